@@ -1,0 +1,2 @@
+//! The `uaskit` command.
+fn main() {}

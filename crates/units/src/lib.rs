@@ -1,0 +1,17 @@
+//! Quantities with units: time, bytes, blocks.
+//!
+//! A bare integer does not say whether it counts bytes, blocks or picoseconds, so below this crate none
+//! is passed around for those. Only arithmetic with a meaning exists: two block counts add up, two block
+//! addresses do not; their difference is a block count.
+//!
+//! Left out: floating point, calendars, and everything that would need a clock. An [`Instant`] is what a
+//! back end says it is: virtual time in a simulation, the operating system's monotonic clock elsewhere.
+#![no_std]
+
+mod block;
+mod bytes;
+mod time;
+
+pub use block::{BlockCount, BlockSize, Extent, Lba};
+pub use bytes::{ByteCount, ByteRange};
+pub use time::{Duration, Instant};

@@ -1,0 +1,1 @@
+//! USB Mass Storage Class, Bulk-Only Transport 1.0.

@@ -1,0 +1,25 @@
+//! Bytes to values and back: everything that crosses a USB mass-storage wire, once.
+//!
+//! One type, one file, one shape: the clause and a byte map, a struct with typed fields, `LEN`, `decode`,
+//! `encode`, a one-line `Display`, tests with literal bytes. Decoding is whole: a value that exists is a
+//! value that was valid, so nobody further up checks again. Bit arithmetic lives here and nowhere else.
+//!
+//! Always true: no allocation, no `unsafe`, no panic on any bytes. Codes are open (an unknown code survives
+//! decode and encode); choices are closed (a field with a finite meaning is an enum).
+#![no_std]
+#![deny(clippy::indexing_slicing)]
+
+#[macro_use]
+mod code;
+mod cursor;
+mod error;
+
+pub mod ata;
+pub mod bot;
+pub mod scsi;
+pub mod uas;
+pub mod usb;
+pub mod usbredir;
+
+pub use cursor::{Reader, Writer};
+pub use error::{DecodeError, NoRoom};

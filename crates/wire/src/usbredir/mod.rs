@@ -1,0 +1,1 @@
+//! The usbredir protocol 0.7.
