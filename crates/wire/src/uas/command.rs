@@ -1,6 +1,6 @@
 //! COMMAND information unit (UAS-2 clause 6.2.2).
 
-use super::IuId;
+use super::{IuId, expect_id};
 use crate::DecodeError;
 use core::fmt;
 
@@ -54,10 +54,7 @@ impl<'a> CommandIu<'a> {
         let (head, _) = bytes
             .split_first_chunk::<16>()
             .ok_or(DecodeError::Truncated { needed: Self::LEN, got: bytes.len() })?;
-        if head[0] != u8::from(IuId::Command) {
-            let (expected, found) = (u8::from(IuId::Command).into(), head[0].into());
-            return Err(DecodeError::WrongKind { expected, found });
-        }
+        expect_id(IuId::Command, head[0])?;
         let additional_len = usize::from(head[6] & 0xfc);
         let needed = Self::LEN + additional_len;
         let truncated = DecodeError::Truncated { needed, got: bytes.len() };
