@@ -1,5 +1,10 @@
 //! SCSI: command descriptor blocks, sense data, parameter data (SPC-5, SBC-4).
 
+pub mod ascii;
+pub mod capacity;
+pub mod inquiry;
+mod layout;
+pub mod report_luns;
 mod status;
 
 pub use status::Status;
