@@ -4,7 +4,10 @@ pub mod ascii;
 pub mod capacity;
 pub mod inquiry;
 mod layout;
+pub mod lun;
+pub mod opcode;
 pub mod report_luns;
+pub mod sense;
 mod status;
 
 pub use status::Status;
