@@ -1,1 +1,19 @@
-//! target
+//! A USB mass-storage device as machines without I/O.
+//!
+//! From the wire inwards: [`device`] answers endpoint 0 and holds the transport that the host has chosen; [`uas`]
+//! and [`bot`] turn transfers into commands; [`command`] holds the commands and runs them in the order that SAM
+//! allows; [`unit`] is what a command means; [`medium`] is the door through which blocks go. Requests flow down,
+//! outcomes flow up, and no layer looks past its neighbour.
+//!
+//! Always true: inputs are methods with the time, outputs are polled until there are none; nothing here blocks,
+//! knows a clock, or holds block data; every command ends once; everything has a limit with a name.
+#![no_std]
+
+extern crate alloc;
+
+pub mod command;
+pub mod medium;
+mod output;
+pub mod unit;
+
+pub use output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Payload};

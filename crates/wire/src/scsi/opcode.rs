@@ -187,6 +187,19 @@ pub fn cdb_len(cdb: &[u8]) -> Option<usize> {
     }
 }
 
+/// The service action of a CDB: bits 4:0 of byte 1, or bytes 8 and 9 of a variable-length one.
+///
+/// `None` if the operation code has none, or the bytes are missing.
+pub fn service_action(cdb: &[u8]) -> Option<u16> {
+    match OperationCode::from(*cdb.first()?) {
+        OperationCode::VariableLength => {
+            cdb.get(8..).and_then(|rest| rest.first_chunk()).copied().map(u16::from_be_bytes)
+        }
+        opcode if opcode.has_service_action() => cdb.get(1).map(|byte| u16::from(byte & 0x1f)),
+        _ => None,
+    }
+}
+
 code! {
     /// Service actions of SERVICE ACTION IN(16) (SBC-4).
     pub enum ServiceActionIn16: u8 {

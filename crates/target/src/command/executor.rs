@@ -1,0 +1,546 @@
+//! Carries plans out: starts commands, joins data phase and medium, ends each command once.
+
+use super::movement::Movement;
+use super::order::TaskSet;
+use super::task::{Cdb, Phase, Task};
+use super::{CommandId, CommandOutput, Intent, Outcome, Place, Request, TaskSetFull};
+use crate::medium::{MediumCompletion, MediumRequest, MediumRequestId};
+use crate::unit::table::{Index, Row};
+use crate::unit::{Context, DataPhase, MediumPlan, Plan, Unit, UnitEvent, gate};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use bus::Direction;
+use units::ByteRange;
+use wire::scsi::Status;
+use wire::scsi::lun::{Lun, LunField};
+use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
+use wire::uas::TaskAttribute;
+
+/// How much a device takes on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Commands in all task sets together; more are told TASK SET FULL.
+    pub commands: u16,
+    /// Bytes of command buffers held at once; commands wait for room. One command may exceed it alone.
+    pub buffer_bytes: u32,
+    /// Bytes of one medium request, where an operation can be cut.
+    pub segment_bytes: u32,
+}
+
+/// The commands of one device, and its units.
+#[derive(Debug)]
+pub struct Executor {
+    units: Vec<Unit>,
+    sets: Vec<TaskSet>,
+    index: Index,
+    tasks: Vec<Task>,
+    free: Vec<u16>,
+    limits: Limits,
+    held_bytes: u32,
+    memory_queue: VecDeque<CommandId>,
+    /// A command came or went since task sets were last looked at.
+    stirred: bool,
+    outputs: VecDeque<CommandOutput>,
+}
+
+impl Executor {
+    /// An executor for `units`, numbered in their order.
+    pub fn new(units: Vec<Unit>, limits: Limits) -> Self {
+        let mut tasks = Vec::new();
+        tasks.resize_with(usize::from(limits.commands), Task::default);
+        Self {
+            sets: units.iter().map(|_| TaskSet::default()).collect(),
+            units,
+            index: Index::default(),
+            tasks,
+            free: (0..limits.commands).rev().collect(),
+            limits,
+            held_bytes: 0,
+            memory_queue: VecDeque::new(),
+            stirred: false,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// The units.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// The units, for what their owner changes (medium inserted, capacity).
+    pub fn units_mut(&mut self) -> &mut [Unit] {
+        &mut self.units
+    }
+
+    /// The number of the unit that a logical unit number field names.
+    pub fn unit_at(&self, lun: [u8; 8]) -> Option<u8> {
+        let Some(Lun::Unit(number)) = LunField(lun).lun() else { return None };
+        let unit = u8::try_from(number).ok()?;
+        (usize::from(unit) < self.units.len()).then_some(unit)
+    }
+
+    /// Takes a command on. It starts at once if the task set allows.
+    pub fn submit(&mut self, request: Request<'_>) -> Result<CommandId, TaskSetFull> {
+        let slot = self.free.pop().ok_or(TaskSetFull)?;
+        let unit = self.unit_at(request.lun);
+        let row = self.index.find(request.cdb);
+        let task = &mut self.tasks[usize::from(slot)];
+        task.unit = unit;
+        task.attribute = Some(request.attribute);
+        task.cdb = Cdb::new(request.cdb);
+        task.row = row.ok();
+        task.phase = Phase::Waiting;
+        let id = task.id(slot);
+        match unit {
+            Some(unit) => {
+                self.sets[usize::from(unit)].add(slot);
+                self.admit(id, unit, request);
+            }
+            None => {
+                let plan = gate::without_unit(request.cdb, &mut task.reply, self.units.len() as u8);
+                self.carry_out(id, plan);
+            }
+        }
+        Ok(id)
+    }
+
+    /// What the task set says to a new command before it is even queued: auto contingent allegiance.
+    fn admit(&mut self, id: CommandId, unit: u8, request: Request<'_>) {
+        let aca = self.sets[usize::from(unit)].aca;
+        match (aca, request.attribute == TaskAttribute::Aca) {
+            (true, false) => self.end(id, Status::AcaActive, None),
+            (false, true) => {
+                let code = AdditionalSense::INVALID_MESSAGE_ERROR;
+                self.end(id, Status::CheckCondition, Some(Sense::illegal_request(code)));
+            }
+            _ => self.stirred = true,
+        }
+    }
+
+    /// The transport is fine with the intent it was told.
+    pub fn proceed(&mut self, id: CommandId) {
+        let Some(task) = self.task(id) else { return };
+        match core::mem::take(&mut task.phase) {
+            Phase::Offered(Plan::Reply) => {
+                task.phase = Phase::Replying;
+                let range = ByteRange::new(0, task.reply.as_bytes().len() as u32);
+                self.outputs.push_back(CommandOutput::DataIn {
+                    id,
+                    range,
+                    place: Place::Parameters,
+                    last: true,
+                });
+            }
+            Phase::Offered(Plan::List { bytes }) => {
+                task.phase = Phase::List;
+                let range = ByteRange::new(0, bytes);
+                self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Parameters });
+            }
+            Phase::Offered(Plan::Medium(plan)) => self.await_memory(id, plan),
+            other => task.phase = other,
+        }
+    }
+
+    /// The transport cannot carry the intent: the command ends without a trace and without an outcome.
+    pub fn refuse(&mut self, id: CommandId) {
+        if matches!(self.task(id), Some(Task { phase: Phase::Offered(_), .. })) {
+            self.free_slot(id);
+        }
+    }
+
+    /// Parameter data on its way to the host.
+    pub fn reply(&self, id: CommandId) -> &[u8] {
+        let task = self.tasks.get(usize::from(id.slot)).filter(|task| task.generation == id.generation);
+        task.map_or(&[], |task| task.reply.as_bytes())
+    }
+
+    /// The host has taken the bytes of a [`CommandOutput::DataIn`].
+    pub fn handle_data_in(&mut self, id: CommandId) {
+        let Some(task) = self.task(id) else { return };
+        match &mut task.phase {
+            Phase::Replying => self.end(id, Status::Good, None),
+            Phase::Moving(movement) => {
+                movement.crossed += 1;
+                self.conclude(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// The parameter list of a [`CommandOutput::DataOut`] has come, perhaps shorter than asked for.
+    pub fn handle_parameter_list(&mut self, id: CommandId, list: &[u8]) {
+        let Some(task) = self.task(id) else { return };
+        if !matches!(task.phase, Phase::List) {
+            return;
+        }
+        task.list.clear();
+        task.list.extend_from_slice(list);
+        self.interpret_list(id);
+    }
+
+    /// Block data of a [`CommandOutput::DataOut`] has come: `actual` bytes of `range`.
+    pub fn handle_data_out(&mut self, id: CommandId, range: ByteRange, actual: u32) {
+        let Some(task) = self.task(id) else { return };
+        let Phase::Moving(movement) = &mut task.phase else { return };
+        let segment = movement.segment_at(range.start);
+        movement.crossed += 1;
+        if actual < range.len {
+            // The host has less than the CDB says; nothing more will come.
+            movement.crossed = movement.segments();
+            movement.failure.get_or_insert(Plan::Check(Sense::new(
+                SenseKey::AbortedCommand,
+                AdditionalSense::DATA_PHASE_ERROR,
+            )));
+        }
+        if movement.failure.is_none() {
+            self.ask_medium(id, segment);
+        }
+        self.conclude(id);
+    }
+
+    /// The medium has answered.
+    pub fn handle_medium(&mut self, completion: MediumCompletion) {
+        let id = completion.id.command;
+        let Some(task) = self.tasks.get_mut(usize::from(id.slot)) else { return };
+        if task.generation != id.generation {
+            return;
+        }
+        match &mut task.phase {
+            Phase::Draining { outstanding } => {
+                *outstanding -= 1;
+                if *outstanding == 0 {
+                    self.free_aborted(id);
+                }
+            }
+            Phase::Moving(movement) => {
+                let Some(segment) = movement.segment_of(completion.id.part) else { return };
+                movement.finish(segment);
+                match completion.result {
+                    Ok(done) => movement.done = done,
+                    Err(error) => {
+                        let unit = task.unit.and_then(|unit| self.units.get_mut(usize::from(unit)));
+                        let plan = gate::medium_failure(unit, error, movement.extent(segment));
+                        movement.failure.get_or_insert(plan);
+                    }
+                }
+                self.hand_over(id);
+                self.conclude(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Aborts one command. Answered by [`CommandOutput::Aborted`], at once or when the medium lets go of it.
+    /// The transport has taken its transfers back before.
+    pub fn abort(&mut self, id: CommandId) {
+        let Some(task) = self.task(id) else { return };
+        let outstanding = match &task.phase {
+            Phase::Draining { .. } | Phase::Free => return,
+            Phase::Moving(movement) => movement.outstanding,
+            _ => 0,
+        };
+        task.phase = Phase::Draining { outstanding };
+        if outstanding == 0 {
+            self.free_aborted(id);
+        }
+    }
+
+    /// Whether a command has neither ended nor been aborted.
+    pub fn is_live(&self, id: CommandId) -> bool {
+        let task = self.tasks.get(usize::from(id.slot));
+        task.is_some_and(|task| {
+            task.generation == id.generation && !matches!(task.phase, Phase::Free | Phase::Draining { .. })
+        })
+    }
+
+    /// The unit that a live command addresses.
+    pub fn unit_of(&self, id: CommandId) -> Option<u8> {
+        self.tasks.get(usize::from(id.slot)).filter(|task| task.generation == id.generation)?.unit
+    }
+
+    /// Tells a unit, or all, of an event; an auto contingent allegiance ends with it. Commands are not touched.
+    pub fn handle_event(&mut self, unit: Option<u8>, event: UnitEvent) {
+        for (number, (state, set)) in self.units.iter_mut().zip(&mut self.sets).enumerate() {
+            if unit.is_none_or(|unit| usize::from(unit) == number) {
+                state.handle_event(event);
+                set.aca = false;
+            }
+        }
+    }
+
+    /// Ends the auto contingent allegiance of a unit (CLEAR ACA). Whether there was one.
+    pub fn clear_aca(&mut self, unit: u8) -> bool {
+        let Some(set) = self.sets.get_mut(usize::from(unit)) else { return false };
+        self.stirred = true;
+        core::mem::take(&mut set.aca)
+    }
+
+    /// The next thing wanted.
+    pub fn poll_output(&mut self) -> Option<CommandOutput> {
+        // Commands start here and not where others end, so that a long queue is no deep recursion.
+        if self.outputs.is_empty() && core::mem::take(&mut self.stirred) {
+            for unit in 0..self.units.len() as u8 {
+                self.start_ready(unit);
+            }
+        }
+        self.outputs.pop_front()
+    }
+
+    fn task(&mut self, id: CommandId) -> Option<&mut Task> {
+        self.tasks.get_mut(usize::from(id.slot)).filter(|task| task.generation == id.generation)
+    }
+
+    /// Starts every command of a unit that may start.
+    fn start_ready(&mut self, unit: u8) {
+        while let Some(slot) = self.sets[usize::from(unit)].next(&self.tasks) {
+            let task = &mut self.tasks[usize::from(slot)];
+            let id = task.id(slot);
+            let units = self.units.len() as u8;
+            let state = &mut self.units[usize::from(unit)];
+            let mut context = Context { unit: state, reply: &mut task.reply, step: &mut task.step, units };
+            let plan = match gate::admit(context.unit, task.cdb.as_bytes(), &self.index) {
+                Ok(row) => (row.plan)(&mut context, task.cdb.as_bytes()),
+                Err(plan) => plan,
+            };
+            self.carry_out(id, plan);
+        }
+    }
+
+    /// Takes the first step of a plan.
+    fn carry_out(&mut self, id: CommandId, plan: Plan) {
+        let Some(task) = self.task(id) else { return };
+        let intent = match plan {
+            Plan::Good => return self.end(id, Status::Good, None),
+            Plan::Check(sense) => return self.end(id, Status::CheckCondition, Some(sense)),
+            Plan::Status(status) => return self.end(id, status, None),
+            Plan::Reply if task.reply.as_bytes().is_empty() => return self.end(id, Status::Good, None),
+            Plan::List { bytes: 0 } => {
+                task.list.clear();
+                return self.interpret_list(id);
+            }
+            Plan::Reply => (Direction::In, task.reply.as_bytes().len() as u32),
+            Plan::List { bytes } => (Direction::Out, bytes),
+            Plan::Medium(MediumPlan { data: DataPhase::In, bytes, .. }) => (Direction::In, bytes),
+            Plan::Medium(MediumPlan { data: DataPhase::Out, bytes, .. }) => (Direction::Out, bytes),
+            Plan::Medium(plan) => return self.start_movement(id, plan),
+            Plan::Background(plan) => {
+                self.detach(id);
+                return self.start_movement(id, plan);
+            }
+        };
+        task.phase = Phase::Offered(plan);
+        let (direction, bytes) = intent;
+        self.outputs.push_back(CommandOutput::Begin { id, intent: Intent { direction, bytes } });
+    }
+
+    /// Tells the transport GOOD while the command goes on.
+    fn detach(&mut self, id: CommandId) {
+        let outcome = self.outcome(id, Status::Good, None);
+        if let Some(task) = self.task(id) {
+            task.detached = true;
+            self.outputs.push_back(CommandOutput::Ended { id, outcome });
+        }
+    }
+
+    fn interpret_list(&mut self, id: CommandId) {
+        let plan = self.consult(id, |row, context, cdb, list| match row.on_list {
+            Some(on_list) => on_list(context, cdb, list),
+            None => Plan::Good,
+        });
+        self.carry_out_later(id, plan);
+    }
+
+    /// Asks the unit what comes next, with everything it may look at.
+    fn consult(
+        &mut self,
+        id: CommandId,
+        ask: impl FnOnce(&'static Row, &mut Context<'_>, &[u8], &[u8]) -> Plan,
+    ) -> Plan {
+        let units = self.units.len() as u8;
+        let Some(task) = self.tasks.get_mut(usize::from(id.slot)) else { return Plan::Good };
+        let unit = task.unit.and_then(|unit| self.units.get_mut(usize::from(unit)));
+        let (Some(row), Some(unit)) = (task.row, unit) else { return Plan::Good };
+        let mut context = Context { unit, reply: &mut task.reply, step: &mut task.step, units };
+        ask(row, &mut context, task.cdb.as_bytes(), &task.list)
+    }
+
+    /// Takes a later step of a plan. The data phase is over, so a step can only be bare or the last.
+    fn carry_out_later(&mut self, id: CommandId, plan: Plan) {
+        match plan {
+            Plan::Medium(plan) | Plan::Background(plan) => {
+                let bare = MediumPlan { data: DataPhase::None, ..plan };
+                self.start_movement(id, bare);
+            }
+            Plan::Good | Plan::Reply | Plan::List { .. } => self.end(id, Status::Good, None),
+            Plan::Check(sense) => self.end(id, Status::CheckCondition, Some(sense)),
+            Plan::Status(status) => self.end(id, status, None),
+        }
+    }
+
+    fn await_memory(&mut self, id: CommandId, plan: MediumPlan) {
+        if let Some(task) = self.task(id) {
+            task.phase = Phase::Memory(plan);
+            self.memory_queue.push_back(id);
+        }
+        self.grant_memory();
+    }
+
+    /// Gives buffers to those who wait for one, in their order, while there is room.
+    fn grant_memory(&mut self) {
+        while let Some(&id) = self.memory_queue.front() {
+            let plan = match self.task(id) {
+                Some(Task { phase: Phase::Memory(plan), .. }) => *plan,
+                _ => {
+                    self.memory_queue.pop_front();
+                    continue;
+                }
+            };
+            let fits = self.held_bytes.saturating_add(plan.bytes) <= self.limits.buffer_bytes;
+            if !fits && self.held_bytes > 0 {
+                return;
+            }
+            self.memory_queue.pop_front();
+            self.held_bytes += plan.bytes;
+            if let Some(task) = self.task(id) {
+                task.buffer_bytes = plan.bytes;
+            }
+            self.outputs.push_back(CommandOutput::Acquire { id, bytes: plan.bytes });
+            self.start_movement(id, plan);
+        }
+    }
+
+    fn start_movement(&mut self, id: CommandId, plan: MediumPlan) {
+        let segment_bytes = self.limits.segment_bytes;
+        let Some(task) = self.tasks.get_mut(usize::from(id.slot)) else { return };
+        let unit = task.unit.and_then(|unit| self.units.get(usize::from(unit)));
+        let block_bytes = unit.map_or(512, |unit| unit.config.block_size.bytes());
+        let movement = Movement::new(plan, segment_bytes, block_bytes, task.parts);
+        let segments = movement.segments();
+        task.parts = task.parts.wrapping_add(segments as u16);
+        task.phase = Phase::Moving(movement);
+        for segment in 0..segments {
+            match plan.data {
+                DataPhase::Out => self.ask_host(id, segment),
+                DataPhase::In | DataPhase::None => self.ask_medium(id, segment),
+            }
+        }
+    }
+
+    fn ask_host(&mut self, id: CommandId, segment: u32) {
+        let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
+        movement.handed += 1;
+        let range = movement.range(segment);
+        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Buffer });
+    }
+
+    fn ask_medium(&mut self, id: CommandId, segment: u32) {
+        let Some(task) = self.task(id) else { return };
+        let Phase::Moving(movement) = &mut task.phase else { return };
+        movement.outstanding += 1;
+        let request = MediumRequest {
+            id: MediumRequestId { command: id, part: movement.part(segment) },
+            unit: task.unit.unwrap_or_default(),
+            op: movement.plan.op,
+            extent: movement.extent(segment),
+            range: movement.range(segment),
+        };
+        self.outputs.push_back(CommandOutput::Medium(request));
+    }
+
+    /// Hands the host what the medium has brought, in order.
+    fn hand_over(&mut self, id: CommandId) {
+        while let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) {
+            if movement.plan.data != DataPhase::In {
+                return;
+            }
+            let Some(segment) = movement.next_in() else { return };
+            let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
+            self.outputs.push_back(CommandOutput::DataIn { id, range, place: Place::Buffer, last });
+        }
+    }
+
+    /// Goes on to the next step if the present movement is over.
+    fn conclude(&mut self, id: CommandId) {
+        let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
+        if !movement.is_over() {
+            return;
+        }
+        let (done, failure) = (movement.done, movement.failure);
+        let plan = failure.unwrap_or_else(|| {
+            self.consult(id, |row, context, cdb, _| match row.on_medium {
+                Some(on_medium) => on_medium(context, cdb, done),
+                None => Plan::Good,
+            })
+        });
+        match plan {
+            // A command whose answer comes from the medium, without a data phase before.
+            Plan::Reply if self.held_by(id) == 0 => self.carry_out(id, Plan::Reply),
+            plan => self.carry_out_later(id, plan),
+        }
+    }
+
+    fn held_by(&mut self, id: CommandId) -> u32 {
+        self.task(id).map_or(0, |task| task.buffer_bytes)
+    }
+
+    fn outcome(&self, id: CommandId, status: Status, sense: Option<Sense>) -> Outcome {
+        let unit = self.unit_of(id);
+        let state = unit.and_then(|unit| self.units.get(usize::from(unit)));
+        Outcome { unit, status, sense, descriptor_sense: state.is_some_and(Unit::wants_descriptor_sense) }
+    }
+
+    fn end(&mut self, id: CommandId, status: Status, sense: Option<Sense>) {
+        let outcome = self.outcome(id, status, sense);
+        let Some(task) = self.task(id) else { return };
+        let (detached, naca) = (task.detached, task.row.is_some_and(|row| row.has_naca(task.cdb.as_bytes())));
+        if status == Status::CheckCondition
+            && naca
+            && let Some(set) = outcome.unit.and_then(|unit| self.sets.get_mut(usize::from(unit)))
+        {
+            set.aca = true;
+        }
+        if !detached {
+            self.outputs.push_back(CommandOutput::Ended { id, outcome });
+        }
+        self.free_slot(id);
+    }
+
+    fn free_aborted(&mut self, id: CommandId) {
+        if let Some(task) = self.task(id)
+            && !task.detached
+        {
+            self.outputs.push_back(CommandOutput::Aborted { id });
+        }
+        self.free_slot(id);
+    }
+
+    /// Empties a slot, gives its buffer back, and lets others go on.
+    fn free_slot(&mut self, id: CommandId) {
+        let Some(task) = self.task(id) else { return };
+        let (unit, bytes) = (task.unit, task.buffer_bytes);
+        task.clear();
+        self.free.push(id.slot);
+        if bytes > 0 {
+            self.held_bytes -= bytes;
+            self.outputs.push_back(CommandOutput::Release { id });
+            self.grant_memory();
+        }
+        if let Some(unit) = unit {
+            self.sets[usize::from(unit)].remove(id.slot);
+            self.stirred = true;
+        }
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.free.len() == self.tasks.len()
+    }
+
+    /// Commands that a transport may still abort on a unit, or on all.
+    pub fn live(&self, unit: Option<u8>) -> impl Iterator<Item = CommandId> + '_ {
+        let sets = self.sets.iter().enumerate();
+        let sets = sets.filter(move |(number, _)| unit.is_none_or(|unit| usize::from(unit) == *number));
+        let slots = sets.flat_map(|(_, set)| set.slots().iter().copied());
+        slots.map(|slot| self.tasks[usize::from(slot)].id(slot)).filter(|&id| self.is_live(id))
+    }
+}

@@ -1,0 +1,139 @@
+//! Commands: who asks what, in which order they run, and how each ends (SAM-6 clauses 5, 7 and 8).
+//!
+//! The transport submits a [`Request`]; the [`Executor`] holds it in one slot, starts it when the task set allows,
+//! asks the unit for a plan and carries the plan out: data phase with the transport, blocks with the medium. It
+//! speaks to the transport by [`CommandOutput`].
+//!
+//! Always true: each submitted command brings exactly one [`CommandOutput::Ended`] or
+//! [`CommandOutput::Aborted`]; data outputs come only after [`CommandOutput::Begin`] was answered by
+//! [`Executor::proceed`]; a command's buffer is acquired before it is named and released after the last use.
+
+mod executor;
+mod movement;
+mod order;
+mod task;
+
+pub use executor::{Executor, Limits};
+
+use crate::medium::MediumRequest;
+use bus::Direction;
+use units::ByteRange;
+use wire::scsi::Status;
+use wire::scsi::sense::Sense;
+use wire::uas::TaskAttribute;
+
+/// Names a command from its submission to its end. Never reused while anyone may still hold it: the generation
+/// counts how often the slot was filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandId {
+    /// Which slot.
+    pub slot: u16,
+    /// Which filling of it.
+    pub generation: u16,
+}
+
+/// A command as the transport has received it.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The logical unit number field (SAM-6 clause 4.7).
+    pub lun: [u8; 8],
+    /// The task attribute; transports without one use simple.
+    pub attribute: TaskAttribute,
+    /// The command descriptor block.
+    pub cdb: &'a [u8],
+}
+
+/// What a command is going to move, told before it moves anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// The host's direction.
+    pub direction: Direction,
+    /// Bytes, at least one.
+    pub bytes: u32,
+}
+
+/// Where a command's data lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Block data, in the command's buffer, which the driver owns.
+    Buffer,
+    /// Parameter data, inside the target: [`Executor::reply`], or the bytes given to
+    /// [`Executor::handle_parameter_list`].
+    Parameters,
+}
+
+/// What the executor wants of its surroundings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandOutput {
+    /// The transport is to answer with [`Executor::proceed`] or [`Executor::refuse`].
+    Begin {
+        /// Which command.
+        id: CommandId,
+        /// What it will move.
+        intent: Intent,
+    },
+    /// Bytes for the host are ready. Answered by [`Executor::handle_data_in`].
+    DataIn {
+        /// Which command.
+        id: CommandId,
+        /// Which bytes of its data.
+        range: ByteRange,
+        /// Where they lie.
+        place: Place,
+        /// Whether no more will come.
+        last: bool,
+    },
+    /// Bytes of the host are wanted. Answered by [`Executor::handle_data_out`] or, for parameters,
+    /// [`Executor::handle_parameter_list`].
+    DataOut {
+        /// Which command.
+        id: CommandId,
+        /// Which bytes of its data.
+        range: ByteRange,
+        /// Where they go.
+        place: Place,
+    },
+    /// The command has ended.
+    Ended {
+        /// Which one.
+        id: CommandId,
+        /// How.
+        outcome: Outcome,
+    },
+    /// The command was aborted, and the medium has let go of it.
+    Aborted {
+        /// Which one.
+        id: CommandId,
+    },
+    /// The command needs a buffer of `bytes` bytes.
+    Acquire {
+        /// Which command.
+        id: CommandId,
+        /// How many.
+        bytes: u32,
+    },
+    /// The command's buffer is needed no longer.
+    Release {
+        /// Which command.
+        id: CommandId,
+    },
+    /// Something for the medium.
+    Medium(MediumRequest),
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Which unit answered, if the logical unit number names one.
+    pub unit: Option<u8>,
+    /// The status.
+    pub status: Status,
+    /// Sense data, with CHECK CONDITION.
+    pub sense: Option<Sense>,
+    /// Whether the unit wants descriptor format sense data (D_SENSE).
+    pub descriptor_sense: bool,
+}
+
+/// Every command slot is taken: the transport answers TASK SET FULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskSetFull;

@@ -1,0 +1,109 @@
+//! One command's slot: everything that is known about it, in one place.
+
+use super::CommandId;
+use super::movement::Movement;
+use crate::unit::table::Row;
+use crate::unit::{MediumPlan, Plan, Reply};
+use alloc::vec::Vec;
+use wire::uas::TaskAttribute;
+
+/// The longest CDB that any row has; longer ones are cut, and refused by their operation code.
+pub(super) const CDB_BYTES_MAX: usize = 32;
+
+/// One slot.
+#[derive(Debug, Default)]
+pub(super) struct Task {
+    pub(super) generation: u16,
+    pub(super) phase: Phase,
+    /// `None` when the logical unit number names no unit.
+    pub(super) unit: Option<u8>,
+    pub(super) attribute: Option<TaskAttribute>,
+    pub(super) cdb: Cdb,
+    pub(super) row: Option<&'static Row>,
+    pub(super) reply: Reply,
+    pub(super) list: Vec<u8>,
+    pub(super) step: u32,
+    /// Counts medium requests, so that a late completion of an earlier step is told from a present one.
+    pub(super) parts: u16,
+    /// Bytes of the buffer held, zero for none.
+    pub(super) buffer_bytes: u32,
+    /// The transport was told GOOD already (IMMED).
+    pub(super) detached: bool,
+}
+
+/// Where a command stands.
+#[derive(Debug, Default)]
+pub(super) enum Phase {
+    /// The slot is empty.
+    #[default]
+    Free,
+    /// The task set does not let it run yet.
+    Waiting,
+    /// The transport was told the intent.
+    Offered(Plan),
+    /// The parameter list is on its way.
+    List,
+    /// The reply is on its way.
+    Replying,
+    /// It needs memory for its data phase.
+    Memory(MediumPlan),
+    /// Blocks move.
+    Moving(Movement),
+    /// Aborted, but the medium still works on so many of its requests.
+    Draining { outstanding: u16 },
+}
+
+/// The bytes of a command descriptor block.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cdb {
+    bytes: [u8; CDB_BYTES_MAX],
+    len: u8,
+}
+
+impl Cdb {
+    pub(super) fn new(cdb: &[u8]) -> Self {
+        let mut bytes = [0; CDB_BYTES_MAX];
+        let len = cdb.len().min(CDB_BYTES_MAX);
+        bytes[..len].copy_from_slice(&cdb[..len]);
+        Self { bytes, len: len as u8 }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl Task {
+    /// Whether it counts as enabled in the task set.
+    pub(super) const fn is_started(&self) -> bool {
+        !matches!(self.phase, Phase::Free | Phase::Waiting)
+    }
+
+    /// Whether it orders others: ordered, or alone in the enabled state.
+    pub(super) fn is_barrier(&self) -> bool {
+        self.is_exclusive() || self.attribute == Some(TaskAttribute::Ordered)
+    }
+
+    /// Whether nothing else may be enabled beside it.
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.row.is_some_and(|row| row.needs.exclusive)
+    }
+
+    pub(super) fn id(&self, slot: u16) -> CommandId {
+        CommandId { slot, generation: self.generation }
+    }
+
+    /// Empties the slot, and keeps the memory of its vectors.
+    pub(super) fn clear(&mut self) {
+        self.phase = Phase::Free;
+        self.row = None;
+        self.unit = None;
+        self.attribute = None;
+        self.list.clear();
+        self.step = 0;
+        self.parts = 0;
+        self.buffer_bytes = 0;
+        self.detached = false;
+        self.generation = self.generation.wrapping_add(1);
+    }
+}

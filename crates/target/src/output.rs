@@ -1,0 +1,88 @@
+//! What a device wants of the bus it is on and of the memory around it.
+
+use crate::command::CommandId;
+use crate::medium::MediumRequest;
+use bus::{EndpointAddress, Pipe, TransferId};
+use units::ByteRange;
+
+/// Bytes of the longest message that travels inline: a SENSE IU with 96 bytes of sense data, which is what Linux has room for.
+pub const INLINE_BYTES_MAX: usize = 16 + 96;
+
+/// Bytes that are small enough to be carried in an output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Inline {
+    bytes: [u8; INLINE_BYTES_MAX],
+    len: u16,
+}
+
+/// Where the bytes of a device transfer come from or go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// In: these bytes.
+    Inline(Inline),
+    /// In: parameter data of a command, as [`crate::Device::reply`] tells it.
+    Reply(CommandId),
+    /// In or Out: bytes of a command's buffer.
+    Buffer(CommandId, ByteRange),
+    /// Out: whatever comes is handed in with the completion.
+    Message,
+    /// Out: whatever comes is thrown away.
+    Nowhere,
+}
+
+/// A transfer that the device is ready for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceTransfer {
+    /// Comes back in its completion.
+    pub id: TransferId,
+    /// Where it goes.
+    pub pipe: Pipe,
+    /// Bytes to send, or room.
+    pub length: u32,
+    /// In: whether the host's transfer ends with it (a short or zero-length packet).
+    pub ends: bool,
+    /// The bytes.
+    pub payload: Payload,
+}
+
+/// Something that a device asks its driver to do. To be carried out in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Offer a transfer to the bus. Answered by [`crate::Device::handle_completion`].
+    Transfer(DeviceTransfer),
+    /// Take a transfer back. Answered by its completion.
+    Cancel(TransferId),
+    /// End whatever the host has on a pipe: In short, Out swallowed.
+    Finish(Pipe),
+    /// Halt an endpoint: what the host has there, and brings, stalls.
+    Halt(EndpointAddress),
+    /// The endpoint's halt is over.
+    ClearHalt(EndpointAddress),
+    /// Reserve a buffer of so many bytes for a command.
+    Acquire(CommandId, u32),
+    /// The command's buffer is free again.
+    Release(CommandId),
+    /// Something for a medium. Answered by [`crate::Device::handle_medium`].
+    Medium(MediumRequest),
+}
+
+impl Inline {
+    /// Carries `bytes`; what is past [`INLINE_BYTES_MAX`] is cut.
+    pub fn new(bytes: &[u8]) -> Self {
+        let len = bytes.len().min(INLINE_BYTES_MAX);
+        let mut inline = Self { bytes: [0; INLINE_BYTES_MAX], len: len as u16 };
+        inline.bytes[..len].copy_from_slice(&bytes[..len]);
+        inline
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.len)]
+    }
+}
+
+impl core::fmt::Debug for Inline {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Inline({:02x?})", self.as_bytes())
+    }
+}

@@ -1,0 +1,90 @@
+//! What comes before every command, and what becomes of a medium's failure.
+//!
+//! The order is SPC-5's and SAM-6's: is there such a unit, is a unit attention pending, is there such a command, is
+//! the unit reserved by others, is it ready. Only then does the command look at its CDB.
+
+use super::table::{Access, Index, Row, Unsupported};
+use super::{Plan, Readiness, Reply, Unit};
+use crate::medium::MediumError;
+use units::Extent;
+use wire::scsi::Status;
+use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
+
+/// Lets a command through to its `plan`, or says how it ends instead.
+pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'static Row, Plan> {
+    let row = index.find(cdb);
+    let ignores_attention = row.is_ok_and(|row| row.needs.ignores_attention);
+    if !ignores_attention {
+        unit.held_sense = None;
+        if let Some(attention) = unit.attentions.take() {
+            return Err(Plan::Check(Sense::unit_attention(attention.additional_sense())));
+        }
+    }
+    let row = row.map_err(unsupported)?;
+    if unit.is_reserved_against(row.needs.access) {
+        return Err(Plan::Status(Status::ReservationConflict));
+    }
+    if row.needs.ready {
+        check_ready(unit)?;
+        if row.needs.access == Access::Write && unit.is_write_protected() {
+            let protected = Sense::new(SenseKey::DataProtect, AdditionalSense::WRITE_PROTECTED);
+            return Err(Plan::Check(protected));
+        }
+    }
+    Ok(row)
+}
+
+/// NOT READY with its cause, unless the unit is ready.
+pub(crate) fn check_ready(unit: &Unit) -> Result<(), Plan> {
+    let cause = match unit.readiness {
+        Readiness::Ready => return Ok(()),
+        Readiness::Stopped => AdditionalSense::NOT_READY_INITIALIZING_COMMAND_REQUIRED,
+        Readiness::Ejected => AdditionalSense::MEDIUM_NOT_PRESENT,
+        Readiness::Formatting => AdditionalSense::NOT_READY_FORMAT_IN_PROGRESS,
+        Readiness::Sanitizing => AdditionalSense::NOT_READY_SANITIZE_IN_PROGRESS,
+    };
+    Err(Plan::Check(Sense::not_ready(cause)))
+}
+
+/// The answer where no unit stands behind the logical unit number (SPC-5 clause 6.7.2, SAM-6 clause 4.7.5).
+///
+/// INQUIRY says that nothing is there, REPORT LUNS what is, REQUEST SENSE gives the refusal as data.
+pub(crate) fn without_unit(cdb: &[u8], reply: &mut Reply, units: u8) -> Plan {
+    let refusal = Sense::illegal_request(AdditionalSense::LOGICAL_UNIT_NOT_SUPPORTED);
+    let _ = (cdb, reply, units);
+    Plan::Check(refusal)
+}
+
+/// The end of a command whose medium request failed. `extent` is what was asked for.
+pub(crate) fn medium_failure(unit: Option<&mut Unit>, error: MediumError, extent: Extent) -> Plan {
+    use AdditionalSense as Code;
+    let sense = match error {
+        MediumError::Unreadable { lba } => Sense::medium_error(Code::UNRECOVERED_READ_ERROR, lba.0),
+        MediumError::Unwritable { lba } => Sense::medium_error(Code::WRITE_ERROR, lba.0),
+        MediumError::OutOfSpace => {
+            Sense::new(SenseKey::DataProtect, Code::SPACE_ALLOCATION_FAILED_WRITE_PROTECT)
+        }
+        MediumError::WriteProtected => Sense::new(SenseKey::DataProtect, Code::WRITE_PROTECTED),
+        MediumError::Shrunk => Sense::medium_error(Code::UNRECOVERED_READ_ERROR, extent.lba.0),
+        MediumError::Miscompare { offset } => {
+            Sense::new(SenseKey::Miscompare, Code::MISCOMPARE_DURING_VERIFY_OPERATION)
+                .with_information(offset.into())
+        }
+        MediumError::Unsupported => Sense::new(SenseKey::HardwareError, Code::INTERNAL_TARGET_FAILURE),
+    };
+    // A format or sanitize that fails leaves the unit usable; the failure is told by the sense data.
+    if let Some(unit) = unit
+        && matches!(unit.readiness, Readiness::Formatting | Readiness::Sanitizing)
+    {
+        unit.readiness = Readiness::Ready;
+    }
+    Plan::Check(sense)
+}
+
+fn unsupported(reason: Unsupported) -> Plan {
+    Plan::Check(match reason {
+        Unsupported::OperationCode => Sense::illegal_request(AdditionalSense::INVALID_COMMAND_OPERATION_CODE),
+        Unsupported::ServiceAction => Sense::invalid_field_in_cdb(1, Some(4)),
+        Unsupported::CdbLength => Sense::illegal_request(AdditionalSense::INVALID_FIELD_IN_CDB),
+    })
+}

@@ -1,0 +1,137 @@
+//! A logical unit: what commands mean (SPC-5, SBC-4, SAT-4).
+//!
+//! A command is a row in [`table`]: its operation code, its CDB usage mask, what it needs, and up to three
+//! functions. `plan` looks at the CDB and says what is to be done; `on_list` does so again once a parameter list
+//! has come; `on_medium` once the medium has answered. Each gives a [`Plan`]; the executor in [`crate::command`]
+//! carries it out. So a command's own file has no queue, no transfer and no buffer in it.
+//!
+//! To add a command: its CDB in `wire::scsi::cdb`, its file here, its row in its family's `ROWS`.
+//!
+//! Always true: a unit's state changes only in these functions, one command at a time.
+
+pub mod attention;
+pub mod gate;
+mod plan;
+pub mod spc;
+pub mod table;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use attention::{Attention, Attentions};
+pub use plan::{Context, DataPhase, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
+use table::Access;
+use units::{BlockCount, BlockSize};
+use wire::scsi::sense::Sense;
+
+/// What a unit is, as its owner decides before it is plugged in.
+#[derive(Clone, Debug)]
+pub struct UnitConfig {
+    /// T10 vendor identification, ASCII, 8 bytes at most are told.
+    pub vendor: String,
+    /// Product identification, ASCII, 16 bytes at most are told.
+    pub product: String,
+    /// Product revision level, ASCII, 4 bytes at most are told.
+    pub revision: String,
+    /// Unit serial number, ASCII.
+    pub serial: String,
+    /// World-wide name in NAA format (SPC-5 clause 7.7.6.6).
+    pub naa: u64,
+    /// Logical block length.
+    pub block_size: BlockSize,
+    /// How many blocks there are.
+    pub capacity: BlockCount,
+    /// Whether writes are refused.
+    pub read_only: bool,
+    /// Whether the medium can be taken out (RMB, START STOP UNIT with LOEJ).
+    pub removable: bool,
+    /// Whether it tells the rotation rate of a disk rather than "solid state".
+    pub rotational: bool,
+    /// Whether the medium keeps [`Unit::durable_state`] (APTPL, saved mode pages).
+    pub durable: bool,
+    /// What [`Unit::durable_state`] gave when it was last kept, if it was.
+    pub durable_state: Option<Vec<u8>>,
+}
+
+/// One logical unit.
+#[derive(Debug)]
+pub struct Unit {
+    /// What it was made as.
+    pub config: UnitConfig,
+    /// Unit attention conditions that the host has not seen.
+    pub attentions: Attentions,
+    /// Sense data of the last command, where the transport cannot carry it (BOT): for REQUEST SENSE.
+    pub held_sense: Option<Sense>,
+    /// Whether it can get at its medium.
+    pub readiness: Readiness,
+}
+
+/// Whether a unit can get at its medium, and why not (SPC-5 clause 5.5, SBC-4 clause 4.20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// It can.
+    Ready,
+    /// START STOP UNIT has stopped it.
+    Stopped,
+    /// The medium is out.
+    Ejected,
+    /// FORMAT UNIT runs.
+    Formatting,
+    /// SANITIZE runs.
+    Sanitizing,
+}
+
+/// What happens to a unit from outside its commands (SAM-6 clause 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitEvent {
+    /// Power came.
+    PowerOn,
+    /// The bus was reset (hard reset).
+    BusReset,
+    /// LOGICAL UNIT RESET was asked for.
+    LogicalUnitReset,
+    /// I_T NEXUS RESET was asked for, or the host is another one now.
+    NexusLoss,
+}
+
+impl Unit {
+    /// A unit that has just been powered on.
+    pub fn new(config: UnitConfig) -> Self {
+        let mut unit =
+            Self { config, attentions: Attentions::default(), held_sense: None, readiness: Readiness::Ready };
+        unit.handle_event(UnitEvent::PowerOn);
+        unit
+    }
+
+    /// Brings the state to what SAM-6 says after `event`, unit attention included.
+    pub fn handle_event(&mut self, event: UnitEvent) {
+        self.held_sense = None;
+        self.attentions.establish(match event {
+            UnitEvent::PowerOn => Attention::PowerOn,
+            UnitEvent::BusReset => Attention::BusReset,
+            UnitEvent::LogicalUnitReset => Attention::DeviceReset,
+            UnitEvent::NexusLoss => Attention::NexusLoss,
+        });
+    }
+
+    /// Whether writes are refused at present.
+    pub const fn is_write_protected(&self) -> bool {
+        self.config.read_only
+    }
+
+    /// Whether a reservation of another I_T nexus stands in the way.
+    pub const fn is_reserved_against(&self, access: Access) -> bool {
+        let _ = access;
+        false
+    }
+
+    /// Whether sense data is to have descriptor format (D_SENSE of the control mode page).
+    pub const fn wants_descriptor_sense(&self) -> bool {
+        false
+    }
+
+    /// What must outlive a power cycle, as bytes for [`UnitConfig::durable_state`]: see
+    /// [`crate::medium::MediumOp::SaveState`].
+    pub fn durable_state(&self) -> Vec<u8> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,115 @@
+//! What a command is going to do: the vocabulary between a command's file and the executor.
+
+use super::Unit;
+use crate::medium::MediumOp;
+use alloc::vec::Vec;
+use units::Extent;
+use wire::NoRoom;
+use wire::scsi::Status;
+use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
+
+/// Parameter data, in or out, that one command may have, in bytes.
+///
+/// Block data does not count: it never passes through a unit.
+pub const PARAMETER_BYTES_MAX: usize = 8192;
+
+/// What is to be done next for a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Done: GOOD.
+    Good,
+    /// Done: CHECK CONDITION with this sense data.
+    Check(Sense),
+    /// Done: another status, without sense data.
+    Status(Status),
+    /// Parameter data for the host, as it stands in the [`Reply`]; then GOOD.
+    Reply,
+    /// Fetch a parameter list of so many bytes, then call `on_list`. Zero is legal, and calls it at once.
+    List {
+        /// Bytes that the CDB announces.
+        bytes: u32,
+    },
+    /// Have the medium do something, then call `on_medium` if the row has it, else GOOD.
+    Medium(MediumPlan),
+    /// Like [`Plan::Medium`] without data, but the host is told GOOD first (IMMED = 1).
+    Background(MediumPlan),
+}
+
+/// Something for the medium, with the data phase that goes with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediumPlan {
+    /// What.
+    pub op: MediumOp,
+    /// With which blocks; the caller has checked that they exist.
+    pub extent: Extent,
+    /// Which way data flows, if it does.
+    pub data: DataPhase,
+    /// Bytes of the data phase, or, in a later step without one, bytes of the buffer that the step uses.
+    pub bytes: u32,
+}
+
+/// The data phase of a [`MediumPlan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataPhase {
+    /// No data, or data that an earlier step has left in the command's buffer.
+    None,
+    /// From the medium to the host.
+    In,
+    /// From the host to the medium.
+    Out,
+}
+
+impl MediumPlan {
+    /// A step without data.
+    pub const fn bare(op: MediumOp, extent: Extent) -> Self {
+        Self { op, extent, data: DataPhase::None, bytes: 0 }
+    }
+}
+
+/// What a command's functions may look at and change.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The unit addressed.
+    pub unit: &'a mut Unit,
+    /// Where parameter data for the host goes.
+    pub reply: &'a mut Reply,
+    /// Zero in `plan`; what a command of several steps remembers between them.
+    pub step: &'a mut u32,
+    /// How many units the device has; their numbers are `0..units`.
+    pub units: u8,
+}
+
+/// Parameter data on its way to the host.
+#[derive(Debug, Default)]
+pub struct Reply {
+    bytes: Vec<u8>,
+}
+
+impl Reply {
+    /// Fills the reply by `write`, which is given [`PARAMETER_BYTES_MAX`] bytes and says how many it used, and cuts
+    /// it at the allocation length (SPC-5 clause 4.2.5.6). An allocation length of zero is legal.
+    ///
+    /// Data that does not fit is a fault of ours; the host is told INTERNAL TARGET FAILURE.
+    pub fn fill(
+        &mut self,
+        allocation_length: u32,
+        write: impl FnOnce(&mut [u8]) -> Result<usize, NoRoom>,
+    ) -> Plan {
+        self.bytes.clear();
+        self.bytes.resize(PARAMETER_BYTES_MAX, 0);
+        match write(&mut self.bytes) {
+            Ok(used) => {
+                self.bytes.truncate(used.min(allocation_length as usize));
+                Plan::Reply
+            }
+            Err(NoRoom { .. }) => {
+                Plan::Check(Sense::new(SenseKey::HardwareError, AdditionalSense::INTERNAL_TARGET_FAILURE))
+            }
+        }
+    }
+
+    /// The bytes that go to the host.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
