@@ -356,11 +356,11 @@ mod tests {
     use std::vec;
 
     fn bulk_in() -> Pipe {
-        Pipe::plain(EndpointAddress::from(0x81))
+        Pipe::plain(EndpointAddress::at::<1>(Direction::In))
     }
 
     fn bulk_out() -> Pipe {
-        Pipe::plain(EndpointAddress::from(0x02))
+        Pipe::plain(EndpointAddress::at::<2>(Direction::Out))
     }
 
     fn host(id: u64, pipe: Pipe, length: u32) -> HostTransfer {
@@ -485,7 +485,7 @@ mod tests {
     #[test]
     fn streams_do_not_wait_for_each_other() {
         let mut place = Rendezvous::new(Speed::Super);
-        let on = |id| Pipe::stream(EndpointAddress::from(0x81), StreamId::new(id).unwrap());
+        let on = |id| Pipe::stream(EndpointAddress::at::<1>(Direction::In), StreamId::new(id).unwrap());
         place.submit_host(host(1, on(1), 512)).unwrap();
         place.submit_host(host(2, on(2), 512)).unwrap();
         place.submit_device(device(9, on(2), 512, true));

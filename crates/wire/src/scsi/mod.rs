@@ -9,5 +9,6 @@ pub mod opcode;
 pub mod report_luns;
 pub mod sense;
 mod status;
+pub mod vpd;
 
 pub use status::Status;

@@ -1,9 +1,23 @@
-//! USB 2.0 and 3.2: setup packets and descriptors.
+//! USB 2.0 and 3.2: setup packets and descriptors (chapter 9 of both).
+//!
+//! Everything is little-endian. A descriptor begins with its length and its kind, and may be longer than the
+//! version of the standard that defined it: decoders ignore what lies past the fields they know, and refuse
+//! a descriptor that is shorter. Left out: hubs, On-The-Go, isochronous companions, interface associations.
 
-mod address;
+mod endpoint;
+mod exit_latency;
+mod feature;
+mod setup;
 
-pub use address::EndpointAddress;
+pub use endpoint::{EndpointAddress, EndpointAttributes, EndpointDescriptor, TransferType};
+pub use exit_latency::ExitLatencies;
+pub use feature::{
+    DeviceFeature, DeviceStatus, EndpointFeature, EndpointStatus, InterfaceFeature, InterfaceStatus,
+    SuspendOptions,
+};
+pub use setup::{Recipient, RequestKind, SetupPacket, StandardRequest};
 
+use crate::DecodeError;
 use core::fmt;
 
 /// Which way bytes travel, seen from the host. A choice, not a code: one bit wherever it is on the wire.
@@ -37,4 +51,51 @@ impl fmt::Display for Direction {
             Self::In => "IN",
         })
     }
+}
+
+code! {
+    /// Descriptor type, byte 1 of each descriptor (USB 3.2 table 9-6; the class descriptor: UAS-2).
+    #[doc(alias = "bDescriptorType")]
+    pub enum DescriptorKind: u8 {
+        /// The device, once.
+        Device = 0x01 => "device",
+        /// A configuration, with everything in it.
+        Configuration = 0x02 => "configuration",
+        /// A string, or the languages of the strings.
+        String = 0x03 => "string",
+        /// An alternate setting of an interface.
+        Interface = 0x04 => "interface",
+        /// An endpoint of the interface before it.
+        Endpoint = 0x05 => "endpoint",
+        /// The device at the other of full and high speed.
+        DeviceQualifier = 0x06 => "device qualifier",
+        /// A configuration at the other of full and high speed.
+        OtherSpeedConfiguration = 0x07 => "other-speed configuration",
+        /// Which interfaces make one function.
+        InterfaceAssociation = 0x0b => "interface association",
+        /// Binary device object store.
+        Bos = 0x0f => "BOS",
+        /// One capability in the BOS.
+        DeviceCapability = 0x10 => "device capability",
+        /// Class-specific descriptor; below a UAS interface it tells the pipe usage of the endpoint before it.
+        PipeUsage = 0x24 => "pipe usage",
+        /// What SuperSpeed adds to the endpoint before it.
+        SuperSpeedCompanion = 0x30 => "SuperSpeed endpoint companion",
+    }
+}
+
+/// The known bytes of a descriptor of this kind.
+fn fixed_descriptor<const LEN: usize>(bytes: &[u8], kind: DescriptorKind) -> Result<&[u8; LEN], DecodeError> {
+    let fixed = bytes.first_chunk::<LEN>().ok_or(DecodeError::Truncated { needed: LEN, got: bytes.len() })?;
+    let [len, found, ..] = fixed.as_slice() else {
+        return Err(DecodeError::Truncated { needed: 2, got: LEN });
+    };
+    let (expected, found) = (u8::from(kind), *found);
+    if found != expected {
+        return Err(DecodeError::WrongKind { expected: expected.into(), found: found.into() });
+    }
+    if usize::from(*len) < LEN {
+        return Err(DecodeError::Invalid { field: "bLength", value: (*len).into() });
+    }
+    Ok(fixed)
 }
