@@ -10,7 +10,12 @@
 //! Always true: a unit's state changes only in these functions, one command at a time.
 
 pub mod attention;
+pub mod durable;
+#[cfg(test)]
+#[allow(dead_code, reason = "each family of commands uses its part of it")]
+pub(crate) mod fixture;
 pub mod gate;
+pub mod limits;
 mod plan;
 pub mod spc;
 pub mod table;

@@ -1,0 +1,71 @@
+//! How large one command may be: the numbers that the block limits page tells (SBC-4 clause 6.6.4) and that the
+//! block commands check.
+//!
+//! Left out: limits of the whole device (commands in flight, buffer memory), which are
+//! [`crate::command::Limits`].
+
+use units::BlockSize;
+
+/// Bytes that one READ or WRITE moves at most.
+pub const TRANSFER_BYTES_MAX: u32 = 8 << 20;
+/// Bytes of a transfer that is large enough to be fast.
+pub const TRANSFER_BYTES_OPTIMAL: u32 = 1 << 20;
+/// Bytes that are best written or unmapped together: the page of the host's memory and of most file systems.
+pub const PHYSICAL_BLOCK_BYTES: u32 = 4096;
+/// Blocks that one COMPARE AND WRITE compares at most.
+pub const COMPARE_AND_WRITE_BLOCKS_MAX: u8 = 255;
+/// Bytes that one WRITE SAME writes at most.
+pub const WRITE_SAME_BYTES_MAX: u64 = 256 << 20;
+/// Whether WRITE SAME refuses a length of zero, which would mean "up to the last block" (WSNZ).
+pub const WRITE_SAME_NON_ZERO: bool = true;
+/// Block descriptors that one UNMAP has at most.
+pub const UNMAP_DESCRIPTORS_MAX: u32 = 255;
+/// Blocks that one UNMAP unmaps at most: no limit.
+pub const UNMAP_BLOCKS_MAX: u32 = u32::MAX;
+/// Bytes that one WRITE ATOMIC writes at most.
+pub const ATOMIC_BYTES_MAX: u32 = 64 << 10;
+
+/// Blocks that one READ or WRITE moves at most.
+pub const fn transfer_blocks_max(size: BlockSize) -> u32 {
+    TRANSFER_BYTES_MAX / size.bytes()
+}
+
+/// Blocks of a transfer that is large enough to be fast.
+pub const fn transfer_blocks_optimal(size: BlockSize) -> u32 {
+    TRANSFER_BYTES_OPTIMAL / size.bytes()
+}
+
+/// Blocks that are best written or unmapped together, at least one.
+pub const fn blocks_per_physical_block(size: BlockSize) -> u32 {
+    PHYSICAL_BLOCK_BYTES / size.bytes()
+}
+
+/// The same as an exponent of two: LOGICAL BLOCKS PER PHYSICAL BLOCK EXPONENT (SBC-4 table 66).
+pub const fn physical_block_exponent(size: BlockSize) -> u8 {
+    blocks_per_physical_block(size).trailing_zeros() as u8
+}
+
+/// Blocks that one WRITE SAME writes at most.
+pub const fn write_same_blocks_max(size: BlockSize) -> u64 {
+    WRITE_SAME_BYTES_MAX / size.bytes() as u64
+}
+
+/// Blocks that one WRITE ATOMIC writes at most.
+pub const fn atomic_blocks_max(size: BlockSize) -> u32 {
+    ATOMIC_BYTES_MAX / size.bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_in_blocks_follow_the_block_size() {
+        assert_eq!(transfer_blocks_max(BlockSize::B512), 16384);
+        assert_eq!(transfer_blocks_max(BlockSize::B4096), 2048);
+        assert_eq!(physical_block_exponent(BlockSize::B512), 3);
+        assert_eq!(physical_block_exponent(BlockSize::B4096), 0);
+        assert_eq!(write_same_blocks_max(BlockSize::B512), 524_288);
+        assert_eq!(atomic_blocks_max(BlockSize::B4096), 16);
+    }
+}
