@@ -5,6 +5,7 @@ pub mod capacity;
 pub mod inquiry;
 mod layout;
 pub mod lun;
+pub mod mode;
 pub mod opcode;
 pub mod report_luns;
 pub mod sense;
