@@ -2,6 +2,7 @@
 
 pub mod ascii;
 pub mod capacity;
+pub mod cdb;
 pub mod inquiry;
 mod layout;
 pub mod lun;

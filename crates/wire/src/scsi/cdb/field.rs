@@ -1,0 +1,463 @@
+//! The tables of CDB fields, as code: each field once, with its place, so that decode and encode agree.
+//!
+//! A command is declared with `cdb!`: a column per length it comes in, a row per field. That gives a struct
+//! with typed fields, `decode`, `encode`, the usage map that REPORT SUPPORTED OPERATION CODES sends, and a
+//! one-line `Display`. Places are written as the standards' tables write them: `bit(1, 3)` is bit 3 of
+//! byte 1, `bits(2, 7, 6)` are bits 7 to 6 of byte 2, `bytes(2, 5)` are bytes 2 to 5, big-endian.
+//!
+//! Always true: a place outside of the CDB reads as zero and takes nothing; a value wider than its place is
+//! cut to it. The CONTROL byte is every CDB's last and has no row.
+
+use super::{Cdb, CdbWidth, Control};
+use crate::DecodeError;
+use core::fmt;
+
+/// Where a field lies in a CDB.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// Nowhere: commands of this length do not have the field.
+    Absent,
+    /// `width` bits from bit `low` of byte `last` upwards, big-endian from byte `first` on.
+    Bits { first: usize, last: usize, low: u32, width: u32 },
+    /// One byte in which zero stands for 256.
+    ByteOr256(usize),
+    /// Bytes that do not follow each other, the most significant first.
+    Scattered(&'static [usize]),
+}
+
+/// Bit `at` of byte `byte`.
+pub(super) const fn bit(byte: usize, at: u32) -> Place {
+    bits(byte, at, at)
+}
+
+/// Bits `high` to `low` of byte `byte`.
+pub(super) const fn bits(byte: usize, high: u32, low: u32) -> Place {
+    Place::Bits { first: byte, last: byte, low, width: high - low + 1 }
+}
+
+/// Bytes `first` to `last`, both counted.
+pub(super) const fn bytes(first: usize, last: usize) -> Place {
+    Place::Bits { first, last, low: 0, width: 8 * (last - first + 1) as u32 }
+}
+
+/// The 21-bit LBA of the six-byte commands: bits 4:0 of byte 1, bytes 2 and 3.
+pub(super) const LBA_21: Place = Place::Bits { first: 1, last: 3, low: 0, width: 21 };
+
+/// SERVICE ACTION, where there is one.
+const ACTION: Place = bits(1, 4, 0);
+
+/// The bit of CONTROL that a unit looks at: NACA.
+const CONTROL_USED: u64 = 0x04;
+
+impl Place {
+    /// The field's value.
+    fn get(self, cdb: &[u8]) -> u64 {
+        let byte = |at: usize| u64::from(cdb.get(at).copied().unwrap_or(0));
+        match self {
+            Self::Absent => 0,
+            Self::Bits { first, last, low, width } => {
+                let value = (first..=last).fold(0, |value, at| value << 8 | byte(at));
+                value >> low & mask(width)
+            }
+            Self::ByteOr256(at) => match byte(at) {
+                0 => 256,
+                value => value,
+            },
+            Self::Scattered(places) => places.iter().fold(0, |value, at| value << 8 | byte(*at)),
+        }
+    }
+
+    /// Sets the field, whose bits are all zero before.
+    fn put(self, cdb: &mut [u8], value: u64) {
+        let mut or = |at: usize, value: u64| {
+            if let Some(byte) = cdb.get_mut(at) {
+                *byte |= value as u8;
+            }
+        };
+        match self {
+            Self::Absent => {}
+            Self::Bits { first, last, low, width } => {
+                let value = (value & mask(width)) << low;
+                (first..=last).rev().zip(0u32..).for_each(|(at, nth)| or(at, value >> (8 * nth)));
+            }
+            Self::ByteOr256(at) => or(at, value),
+            Self::Scattered(places) => {
+                places.iter().rev().zip(0u32..).for_each(|(at, nth)| or(*at, value >> (8 * nth)));
+            }
+        }
+    }
+}
+
+const fn mask(width: u32) -> u64 {
+    u64::MAX >> (64 - width)
+}
+
+/// One length of a command, and how its CDB says so.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    pub(super) name: &'static str,
+    pub(super) width: CdbWidth,
+    pub(super) opcode: u8,
+    /// The one service action that this command is, where the operation code is shared.
+    pub(super) action: Option<u8>,
+}
+
+impl Form {
+    /// Whether `cdb` begins as this command does; a service action cut off speaks for it.
+    pub(super) fn begins(self, cdb: &[u8]) -> bool {
+        let other_action = |action| cdb.get(1).is_some_and(|byte| byte & 0x1f != action);
+        cdb.first() == Some(&self.opcode) && !self.action.is_some_and(other_action)
+    }
+
+    /// The operation code, and the service action below it where there is one: 9E10h is READ CAPACITY(16).
+    fn kind(self) -> u32 {
+        let opcode = u32::from(self.opcode);
+        self.action.map_or(opcode, |action| opcode << 8 | u32::from(action))
+    }
+
+    fn start(self) -> Cdb {
+        let mut cdb = Cdb::zeroes(self.width);
+        bytes(0, 0).put(cdb.bytes_mut(), self.opcode.into());
+        ACTION.put(cdb.bytes_mut(), self.action.unwrap_or(0).into());
+        cdb
+    }
+
+    /// CONTROL, the last byte.
+    fn control(self) -> Place {
+        bytes(self.width.len() - 1, self.width.len() - 1)
+    }
+}
+
+/// The fields of a command: `W` lengths, the shortest first, by `K` fields.
+pub(super) struct Table<const W: usize, const K: usize> {
+    pub(super) forms: [Form; W],
+    pub(super) places: [[Place; W]; K],
+}
+
+/// A CDB taken apart: its length, the values of its fields in the table's order, CONTROL.
+pub(super) type Parts<const K: usize> = (CdbWidth, [u64; K], Control);
+
+impl<const W: usize, const K: usize> Table<W, K> {
+    /// Takes a CDB apart. Bits without a field are not looked at, nor are bytes past the CDB.
+    pub(super) fn decode(&self, cdb: &[u8]) -> Result<Parts<K>, DecodeError> {
+        let column = self.forms.iter().position(|form| form.begins(cdb));
+        let form = self.forms.get(column.unwrap_or(0)).expect("a command has at least one length");
+        let needed = form.width.len();
+        // Of an empty CDB nothing is known but that some length is missing.
+        if cdb.is_empty() || column.is_some() && cdb.len() < needed {
+            return Err(DecodeError::Truncated { needed, got: cdb.len() });
+        }
+        let column = column.ok_or_else(|| {
+            let action = form.action.map(|_| ACTION.get(cdb) as u8);
+            let found = Form { opcode: bytes(0, 0).get(cdb) as u8, action, ..*form };
+            DecodeError::WrongKind { expected: form.kind(), found: found.kind() }
+        })?;
+        let values = self.column(column).map(|place| place.get(cdb));
+        Ok((form.width, values, Control(form.control().get(cdb) as u8)))
+    }
+
+    /// The CDB of the first length that is no shorter than `narrowest` and says every value, else the
+    /// longest, with values cut.
+    pub(super) fn encode(&self, narrowest: CdbWidth, values: [u64; K], control: Control) -> Cdb {
+        let mut cdb = Cdb::zeroes(narrowest);
+        for (column, form) in self.forms.iter().enumerate() {
+            let places = self.column(column);
+            cdb = form.start();
+            places.iter().zip(values).for_each(|(place, value)| place.put(cdb.bytes_mut(), value));
+            form.control().put(cdb.bytes_mut(), control.0.into());
+            if form.width >= narrowest && places.map(|place| place.get(&cdb)) == values {
+                break;
+            }
+        }
+        cdb
+    }
+
+    /// The operation code, then a one for every bit that has a meaning.
+    pub(super) fn usage(&self, opcode: u8) -> Option<Cdb> {
+        let column = self.forms.iter().position(|form| form.opcode == opcode)?;
+        let form = self.forms.get(column)?;
+        let mut cdb = form.start();
+        self.column(column).iter().for_each(|place| place.put(cdb.bytes_mut(), u64::MAX));
+        form.control().put(cdb.bytes_mut(), CONTROL_USED);
+        Some(cdb)
+    }
+
+    /// The name of the command at this length, or at the next one it has.
+    pub(super) fn name(&self, width: CdbWidth) -> &'static str {
+        let form = self.forms.iter().find(|form| form.width >= width).or(self.forms.last());
+        form.map_or("", |form| form.name)
+    }
+
+    fn column(&self, column: usize) -> [Place; K] {
+        self.places.map(|row| row.get(column).copied().unwrap_or(Place::Absent))
+    }
+}
+
+/// What a field can hold.
+pub(super) trait Value: Copy {
+    /// The value of the field's bits.
+    fn from_bits(bits: u64) -> Self;
+    /// The field's bits.
+    fn into_bits(self) -> u64;
+    /// The field in a line of text: ` name value`, or nothing where zero goes without saying.
+    fn show(self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+impl Value for bool {
+    fn from_bits(bits: u64) -> Self {
+        bits != 0
+    }
+    fn into_bits(self) -> u64 {
+        self.into()
+    }
+    fn show(self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self { write!(f, " {name}") } else { Ok(()) }
+    }
+}
+
+impl Value for u8 {
+    fn from_bits(bits: u64) -> Self {
+        bits as u8
+    }
+    fn into_bits(self) -> u64 {
+        self.into()
+    }
+    fn show(self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self == 0 { Ok(()) } else { write!(f, " {name} {self:#04x}") }
+    }
+}
+
+/// Numbers of two bytes and more: addresses and lengths, of which zero is worth saying.
+macro_rules! number_fields {
+    ($($int:ty),+) => { $(
+        impl Value for $int {
+            fn from_bits(bits: u64) -> Self {
+                bits as Self
+            }
+            fn into_bits(self) -> u64 {
+                self.into()
+            }
+            fn show(self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, " {name} {self}")
+            }
+        }
+    )+ };
+}
+number_fields!(u16, u32);
+
+impl Value for u64 {
+    fn from_bits(bits: u64) -> Self {
+        bits
+    }
+    fn into_bits(self) -> u64 {
+        self
+    }
+    fn show(self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " {name} {self}")
+    }
+}
+
+/// Lets open codes be fields.
+macro_rules! code_fields {
+    ($($code:ty),+ $(,)?) => { $(
+        impl super::field::Value for $code {
+            fn from_bits(bits: u64) -> Self {
+                (bits as u8).into()
+            }
+            fn into_bits(self) -> u64 {
+                u8::from(self).into()
+            }
+            fn show(self, _name: &str, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, " {self}")
+            }
+        }
+    )+ };
+}
+
+/// Declares a closed choice: a field of so few bits that every value has a meaning.
+macro_rules! choice {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident {
+            $(#[$fmeta:meta])* $first:ident = 0 => $ftext:literal,
+            $( $(#[$vmeta:meta])* $variant:ident = $value:literal => $text:literal ),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $(#[$fmeta])*
+            #[default]
+            $first,
+            $( $(#[$vmeta])* $variant, )+
+        }
+
+        impl super::field::Value for $name {
+            fn from_bits(bits: u64) -> Self {
+                match bits {
+                    $( $value => Self::$variant, )+
+                    _ => Self::$first,
+                }
+            }
+            fn into_bits(self) -> u64 {
+                match self {
+                    Self::$first => 0,
+                    $( Self::$variant => $value, )+
+                }
+            }
+            fn show(self, _name: &str, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                if self == Self::$first { Ok(()) } else { write!(f, " {self}") }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(match self {
+                    Self::$first => $ftext,
+                    $( Self::$variant => $text, )+
+                })
+            }
+        }
+    };
+}
+
+/// Declares a command of one length, or of several, which share one struct with a `width`.
+///
+/// `pub struct Name: "NAME" = Width OPCODE [/ SERVICE ACTION] { field: type = place, … }`, or
+/// `pub struct Name, width: ["NAME(n)" = Width OPCODE, …] { field: type = [place, …], … }`, a place for
+/// every width, the shortest first.
+macro_rules! cdb {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident: $text:literal = $width:ident $opcode:literal $(/ $action:literal)? {
+            $( $(#[$fmeta:meta])* $field:ident: $ty:ty = $place:expr ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $( $(#[$fmeta])* pub $field: $ty, )*
+            /// The CONTROL byte, the last of the CDB.
+            pub control: super::Control,
+        }
+
+        cdb! {
+            @codec $name (super::CdbWidth::$width) []
+            [{ $text, $width, $opcode, cdb!(@action $($action)?) }]
+            [$( $field = [$place] ),*]
+        }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident, width: [$( $text:literal = $width:ident $opcode:literal ),+ $(,)?] {
+            $( $(#[$fmeta:meta])* $field:ident: $ty:ty = $places:expr ),* $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            /// The width decoded; for `encode`, the narrowest to use.
+            pub width: super::CdbWidth,
+            $( $(#[$fmeta])* pub $field: $ty, )*
+            /// The CONTROL byte, the last of the CDB.
+            pub control: super::Control,
+        }
+
+        cdb! {
+            @codec $name () [width] [$( { $text, $width, $opcode, None } ),+] [$( $field = $places ),*]
+        }
+    };
+    (@action) => { None };
+    (@action $action:literal) => { Some($action) };
+    (@width $self:ident ($width:expr)) => { $width };
+    (@width $self:ident ()) => { $self.width };
+    (
+        @codec $name:ident $narrowest:tt [$($kept:ident)?]
+        [$( { $text:literal, $width:ident, $opcode:literal, $action:expr } ),+]
+        [$( $field:ident = $places:expr ),*]
+    ) => {
+        impl $name {
+            const FIELDS: usize = { let names: &[&str] = &[$( stringify!($field) ),*]; names.len() };
+            const WIDTHS: usize = [$( $opcode ),+].len();
+            const TABLE: super::field::Table<{ Self::WIDTHS }, { Self::FIELDS }> = super::field::Table {
+                forms: [$( super::field::Form {
+                    name: $text,
+                    width: super::CdbWidth::$width,
+                    opcode: $opcode,
+                    action: $action,
+                } ),+],
+                places: [$( $places ),*],
+            };
+
+            pub(super) const FORMS: &[super::field::Form] = &Self::TABLE.forms;
+
+            /// Decodes the CDB. Reserved bits and bytes past it are not looked at.
+            ///
+            /// In `WrongKind`, a code of two bytes is an operation code and a service action.
+            pub fn decode(cdb: &[u8]) -> Result<Self, crate::DecodeError> {
+                let (_width, values, control) = Self::TABLE.decode(cdb)?;
+                Ok(Self { $( $kept: _width, )? ..Self::from_values(values, control) })
+            }
+
+            /// The CDB. A value wider than its field is cut to the field's width, but where a command has
+            /// several widths, the first one from `width` on is taken that cuts nothing.
+            pub fn encode(&self) -> super::Cdb {
+                let values = [$( super::field::Value::into_bits(self.$field) ),*];
+                Self::TABLE.encode(cdb!(@width self $narrowest), values, self.control)
+            }
+
+            /// The CDB USAGE DATA of REPORT SUPPORTED OPERATION CODES for a unit that looks at every field
+            /// (SPC-5): the operation code, then a one for every bit that has a meaning. `None` if
+            /// `opcode` is not one of this command's.
+            pub fn usage(opcode: u8) -> Option<super::Cdb> {
+                Self::TABLE.usage(opcode)
+            }
+
+            fn from_values(values: [u64; Self::FIELDS], control: super::Control) -> Self {
+                let [$( $field ),*] = values;
+                Self {
+                    $( $kept: super::CdbWidth::default(), )?
+                    $( $field: super::field::Value::from_bits($field), )*
+                    control,
+                }
+            }
+        }
+
+        impl Default for $name {
+            /// Every field zero.
+            fn default() -> Self {
+                Self::from_values([0; Self::FIELDS], super::Control(0))
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(Self::TABLE.name(cdb!(@width self $narrowest)))?;
+                $( super::field::Value::show(self.$field, stringify!($field), f)?; )*
+                super::field::Value::show(self.control.0, "control", f)
+            }
+        }
+    };
+}
+
+/// Asserts that a literal CDB and a value are each other's encoding and decoding, what the value's text is,
+/// that every truncated length is told, and that another operation code is another kind.
+#[cfg(test)]
+macro_rules! assert_both_ways {
+    ($name:ident { $($field:ident: $value:expr),* $(,)? }, $cdb:expr, $text:expr $(,)?) => {{
+        extern crate std;
+        // Fields not named are zero.
+        #[allow(clippy::needless_update, reason = "some commands have few fields")]
+        let (command, mut cdb) = ($name { $($field: $value,)* ..$name::default() }, $cdb);
+        assert_eq!($name::decode(&cdb), Ok(command));
+        assert_eq!(command.encode()[..], cdb);
+        assert_eq!(std::string::ToString::to_string(&command), $text);
+        assert!(matches!($name::decode(&[]), Err(crate::DecodeError::Truncated { got: 0, .. })));
+        for len in 1..cdb.len() {
+            let error = crate::DecodeError::Truncated { needed: cdb.len(), got: len };
+            assert_eq!($name::decode(&cdb[..len]), Err(error));
+        }
+        cdb[0] = 0xff;
+        assert!(matches!($name::decode(&cdb), Err(crate::DecodeError::WrongKind { .. })));
+    }};
+}

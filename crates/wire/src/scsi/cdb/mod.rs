@@ -1,0 +1,138 @@
+//! Command descriptor blocks: what a host asks of a unit (SPC-5, SBC-4, SAT-4).
+//!
+//! A struct per command, whatever its length: [`Read`] is READ(6), (10), (12) and (16). Each is a table of
+//! places (`field.rs`) under typed fields. Decoding is strict about length, operation code and service
+//! action and lenient about reserved bits: `usage` says which bits mean something. [`Command`] is any of
+//! them. Lengths that a CDB carries (allocation, parameter list) are bytes; LBAs and counts are blocks.
+//!
+//! Left out: 32-byte CDBs, commands of other device types, obsolete link bits, duration limits.
+
+#[macro_use]
+mod field;
+
+mod ata;
+mod atomic;
+mod buffer;
+mod cache;
+mod capacity;
+mod command;
+mod copy;
+mod diagnostic;
+mod format;
+mod identity;
+mod log;
+mod mode;
+mod power;
+mod read_write;
+mod reservation;
+mod supported;
+mod verify;
+mod write_same;
+
+pub use ata::{AtaPassThrough, AtaProtocol, AtaTransferLength};
+pub use atomic::{CompareAndWrite, OrWrite, WriteAtomic};
+pub use buffer::{ReadBuffer, ReadBufferMode, WriteBuffer, WriteBufferMode};
+pub use cache::{PreFetch, SynchronizeCache};
+pub use capacity::{GetLbaStatus, ReadCapacity10, ReadCapacity16};
+pub use command::Command;
+pub use copy::{ThirdPartyCopyIn, ThirdPartyCopyOut};
+pub use diagnostic::{ReceiveDiagnosticResults, SelfTestCode, SendDiagnostic};
+pub use format::{DefectListFormat, FormatUnit, ReadDefectData, Sanitize};
+pub use identity::{Inquiry, ReportLuns, RequestSense, SelectReport, TestUnitReady};
+pub use log::{LogPageControl, LogSelect, LogSense};
+pub use mode::{ModeSelect, ModeSense, PageControl};
+pub use power::{PowerCondition, Prevent, PreventAllowMediumRemoval, StartStopUnit};
+pub use read_write::{Read, Write};
+pub use reservation::{PersistentReserveIn, PersistentReserveOut, Release, ReservationType, Reserve};
+pub use supported::{
+    ReportSupportedOperationCodes, ReportSupportedTaskManagementFunctions, ReportingOptions,
+};
+pub use verify::{ByteCheck, Verify, WriteAndVerify};
+pub use write_same::{Unmap, WriteSame};
+
+use core::fmt;
+use core::ops::Deref;
+
+/// An encoded CDB: 6, 10, 12 or 16 bytes. Dereferences to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cdb {
+    /// Zero past the width.
+    padded: [u8; 16],
+    width: CdbWidth,
+}
+
+/// The lengths that CDBs of operation code groups 0 to 5 have (SPC-4 clause 4.2.5.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CdbWidth {
+    /// 6 bytes.
+    Six,
+    /// 10 bytes.
+    #[default]
+    Ten,
+    /// 12 bytes.
+    Twelve,
+    /// 16 bytes.
+    Sixteen,
+}
+
+/// The CONTROL byte, the last of every CDB (SAM-5 clause 5.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Control(pub u8);
+
+impl Cdb {
+    /// The bytes followed by zeroes, as UAS and the Bulk-Only Transport carry them.
+    pub const fn padded(&self) -> &[u8; 16] {
+        &self.padded
+    }
+
+    /// How long it is.
+    pub const fn width(&self) -> CdbWidth {
+        self.width
+    }
+
+    const fn zeroes(width: CdbWidth) -> Self {
+        Self { padded: [0; 16], width }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.padded.get_mut(..self.width.len()).expect("no width exceeds 16 bytes")
+    }
+}
+
+impl Deref for Cdb {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.padded.get(..self.width.len()).expect("no width exceeds 16 bytes")
+    }
+}
+
+impl CdbWidth {
+    /// Bytes.
+    #[allow(clippy::len_without_is_empty, reason = "no width is empty")]
+    pub const fn len(self) -> usize {
+        match self {
+            Self::Six => 6,
+            Self::Ten => 10,
+            Self::Twelve => 12,
+            Self::Sixteen => 16,
+        }
+    }
+}
+
+impl Control {
+    /// NACA: an error shall establish an auto contingent allegiance. Units without NORMACA refuse it.
+    #[doc(alias = "NACA")]
+    pub const fn naca(self) -> bool {
+        self.0 & 0x04 != 0
+    }
+}
+
+impl fmt::Display for Cdb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.iter().enumerate().try_for_each(|(at, byte)| {
+            let space = if at == 0 { "" } else { " " };
+            write!(f, "{space}{byte:02x}")
+        })
+    }
+}
