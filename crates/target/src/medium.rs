@@ -2,12 +2,12 @@
 //!
 //! A unit answers SCSI, a medium stores. The unit asks with a [`MediumRequest`]; whoever owns the storage
 //! answers each with one [`MediumCompletion`], in any order, any time later. No call here blocks. Payload lies in
-//! the command's buffer, which the owner of the storage also owns (see [`crate::Output::Acquire`]): a request
-//! names a range of it.
+//! the command's buffer, which the owner of the storage also owns (see [`crate::Output::Acquire`]), or, seldom, in
+//! the command's parameter data: a request names a range of it.
 //!
 //! Left out: caching. A medium that caches says so by what its flush does.
 
-use crate::command::CommandId;
+use crate::command::{CommandId, Place};
 use units::{BlockCount, ByteRange, Extent, Lba};
 
 /// Names a request to the machine that asked.
@@ -30,7 +30,10 @@ pub struct MediumRequest {
     pub op: MediumOp,
     /// With which blocks. Always within the capacity that the unit was made with.
     pub extent: Extent,
-    /// Where the payload lies in the buffer of `id.command`; empty where the operation has none.
+    /// What `range` is a range of: the buffer of `id.command`, or its parameter data
+    /// ([`crate::command::Executor::reply`]), which stays as it is until the completion.
+    pub place: Place,
+    /// Where the payload lies; empty where the operation has none.
     pub range: ByteRange,
 }
 
@@ -44,6 +47,13 @@ pub enum MediumOp {
         /// Force unit access.
         fua: bool,
     },
+    /// Like [`MediumOp::Write`], in one piece: whatever happens, all of the blocks are written or none.
+    WriteAtomic {
+        /// Force unit access.
+        fua: bool,
+    },
+    /// Makes sure that the blocks can be read, and keeps nothing of them.
+    Verify,
     /// Reads the blocks and compares them with the buffer; [`MediumError::Miscompare`] where they differ.
     Compare,
     /// Compares the blocks with the first half of the buffer and, if equal, writes its second half.
@@ -59,7 +69,10 @@ pub enum MediumOp {
     /// Compares each block with the one block in the buffer.
     CompareSame,
     /// Writes the one block in the buffer to each block of the extent.
-    WriteSame,
+    WriteSame {
+        /// If the block is all zeroes, the extent may be unmapped instead.
+        unmap: bool,
+    },
     /// Makes the blocks read as zero, and keeps their space.
     WriteZeroes,
     /// Gives the blocks' space back; they read as zero afterwards.
@@ -123,4 +136,14 @@ pub enum MediumError {
     },
     /// The medium does not do that.
     Unsupported,
+}
+
+impl MediumError {
+    /// The same, told of a request that begins `bytes` bytes into its command's data.
+    pub(crate) const fn after(self, bytes: u32) -> Self {
+        match self {
+            Self::Miscompare { offset } => Self::Miscompare { offset: offset.saturating_add(bytes) },
+            other => other,
+        }
+    }
 }

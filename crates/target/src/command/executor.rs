@@ -219,6 +219,7 @@ impl Executor {
                     Ok(done) => movement.done = done,
                     Err(error) => {
                         let unit = task.unit.and_then(|unit| self.units.get_mut(usize::from(unit)));
+                        let error = error.after(movement.range(segment).start);
                         let plan = gate::medium_failure(unit, error, movement.extent(segment));
                         movement.failure.get_or_insert(plan);
                     }
@@ -234,6 +235,13 @@ impl Executor {
     /// The transport has taken its transfers back before.
     pub fn abort(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
+        if task.lasting {
+            if !core::mem::replace(&mut task.detached, true) {
+                self.outputs.push_back(CommandOutput::Aborted { id });
+                self.leave_set(id);
+            }
+            return;
+        }
         let outstanding = match &task.phase {
             Phase::Draining { .. } | Phase::Free => return,
             Phase::Moving(movement) => movement.outstanding,
@@ -249,7 +257,8 @@ impl Executor {
     pub fn is_live(&self, id: CommandId) -> bool {
         let task = self.tasks.get(usize::from(id.slot));
         task.is_some_and(|task| {
-            task.generation == id.generation && !matches!(task.phase, Phase::Free | Phase::Draining { .. })
+            let gone = task.detached || matches!(task.phase, Phase::Free | Phase::Draining { .. });
+            task.generation == id.generation && !gone
         })
     }
 
@@ -323,10 +332,7 @@ impl Executor {
             Plan::Medium(MediumPlan { data: DataPhase::In, bytes, .. }) => (Direction::In, bytes),
             Plan::Medium(MediumPlan { data: DataPhase::Out, bytes, .. }) => (Direction::Out, bytes),
             Plan::Medium(plan) => return self.start_movement(id, plan),
-            Plan::Background(plan) => {
-                self.detach(id);
-                return self.start_movement(id, plan);
-            }
+            Plan::Lasting(_) | Plan::Background(_) => return self.carry_out_later(id, plan),
         };
         task.phase = Phase::Offered(plan);
         let (direction, bytes) = intent;
@@ -336,9 +342,27 @@ impl Executor {
     /// Tells the transport GOOD while the command goes on.
     fn detach(&mut self, id: CommandId) {
         let outcome = self.outcome(id, Status::Good, None);
-        if let Some(task) = self.task(id) {
-            task.detached = true;
+        if let Some(task) = self.task(id)
+            && !core::mem::replace(&mut task.detached, true)
+        {
             self.outputs.push_back(CommandOutput::Ended { id, outcome });
+            self.leave_set(id);
+        }
+    }
+
+    /// Takes a command out of its task set.
+    fn leave_set(&mut self, id: CommandId) {
+        if let Some(unit) = self.unit_of(id) {
+            self.sets[usize::from(unit)].remove(id.slot);
+            self.stirred = true;
+        }
+    }
+
+    /// Lets others start beside a command, and keeps aborts from it.
+    fn make_lasting(&mut self, id: CommandId) {
+        if let Some(task) = self.task(id) {
+            task.lasting = true;
+            self.stirred = true;
         }
     }
 
@@ -364,12 +388,22 @@ impl Executor {
         ask(row, &mut context, task.cdb.as_bytes(), &task.list)
     }
 
-    /// Takes a later step of a plan. The data phase is over, so a step can only be bare or the last.
+    /// Takes a later step of a plan. The data phase is over, so a step has none, or is the last.
     fn carry_out_later(&mut self, id: CommandId, plan: Plan) {
         match plan {
-            Plan::Medium(plan) | Plan::Background(plan) => {
-                let bare = MediumPlan { data: DataPhase::None, ..plan };
-                self.start_movement(id, bare);
+            Plan::Medium(MediumPlan { data: DataPhase::In | DataPhase::Out, .. }) => {
+                let fault = AdditionalSense::INTERNAL_TARGET_FAILURE;
+                self.end(id, Status::CheckCondition, Some(Sense::new(SenseKey::HardwareError, fault)));
+            }
+            Plan::Medium(plan) => self.start_movement(id, plan),
+            Plan::Lasting(plan) => {
+                self.make_lasting(id);
+                self.start_movement(id, plan);
+            }
+            Plan::Background(plan) => {
+                self.make_lasting(id);
+                self.detach(id);
+                self.start_movement(id, plan);
             }
             Plan::Good | Plan::Reply | Plan::List { .. } => self.end(id, Status::Good, None),
             Plan::Check(sense) => self.end(id, Status::CheckCondition, Some(sense)),
@@ -421,7 +455,7 @@ impl Executor {
         for segment in 0..segments {
             match plan.data {
                 DataPhase::Out => self.ask_host(id, segment),
-                DataPhase::In | DataPhase::None => self.ask_medium(id, segment),
+                DataPhase::In | DataPhase::None | DataPhase::Own => self.ask_medium(id, segment),
             }
         }
     }
@@ -442,6 +476,7 @@ impl Executor {
             unit: task.unit.unwrap_or_default(),
             op: movement.plan.op,
             extent: movement.extent(segment),
+            place: if movement.plan.data == DataPhase::Own { Place::Parameters } else { Place::Buffer },
             range: movement.range(segment),
         };
         self.outputs.push_back(CommandOutput::Medium(request));
@@ -467,8 +502,8 @@ impl Executor {
         }
         let (done, failure) = (movement.done, movement.failure);
         let plan = failure.unwrap_or_else(|| {
-            self.consult(id, |row, context, cdb, _| match row.on_medium {
-                Some(on_medium) => on_medium(context, cdb, done),
+            self.consult(id, |row, context, cdb, list| match row.on_medium {
+                Some(on_medium) => on_medium(context, cdb, list, done),
                 None => Plan::Good,
             })
         });
@@ -495,6 +530,7 @@ impl Executor {
         let (detached, naca) = (task.detached, task.row.is_some_and(|row| row.has_naca(task.cdb.as_bytes())));
         if status == Status::CheckCondition
             && naca
+            && !detached
             && let Some(set) = outcome.unit.and_then(|unit| self.sets.get_mut(usize::from(unit)))
         {
             set.aca = true;

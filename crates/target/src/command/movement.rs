@@ -41,7 +41,7 @@ impl Movement {
         let whole = plan.bytes.max(1);
         let cut = match plan.op {
             MediumOp::Read | MediumOp::Write { .. } | MediumOp::Compare | MediumOp::Or { .. }
-                if plan.data != DataPhase::None =>
+                if matches!(plan.data, DataPhase::In | DataPhase::Out) =>
             {
                 let least = whole.div_ceil(SEGMENTS_MAX).next_multiple_of(SEGMENT_UNIT_BYTES);
                 least.max(segment_bytes.next_multiple_of(SEGMENT_UNIT_BYTES))
@@ -119,7 +119,7 @@ impl Movement {
             return false;
         }
         match (self.plan.data, &self.failure) {
-            (DataPhase::None, _) => true,
+            (DataPhase::None | DataPhase::Own, _) => true,
             (DataPhase::In, Some(_)) => self.crossed == self.handed,
             (DataPhase::In | DataPhase::Out, _) => self.crossed == self.segments,
         }

@@ -27,7 +27,9 @@ pub(super) struct Task {
     pub(super) parts: u16,
     /// Bytes of the buffer held, zero for none.
     pub(super) buffer_bytes: u32,
-    /// The transport was told GOOD already (IMMED).
+    /// Its work goes on whatever becomes of the command (see [`Plan::Lasting`]).
+    pub(super) lasting: bool,
+    /// The transport was told the end already (IMMED), or that the command was aborted.
     pub(super) detached: bool,
 }
 
@@ -81,12 +83,12 @@ impl Task {
 
     /// Whether it orders others: ordered, or alone in the enabled state.
     pub(super) fn is_barrier(&self) -> bool {
-        self.is_exclusive() || self.attribute == Some(TaskAttribute::Ordered)
+        self.is_exclusive() || self.attribute == Some(TaskAttribute::Ordered) && !self.lasting
     }
 
     /// Whether nothing else may be enabled beside it.
     pub(super) fn is_exclusive(&self) -> bool {
-        self.row.is_some_and(|row| row.needs.exclusive)
+        self.row.is_some_and(|row| row.needs.exclusive) && !self.lasting
     }
 
     pub(super) fn id(&self, slot: u16) -> CommandId {
@@ -103,6 +105,7 @@ impl Task {
         self.step = 0;
         self.parts = 0;
         self.buffer_bytes = 0;
+        self.lasting = false;
         self.detached = false;
         self.generation = self.generation.wrapping_add(1);
     }

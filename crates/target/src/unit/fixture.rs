@@ -4,6 +4,7 @@ use super::table::Index;
 use super::{Context, Plan, Reply, Unit, UnitConfig, gate};
 use crate::medium::MediumDone;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 use units::{BlockCount, BlockSize};
 use wire::scsi::sense::Sense;
 
@@ -16,6 +17,7 @@ pub(crate) struct Fixture {
     pub(crate) units: u8,
     index: Index,
     reply: Reply,
+    list: Vec<u8>,
     step: u32,
 }
 
@@ -44,7 +46,7 @@ impl Fixture {
         change(&mut config);
         let mut unit = Unit::new(config);
         unit.attentions = Default::default();
-        Self { unit, units: 1, index: Index::default(), reply: Reply::default(), step: 0 }
+        Self { unit, units: 1, index: Index::default(), reply: Reply::default(), list: Vec::new(), step: 0 }
     }
 
     /// Takes a command up to its first plan.
@@ -52,6 +54,7 @@ impl Fixture {
     pub(crate) fn run(&mut self, cdb: &[u8]) -> Plan {
         self.step = 0;
         self.reply = Reply::default();
+        self.list.clear();
         match gate::admit(&mut self.unit, cdb, &self.index) {
             Ok(row) => (row.plan)(&mut self.context(), cdb),
             Err(plan) => plan,
@@ -62,6 +65,7 @@ impl Fixture {
     #[track_caller]
     pub(crate) fn run_list(&mut self, cdb: &[u8], list: &[u8]) -> Plan {
         assert_eq!(self.run(cdb), Plan::List { bytes: list.len() as u32 });
+        self.list.extend_from_slice(list);
         let row = self.index.find(cdb).expect("the command was admitted");
         row.on_list.expect("a command that asks for a list looks at it")(&mut self.context(), cdb, list)
     }
@@ -70,10 +74,13 @@ impl Fixture {
     #[track_caller]
     pub(crate) fn run_medium(&mut self, cdb: &[u8], done: MediumDone) -> Plan {
         let row = self.index.find(cdb).expect("the command was admitted");
-        match row.on_medium {
-            Some(on_medium) => on_medium(&mut self.context(), cdb, done),
+        let list = core::mem::take(&mut self.list);
+        let plan = match row.on_medium {
+            Some(on_medium) => on_medium(&mut self.context(), cdb, &list, done),
             None => Plan::Good,
-        }
+        };
+        self.list = list;
+        plan
     }
 
     /// The parameter data of a command that must have some.

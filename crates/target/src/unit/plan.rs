@@ -31,7 +31,10 @@ pub enum Plan {
     },
     /// Have the medium do something, then call `on_medium` if the row has it, else GOOD.
     Medium(MediumPlan),
-    /// Like [`Plan::Medium`] without data, but the host is told GOOD first (IMMED = 1).
+    /// Like [`Plan::Medium`] without a data phase to come, but nothing stops it: if the command is aborted the work
+    /// goes on. Other commands start beside it, and the unit's readiness keeps them from the medium.
+    Lasting(MediumPlan),
+    /// Like [`Plan::Lasting`], but the host is told GOOD first (IMMED = 1).
     Background(MediumPlan),
 }
 
@@ -53,6 +56,8 @@ pub struct MediumPlan {
 pub enum DataPhase {
     /// No data, or data that an earlier step has left in the command's buffer.
     None,
+    /// The same for the host, but the medium works with `bytes` bytes of the [`Reply`], where the unit has put them.
+    Own,
     /// From the medium to the host.
     In,
     /// From the host to the medium.

@@ -11,8 +11,8 @@ use wire::scsi::opcode::{self, OperationCode};
 pub type PlanFn = fn(&mut Context<'_>, cdb: &[u8]) -> Plan;
 /// Looks at a parameter list.
 pub type ListFn = fn(&mut Context<'_>, cdb: &[u8], list: &[u8]) -> Plan;
-/// Looks at a medium's answer.
-pub type MediumFn = fn(&mut Context<'_>, cdb: &[u8], done: MediumDone) -> Plan;
+/// Looks at a medium's answer; `list` is the parameter list, if there was one.
+pub type MediumFn = fn(&mut Context<'_>, cdb: &[u8], list: &[u8], done: MediumDone) -> Plan;
 
 /// One command.
 #[derive(Debug)]
