@@ -1,0 +1,118 @@
+//! Commands on the host: run to the end, or kept on a leash.
+
+use std::process::{Child, Command, Stdio};
+
+use crate::{Error, Result};
+
+/// Runs a command to its end and returns what it printed on its standard output.
+pub(crate) fn output_of(command: &mut Command) -> Result<Vec<u8>> {
+    let line = line_of(command);
+    let output = command.stdin(Stdio::null()).output().map_err(Error::io(format!("start `{line}`")))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let printed = [output.stdout, output.stderr].concat();
+    Err(Error::Command {
+        line,
+        status: output.status.to_string(),
+        output: String::from_utf8_lossy(&printed).into_owned(),
+    })
+}
+
+/// Like [`output_of`], as text.
+pub(crate) fn text_of(command: &mut Command) -> Result<String> {
+    output_of(command).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The command as one would type it.
+pub(crate) fn line_of(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+/// A child that is killed when it is dropped, and also when this program ends without dropping anything.
+///
+/// The second half matters for a guest that several tests share: statics are never dropped. A shell waits
+/// for the end of a pipe that only this program holds open, and then kills the child.
+#[derive(Debug)]
+pub(crate) struct Leashed {
+    child: Child,
+    leash: Child,
+}
+
+impl Leashed {
+    pub(crate) fn spawn(command: &mut Command) -> Result<Self> {
+        let line = line_of(command);
+        let mut child = command.stdin(Stdio::null()).spawn().map_err(Error::io(format!("start `{line}`")))?;
+        let leash = Command::new("sh")
+            .args(["-c", r#"read -r end; kill -KILL "$1""#, "leash", &child.id().to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        match leash {
+            Ok(leash) => Ok(Self { child, leash }),
+            Err(source) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(Error::Io { what: "start sh".into(), source })
+            }
+        }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The exit status as text once the child has ended.
+    pub(crate) fn ended(&mut self) -> Result<Option<String>> {
+        let status = self.child.try_wait().map_err(Error::io("ask after a child"))?;
+        Ok(status.map(|status| status.to_string()))
+    }
+
+    pub(crate) fn kill(&mut self) {
+        // The leash goes first: afterwards the number may belong to another program.
+        let _ = self.leash.kill();
+        let _ = self.leash.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Leashed {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{path::PathBuf, time::Duration};
+
+    #[test]
+    fn a_failed_command_is_told_with_its_line_and_its_output() {
+        let failed = text_of(Command::new("sh").args(["-c", "echo out; echo err >&2; exit 3"]));
+        let text = failed.expect_err("exit 3").to_string();
+        for part in ["sh -c", "exit status: 3", "out", "err"] {
+            assert!(text.contains(part), "{part:?} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_dropped_child_is_gone() {
+        let child = Leashed::spawn(Command::new("sleep").arg("60")).expect("sleep starts");
+        let path = PathBuf::from(format!("/proc/{}", child.id()));
+        assert!(path.exists());
+        drop(child);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_child_is_killed_when_its_leash_is_let_go() {
+        let mut child = Leashed::spawn(Command::new("sleep").arg("60")).expect("sleep starts");
+        drop(child.leash.stdin.take());
+        let ended = crate::wait::until("the end", Duration::from_secs(5), String::new, || child.ended());
+        assert!(ended.expect("ends").contains("signal: 9"));
+    }
+}

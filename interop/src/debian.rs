@@ -1,0 +1,154 @@
+//! The Debian packages that the scenarios need, each with its reason.
+//!
+//! A fresh machine has Rust and apt, nothing else. Run as root, [`ensure`] prints what it installs and why,
+//! and installs it; run as somebody else it prints the one line for the administrator. The guest's kernel is
+//! downloaded and unpacked in the cache, never installed: that needs no root.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{Error, Result, child};
+
+/// A package, a file by which one sees that it is there, and why it is wanted.
+struct Package {
+    name: &'static str,
+    /// A program on the path, or an absolute path.
+    sign: &'static str,
+    why: &'static str,
+}
+
+const fn package(name: &'static str, sign: &'static str, why: &'static str) -> Package {
+    Package { name, sign, why }
+}
+
+const PACKAGES: &[Package] = &[
+    package("qemu-system-x86", "qemu-system-x86_64", "the machine that the drive is plugged into"),
+    package("qemu-utils", "qemu-img", "disk images"),
+    package("seabios", "/usr/share/seabios/bios-256k.bin", "firmware that boots from the drive"),
+    package("ovmf", "/usr/share/ovmf/OVMF.fd", "UEFI firmware that boots from the drive"),
+    package("busybox-static", "busybox", "the guest's user space"),
+    package("cpio", "cpio", "packs the guest's initramfs"),
+    package("kmod", "modprobe", "finds the guest's kernel modules"),
+    package("xz-utils", "xz", "unpacks the guest's kernel"),
+    package("e2fsprogs", "mkfs.ext4", "a file system on the drive"),
+    package("fio", "fio", "load, verification, measurement"),
+    package("usbutils", "lsusb", "what the guest sees on its bus"),
+    package("sg3-utils", "sg_inq", "SCSI commands from the guest"),
+    package("libiscsi-bin", "iscsi-test-cu", "the SCSI conformance suite"),
+    package("smartmontools", "smartctl", "SMART through ATA pass-through"),
+    package("hdparm", "hdparm", "IDENTIFY through ATA pass-through"),
+    package("tshark", "tshark", "captures and dissects the guest's USB traffic"),
+];
+
+/// Sees to it that every package is there: installs as root, else fails with the line to type.
+pub fn ensure() -> Result<()> {
+    let missing: Vec<&Package> = PACKAGES.iter().filter(|package| find(package.sign).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let reasons: String = missing.iter().map(|p| format!("  {:<16} {}\n", p.name, p.why)).collect();
+    let names: Vec<&str> = missing.iter().map(|package| package.name).collect();
+    if !rustix::process::geteuid().is_root() {
+        return Err(Error::Missing { reasons, remedy: install_line(&names) });
+    }
+    eprintln!("installing:\n{reasons}");
+    // The lists may be absent (a fresh container) or stale; asking for them is only worth it then.
+    install(&names).or_else(|_| {
+        update()?;
+        install(&names)
+    })
+}
+
+/// Downloads the newest kernel package into `directory` and returns its path. No root needed.
+pub(crate) fn fetch_kernel(directory: &Path) -> Result<PathBuf> {
+    let name = kernel_name().or_else(|_| {
+        update()?;
+        kernel_name()
+    })?;
+    eprintln!("downloading {name}: the guest's kernel, unpacked in {}, not installed", directory.display());
+    let mut download = Command::new("apt-get");
+    download.args(["download", &name]).current_dir(directory);
+    child::output_of(&mut download).or_else(|_| {
+        update()?;
+        child::output_of(&mut download)
+    })?;
+    let entries = std::fs::read_dir(directory).map_err(Error::io(format!("list {}", directory.display())))?;
+    entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
+        .ok_or_else(|| Error::unexpected(format!("apt-get download {name}"), "left no .deb file"))
+}
+
+/// Where a program is; `sbin` counts, whether or not it is on the path of this user.
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
+    if program.starts_with('/') {
+        return Some(PathBuf::from(program)).filter(|path| path.exists());
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    let directories = path.split(':').chain(["/usr/bin", "/usr/sbin", "/bin", "/sbin"]);
+    directories.map(|directory| Path::new(directory).join(program)).find(|path| path.is_file())
+}
+
+/// The package that `linux-image-amd64` stands for today.
+fn kernel_name() -> Result<String> {
+    const ALIAS: &str = "linux-image-amd64";
+    let depends = child::text_of(Command::new("apt-cache").args(["depends", ALIAS]))?;
+    depended_kernel(&depends)
+        .map(str::to_owned)
+        .ok_or_else(|| Error::unexpected(format!("apt-cache depends {ALIAS}"), depends))
+}
+
+fn depended_kernel(depends: &str) -> Option<&str> {
+    let names = depends.lines().filter_map(|line| line.trim().strip_prefix("Depends: "));
+    names.map(str::trim).find(|name| name.starts_with("linux-image-") && name.ends_with("-amd64"))
+}
+
+fn update() -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        let reasons = "  the package lists, to find the guest's kernel\n".to_owned();
+        return Err(Error::Missing { reasons, remedy: "sudo apt-get update".into() });
+    }
+    eprintln!("updating the package lists");
+    child::output_of(Command::new("apt-get").args(["update", "-qq"])).map(drop)
+}
+
+fn install(names: &[&str]) -> Result<()> {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command.args(["install", "-y", "-qq", "--no-install-recommends"]).args(names);
+    child::output_of(&mut command).map(drop)
+}
+
+fn install_line(names: &[&str]) -> String {
+    let install = "sudo apt-get install -y --no-install-recommends";
+    format!("sudo apt-get update && {install} {}", names.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_what_its_alias_depends_on() {
+        let printed = "linux-image-amd64\n  Depends: linux-image-6.1.0-56-amd64\n  Breaks: other\n";
+        assert_eq!(depended_kernel(printed), Some("linux-image-6.1.0-56-amd64"));
+        assert_eq!(depended_kernel("linux-image-amd64\n"), None);
+    }
+
+    #[test]
+    fn the_remedy_is_one_line_that_can_be_pasted() {
+        assert_eq!(
+            install_line(&["fio", "cpio"]),
+            "sudo apt-get update && sudo apt-get install -y --no-install-recommends fio cpio"
+        );
+    }
+
+    #[test]
+    fn a_program_outside_the_users_path_is_found() {
+        assert!(find("sh").is_some());
+        assert!(find("/bin/sh").is_some());
+        assert!(find("no-such-program").is_none());
+    }
+}

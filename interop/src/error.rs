@@ -1,0 +1,91 @@
+//! What can go wrong around a guest, told so that the reader knows what to do next.
+//!
+//! `Debug` prints the same text as `Display`: a test that returns `Err` prints it with `Debug`, and the tail
+//! of a console is no use with its line ends escaped.
+
+use std::{fmt, io, time::Duration};
+
+/// The result of everything in this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure of the harness, of the guest, or of what is tested.
+pub enum Error {
+    /// Parts that must be installed first.
+    Missing {
+        /// The packages, and why each is needed.
+        reasons: String,
+        /// The one line that installs them.
+        remedy: String,
+    },
+    /// The operating system refused something.
+    Io {
+        /// What was tried.
+        what: String,
+        /// Its answer.
+        source: io::Error,
+    },
+    /// A command ended with a failure.
+    Command {
+        /// The command as one would type it.
+        line: String,
+        /// Its exit status.
+        status: String,
+        /// What it printed.
+        output: String,
+    },
+    /// Something did not happen in time.
+    Timeout {
+        /// What was waited for.
+        what: String,
+        /// For how long.
+        limit: Duration,
+        /// What is known about the other side, such as the tail of its console.
+        evidence: String,
+    },
+    /// The other side ended, or said something that makes no sense here.
+    Unexpected {
+        /// What was tried.
+        what: String,
+        /// What was seen.
+        evidence: String,
+    },
+}
+
+impl Error {
+    /// Names what was tried when the operating system refused: `.map_err(Error::io("create the image"))`.
+    pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { what: what.into(), source }
+    }
+
+    /// Something was seen that makes no sense here.
+    pub fn unexpected(what: impl Into<String>, evidence: impl Into<String>) -> Self {
+        Self::Unexpected { what: what.into(), evidence: evidence.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { reasons, remedy } => write!(f, "missing:\n{reasons}install with:\n  {remedy}"),
+            Self::Io { what, source } => write!(f, "{what}: {source}"),
+            Self::Command { line, status, output } => write!(f, "`{line}` ended with {status}\n{output}"),
+            Self::Timeout { what, limit, evidence } => write!(f, "{what}: not within {limit:?}\n{evidence}"),
+            Self::Unexpected { what, evidence } => write!(f, "{what}: {evidence}"),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! What a machine is made of, and its command line.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::Vm;
+use crate::{Result, guest::Image};
+
+/// A machine to be booted.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    pub(super) name: String,
+    memory_mib: u32,
+    cpus: u32,
+    firmware: Firmware,
+    modules: Vec<String>,
+    kernel_words: Vec<String>,
+    arguments: Vec<String>,
+    pub(super) survives_reboot: bool,
+}
+
+/// Who loads the operating system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Firmware {
+    /// QEMU loads the kernel of [`Image`]; the guest's agent answers.
+    None,
+    /// SeaBIOS boots from a disk.
+    SeaBios,
+    /// OVMF (UEFI) boots from a disk.
+    Ovmf,
+}
+
+/// A USB controller of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bus {
+    /// SuperSpeed, with streams; takes slower devices as well.
+    Xhci,
+    /// High speed.
+    Ehci,
+}
+
+/// A drive of another program, over usbredir.
+#[derive(Clone, Debug)]
+pub struct Redirect {
+    /// The device's name in QEMU.
+    pub id: String,
+    /// The socket on which the other program listens. QEMU connects, and again when the connection is lost.
+    pub socket: PathBuf,
+    /// The controller.
+    pub bus: Bus,
+    /// Where QEMU writes a capture, if anywhere: ground truth that no guest can falsify.
+    pub pcap: Option<PathBuf>,
+    /// Its place in the order of boot devices.
+    pub boot_index: Option<u32>,
+}
+
+impl Bus {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Xhci => "xhci.0",
+            Self::Ehci => "ehci.0",
+        }
+    }
+}
+
+impl Redirect {
+    /// A drive on the SuperSpeed controller.
+    pub fn new(id: &str, socket: &Path) -> Self {
+        Self { id: id.into(), socket: socket.into(), bus: Bus::Xhci, pcap: None, boot_index: None }
+    }
+
+    /// The name of its connection in QEMU.
+    pub(super) fn channel(&self) -> String {
+        format!("{}-channel", self.id)
+    }
+
+    /// The device's properties, for the command line and for QMP.
+    pub(super) fn properties(&self) -> Vec<(&'static str, String)> {
+        let mut properties =
+            vec![("id", self.id.clone()), ("chardev", self.channel()), ("bus", self.bus.path().into())];
+        properties.extend(self.pcap.iter().map(|path| ("pcap", path.display().to_string())));
+        properties.extend(self.boot_index.iter().map(|index| ("bootindex", index.to_string())));
+        properties
+    }
+
+    fn arguments(&self) -> [String; 4] {
+        let socket = comma_doubled(&self.socket);
+        let device: String = self.properties().iter().map(|(key, value)| format!(",{key}={value}")).collect();
+        [
+            "-chardev".into(),
+            format!("socket,id={},path={socket},reconnect={RECONNECT_SECONDS}", self.channel()),
+            "-device".into(),
+            format!("usb-redir{device}"),
+        ]
+    }
+}
+
+impl Machine {
+    /// A machine with 512 MiB, one processor and the modules that disks need. The name is that of its log.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            memory_mib: 512,
+            cpus: 1,
+            firmware: Firmware::None,
+            modules: MODULES.iter().map(|&module| module.into()).collect(),
+            kernel_words: Vec::new(),
+            arguments: Vec::new(),
+            survives_reboot: false,
+        }
+    }
+
+    /// Main memory in MiB. The tools take 100.
+    #[must_use]
+    pub fn memory_mib(mut self, memory_mib: u32) -> Self {
+        self.memory_mib = memory_mib;
+        self
+    }
+
+    /// Processors. One is faster for most scenarios: emulation pays for each.
+    #[must_use]
+    pub fn cpus(mut self, cpus: u32) -> Self {
+        self.cpus = cpus;
+        self
+    }
+
+    /// Boots from a disk through firmware instead of from the kernel of [`Image`].
+    #[must_use]
+    pub fn firmware(mut self, firmware: Firmware) -> Self {
+        self.firmware = firmware;
+        self
+    }
+
+    /// Loads these modules instead of the usual ones; leaving out `uas` leaves its disks without a driver.
+    #[must_use]
+    pub fn modules(mut self, modules: &[&str]) -> Self {
+        self.modules = modules.iter().map(|&module| module.into()).collect();
+        self
+    }
+
+    /// Adds words to the kernel's command line, such as `usb-storage.quirks=46f4:0003:u`.
+    #[must_use]
+    pub fn kernel_words(mut self, words: &str) -> Self {
+        self.kernel_words.push(words.into());
+        self
+    }
+
+    /// Lets the guest reboot. Otherwise a reboot, and so a panic, ends QEMU.
+    #[must_use]
+    pub fn survives_reboot(mut self) -> Self {
+        self.survives_reboot = true;
+        self
+    }
+
+    /// QEMU's own UAS drive with the image as its disk.
+    #[must_use]
+    pub fn uas_disk(self, id: &str, image: &Path) -> Self {
+        let device = format!("usb-uas,id={id}-bridge,bus={}", Bus::Xhci.path());
+        let disk = format!("scsi-hd,drive={id},bus={id}-bridge.0");
+        self.drive(id, image).arguments(["-device".into(), device, "-device".into(), disk])
+    }
+
+    /// QEMU's own BOT drive with the image as its disk.
+    #[must_use]
+    pub fn storage_disk(self, id: &str, image: &Path) -> Self {
+        let device = format!("usb-storage,id={id}-bridge,drive={id},bus={}", Bus::Xhci.path());
+        self.drive(id, image).arguments(["-device".into(), device])
+    }
+
+    /// A drive of another program.
+    #[must_use]
+    pub fn redirect(self, redirect: &Redirect) -> Self {
+        self.arguments(redirect.arguments())
+    }
+
+    /// Anything else that QEMU understands.
+    #[must_use]
+    pub fn arguments(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
+        self.arguments.extend(arguments);
+        self
+    }
+
+    /// Starts the machine and waits until its guest answers.
+    pub fn boot(&self) -> Result<Vm> {
+        let mut vm = self.launch()?;
+        vm.await_boot()?;
+        Ok(vm)
+    }
+
+    /// Starts the machine and leaves it to itself.
+    pub fn launch(&self) -> Result<Vm> {
+        Vm::launch(self)
+    }
+
+    fn drive(self, id: &str, image: &Path) -> Self {
+        // A node outlives its device, so that the disk can be pulled out and plugged in again. The image may
+        // be looked at from outside while the machine runs: no lock.
+        let file = format!("file.driver=file,file.filename={},file.locking=off", comma_doubled(image));
+        self.arguments(["-blockdev".into(), format!("driver=raw,node-name={id},discard=unmap,{file}")])
+    }
+
+    /// The command line; sockets and logs are where [`Vm`] wants them.
+    pub(super) fn command(&self, image: &Image, agent: &Path, qmp: &Path, console: &Path) -> Command {
+        let mut command = Command::new("qemu-system-x86_64");
+        command.args(["-machine", "q35", "-accel", "tcg", "-nodefaults", "-display", "none"]);
+        command.args(["-m", &self.memory_mib.to_string(), "-smp", &self.cpus.to_string()]);
+        command.args(["-chardev", &format!("file,id=console,path={}", comma_doubled(console))]);
+        command.args(["-serial", "chardev:console"]);
+        command.args(["-chardev", &format!("socket,id=qmp,path={},server=on,wait=off", comma_doubled(qmp))]);
+        command.args(["-mon", "chardev=qmp,mode=control"]);
+        command
+            .args(["-chardev", &format!("socket,id=agent,path={},server=on,wait=off", comma_doubled(agent))]);
+        command.args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=agent,name=agent"]);
+        command.args(["-device", "qemu-xhci,id=xhci,p2=8,p3=8", "-device", "usb-ehci,id=ehci"]);
+        if !self.survives_reboot {
+            command.arg("-no-reboot");
+        }
+        match self.firmware {
+            Firmware::None => {
+                command.arg("-kernel").arg(&image.kernel).arg("-initrd").arg(&image.initramfs);
+                command.args(["-append", &self.kernel_line()]);
+            }
+            Firmware::SeaBios => {}
+            Firmware::Ovmf => {
+                command.args(["-bios", "/usr/share/ovmf/OVMF.fd"]);
+            }
+        }
+        command.args(&self.arguments);
+        command
+    }
+
+    /// A panic reboots at once, which QEMU takes for the end unless the machine survives reboots.
+    fn kernel_line(&self) -> String {
+        let modules = self.modules.join(",");
+        let words = self.kernel_words.join(" ");
+        format!("console=ttyS0 quiet panic=-1 uaskit.modules={modules} {words}").trim_end().into()
+    }
+}
+
+/// The agent's port first; the controllers last, so that every driver is there when the disks appear.
+const MODULES: &[&str] =
+    &["virtio_pci", "virtio_console", "sd_mod", "sg", "usb-storage", "uas", "usbmon", "ehci-pci", "xhci-pci"];
+
+/// How often QEMU tries again when the other program is not there.
+pub(super) const RECONNECT_SECONDS: u32 = 1;
+
+/// A path as QEMU's option parser wants it: a comma ends a value, two stand for one.
+fn comma_doubled(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child;
+
+    fn line(machine: &Machine) -> String {
+        let image = Image { kernel: "/k".into(), initramfs: "/i".into() };
+        child::line_of(&machine.command(&image, Path::new("/a"), Path::new("/q"), Path::new("/c")))
+    }
+
+    #[test]
+    fn every_machine_is_emulated_in_software() {
+        for firmware in [Firmware::None, Firmware::SeaBios, Firmware::Ovmf] {
+            assert!(line(&Machine::new("m").firmware(firmware)).contains("-accel tcg"));
+        }
+    }
+
+    #[test]
+    fn a_redirected_drive_is_a_channel_and_a_device() {
+        let mut redirect = Redirect::new("d0", Path::new("/run/a,b.sock"));
+        redirect.pcap = Some("/tmp/d0.pcap".into());
+        redirect.boot_index = Some(1);
+        let line = line(&Machine::new("m").redirect(&redirect));
+        let channel = "-chardev socket,id=d0-channel,path=/run/a,,b.sock,reconnect=1";
+        let device = "-device usb-redir,id=d0,chardev=d0-channel,bus=xhci.0,pcap=/tmp/d0.pcap,bootindex=1";
+        assert!(line.ends_with(&format!("{channel} {device}")), "{line}");
+    }
+
+    #[test]
+    fn firmware_boots_without_a_kernel_of_ours() {
+        let line = line(&Machine::new("m").firmware(Firmware::SeaBios));
+        assert!(!line.contains("-kernel") && !line.contains("-initrd"), "{line}");
+    }
+
+    #[test]
+    fn quirks_reach_the_kernels_command_line() {
+        let line = line(&Machine::new("m").kernel_words("usb-storage.quirks=1:2:u").modules(&["uas", "sg"]));
+        assert!(line.contains("uaskit.modules=uas,sg usb-storage.quirks=1:2:u"), "{line}");
+    }
+}

@@ -1,0 +1,69 @@
+//! usbmon in the guest, tshark on the host: does a dissector that nobody here wrote understand the traffic?
+//!
+//! usbmon sees URBs as the guest's drivers hand them in and get them back. It carries no stream id, so the
+//! data of several UAS commands in flight cannot be told apart; the IUs can.
+
+use std::{fs, path::Path, process::Command, time::Duration};
+
+use crate::{
+    Error, Result, child,
+    guest::{Guest, Job},
+    scratch::Scratch,
+};
+
+/// A capture that runs in the guest.
+#[derive(Debug)]
+pub struct Running {
+    job: Job,
+    file: String,
+}
+
+/// A capture on the host.
+#[derive(Debug)]
+pub struct Capture {
+    place: Scratch,
+}
+
+/// Starts to capture all URBs of a bus; `usb_bus` is its number in the guest, 0 for every bus.
+pub fn start(guest: &mut Guest, usb_bus: u8) -> Result<Running> {
+    let file = format!("/tmp/usbmon{usb_bus}.pcap");
+    let job = guest.start(&format!("rm -f {file}; exec dumpcap -q -P -i usbmon{usb_bus} -w {file}"))?;
+    // dumpcap creates the file once it listens.
+    let listening = format!("for n in $(seq 100); do [ -s {file} ] && exit; sleep 0.05; done; exit 1");
+    guest.stdout_of(&listening)?;
+    Ok(Running { job, file })
+}
+
+impl Running {
+    /// Ends the capture and brings it to the host.
+    pub fn stop(self, guest: &mut Guest) -> Result<Capture> {
+        const LIMIT: Duration = Duration::from_secs(20);
+        guest.stdout_of("killall -INT dumpcap")?;
+        guest.finish(self.job, LIMIT)?;
+        let place = Scratch::new()?;
+        let path = place.path("capture.pcap");
+        let bytes = guest.pull(&self.file)?;
+        fs::write(&path, bytes).map_err(Error::io(format!("write {}", path.display())))?;
+        guest.stdout_of(&format!("rm {}", self.file))?;
+        Ok(Capture { place })
+    }
+}
+
+impl Capture {
+    /// The packets that a display filter of Wireshark selects, one line each. An empty filter selects all.
+    pub fn packets(&self, filter: &str) -> Result<Vec<String>> {
+        packets(&self.place.path("capture.pcap"), filter)
+    }
+
+    /// The packets that the dissector could not make sense of.
+    pub fn malformed(&self) -> Result<Vec<String>> {
+        self.packets("_ws.malformed || _ws.unreassembled")
+    }
+}
+
+/// The packets of any capture file that a display filter of Wireshark selects, one line each.
+pub fn packets(file: &Path, filter: &str) -> Result<Vec<String>> {
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(file).args(["-Y", filter]);
+    Ok(child::text_of(&mut tshark)?.lines().map(str::to_owned).collect())
+}
