@@ -4,18 +4,46 @@
 //! version of the standard that defined it: decoders ignore what lies past the fields they know, and refuse
 //! a descriptor that is shorter. Left out: hubs, On-The-Go, isochronous companions, interface associations.
 
+mod bos;
+mod class_code;
+mod companion;
+mod configuration;
+mod descriptor;
+mod device;
 mod endpoint;
 mod exit_latency;
 mod feature;
+mod interface;
+mod other_speed;
+mod pipe_usage;
+mod qualifier;
 mod setup;
+mod string;
+mod version;
 
+pub use bos::{
+    BosDescriptor, CapabilityKind, ContainerIdCapability, DeviceCapability, LaneSpeedUnit, LinkProtocol,
+    PlatformCapability, SpeedSet, SublinkSpeed, SuperSpeedCapability, SuperSpeedPlusCapability,
+    SuperSpeedPlusMinimum, Usb2ExtensionCapability,
+};
+pub use class_code::ClassCode;
+pub use companion::SuperSpeedCompanion;
+pub use configuration::ConfigurationDescriptor;
+pub use descriptor::{Descriptor, Descriptors};
+pub use device::DeviceDescriptor;
 pub use endpoint::{EndpointAddress, EndpointAttributes, EndpointDescriptor, TransferType};
 pub use exit_latency::ExitLatencies;
 pub use feature::{
     DeviceFeature, DeviceStatus, EndpointFeature, EndpointStatus, InterfaceFeature, InterfaceStatus,
     SuspendOptions,
 };
+pub use interface::InterfaceDescriptor;
+pub use other_speed::OtherSpeedConfigurationDescriptor;
+pub use pipe_usage::PipeUsageDescriptor;
+pub use qualifier::QualifierDescriptor;
 pub use setup::{Recipient, RequestKind, SetupPacket, StandardRequest};
+pub use string::{LanguageTable, StringDescriptor};
+pub use version::BcdVersion;
 
 use crate::DecodeError;
 use core::fmt;
@@ -86,16 +114,25 @@ code! {
 
 /// The known bytes of a descriptor of this kind.
 fn fixed_descriptor<const LEN: usize>(bytes: &[u8], kind: DescriptorKind) -> Result<&[u8; LEN], DecodeError> {
-    let fixed = bytes.first_chunk::<LEN>().ok_or(DecodeError::Truncated { needed: LEN, got: bytes.len() })?;
-    let [len, found, ..] = fixed.as_slice() else {
-        return Err(DecodeError::Truncated { needed: 2, got: LEN });
-    };
-    let (expected, found) = (u8::from(kind), *found);
+    let truncated = DecodeError::Truncated { needed: LEN, got: bytes.len() };
+    let (fixed, &[len, found]) = bytes.first_chunk::<LEN>().zip(bytes.first_chunk::<2>()).ok_or(truncated)?;
+    let expected = u8::from(kind);
     if found != expected {
         return Err(DecodeError::WrongKind { expected: expected.into(), found: found.into() });
     }
-    if usize::from(*len) < LEN {
-        return Err(DecodeError::Invalid { field: "bLength", value: (*len).into() });
+    if usize::from(len) < LEN {
+        return Err(DecodeError::Invalid { field: "bLength", value: len.into() });
     }
     Ok(fixed)
+}
+
+/// The first `LEN` bytes of a descriptor of this kind, and the rest of what its length byte says.
+fn whole_descriptor<const LEN: usize>(
+    bytes: &[u8],
+    kind: DescriptorKind,
+) -> Result<(&[u8; LEN], &[u8]), DecodeError> {
+    let fixed = fixed_descriptor::<LEN>(bytes, kind)?;
+    let len = bytes.first().copied().map_or(LEN, usize::from);
+    let truncated = DecodeError::Truncated { needed: len, got: bytes.len() };
+    Ok((fixed, bytes.get(LEN..len).ok_or(truncated)?))
 }

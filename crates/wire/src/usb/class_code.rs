@@ -1,0 +1,54 @@
+//! What a device or an interface is: class, subclass and protocol, always together (USB-IF class codes).
+
+use core::fmt;
+
+/// The three codes by which a driver is chosen. Open: any three bytes are a class code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClassCode {
+    /// Class.
+    pub class: u8,
+    /// Subclass; its meaning depends on the class.
+    pub subclass: u8,
+    /// Protocol; its meaning depends on both.
+    pub protocol: u8,
+}
+
+impl ClassCode {
+    /// Of a device: ask the interfaces.
+    pub const PER_INTERFACE: Self = Self::new(0x00, 0x00, 0x00);
+    /// Mass storage, SCSI transparent command set, Bulk-Only Transport.
+    pub const BOT: Self = Self::new(0x08, 0x06, 0x50);
+    /// Mass storage, SCSI transparent command set, USB Attached SCSI.
+    pub const UAS: Self = Self::new(0x08, 0x06, 0x62);
+
+    /// The three codes in the order in which they are on the wire.
+    pub const fn new(class: u8, subclass: u8, protocol: u8) -> Self {
+        Self { class, subclass, protocol }
+    }
+}
+
+impl fmt::Display for ClassCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { class, subclass, protocol } = self;
+        write!(f, "{class:02x}/{subclass:02x}/{protocol:02x}")?;
+        match *self {
+            Self::BOT => f.write_str(" (BOT)"),
+            Self::UAS => f.write_str(" (UAS)"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn the_two_mass_storage_transports_are_named() {
+        assert_eq!(ClassCode::new(8, 6, 80).to_string(), "08/06/50 (BOT)");
+        assert_eq!(ClassCode::new(8, 6, 98).to_string(), "08/06/62 (UAS)");
+        assert_eq!(ClassCode::new(0xff, 0, 1).to_string(), "ff/00/01");
+    }
+}
