@@ -11,9 +11,14 @@
 
 extern crate alloc;
 
+pub mod bot;
 pub mod command;
+pub mod device;
 pub mod medium;
+mod name;
 mod output;
+pub mod uas;
 pub mod unit;
 
+pub use device::{ActiveTransport, Device, DeviceConfig, Transports, Verdict};
 pub use output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Payload};

@@ -2,6 +2,7 @@
 
 use crate::command::CommandId;
 use crate::medium::MediumRequest;
+use alloc::collections::VecDeque;
 use bus::{EndpointAddress, Pipe, TransferId};
 use units::ByteRange;
 
@@ -44,6 +45,9 @@ pub struct DeviceTransfer {
     /// The bytes.
     pub payload: Payload,
 }
+
+/// Outputs that wait to be polled.
+pub(crate) type Outputs = VecDeque<Output>;
 
 /// Something that a device asks its driver to do. To be carried out in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

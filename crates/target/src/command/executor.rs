@@ -13,7 +13,7 @@ use bus::Direction;
 use units::ByteRange;
 use wire::scsi::Status;
 use wire::scsi::lun::{Lun, LunField};
-use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
+use wire::scsi::sense::{AdditionalSense, Sense, SenseFormat, SenseKey};
 use wire::uas::TaskAttribute;
 
 /// How much a device takes on at once.
@@ -265,6 +265,12 @@ impl Executor {
     /// The unit that a live command addresses.
     pub fn unit_of(&self, id: CommandId) -> Option<u8> {
         self.tasks.get(usize::from(id.slot)).filter(|task| task.generation == id.generation)?.unit
+    }
+
+    /// Whether a live command has the ACA attribute.
+    pub fn is_aca(&self, id: CommandId) -> bool {
+        let task = self.tasks.get(usize::from(id.slot)).filter(|task| task.generation == id.generation);
+        task.is_some_and(|task| task.attribute == Some(TaskAttribute::Aca))
     }
 
     /// Tells a unit, or all, of an event; an auto contingent allegiance ends with it. Commands are not touched.
@@ -521,7 +527,7 @@ impl Executor {
     fn outcome(&self, id: CommandId, status: Status, sense: Option<Sense>) -> Outcome {
         let unit = self.unit_of(id);
         let state = unit.and_then(|unit| self.units.get(usize::from(unit)));
-        Outcome { unit, status, sense, descriptor_sense: state.is_some_and(Unit::wants_descriptor_sense) }
+        Outcome { unit, status, sense, format: state.map_or(SenseFormat::Fixed, Unit::sense_format) }
     }
 
     fn end(&mut self, id: CommandId, status: Status, sense: Option<Sense>) {
@@ -565,6 +571,11 @@ impl Executor {
             self.sets[usize::from(unit)].remove(id.slot);
             self.stirred = true;
         }
+    }
+
+    /// Commands under way, those that drain included.
+    pub fn depth(&self) -> usize {
+        self.tasks.len() - self.free.len()
     }
 
     /// Whether nothing is under way.

@@ -19,7 +19,7 @@ use crate::medium::MediumRequest;
 use bus::Direction;
 use units::ByteRange;
 use wire::scsi::Status;
-use wire::scsi::sense::Sense;
+use wire::scsi::sense::{Sense, SenseFormat};
 use wire::uas::TaskAttribute;
 
 /// Names a command from its submission to its end. Never reused while anyone may still hold it: the generation
@@ -130,8 +130,20 @@ pub struct Outcome {
     pub status: Status,
     /// Sense data, with CHECK CONDITION.
     pub sense: Option<Sense>,
-    /// Whether the unit wants descriptor format sense data (D_SENSE).
-    pub descriptor_sense: bool,
+    /// The format that the unit's sense data is to have.
+    pub format: SenseFormat,
+}
+
+impl Outcome {
+    /// A status without sense data.
+    pub const fn of_status(unit: Option<u8>, status: Status) -> Self {
+        Self { unit, status, sense: None, format: SenseFormat::Fixed }
+    }
+
+    /// CHECK CONDITION with sense data.
+    pub const fn of_sense(unit: Option<u8>, sense: Sense) -> Self {
+        Self { unit, status: Status::CheckCondition, sense: Some(sense), format: SenseFormat::Fixed }
+    }
 }
 
 /// Every command slot is taken: the transport answers TASK SET FULL.

@@ -26,7 +26,7 @@ use attention::{Attention, Attentions};
 pub use plan::{Context, DataPhase, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
 use table::Access;
 use units::{BlockCount, BlockSize};
-use wire::scsi::sense::Sense;
+use wire::scsi::sense::{Sense, SenseFormat};
 
 /// What a unit is, as its owner decides before it is plugged in.
 #[derive(Clone, Debug)]
@@ -129,9 +129,9 @@ impl Unit {
         false
     }
 
-    /// Whether sense data is to have descriptor format (D_SENSE of the control mode page).
-    pub const fn wants_descriptor_sense(&self) -> bool {
-        false
+    /// The format of sense data (D_SENSE of the control mode page).
+    pub const fn sense_format(&self) -> SenseFormat {
+        SenseFormat::Fixed
     }
 
     /// What must outlive a power cycle, as bytes for [`UnitConfig::durable_state`]: see

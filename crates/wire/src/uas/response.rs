@@ -3,6 +3,7 @@
 
 use super::{IuId, expect_id};
 use crate::DecodeError;
+use crate::scsi::sense::{AdditionalSense, SenseKey};
 use core::fmt;
 
 /// What became of a task management function, or why an IU was not taken.
@@ -49,6 +50,15 @@ impl ResponseIu {
     /// An answer without additional information.
     pub const fn new(tag: u16, code: ResponseCode) -> Self {
         Self { tag, additional: [0; 3], code }
+    }
+
+    /// The answer to QUERY ASYNCHRONOUS EVENT where one unit attention condition stands
+    /// (SAM-5 table 56: UADE DEPTH and sense key, then the additional sense code and its qualifier).
+    pub const fn asynchronous_event(tag: u16, additional: AdditionalSense) -> Self {
+        const ONE_EVENT: u8 = 0b01 << 4;
+        let key = SenseKey::UnitAttention as u8;
+        let additional = [ONE_EVENT | key, additional.asc, additional.ascq];
+        Self { tag, additional, code: ResponseCode::TaskManagementSucceeded }
     }
 
     /// Decodes an IU; bytes past it are ignored.

@@ -1,0 +1,309 @@
+//! Bulk-Only Transport, the device's end (USB Mass Storage Class, Bulk-Only Transport 1.0, clauses 5 and 6).
+//!
+//! One command at a time: a command block wrapper, perhaps data, a command status wrapper. What host and device
+//! disagree on is settled by the table in [`cases`]. A wrapper that is not valid, or not meaningful, wedges both
+//! endpoints: they stay halted, whatever is cleared, until the host does the reset recovery.
+//!
+//! Always true: each meaningful CBW brings one CSW, unless a reset comes first; the residue is what the host
+//! announced less what was moved.
+//!
+//! Left out: padding. Where data ends early the device sends a short packet or stalls, as clause 6.7 allows.
+
+pub mod cases;
+#[cfg(test)]
+mod tests;
+
+use crate::command::{CommandId, CommandOutput, Executor, Intent, Outcome, Place, Request};
+use crate::name::Names;
+use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
+use alloc::collections::VecDeque;
+use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
+use cases::{Action, Case, Expectation};
+use units::ByteRange;
+use wire::bot::{Cbw, Csw, CswStatus};
+use wire::scsi::Status;
+use wire::scsi::lun::{Lun, LunField};
+use wire::uas::TaskAttribute;
+
+/// The two endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BotEndpoints {
+    /// To the host.
+    pub bulk_in: EndpointAddress,
+    /// From the host.
+    pub bulk_out: EndpointAddress,
+}
+
+/// The highest LUN that a CBW can name.
+const LUN_MAX: u8 = 15;
+
+/// The transport while its alternate setting is selected.
+#[derive(Debug)]
+pub(crate) struct Bot {
+    endpoints: BotEndpoints,
+    packet_bytes: u32,
+    names: Names,
+    state: State,
+    /// The data phase on the wire, in order.
+    pieces: VecDeque<Piece>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing is asked of the wire.
+    Resting,
+    /// A CBW is waited for.
+    Ready { receive: TransferId },
+    /// A command runs.
+    Running(Running),
+    /// The CSW is on its way.
+    Reporting { transfer: TransferId },
+    /// Halted until reset recovery.
+    Wedged,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    command: CommandId,
+    tag: u32,
+    expected: Expectation,
+    /// Bytes moved so far, as the CSW counts them.
+    moved: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    transfer: TransferId,
+    direction: Direction,
+    range: ByteRange,
+    place: Place,
+}
+
+impl Bot {
+    pub(crate) fn new(endpoints: BotEndpoints, speed: Speed, earlier: &Names) -> Self {
+        Self {
+            endpoints,
+            packet_bytes: speed.bulk_packet_bytes(),
+            names: Names::after(earlier, 1),
+            state: State::Resting,
+            pieces: VecDeque::new(),
+        }
+    }
+
+    pub(crate) const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Whether a halt outlives CLEAR FEATURE.
+    pub(crate) const fn is_wedged(&self) -> bool {
+        matches!(self.state, State::Wedged)
+    }
+
+    /// Waits for the next CBW.
+    pub(crate) fn receive(&mut self, outputs: &mut Outputs) {
+        let id = self.names.name(0);
+        self.state = State::Ready { receive: id };
+        outputs.push_back(Output::Transfer(DeviceTransfer {
+            id,
+            pipe: Pipe::plain(self.endpoints.bulk_out),
+            length: self.packet_bytes,
+            ends: false,
+            payload: Payload::Message,
+        }));
+    }
+
+    /// Takes everything back, without a word to the host.
+    pub(crate) fn stop(&mut self, executor: &mut Executor, outputs: &mut Outputs) {
+        for piece in self.pieces.drain(..) {
+            outputs.push_back(Output::Cancel(piece.transfer));
+        }
+        match core::mem::replace(&mut self.state, State::Resting) {
+            State::Ready { receive: id } | State::Reporting { transfer: id } => {
+                outputs.push_back(Output::Cancel(id));
+            }
+            State::Running(running) => executor.abort(running.command),
+            State::Resting | State::Wedged => {}
+        }
+    }
+
+    /// Bulk-Only Mass Storage Reset: ready for the next CBW; halts stay (clause 3.1).
+    pub(crate) fn reset(&mut self, executor: &mut Executor, outputs: &mut Outputs) {
+        self.stop(executor, outputs);
+        self.receive(outputs);
+    }
+
+    /// A transfer of ours has ended; `bytes` is what a [`Payload::Message`] has brought.
+    pub(crate) fn handle_completion(
+        &mut self,
+        completion: Completion,
+        bytes: &[u8],
+        executor: &mut Executor,
+        outputs: &mut Outputs,
+    ) {
+        let moved = matches!(
+            completion.status,
+            TransferStatus::Done | TransferStatus::Short | TransferStatus::Babble
+        );
+        match self.state {
+            State::Ready { receive } if receive == completion.id && moved => {
+                self.handle_cbw(bytes, executor, outputs);
+            }
+            State::Reporting { transfer } if transfer == completion.id && moved => self.receive(outputs),
+            State::Running(ref mut running) if moved => {
+                let Some(piece) = self.pieces.pop_front_if(|piece| piece.transfer == completion.id) else {
+                    return;
+                };
+                running.moved += completion.actual;
+                let command = running.command;
+                match (piece.direction, piece.place) {
+                    (Direction::In, _) => executor.handle_data_in(command),
+                    (Direction::Out, Place::Parameters) => executor.handle_parameter_list(command, bytes),
+                    (Direction::Out, Place::Buffer) => {
+                        executor.handle_data_out(command, piece.range, completion.actual);
+                    }
+                }
+                if piece.direction == Direction::Out && completion.actual < piece.range.len {
+                    for rest in self.pieces.drain(..) {
+                        outputs.push_back(Output::Cancel(rest.transfer));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn handle_cbw(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
+        let Ok(cbw) = Cbw::decode(bytes) else { return self.wedge(outputs) };
+        // A LUN that no unit has is a matter of SCSI, which says so better.
+        let Ok(cdb) = cbw.meaningful(LUN_MAX) else { return self.wedge(outputs) };
+        let LunField(lun) = LunField::from(Lun::Unit(cbw.lun.into()));
+        let request = Request { lun, attribute: TaskAttribute::Simple, cdb };
+        let expected = Expectation { direction: cbw.direction(), bytes: cbw.transfer_len };
+        match executor.submit(request) {
+            Ok(command) => {
+                self.state = State::Running(Running { command, tag: cbw.tag, expected, moved: 0 });
+            }
+            // Commands of an earlier life still drain; the host is told that this one failed, and tries again.
+            Err(_) => self.report(cbw.tag, expected, CswStatus::Failed, outputs),
+        }
+    }
+
+    /// Halts both endpoints until reset recovery (clauses 5.3 and 6.6.1).
+    fn wedge(&mut self, outputs: &mut Outputs) {
+        self.state = State::Wedged;
+        outputs.push_back(Output::Halt(self.endpoints.bulk_in));
+        outputs.push_back(Output::Halt(self.endpoints.bulk_out));
+    }
+
+    /// Carries out what the executor wants of a transport.
+    pub(crate) fn handle_command(
+        &mut self,
+        output: CommandOutput,
+        executor: &mut Executor,
+        outputs: &mut Outputs,
+    ) {
+        let State::Running(running) = self.state else { return };
+        match output {
+            CommandOutput::Begin { id, intent } if id == running.command => {
+                self.begin(running, intent, executor, outputs);
+            }
+            CommandOutput::DataIn { id, range, place, last } if id == running.command => {
+                // Whole packets that end early are followed by a stall, not by an empty packet.
+                let ends = last && !range.end().is_multiple_of(self.packet_bytes);
+                let payload = match place {
+                    Place::Parameters => Payload::Reply(id),
+                    Place::Buffer => Payload::Buffer(id, range),
+                };
+                self.transfer(Direction::In, (range, place, ends), payload, outputs);
+            }
+            CommandOutput::DataOut { id, range, place } if id == running.command => {
+                let payload = match place {
+                    Place::Parameters => Payload::Message,
+                    Place::Buffer => Payload::Buffer(id, range),
+                };
+                self.transfer(Direction::Out, (range, place, false), payload, outputs);
+            }
+            CommandOutput::Ended { id, outcome } if id == running.command => {
+                self.end(running, outcome, executor, outputs);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, running: Running, intent: Intent, executor: &mut Executor, outputs: &mut Outputs) {
+        if Case::of(running.expected, Some(intent)).action() == Action::PhaseError {
+            executor.refuse(running.command);
+            self.stall_data(running.expected, outputs);
+            return self.report(running.tag, running.expected, CswStatus::PhaseError, outputs);
+        }
+        executor.proceed(running.command);
+    }
+
+    fn transfer(
+        &mut self,
+        direction: Direction,
+        (range, place, ends): (ByteRange, Place, bool),
+        payload: Payload,
+        outputs: &mut Outputs,
+    ) {
+        let transfer = self.names.name(0);
+        self.pieces.push_back(Piece { transfer, direction, range, place });
+        let endpoint = match direction {
+            Direction::In => self.endpoints.bulk_in,
+            Direction::Out => self.endpoints.bulk_out,
+        };
+        let pipe = Pipe::plain(endpoint);
+        outputs.push_back(Output::Transfer(DeviceTransfer {
+            id: transfer,
+            pipe,
+            length: range.len,
+            ends,
+            payload,
+        }));
+    }
+
+    fn end(&mut self, running: Running, outcome: Outcome, executor: &mut Executor, outputs: &mut Outputs) {
+        let rest_bytes = running.expected.bytes.saturating_sub(running.moved);
+        let rest = Expectation { bytes: rest_bytes, ..running.expected };
+        // In: a partial packet has ended the host's transfer already.
+        let ended_short = rest.direction == Direction::In && !running.moved.is_multiple_of(self.packet_bytes);
+        if rest.bytes > 0 && !ended_short {
+            self.stall_data(rest, outputs);
+        }
+        let status = if outcome.status == Status::Good || outcome.status == Status::ConditionMet {
+            CswStatus::Passed
+        } else {
+            CswStatus::Failed
+        };
+        if let (Some(unit), Some(sense)) = (outcome.unit, outcome.sense)
+            && let Some(unit) = executor.units_mut().get_mut(usize::from(unit))
+        {
+            unit.held_sense = Some(sense);
+        }
+        self.report(running.tag, rest, status, outputs);
+    }
+
+    /// Halts the endpoint of the host's data phase, if there is one.
+    fn stall_data(&mut self, expected: Expectation, outputs: &mut Outputs) {
+        if expected.bytes > 0 {
+            outputs.push_back(Output::Halt(match expected.direction {
+                Direction::In => self.endpoints.bulk_in,
+                Direction::Out => self.endpoints.bulk_out,
+            }));
+        }
+    }
+
+    /// Sends the CSW; `rest` is what of the host's phase was not moved. It waits where the endpoint is halted.
+    fn report(&mut self, tag: u32, rest: Expectation, status: CswStatus, outputs: &mut Outputs) {
+        let transfer = self.names.name(0);
+        self.state = State::Reporting { transfer };
+        let csw = Inline::new(&Csw { tag, residue: rest.bytes, status }.encode());
+        outputs.push_back(Output::Transfer(DeviceTransfer {
+            id: transfer,
+            pipe: Pipe::plain(self.endpoints.bulk_in),
+            length: csw.as_bytes().len() as u32,
+            ends: true,
+            payload: Payload::Inline(csw),
+        }));
+    }
+}

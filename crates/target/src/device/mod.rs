@@ -1,0 +1,337 @@
+//! The device as a whole: endpoint 0, the transport that the host has chosen, the units behind it.
+//!
+//! The driver of a device brings what happens on the bus and at the media by the `handle_*` methods, and then takes
+//! everything from [`Device::poll_output`], in order. What must be remembered across configurations (units,
+//! commands that still drain) stays in the executor; a transport lives as long as its alternate setting.
+//!
+//! Left out: suspend and remote wake-up, which the descriptors do not offer; bus time.
+
+pub mod descriptors;
+mod endpoint0;
+
+use crate::bot::{Bot, BotEndpoints};
+use crate::command::{CommandId, CommandOutput, Executor, Limits};
+use crate::medium::MediumCompletion;
+use crate::name::Names;
+use crate::output::{Output, Outputs};
+use crate::uas::{Uas, UasEndpoints};
+use crate::unit::{Unit, UnitEvent};
+use alloc::string::String;
+use alloc::vec::Vec;
+use bus::{Completion, Direction, EndpointAddress, Speed};
+pub use endpoint0::Verdict;
+use endpoint0::{Effect, Endpoint0};
+use wire::usb::SetupPacket;
+
+/// Which transports the device offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transports {
+    /// Alternate setting 0 is BOT, 1 is UAS.
+    #[default]
+    Dual,
+    /// Alternate setting 0 is UAS.
+    UasOnly,
+    /// Alternate setting 0 is BOT.
+    BotOnly,
+}
+
+impl Transports {
+    /// How many alternate settings the interface has.
+    pub const fn alternates(self) -> u8 {
+        match self {
+            Self::Dual => 2,
+            Self::UasOnly | Self::BotOnly => 1,
+        }
+    }
+
+    /// The alternate setting that is BOT.
+    pub const fn bot_alternate(self) -> Option<u8> {
+        match self {
+            Self::Dual | Self::BotOnly => Some(0),
+            Self::UasOnly => None,
+        }
+    }
+
+    /// The alternate setting that is UAS.
+    pub const fn uas_alternate(self) -> Option<u8> {
+        match self {
+            Self::Dual => Some(1),
+            Self::UasOnly => Some(0),
+            Self::BotOnly => None,
+        }
+    }
+}
+
+/// What a device is, besides its units.
+#[derive(Clone, Debug)]
+pub struct DeviceConfig {
+    /// The speed of its link.
+    pub speed: Speed,
+    /// Which transports it offers.
+    pub transports: Transports,
+    /// Streams of its bulk pipes at super speed: a power of two, 2..=256 (USB 3.2 table 9-29).
+    pub streams: u16,
+    /// idVendor.
+    pub vendor_id: u16,
+    /// idProduct.
+    pub product_id: u16,
+    /// bcdDevice.
+    pub release: u16,
+    /// iManufacturer.
+    pub manufacturer: String,
+    /// iProduct.
+    pub product: String,
+    /// iSerialNumber: twelve hexadecimal digits or more (Bulk-Only Transport 1.0, clause 4.1.1).
+    pub serial: String,
+    /// How much it takes on at once.
+    pub limits: Limits,
+}
+
+/// The transport that is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActiveTransport {
+    /// Not configured.
+    None,
+    /// Bulk-Only Transport.
+    Bot,
+    /// USB Attached SCSI.
+    Uas {
+        /// Whether over streams.
+        streams: bool,
+    },
+}
+
+/// Bulk-in of BOT, data-in of UAS.
+pub const DATA_IN: EndpointAddress = EndpointAddress::new(1, Direction::In).expect("1 is an endpoint number");
+/// Bulk-out of BOT, data-out of UAS.
+pub const DATA_OUT: EndpointAddress =
+    EndpointAddress::new(2, Direction::Out).expect("2 is an endpoint number");
+/// Status pipe of UAS.
+pub const STATUS: EndpointAddress = EndpointAddress::new(3, Direction::In).expect("3 is an endpoint number");
+/// Command pipe of UAS.
+pub const COMMAND: EndpointAddress =
+    EndpointAddress::new(4, Direction::Out).expect("4 is an endpoint number");
+
+#[derive(Debug)]
+enum Transport {
+    None,
+    Bot(Bot),
+    Uas(Uas),
+}
+
+/// A USB mass-storage device.
+#[derive(Debug)]
+pub struct Device {
+    config: DeviceConfig,
+    endpoint0: Endpoint0,
+    transport: Transport,
+    /// The last names given by a transport that is gone.
+    names: Names,
+    halted: Vec<EndpointAddress>,
+    executor: Executor,
+    outputs: Outputs,
+}
+
+impl Device {
+    /// A device that has just been powered on, with `units` as its logical units 0, 1, ….
+    pub fn new(config: DeviceConfig, units: Vec<Unit>) -> Self {
+        Self {
+            endpoint0: Endpoint0::new(&config, units.len() as u8),
+            executor: Executor::new(units, config.limits),
+            config,
+            transport: Transport::None,
+            names: Names::new(1),
+            halted: Vec::new(),
+            outputs: Outputs::new(),
+        }
+    }
+
+    /// A control transfer on endpoint 0. `data_out` is its data stage if that goes to the device.
+    pub fn handle_control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {
+        let (verdict, effect) = self.endpoint0.handle(&setup, data_out, &self.halted);
+        match effect {
+            Effect::None => {}
+            Effect::Interface(alternate) => self.select(alternate),
+            Effect::Halt(endpoint) => self.halt(endpoint),
+            Effect::ClearHalt(endpoint) => self.clear_halt(endpoint),
+            Effect::MassStorageReset => {
+                if let Transport::Bot(bot) = &mut self.transport {
+                    bot.reset(&mut self.executor, &mut self.outputs);
+                }
+            }
+        }
+        self.settle();
+        verdict
+    }
+
+    /// A device transfer has ended. `bytes` is what a [`crate::Payload::Message`] has brought, else empty.
+    pub fn handle_completion(&mut self, completion: Completion, bytes: &[u8]) {
+        let (executor, outputs) = (&mut self.executor, &mut self.outputs);
+        match &mut self.transport {
+            Transport::None => {}
+            Transport::Bot(bot) => bot.handle_completion(completion, bytes, executor, outputs),
+            Transport::Uas(uas) => uas.handle_completion(completion, bytes, executor, outputs),
+        }
+        self.settle();
+    }
+
+    /// A medium has answered.
+    pub fn handle_medium(&mut self, completion: MediumCompletion) {
+        self.executor.handle_medium(completion);
+        self.settle();
+    }
+
+    /// The bus was reset: default state, and BUS RESET OCCURRED at every unit.
+    pub fn handle_bus_reset(&mut self) {
+        self.endpoint0.reset();
+        self.select(None);
+        self.executor.handle_event(None, UnitEvent::BusReset);
+        self.settle();
+    }
+
+    /// The host is gone, or another one is there: the I_T nexus is lost.
+    pub fn handle_nexus_loss(&mut self) {
+        self.endpoint0.reset();
+        self.select(None);
+        self.executor.handle_event(None, UnitEvent::NexusLoss);
+        self.settle();
+    }
+
+    /// The next thing to do for the device.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// What it was made as.
+    pub const fn config(&self) -> &DeviceConfig {
+        &self.config
+    }
+
+    /// Parameter data of a command whose transfer has the payload [`crate::Payload::Reply`].
+    pub fn reply(&self, command: CommandId) -> &[u8] {
+        self.executor.reply(command)
+    }
+
+    /// The logical units.
+    pub fn units(&self) -> &[Unit] {
+        self.executor.units()
+    }
+
+    /// The logical units, for what their owner does with them: insert, eject, resize.
+    pub fn units_mut(&mut self) -> &mut [Unit] {
+        self.executor.units_mut()
+    }
+
+    /// The configuration value that is set, 0 for none.
+    pub const fn configuration(&self) -> u8 {
+        self.endpoint0.configuration()
+    }
+
+    /// The alternate setting that is selected; 0 while not configured.
+    pub const fn alternate(&self) -> u8 {
+        self.endpoint0.alternate()
+    }
+
+    /// The transport that is on.
+    pub const fn transport(&self) -> ActiveTransport {
+        match &self.transport {
+            Transport::None => ActiveTransport::None,
+            Transport::Bot(_) => ActiveTransport::Bot,
+            Transport::Uas(_) => ActiveTransport::Uas { streams: self.config.speed.has_streams() },
+        }
+    }
+
+    /// Whether no command is under way.
+    pub fn is_idle(&self) -> bool {
+        self.executor.is_idle()
+    }
+
+    /// Commands under way.
+    pub fn depth(&self) -> usize {
+        self.executor.depth()
+    }
+
+    /// Puts the transport of an alternate setting on; the one before ends with its commands.
+    fn select(&mut self, alternate: Option<u8>) {
+        let (executor, outputs) = (&mut self.executor, &mut self.outputs);
+        match &mut self.transport {
+            Transport::None => {}
+            Transport::Bot(bot) => {
+                bot.stop(executor, outputs);
+                self.names = Names::after(bot.names(), 1);
+            }
+            Transport::Uas(uas) => {
+                uas.stop(executor, outputs);
+                self.names = Names::after(uas.names(), 1);
+            }
+        }
+        for endpoint in self.halted.drain(..) {
+            outputs.push_back(Output::ClearHalt(endpoint));
+        }
+        let is_uas = alternate.map(|_| self.config.transports.uas_alternate() == alternate);
+        let speed = self.config.speed;
+        self.transport = match is_uas {
+            None => Transport::None,
+            Some(false) => {
+                let endpoints = BotEndpoints { bulk_in: DATA_IN, bulk_out: DATA_OUT };
+                let mut bot = Bot::new(endpoints, speed, &self.names);
+                bot.receive(outputs);
+                Transport::Bot(bot)
+            }
+            Some(true) => {
+                let endpoints =
+                    UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
+                let streams = speed.has_streams().then_some(self.config.streams);
+                let limits = (self.config.limits.commands, &self.names);
+                let mut uas = Uas::new(endpoints, speed, streams, limits);
+                uas.receive(outputs);
+                Transport::Uas(uas)
+            }
+        };
+    }
+
+    fn halt(&mut self, endpoint: EndpointAddress) {
+        if !self.halted.contains(&endpoint) {
+            self.halted.push(endpoint);
+        }
+        self.outputs.push_back(Output::Halt(endpoint));
+    }
+
+    /// The host clears a halt. Where reset recovery is owed, the endpoint halts again at once (clause 6.6.1).
+    fn clear_halt(&mut self, endpoint: EndpointAddress) {
+        if matches!(&self.transport, Transport::Bot(bot) if bot.is_wedged()) {
+            return self.halt(endpoint);
+        }
+        self.halted.retain(|&halted| halted != endpoint);
+        self.outputs.push_back(Output::ClearHalt(endpoint));
+    }
+
+    /// Carries what the executor wants to the transport or to the driver, until it wants nothing.
+    fn settle(&mut self) {
+        while let Some(output) = self.executor.poll_output() {
+            let (executor, outputs) = (&mut self.executor, &mut self.outputs);
+            match (output, &mut self.transport) {
+                (CommandOutput::Acquire { id, bytes }, _) => outputs.push_back(Output::Acquire(id, bytes)),
+                (CommandOutput::Release { id }, _) => outputs.push_back(Output::Release(id)),
+                (CommandOutput::Medium(request), _) => outputs.push_back(Output::Medium(request)),
+                (output, Transport::Bot(bot)) => bot.handle_command(output, executor, outputs),
+                (output, Transport::Uas(uas)) => uas.handle_command(output, executor, outputs),
+                (_, Transport::None) => {}
+            }
+        }
+        if matches!(self.transport, Transport::Bot(_)) {
+            self.note_halts();
+        }
+    }
+
+    /// Halts that BOT asks for are the device's state too: GET STATUS tells them.
+    fn note_halts(&mut self) {
+        for output in &self.outputs {
+            if let Output::Halt(endpoint) = output
+                && !self.halted.contains(endpoint)
+            {
+                self.halted.push(*endpoint);
+            }
+        }
+    }
+}

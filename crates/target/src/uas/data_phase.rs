@@ -1,0 +1,219 @@
+//! Data phases: on streams at once, without streams in turns.
+
+use super::slot::{Piece, State};
+use super::{Uas, sense_iu};
+use crate::command::{Executor, Outcome, Place};
+use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
+use alloc::collections::VecDeque;
+use bus::{Completion, Direction, TransferId, TransferStatus};
+use wire::uas::ReadyIu;
+
+/// Who may move data, without streams: one slot in each direction, and those who wait.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    inward: Turn,
+    outward: Turn,
+}
+
+#[derive(Debug, Default)]
+struct Turn {
+    holder: Option<u16>,
+    waiting: VecDeque<u16>,
+}
+
+impl Turns {
+    fn of(&mut self, direction: Direction) -> &mut Turn {
+        match direction {
+            Direction::In => &mut self.inward,
+            Direction::Out => &mut self.outward,
+        }
+    }
+}
+
+impl Uas {
+    /// Puts a piece on the wire, or in the queue for its turn.
+    pub(super) fn move_data(&mut self, index: usize, piece: Piece, outputs: &mut Outputs) {
+        self.slots[index].pieces.push_back((piece, None));
+        if !self.streams && !self.has_turn(index, piece.direction, outputs) {
+            return;
+        }
+        self.send_pieces(index, outputs);
+    }
+
+    /// Whether the slot holds the turn, or takes it now; else it waits for it.
+    fn has_turn(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) -> bool {
+        let slot = index as u16;
+        let turn = self.turns.of(direction);
+        match turn.holder {
+            Some(holder) if holder == slot => true,
+            Some(_) => {
+                if !turn.waiting.contains(&slot) {
+                    turn.waiting.push_back(slot);
+                }
+                false
+            }
+            None => {
+                turn.holder = Some(slot);
+                self.send_ready(index, direction, outputs);
+                true
+            }
+        }
+    }
+
+    /// READ READY or WRITE READY. It has no slot's state to itself; its completion tells nothing.
+    fn send_ready(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) {
+        let tag = self.slots[index].tag;
+        let id = self.names.name(index);
+        let iu = Inline::new(&ReadyIu { direction, tag }.encode());
+        outputs.push_back(self.status_transfer(id, tag, iu));
+    }
+
+    /// Puts on the wire whatever of a slot is not there yet.
+    fn send_pieces(&mut self, index: usize, outputs: &mut Outputs) {
+        let State::Running { id: command } = self.slots[index].state else { return };
+        let tag = self.slots[index].tag;
+        for position in 0..self.slots[index].pieces.len() {
+            let (piece, None) = self.slots[index].pieces[position] else { continue };
+            let id = self.names.name(index);
+            self.slots[index].pieces[position].1 = Some(id);
+            let (endpoint, payload) = match (piece.direction, piece.place) {
+                (Direction::In, Place::Parameters) => (self.endpoints.data_in, Payload::Reply(command)),
+                (Direction::In, Place::Buffer) => {
+                    (self.endpoints.data_in, Payload::Buffer(command, piece.range))
+                }
+                (Direction::Out, Place::Parameters) => (self.endpoints.data_out, Payload::Message),
+                (Direction::Out, Place::Buffer) => {
+                    (self.endpoints.data_out, Payload::Buffer(command, piece.range))
+                }
+            };
+            let (pipe, length) = (self.pipe(endpoint, tag), piece.range.len);
+            let ends = piece.direction == Direction::In && piece.last;
+            outputs.push_back(Output::Transfer(DeviceTransfer { id, pipe, length, ends, payload }));
+        }
+    }
+
+    /// A transfer of a slot has ended: a piece of data, the closing of a turn, or the slot's answer.
+    pub(super) fn handle_slot_completion(
+        &mut self,
+        index: u16,
+        completion: Completion,
+        bytes: &[u8],
+        executor: &mut Executor,
+        outputs: &mut Outputs,
+    ) {
+        let index = usize::from(index);
+        match self.slots[index].state {
+            State::Answering { transfer } if transfer == completion.id => {
+                self.slots[index].state = State::Free
+            }
+            State::Closing { transfer, outcome } if transfer == completion.id => {
+                self.release_turn(index, Direction::In, outputs);
+                self.answer(index, &outcome, outputs);
+            }
+            State::Running { .. } => self.handle_piece(index, completion, bytes, executor, outputs),
+            _ => {}
+        }
+    }
+
+    fn handle_piece(
+        &mut self,
+        index: usize,
+        completion: Completion,
+        bytes: &[u8],
+        executor: &mut Executor,
+        outputs: &mut Outputs,
+    ) {
+        let slot = &mut self.slots[index];
+        let State::Running { id } = slot.state else { return };
+        // Pipes complete in order, so a piece that ends is the oldest.
+        let Some(&(piece, Some(transfer))) = slot.pieces.front() else { return };
+        let moved = matches!(
+            completion.status,
+            TransferStatus::Done | TransferStatus::Short | TransferStatus::Babble
+        );
+        if transfer != completion.id || !moved {
+            return;
+        }
+        slot.pieces.pop_front();
+        if piece.direction == Direction::Out && completion.actual < piece.range.len {
+            // The host has ended the phase; nothing will come for the rest.
+            slot.cancel_transfers(outputs);
+        }
+        if slot.pieces.is_empty() && piece.last {
+            self.release_turn(index, piece.direction, outputs);
+        }
+        match (piece.direction, piece.place) {
+            (Direction::In, _) => executor.handle_data_in(id),
+            (Direction::Out, Place::Parameters) => executor.handle_parameter_list(id, bytes),
+            (Direction::Out, Place::Buffer) => executor.handle_data_out(id, piece.range, completion.actual),
+        }
+    }
+
+    /// With streams: ends what the host still has on the command's data streams, so that it waits for nothing.
+    pub(super) fn finish_streams(&mut self, index: usize, outputs: &mut Outputs) {
+        let tag = self.slots[index].tag;
+        if !self.slots[index].last {
+            outputs.push_back(Output::Finish(self.pipe(self.endpoints.data_in, tag)));
+        }
+        outputs.push_back(Output::Finish(self.pipe(self.endpoints.data_out, tag)));
+    }
+
+    /// Without streams: whether the status may be told now. A READ READY whose data ended early has made the host
+    /// queue a transfer; an empty packet ends it first.
+    pub(super) fn close_turn(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) -> bool {
+        if self.turns.inward.holder != Some(index as u16) {
+            return true;
+        }
+        let transfer = self.names.name(index);
+        self.slots[index].state = State::Closing { transfer, outcome };
+        outputs.push_back(self.closing_transfer(transfer, index));
+        false
+    }
+
+    fn closing_transfer(&self, id: TransferId, index: usize) -> Output {
+        let pipe = self.pipe(self.endpoints.data_in, self.slots[index].tag);
+        let payload = Payload::Inline(Inline::new(&[]));
+        Output::Transfer(DeviceTransfer { id, pipe, length: 0, ends: true, payload })
+    }
+
+    /// Without streams, for a command that is aborted: what the host has queued for it is ended.
+    pub(super) fn abandon_turns(&mut self, index: usize, outputs: &mut Outputs) {
+        for direction in [Direction::In, Direction::Out] {
+            self.turns.of(direction).waiting.retain(|&slot| usize::from(slot) != index);
+            if self.turns.of(direction).holder == Some(index as u16) {
+                let endpoint = match direction {
+                    Direction::In => self.endpoints.data_in,
+                    Direction::Out => self.endpoints.data_out,
+                };
+                outputs.push_back(Output::Finish(self.pipe(endpoint, 0)));
+                self.release_turn(index, direction, outputs);
+            }
+        }
+    }
+
+    /// Passes the turn on, if the slot has it.
+    fn release_turn(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) {
+        let turn = self.turns.of(direction);
+        if turn.holder != Some(index as u16) {
+            return;
+        }
+        turn.holder = turn.waiting.pop_front();
+        if let Some(next) = turn.holder {
+            self.send_ready(usize::from(next), direction, outputs);
+            self.send_pieces(usize::from(next), outputs);
+        }
+    }
+
+    /// The command of a slot has been drained.
+    pub(super) fn handle_aborted(&mut self, index: usize, outputs: &mut Outputs) {
+        let State::Aborting { after } = self.slots[index].state else { return };
+        self.slots[index].state = State::Free;
+        match after {
+            super::After::Overlapped => {
+                let iu = sense_iu(self.slots[index].tag, &super::overlapped());
+                self.answer_with(index, iu, outputs);
+            }
+            super::After::Managed { by } => self.count_drained(by, outputs),
+        }
+    }
+}

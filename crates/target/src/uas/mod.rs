@@ -1,0 +1,344 @@
+//! USB Attached SCSI, the device's end (UAS-2 clauses 6 and 7).
+//!
+//! Four pipes. With streams (SuperSpeed) the tag of a command is the stream of its status and its data, so commands
+//! overlap freely. Without streams the device says READ READY or WRITE READY before a data phase, and there is one
+//! data phase at a time in each direction: its *turn*. One slot holds all that is known about a tag.
+//!
+//! Always true: each COMMAND IU brings one SENSE IU unless it is aborted, each TASK MANAGEMENT IU one RESPONSE IU;
+//! before a status every data transfer that the host has on the command's streams is ended; the host cannot queue
+//! answers without bound, since the command pipe rests while too many wait.
+//!
+//! Left out: bidirectional commands, and the status qualifier.
+
+mod data_phase;
+mod management;
+mod slot;
+#[cfg(test)]
+mod tests;
+
+use crate::command::{CommandId, CommandOutput, Executor, Outcome, Request};
+use crate::name::Names;
+use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, Payload};
+use alloc::vec::Vec;
+use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, StreamId, TransferId, TransferStatus};
+use data_phase::Turns;
+use slot::{After, Slot, State};
+use wire::scsi::Status;
+use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
+use wire::uas::{CommandIu, CommandPipeIu, ResponseCode, ResponseIu, SenseIu};
+
+/// The four endpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UasEndpoints {
+    /// Takes COMMAND and TASK MANAGEMENT IUs.
+    pub command: EndpointAddress,
+    /// Gives SENSE, RESPONSE and READY IUs.
+    pub status: EndpointAddress,
+    /// Data to the host.
+    pub data_in: EndpointAddress,
+    /// Data from the host.
+    pub data_out: EndpointAddress,
+}
+
+/// Answers without a slot (a full task set) that may wait on the status pipe before the command pipe rests.
+const LOOSE_ANSWERS_MAX: u16 = 16;
+
+/// The transport while its alternate setting is selected.
+#[derive(Debug)]
+pub(crate) struct Uas {
+    endpoints: UasEndpoints,
+    streams: bool,
+    packet_bytes: u32,
+    slots: Vec<Slot>,
+    /// For each command slot of the executor, the slot here.
+    owners: Vec<Option<(CommandId, u16)>>,
+    names: Names,
+    receiving: Option<TransferId>,
+    /// The first packets of an IU that is longer than one.
+    begun: Vec<u8>,
+    loose: u16,
+    turns: Turns,
+}
+
+impl Uas {
+    /// The transport with `streams` streams, or without streams and with as many slots as commands.
+    pub(crate) fn new(
+        endpoints: UasEndpoints,
+        speed: Speed,
+        streams: Option<u16>,
+        limits: (u16, &Names),
+    ) -> Self {
+        let (commands, earlier) = limits;
+        let count = streams.unwrap_or(commands);
+        let mut slots = Vec::new();
+        slots.resize_with(usize::from(count), Slot::default);
+        Self {
+            endpoints,
+            streams: streams.is_some(),
+            packet_bytes: speed.bulk_packet_bytes(),
+            slots,
+            owners: alloc::vec![None; usize::from(commands)],
+            // One owner a slot, one for the command pipe, one for answers without a slot.
+            names: Names::after(earlier, u64::from(count) + 2),
+            receiving: None,
+            begun: Vec::with_capacity(CommandIu::LEN_MAX),
+            loose: 0,
+            turns: Turns::default(),
+        }
+    }
+
+    pub(crate) const fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Waits for the next IU on the command pipe, unless it waits already or too much is unanswered.
+    pub(crate) fn receive(&mut self, outputs: &mut Outputs) {
+        if self.receiving.is_some() || self.loose >= LOOSE_ANSWERS_MAX {
+            return;
+        }
+        let id = self.names.name(self.slots.len());
+        self.receiving = Some(id);
+        outputs.push_back(Output::Transfer(DeviceTransfer {
+            id,
+            pipe: Pipe::plain(self.endpoints.command),
+            length: self.packet_bytes,
+            ends: false,
+            payload: Payload::Message,
+        }));
+    }
+
+    /// Takes everything back. The executor's commands end as aborted; nothing more is told to the host.
+    pub(crate) fn stop(&mut self, executor: &mut Executor, outputs: &mut Outputs) {
+        if let Some(id) = self.receiving.take() {
+            outputs.push_back(Output::Cancel(id));
+        }
+        for slot in &mut self.slots {
+            slot.cancel_transfers(outputs);
+            if let State::Running { id } = slot.state {
+                executor.abort(id);
+            }
+            slot.state = State::Free;
+        }
+        self.owners.fill(None);
+    }
+
+    /// A transfer of ours has ended; `bytes` is what a [`Payload::Message`] has brought.
+    pub(crate) fn handle_completion(
+        &mut self,
+        completion: Completion,
+        bytes: &[u8],
+        executor: &mut Executor,
+        outputs: &mut Outputs,
+    ) {
+        let owner = self.names.owner(completion.id);
+        if Some(completion.id) == self.receiving {
+            self.receiving = None;
+            if matches!(completion.status, TransferStatus::Done | TransferStatus::Short) {
+                self.handle_packets(bytes, executor, outputs);
+                self.receive(outputs);
+            }
+        } else if owner < self.slots.len() {
+            self.handle_slot_completion(owner as u16, completion, bytes, executor, outputs);
+        } else {
+            self.loose = self.loose.saturating_sub(1);
+            self.receive(outputs);
+        }
+    }
+
+    /// Joins the packets of an IU. Only at full speed can an IU be longer than a packet.
+    fn handle_packets(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
+        let whole_packet = bytes.len() == self.packet_bytes as usize;
+        if self.begun.is_empty() && !whole_packet {
+            return self.handle_iu(bytes, executor, outputs);
+        }
+        let mut iu = core::mem::take(&mut self.begun);
+        iu.extend_from_slice(bytes);
+        let more = match CommandPipeIu::decode(&iu).map_err(|error| error.error) {
+            Err(wire::DecodeError::Truncated { needed, .. }) => needed > iu.len(),
+            _ => false,
+        };
+        if more && whole_packet && iu.len() < CommandIu::LEN_MAX {
+            self.begun = iu;
+            return;
+        }
+        self.handle_iu(&iu, executor, outputs);
+        iu.clear();
+        self.begun = iu;
+    }
+
+    fn handle_iu(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
+        match CommandPipeIu::decode(bytes) {
+            Ok(CommandPipeIu::Command(iu)) => self.handle_command_iu(iu, executor, outputs),
+            Ok(CommandPipeIu::TaskManagement(iu)) => self.handle_task_management(iu, executor, outputs),
+            // Without a tag there is no stream to answer on, and nobody to answer.
+            Err(error) => {
+                if let Some(tag) = error.tag {
+                    self.respond(tag, ResponseIu::new(tag, ResponseCode::InvalidIu), outputs);
+                }
+            }
+        }
+    }
+
+    fn handle_command_iu(&mut self, iu: CommandIu<'_>, executor: &mut Executor, outputs: &mut Outputs) {
+        let Some(index) = self.slot_for(iu.tag) else {
+            return self.answer_loosely(iu.tag, &sense_iu(iu.tag, &full()), outputs);
+        };
+        if !matches!(self.slots[index].state, State::Free) {
+            return self.handle_overlap(index, executor, outputs);
+        }
+        self.slots[index].tag = iu.tag;
+        let mut cdb = [0; 16 + 252];
+        let (first, rest) = cdb.split_at_mut(16);
+        first.copy_from_slice(iu.cdb);
+        rest[..iu.additional_cdb.len()].copy_from_slice(iu.additional_cdb);
+        let cdb = &cdb[..16 + iu.additional_cdb.len()];
+        match executor.submit(Request { lun: iu.lun, attribute: iu.attribute, cdb }) {
+            Ok(id) => {
+                self.slots[index].begin(id);
+                self.owners[usize::from(id.slot)] = Some((id, index as u16));
+            }
+            Err(_) => self.answer(index, &full(), outputs),
+        }
+    }
+
+    /// A tag that is in use: the command that has it is aborted, and one status tells of both
+    /// (SAM-5 clause 5.10, OVERLAPPED COMMANDS ATTEMPTED).
+    fn handle_overlap(&mut self, index: usize, executor: &mut Executor, outputs: &mut Outputs) {
+        if let State::Running { .. } = self.slots[index].state {
+            self.abort(index, After::Overlapped, executor, outputs);
+        }
+    }
+
+    /// Carries out what the executor wants of a transport.
+    pub(crate) fn handle_command(
+        &mut self,
+        output: CommandOutput,
+        executor: &mut Executor,
+        outputs: &mut Outputs,
+    ) {
+        match output {
+            CommandOutput::Begin { id, .. } => executor.proceed(id),
+            CommandOutput::DataIn { id, range, place, last } => {
+                if let Some(index) = self.index_of(id) {
+                    self.slots[index].last = last;
+                    self.move_data(
+                        index,
+                        slot::Piece { direction: Direction::In, range, place, last },
+                        outputs,
+                    );
+                }
+            }
+            CommandOutput::DataOut { id, range, place } => {
+                if let Some(index) = self.index_of(id) {
+                    let piece = slot::Piece { direction: Direction::Out, range, place, last: true };
+                    self.move_data(index, piece, outputs);
+                }
+            }
+            CommandOutput::Ended { id, outcome } => {
+                if let Some(index) = self.index_of(id) {
+                    self.owners[usize::from(id.slot)] = None;
+                    self.end(index, outcome, outputs);
+                }
+            }
+            CommandOutput::Aborted { id } => {
+                if let Some(index) = self.index_of(id) {
+                    self.owners[usize::from(id.slot)] = None;
+                    self.handle_aborted(index, outputs);
+                }
+            }
+            CommandOutput::Acquire { .. } | CommandOutput::Release { .. } | CommandOutput::Medium(_) => {}
+        }
+    }
+
+    /// The last word on a command: ends its data phase on the wire, then tells the status.
+    fn end(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) {
+        if self.streams {
+            self.finish_streams(index, outputs);
+            self.answer(index, &outcome, outputs);
+        } else if self.close_turn(index, outcome, outputs) {
+            self.answer(index, &outcome, outputs);
+        }
+    }
+
+    /// Queues the SENSE IU of a slot.
+    fn answer(&mut self, index: usize, outcome: &Outcome, outputs: &mut Outputs) {
+        let iu = sense_iu(self.slots[index].tag, outcome);
+        self.answer_with(index, iu, outputs);
+    }
+
+    /// Queues the last IU of a slot.
+    fn answer_with(&mut self, index: usize, iu: Inline, outputs: &mut Outputs) {
+        let transfer = self.names.name(index);
+        self.slots[index].state = State::Answering { transfer };
+        outputs.push_back(self.status_transfer(transfer, self.slots[index].tag, iu));
+    }
+
+    /// Answers a RESPONSE IU under `tag` if its slot is free, else without a slot.
+    fn respond(&mut self, tag: u16, response: ResponseIu, outputs: &mut Outputs) {
+        let iu = Inline::new(&response.encode());
+        match self.slot_for(tag).filter(|&index| matches!(self.slots[index].state, State::Free)) {
+            Some(index) => {
+                self.slots[index].tag = tag;
+                self.answer_with(index, iu, outputs);
+            }
+            None => self.answer_loosely(tag, &iu, outputs),
+        }
+    }
+
+    /// Answers although no slot is free. Where the tag is no stream there is nowhere to answer.
+    fn answer_loosely(&mut self, tag: u16, iu: &Inline, outputs: &mut Outputs) {
+        if self.streams && (tag == 0 || usize::from(tag) > self.slots.len()) {
+            return;
+        }
+        self.loose += 1;
+        let transfer = self.names.name(self.slots.len() + 1);
+        outputs.push_back(self.status_transfer(transfer, tag, *iu));
+    }
+
+    fn status_transfer(&self, id: TransferId, tag: u16, iu: Inline) -> Output {
+        let pipe = self.pipe(self.endpoints.status, tag);
+        let length = iu.as_bytes().len() as u32;
+        Output::Transfer(DeviceTransfer { id, pipe, length, ends: true, payload: Payload::Inline(iu) })
+    }
+
+    fn pipe(&self, endpoint: EndpointAddress, tag: u16) -> Pipe {
+        Pipe { endpoint, stream: StreamId::new(tag).filter(|_| self.streams) }
+    }
+
+    /// The slot that has `tag`, or a free one for it. With streams a tag has its slot; others have none.
+    fn slot_for(&self, tag: u16) -> Option<usize> {
+        if self.streams {
+            return usize::from(tag).checked_sub(1).filter(|&index| index < self.slots.len());
+        }
+        let used = |slot: &Slot| !matches!(slot.state, State::Free) && slot.tag == tag;
+        let free = |slot: &Slot| matches!(slot.state, State::Free);
+        self.slots.iter().position(used).or_else(|| self.slots.iter().position(free))
+    }
+
+    fn index_of(&self, id: CommandId) -> Option<usize> {
+        let (owner, index) = (*self.owners.get(usize::from(id.slot))?)?;
+        (owner == id).then_some(usize::from(index))
+    }
+}
+
+/// The SENSE IU of an outcome.
+fn sense_iu(tag: u16, outcome: &Outcome) -> Inline {
+    let mut sense = [0; INLINE_BYTES_MAX - SenseIu::LEN];
+    let sense_len = match &outcome.sense {
+        Some(value) => value.encode(outcome.format, &mut sense).expect("sense data is at most 58 bytes"),
+        None => 0,
+    };
+    let mut iu = [0; INLINE_BYTES_MAX];
+    let value = SenseIu { tag, status_qualifier: 0, status: outcome.status, sense: &sense[..sense_len] };
+    let len = value.encode(&mut iu).expect("the IU is as long as its header and its sense data");
+    Inline::new(&iu[..len])
+}
+
+const fn full() -> Outcome {
+    Outcome::of_status(None, Status::TaskSetFull)
+}
+
+const fn overlapped() -> Outcome {
+    let sense = Sense::new(SenseKey::AbortedCommand, AdditionalSense::OVERLAPPED_COMMANDS_ATTEMPTED);
+    Outcome::of_sense(None, sense)
+}
