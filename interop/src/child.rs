@@ -1,6 +1,9 @@
 //! Commands on the host: run to the end, or kept on a leash.
 
-use std::process::{Child, Command, Stdio};
+use std::{
+    ffi::OsStr,
+    process::{Child, Command, Stdio},
+};
 
 use crate::{Error, Result};
 
@@ -30,34 +33,52 @@ pub(crate) fn line_of(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// A child that is killed when it is dropped, and also when this program ends without dropping anything.
+/// Does something when this program ends, however it ends, unless the leash is dropped before.
 ///
-/// The second half matters for a guest that several tests share: statics are never dropped. A shell waits
-/// for the end of a pipe that only this program holds open, and then kills the child.
+/// What several tests share lives in statics, and those are never dropped. So a shell waits for the end of a
+/// pipe that only this program holds open. It is deaf to the signals that a terminal sends to all at once.
+#[derive(Debug)]
+pub(crate) struct Leash {
+    shell: Child,
+}
+
+impl Leash {
+    /// Runs the shell command `action` at the end, with `subject` as its `$1`.
+    pub(crate) fn new(action: &str, subject: &OsStr) -> Result<Self> {
+        let script = format!("trap '' INT TERM HUP; read -r end; {action}");
+        let shell = Command::new("sh")
+            .args(["-c", &script, "leash"])
+            .arg(subject)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        Ok(Self { shell: shell.map_err(Error::io("start sh"))? })
+    }
+}
+
+impl Drop for Leash {
+    fn drop(&mut self) {
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+}
+
+/// A child that is killed when it is dropped, and also when this program ends without dropping anything.
 #[derive(Debug)]
 pub(crate) struct Leashed {
     child: Child,
-    leash: Child,
+    leash: Option<Leash>,
 }
 
 impl Leashed {
     pub(crate) fn spawn(command: &mut Command) -> Result<Self> {
         let line = line_of(command);
-        let mut child = command.stdin(Stdio::null()).spawn().map_err(Error::io(format!("start `{line}`")))?;
-        let leash = Command::new("sh")
-            .args(["-c", r#"read -r end; kill -KILL "$1""#, "leash", &child.id().to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        match leash {
-            Ok(leash) => Ok(Self { child, leash }),
-            Err(source) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(Error::Io { what: "start sh".into(), source })
-            }
-        }
+        let child = command.stdin(Stdio::null()).spawn().map_err(Error::io(format!("start `{line}`")))?;
+        let mut leashed = Self { child, leash: None };
+        let pid = leashed.child.id().to_string();
+        leashed.leash = Some(Leash::new(r#"kill -KILL "$1""#, pid.as_ref())?);
+        Ok(leashed)
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -72,8 +93,7 @@ impl Leashed {
 
     pub(crate) fn kill(&mut self) {
         // The leash goes first: afterwards the number may belong to another program.
-        let _ = self.leash.kill();
-        let _ = self.leash.wait();
+        self.leash = None;
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -111,7 +131,8 @@ mod tests {
     #[test]
     fn a_child_is_killed_when_its_leash_is_let_go() {
         let mut child = Leashed::spawn(Command::new("sleep").arg("60")).expect("sleep starts");
-        drop(child.leash.stdin.take());
+        let leash = child.leash.as_mut().expect("tied");
+        drop(leash.shell.stdin.take());
         let ended = crate::wait::until("the end", Duration::from_secs(5), String::new, || child.ended());
         assert!(ended.expect("ends").contains("signal: 9"));
     }

@@ -8,12 +8,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, Result};
+use crate::{Error, Result, child::Leash};
 
-/// A directory that goes away with its owner. Its path is short enough for a socket name.
+/// A directory that goes away with its owner, or with this program. Its path is short enough for a socket.
 #[derive(Debug)]
 pub struct Scratch {
     directory: tempfile::TempDir,
+    _leash: Leash,
 }
 
 impl Scratch {
@@ -25,7 +26,8 @@ impl Scratch {
             .prefix("uaskit-")
             .tempdir_in(&base)
             .map_err(Error::io(format!("make a directory in {}", base.display())))?;
-        Ok(Self { directory })
+        let leash = Leash::new(r#"rm -rf "$1""#, directory.path().as_os_str())?;
+        Ok(Self { directory, _leash: leash })
     }
 
     /// A name in the directory; nothing is created.

@@ -70,3 +70,19 @@ fn a_redirected_drive_that_nobody_serves_can_be_plugged_in_and_out() -> Result<(
     assert!(refused.to_string().contains("DeviceNotFound"), "{refused}");
     Ok(())
 }
+
+#[test]
+fn a_file_system_is_made_mounted_and_checked() -> Result<()> {
+    let vm = &mut BENCH.lock()?.vm;
+    let disk = vm.guest.await_disks(1, PLUG_LIMIT)?.remove(0).path();
+    vm.guest.forget_log()?;
+    vm.guest
+        .stdout_of(&format!("mkfs.ext4 -q {disk} && mount -t ext4 {disk} /mnt && echo kept > /mnt/file"))?;
+    vm.guest.stdout_of("umount /mnt")?;
+    vm.guest.stdout_of(&format!("e2fsck -fn {disk}"))?;
+    let kept = vm.guest.stdout_of(&format!("mount -t ext4 {disk} /mnt && cat /mnt/file && umount /mnt"))?;
+    assert_eq!(kept, "kept\n");
+    let log = vm.guest.dmesg()?;
+    assert_eq!(log.complaints(), [""; 0], "{log}");
+    Ok(())
+}
