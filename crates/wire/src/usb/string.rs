@@ -230,7 +230,9 @@ mod tests {
         }
 
         #[test]
-        fn decode_undoes_encode(text in "\\PC{0,63}", units in prop::collection::vec(any::<[u8; 2]>(), 0..=126)) {
+        fn decode_undoes_encode(
+            text in "\\PC{0,63}", units in prop::collection::vec(any::<[u8; 2]>(), 0..=126),
+        ) {
             let mut out = [0; 254];
             let len = StringDescriptor::encode_text(&text, &mut out).unwrap();
             let string = StringDescriptor::decode(&out[..len]).unwrap();
