@@ -1,1 +1,3 @@
-//! server
+//! Puts a virtual drive where real hosts find it.
+
+pub mod medium;
