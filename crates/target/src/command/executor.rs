@@ -97,7 +97,12 @@ impl Executor {
                 self.admit(id, unit, request);
             }
             None => {
-                let plan = gate::without_unit(request.cdb, &mut task.reply, self.units.len() as u8);
+                let plan = gate::without_unit(
+                    LunField(request.lun),
+                    request.cdb,
+                    &mut task.reply,
+                    self.units.len() as u8,
+                );
                 self.carry_out(id, plan);
             }
         }

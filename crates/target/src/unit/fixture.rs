@@ -34,7 +34,7 @@ impl Fixture {
             product: "virtual drive".to_string(),
             revision: "0.1".to_string(),
             serial: "0123456789AB".to_string(),
-            naa: 0x0123_4567_89ab_cdef,
+            naa: 0x3123_4567_89ab_cdef,
             block_size: BlockSize::B512,
             capacity: BlockCount(2048),
             read_only: false,

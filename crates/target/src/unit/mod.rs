@@ -16,6 +16,7 @@ pub mod durable;
 pub(crate) mod fixture;
 pub mod gate;
 pub mod limits;
+pub mod mode;
 mod plan;
 pub mod spc;
 pub mod table;
@@ -23,6 +24,8 @@ pub mod table;
 use alloc::string::String;
 use alloc::vec::Vec;
 use attention::{Attention, Attentions};
+use durable::Section;
+use mode::Modes;
 pub use plan::{Context, DataPhase, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
 use table::Access;
 use units::{BlockCount, BlockSize};
@@ -68,6 +71,8 @@ pub struct Unit {
     pub held_sense: Option<Sense>,
     /// Whether it can get at its medium.
     pub readiness: Readiness,
+    /// Values of its mode pages.
+    pub modes: Modes,
 }
 
 /// Whether a unit can get at its medium, and why not (SPC-5 clause 5.5, SBC-4 clause 4.20).
@@ -101,8 +106,14 @@ pub enum UnitEvent {
 impl Unit {
     /// A unit that has just been powered on.
     pub fn new(config: UnitConfig) -> Self {
-        let mut unit =
-            Self { config, attentions: Attentions::default(), held_sense: None, readiness: Readiness::Ready };
+        let modes = Modes::new(config.durable, config.durable_state.as_deref());
+        let mut unit = Self {
+            config,
+            attentions: Attentions::default(),
+            held_sense: None,
+            readiness: Readiness::Ready,
+            modes,
+        };
         unit.handle_event(UnitEvent::PowerOn);
         unit
     }
@@ -110,6 +121,9 @@ impl Unit {
     /// Brings the state to what SAM-6 says after `event`, unit attention included.
     pub fn handle_event(&mut self, event: UnitEvent) {
         self.held_sense = None;
+        if event != UnitEvent::NexusLoss {
+            self.modes.restore();
+        }
         self.attentions.establish(match event {
             UnitEvent::PowerOn => Attention::PowerOn,
             UnitEvent::BusReset => Attention::BusReset,
@@ -120,7 +134,13 @@ impl Unit {
 
     /// Whether writes are refused at present.
     pub const fn is_write_protected(&self) -> bool {
-        self.config.read_only
+        self.config.read_only || self.modes.current().control.software_write_protect
+    }
+
+    /// Whether a write may end before it is durable (WCE of the caching mode page). Without it every write is made
+    /// as with FUA.
+    pub const fn write_cache_enabled(&self) -> bool {
+        self.modes.current().caching.write_cache
     }
 
     /// Whether a reservation of another I_T nexus stands in the way.
@@ -131,12 +151,16 @@ impl Unit {
 
     /// The format of sense data (D_SENSE of the control mode page).
     pub const fn sense_format(&self) -> SenseFormat {
-        SenseFormat::Fixed
+        if self.modes.current().control.descriptor_sense {
+            SenseFormat::Descriptor
+        } else {
+            SenseFormat::Fixed
+        }
     }
 
     /// What must outlive a power cycle, as bytes for [`UnitConfig::durable_state`]: see
     /// [`crate::medium::MediumOp::SaveState`].
     pub fn durable_state(&self) -> Vec<u8> {
-        Vec::new()
+        durable::encode(&[(Section::ModePages, &self.modes.durable_bytes())])
     }
 }

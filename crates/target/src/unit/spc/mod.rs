@@ -1,8 +1,53 @@
 //! Commands of every device (SPC-5): one file each.
+//!
+//! Reserved bits of a CDB are not looked at, as SPC-5 clause 4.2.4 permits, except in INQUIRY, where a host that
+//! sets the obsolete CMDDT wants another answer.
 
+mod inquiry;
+mod mode_select;
+mod mode_sense;
+mod report_luns;
+mod request_sense;
 mod test_unit_ready;
+mod vital_product_data;
 
 use super::table::Row;
+use super::{PARAMETER_BYTES_MAX, Plan};
+pub(super) use inquiry::inquire_without_unit;
+pub(super) use report_luns::report_luns;
+pub(super) use request_sense::report_sense;
+use wire::DecodeError;
+use wire::scsi::sense::{AdditionalSense, Sense};
 
 /// The family's rows.
-pub const ROWS: &[Row] = &[test_unit_ready::ROW];
+pub const ROWS: &[Row] = &[
+    test_unit_ready::ROW,
+    request_sense::ROW,
+    inquiry::ROW,
+    mode_select::ROW_6,
+    mode_sense::ROW_6,
+    mode_select::ROW_10,
+    mode_sense::ROW_10,
+    report_luns::ROW,
+];
+
+/// A plan, or the sense data that ends the command instead.
+type Decision = Result<Plan, Sense>;
+
+/// The plan of a decision.
+fn settle(decision: Decision) -> Plan {
+    decision.unwrap_or_else(Plan::Check)
+}
+
+/// The fields of a CDB. The table has seen to operation code and length, so nothing is refused here in fact.
+fn fields<T>(decoded: Result<T, DecodeError>) -> Result<T, Sense> {
+    decoded.map_err(|_| Sense::illegal_request(AdditionalSense::INVALID_FIELD_IN_CDB))
+}
+
+/// Fetches a parameter list of a length that the CDB says at byte `length_field`.
+fn fetch_list(bytes: u32, length_field: u16) -> Decision {
+    if bytes as usize > PARAMETER_BYTES_MAX {
+        return Err(Sense::invalid_field_in_cdb(length_field, None));
+    }
+    Ok(Plan::List { bytes })
+}

@@ -79,6 +79,16 @@ pub enum CdbWidth {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Control(pub u8);
 
+/// The first bit that is set in `cdb` and not in `usage`: byte, and bit within it.
+///
+/// `usage` is CDB USAGE DATA: what lies past it is not looked at. A unit may refuse such a bit as reserved or
+/// obsolete (SPC-5 clause 4.2.4), or let it pass.
+pub fn stray_bit(cdb: &[u8], usage: &[u8]) -> Option<(u16, u8)> {
+    let stray = cdb.iter().zip(usage).map(|(byte, used)| byte & !used);
+    let (at, byte) = (0u16..).zip(stray).find(|&(_, stray)| stray != 0)?;
+    Some((at, 7 - byte.leading_zeros() as u8))
+}
+
 impl Cdb {
     /// The bytes followed by zeroes, as UAS and the Bulk-Only Transport carry them.
     pub const fn padded(&self) -> &[u8; 16] {
@@ -134,5 +144,18 @@ impl fmt::Display for Cdb {
             let space = if at == 0 { "" } else { " " };
             write!(f, "{space}{byte:02x}")
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stray_bit;
+
+    #[test]
+    fn the_first_bit_without_a_meaning_is_found() {
+        let usage = [0x12, 0x01, 0xff, 0xff, 0xff, 0x04];
+        assert_eq!(stray_bit(&[0x12, 0x01, 0xff, 0xff, 0xff, 0x04], &usage), None);
+        assert_eq!(stray_bit(&[0x12, 0x02, 0, 0, 36, 0x40], &usage), Some((1, 1)));
+        assert_eq!(stray_bit(&[0x12, 0x01, 0, 0, 36, 0xc0, 0xff], &usage), Some((5, 7)));
     }
 }

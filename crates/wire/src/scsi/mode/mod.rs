@@ -34,48 +34,9 @@ pub use parameters::{ModeParameters, ModeWriter};
 pub use power_condition::PowerConditionPage;
 pub use read_write_error_recovery::ReadWriteErrorRecoveryPage;
 
+pub use super::cdb::PageControl;
+
 use page_header::{blank, whole_of};
-
-/// PAGE CONTROL of MODE SENSE: which values of a page are asked for, two bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageControl {
-    /// The ones in force.
-    Current,
-    /// A mask: ones where MODE SELECT can change something.
-    Changeable,
-    /// The ones a new drive has.
-    Default,
-    /// The ones that outlive a power cycle.
-    Saved,
-}
-
-impl PageControl {
-    /// From the two low bits of `bits`.
-    pub const fn from_bits(bits: u8) -> Self {
-        match bits & 3 {
-            0 => Self::Current,
-            1 => Self::Changeable,
-            2 => Self::Default,
-            _ => Self::Saved,
-        }
-    }
-
-    /// The two bits.
-    pub const fn bits(self) -> u8 {
-        self as u8
-    }
-}
-
-impl fmt::Display for PageControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Current => "current",
-            Self::Changeable => "changeable",
-            Self::Default => "default",
-            Self::Saved => "saved",
-        })
-    }
-}
 
 code! {
     /// PAGE CODE of a mode page, six bits.
@@ -213,14 +174,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::string::ToString;
-
-    #[test]
-    fn page_control_has_four_values() {
-        for bits in 0..4 {
-            assert_eq!(PageControl::from_bits(bits).bits(), bits);
-        }
-        assert_eq!(PageControl::from_bits(3), PageControl::Saved);
-    }
 
     #[test]
     fn an_unknown_page_survives() {

@@ -1,0 +1,246 @@
+//! One set of values of all mode pages, and how a list of pages changes it.
+
+use alloc::vec::Vec;
+use wire::scsi::mode::{
+    CachingPage, ControlExtensionPage, ControlPage, DisconnectReconnectPage, InformationalExceptionsPage,
+    ModePage, ModePageCode, ModePages, PowerConditionPage, QueueAlgorithm, QueueErrorManagement, RawModePage,
+    ReadWriteErrorRecoveryPage, ReportMethod, TaskSetType, UnitAttentionInterlock, forbidden_change,
+};
+
+/// Bytes of the longest page.
+pub const PAGE_BYTES_MAX: usize = PowerConditionPage::LEN;
+
+/// Page code and subpage code of each page there is, in the order in which they are told.
+pub const PAGES: [(ModePageCode, Option<u8>); 7] = [
+    (ModePageCode::ReadWriteErrorRecovery, None),
+    (ModePageCode::DisconnectReconnect, None),
+    (ModePageCode::Caching, None),
+    (ModePageCode::Control, None),
+    (ModePageCode::Control, Some(ControlExtensionPage::SUBPAGE)),
+    (ModePageCode::PowerCondition, None),
+    (ModePageCode::InformationalExceptions, None),
+];
+
+/// A value of every page; as a mask, ones where MODE SELECT can change something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModeValues {
+    /// Page 01h.
+    pub error_recovery: ReadWriteErrorRecoveryPage,
+    /// Page 02h.
+    pub disconnect_reconnect: DisconnectReconnectPage,
+    /// Page 08h.
+    pub caching: CachingPage,
+    /// Page 0Ah.
+    pub control: ControlPage,
+    /// Page 0Ah, subpage 01h.
+    pub control_extension: ControlExtensionPage,
+    /// Page 1Ah.
+    pub power_condition: PowerConditionPage,
+    /// Page 1Ch.
+    pub exceptions: InformationalExceptionsPage,
+}
+
+/// What is wrong with a list of pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListFault {
+    /// Its end is in the middle of a page.
+    Truncated,
+    /// A field has a value that cannot be set.
+    Field {
+        /// First byte of the field, counted from the first page.
+        byte: usize,
+        /// Leftmost bit of the field, where that is known.
+        bit: Option<u8>,
+    },
+}
+
+impl ModeValues {
+    /// What a new unit has.
+    pub fn defaults() -> Self {
+        Self {
+            error_recovery: ReadWriteErrorRecoveryPage {
+                automatic_write_reassignment: true,
+                automatic_read_reassignment: true,
+                ..Default::default()
+            },
+            caching: CachingPage { write_cache: true, ..Default::default() },
+            control: ControlPage {
+                queue_algorithm: QueueAlgorithm::Unrestricted,
+                extended_self_test_s: EXTENDED_SELF_TEST_S,
+                ..CONTROL_ZEROES
+            },
+            exceptions: InformationalExceptionsPage {
+                report_method: ReportMethod::OnRequest,
+                ..Default::default()
+            },
+            ..Self::zeroes()
+        }
+    }
+
+    /// Ones where MODE SELECT can change something.
+    pub fn changeable() -> Self {
+        Self {
+            caching: CachingPage { write_cache: true, ..Default::default() },
+            control: ControlPage { descriptor_sense: true, software_write_protect: true, ..CONTROL_ZEROES },
+            exceptions: InformationalExceptionsPage {
+                disable_exceptions: true,
+                warnings: true,
+                ..Default::default()
+            },
+            ..Self::zeroes()
+        }
+    }
+
+    fn zeroes() -> Self {
+        Self {
+            error_recovery: Default::default(),
+            disconnect_reconnect: Default::default(),
+            caching: Default::default(),
+            control: CONTROL_ZEROES,
+            control_extension: Default::default(),
+            power_condition: Default::default(),
+            exceptions: Default::default(),
+        }
+    }
+
+    /// A page by its codes, if there is such a page.
+    pub const fn page(&self, code: ModePageCode, subpage: Option<u8>) -> Option<ModePage<'static>> {
+        Some(match (code, subpage) {
+            (ModePageCode::ReadWriteErrorRecovery, None) => {
+                ModePage::ReadWriteErrorRecovery(self.error_recovery)
+            }
+            (ModePageCode::DisconnectReconnect, None) => {
+                ModePage::DisconnectReconnect(self.disconnect_reconnect)
+            }
+            (ModePageCode::Caching, None) => ModePage::Caching(self.caching),
+            (ModePageCode::Control, None) => ModePage::Control(self.control),
+            (ModePageCode::Control, Some(ControlExtensionPage::SUBPAGE)) => {
+                ModePage::ControlExtension(self.control_extension)
+            }
+            (ModePageCode::PowerCondition, None) => ModePage::PowerCondition(self.power_condition),
+            (ModePageCode::InformationalExceptions, None) => {
+                ModePage::InformationalExceptions(self.exceptions)
+            }
+            _ => return None,
+        })
+    }
+
+    /// These values as changed by a list of pages, all of it or nothing.
+    pub fn with_list(&self, list: &[u8]) -> Result<Self, ListFault> {
+        let mut values = *self;
+        let mut at = 0;
+        for page in ModePages::new(list) {
+            let page = page.map_err(|_| ListFault::Truncated)?;
+            values =
+                values.with_page(&page).map_err(|(byte, bit)| ListFault::Field { byte: at + byte, bit })?;
+            at += page.bytes.len();
+        }
+        Ok(values)
+    }
+
+    /// These values as changed by one page, or the place in the page that cannot be.
+    fn with_page(&self, page: &RawModePage<'_>) -> Result<Self, (usize, Option<u8>)> {
+        let (code, subpage) = (page.header.code, page.header.subpage);
+        let (Some(old), Some(mask)) = (self.page(code, subpage), Self::changeable().page(code, subpage))
+        else {
+            return Err((0, Some(5)));
+        };
+        let ((old, len), (mask, _)) = (encoded(&old), encoded(&mask));
+        if page.bytes.len() != len {
+            let page_length_field = if subpage.is_some() { 2 } else { 1 };
+            return Err((page_length_field, None));
+        }
+        if let Some(change) = forbidden_change(&old[..len], &mask[..len], page.bytes) {
+            return Err((change.byte, Some(change.bit)));
+        }
+        let mut values = *self;
+        match ModePage::decode(page.bytes) {
+            Ok(ModePage::ReadWriteErrorRecovery(page)) => values.error_recovery = page,
+            Ok(ModePage::DisconnectReconnect(page)) => values.disconnect_reconnect = page,
+            Ok(ModePage::Caching(page)) => values.caching = page,
+            Ok(ModePage::Control(page)) => values.control = page,
+            Ok(ModePage::ControlExtension(page)) => values.control_extension = page,
+            Ok(ModePage::PowerCondition(page)) => values.power_condition = page,
+            Ok(ModePage::InformationalExceptions(page)) => values.exceptions = page,
+            Ok(ModePage::Unknown(_)) | Err(_) => return Err((0, Some(5))),
+        }
+        Ok(values)
+    }
+
+    /// All pages, one after the other.
+    pub fn encode_list(&self) -> Vec<u8> {
+        let mut list = Vec::new();
+        for page in PAGES.into_iter().filter_map(|(code, subpage)| self.page(code, subpage)) {
+            let (bytes, len) = encoded(&page);
+            list.extend_from_slice(&bytes[..len]);
+        }
+        list
+    }
+}
+
+/// A page as MODE SELECT would send it, and its length.
+fn encoded(page: &ModePage<'_>) -> ([u8; PAGE_BYTES_MAX], usize) {
+    let mut bytes = [0; PAGE_BYTES_MAX];
+    let len = page.encode(false, &mut bytes).expect("no page of ours exceeds the longest");
+    (bytes, len)
+}
+
+/// EXTENDED SELF-TEST COMPLETION TIME: there is nothing that could take longer.
+const EXTENDED_SELF_TEST_S: u16 = 1;
+
+const CONTROL_ZEROES: ControlPage = ControlPage {
+    task_set_type: TaskSetType::Shared,
+    task_management_only: false,
+    disable_protection_check_if_zero: false,
+    descriptor_sense: false,
+    log_target_save_disable: false,
+    report_log_exception: false,
+    queue_algorithm: QueueAlgorithm::Restricted,
+    no_unit_attention_on_release: false,
+    queue_error: QueueErrorManagement::Continue,
+    report_a_check: false,
+    unit_attention_interlock: UnitAttentionInterlock::Clear,
+    software_write_protect: false,
+    application_tag_owner: false,
+    task_aborted_status: false,
+    application_tag_mode_page: false,
+    reject_write_without_protection: false,
+    supported_block_lengths: false,
+    autoload_mode: 0,
+    busy_timeout_100_ms: 0,
+    extended_self_test_s: 0,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_a_list_that_changes_nothing() {
+        let defaults = ModeValues::defaults();
+        let list = defaults.encode_list();
+        assert_eq!(list.len(), 12 + 16 + 20 + 12 + 32 + 40 + 12);
+        assert_eq!(defaults.with_list(&list), Ok(defaults));
+    }
+
+    #[test]
+    fn a_field_that_cannot_change_is_pointed_at() {
+        // Control mode page with TST = 1 after a caching mode page as it is.
+        let caching = [0x08, 0x12, 0x04, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let control = [0x0a, 0x0a, 0x20, 0x10, 0, 0, 0, 0, 0, 0, 0, 1];
+        let list = [&caching[..], &control].concat();
+        assert_eq!(ModeValues::defaults().with_list(&list), Err(ListFault::Field { byte: 22, bit: Some(5) }));
+    }
+
+    #[test]
+    fn an_unknown_page_and_a_wrong_length_are_pointed_at() {
+        let defaults = ModeValues::defaults();
+        assert_eq!(defaults.with_list(&[0x05, 0x00]), Err(ListFault::Field { byte: 0, bit: Some(5) }));
+        assert_eq!(defaults.with_list(&[0x0a, 0x02, 0, 0]), Err(ListFault::Field { byte: 1, bit: None }));
+        assert_eq!(
+            defaults.with_list(&[0x4a, 0x01, 0x00, 0x01, 0]),
+            Err(ListFault::Field { byte: 2, bit: None })
+        );
+        assert_eq!(defaults.with_list(&[0x0a, 0x0a, 0, 0]), Err(ListFault::Truncated));
+    }
+}
