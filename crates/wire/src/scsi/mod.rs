@@ -1,6 +1,7 @@
 //! SCSI: command descriptor blocks, sense data, parameter data (SPC-5, SBC-4).
 
 pub mod ascii;
+pub mod block;
 pub mod capacity;
 pub mod cdb;
 pub mod inquiry;
