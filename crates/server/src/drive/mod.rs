@@ -294,7 +294,8 @@ impl Drive {
                     Payload::Message => self.messages.pop().unwrap_or_default(),
                     _ => Vec::new(),
                 };
-                let id = self.devices.insert(DeviceEntry { id: transfer.id, payload: transfer.payload, message });
+                let id =
+                    self.devices.insert(DeviceEntry { id: transfer.id, payload: transfer.payload, message });
                 let (pipe, length, ends) = (transfer.pipe, transfer.length, transfer.ends);
                 self.bus.submit_device(rendezvous::DeviceTransfer { id, pipe, length, ends });
             }
@@ -318,7 +319,8 @@ impl Drive {
 
     /// Bytes from the device into a host's transfer.
     fn move_in(&mut self, step: Move) {
-        let (Some(host), Some(device)) = (self.hosts.get_mut(step.host), self.devices.get_mut(step.device)) else {
+        let (Some(host), Some(device)) = (self.hosts.get_mut(step.host), self.devices.get_mut(step.device))
+        else {
             return;
         };
         let whole = step.host_offset == 0 && step.device_offset == 0;
@@ -327,7 +329,9 @@ impl Drive {
             Payload::Inline(inline) if whole && bytes == inline.as_bytes().len() => {
                 host.gathered = Gathered::Inline(inline);
             }
-            Payload::Inline(inline) => gather(host, &mut self.pool, step, &inline.as_bytes()[from..from + bytes]),
+            Payload::Inline(inline) => {
+                gather(host, &mut self.pool, step, &inline.as_bytes()[from..from + bytes])
+            }
             Payload::Reply(id) => {
                 gather(host, &mut self.pool, step, &self.device.reply(id)[from..from + bytes]);
             }
@@ -350,7 +354,8 @@ impl Drive {
 
     /// Bytes from a host's transfer into the device.
     fn move_out(&mut self, step: Move) {
-        let (Some(host), Some(device)) = (self.hosts.get_mut(step.host), self.devices.get_mut(step.device)) else {
+        let (Some(host), Some(device)) = (self.hosts.get_mut(step.host), self.devices.get_mut(step.device))
+        else {
             return;
         };
         let (from, bytes) = (step.host_offset as usize, step.bytes as usize);
@@ -358,7 +363,8 @@ impl Drive {
             Payload::Message => device.message.extend_from_slice(&host.payload[from..from + bytes]),
             Payload::Buffer(id, range) => {
                 let Some((all, buffer)) = self.buffers.get_mut(id) else { return };
-                let (whole, at) = (step.device_offset == 0 && from == 0, (range.start + step.device_offset) as usize);
+                let (whole, at) =
+                    (step.device_offset == 0 && from == 0, (range.start + step.device_offset) as usize);
                 match buffer {
                     // The payload is the whole of the command's data: its memory becomes the command's buffer.
                     Buffer::Reserved if whole && step.bytes == all && host.length == all => {
