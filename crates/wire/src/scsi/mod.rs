@@ -6,6 +6,7 @@ pub mod capacity;
 pub mod cdb;
 pub mod inquiry;
 mod layout;
+pub mod log;
 pub mod lun;
 pub mod mode;
 pub mod opcode;

@@ -95,11 +95,8 @@ impl PowerConditionPage {
 impl fmt::Display for PowerConditionPage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (idle, standby) = (self.idle_a_timer_100_ms, self.standby_z_timer_100_ms);
-        write!(
-            f,
-            "idle_a {} after {idle}00 ms, standby_z {} after {standby}00 ms",
-            self.idle_a, self.standby_z
-        )
+        write!(f, "idle_a {} after {idle} x 100 ms, ", self.idle_a)?;
+        write!(f, "standby_z {} after {standby} x 100 ms", self.standby_z)
     }
 }
 
