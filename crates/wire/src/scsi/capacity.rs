@@ -9,14 +9,14 @@ use core::fmt;
 
 /// READ CAPACITY (10) parameter data: eight bytes, last LBA and block length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadCapacity10 {
+pub struct Capacity10 {
     /// RETURNED LOGICAL BLOCK ADDRESS: the last one; FFFF_FFFFh sends the reader to READ CAPACITY (16).
     pub last_lba: u32,
     /// LOGICAL BLOCK LENGTH in bytes.
     pub block_length: u32,
 }
 
-impl ReadCapacity10 {
+impl Capacity10 {
     /// Bytes on the wire.
     pub const LEN: usize = 8;
 
@@ -37,7 +37,7 @@ impl ReadCapacity10 {
     }
 }
 
-impl fmt::Display for ReadCapacity10 {
+impl fmt::Display for Capacity10 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "last LBA {}, blocks of {} bytes", self.last_lba, self.block_length)
     }
@@ -66,7 +66,7 @@ code! {
 /// 16..32  reserved
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadCapacity16 {
+pub struct Capacity16 {
     /// The last LBA.
     pub last_lba: u64,
     /// LOGICAL BLOCK LENGTH in bytes.
@@ -93,7 +93,7 @@ pub struct ReadCapacity16 {
     pub lowest_aligned_lba: u16,
 }
 
-impl ReadCapacity16 {
+impl Capacity16 {
     /// Bytes on the wire.
     pub const LEN: usize = 32;
 
@@ -136,7 +136,7 @@ impl ReadCapacity16 {
     }
 }
 
-impl fmt::Display for ReadCapacity16 {
+impl fmt::Display for Capacity16 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "last LBA {}, blocks of {} bytes", self.last_lba, self.block_length)
     }
@@ -158,15 +158,15 @@ mod tests {
     #[test]
     fn capacity_10_both_ways() {
         let bytes = [0x00, 0x1f, 0xff, 0xff, 0x00, 0x00, 0x10, 0x00];
-        let capacity = ReadCapacity10 { last_lba: 0x001f_ffff, block_length: 4096 };
-        assert_eq!(ReadCapacity10::decode(&bytes), Ok(capacity));
+        let capacity = Capacity10 { last_lba: 0x001f_ffff, block_length: 4096 };
+        assert_eq!(Capacity10::decode(&bytes), Ok(capacity));
         assert_eq!(capacity.encode(), bytes);
         assert_eq!(capacity.to_string(), "last LBA 2097151, blocks of 4096 bytes");
     }
 
     #[test]
     fn capacity_16_both_ways() {
-        let capacity = ReadCapacity16 {
+        let capacity = Capacity16 {
             last_lba: 0x3_ffff_ffff,
             block_length: 512,
             rc_basis: 0,
@@ -177,18 +177,18 @@ mod tests {
             provisioning_reads_zeroes: true,
             lowest_aligned_lba: 7,
         };
-        assert_eq!(ReadCapacity16::decode(&THIN), Ok(capacity));
+        assert_eq!(Capacity16::decode(&THIN), Ok(capacity));
         assert_eq!(capacity.encode(), THIN);
     }
 
     #[test]
     fn every_truncated_length_is_told() {
         for len in 0..32 {
-            let error = ReadCapacity16::decode(&THIN[..len]).unwrap_err();
+            let error = Capacity16::decode(&THIN[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 32, got: len });
         }
         for len in 0..8 {
-            let error = ReadCapacity10::decode(&THIN[..len]).unwrap_err();
+            let error = Capacity10::decode(&THIN[..len]).unwrap_err();
             assert_eq!(error, DecodeError::Truncated { needed: 8, got: len });
         }
     }
@@ -197,9 +197,9 @@ mod tests {
     fn a_type_without_protection_is_none() {
         let mut bytes = THIN;
         bytes[12] = 0x02;
-        assert_eq!(ReadCapacity16::decode(&bytes).unwrap().protection, None);
+        assert_eq!(Capacity16::decode(&bytes).unwrap().protection, None);
         bytes[12] = 0x0f;
-        let unknown = ReadCapacity16::decode(&bytes).unwrap();
+        let unknown = Capacity16::decode(&bytes).unwrap();
         assert_eq!(unknown.protection, Some(ProtectionType::Unknown(7)));
         assert_eq!(unknown.encode(), bytes);
     }
@@ -207,9 +207,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_decodes_is_kept(bytes: [u8; 32]) {
-            let capacity = ReadCapacity16::decode(&bytes).unwrap();
-            prop_assert_eq!(ReadCapacity16::decode(&capacity.encode()), Ok(capacity));
-            let capacity = ReadCapacity10::decode(&bytes).unwrap();
+            let capacity = Capacity16::decode(&bytes).unwrap();
+            prop_assert_eq!(Capacity16::decode(&capacity.encode()), Ok(capacity));
+            let capacity = Capacity10::decode(&bytes).unwrap();
             prop_assert_eq!(&capacity.encode(), &bytes[..8]);
         }
     }
