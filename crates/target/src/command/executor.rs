@@ -319,7 +319,7 @@ impl Executor {
             let state = &mut self.units[usize::from(unit)];
             let mut context = Context { unit: state, reply: &mut task.reply, step: &mut task.step, units };
             let plan = match gate::admit(context.unit, task.cdb.as_bytes(), &self.index) {
-                Ok(row) => (row.plan)(&mut context, task.cdb.as_bytes()),
+                Ok(row) => gate::begin(row, &mut context, task.cdb.as_bytes()),
                 Err(plan) => plan,
             };
             self.carry_out(id, plan);

@@ -56,7 +56,7 @@ impl Fixture {
         self.reply = Reply::default();
         self.list.clear();
         match gate::admit(&mut self.unit, cdb, &self.index) {
-            Ok(row) => (row.plan)(&mut self.context(), cdb),
+            Ok(row) => gate::begin(row, &mut self.context(), cdb),
             Err(plan) => plan,
         }
     }

@@ -4,7 +4,7 @@
 //! the unit reserved by others, is it ready. Only then does the command look at its CDB.
 
 use super::table::{Access, Index, Row, Unsupported};
-use super::{Plan, Readiness, Reply, Unit, spc};
+use super::{Context, Plan, Readiness, Reply, Unit, spc};
 use crate::medium::MediumError;
 use units::Extent;
 use wire::scsi::Status;
@@ -34,6 +34,13 @@ pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'stat
         }
     }
     Ok(row)
+}
+
+/// Asks a command that was let through for its plan, and counts it.
+pub(crate) fn begin(row: &Row, context: &mut Context<'_>, cdb: &[u8]) -> Plan {
+    let plan = (row.plan)(context, cdb);
+    context.unit.logs.record_plan(&plan);
+    plan
 }
 
 /// NOT READY with its cause, unless the unit is ready.
@@ -85,10 +92,11 @@ pub(crate) fn medium_failure(unit: Option<&mut Unit>, error: MediumError, extent
         MediumError::Unsupported => Sense::new(SenseKey::HardwareError, Code::INTERNAL_TARGET_FAILURE),
     };
     // A format or sanitize that fails leaves the unit usable; the failure is told by the sense data.
-    if let Some(unit) = unit
-        && matches!(unit.readiness, Readiness::Formatting | Readiness::Sanitizing)
-    {
-        unit.readiness = Readiness::Ready;
+    if let Some(unit) = unit {
+        unit.logs.record_failure(error);
+        if matches!(unit.readiness, Readiness::Formatting | Readiness::Sanitizing) {
+            unit.readiness = Readiness::Ready;
+        }
     }
     Plan::Check(sense)
 }

@@ -10,12 +10,14 @@
 //! Always true: a unit's state changes only in these functions, one command at a time.
 
 pub mod attention;
+pub mod buffers;
 pub mod durable;
 #[cfg(test)]
 #[allow(dead_code, reason = "each family of commands uses its part of it")]
 pub(crate) mod fixture;
 pub mod gate;
 pub mod limits;
+pub mod logs;
 pub mod mode;
 mod plan;
 pub mod spc;
@@ -24,7 +26,9 @@ pub mod table;
 use alloc::string::String;
 use alloc::vec::Vec;
 use attention::{Attention, Attentions};
+use buffers::Buffers;
 use durable::Section;
+use logs::Logs;
 use mode::Modes;
 pub use plan::{Context, DataPhase, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
 use table::Access;
@@ -73,6 +77,10 @@ pub struct Unit {
     pub readiness: Readiness,
     /// Values of its mode pages.
     pub modes: Modes,
+    /// What it counts.
+    pub logs: Logs,
+    /// What WRITE BUFFER left.
+    pub buffers: Buffers,
 }
 
 /// Whether a unit can get at its medium, and why not (SPC-5 clause 5.5, SBC-4 clause 4.20).
@@ -113,6 +121,8 @@ impl Unit {
             held_sense: None,
             readiness: Readiness::Ready,
             modes,
+            logs: Logs::default(),
+            buffers: Buffers::default(),
         };
         unit.handle_event(UnitEvent::PowerOn);
         unit
@@ -121,8 +131,9 @@ impl Unit {
     /// Brings the state to what SAM-6 says after `event`, unit attention included.
     pub fn handle_event(&mut self, event: UnitEvent) {
         self.held_sense = None;
-        if event != UnitEvent::NexusLoss {
-            self.modes.restore();
+        match event {
+            UnitEvent::NexusLoss => self.buffers.forget_echo(),
+            UnitEvent::PowerOn | UnitEvent::BusReset | UnitEvent::LogicalUnitReset => self.modes.restore(),
         }
         self.attentions.establish(match event {
             UnitEvent::PowerOn => Attention::PowerOn,

@@ -4,12 +4,18 @@
 //! sets the obsolete CMDDT wants another answer.
 
 mod inquiry;
+mod log_select;
+mod log_sense;
 mod mode_select;
 mod mode_sense;
+mod read_buffer;
+mod receive_diagnostic_results;
 mod report_luns;
 mod request_sense;
+mod send_diagnostic;
 mod test_unit_ready;
 mod vital_product_data;
+mod write_buffer;
 
 use super::table::Row;
 use super::{PARAMETER_BYTES_MAX, Plan};
@@ -26,6 +32,12 @@ pub const ROWS: &[Row] = &[
     inquiry::ROW,
     mode_select::ROW_6,
     mode_sense::ROW_6,
+    receive_diagnostic_results::ROW,
+    send_diagnostic::ROW,
+    write_buffer::ROW,
+    read_buffer::ROW,
+    log_select::ROW,
+    log_sense::ROW,
     mode_select::ROW_10,
     mode_sense::ROW_10,
     report_luns::ROW,
