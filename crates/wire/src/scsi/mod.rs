@@ -2,17 +2,27 @@
 
 pub mod ascii;
 pub mod block;
+pub mod buffer;
 pub mod capacity;
 pub mod cdb;
+pub mod defect;
+pub mod diagnostic;
+pub mod format;
 pub mod inquiry;
 mod layout;
+pub mod lba_status;
 pub mod log;
 pub mod lun;
 pub mod mode;
 pub mod opcode;
+pub mod persistent_reserve;
 pub mod report_luns;
+pub mod sanitize;
 pub mod sense;
 mod status;
+pub mod supported_opcodes;
+pub mod supported_tmf;
+pub mod unmap;
 pub mod vpd;
 
 pub use status::Status;
