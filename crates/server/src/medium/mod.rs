@@ -16,8 +16,10 @@
 //! the buffers that the caller owns.
 
 mod compound;
+mod file;
 mod ram;
 
+pub use file::{Engine, FileMedium, FileOptions, OpenError, OpenReason, create_image};
 pub use ram::{RamMedium, RamTooLarge};
 
 use std::fmt::Debug;
@@ -125,6 +127,9 @@ impl Geometry {
         }
         if !extent.fits(self.capacity) {
             return Err(MediumError::Shrunk);
+        }
+        if extent.is_empty() && request.op == MediumOp::Status {
+            return Err(MediumError::Unsupported);
         }
         let block = self.block_bytes();
         let span = Span { start: extent.lba.0 * block, len: extent.blocks.0 * block };

@@ -1,0 +1,194 @@
+//! An open image, and its system calls made by a thread.
+//!
+//! The unit's state lies beside the image, in `IMAGE.state`. It is replaced as a whole: written to another file, made
+//! durable, renamed, and the directory made durable, so that a power loss leaves the old state or the new one.
+
+use super::task::{Allocation, Step, Task};
+use crate::medium::{Geometry, STATE_BYTES_MAX};
+use rustix::fs::{Advice, FallocateFlags, SeekFrom};
+use rustix::io::{Errno, ReadWriteFlags};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, IoSlice, Read, Write};
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A file or block device that holds the blocks of a unit.
+#[derive(Debug)]
+pub(super) struct Image {
+    pub(super) file: File,
+    pub(super) path: PathBuf,
+    pub(super) geometry: Geometry,
+    pub(super) read_only: bool,
+    /// Bytes after the last whole block.
+    pub(super) tail_bytes: u64,
+    /// What fails, because a test wants it to.
+    #[cfg(test)]
+    pub(super) faults: faults::Faults,
+}
+
+impl Image {
+    /// Makes the system call, and waits for it.
+    pub(super) fn perform(&self, step: &Step, task: &mut Task) -> Result<u64, Errno> {
+        if let Some(errno) = self.fault(step) {
+            return Err(errno);
+        }
+        match step {
+            Step::Read { at, memory, range } => {
+                let bytes = &mut task.memory(*memory)[range.clone()];
+                count(self.file.read_at(bytes, *at))
+            }
+            Step::Write { at, memory, range, durable: false } => {
+                count(self.file.write_at(&task.memory(*memory)[range.clone()], *at))
+            }
+            Step::Write { at, memory, range, durable: true } => {
+                let bytes = IoSlice::new(&task.memory(*memory)[range.clone()]);
+                let written = rustix::io::pwritev2(&self.file, &[bytes], *at, ReadWriteFlags::DSYNC)?;
+                Ok(written as u64)
+            }
+            Step::Sync => rustix::fs::fdatasync(&self.file).map(|()| 0),
+            Step::Allocate { how, at, len } => {
+                rustix::fs::fallocate(&self.file, how.flags(), *at, *len).map(|()| 0)
+            }
+            Step::Advise { at, len } => {
+                rustix::fs::fadvise(&self.file, *at, NonZeroU64::new(*len), Advice::WillNeed).map(|()| 0)
+            }
+            Step::SeekMapped { at } => rustix::fs::seek(&self.file, SeekFrom::Data(*at)),
+            Step::SeekHole { at } => rustix::fs::seek(&self.file, SeekFrom::Hole(*at)),
+            Step::KeepState => count(self.keep_state(task.memory(super::task::Memory::Buffer)).map(|()| 0)),
+        }
+    }
+
+    /// Replaces the unit's state as a whole.
+    pub(super) fn keep_state(&self, state: &[u8]) -> io::Result<()> {
+        if self.read_only {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        if state.len() > STATE_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        // The lock on the image makes us the only one here; a rest of an earlier life is overwritten.
+        let next = beside(&self.path, ".state.new");
+        let mut file = File::create(&next)?;
+        file.write_all(state)?;
+        file.sync_all()?;
+        fs::rename(&next, beside(&self.path, ".state"))?;
+        File::open(directory_of(&self.path))?.sync_all()
+    }
+
+    /// The unit's state as it was last kept.
+    pub(super) fn load_state(&self) -> io::Result<Option<Vec<u8>>> {
+        let file = match File::open(beside(&self.path, ".state")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let mut state = Vec::new();
+        file.take(STATE_BYTES_MAX as u64 + 1).read_to_end(&mut state)?;
+        if state.len() > STATE_BYTES_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        Ok(Some(state))
+    }
+
+    /// What a test wants to come of the step.
+    #[cfg(test)]
+    pub(super) fn fault(&self, step: &Step) -> Option<Errno> {
+        self.faults.meet(step)
+    }
+
+    /// Nothing fails on purpose.
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "it looks at the image in tests")]
+    pub(super) const fn fault(&self, _step: &Step) -> Option<Errno> {
+        None
+    }
+}
+
+impl Drop for Image {
+    /// Gives up the lock by name: the kernel may hold on to the file a moment longer than we do.
+    fn drop(&mut self) {
+        // Nothing could be done about an error, and closing the file gives up the lock as well.
+        let _ = self.file.unlock();
+    }
+}
+
+impl Allocation {
+    pub(super) const fn flags(self) -> FallocateFlags {
+        match self {
+            Self::Zero => FallocateFlags::ZERO_RANGE.union(FallocateFlags::KEEP_SIZE),
+            Self::Punch => FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE),
+            Self::Reserve => FallocateFlags::KEEP_SIZE,
+        }
+    }
+}
+
+fn count<N: TryInto<u64>>(outcome: io::Result<N>) -> Result<u64, Errno> {
+    match outcome {
+        Ok(count) => count.try_into().map_err(|_| Errno::OVERFLOW),
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => Err(Errno::ROFS),
+        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+    }
+}
+
+/// The path with something appended to its last name.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+pub(super) mod faults {
+    //! Errors that no healthy file system shows.
+
+    use super::super::task::{Allocation, Step};
+    use rustix::io::Errno;
+    use std::ops::Range;
+    use std::sync::Mutex;
+
+    #[derive(Clone, Debug)]
+    pub(in super::super) enum Fault {
+        /// Reading or writing any of these bytes fails.
+        BadBytes(Range<u64>),
+        /// The file system does not know this allocation.
+        NoAllocation(Allocation),
+        /// Nor writes that are durable one by one.
+        NoDurableWrites,
+        /// There is no space left.
+        NoSpace,
+    }
+
+    #[derive(Debug, Default)]
+    pub(in super::super) struct Faults(Mutex<Vec<Fault>>);
+
+    impl Faults {
+        pub(in super::super) fn set(&self, faults: &[Fault]) {
+            *self.0.lock().unwrap() = faults.to_vec();
+        }
+
+        pub(super) fn meet(&self, step: &Step) -> Option<Errno> {
+            self.0.lock().unwrap().iter().find_map(|fault| fault.meet(step))
+        }
+    }
+
+    impl Fault {
+        fn meet(&self, step: &Step) -> Option<Errno> {
+            match (self, step) {
+                (Self::BadBytes(bad), Step::Read { at, range, .. } | Step::Write { at, range, .. }) => {
+                    (*at < bad.end && bad.start < at + range.len() as u64).then_some(Errno::IO)
+                }
+                (Self::NoAllocation(unknown), Step::Allocate { how, .. }) => {
+                    (unknown == how).then_some(Errno::OPNOTSUPP)
+                }
+                (Self::NoDurableWrites, Step::Write { durable: true, .. }) => Some(Errno::OPNOTSUPP),
+                (Self::NoSpace, Step::Write { .. }) => Some(Errno::NOSPC),
+                _ => None,
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Blocks in a file: a regular file, best a sparse one, or a block device.
+//!
+//! What a job does is decided in `task`; the system calls are made by a ring (`uring`) or, where the system has none
+//! or forbids it, by threads (`pool`). The file goes through the page cache of the system: a write is durable
+//! after a flush, or at once with forced unit access (`RWF_DSYNC`). Unmap punches holes; zeroes are ranges that the file
+//! system marks as zero.
+//!
+//! Left out:
+//! - Direct I/O. A verify therefore believes the page cache where that has the blocks.
+//! - WRITE ATOMIC: a file does not promise all or nothing across a power loss.
+//! - The block of an error that cannot be narrowed down: a write that the system had answered and could not keep is told
+//!   by the next flush, once, as fdatasync does. Flush and allocations name the first block of their extent.
+//! - Space that is reserved but was never written: `lseek` takes it for a hole, and so do we.
+//! - Watching the length of the file: reads notice that it shrank, a write makes it grow again.
+
+mod image;
+mod open;
+mod pool;
+mod task;
+mod uring;
+
+pub use open::{OpenError, OpenReason, create_image};
+
+use super::{Finished, Job, Medium};
+use image::Image;
+use pool::Pool;
+use rustix::event::EventfdFlags;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use task::Task;
+use units::{BlockCount, BlockSize};
+use uring::Ring;
+
+/// Threads of a medium without a ring.
+const POOL_THREADS: usize = 4;
+
+/// How to open an image.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileOptions {
+    /// Never change it.
+    pub read_only: bool,
+    /// The length of a block.
+    pub block_size: BlockSize,
+    /// Who makes the system calls.
+    pub engine: Engine,
+}
+
+/// Who makes the system calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The ring if there is one, else threads.
+    #[default]
+    Automatic,
+    /// The ring or nothing.
+    Ring,
+    /// Threads.
+    Threads,
+}
+
+/// A medium in a file.
+#[derive(Debug)]
+pub struct FileMedium {
+    // First, so that it is dropped first: the memory and the descriptors below outlive its operations.
+    ring: Option<Ring>,
+    /// Carries out everything if there is no ring, else what the ring has no operation for.
+    pool: Pool,
+    image: Arc<Image>,
+    event: Arc<OwnedFd>,
+    finished: VecDeque<Finished>,
+    /// Why there is no ring.
+    without_ring: Option<String>,
+}
+
+impl FileMedium {
+    /// Opens and locks the image. What follows its last whole block is no part of the medium.
+    ///
+    /// # Errors
+    /// Says what stands in the way and what to do about it.
+    pub fn open(path: &Path, options: &FileOptions) -> Result<Self, OpenError> {
+        let image = Arc::new(Image::open(path, options.read_only, options.block_size)?);
+        let failed = |reason| OpenError::new(path, reason);
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
+        let event = rustix::event::eventfd(0, flags).map_err(|errno| failed(OpenReason::Io(errno.into())))?;
+        let event = Arc::new(event);
+        let (ring, without_ring) = match options.engine {
+            Engine::Threads => (None, Some("because they were asked for".into())),
+            engine => match Ring::new(Arc::clone(&image), &event) {
+                Ok(ring) => (Some(ring), None),
+                Err(error) if engine == Engine::Ring => return Err(failed(OpenReason::NoRing(error))),
+                Err(error) => (None, Some(reason_without_ring(&error))),
+            },
+        };
+        let threads = if ring.is_some() { 1 } else { POOL_THREADS };
+        let pool = Pool::new(Arc::clone(&image), Arc::clone(&event), threads);
+        let pool = pool.map_err(|error| failed(OpenReason::Io(error)))?;
+        Ok(Self { ring, pool, image, event, finished: VecDeque::new(), without_ring })
+    }
+
+    fn reap(&mut self) {
+        self.pool.reap(&mut self.finished);
+        if let Some(ring) = &mut self.ring
+            && !ring.reap(&mut self.finished)
+        {
+            signal(&self.event);
+        }
+    }
+}
+
+fn reason_without_ring(error: &io::Error) -> String {
+    match Errno::from_io_error(error) {
+        Some(Errno::PERM | Errno::ACCESS) => "because io_uring is forbidden: EPERM".into(),
+        Some(Errno::NOSYS) => "because the system has no io_uring: ENOSYS".into(),
+        Some(Errno::OPNOTSUPP) => "because io_uring is too old here".into(),
+        _ => format!("because io_uring failed: {error}"),
+    }
+}
+
+/// Makes the event descriptor readable.
+fn signal(event: &OwnedFd) {
+    // Fails only if the counter is full, and then it is readable.
+    let _ = rustix::io::write(event, &1_u64.to_ne_bytes());
+}
+
+impl Medium for FileMedium {
+    fn submit(&mut self, job: Job) -> Option<Finished> {
+        let task = Task::new(job, self.image.geometry, self.image.read_only);
+        if task.is_over() {
+            return Some(task.finish().0);
+        }
+        match &mut self.ring {
+            Some(ring) if Ring::can(&task) => ring.submit(task),
+            _ => self.pool.submit(task),
+        }
+        None
+    }
+
+    fn flush_submissions(&mut self) {
+        if let Some(ring) = &mut self.ring
+            && !ring.flush()
+        {
+            signal(&self.event);
+        }
+    }
+
+    fn poll(&mut self) -> Option<Finished> {
+        if self.finished.is_empty() {
+            // Read before looking: what is over later signals anew.
+            let _ = rustix::io::read(&*self.event, &mut [0; 8]);
+            self.reap();
+        }
+        self.finished.pop_front()
+    }
+
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.event.as_fd())
+    }
+
+    fn capacity(&self) -> BlockCount {
+        self.image.geometry.capacity
+    }
+
+    fn block_size(&self) -> BlockSize {
+        self.image.geometry.block_size
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.image.read_only
+    }
+
+    fn save_state(&mut self, state: &[u8]) -> io::Result<()> {
+        self.image.keep_state(state)
+    }
+
+    fn load_state(&self) -> io::Result<Option<Vec<u8>>> {
+        self.image.load_state()
+    }
+
+    fn describe(&self) -> String {
+        let mut text = match &self.without_ring {
+            None => "io_uring".to_owned(),
+            Some(why) => format!("{POOL_THREADS} threads, {why}"),
+        };
+        if self.image.read_only {
+            text.push_str(", read-only");
+        }
+        if self.image.tail_bytes > 0 {
+            text.push_str(&format!(", without the last {} bytes of the image", self.image.tail_bytes));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests;

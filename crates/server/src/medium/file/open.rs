@@ -1,0 +1,180 @@
+//! Opening an image, creating one, and why that fails.
+//!
+//! An image is a regular file, best a sparse one, or a block device. It is locked while it is open: exclusively by the
+//! one who writes, shared by those who only read. A block device that is mounted is refused for writing.
+//!
+//! What is left of the image after the last whole block is no part of the drive and is never touched.
+
+use super::image::Image;
+use crate::medium::Geometry;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use units::{BlockSize, ByteCount};
+
+/// Why an image cannot be used.
+#[derive(Debug)]
+pub struct OpenError {
+    /// Which image.
+    pub path: PathBuf,
+    /// What stands in the way.
+    pub reason: OpenReason,
+}
+
+/// What stands in the way of using an image.
+#[derive(Debug)]
+pub enum OpenReason {
+    /// There is no such file.
+    Missing,
+    /// It is to be created, but is there.
+    Exists,
+    /// It is a directory.
+    Directory,
+    /// It is neither a regular file nor a block device.
+    NotStorage,
+    /// Another server has it open.
+    Locked,
+    /// A block device that is mounted or otherwise taken.
+    Mounted,
+    /// The file or its directory does not permit it.
+    Denied,
+    /// It lies on a file system that is mounted read-only.
+    ReadOnlyFileSystem,
+    /// It has no whole block.
+    TooSmall {
+        /// Bytes that it has.
+        size: ByteCount,
+        /// Bytes in one block.
+        block_size: BlockSize,
+    },
+    /// `io_uring` was insisted on, and the system does not have it.
+    NoRing(io::Error),
+    /// Something else.
+    Io(io::Error),
+}
+
+/// Creates a sparse image of `size` bytes.
+///
+/// # Errors
+/// If it exists, or the system refuses.
+pub fn create_image(path: &Path, size: ByteCount) -> Result<(), OpenError> {
+    let create = || {
+        let file = File::create_new(path)?;
+        file.set_len(size.0)?;
+        file.sync_all()
+    };
+    create().map_err(|error| OpenError::new(path, reason_of(error)))
+}
+
+impl Image {
+    /// Opens and locks it.
+    pub(super) fn open(path: &Path, read_only: bool, block_size: BlockSize) -> Result<Self, OpenError> {
+        Self::open_inner(path, read_only, block_size).map_err(|reason| OpenError::new(path, reason))
+    }
+
+    fn open_inner(path: &Path, read_only: bool, block_size: BlockSize) -> Result<Self, OpenReason> {
+        // Looked at first, because opening a pipe waits for its other end.
+        let kind = std::fs::metadata(path).map_err(reason_of)?.file_type();
+        if kind.is_dir() {
+            return Err(OpenReason::Directory);
+        }
+        if !kind.is_file() && !kind.is_block_device() {
+            return Err(OpenReason::NotStorage);
+        }
+        let mut options = OpenOptions::new();
+        options.read(true).write(!read_only);
+        if kind.is_block_device() && !read_only {
+            options.custom_flags(OFlags::EXCL.bits() as i32);
+        }
+        let mut file = options.open(path).map_err(reason_of)?;
+        let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
+        locked.map_err(|error| match error {
+            TryLockError::WouldBlock => OpenReason::Locked,
+            TryLockError::Error(error) => OpenReason::Io(error),
+        })?;
+        let size = ByteCount(file.seek(SeekFrom::End(0)).map_err(OpenReason::Io)?);
+        let geometry = Geometry::of(size, block_size);
+        if geometry.capacity.0 == 0 {
+            return Err(OpenReason::TooSmall { size, block_size });
+        }
+        Ok(Self {
+            file,
+            path: path.to_path_buf(),
+            geometry,
+            read_only,
+            tail_bytes: size.0 % geometry.block_bytes(),
+            #[cfg(test)]
+            faults: super::image::faults::Faults::default(),
+        })
+    }
+}
+
+impl OpenError {
+    pub(super) fn new(path: &Path, reason: OpenReason) -> Self {
+        Self { path: path.to_path_buf(), reason }
+    }
+}
+
+fn reason_of(error: io::Error) -> OpenReason {
+    match error.kind() {
+        io::ErrorKind::NotFound => OpenReason::Missing,
+        io::ErrorKind::AlreadyExists => OpenReason::Exists,
+        io::ErrorKind::PermissionDenied => OpenReason::Denied,
+        io::ErrorKind::ReadOnlyFilesystem => OpenReason::ReadOnlyFileSystem,
+        _ if Errno::from_io_error(&error) == Some(Errno::BUSY) => OpenReason::Mounted,
+        _ => OpenReason::Io(error),
+    }
+}
+
+impl fmt::Display for OpenError {
+    /// What, why, and what to do about it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.path.display())?;
+        match &self.reason {
+            OpenReason::Missing => f.write_str("there is no such image; check the path, or create it"),
+            OpenReason::Exists => {
+                f.write_str("it exists and is not overwritten; choose another name, or remove it")
+            }
+            OpenReason::Directory => f.write_str("it is a directory; name an image file in it"),
+            OpenReason::NotStorage => {
+                f.write_str("it is neither a regular file nor a block device, so it cannot hold blocks")
+            }
+            OpenReason::Locked => {
+                f.write_str("another server has it open; stop that one, or have both open it read-only")
+            }
+            OpenReason::Mounted => {
+                f.write_str("the device is mounted or in use; unmount it, or open it read-only")
+            }
+            OpenReason::Denied => {
+                f.write_str("permission denied; grant access to it and its directory, or open it read-only")
+            }
+            OpenReason::ReadOnlyFileSystem => {
+                f.write_str("its file system is mounted read-only; open it read-only as well")
+            }
+            OpenReason::TooSmall { size, block_size } => {
+                write!(
+                    f,
+                    "it has {size}, less than one block of {} bytes; make it larger",
+                    block_size.bytes()
+                )
+            }
+            OpenReason::NoRing(error) => {
+                write!(f, "io_uring is not to be had ({error}); allow it, or let threads do the work")
+            }
+            OpenReason::Io(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.reason {
+            OpenReason::NoRing(error) | OpenReason::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
