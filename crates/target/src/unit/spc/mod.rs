@@ -11,6 +11,8 @@ mod mode_sense;
 mod read_buffer;
 mod receive_diagnostic_results;
 mod report_luns;
+mod report_supported_operation_codes;
+mod report_supported_task_management_functions;
 mod request_sense;
 mod send_diagnostic;
 mod test_unit_ready;
@@ -41,6 +43,8 @@ pub const ROWS: &[Row] = &[
     mode_select::ROW_10,
     mode_sense::ROW_10,
     report_luns::ROW,
+    report_supported_operation_codes::ROW,
+    report_supported_task_management_functions::ROW,
 ];
 
 /// A plan, or the sense data that ends the command instead.

@@ -6,8 +6,9 @@
 use super::{Decision, fields, settle};
 use crate::unit::buffers::{DATA_BUFFER_BYTES, ECHO_BUFFER_BYTES};
 use crate::unit::table::{Access, Needs, Row};
-use crate::unit::{Context, Reply};
+use crate::unit::{Context, Plan, Reply};
 use wire::Writer;
+use wire::scsi::buffer::{BufferDescriptor, EchoBufferDescriptor};
 use wire::scsi::cdb::{ReadBuffer, ReadBufferMode};
 use wire::scsi::opcode::OperationCode;
 use wire::scsi::sense::{AdditionalSense, Sense};
@@ -38,25 +39,26 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
                 Ok(places.map(|(place, byte)| *place = byte).count())
             }))
         }
-        // A buffer that is not there has no size.
-        ReadBufferMode::Descriptor if command.buffer_id != 0 => Ok(give(context.reply, room, &[0; 4])),
         ReadBufferMode::Descriptor => {
-            // OFFSET BOUNDARY 0: any byte; the capacity has three bytes, the first of these four is zero.
-            Ok(give(context.reply, room, &DATA_BUFFER_BYTES.to_be_bytes()))
+            // Any offset is on a boundary; a buffer that is not there has no size.
+            let capacity = if command.buffer_id == 0 { DATA_BUFFER_BYTES } else { 0 };
+            let descriptor = BufferDescriptor { offset_boundary: 0, capacity };
+            Ok(give(context.reply, room, &descriptor.encode()))
         }
         ReadBufferMode::EchoBuffer => {
             let nothing_written = Sense::illegal_request(AdditionalSense::COMMAND_SEQUENCE_ERROR);
             Ok(give(context.reply, room, buffers.echo().ok_or(nothing_written)?))
         }
         ReadBufferMode::EchoBufferDescriptor => {
-            // EBOS 0: another nexus may overwrite it, if there ever is one.
-            Ok(give(context.reply, room, &ECHO_BUFFER_BYTES.to_be_bytes()))
+            let descriptor =
+                EchoBufferDescriptor { overwritten_supported: false, capacity: ECHO_BUFFER_BYTES as u16 };
+            Ok(give(context.reply, room, &descriptor.encode()))
         }
         _ => Err(Sense::invalid_field_in_cdb(1, Some(4))),
     }
 }
 
-fn give(reply: &mut Reply, room: u32, bytes: &[u8]) -> crate::unit::Plan {
+fn give(reply: &mut Reply, room: u32, bytes: &[u8]) -> Plan {
     reply.fill(room, |out| Writer::new(out).put(bytes).map(|()| bytes.len()))
 }
 

@@ -5,8 +5,8 @@
 use super::{Decision, fields, settle};
 use crate::unit::Reply;
 use crate::unit::table::{Access, Needs, Row};
-use wire::Writer;
 use wire::scsi::cdb::ReceiveDiagnosticResults;
+use wire::scsi::diagnostic::SupportedDiagnosticPages;
 use wire::scsi::opcode::OperationCode;
 use wire::scsi::sense::Sense;
 
@@ -22,17 +22,16 @@ pub(super) const ROW: Row = Row {
     on_medium: None,
 };
 
-/// Page code 00h, reserved, page length 1, and the one page code there is.
-const SUPPORTED_PAGES: [u8; 5] = [0x00, 0, 0, 1, 0x00];
+/// The list of pages: itself.
+const SUPPORTED_PAGES: SupportedDiagnosticPages<'_> =
+    SupportedDiagnosticPages { codes: &[SupportedDiagnosticPages::CODE] };
 
 fn plan(reply: &mut Reply, cdb: &[u8]) -> Decision {
     let command = fields(ReceiveDiagnosticResults::decode(cdb))?;
-    if command.page_code_valid && command.page_code != 0 {
+    if command.page_code_valid && command.page_code != SupportedDiagnosticPages::CODE {
         return Err(Sense::invalid_field_in_cdb(2, None));
     }
-    Ok(reply.fill(command.allocation_len.into(), |out| {
-        Writer::new(out).put(&SUPPORTED_PAGES).map(|()| SUPPORTED_PAGES.len())
-    }))
+    Ok(reply.fill(command.allocation_len.into(), |out| SUPPORTED_PAGES.encode(out)))
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 use super::{Decision, fetch_list, fields, settle};
 use crate::unit::table::{Access, Needs, Row};
 use crate::unit::{Plan, Unit};
-use wire::Reader;
 use wire::scsi::cdb::{SelfTestCode, SendDiagnostic};
+use wire::scsi::diagnostic::{DiagnosticHeader, SupportedDiagnosticPages};
 use wire::scsi::opcode::OperationCode;
 use wire::scsi::sense::{AdditionalSense, Sense};
 
@@ -56,12 +56,10 @@ fn look_at_page(list: &[u8]) -> Decision {
         return Ok(Plan::Good);
     }
     let cut = Sense::illegal_request(AdditionalSense::PARAMETER_LIST_LENGTH_ERROR);
-    let mut reader = Reader::new(list);
-    let [page_code, _] = reader.array().map_err(|_| cut)?;
-    let page_length = reader.be16().map_err(|_| cut)?;
-    match (page_code, page_length) {
-        (0, 0) => Ok(Plan::Good),
-        (0, _) => Err(Sense::invalid_field_in_parameter_list(2, None)),
+    let page = DiagnosticHeader::decode(list).map_err(|_| cut)?;
+    match (page.code, page.page_length) {
+        (SupportedDiagnosticPages::CODE, 0) => Ok(Plan::Good),
+        (SupportedDiagnosticPages::CODE, _) => Err(Sense::invalid_field_in_parameter_list(2, None)),
         _ => Err(Sense::invalid_field_in_parameter_list(0, None)),
     }
 }
