@@ -65,7 +65,13 @@ impl Fixture {
     #[track_caller]
     pub(crate) fn run_list(&mut self, cdb: &[u8], list: &[u8]) -> Plan {
         assert_eq!(self.run(cdb), Plan::List { bytes: list.len() as u32 });
-        self.list.extend_from_slice(list);
+        self.interpret(cdb, list)
+    }
+
+    /// Takes a command that asked for a list to the plan after it, whatever came.
+    #[track_caller]
+    pub(crate) fn interpret(&mut self, cdb: &[u8], list: &[u8]) -> Plan {
+        self.list = Vec::from(list);
         let row = self.index.find(cdb).expect("the command was admitted");
         row.on_list.expect("a command that asks for a list looks at it")(&mut self.context(), cdb, list)
     }

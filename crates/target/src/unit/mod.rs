@@ -20,6 +20,8 @@ pub mod limits;
 pub mod logs;
 pub mod mode;
 mod plan;
+#[cfg(test)]
+mod property_tests;
 pub mod spc;
 pub mod table;
 

@@ -20,7 +20,7 @@ mod vital_product_data;
 mod write_buffer;
 
 use super::table::Row;
-use super::{PARAMETER_BYTES_MAX, Plan};
+use super::{PARAMETER_BYTES_MAX, Plan, Readiness, Unit, gate};
 pub(super) use inquiry::inquire_without_unit;
 pub(super) use report_luns::report_luns;
 pub(super) use request_sense::report_sense;
@@ -66,4 +66,13 @@ fn fetch_list(bytes: u32, length_field: u16) -> Decision {
         return Err(Sense::invalid_field_in_cdb(length_field, None));
     }
     Ok(Plan::List { bytes })
+}
+
+/// NOT READY while FORMAT UNIT or SANITIZE runs (SBC-4 clauses 5.4 and 4.11): the unit is not to be changed then,
+/// though it may be stopped or empty.
+fn check_undisturbed(unit: &Unit) -> Result<(), Sense> {
+    match (unit.readiness, gate::check_ready(unit)) {
+        (Readiness::Formatting | Readiness::Sanitizing, Err(Plan::Check(sense))) => Err(sense),
+        _ => Ok(()),
+    }
 }

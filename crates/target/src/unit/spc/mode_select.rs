@@ -4,7 +4,7 @@
 //! kept. No unit attention follows: it is for other I_T nexuses, and there is one.
 
 use super::mode_sense::{form, long_descriptor, short_descriptor};
-use super::{Decision, fetch_list, fields, settle};
+use super::{Decision, check_undisturbed, fetch_list, fields, settle};
 use crate::medium::MediumOp;
 use crate::unit::mode::ListFault;
 use crate::unit::table::{Access, Needs, Row};
@@ -43,6 +43,7 @@ const SAVE_NEXT: u32 = 1;
 
 fn plan(unit: &Unit, cdb: &[u8]) -> Decision {
     let command = fields(ModeSelect::decode(cdb))?;
+    check_undisturbed(unit)?;
     if command.revert_to_defaults {
         return Err(Sense::invalid_field_in_cdb(1, Some(1)));
     }
@@ -127,7 +128,7 @@ fn wrong_in_list(byte: usize, bit: Option<u8>) -> Sense {
 mod tests {
     use crate::medium::{MediumDone, MediumOp};
     use crate::unit::fixture::Fixture;
-    use crate::unit::{MediumPlan, Plan, UnitEvent};
+    use crate::unit::{MediumPlan, Plan, Readiness, UnitEvent};
     use units::Extent;
     use wire::scsi::sense::{AdditionalSense, Sense, SenseFormat};
 
@@ -236,6 +237,14 @@ mod tests {
         assert_eq!(run(&[0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 16, 0]), Plan::Check(length));
         let descriptor_length = Sense::invalid_field_in_parameter_list(3, None);
         assert_eq!(run(&[0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0]), Plan::Check(descriptor_length));
+    }
+
+    #[test]
+    fn nothing_changes_while_the_unit_formats() {
+        let mut fixture = Fixture::new();
+        fixture.unit.readiness = Readiness::Formatting;
+        let formatting = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x04 });
+        assert_eq!(fixture.check(&[0x15, 0x10, 0, 0, 16, 0]), formatting);
     }
 
     #[test]

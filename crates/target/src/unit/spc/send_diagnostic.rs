@@ -3,7 +3,7 @@
 //! There is no mechanism that could wear out, so every self-test passes at once; what it was goes into the self-test
 //! results log page. The one diagnostic page is the list of pages.
 
-use super::{Decision, fetch_list, fields, settle};
+use super::{Decision, check_undisturbed, fetch_list, fields, settle};
 use crate::unit::table::{Access, Needs, Row};
 use crate::unit::{Plan, Unit};
 use wire::scsi::cdb::{SelfTestCode, SendDiagnostic};
@@ -25,6 +25,7 @@ pub(super) const ROW: Row = Row {
 
 fn plan(unit: &mut Unit, cdb: &[u8]) -> Decision {
     let command = fields(SendDiagnostic::decode(cdb))?;
+    check_undisturbed(unit)?;
     let code = command.self_test_code;
     let tests = command.self_test || code != SelfTestCode::None;
     if command.self_test && code != SelfTestCode::None {
