@@ -1,2 +1,39 @@
-//! Chores of the repository.
-fn main() {}
+//! The chores of the repository, as `cargo xtask CHORE`.
+//!
+//! Each chore is a module and a subcommand. A chore prints what it finds and ends with status 0 or 1; a chore
+//! that could not run at all says why and ends with status 1 too. Chores are run from anywhere in the tree.
+
+mod tidy;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// The chores of the uaskit repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Check what the compiler and clippy do not: arrows between crates, lengths, docs, names.
+    Tidy,
+}
+
+fn main() -> ExitCode {
+    let Arguments { chore } = Arguments::parse();
+    let clean = match chore {
+        Chore::Tidy => tidy::run(),
+    };
+    match clean {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
