@@ -22,6 +22,7 @@ pub mod mode;
 mod plan;
 #[cfg(test)]
 mod property_tests;
+pub mod reservation;
 pub mod spc;
 pub mod table;
 
@@ -33,6 +34,7 @@ use durable::Section;
 use logs::Logs;
 use mode::Modes;
 pub use plan::{Context, DataPhase, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
+use reservation::{Nexus, Reservations};
 use table::Access;
 use units::{BlockCount, BlockSize};
 use wire::scsi::sense::{Sense, SenseFormat};
@@ -79,6 +81,8 @@ pub struct Unit {
     pub readiness: Readiness,
     /// Values of its mode pages.
     pub modes: Modes,
+    /// Who may use it.
+    pub reservations: Reservations,
     /// What it counts.
     pub logs: Logs,
     /// What WRITE BUFFER left.
@@ -117,12 +121,14 @@ impl Unit {
     /// A unit that has just been powered on.
     pub fn new(config: UnitConfig) -> Self {
         let modes = Modes::new(config.durable, config.durable_state.as_deref());
+        let reservations = Reservations::new(config.durable_state.as_deref());
         let mut unit = Self {
             config,
             attentions: Attentions::default(),
             held_sense: None,
             readiness: Readiness::Ready,
             modes,
+            reservations,
             logs: Logs::default(),
             buffers: Buffers::default(),
         };
@@ -133,6 +139,7 @@ impl Unit {
     /// Brings the state to what SAM-6 says after `event`, unit attention included.
     pub fn handle_event(&mut self, event: UnitEvent) {
         self.held_sense = None;
+        self.reservations.handle_event(event);
         match event {
             UnitEvent::NexusLoss => self.buffers.forget_echo(),
             UnitEvent::PowerOn | UnitEvent::BusReset | UnitEvent::LogicalUnitReset => self.modes.restore(),
@@ -157,9 +164,8 @@ impl Unit {
     }
 
     /// Whether a reservation of another I_T nexus stands in the way.
-    pub const fn is_reserved_against(&self, access: Access) -> bool {
-        let _ = access;
-        false
+    pub fn is_reserved_against(&self, access: Access) -> bool {
+        self.reservations.refuse(Nexus::HOST, access)
     }
 
     /// The format of sense data (D_SENSE of the control mode page).
@@ -174,6 +180,9 @@ impl Unit {
     /// What must outlive a power cycle, as bytes for [`UnitConfig::durable_state`]: see
     /// [`crate::medium::MediumOp::SaveState`].
     pub fn durable_state(&self) -> Vec<u8> {
-        durable::encode(&[(Section::ModePages, &self.modes.durable_bytes())])
+        durable::encode(&[
+            (Section::ModePages, &self.modes.durable_bytes()),
+            (Section::Reservations, &self.reservations.durable_bytes()),
+        ])
     }
 }
