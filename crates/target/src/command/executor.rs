@@ -225,7 +225,7 @@ impl Executor {
                     Err(error) => {
                         let unit = task.unit.and_then(|unit| self.units.get_mut(usize::from(unit)));
                         let error = error.after(movement.range(segment).start);
-                        let plan = gate::medium_failure(unit, error, movement.extent(segment));
+                        let plan = gate::medium_failure(unit, task.row, error, movement.extent(segment));
                         movement.failure.get_or_insert(plan);
                     }
                 }

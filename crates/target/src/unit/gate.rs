@@ -28,9 +28,8 @@ pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'stat
     }
     if row.needs.ready {
         check_ready(unit)?;
-        if row.needs.access == Access::Write && unit.is_write_protected() {
-            let protected = Sense::new(SenseKey::DataProtect, AdditionalSense::WRITE_PROTECTED);
-            return Err(Plan::Check(protected));
+        if row.needs.access == Access::Write {
+            check_writable(unit)?;
         }
     }
     Ok(row)
@@ -48,11 +47,23 @@ pub(crate) fn check_ready(unit: &Unit) -> Result<(), Plan> {
     let cause = match unit.readiness {
         Readiness::Ready => return Ok(()),
         Readiness::Stopped => AdditionalSense::NOT_READY_INITIALIZING_COMMAND_REQUIRED,
-        Readiness::Ejected => AdditionalSense::MEDIUM_NOT_PRESENT,
+        Readiness::Ejected | Readiness::Absent => AdditionalSense::MEDIUM_NOT_PRESENT,
         Readiness::Formatting => AdditionalSense::NOT_READY_FORMAT_IN_PROGRESS,
-        Readiness::Sanitizing => AdditionalSense::NOT_READY_SANITIZE_IN_PROGRESS,
+        Readiness::Sanitizing { .. } => AdditionalSense::NOT_READY_SANITIZE_IN_PROGRESS,
+        Readiness::SanitizeFailed { .. } => {
+            let failed = Sense::new(SenseKey::MediumError, AdditionalSense::SANITIZE_COMMAND_FAILED);
+            return Err(Plan::Check(failed));
+        }
     };
     Err(Plan::Check(Sense::not_ready(cause)))
+}
+
+/// DATA PROTECT, unless the medium may be written.
+pub(crate) fn check_writable(unit: &Unit) -> Result<(), Plan> {
+    if !unit.is_write_protected() {
+        return Ok(());
+    }
+    Err(Plan::Check(Sense::new(SenseKey::DataProtect, AdditionalSense::WRITE_PROTECTED)))
 }
 
 /// The answer where no unit stands behind the logical unit number (SPC-5 clause 6.7.2, SAM-6 clause 4.7.5).
@@ -74,8 +85,13 @@ pub(crate) fn without_unit(lun: LunField, cdb: &[u8], reply: &mut Reply, units: 
     decision.unwrap_or_else(Plan::Check)
 }
 
-/// The end of a command whose medium request failed. `extent` is what was asked for.
-pub(crate) fn medium_failure(unit: Option<&mut Unit>, error: MediumError, extent: Extent) -> Plan {
+/// The end of a command whose medium request failed. `extent` is what was asked for, `row` the command.
+pub(crate) fn medium_failure(
+    unit: Option<&mut Unit>,
+    row: Option<&Row>,
+    error: MediumError,
+    extent: Extent,
+) -> Plan {
     use AdditionalSense as Code;
     let sense = match error {
         MediumError::Unreadable { lba } => Sense::medium_error(Code::UNRECOVERED_READ_ERROR, lba.0),
@@ -91,12 +107,16 @@ pub(crate) fn medium_failure(unit: Option<&mut Unit>, error: MediumError, extent
         }
         MediumError::Unsupported => Sense::new(SenseKey::HardwareError, Code::INTERNAL_TARGET_FAILURE),
     };
-    // A format or sanitize that fails leaves the unit usable; the failure is told by the sense data.
     if let Some(unit) = unit {
         unit.logs.record_failure(error);
-        if matches!(unit.readiness, Readiness::Formatting | Readiness::Sanitizing) {
-            unit.readiness = Readiness::Ready;
-        }
+        unit.readiness = match (unit.readiness, row.map(|row| row.opcode)) {
+            // What is not zeroed is as it was.
+            (Readiness::Formatting, Some(OperationCode::FormatUnit)) => Readiness::Ready,
+            (Readiness::Sanitizing { unrestricted_exit }, Some(OperationCode::Sanitize)) => {
+                Readiness::SanitizeFailed { unrestricted_exit }
+            }
+            (readiness, _) => readiness,
+        };
     }
     Plan::Check(sense)
 }

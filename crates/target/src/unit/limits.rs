@@ -18,12 +18,12 @@ pub const COMPARE_AND_WRITE_BLOCKS_MAX: u8 = 255;
 pub const WRITE_SAME_BYTES_MAX: u64 = 256 << 20;
 /// Whether WRITE SAME refuses a length of zero, which would mean "up to the last block" (WSNZ).
 pub const WRITE_SAME_NON_ZERO: bool = true;
-/// Block descriptors that one UNMAP has at most.
-pub const UNMAP_DESCRIPTORS_MAX: u32 = 255;
+/// Block descriptors that one UNMAP has at most: as many as [`super::PARAMETER_BYTES_MAX`] holds after a header.
+pub const UNMAP_DESCRIPTORS_MAX: u32 = (super::PARAMETER_BYTES_MAX as u32 - 8) / 16;
 /// Blocks that one UNMAP unmaps at most: no limit.
 pub const UNMAP_BLOCKS_MAX: u32 = u32::MAX;
 /// Bytes that one WRITE ATOMIC writes at most.
-pub const ATOMIC_BYTES_MAX: u32 = 64 << 10;
+pub const ATOMIC_BYTES_MAX: u32 = 1 << 20;
 
 /// Blocks that one READ or WRITE moves at most.
 pub const fn transfer_blocks_max(size: BlockSize) -> u32 {
@@ -66,6 +66,6 @@ mod tests {
         assert_eq!(physical_block_exponent(BlockSize::B512), 3);
         assert_eq!(physical_block_exponent(BlockSize::B4096), 0);
         assert_eq!(write_same_blocks_max(BlockSize::B512), 524_288);
-        assert_eq!(atomic_blocks_max(BlockSize::B4096), 16);
+        assert_eq!(atomic_blocks_max(BlockSize::B4096), 256);
     }
 }

@@ -23,6 +23,7 @@ mod plan;
 #[cfg(test)]
 mod property_tests;
 pub mod reservation;
+pub mod sbc;
 pub mod spc;
 pub mod table;
 
@@ -79,6 +80,8 @@ pub struct Unit {
     pub held_sense: Option<Sense>,
     /// Whether it can get at its medium.
     pub readiness: Readiness,
+    /// Whether the host prevents that the medium is taken out (PREVENT ALLOW MEDIUM REMOVAL).
+    pub removal_prevented: bool,
     /// Values of its mode pages.
     pub modes: Modes,
     /// Who may use it.
@@ -96,12 +99,22 @@ pub enum Readiness {
     Ready,
     /// START STOP UNIT has stopped it.
     Stopped,
-    /// The medium is out.
+    /// The host has ejected the medium, and can load it again.
     Ejected,
+    /// There is no medium.
+    Absent,
     /// FORMAT UNIT runs.
     Formatting,
     /// SANITIZE runs.
-    Sanitizing,
+    Sanitizing {
+        /// What becomes of it if it fails: see [`Readiness::SanitizeFailed`].
+        unrestricted_exit: bool,
+    },
+    /// SANITIZE has failed; nothing may be read or written.
+    SanitizeFailed {
+        /// EXIT FAILURE MODE ends this, not only another SANITIZE (AUSE).
+        unrestricted_exit: bool,
+    },
 }
 
 /// What happens to a unit from outside its commands (SAM-6 clause 6.3).
@@ -127,6 +140,7 @@ impl Unit {
             attentions: Attentions::default(),
             held_sense: None,
             readiness: Readiness::Ready,
+            removal_prevented: false,
             modes,
             reservations,
             logs: Logs::default(),
@@ -140,6 +154,7 @@ impl Unit {
     pub fn handle_event(&mut self, event: UnitEvent) {
         self.held_sense = None;
         self.reservations.handle_event(event);
+        self.removal_prevented = false;
         match event {
             UnitEvent::NexusLoss => self.buffers.forget_echo(),
             UnitEvent::PowerOn | UnitEvent::BusReset | UnitEvent::LogicalUnitReset => self.modes.restore(),

@@ -113,6 +113,27 @@ impl Reply {
         }
     }
 
+    /// Begins anew, for [`Self::append`].
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// Adds bytes; what is past [`PARAMETER_BYTES_MAX`] is cut.
+    pub fn append(&mut self, bytes: &[u8]) {
+        let room = PARAMETER_BYTES_MAX.saturating_sub(self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// Keeps the first `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+    }
+
+    /// Takes the bytes out, to be put into another order.
+    pub fn take(&mut self) -> Vec<u8> {
+        core::mem::take(&mut self.bytes)
+    }
+
     /// The bytes that go to the host.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes

@@ -48,20 +48,20 @@ pub const ROWS: &[Row] = &[
 ];
 
 /// A plan, or the sense data that ends the command instead.
-type Decision = Result<Plan, Sense>;
+pub(super) type Decision = Result<Plan, Sense>;
 
 /// The plan of a decision.
-fn settle(decision: Decision) -> Plan {
+pub(super) fn settle(decision: Decision) -> Plan {
     decision.unwrap_or_else(Plan::Check)
 }
 
 /// The fields of a CDB. The table has seen to operation code and length, so nothing is refused here in fact.
-fn fields<T>(decoded: Result<T, DecodeError>) -> Result<T, Sense> {
+pub(super) fn fields<T>(decoded: Result<T, DecodeError>) -> Result<T, Sense> {
     decoded.map_err(|_| Sense::illegal_request(AdditionalSense::INVALID_FIELD_IN_CDB))
 }
 
 /// Fetches a parameter list of a length that the CDB says at byte `length_field`.
-fn fetch_list(bytes: u32, length_field: u16) -> Decision {
+pub(super) fn fetch_list(bytes: u32, length_field: u16) -> Decision {
     if bytes as usize > PARAMETER_BYTES_MAX {
         return Err(Sense::invalid_field_in_cdb(length_field, None));
     }
@@ -72,7 +72,7 @@ fn fetch_list(bytes: u32, length_field: u16) -> Decision {
 /// though it may be stopped or empty.
 fn check_undisturbed(unit: &Unit) -> Result<(), Sense> {
     match (unit.readiness, gate::check_ready(unit)) {
-        (Readiness::Formatting | Readiness::Sanitizing, Err(Plan::Check(sense))) => Err(sense),
+        (Readiness::Formatting | Readiness::Sanitizing { .. }, Err(Plan::Check(sense))) => Err(sense),
         _ => Ok(()),
     }
 }

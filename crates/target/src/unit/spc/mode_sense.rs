@@ -3,7 +3,7 @@
 use super::{Decision, fields, settle};
 use crate::unit::mode::PAGES;
 use crate::unit::table::{Access, Needs, Row};
-use crate::unit::{Context, Readiness, Unit};
+use crate::unit::{Context, Unit};
 use units::BlockCount;
 use wire::scsi::cdb::{CdbWidth, ModeSense};
 use wire::scsi::mode::{
@@ -77,7 +77,7 @@ pub(super) const fn form(width: CdbWidth) -> ModeForm {
 /// The block descriptor with 64-bit count. There are no blocks without a medium.
 pub(super) fn long_descriptor(unit: &Unit) -> LongBlockDescriptor {
     let BlockCount(capacity) = unit.config.capacity;
-    let block_count = if unit.readiness == Readiness::Ejected { 0 } else { capacity };
+    let block_count = if unit.has_medium() { capacity } else { 0 };
     LongBlockDescriptor { block_count, block_length: unit.config.block_size.bytes() }
 }
 

@@ -42,7 +42,7 @@ fn pending(unit: &mut Unit) -> Sense {
     }
     match gate::check_ready(unit) {
         Err(Plan::Check(sense))
-            if matches!(unit.readiness, Readiness::Formatting | Readiness::Sanitizing) =>
+            if matches!(unit.readiness, Readiness::Formatting | Readiness::Sanitizing { .. }) =>
         {
             // How far the medium is it does not say.
             sense.with_key_specific(sense.key_specific.unwrap_or(KeySpecific::Progress(0)))

@@ -205,9 +205,9 @@ mod tests {
         assert_eq!(bytes[..16], [0, 0xb0, 0, 0x3c, 1, 255, 0, 8, 0, 0, 0x40, 0, 0, 0, 0x08, 0]);
         assert_eq!(
             bytes[16..36],
-            [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 255, 0, 0, 0, 8, 0x80, 0, 0, 0]
+            [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0x01, 0xff, 0, 0, 0, 8, 0x80, 0, 0, 0]
         );
-        assert_eq!(bytes[36..48], [0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 128]);
+        assert_eq!(bytes[36..48], [0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0x08, 0]);
         let bytes = page(&mut Fixture::with(|config| config.block_size = BlockSize::B4096), 0xb0);
         assert_eq!(bytes[6..12], [0, 1, 0, 0, 8, 0]);
     }

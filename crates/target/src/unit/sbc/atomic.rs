@@ -1,0 +1,151 @@
+//! COMPARE AND WRITE, ORWRITE(16), WRITE ATOMIC(16) (SBC-4 clauses 5.3, 5.9 and 5.40).
+//!
+//! No other command may see them half done, so they run alone. What becomes of WRITE ATOMIC when power goes is the
+//! medium's concern, which is asked for all of its blocks at once.
+
+use super::{
+    Decision, bytes_of, existing, fields, moving, must_be_durable, settle, transferable, without_protection,
+};
+use crate::medium::MediumOp;
+use crate::unit::table::{Needs, PlanFn, Row};
+use crate::unit::{DataPhase, MediumPlan, Plan, Unit, limits};
+use wire::scsi::cdb::{CdbWidth, CompareAndWrite, OrWrite, WriteAtomic};
+use wire::scsi::opcode::OperationCode;
+use wire::scsi::sense::Sense;
+
+pub(super) const COMPARE_AND_WRITE: Row = row(
+    OperationCode::CompareAndWrite,
+    "COMPARE AND WRITE",
+    &[0x89, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0xff, 0, 0x04],
+    |context, cdb| settle(compare_and_write(context.unit, cdb)),
+);
+pub(super) const ORWRITE_16: Row = row(
+    OperationCode::OrWrite16,
+    "ORWRITE(16)",
+    &[0x8b, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
+    |context, cdb| settle(orwrite(context.unit, cdb)),
+);
+pub(super) const WRITE_ATOMIC_16: Row = row(
+    OperationCode::WriteAtomic16,
+    "WRITE ATOMIC(16)",
+    &[0x9c, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
+    |context, cdb| settle(write_atomic(context.unit, cdb)),
+);
+
+const fn row(opcode: OperationCode, name: &'static str, usage: &'static [u8], plan: PlanFn) -> Row {
+    let needs = Needs::WRITE.exclusive();
+    Row {
+        opcode,
+        service_action: None,
+        name,
+        usage,
+        needs,
+        timeout_s: 30,
+        plan,
+        on_list: None,
+        on_medium: None,
+    }
+}
+
+fn compare_and_write(unit: &Unit, cdb: &[u8]) -> Decision {
+    let command = fields(CompareAndWrite::decode(cdb))?;
+    without_protection(command.protect)?;
+    let extent = existing(unit, command.lba, command.blocks.into())?;
+    const { assert!(limits::COMPARE_AND_WRITE_BLOCKS_MAX == u8::MAX, "the field says no more") };
+    if extent.is_empty() {
+        return Ok(Plan::Good);
+    }
+    Ok(Plan::Medium(MediumPlan {
+        op: MediumOp::CompareAndWrite { fua: must_be_durable(unit, command.fua) },
+        extent,
+        data: DataPhase::Out,
+        bytes: 2 * bytes_of(unit, extent),
+    }))
+}
+
+fn orwrite(unit: &Unit, cdb: &[u8]) -> Decision {
+    let command = fields(OrWrite::decode(cdb))?;
+    without_protection(command.protect)?;
+    let extent = transferable(unit, CdbWidth::Sixteen, command.lba, command.blocks)?;
+    let op = MediumOp::Or { fua: must_be_durable(unit, command.fua) };
+    Ok(moving(unit, op, extent, DataPhase::Out))
+}
+
+fn write_atomic(unit: &Unit, cdb: &[u8]) -> Decision {
+    let command = fields(WriteAtomic::decode(cdb))?;
+    without_protection(command.protect)?;
+    // The block limits page tells that no boundary is supported.
+    if command.atomic_boundary != 0 {
+        return Err(Sense::invalid_field_in_cdb(10, None));
+    }
+    let extent = existing(unit, command.lba, command.blocks.into())?;
+    if u32::from(command.blocks) > limits::atomic_blocks_max(unit.config.block_size) {
+        return Err(Sense::invalid_field_in_cdb(12, None));
+    }
+    let op = MediumOp::WriteAtomic { fua: must_be_durable(unit, command.fua) };
+    Ok(moving(unit, op, extent, DataPhase::Out))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::medium::MediumOp;
+    use crate::unit::fixture::Fixture;
+    use crate::unit::{DataPhase, MediumPlan, Plan};
+    use units::{BlockCount, Extent};
+    use wire::scsi::sense::{AdditionalSense, Sense};
+
+    fn out(op: MediumOp, extent: Extent, bytes: u32) -> Plan {
+        Plan::Medium(MediumPlan { op, extent, data: DataPhase::Out, bytes })
+    }
+
+    #[test]
+    fn two_blocks_come_for_each_that_is_compared_and_written() {
+        let cdb = [0x89, 0x18, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 3, 0, 0];
+        let expected = out(MediumOp::CompareAndWrite { fua: true }, Extent::new(9, 3), 3072);
+        assert_eq!(Fixture::new().run(&cdb), expected);
+    }
+
+    #[test]
+    fn ors_and_atomic_writes_move_their_blocks() {
+        let cdb = [0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 3, 0, 0];
+        assert_eq!(Fixture::new().run(&cdb), out(MediumOp::Or { fua: true }, Extent::new(9, 3), 1536));
+        let cdb = [0x9c, 0x08, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 3, 0, 0];
+        assert_eq!(
+            Fixture::new().run(&cdb),
+            out(MediumOp::WriteAtomic { fua: true }, Extent::new(9, 3), 1536)
+        );
+    }
+
+    #[test]
+    fn no_blocks_are_no_error_where_the_address_exists() {
+        for opcode in [0x89, 0x8b, 0x9c] {
+            let mut fixture = Fixture::new();
+            assert_eq!(fixture.run(&[opcode, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), Plan::Good);
+            let sense = fixture.check(&[opcode, 0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            assert_eq!(sense.additional, AdditionalSense { asc: 0x21, ascq: 0x00 }, "{opcode:#x}");
+        }
+    }
+
+    #[test]
+    fn protection_information_is_refused() {
+        for opcode in [0x89, 0x8b, 0x9c] {
+            let sense = Fixture::new().check(&[opcode, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
+            assert_eq!(sense, Sense::invalid_field_in_cdb(1, Some(7)), "{opcode:#x}");
+        }
+    }
+
+    #[test]
+    fn an_atomic_boundary_is_refused() {
+        let sense = Fixture::new().check(&[0x9c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0]);
+        assert_eq!(sense, Sense::invalid_field_in_cdb(10, None));
+    }
+
+    #[test]
+    fn an_atomic_write_has_its_own_limit() {
+        let mut fixture = Fixture::with(|config| config.capacity = BlockCount(1 << 20));
+        let most = [0x9c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 0, 0, 0];
+        assert!(matches!(fixture.run(&most), Plan::Medium(MediumPlan { bytes: 0x10_0000, .. })));
+        let sense = fixture.check(&[0x9c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x08, 1, 0, 0]);
+        assert_eq!(sense, Sense::invalid_field_in_cdb(12, None));
+    }
+}
