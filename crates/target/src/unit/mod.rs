@@ -155,6 +155,10 @@ impl Unit {
         self.held_sense = None;
         self.reservations.handle_event(event);
         self.removal_prevented = false;
+        if event == UnitEvent::BusReset && self.readiness == Readiness::Stopped {
+            // A drive on USB comes up when its port is reset, or no host after this one would find it.
+            self.readiness = Readiness::Ready;
+        }
         match event {
             UnitEvent::NexusLoss => self.buffers.forget_echo(),
             UnitEvent::PowerOn | UnitEvent::BusReset | UnitEvent::LogicalUnitReset => self.modes.restore(),

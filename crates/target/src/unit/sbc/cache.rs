@@ -78,6 +78,9 @@ fn synchronize(unit: &Unit, cdb: &[u8]) -> Decision {
 fn pre_fetch(unit: &Unit, cdb: &[u8]) -> Decision {
     let command = fields(PreFetch::decode(cdb))?;
     let extent = existing_to_end(unit, command.lba, command.blocks.into())?;
+    if extent.is_empty() {
+        return Ok(Plan::Good);
+    }
     Ok(bare(MediumOp::Prefetch, extent, command.immediate))
 }
 
@@ -126,6 +129,11 @@ mod tests {
         for cdb in cdbs {
             assert_eq!(Fixture::new().check(cdb).additional, out_of_range, "{cdb:02x?}");
         }
+    }
+
+    #[test]
+    fn behind_the_last_block_there_is_nothing_to_fetch() {
+        assert_eq!(Fixture::new().run(&[0x34, 0, 0, 0, 0x08, 0, 0, 0, 0, 0]), Plan::Good);
     }
 
     #[test]

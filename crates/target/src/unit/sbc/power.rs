@@ -178,6 +178,16 @@ mod tests {
     }
 
     #[test]
+    fn a_bus_reset_ends_a_stop_and_a_lesser_event_does_not() {
+        let mut fixture = Fixture::new();
+        fixture.unit.readiness = Readiness::Stopped;
+        fixture.unit.handle_event(UnitEvent::LogicalUnitReset);
+        assert_eq!(fixture.unit.readiness, Readiness::Stopped);
+        fixture.unit.handle_event(UnitEvent::BusReset);
+        assert_eq!(fixture.unit.readiness, Readiness::Ready);
+    }
+
+    #[test]
     fn without_a_flush_the_stop_is_at_once() {
         let mut fixture = Fixture::new();
         assert_eq!(fixture.run(&[0x1b, 0, 0, 0, 0x04, 0]), Plan::Good);

@@ -275,3 +275,14 @@ fn a_flush_that_fails_late_is_none_of_the_sanitize() {
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends(), [(test, Status::CheckCondition, Some(SANITIZING))]);
 }
+
+#[test]
+fn every_row_tells_its_own_cdb() {
+    for row in super::ROWS {
+        let action = row.service_action.map(|action| action as u8);
+        assert_eq!(row.usage[0], u8::from(row.opcode), "{}", row.name);
+        assert_eq!(Some(row.usage.len()), row.opcode.cdb_len(), "{}", row.name);
+        assert!(action.is_none_or(|action| row.usage[1] & 0x1f == action), "{}", row.name);
+        assert_eq!(row.usage[row.usage.len() - 1], 0x04, "{}", row.name);
+    }
+}
