@@ -54,6 +54,8 @@ enum State {
     Resting,
     /// A CBW is waited for.
     Ready { receive: TransferId },
+    /// Every command slot is taken by commands of an earlier life; the CBW waits for one.
+    Holding { cbw: Cbw },
     /// A command runs.
     Running(Running),
     /// The CSW is on its way.
@@ -122,8 +124,9 @@ impl Bot {
                 outputs.push_back(Output::Cancel(id));
             }
             State::Running(running) => executor.abort(running.command),
-            State::Resting | State::Wedged => {}
+            State::Resting | State::Holding { .. } | State::Wedged => {}
         }
+        executor.fence();
     }
 
     /// Bulk-Only Mass Storage Reset: ready for the next CBW; halts stay (clause 3.1).
@@ -173,19 +176,30 @@ impl Bot {
     }
 
     fn handle_cbw(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
-        let Ok(cbw) = Cbw::decode(bytes) else { return self.wedge(outputs) };
-        // A LUN that no unit has is a matter of SCSI, which says so better.
-        let Ok(cdb) = cbw.meaningful(LUN_MAX) else { return self.wedge(outputs) };
+        match Cbw::decode(bytes) {
+            // A LUN that no unit has is a matter of SCSI, which says so better.
+            Ok(cbw) if cbw.meaningful(LUN_MAX).is_ok() => self.start(cbw, executor),
+            _ => self.wedge(outputs),
+        }
+    }
+
+    /// Submits the command of a CBW, or keeps it until there is room.
+    fn start(&mut self, cbw: Cbw, executor: &mut Executor) {
+        let Ok(cdb) = cbw.meaningful(LUN_MAX) else { return };
         let LunField(lun) = LunField::from(Lun::Unit(cbw.lun.into()));
         let request = Request { lun, attribute: TaskAttribute::Simple, cdb };
         let expected = Expectation { direction: cbw.direction(), bytes: cbw.transfer_len };
-        match executor.submit(request) {
-            Ok(command) => {
-                self.state = State::Running(Running { command, tag: cbw.tag, expected, moved: 0 });
-            }
-            // Commands of an earlier life still drain; the host is told that this one failed, and tries again.
-            Err(_) => self.report(cbw.tag, expected, CswStatus::Failed, outputs),
-        }
+        self.state = match executor.submit(request) {
+            Ok(command) => State::Running(Running { command, tag: cbw.tag, expected, moved: 0 }),
+            Err(_) => State::Holding { cbw },
+        };
+    }
+
+    /// Tries a CBW again that had to wait. Whether its command runs now.
+    pub(crate) fn resume(&mut self, executor: &mut Executor) -> bool {
+        let State::Holding { cbw } = self.state else { return false };
+        self.start(cbw, executor);
+        matches!(self.state, State::Running(_))
     }
 
     /// Halts both endpoints until reset recovery (clauses 5.3 and 6.6.1).
@@ -279,6 +293,10 @@ impl Bot {
             && let Some(unit) = executor.units_mut().get_mut(usize::from(unit))
         {
             unit.held_sense = Some(sense);
+        }
+        // There is no CLEAR ACA here, so a command's NACA bit does not outlive its status.
+        if let Some(unit) = outcome.unit {
+            executor.clear_aca(unit);
         }
         self.report(running.tag, rest, status, outputs);
     }

@@ -111,9 +111,13 @@ impl Executor {
 
     /// What the task set says to a new command before it is even queued: auto contingent allegiance.
     fn admit(&mut self, id: CommandId, unit: u8, request: Request<'_>) {
-        let aca = self.sets[usize::from(unit)].aca;
-        match (aca, request.attribute == TaskAttribute::Aca) {
+        let set = &self.sets[usize::from(unit)];
+        let is_aca = |slot: &u16| self.tasks[usize::from(*slot)].attribute == Some(TaskAttribute::Aca);
+        // The new command is in the set already; beside it there may be no other ACA command.
+        let taken = set.slots().iter().filter(|slot| is_aca(slot)).count() > 1;
+        match (set.aca, request.attribute == TaskAttribute::Aca) {
             (true, false) => self.end(id, Status::AcaActive, None),
+            (true, true) if taken => self.end(id, Status::AcaActive, None),
             (false, true) => {
                 let code = AdditionalSense::INVALID_MESSAGE_ERROR;
                 self.end(id, Status::CheckCondition, Some(Sense::illegal_request(code)));
@@ -258,6 +262,16 @@ impl Executor {
         }
     }
 
+    /// Holds up commands for the medium until it has let go of all that was aborted so far.
+    ///
+    /// For a transport that stops: nobody waits for its commands to drain, and a write of theirs must not land after
+    /// one of the host's next life.
+    pub fn fence(&mut self) {
+        for task in &mut self.tasks {
+            task.fences = matches!(task.phase, Phase::Draining { .. });
+        }
+    }
+
     /// Whether a command has neither ended nor been aborted.
     pub fn is_live(&self, id: CommandId) -> bool {
         let task = self.tasks.get(usize::from(id.slot));
@@ -284,6 +298,7 @@ impl Executor {
             if unit.is_none_or(|unit| usize::from(unit) == number) {
                 state.handle_event(event);
                 set.aca = false;
+                self.stirred = true;
             }
         }
     }
@@ -570,8 +585,9 @@ impl Executor {
         if bytes > 0 {
             self.held_bytes -= bytes;
             self.outputs.push_back(CommandOutput::Release { id });
-            self.grant_memory();
         }
+        self.memory_queue.retain(|&waiting| waiting != id);
+        self.grant_memory();
         if let Some(unit) = unit {
             self.sets[usize::from(unit)].remove(id.slot);
             self.stirred = true;

@@ -38,6 +38,7 @@ impl TaskSet {
         let task = |slot: &u16| &tasks[usize::from(*slot)];
         let mut started = self.slots.iter().map(task).filter(|task| task.is_started());
         let alone = started.clone().any(Task::is_exclusive);
+        let fenced = started.clone().any(|task| task.fences);
         let any_started = started.next().is_some();
         let mut barrier = false;
         for (age, slot) in self.slots.iter().enumerate() {
@@ -50,7 +51,8 @@ impl TaskSet {
                     Some(TaskAttribute::Ordered) => age == 0,
                     _ => !barrier,
                 };
-                let in_the_way = alone || candidate.is_exclusive() && any_started;
+                let in_the_way =
+                    alone || candidate.is_exclusive() && any_started || candidate.needs_medium() && fenced;
                 if by_attribute && !in_the_way {
                     return Some(*slot);
                 }

@@ -31,6 +31,8 @@ pub(super) struct Task {
     pub(super) lasting: bool,
     /// The transport was told the end already (IMMED), or that the command was aborted.
     pub(super) detached: bool,
+    /// It drains, and others wait for that before they touch the medium (see [`super::Executor::fence`]).
+    pub(super) fences: bool,
 }
 
 /// Where a command stands.
@@ -91,6 +93,11 @@ impl Task {
         self.row.is_some_and(|row| row.needs.exclusive) && !self.lasting
     }
 
+    /// Whether it is for the medium.
+    pub(super) fn needs_medium(&self) -> bool {
+        self.row.is_some_and(|row| row.needs.ready)
+    }
+
     pub(super) fn id(&self, slot: u16) -> CommandId {
         CommandId { slot, generation: self.generation }
     }
@@ -107,6 +114,7 @@ impl Task {
         self.buffer_bytes = 0;
         self.lasting = false;
         self.detached = false;
+        self.fences = false;
         self.generation = self.generation.wrapping_add(1);
     }
 }

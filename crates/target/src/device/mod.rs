@@ -127,6 +127,7 @@ pub struct Device {
     transport: Transport,
     /// The last names given by a transport that is gone.
     names: Names,
+    /// Endpoints whose halt the driver was told and not yet cleared: GET STATUS tells them.
     halted: Vec<EndpointAddress>,
     executor: Executor,
     outputs: Outputs,
@@ -152,7 +153,7 @@ impl Device {
         match effect {
             Effect::None => {}
             Effect::Interface(alternate) => self.select(alternate),
-            Effect::Halt(endpoint) => self.halt(endpoint),
+            Effect::Halt(endpoint) => self.outputs.push_back(Output::Halt(endpoint)),
             Effect::ClearHalt(endpoint) => self.clear_halt(endpoint),
             Effect::MassStorageReset => {
                 if let Transport::Bot(bot) = &mut self.transport {
@@ -199,7 +200,13 @@ impl Device {
 
     /// The next thing to do for the device.
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        let output = self.outputs.pop_front()?;
+        match output {
+            Output::Halt(endpoint) if !self.halted.contains(&endpoint) => self.halted.push(endpoint),
+            Output::ClearHalt(endpoint) => self.halted.retain(|&halted| halted != endpoint),
+            _ => {}
+        }
+        Some(output)
     }
 
     /// What it was made as.
@@ -265,8 +272,9 @@ impl Device {
                 self.names = Names::after(uas.names(), 1);
             }
         }
-        for endpoint in self.halted.drain(..) {
-            outputs.push_back(Output::ClearHalt(endpoint));
+        outputs.extend(self.halted.iter().copied().map(Output::ClearHalt));
+        for unit in executor.units_mut() {
+            unit.held_sense = None;
         }
         let is_uas = alternate.map(|_| self.config.transports.uas_alternate() == alternate);
         let speed = self.config.speed;
@@ -290,25 +298,26 @@ impl Device {
         };
     }
 
-    fn halt(&mut self, endpoint: EndpointAddress) {
-        if !self.halted.contains(&endpoint) {
-            self.halted.push(endpoint);
-        }
-        self.outputs.push_back(Output::Halt(endpoint));
-    }
-
     /// The host clears a halt. Where reset recovery is owed, the endpoint halts again at once (clause 6.6.1).
     fn clear_halt(&mut self, endpoint: EndpointAddress) {
         if matches!(&self.transport, Transport::Bot(bot) if bot.is_wedged()) {
-            return self.halt(endpoint);
+            self.outputs.push_back(Output::Halt(endpoint));
+        } else {
+            self.outputs.push_back(Output::ClearHalt(endpoint));
         }
-        self.halted.retain(|&halted| halted != endpoint);
-        self.outputs.push_back(Output::ClearHalt(endpoint));
     }
 
     /// Carries what the executor wants to the transport or to the driver, until it wants nothing.
     fn settle(&mut self) {
-        while let Some(output) = self.executor.poll_output() {
+        loop {
+            let Some(output) = self.executor.poll_output() else {
+                if let Transport::Bot(bot) = &mut self.transport
+                    && bot.resume(&mut self.executor)
+                {
+                    continue;
+                }
+                return;
+            };
             let (executor, outputs) = (&mut self.executor, &mut self.outputs);
             match (output, &mut self.transport) {
                 (CommandOutput::Acquire { id, bytes }, _) => outputs.push_back(Output::Acquire(id, bytes)),
@@ -317,20 +326,6 @@ impl Device {
                 (output, Transport::Bot(bot)) => bot.handle_command(output, executor, outputs),
                 (output, Transport::Uas(uas)) => uas.handle_command(output, executor, outputs),
                 (_, Transport::None) => {}
-            }
-        }
-        if matches!(self.transport, Transport::Bot(_)) {
-            self.note_halts();
-        }
-    }
-
-    /// Halts that BOT asks for are the device's state too: GET STATUS tells them.
-    fn note_halts(&mut self) {
-        for output in &self.outputs {
-            if let Output::Halt(endpoint) = output
-                && !self.halted.contains(endpoint)
-            {
-                self.halted.push(*endpoint);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Data phases: on streams at once, without streams in turns.
 
+use super::Uas;
 use super::slot::{Piece, State};
-use super::{Uas, sense_iu};
 use crate::command::{Executor, Outcome, Place};
 use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
 use alloc::collections::VecDeque;
@@ -60,10 +60,11 @@ impl Uas {
         }
     }
 
-    /// READ READY or WRITE READY. It has no slot's state to itself; its completion tells nothing.
+    /// READ READY or WRITE READY. That the host has taken it tells nothing.
     fn send_ready(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) {
         let tag = self.slots[index].tag;
         let id = self.names.name(index);
+        self.slots[index].ready = Some(id);
         let iu = Inline::new(&ReadyIu { direction, tag }.encode());
         outputs.push_back(self.status_transfer(id, tag, iu));
     }
@@ -102,13 +103,18 @@ impl Uas {
         outputs: &mut Outputs,
     ) {
         let index = usize::from(index);
-        match self.slots[index].state {
-            State::Answering { transfer } if transfer == completion.id => {
-                self.slots[index].state = State::Free
+        let slot = &mut self.slots[index];
+        if slot.ready == Some(completion.id) {
+            slot.ready = None;
+            return;
+        }
+        match slot.state {
+            State::Reporting { transfer } | State::Responding { transfer } if transfer == completion.id => {
+                slot.state = State::Free;
             }
             State::Closing { transfer, outcome } if transfer == completion.id => {
                 self.release_turn(index, Direction::In, outputs);
-                self.answer(index, &outcome, outputs);
+                self.report(index, &outcome, outputs);
             }
             State::Running { .. } => self.handle_piece(index, completion, bytes, executor, outputs),
             _ => {}
@@ -137,7 +143,7 @@ impl Uas {
         slot.pieces.pop_front();
         if piece.direction == Direction::Out && completion.actual < piece.range.len {
             // The host has ended the phase; nothing will come for the rest.
-            slot.cancel_transfers(outputs);
+            slot.cancel_pieces(outputs);
         }
         if slot.pieces.is_empty() && piece.last {
             self.release_turn(index, piece.direction, outputs);
@@ -152,9 +158,7 @@ impl Uas {
     /// With streams: ends what the host still has on the command's data streams, so that it waits for nothing.
     pub(super) fn finish_streams(&mut self, index: usize, outputs: &mut Outputs) {
         let tag = self.slots[index].tag;
-        if !self.slots[index].last {
-            outputs.push_back(Output::Finish(self.pipe(self.endpoints.data_in, tag)));
-        }
+        outputs.push_back(Output::Finish(self.pipe(self.endpoints.data_in, tag)));
         outputs.push_back(Output::Finish(self.pipe(self.endpoints.data_out, tag)));
     }
 
@@ -201,19 +205,6 @@ impl Uas {
         if let Some(next) = turn.holder {
             self.send_ready(usize::from(next), direction, outputs);
             self.send_pieces(usize::from(next), outputs);
-        }
-    }
-
-    /// The command of a slot has been drained.
-    pub(super) fn handle_aborted(&mut self, index: usize, outputs: &mut Outputs) {
-        let State::Aborting { after } = self.slots[index].state else { return };
-        self.slots[index].state = State::Free;
-        match after {
-            super::After::Overlapped => {
-                let iu = sense_iu(self.slots[index].tag, &super::overlapped());
-                self.answer_with(index, iu, outputs);
-            }
-            super::After::Managed { by } => self.count_drained(by, outputs),
         }
     }
 }

@@ -1,22 +1,32 @@
-//! Task management functions (UAS-2 clause 7.5, SAM-5 clause 7).
+//! Task management functions, and what a tag that is used twice brings (UAS-2 clause 7.5, SAM-5 clauses 5.11 and 7).
 //!
-//! A function that ends commands answers when the medium has let go of the last of them. Every function is known;
-//! what is not in the standard is answered NOT SUPPORTED.
+//! A function that ends commands answers when the medium has let go of the last of them, whichever function began
+//! to end it. Every function is known; what is not in the standard is answered NOT SUPPORTED. A status that the host
+//! has not taken is taken back with its command, since the tag may stand for another one next.
 
 use super::Uas;
-use super::slot::{After, State};
+use super::slot::State;
 use crate::command::Executor;
 use crate::output::{Inline, Outputs};
 use crate::unit::UnitEvent;
 use wire::uas::{ResponseCode, ResponseIu, TaskManagementFunction as Function, TaskManagementIu};
 
-/// Which commands a function ends.
-#[derive(Clone, Copy)]
-enum Ends {
-    Tag(u16),
+/// Which commands are ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ends {
+    Task { tag: u16, unit: u8 },
     Unit(u8),
     AcaOf(u8),
     Everything,
+}
+
+/// What is told when they have drained.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Then {
+    /// TASK MANAGEMENT FUNCTION COMPLETE.
+    Complete,
+    /// OVERLAPPED COMMANDS ATTEMPTED.
+    Overlapped,
 }
 
 impl Uas {
@@ -27,7 +37,7 @@ impl Uas {
         outputs: &mut Outputs,
     ) {
         let slot = self.slot_for(iu.tag);
-        let Some(index) = slot.filter(|&index| matches!(self.slots[index].state, State::Free)) else {
+        let Some(index) = slot.filter(|&index| self.slots[index].is_free()) else {
             let code = match slot {
                 Some(_) => ResponseCode::OverlappedTag,
                 None => ResponseCode::TaskManagementFailed,
@@ -37,83 +47,91 @@ impl Uas {
         };
         self.slots[index].tag = iu.tag;
         let unit = executor.unit_at(iu.lun);
-        let code = match (iu.function, unit) {
-            (Function::ItNexusReset, _) => self.reset(None, executor, outputs, index),
-            (Function::Unknown(_), _) => Some(ResponseCode::TaskManagementNotSupported),
-            (_, None) => Some(ResponseCode::IncorrectLun),
-            (Function::QueryAsynchronousEvent, Some(unit)) => {
-                return self.answer_asynchronous_event(index, unit, executor, outputs);
+        let (function, tag) = (iu.function, iu.managed_tag);
+        match (function, unit) {
+            (Function::ItNexusReset, _) => self.reset(None, index, executor, outputs),
+            (Function::Unknown(_), _) => {
+                self.respond_with(index, ResponseCode::TaskManagementNotSupported, outputs);
             }
-            (Function::QueryTask, Some(unit)) => Some(self.query(Ends::Tag(iu.managed_tag), unit, executor)),
-            (Function::QueryTaskSet, Some(unit)) => Some(self.query(Ends::Unit(unit), unit, executor)),
-            (Function::LogicalUnitReset, Some(unit)) => self.reset(Some(unit), executor, outputs, index),
-            (Function::AbortTask, _) => {
-                self.end_commands(Ends::Tag(iu.managed_tag), index, executor, outputs)
+            (_, None) => self.respond_with(index, ResponseCode::IncorrectLun, outputs),
+            (Function::QueryAsynchronousEvent, Some(unit)) => {
+                self.answer_asynchronous_event(index, unit, executor, outputs);
+            }
+            (Function::QueryTask, Some(unit)) => {
+                self.respond_with(index, self.query(Ends::Task { tag, unit }), outputs);
+            }
+            (Function::QueryTaskSet, Some(unit)) => {
+                self.respond_with(index, self.query(Ends::Unit(unit)), outputs);
+            }
+            (Function::LogicalUnitReset, Some(unit)) => self.reset(Some(unit), index, executor, outputs),
+            (Function::AbortTask, Some(unit)) => {
+                self.end_commands(Ends::Task { tag, unit }, index, executor, outputs);
             }
             (Function::AbortTaskSet | Function::ClearTaskSet, Some(unit)) => {
-                self.end_commands(Ends::Unit(unit), index, executor, outputs)
+                self.end_commands(Ends::Unit(unit), index, executor, outputs);
             }
             (Function::ClearAca, Some(unit)) => {
-                let code = self.end_commands(Ends::AcaOf(unit), index, executor, outputs);
+                self.end_commands(Ends::AcaOf(unit), index, executor, outputs);
                 executor.clear_aca(unit);
-                code
             }
-        };
-        if let Some(code) = code {
-            self.answer_management(index, code, outputs);
         }
     }
 
+    /// A command has come under a tag that is in use.
+    ///
+    /// If a command has it, all commands of the nexus are aborted, and one status tells of both (SAM-5 clause 5.11).
+    /// If a function has it, the new command is refused.
+    pub(super) fn handle_overlap(&mut self, index: usize, executor: &mut Executor, outputs: &mut Outputs) {
+        if !self.slots[index].is_command() && !matches!(self.slots[index].state, State::Aborting) {
+            let tag = self.slots[index].tag;
+            let answer = Inline::new(&ResponseIu::new(tag, ResponseCode::OverlappedTag).encode());
+            return self.answer_loosely(tag, &answer, outputs);
+        }
+        self.abort_meant(Ends::Everything, executor, outputs);
+        let own = self.slots[index].drains();
+        self.slots[index].state = State::Draining { ends: Ends::Everything, then: Then::Overlapped, own };
+        self.conclude(index, outputs);
+    }
+
     /// LOGICAL UNIT RESET of one unit, or I_T NEXUS RESET of all.
-    fn reset(
-        &mut self,
-        unit: Option<u8>,
-        executor: &mut Executor,
-        outputs: &mut Outputs,
-        index: usize,
-    ) -> Option<ResponseCode> {
+    fn reset(&mut self, unit: Option<u8>, by: usize, executor: &mut Executor, outputs: &mut Outputs) {
         let (ends, event) = match unit {
             Some(unit) => (Ends::Unit(unit), UnitEvent::LogicalUnitReset),
             None => (Ends::Everything, UnitEvent::NexusLoss),
         };
-        let code = self.end_commands(ends, index, executor, outputs);
+        self.end_commands(ends, by, executor, outputs);
         executor.handle_event(unit, event);
-        code
     }
 
-    /// Begins to end commands. `None` while some drain; their end answers the function.
-    fn end_commands(
-        &mut self,
-        ends: Ends,
-        by: usize,
-        executor: &mut Executor,
-        outputs: &mut Outputs,
-    ) -> Option<ResponseCode> {
-        self.slots[by].state = State::Managing { left: 0, code: ResponseCode::TaskManagementComplete };
-        let mut left = 0;
+    /// Ends commands for the function in slot `by`, and answers it when they have drained.
+    fn end_commands(&mut self, ends: Ends, by: usize, executor: &mut Executor, outputs: &mut Outputs) {
+        self.abort_meant(ends, executor, outputs);
+        self.slots[by].state = State::Draining { ends, then: Then::Complete, own: false };
+        self.conclude(by, outputs);
+    }
+
+    fn abort_meant(&mut self, ends: Ends, executor: &mut Executor, outputs: &mut Outputs) {
         for index in 0..self.slots.len() {
-            if self.is_meant(index, ends, executor) {
-                left += 1;
-                self.abort(index, After::Managed { by: by as u16 }, executor, outputs);
+            if self.is_meant(index, ends) {
+                self.abort(index, executor, outputs);
             }
         }
-        self.slots[by].state = State::Managing { left, code: ResponseCode::TaskManagementComplete };
-        (left == 0).then_some(ResponseCode::TaskManagementComplete)
     }
 
-    fn is_meant(&self, index: usize, ends: Ends, executor: &Executor) -> bool {
-        let State::Running { id } = self.slots[index].state else { return false };
+    fn is_meant(&self, index: usize, ends: Ends) -> bool {
+        let slot = &self.slots[index];
+        let of_unit = |unit| slot.unit == Some(unit);
         match ends {
-            Ends::Tag(tag) => self.slots[index].tag == tag,
-            Ends::Unit(unit) => executor.unit_of(id) == Some(unit),
-            Ends::AcaOf(unit) => executor.unit_of(id) == Some(unit) && executor.is_aca(id),
+            Ends::Task { tag, unit } => slot.tag == tag && of_unit(unit),
+            Ends::Unit(unit) => of_unit(unit),
+            Ends::AcaOf(unit) => of_unit(unit) && slot.is_aca,
             Ends::Everything => true,
         }
     }
 
-    fn query(&self, what: Ends, unit: u8, executor: &Executor) -> ResponseCode {
+    fn query(&self, what: Ends) -> ResponseCode {
         let found = (0..self.slots.len()).any(|index| {
-            self.is_meant(index, what, executor) && self.is_meant(index, Ends::Unit(unit), executor)
+            self.is_meant(index, what) && matches!(self.slots[index].state, State::Running { .. })
         });
         match found {
             true => ResponseCode::TaskManagementSucceeded,
@@ -135,42 +153,54 @@ impl Uas {
             Some(attention) => ResponseIu::asynchronous_event(tag, attention.additional_sense()),
             None => ResponseIu::new(tag, ResponseCode::TaskManagementComplete),
         };
-        self.answer_with(index, Inline::new(&response.encode()), outputs);
+        self.respond(index, response, outputs);
     }
 
-    /// Takes a command's transfers back and has the executor drain it.
-    pub(super) fn abort(
-        &mut self,
-        index: usize,
-        after: After,
-        executor: &mut Executor,
-        outputs: &mut Outputs,
-    ) {
-        let State::Running { id } = self.slots[index].state else { return };
+    /// Takes a command's transfers back, status included, and has the executor drain it.
+    fn abort(&mut self, index: usize, executor: &mut Executor, outputs: &mut Outputs) {
+        if !self.slots[index].is_command() {
+            return;
+        }
         self.slots[index].cancel_transfers(outputs);
-        self.slots[index].last = false;
         if self.streams {
             self.finish_streams(index, outputs);
         } else {
             self.abandon_turns(index, outputs);
         }
-        self.slots[index].state = State::Aborting { after };
-        executor.abort(id);
+        self.slots[index].state = match self.slots[index].state {
+            State::Running { id } => {
+                executor.abort(id);
+                State::Aborting
+            }
+            _ => State::Free,
+        };
     }
 
-    /// One more command of the function in slot `by` has drained.
-    pub(super) fn count_drained(&mut self, by: u16, outputs: &mut Outputs) {
-        let by = usize::from(by);
-        let State::Managing { left, code } = self.slots[by].state else { return };
-        if left > 1 {
-            self.slots[by].state = State::Managing { left: left - 1, code };
-        } else {
-            self.answer_management(by, code, outputs);
+    /// The command of a slot has been drained.
+    pub(super) fn handle_aborted(&mut self, index: usize, outputs: &mut Outputs) {
+        match &mut self.slots[index].state {
+            State::Draining { own, .. } => *own = false,
+            state => *state = State::Free,
+        }
+        for index in 0..self.slots.len() {
+            self.conclude(index, outputs);
         }
     }
 
-    fn answer_management(&mut self, index: usize, code: ResponseCode, outputs: &mut Outputs) {
+    /// Answers what waits in a slot for commands to drain, if they have.
+    fn conclude(&mut self, index: usize, outputs: &mut Outputs) {
+        let State::Draining { ends, then, .. } = self.slots[index].state else { return };
+        if (0..self.slots.len()).any(|other| self.slots[other].drains() && self.is_meant(other, ends)) {
+            return;
+        }
+        match then {
+            Then::Complete => self.respond_with(index, ResponseCode::TaskManagementComplete, outputs),
+            Then::Overlapped => self.report(index, &super::overlapped(), outputs),
+        }
+    }
+
+    fn respond_with(&mut self, index: usize, code: ResponseCode, outputs: &mut Outputs) {
         let response = ResponseIu::new(self.slots[index].tag, code);
-        self.answer_with(index, Inline::new(&response.encode()), outputs);
+        self.respond(index, response, outputs);
     }
 }

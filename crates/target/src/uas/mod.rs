@@ -22,7 +22,7 @@ use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, P
 use alloc::vec::Vec;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, StreamId, TransferId, TransferStatus};
 use data_phase::Turns;
-use slot::{After, Slot, State};
+use slot::{Slot, State};
 use wire::scsi::Status;
 use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 use wire::uas::{CommandIu, CommandPipeIu, ResponseCode, ResponseIu, SenseIu};
@@ -41,7 +41,7 @@ pub struct UasEndpoints {
 }
 
 /// Answers without a slot (a full task set) that may wait on the status pipe before the command pipe rests.
-const LOOSE_ANSWERS_MAX: u16 = 16;
+const LOOSE_ANSWERS_MAX: usize = 16;
 
 /// The transport while its alternate setting is selected.
 #[derive(Debug)]
@@ -56,7 +56,8 @@ pub(crate) struct Uas {
     receiving: Option<TransferId>,
     /// The first packets of an IU that is longer than one.
     begun: Vec<u8>,
-    loose: u16,
+    /// Answers without a slot, on the status pipe.
+    loose: Vec<TransferId>,
     turns: Turns,
 }
 
@@ -82,7 +83,7 @@ impl Uas {
             names: Names::after(earlier, u64::from(count) + 2),
             receiving: None,
             begun: Vec::with_capacity(CommandIu::LEN_MAX),
-            loose: 0,
+            loose: Vec::with_capacity(LOOSE_ANSWERS_MAX),
             turns: Turns::default(),
         }
     }
@@ -93,7 +94,7 @@ impl Uas {
 
     /// Waits for the next IU on the command pipe, unless it waits already or too much is unanswered.
     pub(crate) fn receive(&mut self, outputs: &mut Outputs) {
-        if self.receiving.is_some() || self.loose >= LOOSE_ANSWERS_MAX {
+        if self.receiving.is_some() || self.loose.len() >= LOOSE_ANSWERS_MAX {
             return;
         }
         let id = self.names.name(self.slots.len());
@@ -112,6 +113,7 @@ impl Uas {
         if let Some(id) = self.receiving.take() {
             outputs.push_back(Output::Cancel(id));
         }
+        outputs.extend(self.loose.drain(..).map(Output::Cancel));
         for slot in &mut self.slots {
             slot.cancel_transfers(outputs);
             if let State::Running { id } = slot.state {
@@ -120,6 +122,7 @@ impl Uas {
             slot.state = State::Free;
         }
         self.owners.fill(None);
+        executor.fence();
     }
 
     /// A transfer of ours has ended; `bytes` is what a [`Payload::Message`] has brought.
@@ -139,8 +142,8 @@ impl Uas {
             }
         } else if owner < self.slots.len() {
             self.handle_slot_completion(owner as u16, completion, bytes, executor, outputs);
-        } else {
-            self.loose = self.loose.saturating_sub(1);
+        } else if let Some(position) = self.loose.iter().position(|&id| id == completion.id) {
+            self.loose.swap_remove(position);
             self.receive(outputs);
         }
     }
@@ -173,7 +176,7 @@ impl Uas {
             // Without a tag there is no stream to answer on, and nobody to answer.
             Err(error) => {
                 if let Some(tag) = error.tag {
-                    self.respond(tag, ResponseIu::new(tag, ResponseCode::InvalidIu), outputs);
+                    self.refuse_iu(tag, outputs);
                 }
             }
         }
@@ -183,10 +186,10 @@ impl Uas {
         let Some(index) = self.slot_for(iu.tag) else {
             return self.answer_loosely(iu.tag, &sense_iu(iu.tag, &full()), outputs);
         };
-        if !matches!(self.slots[index].state, State::Free) {
+        if !self.slots[index].is_free() {
             return self.handle_overlap(index, executor, outputs);
         }
-        self.slots[index].tag = iu.tag;
+        self.slots[index].begin(&iu, executor.unit_at(iu.lun));
         let mut cdb = [0; 16 + 252];
         let (first, rest) = cdb.split_at_mut(16);
         first.copy_from_slice(iu.cdb);
@@ -194,18 +197,10 @@ impl Uas {
         let cdb = &cdb[..16 + iu.additional_cdb.len()];
         match executor.submit(Request { lun: iu.lun, attribute: iu.attribute, cdb }) {
             Ok(id) => {
-                self.slots[index].begin(id);
+                self.slots[index].state = State::Running { id };
                 self.owners[usize::from(id.slot)] = Some((id, index as u16));
             }
-            Err(_) => self.answer(index, &full(), outputs),
-        }
-    }
-
-    /// A tag that is in use: the command that has it is aborted, and one status tells of both
-    /// (SAM-5 clause 5.10, OVERLAPPED COMMANDS ATTEMPTED).
-    fn handle_overlap(&mut self, index: usize, executor: &mut Executor, outputs: &mut Outputs) {
-        if let State::Running { .. } = self.slots[index].state {
-            self.abort(index, After::Overlapped, executor, outputs);
+            Err(_) => self.end(index, full(), outputs),
         }
     }
 
@@ -220,12 +215,8 @@ impl Uas {
             CommandOutput::Begin { id, .. } => executor.proceed(id),
             CommandOutput::DataIn { id, range, place, last } => {
                 if let Some(index) = self.index_of(id) {
-                    self.slots[index].last = last;
-                    self.move_data(
-                        index,
-                        slot::Piece { direction: Direction::In, range, place, last },
-                        outputs,
-                    );
+                    let piece = slot::Piece { direction: Direction::In, range, place, last };
+                    self.move_data(index, piece, outputs);
                 }
             }
             CommandOutput::DataOut { id, range, place } => {
@@ -254,34 +245,40 @@ impl Uas {
     fn end(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) {
         if self.streams {
             self.finish_streams(index, outputs);
-            self.answer(index, &outcome, outputs);
-        } else if self.close_turn(index, outcome, outputs) {
-            self.answer(index, &outcome, outputs);
+        } else if !self.close_turn(index, outcome, outputs) {
+            return;
         }
+        self.report(index, &outcome, outputs);
     }
 
-    /// Queues the SENSE IU of a slot.
-    fn answer(&mut self, index: usize, outcome: &Outcome, outputs: &mut Outputs) {
-        let iu = sense_iu(self.slots[index].tag, outcome);
-        self.answer_with(index, iu, outputs);
-    }
-
-    /// Queues the last IU of a slot.
-    fn answer_with(&mut self, index: usize, iu: Inline, outputs: &mut Outputs) {
+    /// Queues the SENSE IU of a slot, its last IU.
+    fn report(&mut self, index: usize, outcome: &Outcome, outputs: &mut Outputs) {
+        let tag = self.slots[index].tag;
         let transfer = self.names.name(index);
-        self.slots[index].state = State::Answering { transfer };
-        outputs.push_back(self.status_transfer(transfer, self.slots[index].tag, iu));
+        self.slots[index].state = State::Reporting { transfer };
+        outputs.push_back(self.status_transfer(transfer, tag, sense_iu(tag, outcome)));
     }
 
-    /// Answers a RESPONSE IU under `tag` if its slot is free, else without a slot.
-    fn respond(&mut self, tag: u16, response: ResponseIu, outputs: &mut Outputs) {
+    /// Queues the RESPONSE IU of a slot, its last IU.
+    fn respond(&mut self, index: usize, response: ResponseIu, outputs: &mut Outputs) {
+        let transfer = self.names.name(index);
+        self.slots[index].state = State::Responding { transfer };
         let iu = Inline::new(&response.encode());
-        match self.slot_for(tag).filter(|&index| matches!(self.slots[index].state, State::Free)) {
+        outputs.push_back(self.status_transfer(transfer, response.tag, iu));
+    }
+
+    /// Answers INVALID INFORMATION UNIT under `tag`, and ends the data transfers that the host has for it.
+    fn refuse_iu(&mut self, tag: u16, outputs: &mut Outputs) {
+        let response = ResponseIu::new(tag, ResponseCode::InvalidIu);
+        match self.slot_for(tag).filter(|&index| self.slots[index].is_free()) {
             Some(index) => {
                 self.slots[index].tag = tag;
-                self.answer_with(index, iu, outputs);
+                if self.streams {
+                    self.finish_streams(index, outputs);
+                }
+                self.respond(index, response, outputs);
             }
-            None => self.answer_loosely(tag, &iu, outputs),
+            None => self.answer_loosely(tag, &Inline::new(&response.encode()), outputs),
         }
     }
 
@@ -290,8 +287,8 @@ impl Uas {
         if self.streams && (tag == 0 || usize::from(tag) > self.slots.len()) {
             return;
         }
-        self.loose += 1;
         let transfer = self.names.name(self.slots.len() + 1);
+        self.loose.push(transfer);
         outputs.push_back(self.status_transfer(transfer, tag, *iu));
     }
 
@@ -310,9 +307,8 @@ impl Uas {
         if self.streams {
             return usize::from(tag).checked_sub(1).filter(|&index| index < self.slots.len());
         }
-        let used = |slot: &Slot| !matches!(slot.state, State::Free) && slot.tag == tag;
-        let free = |slot: &Slot| matches!(slot.state, State::Free);
-        self.slots.iter().position(used).or_else(|| self.slots.iter().position(free))
+        let used = |slot: &Slot| !slot.is_free() && slot.tag == tag;
+        self.slots.iter().position(used).or_else(|| self.slots.iter().position(Slot::is_free))
     }
 
     fn index_of(&self, id: CommandId) -> Option<usize> {

@@ -1,21 +1,26 @@
 //! Everything about one tag, in one place.
 
+use super::management::{Ends, Then};
 use crate::command::{CommandId, Outcome, Place};
 use crate::output::{Output, Outputs};
 use alloc::collections::VecDeque;
 use bus::{Direction, TransferId};
 use units::ByteRange;
-use wire::uas::ResponseCode;
+use wire::uas::{CommandIu, TaskAttribute};
 
 /// One tag.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) tag: u16,
     pub(super) state: State,
+    /// The unit that the command addresses, if there is such a unit. Without meaning for a function.
+    pub(super) unit: Option<u8>,
+    /// Whether the command has the ACA attribute.
+    pub(super) is_aca: bool,
     /// The data phase: what is on the wire, and what waits for its turn, in order.
     pub(super) pieces: VecDeque<(Piece, Option<TransferId>)>,
-    /// In: the executor has given the last piece.
-    pub(super) last: bool,
+    /// The READY IU that the host has not taken yet.
+    pub(super) ready: Option<TransferId>,
 }
 
 /// What a tag stands for at present.
@@ -28,21 +33,14 @@ pub(super) enum State {
     Running { id: CommandId },
     /// Without streams: the host's data transfer is being ended early; the status comes after it.
     Closing { transfer: TransferId, outcome: Outcome },
-    /// The last IU is on the status pipe.
-    Answering { transfer: TransferId },
-    /// The executor drains the command.
-    Aborting { after: After },
-    /// A task management function waits for so many commands to drain.
-    Managing { left: u16, code: ResponseCode },
-}
-
-/// What comes after a command was aborted.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum After {
-    /// The task management function in that slot goes on.
-    Managed { by: u16 },
-    /// OVERLAPPED COMMANDS ATTEMPTED is told.
-    Overlapped,
+    /// The SENSE IU of a command is on the status pipe.
+    Reporting { transfer: TransferId },
+    /// The executor drains the command, of which nothing more is told.
+    Aborting,
+    /// Commands drain, and an answer comes after that. `own` is whether one of them had this tag.
+    Draining { ends: Ends, then: Then, own: bool },
+    /// A RESPONSE IU is on the status pipe.
+    Responding { transfer: TransferId },
 }
 
 /// A part of a data phase.
@@ -55,18 +53,44 @@ pub(super) struct Piece {
 }
 
 impl Slot {
-    pub(super) fn begin(&mut self, id: CommandId) {
-        self.state = State::Running { id };
-        self.last = false;
+    /// A command has come under this tag.
+    pub(super) fn begin(&mut self, iu: &CommandIu<'_>, unit: Option<u8>) {
+        self.tag = iu.tag;
+        self.unit = unit;
+        self.is_aca = iu.attribute == TaskAttribute::Aca;
         self.pieces.clear();
+        self.ready = None;
+    }
+
+    pub(super) const fn is_free(&self) -> bool {
+        matches!(self.state, State::Free)
+    }
+
+    /// Whether a command has the tag whose status the host does not have yet.
+    pub(super) const fn is_command(&self) -> bool {
+        matches!(self.state, State::Running { .. } | State::Closing { .. } | State::Reporting { .. })
+    }
+
+    /// Whether the executor still drains a command that had the tag.
+    pub(super) const fn drains(&self) -> bool {
+        matches!(self.state, State::Aborting | State::Draining { own: true, .. })
+    }
+
+    /// Takes back what the slot has of a data phase on the wire.
+    pub(super) fn cancel_pieces(&mut self, outputs: &mut Outputs) {
+        for (_, transfer) in self.pieces.drain(..) {
+            outputs.extend(transfer.map(Output::Cancel));
+        }
     }
 
     /// Takes back every transfer that the slot has on the wire.
     pub(super) fn cancel_transfers(&mut self, outputs: &mut Outputs) {
-        for (_, transfer) in self.pieces.drain(..) {
-            outputs.extend(transfer.map(Output::Cancel));
-        }
-        if let State::Closing { transfer, .. } | State::Answering { transfer } = self.state {
+        self.cancel_pieces(outputs);
+        outputs.extend(self.ready.take().map(Output::Cancel));
+        if let State::Closing { transfer, .. }
+        | State::Reporting { transfer }
+        | State::Responding { transfer } = self.state
+        {
             outputs.push_back(Output::Cancel(transfer));
         }
     }

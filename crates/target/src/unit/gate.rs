@@ -16,11 +16,12 @@ use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'static Row, Plan> {
     let row = index.find(cdb);
     let ignores_attention = row.is_ok_and(|row| row.needs.ignores_attention);
-    if !ignores_attention {
+    // Sense data lasts until the next command, unless that one asks for it (SAM-5 clause 5.13).
+    if !row.is_ok_and(|row| row.opcode == OperationCode::RequestSense) {
         unit.held_sense = None;
-        if let Some(attention) = unit.attentions.take() {
-            return Err(Plan::Check(Sense::unit_attention(attention.additional_sense())));
-        }
+    }
+    if !ignores_attention && let Some(attention) = unit.attentions.take() {
+        return Err(Plan::Check(Sense::unit_attention(attention.additional_sense())));
     }
     let row = row.map_err(unsupported)?;
     if unit.is_reserved_against(row.needs.access) {
