@@ -1,5 +1,6 @@
 //! Carries plans out: starts commands, joins data phase and medium, ends each command once.
 
+use super::memory::Memory;
 use super::movement::Movement;
 use super::order::TaskSet;
 use super::task::{Cdb, Phase, Task};
@@ -36,8 +37,7 @@ pub struct Executor {
     tasks: Vec<Task>,
     free: Vec<u16>,
     limits: Limits,
-    held_bytes: u32,
-    memory_queue: VecDeque<CommandId>,
+    memory: Memory,
     /// A command came or went since task sets were last looked at.
     stirred: bool,
     outputs: VecDeque<CommandOutput>,
@@ -55,8 +55,7 @@ impl Executor {
             tasks,
             free: (0..limits.commands).rev().collect(),
             limits,
-            held_bytes: 0,
-            memory_queue: VecDeque::new(),
+            memory: Memory::new(limits.buffer_bytes),
             stirred: false,
             outputs: VecDeque::new(),
         }
@@ -440,31 +439,18 @@ impl Executor {
     fn await_memory(&mut self, id: CommandId, plan: MediumPlan) {
         if let Some(task) = self.task(id) {
             task.phase = Phase::Memory(plan);
-            self.memory_queue.push_back(id);
+            self.memory.ask(id, plan.bytes);
         }
         self.grant_memory();
     }
 
-    /// Gives buffers to those who wait for one, in their order, while there is room.
+    /// Gives buffers to those who wait for one, while there is room.
     fn grant_memory(&mut self) {
-        while let Some(&id) = self.memory_queue.front() {
-            let plan = match self.task(id) {
-                Some(Task { phase: Phase::Memory(plan), .. }) => *plan,
-                _ => {
-                    self.memory_queue.pop_front();
-                    continue;
-                }
-            };
-            let fits = self.held_bytes.saturating_add(plan.bytes) <= self.limits.buffer_bytes;
-            if !fits && self.held_bytes > 0 {
-                return;
-            }
-            self.memory_queue.pop_front();
-            self.held_bytes += plan.bytes;
-            if let Some(task) = self.task(id) {
-                task.buffer_bytes = plan.bytes;
-            }
-            self.outputs.push_back(CommandOutput::Acquire { id, bytes: plan.bytes });
+        while let Some((id, bytes)) = self.memory.grant() {
+            let Some(Task { phase: Phase::Memory(plan), buffer_bytes, .. }) = self.task(id) else { return };
+            *buffer_bytes = bytes;
+            let plan = *plan;
+            self.outputs.push_back(CommandOutput::Acquire { id, bytes });
             self.start_movement(id, plan);
         }
     }
@@ -535,13 +521,11 @@ impl Executor {
         });
         match plan {
             // A command whose answer comes from the medium, without a data phase before.
-            Plan::Reply if self.held_by(id) == 0 => self.carry_out(id, Plan::Reply),
+            Plan::Reply if self.task(id).is_some_and(|task| task.buffer_bytes == 0) => {
+                self.carry_out(id, Plan::Reply)
+            }
             plan => self.carry_out_later(id, plan),
         }
-    }
-
-    fn held_by(&mut self, id: CommandId) -> u32 {
-        self.task(id).map_or(0, |task| task.buffer_bytes)
     }
 
     fn outcome(&self, id: CommandId, status: Status, sense: Option<Sense>) -> Outcome {
@@ -583,10 +567,10 @@ impl Executor {
         task.clear();
         self.free.push(id.slot);
         if bytes > 0 {
-            self.held_bytes -= bytes;
+            self.memory.give_back(bytes);
             self.outputs.push_back(CommandOutput::Release { id });
         }
-        self.memory_queue.retain(|&waiting| waiting != id);
+        self.memory.forget(id);
         self.grant_memory();
         if let Some(unit) = unit {
             self.sets[usize::from(unit)].remove(id.slot);

@@ -9,6 +9,7 @@
 //! [`Executor::proceed`]; a command's buffer is acquired before it is named and released after the last use.
 
 mod executor;
+mod memory;
 mod movement;
 mod order;
 mod task;
