@@ -1,0 +1,77 @@
+//! What a session needs of the device that it exports.
+
+use crate::drive::{Drive, HostCompletion, HostTransfer, Pool};
+use bus::rendezvous::Full;
+use target::{Device, Verdict};
+use wire::usb::SetupPacket;
+
+/// A device with its transfers: a [`Drive`], or something simpler in a test.
+pub trait Exported {
+    /// Takes a transfer on. It completes once, by [`Exported::poll`].
+    ///
+    /// # Errors
+    /// [`Full`] when too many are outstanding; the transfer is dropped.
+    fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full>;
+
+    /// Takes a transfer back; it still completes. `false` if none with this id is outstanding.
+    fn cancel(&mut self, id: u64) -> bool;
+
+    /// A control transfer on endpoint 0.
+    fn control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict;
+
+    /// A bus reset: outstanding transfers complete, the device is in its default state.
+    fn bus_reset(&mut self);
+
+    /// The next transfer that has ended.
+    fn poll(&mut self) -> Option<HostCompletion>;
+
+    /// The device, for what it is and how it is configured.
+    fn device(&self) -> &Device;
+
+    /// Payload memory.
+    fn pool(&mut self) -> &mut Pool;
+
+    /// Payload of submitted transfers that the device has not taken, in bytes.
+    fn payload_bytes(&self) -> usize;
+
+    /// Requests that media work on.
+    fn at_media(&self) -> usize;
+}
+
+impl Exported for Drive {
+    fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full> {
+        self.submit(transfer)
+    }
+
+    fn cancel(&mut self, id: u64) -> bool {
+        self.cancel(id)
+    }
+
+    fn control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {
+        self.control(setup, data_out)
+    }
+
+    fn bus_reset(&mut self) {
+        self.bus_reset();
+    }
+
+    fn poll(&mut self) -> Option<HostCompletion> {
+        self.poll()
+    }
+
+    fn device(&self) -> &Device {
+        self.device()
+    }
+
+    fn pool(&mut self) -> &mut Pool {
+        self.pool()
+    }
+
+    fn payload_bytes(&self) -> usize {
+        self.payload_bytes()
+    }
+
+    fn at_media(&self) -> usize {
+        self.at_media()
+    }
+}

@@ -1,0 +1,141 @@
+//! The endpoints of the device as it is configured now, and how a client is told of them.
+
+use bus::{EndpointAddress, Pipe, Speed, StreamId};
+use target::Device;
+use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use wire::usb::{ClassCode, Direction};
+use wire::usbredir::{
+    DeviceConnect, EndpointEntry, EndpointInfo, EndpointSet, EndpointType, InterfaceEntry, InterfaceInfo,
+    Speed as WireSpeed,
+};
+
+/// The bulk endpoints of the current alternate setting, and the streams that the client has allocated.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// By [`EndpointAddress::index`].
+    endpoints: [Option<BulkEndpoint>; EndpointAddress::COUNT],
+    packet_bytes: u16,
+    class: ClassCode,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct BulkEndpoint {
+    address: EndpointAddress,
+    streams_max: u16,
+    /// 0 while none are allocated.
+    streams: u16,
+}
+
+impl Layout {
+    /// The endpoints of `device` as it is now, with no stream allocated.
+    pub(super) fn of(device: &Device) -> Self {
+        let config = device.config();
+        let is_uas = config.transports.uas_alternate() == Some(device.alternate());
+        let streams = if config.speed.has_streams() { config.streams } else { 0 };
+        let pipes: &[(EndpointAddress, u16)] = match (device.configuration(), is_uas) {
+            (0, _) => &[],
+            (_, false) => &[(DATA_IN, 0), (DATA_OUT, 0)],
+            (_, true) => &[(DATA_IN, streams), (DATA_OUT, streams), (STATUS, streams), (COMMAND, 0)],
+        };
+        let mut endpoints = [None; EndpointAddress::COUNT];
+        for &(address, streams_max) in pipes {
+            endpoints[address.index()] = Some(BulkEndpoint { address, streams_max, streams: 0 });
+        }
+        let class = if is_uas { ClassCode::UAS } else { ClassCode::BOT };
+        Self { endpoints, packet_bytes: config.speed.bulk_packet_bytes() as u16, class }
+    }
+
+    /// Where a bulk packet goes; `None` if there is no such endpoint or no such stream.
+    pub(super) fn pipe(&self, endpoint: u8, stream_id: u32) -> Option<Pipe> {
+        let address = EndpointAddress::try_from(endpoint).ok()?;
+        let endpoint = self.endpoints[address.index()]?;
+        match (endpoint.streams, stream_id) {
+            (0, 0) => Some(Pipe::plain(address)),
+            (0, _) => None,
+            (streams, id) => {
+                let stream = u16::try_from(id).ok().filter(|&id| id <= streams).and_then(StreamId::new)?;
+                Some(Pipe::stream(address, stream))
+            }
+        }
+    }
+
+    /// Allocates streams on all of these endpoints, or on none. Fewer than asked for would be of no use: QEMU has
+    /// told its guest already that there are as many.
+    pub(super) fn allocate(&mut self, set: EndpointSet, count: u32) -> bool {
+        let able = |endpoint: BulkEndpoint| count <= endpoint.streams_max.into();
+        let possible = set.addresses().all(|address| self.at(address).is_some_and(able));
+        let Some(count) = u16::try_from(count).ok().filter(|&count| count > 0) else { return false };
+        if set.is_empty() || !possible {
+            return false;
+        }
+        self.set_streams(set, count);
+        true
+    }
+
+    /// Frees the streams of these endpoints, of those that have any.
+    pub(super) fn free(&mut self, set: EndpointSet) {
+        self.set_streams(set, 0);
+    }
+
+    /// What `interface_info` says. Before the device is configured: the interface that it will have, so that a
+    /// client's filter has something to go by.
+    pub(super) fn interface_info(&self) -> InterfaceInfo {
+        let ClassCode { class, subclass, protocol } = self.class;
+        InterfaceInfo::new(&[InterfaceEntry { number: 0, class, subclass, protocol }])
+    }
+
+    /// What `ep_info` says.
+    pub(super) fn endpoint_info(&self) -> EndpointInfo {
+        let mut table = EndpointInfo::EMPTY;
+        let control = EndpointEntry { kind: EndpointType::Control, ..EndpointEntry::ABSENT };
+        table.set_endpoint(0x00, control);
+        table.set_endpoint(0x80, control);
+        for endpoint in self.endpoints.iter().flatten() {
+            let entry = EndpointEntry {
+                kind: EndpointType::Bulk,
+                interval: 0,
+                interface: 0,
+                max_packet_size: self.packet_bytes,
+                max_streams: endpoint.streams_max.into(),
+            };
+            table.set_endpoint(endpoint.address.into(), entry);
+        }
+        table
+    }
+
+    fn at(&self, address: u8) -> Option<BulkEndpoint> {
+        self.endpoints[EndpointAddress::try_from(address).ok()?.index()]
+    }
+
+    fn set_streams(&mut self, set: EndpointSet, count: u16) {
+        for endpoint in self.endpoints.iter_mut().flatten() {
+            if set.has(endpoint.address.into()) {
+                endpoint.streams = count;
+            }
+        }
+    }
+}
+
+/// What `device_connect` says.
+pub(super) fn device_connect(device: &Device) -> DeviceConnect {
+    let config = device.config();
+    let ClassCode { class, subclass, protocol } = ClassCode::PER_INTERFACE;
+    DeviceConnect {
+        speed: match config.speed {
+            Speed::Full => WireSpeed::Full,
+            Speed::High => WireSpeed::High,
+            Speed::Super => WireSpeed::Super,
+        },
+        device_class: class,
+        device_subclass: subclass,
+        device_protocol: protocol,
+        vendor_id: config.vendor_id,
+        product_id: config.product_id,
+        device_version: config.release,
+    }
+}
+
+/// Whether the data stage of a request type goes to the host.
+pub(super) const fn is_in(request_type: u8) -> bool {
+    matches!(Direction::from_bit_7(request_type), Direction::In)
+}

@@ -1,0 +1,20 @@
+//! How much a client may make a session hold.
+
+/// Bounds in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes that wait to be sent. At this no further packet is looked at until the client has read some.
+    pub outgoing_bytes: usize,
+    /// Payload that waits for the device. At this no further packet is looked at as long as a medium is at work,
+    /// which gives memory back by itself.
+    pub payload_bytes_soft: usize,
+    /// Payload that waits for the device. A packet that would pass this ends the session: nothing that is under way
+    /// would ever make room for it.
+    pub payload_bytes_hard: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { outgoing_bytes: 4 << 20, payload_bytes_soft: 16 << 20, payload_bytes_hard: 64 << 20 }
+    }
+}
