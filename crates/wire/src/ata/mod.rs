@@ -18,6 +18,7 @@ mod identify;
 mod log;
 mod registers;
 mod smart;
+mod statistics;
 mod text;
 mod trim;
 
@@ -38,6 +39,7 @@ pub use smart::{
     OfflineStatus, SelectiveSelfTestLog, SelfTestEntry, SelfTestLog, SelfTestOutcome, SelfTestStatus,
     SmartCapabilities, SmartReadings, SmartThresholds, SummaryErrorLog,
 };
+pub use statistics::GeneralStatistics;
 pub use text::AtaText;
 pub use trim::TrimRange;
 

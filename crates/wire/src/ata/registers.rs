@@ -3,7 +3,7 @@
 //! They travel in frames ([`super::HostToDeviceFis`], [`super::DeviceToHostFis`]), in CDBs of ATA
 //! PASS-THROUGH and in the ATA return descriptor; the bytes are laid out there.
 
-use super::{AtaCommand, LBA_MASK};
+use super::{AtaCommand, LBA_MASK, LogAddress};
 use core::fmt;
 
 register_bits! {
@@ -98,6 +98,16 @@ impl CommandRegisters {
         if count == 0 { zero } else { count }
     }
 
+    /// Which log a READ LOG or WRITE LOG command means: LBA 7:0, SMART or general purpose.
+    pub fn log_address(&self) -> LogAddress {
+        (self.lba as u8).into()
+    }
+
+    /// The first page of a general purpose log command: LBA 39:32 and LBA 15:8.
+    pub const fn log_page(&self) -> u16 {
+        (self.lba >> 24) as u16 & 0xff00 | (self.lba >> 8) as u16 & 0x00ff
+    }
+
     /// Whether LBA 23:8 carry the SMART signature; without it a SMART command is aborted.
     pub const fn has_smart_signature(&self) -> bool {
         self.lba & 0xff_ff00 == Self::SMART_SIGNATURE
@@ -127,6 +137,29 @@ impl ResultRegisters {
     /// A command was not supported, or not valid.
     pub const ABORTED: Self =
         Self { status: AtaStatus::READY.with(AtaStatus::ERROR), error: AtaError::ABORTED, ..Self::GOOD };
+
+    /// After a reset or EXECUTE DEVICE DIAGNOSTIC: all parts passed, and it is an ATA device (ACS-4, device signatures).
+    pub const SIGNATURE: Self = Self {
+        status: AtaStatus::READY,
+        error: AtaError::ADDRESS_MARK_NOT_FOUND,
+        count: 1,
+        lba: 1,
+        device: 0,
+    };
+
+    /// A command failed with `error` at the sector `lba`.
+    pub const fn failed(error: AtaError, lba: u64) -> Self {
+        Self { error, lba: lba & LBA_MASK, ..Self::ABORTED }
+    }
+
+    /// The answer of READ NATIVE MAX ADDRESS, cut to 28 bits, or EXT: the address of the last sector.
+    pub const fn native_max(last: u64, ext: bool) -> Self {
+        if ext {
+            return Self { lba: last & LBA_MASK, ..Self::GOOD };
+        }
+        let last = if last < 0x0fff_ffff { last } else { 0x0fff_ffff };
+        Self { lba: last & 0xff_ffff, device: 0x40 | (last >> 24) as u8, ..Self::GOOD }
+    }
 
     /// The answer of SMART RETURN STATUS: the signature, or its opposite where a threshold is exceeded.
     pub const fn smart_status(threshold_exceeded: bool) -> Self {
@@ -210,5 +243,28 @@ mod tests {
         assert_eq!(ResultRegisters::ABORTED.status.to_string(), "DRDY ERR");
         assert_eq!(AtaError::from(0x50).to_string(), "UNC IDNF");
         assert_eq!(AtaStatus::EMPTY.to_string(), "none");
+    }
+
+    #[test]
+    fn a_log_command_names_log_and_page_in_its_lba() {
+        let registers = CommandRegisters::new(AtaCommand::ReadLogExt, 0, 1, 0x0012_0000_3404);
+        assert_eq!(registers.log_address(), LogAddress::DeviceStatistics);
+        assert_eq!(registers.log_page(), 0x1234);
+    }
+
+    #[test]
+    fn the_native_maximum_has_28_or_48_bits() {
+        let short = ResultRegisters::native_max(0x0765_4321, false);
+        assert_eq!((short.lba, short.device), (0x65_4321, 0x47));
+        let cut = ResultRegisters::native_max(0x1_2345_6789, false);
+        assert_eq!((cut.lba, cut.device), (0xff_ffff, 0x4f));
+        let long = ResultRegisters::native_max(0x1_2345_6789, true);
+        assert_eq!((long.lba, long.device), (0x1_2345_6789, 0x40));
+    }
+
+    #[test]
+    fn a_failure_names_error_and_sector() {
+        let failed = ResultRegisters::failed(AtaError::ID_NOT_FOUND, 0x1234);
+        assert_eq!((u8::from(failed.status), u8::from(failed.error), failed.lba), (0x41, 0x10, 0x1234));
     }
 }

@@ -5,6 +5,7 @@
 
 use super::field::Place::{Absent, Scattered};
 use super::field::{bit, bits, bytes};
+use crate::ata::CommandRegisters;
 
 cdb! {
     /// ATA PASS-THROUGH (SAT-4).
@@ -45,6 +46,19 @@ cdb! {
         /// Where the length stands.
         #[doc(alias = "T_LENGTH")]
         transfer_length: AtaTransferLength = [bits(2, 1, 0); 2],
+    }
+}
+
+impl AtaPassThrough {
+    /// The registers as the device gets them: without EXTEND their lower halves only.
+    pub fn registers(&self) -> CommandRegisters {
+        let Self { features, count, lba, device, .. } = *self;
+        let command = self.command.into();
+        if self.extend {
+            return CommandRegisters { command, features, count, lba, device };
+        }
+        let (features, count, lba) = (features & 0xff, count & 0xff, lba & 0xff_ffff);
+        CommandRegisters { command, features, count, lba, device }
     }
 }
 
@@ -166,5 +180,17 @@ mod tests {
         let command = AtaPassThrough { count: 0x100, ..AtaPassThrough::default() };
         assert_eq!(command.encode()[0], 0x85);
         assert_eq!(AtaPassThrough { count: 0xff, ..command }.encode()[0], 0xa1);
+    }
+
+    #[test]
+    fn registers_have_their_upper_halves_with_extend_only() {
+        let mut cdb = [0x85, 0x0d, 0x0e, 1, 2, 3, 4, 0x04, 0x01, 0x05, 0x02, 0x06, 0x03, 0x40, 0x25, 0];
+        let registers = AtaPassThrough::decode(&cdb).unwrap().registers();
+        let (features, count, lba) = (registers.features, registers.count, registers.lba);
+        assert_eq!((features, count, lba), (0x0102, 0x0304, 0x0605_0403_0201));
+        cdb[1] = 0x0c;
+        let registers = AtaPassThrough::decode(&cdb).unwrap().registers();
+        let (features, count, lba) = (registers.features, registers.count, registers.lba);
+        assert_eq!((features, count, lba), (0x02, 0x04, 0x03_0201));
     }
 }

@@ -11,6 +11,7 @@ mod additional;
 
 pub use additional::AdditionalSense;
 
+use crate::ata::ResultRegisters;
 use crate::{DecodeError, NoRoom, Reader, Writer};
 use core::fmt;
 
@@ -386,6 +387,12 @@ impl KeySpecific {
 impl AtaStatusReturn {
     /// Bytes of the descriptor.
     pub const LEN: usize = 14;
+
+    /// The registers of a command that has ended; `extend` if it had 48-bit registers.
+    pub fn of(registers: &ResultRegisters, extend: bool) -> Self {
+        let ResultRegisters { status, error, count, lba, device } = *registers;
+        Self { extend, error: error.into(), count, lba, device, status: status.into() }
+    }
 
     /// The descriptor, header and all.
     pub fn encode(&self) -> [u8; 14] {

@@ -253,3 +253,9 @@ proptest! {
         prop_assert_eq!(Sense::decode(&encoded(&sense, SenseFormat::Fixed)), Ok(expected));
     }
 }
+
+#[test]
+fn registers_of_a_smart_status_become_their_descriptor() {
+    let registers = AtaStatusReturn::of(&crate::ata::ResultRegisters::smart_status(false), false);
+    assert_eq!(registers.encode(), [0x09, 12, 0, 0, 0, 0, 0, 0x00, 0, 0x4f, 0, 0xc2, 0x40, 0x40]);
+}
