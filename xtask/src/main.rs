@@ -3,6 +3,7 @@
 //! Each chore is a module and a subcommand. A chore prints what it finds and ends with status 0 or 1; a chore
 //! that could not run at all says why and ends with status 1 too. Chores are run from anywhere in the tree.
 
+mod demo;
 mod tidy;
 mod workspace;
 
@@ -19,6 +20,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// Show the main job: a real Linux in QEMU drives one image, over UAS and over BOT.
+    Demo {
+        /// How long each measurement takes, in seconds.
+        #[arg(long, default_value_t = 2)]
+        seconds: u32,
+    },
     /// Check what the compiler and clippy do not: arrows between crates, lengths, docs, names.
     Tidy,
 }
@@ -26,6 +33,7 @@ enum Chore {
 fn main() -> ExitCode {
     let Arguments { chore } = Arguments::parse();
     let clean = match chore {
+        Chore::Demo { seconds } => demo::run(seconds),
         Chore::Tidy => tidy::run(),
     };
     match clean {

@@ -20,6 +20,7 @@ use bus::{Completion, Direction, Pipe, Rendezvous, TransferStatus};
 use ledger::{Buffer, Buffers, DeviceEntry, Gathered, HostEntry, Ledger};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
+use target::command::{CommandId, Place};
 use target::medium::{MediumOp, MediumRequest};
 use target::{Device, Inline, Output, Payload, Verdict};
 use wire::usb::SetupPacket;
@@ -388,20 +389,30 @@ impl Drive {
 
     fn ask_medium(&mut self, request: MediumRequest) {
         let unit = usize::from(request.unit);
-        let buffer = match self.buffers.get_mut(request.id.command) {
-            Some((bytes, buffer)) => match std::mem::replace(buffer, Buffer::Away) {
-                Buffer::Present(memory) => memory,
-                Buffer::Reserved => self.pool.take(bytes as usize),
-                Buffer::Away => Vec::new(),
+        let buffer = match (request.op, request.place) {
+            (MediumOp::SaveState, _) => self.device.units()[unit].durable_state(),
+            (_, Place::Parameters) => self.copy_of_parameters(request.id.command),
+            (_, Place::Buffer) => match self.buffers.get_mut(request.id.command) {
+                Some((bytes, buffer)) => match std::mem::replace(buffer, Buffer::Away) {
+                    Buffer::Present(memory) => memory,
+                    Buffer::Reserved => self.pool.take(bytes as usize),
+                    Buffer::Away => Vec::new(),
+                },
+                None => Vec::new(),
             },
-            None if request.op == MediumOp::SaveState => self.device.units()[unit].durable_state(),
-            None => Vec::new(),
         };
         self.at_media += 1;
         self.counters.count(&request);
         if let Some(finished) = self.media[unit].submit(Job { request, buffer }) {
             self.handle_finished(finished);
         }
+    }
+
+    fn copy_of_parameters(&mut self, id: CommandId) -> Vec<u8> {
+        let parameters = self.device.reply(id);
+        let mut memory = self.pool.take(parameters.len());
+        memory[..parameters.len()].copy_from_slice(parameters);
+        memory
     }
 
     /// Takes one finished job of some medium. Whether there was one.

@@ -1,3 +1,174 @@
-//! Scripts for the drive.
-//!
-//! The device is whole, the media are in memory; only the host is played.
+//! Scripts for the drive: the device is whole, the medium is in memory, only the host is played.
+
+use super::*;
+use crate::medium::RamMedium;
+use bus::{EndpointAddress, Speed, StreamId};
+use target::command::Limits;
+use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use target::unit::{Unit, UnitConfig};
+use target::{DeviceConfig, Transports};
+use units::{BlockSize, ByteCount};
+use wire::uas::{CommandIu, SenseIu, TaskAttribute};
+use wire::usb::{Direction, Recipient, RequestKind};
+
+const BLOCKS: u64 = 2048;
+
+fn drive() -> Drive {
+    let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).unwrap();
+    let unit = Unit::new(UnitConfig {
+        vendor: "uaskit".into(),
+        product: "Virtual Drive".into(),
+        revision: "1".into(),
+        serial: "0123456789AB".into(),
+        naa: 0x3000_0000_0000_0001,
+        block_size: BlockSize::B512,
+        capacity: medium.capacity(),
+        read_only: false,
+        removable: false,
+        rotational: false,
+        durable: true,
+        durable_state: None,
+    });
+    let config = DeviceConfig {
+        speed: Speed::Super,
+        transports: Transports::Dual,
+        streams: 32,
+        vendor_id: 0x1209,
+        product_id: 1,
+        release: 0x100,
+        manufacturer: "uaskit".into(),
+        product: "Virtual Drive".into(),
+        serial: "0123456789AB".into(),
+        limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 8 << 20 },
+    };
+    let mut drive = Drive::new(Device::new(config, vec![unit]), vec![Box::new(medium)]);
+    for (request, recipient, value) in
+        [(5, Recipient::Device, 1), (9, Recipient::Device, 1), (11, Recipient::Interface, 1)]
+    {
+        let (direction, kind) = (Direction::Out, RequestKind::Standard);
+        let setup = SetupPacket { direction, kind, recipient, request, value, index: 0, length: 0 };
+        assert_eq!(drive.control(setup, &[]), Verdict::Done);
+    }
+    assert_eq!(run(&mut drive, 1, &[0; 6], None).0[6], 0x02, "the power-on unit attention comes first");
+    drive
+}
+
+fn on(endpoint: EndpointAddress, tag: u16) -> Pipe {
+    Pipe { endpoint, stream: StreamId::new(tag).filter(|_| endpoint != COMMAND) }
+}
+
+enum Data<'a> {
+    In(u32),
+    Out(&'a [u8]),
+}
+
+/// Queues status, data and command as Linux does.
+fn queue(drive: &mut Drive, tag: u16, cdb: &[u8], data: Option<Data<'_>>) {
+    let mut transfer = |kind: u64, pipe, length, payload| {
+        drive.submit(HostTransfer { id: u64::from(tag) * 4 + kind, pipe, length, payload }).unwrap();
+    };
+    transfer(0, on(STATUS, tag), 112, Vec::new());
+    match data {
+        Some(Data::In(length)) => transfer(1, on(DATA_IN, tag), length, Vec::new()),
+        Some(Data::Out(bytes)) => transfer(1, on(DATA_OUT, tag), bytes.len() as u32, bytes.to_vec()),
+        None => {}
+    }
+    let mut padded = [0; 16];
+    padded[..cdb.len()].copy_from_slice(cdb);
+    let attribute = TaskAttribute::Simple;
+    let iu = CommandIu { tag, attribute, priority: 0, lun: [0; 8], cdb: &padded, additional_cdb: &[] };
+    transfer(2, on(COMMAND, tag), 32, iu.encode().to_vec());
+}
+
+/// Runs one command and gives its SENSE IU and its data.
+fn run(drive: &mut Drive, tag: u16, cdb: &[u8], data: Option<Data<'_>>) -> (Vec<u8>, Vec<u8>) {
+    queue(drive, tag, cdb, data);
+    drive.turn();
+    let (mut status, mut read) = (Vec::new(), Vec::new());
+    while let Some(completion) = drive.poll() {
+        let bytes = match completion.body {
+            Body::Empty => Vec::new(),
+            Body::Inline(inline) => inline.as_bytes().to_vec(),
+            Body::Buffer(memory) => memory[..completion.actual as usize].to_vec(),
+        };
+        match completion.id % 4 {
+            0 => status = bytes,
+            1 => read = bytes,
+            _ => {}
+        }
+    }
+    (status, read)
+}
+
+fn read_10(lba: u32, blocks: u16) -> [u8; 10] {
+    let (a, n) = (lba.to_be_bytes(), blocks.to_be_bytes());
+    [0x28, 0, a[0], a[1], a[2], a[3], 0, n[0], n[1], 0]
+}
+
+fn write_10(lba: u32, blocks: u16) -> [u8; 10] {
+    let mut cdb = read_10(lba, blocks);
+    cdb[0] = 0x2a;
+    cdb
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let mut drive = drive();
+    let written: Vec<u8> = (0..4096u32).map(|byte| byte as u8 ^ 0x5a).collect();
+    let (status, _) = run(&mut drive, 3, &write_10(100, 8), Some(Data::Out(&written)));
+    assert_eq!(SenseIu::decode(&status).unwrap().status, wire::scsi::Status::Good);
+    let (status, read) = run(&mut drive, 4, &read_10(100, 8), Some(Data::In(4096)));
+    assert_eq!(SenseIu::decode(&status).unwrap().tag, 4);
+    assert_eq!(read, written);
+    assert_eq!(drive.counters().read_bytes, 4096);
+    assert_eq!((drive.outstanding(), drive.payload_bytes()), (0, 0));
+}
+
+#[test]
+fn the_memory_of_a_write_goes_to_the_medium_and_that_of_a_read_to_the_host() {
+    let mut drive = drive();
+    let mut memory = drive.pool().take(4096);
+    memory[0] = 0x77;
+    let place = memory.as_ptr();
+    let (id, length) = (9, 4096);
+    drive.submit(HostTransfer { id, pipe: on(DATA_OUT, 2), length, payload: memory }).unwrap();
+    queue(&mut drive, 2, &write_10(0, 8), None);
+    assert!(std::iter::from_fn(|| drive.poll()).any(|completion| completion.id == 9));
+    queue(&mut drive, 5, &read_10(0, 8), Some(Data::In(4096)));
+    let body = std::iter::from_fn(|| drive.poll()).find(|completion| completion.id == 21).unwrap().body;
+    let Body::Buffer(read) = body else { panic!("no memory came: {body:?}") };
+    // The pool had one piece of memory, which went with the write, came back, and went with the read.
+    assert_eq!((read.as_ptr(), read[0]), (place, 0x77));
+}
+
+#[test]
+fn a_cancelled_transfer_completes_once() {
+    let mut drive = drive();
+    drive.submit(HostTransfer { id: 7, pipe: on(STATUS, 1), length: 112, payload: Vec::new() }).unwrap();
+    assert!(drive.cancel(7));
+    assert!(!drive.cancel(7));
+    let completion = drive.poll().unwrap();
+    assert_eq!((completion.id, completion.status), (7, TransferStatus::Cancelled));
+    assert!(drive.poll().is_none());
+}
+
+#[test]
+fn a_host_that_goes_takes_its_transfers_along_and_leaves_the_disk() {
+    let mut drive = drive();
+    run(&mut drive, 3, &write_10(5, 1), Some(Data::Out(&[9; 512])));
+    drive.submit(HostTransfer { id: 7, pipe: on(STATUS, 1), length: 112, payload: Vec::new() }).unwrap();
+    drive.nexus_loss();
+    assert_eq!(drive.outstanding(), 0);
+    assert_eq!(drive.device().transport(), target::ActiveTransport::None);
+    let mut first = vec![0; 512];
+    let request = MediumRequest {
+        id: target::medium::MediumRequestId { command: CommandId { slot: 0, generation: 0 }, part: 0 },
+        unit: 0,
+        op: MediumOp::Read,
+        extent: units::Extent::new(5, 1),
+        place: Place::Buffer,
+        range: units::ByteRange::new(0, 512),
+    };
+    let job = Job { request, buffer: std::mem::take(&mut first) };
+    assert_eq!(drive.media[0].submit(job).unwrap().buffer[..512], [9; 512]);
+}
