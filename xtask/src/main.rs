@@ -3,6 +3,7 @@
 //! Each chore is a module and a subcommand. A chore prints what it finds and ends with status 0 or 1; a chore
 //! that could not run at all says why and ends with status 1 too. Chores are run from anywhere in the tree.
 
+mod bench;
 mod demo;
 mod tidy;
 mod workspace;
@@ -20,6 +21,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
+    /// Measure, and fail below the bar.
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Show the main job: a real Linux in QEMU drives one image, over UAS and over BOT.
     Demo {
         /// How long each measurement takes, in seconds.
@@ -33,6 +37,7 @@ enum Chore {
 fn main() -> ExitCode {
     let Arguments { chore } = Arguments::parse();
     let clean = match chore {
+        Chore::Bench(bench) => bench::run(bench),
         Chore::Demo { seconds } => demo::run(seconds),
         Chore::Tidy => tidy::run(),
     };
