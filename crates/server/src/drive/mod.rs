@@ -8,11 +8,13 @@
 //! Always true: each submitted transfer completes once; in steady state no memory is allocated per command.
 
 mod buffer;
+mod closing;
 mod ledger;
 #[cfg(test)]
 mod tests;
 
 pub use buffer::Pool;
+pub use closing::FlushError;
 
 use crate::medium::{Finished, Job, Medium};
 use bus::rendezvous::{self, Event, Full, Move};

@@ -26,7 +26,7 @@ mod outgoing;
 mod request;
 mod session;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use exported::Exported;
 pub use fault::Fault;

@@ -10,7 +10,7 @@ use target::{Device, DeviceConfig, Transports, Verdict, command};
 use wire::usb::SetupPacket;
 
 /// What QEMU 7.2 offers: everything.
-pub(super) const QEMU: u32 = 0xff;
+pub(crate) const QEMU: u32 = 0xff;
 
 /// A device whose transfers wait for the test.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ impl Bench {
 }
 
 /// The hello of a client; its header has a 32-bit id always.
-pub(super) fn hello(capabilities: u32) -> Vec<u8> {
+pub(crate) fn hello(capabilities: u32) -> Vec<u8> {
     let mut bytes = vec![0, 0, 0, 0, 68, 0, 0, 0, 0, 0, 0, 0];
     bytes.extend(b"qemu usb-redir guest 7.2.0");
     bytes.resize(12 + 64, 0);
@@ -202,12 +202,12 @@ pub(super) fn hello(capabilities: u32) -> Vec<u8> {
 }
 
 /// A packet with a 64-bit id.
-pub(super) fn packet(kind: u32, id: u64, body: &[u8]) -> Vec<u8> {
+pub(crate) fn packet(kind: u32, id: u64, body: &[u8]) -> Vec<u8> {
     [&kind.to_le_bytes()[..], &(body.len() as u32).to_le_bytes(), &id.to_le_bytes(), body].concat()
 }
 
 /// A bulk packet with a 64-bit id and a 32-bit length.
-pub(super) fn bulk(id: u64, endpoint: u8, stream: u32, length: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn bulk(id: u64, endpoint: u8, stream: u32, length: u32, payload: &[u8]) -> Vec<u8> {
     let [l0, l1, l2, l3] = length.to_le_bytes();
     let [s0, s1, s2, s3] = stream.to_le_bytes();
     packet(101, id, &[&[endpoint, 0, l0, l1, s0, s1, s2, s3, l2, l3], payload].concat())

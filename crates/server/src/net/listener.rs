@@ -1,0 +1,260 @@
+//! The listening socket.
+//!
+//! A Unix socket has mode 0600 before it has a name: the mode of a socket is set while it is not bound, and binding
+//! gives the file that mode (unix(7), `unix_bind` of Linux). The umask can only narrow it. A socket that a dead
+//! server has left is replaced; one at which somebody listens is not, nor is anything that is no socket.
+//!
+//! Left out: two servers that start at the same instant over the same dead socket. One of them wins; the other
+//! listens at a name that is gone.
+
+use super::Address;
+use super::socket::Socket;
+use mio::event::Source;
+use mio::net::{TcpListener, UnixListener};
+use mio::{Interest, Registry, Token};
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with, sockopt,
+};
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net as unix;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, net};
+
+/// Connections that wait to be accepted. All but one will be turned away.
+const BACKLOG: i32 = 16;
+/// How long a TCP peer may be silent before it is asked whether it is there, and how often it is asked.
+const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
+
+/// Why an address cannot be listened at.
+#[derive(Debug)]
+pub enum BindError {
+    /// Somebody listens at this socket.
+    InUse(PathBuf),
+    /// There is something else at this path.
+    NotASocket(PathBuf),
+    /// The address can be reached from other machines, which was not allowed.
+    NotLoopback(SocketAddr),
+    /// The system said no.
+    Io(Address, io::Error),
+}
+
+/// A socket that listens. Its name in the file system goes when it is dropped.
+#[derive(Debug)]
+pub(super) enum Listener {
+    Unix(UnixListener, SocketFile),
+    Tcp(TcpListener),
+}
+
+/// The name of a Unix socket.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: PathBuf,
+    /// Device and inode: what is there later may be somebody else's.
+    identity: (u64, u64),
+}
+
+impl Listener {
+    /// Listens at `address`. TCP outside of loopback needs `allow_remote`.
+    pub(super) fn bind(address: &Address, allow_remote: bool) -> Result<Self, BindError> {
+        let failed = |error| BindError::Io(address.clone(), error);
+        match address {
+            Address::Unix(path) => {
+                make_room(path)?;
+                bind_unix(path).map_err(failed)
+            }
+            Address::Tcp(place) => {
+                let places: Vec<SocketAddr> = place.to_socket_addrs().map_err(failed)?.collect();
+                if let Some(remote) = places.iter().find(|place| !place.ip().is_loopback())
+                    && !allow_remote
+                {
+                    return Err(BindError::NotLoopback(*remote));
+                }
+                let listener = net::TcpListener::bind(&places[..]).map_err(failed)?;
+                listener.set_nonblocking(true).map_err(failed)?;
+                Ok(Self::Tcp(TcpListener::from_std(listener)))
+            }
+        }
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> io::Result<Address> {
+        Ok(match self {
+            Self::Unix(_, file) => Address::Unix(file.path.clone()),
+            Self::Tcp(listener) => Address::Tcp(listener.local_addr()?.to_string()),
+        })
+    }
+
+    /// The next connection, and who it is.
+    pub(super) fn accept(&self) -> io::Result<(Socket, String)> {
+        match self {
+            Self::Unix(listener, _) => {
+                let (stream, _) = listener.accept()?;
+                let name = match sockopt::socket_peercred(&stream) {
+                    Ok(peer) => format!("process {}", peer.pid.as_raw_nonzero()),
+                    Err(_) => "a process".to_owned(),
+                };
+                Ok((Socket::Unix(stream), name))
+            }
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept()?;
+                stream.set_nodelay(true)?;
+                // Without it a client whose machine has vanished would hold the drive for ever.
+                let (idle, interval, count) = KEEP_ALIVE;
+                sockopt::set_socket_keepalive(&stream, true)?;
+                sockopt::set_tcp_keepidle(&stream, idle)?;
+                sockopt::set_tcp_keepintvl(&stream, interval)?;
+                sockopt::set_tcp_keepcnt(&stream, count)?;
+                Ok((Socket::Tcp(stream), peer.to_string()))
+            }
+        }
+    }
+
+    pub(super) fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        match self {
+            Self::Unix(listener, _) => listener.register(registry, token, Interest::READABLE),
+            Self::Tcp(listener) => listener.register(registry, token, Interest::READABLE),
+        }
+    }
+}
+
+/// Removes what a dead server has left.
+fn make_room(path: &Path) -> Result<(), BindError> {
+    let failed = |error| BindError::Io(Address::Unix(path.into()), error);
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+        Ok(metadata) if !metadata.file_type().is_socket() => {
+            return Err(BindError::NotASocket(path.into()));
+        }
+        Ok(_) => {}
+    }
+    match unix::UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(failed)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed(error)),
+        Ok(_) => Err(BindError::InUse(path.into())),
+    }
+}
+
+fn bind_unix(path: &Path) -> io::Result<Listener> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    let metadata = fs::symlink_metadata(path)?;
+    let file = SocketFile { path: path.into(), identity: (metadata.dev(), metadata.ino()) };
+    listen(&socket, BACKLOG)?;
+    Ok(Listener::Unix(UnixListener::from_std(socket.into()), file))
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let is_ours = fs::symlink_metadata(&self.path)
+            .is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == self.identity);
+        if is_ours {
+            // A name that stays is in nobody's way: the next server replaces it.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse(path) => write!(
+                f,
+                "cannot listen at {0}: another server does. Stop it or choose another path",
+                path.display()
+            ),
+            Self::NotASocket(path) => write!(
+                f,
+                "cannot listen at {0}: there is something that is no socket. Remove it or choose another path",
+                path.display()
+            ),
+            Self::NotLoopback(place) => write!(
+                f,
+                "will not listen at {place}: anybody on the network could use the drive, without a password. \
+                 Use a loopback address, or allow remote clients explicitly"
+            ),
+            Self::Io(address, error) => write!(f, "cannot listen at {address}: {error}"),
+        }
+    }
+}
+
+impl Error for BindError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Io(_, error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::tests::Place;
+
+    #[test]
+    fn a_socket_is_its_owners_alone_and_goes_with_the_listener() {
+        let place = Place::new();
+        let listener = Listener::bind(&place.address(), false).unwrap();
+        assert_eq!(fs::metadata(place.socket()).unwrap().mode() & 0o777, 0o600);
+        drop(listener);
+        assert!(!place.socket().exists());
+    }
+
+    #[test]
+    fn a_dead_socket_is_replaced() {
+        let place = Place::new();
+        drop(unix::UnixListener::bind(place.socket()).unwrap());
+        assert!(place.socket().exists());
+        Listener::bind(&place.address(), false).unwrap();
+    }
+
+    #[test]
+    fn a_live_socket_is_left_alone() {
+        let place = Place::new();
+        let first = Listener::bind(&place.address(), false).unwrap();
+        assert!(matches!(Listener::bind(&place.address(), false), Err(BindError::InUse(_))));
+        assert!(place.socket().exists());
+        drop(first);
+    }
+
+    #[test]
+    fn what_is_no_socket_is_left_alone() {
+        let place = Place::new();
+        fs::write(place.socket(), "precious").unwrap();
+        assert!(matches!(Listener::bind(&place.address(), false), Err(BindError::NotASocket(_))));
+        assert_eq!(fs::read(place.socket()).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn somebody_elses_socket_does_not_go_with_the_listener() {
+        let place = Place::new();
+        let first = Listener::bind(&place.address(), false).unwrap();
+        fs::remove_file(place.socket()).unwrap();
+        let second = unix::UnixListener::bind(place.socket()).unwrap();
+        drop(first);
+        assert!(place.socket().exists());
+        drop(second);
+    }
+
+    #[test]
+    fn a_network_address_has_to_be_allowed() {
+        let everywhere = Address::Tcp("0.0.0.0:0".into());
+        let error = Listener::bind(&everywhere, false).unwrap_err();
+        assert!(matches!(error, BindError::NotLoopback(_)));
+        assert!(error.to_string().starts_with("will not listen at 0.0.0.0:0"));
+        Listener::bind(&everywhere, true).unwrap();
+        Listener::bind(&Address::Tcp("127.0.0.1:0".into()), false).unwrap();
+    }
+}

@@ -1,0 +1,32 @@
+//! A drive on a socket: the listener, one client at a time, and the loop that moves bytes.
+//!
+//! [`Server::start`] binds, so that what is wrong with the address is told at once, and gives the drive to a thread of
+//! its own. That thread waits for the socket and the media (`mio`); in each turn it reads once, takes every packet
+//! that has come, runs the drive, and sends all answers with one `writev`. Descriptors tell edges, not levels: a
+//! [`client`] keeps flags of its own, and a short read or write says that there is no more for now (epoll(7)).
+//!
+//! When a client is gone the drive has lost its nexus and keeps its disk; the next client may come. A second one at
+//! the same time is told so in a hello and closed. A client that closes one direction is gone: it cannot ask for
+//! anything any more.
+//!
+//! Left out: encryption and names for clients. A Unix socket has mode 0600 from its first moment; TCP is for loopback
+//! unless the caller says otherwise.
+//!
+//! Always true: the loop blocks nowhere but in its wait; what a client may make it hold is bounded by
+//! [`crate::usbredir::Limits`]; a client that does not read is not read from.
+
+mod address;
+mod client;
+mod event;
+mod listener;
+mod receive;
+mod serve;
+mod server;
+mod socket;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use address::{Address, AddressError};
+pub use event::{Event, Reason};
+pub use listener::BindError;
+pub use server::{Config, Ended, Server, Snapshot, Stopper};

@@ -1,0 +1,257 @@
+//! The loop of the serving thread.
+
+use super::client::{Client, turn_away};
+use super::listener::Listener;
+use super::server::{Ended, Shared, Snapshot};
+use super::{Event, Reason};
+use crate::drive::{Body, Drive};
+use crate::usbredir::{Limits, Session};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+use std::fmt;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use target::ActiveTransport;
+
+const LISTENER: Token = Token(0);
+const CLIENT: Token = Token(1);
+pub(super) const WAKER: Token = Token(2);
+/// The media, which need not be told apart.
+const MEDIUM: Token = Token(3);
+
+/// How long after a failure a connection is tried again.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long a client has to read its last answers when the server stops.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Everything that one drive needs to be served.
+pub(super) struct Loop {
+    poll: Poll,
+    listener: Listener,
+    /// A connection may wait to be accepted.
+    knocked: bool,
+    client: Option<Client>,
+    /// Whether the client's hello was told as an event.
+    greeted: bool,
+    drive: Drive,
+    transport: ActiveTransport,
+    shared: Arc<Shared>,
+    on_event: Box<dyn FnMut(Event) + Send>,
+    version: String,
+    limits: Limits,
+}
+
+impl fmt::Debug for Loop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loop").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}
+
+impl Loop {
+    pub(super) fn new(
+        poll: Poll,
+        mut listener: Listener,
+        drive: Drive,
+        shared: Arc<Shared>,
+        on_event: Box<dyn FnMut(Event) + Send>,
+        (version, limits): (String, Limits),
+    ) -> io::Result<Self> {
+        listener.register(poll.registry(), LISTENER)?;
+        for event in drive.event_fds() {
+            poll.registry().register(&mut SourceFd(&event.as_raw_fd()), MEDIUM, Interest::READABLE)?;
+        }
+        let transport = drive.device().transport();
+        Ok(Self {
+            poll,
+            listener,
+            knocked: true,
+            client: None,
+            greeted: false,
+            drive,
+            transport,
+            shared,
+            on_event,
+            version,
+            limits,
+        })
+    }
+
+    /// Serves until it is stopped.
+    pub(super) fn run(mut self) -> Ended {
+        if let Ok(address) = self.listener.address() {
+            (self.on_event)(Event::Listening(address));
+        }
+        let outcome = self.serve();
+        self.end(outcome)
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        let mut events = Events::with_capacity(16);
+        let mut busy = true;
+        while !self.shared.is_stopped() {
+            let pause = match (busy, self.knocked) {
+                (true, _) => Some(Duration::ZERO),
+                (false, true) => Some(ACCEPT_PAUSE),
+                (false, false) => None,
+            };
+            self.wait(&mut events, pause)?;
+            // The client first: if it is gone, the one that knocks may have its place.
+            busy = self.turn();
+            if self.knocked {
+                busy |= self.accept();
+            }
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// Waits for something to happen, and notes what.
+    fn wait(&mut self, events: &mut Events, pause: Option<Duration>) -> io::Result<()> {
+        match self.poll.poll(events, pause) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => events.clear(),
+            outcome => outcome?,
+        }
+        for event in &*events {
+            match (event.token(), &mut self.client) {
+                (LISTENER, _) => self.knocked = true,
+                (CLIENT, Some(client)) => client.note(event),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what there is to move. Whether there is more to do at once.
+    fn turn(&mut self) -> bool {
+        let Some(client) = &mut self.client else {
+            self.drive.turn();
+            return false;
+        };
+        match client.turn(&mut self.drive) {
+            Ok(busy) => {
+                self.tell_progress();
+                busy
+            }
+            Err(reason) => {
+                self.lose_client(reason);
+                false
+            }
+        }
+    }
+
+    fn tell_progress(&mut self) {
+        if !self.greeted
+            && let Some(peer) = self.client.as_ref().and_then(|client| client.session.peer())
+        {
+            self.greeted = true;
+            (self.on_event)(Event::Greeted(peer.clone()));
+        }
+        let transport = self.drive.device().transport();
+        if transport != self.transport {
+            self.transport = transport;
+            (self.on_event)(Event::Transport(transport));
+        }
+    }
+
+    /// Lets those in who knock. Whether there is a new client.
+    fn accept(&mut self) -> bool {
+        let mut is_new = false;
+        loop {
+            let (mut socket, name) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => {
+                        self.knocked = false;
+                        return is_new;
+                    }
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => continue,
+                    _ => {
+                        (self.on_event)(Event::AcceptFailed(error));
+                        return is_new;
+                    }
+                },
+            };
+            if self.client.is_some() {
+                turn_away(socket, &self.drive);
+                (self.on_event)(Event::TurnedAway { client: name });
+                continue;
+            }
+            let interests = Interest::READABLE | Interest::WRITABLE;
+            if let Err(error) = self.poll.registry().register(&mut socket, CLIENT, interests) {
+                (self.on_event)(Event::AcceptFailed(error));
+                return is_new;
+            }
+            let session = Session::new(self.limits, &self.version, &self.drive);
+            self.client = Some(Client::new(socket, session));
+            self.greeted = false;
+            is_new = true;
+            (self.on_event)(Event::Connected { client: name });
+        }
+    }
+
+    /// The client is gone: the drive has lost its nexus, and the answers have nobody to go to.
+    fn lose_client(&mut self, reason: Reason) {
+        let Some(mut client) = self.client.take() else { return };
+        // It fails only if the socket is not registered, and closing does the same.
+        let _ = self.poll.registry().deregister(&mut client.socket);
+        drop(client);
+        self.drive.nexus_loss();
+        self.drive.turn();
+        while let Some(completion) = self.drive.poll() {
+            if let Body::Buffer(buffer) = completion.body {
+                self.drive.pool().put(buffer);
+            }
+        }
+        self.transport = self.drive.device().transport();
+        (self.on_event)(Event::Disconnected(reason));
+    }
+
+    fn publish(&self) {
+        self.shared.publish(Snapshot {
+            counters: self.drive.counters(),
+            depth: self.drive.device().depth(),
+            has_client: self.client.is_some(),
+            transport: self.transport,
+        });
+    }
+
+    /// Ends in good order: what is at the media finishes, the client gets its answers, everything is flushed.
+    fn end(mut self, outcome: io::Result<()>) -> Ended {
+        (self.on_event)(Event::Stopping);
+        let mut events = Events::with_capacity(16);
+        self.finish_media(&mut events);
+        self.say_farewell(&mut events);
+        self.lose_client(Reason::Stopped);
+        self.finish_media(&mut events);
+        let flushed = self.drive.flush_media();
+        self.publish();
+        Ended { drive: self.drive, flushed, outcome }
+    }
+
+    /// Waits until nothing is at the media. A medium that never answers is for the user to give up.
+    fn finish_media(&mut self, events: &mut Events) {
+        loop {
+            self.drive.turn();
+            if self.drive.at_media() == 0 || self.wait(events, None).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Sends the client its last answers and that the device goes away, if it reads them in time.
+    fn say_farewell(&mut self, events: &mut Events) {
+        let deadline = Instant::now() + FAREWELL;
+        let Some(client) = &mut self.client else { return };
+        client.session.collect(&mut self.drive);
+        client.session.disconnect();
+        while let Some(client) = &mut self.client {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let is_over = client.send(&mut self.drive).is_err() || client.session.outgoing_bytes() == 0;
+            if is_over || left.is_zero() || self.wait(events, Some(left)).is_err() {
+                return;
+            }
+        }
+    }
+}

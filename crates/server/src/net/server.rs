@@ -1,0 +1,151 @@
+//! A served drive, as its owner holds it.
+
+use super::listener::Listener;
+use super::serve::{Loop, WAKER};
+use super::{Address, BindError, Event};
+use crate::drive::{Counters, Drive, FlushError};
+use crate::usbredir::Limits;
+use mio::{Poll, Waker};
+use std::io;
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use target::ActiveTransport;
+
+/// How a drive is served.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where.
+    pub address: Address,
+    /// Whether a TCP address outside of loopback is meant so.
+    pub allow_remote: bool,
+    /// What clients are told we are, at most 63 bytes.
+    pub version: String,
+    /// How much a client may make us hold.
+    pub limits: Limits,
+}
+
+/// A drive that is served by a thread of its own. Dropping it leaves the thread running.
+#[derive(Debug)]
+pub struct Server {
+    address: Address,
+    stopper: Stopper,
+    thread: JoinHandle<Ended>,
+}
+
+/// Stops a server, from wherever that is decided.
+#[derive(Clone, Debug)]
+pub struct Stopper {
+    shared: Arc<Shared>,
+    waker: Arc<Waker>,
+}
+
+/// A drive that is not served any more.
+#[derive(Debug)]
+pub struct Ended {
+    /// The drive: idle, no client.
+    pub drive: Drive,
+    /// Whether everything written is durable.
+    pub flushed: Result<(), FlushError>,
+    /// What ended the loop if it was not asked to: the system's wait failed.
+    pub outcome: io::Result<()>,
+}
+
+/// How things are, as of the last turn of the loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// What the drive has done.
+    pub counters: Counters,
+    /// Commands under way.
+    pub depth: usize,
+    /// Whether a client is there.
+    pub has_client: bool,
+    /// The transport that is on.
+    pub transport: ActiveTransport,
+}
+
+/// What the loop and its owner share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    stop: AtomicBool,
+    snapshot: Mutex<Snapshot>,
+}
+
+impl Server {
+    /// Listens, and serves `drive` from now on. `on_event` is called on the serving thread; it must not block.
+    ///
+    /// # Errors
+    /// The address cannot be listened at.
+    pub fn start(
+        config: Config,
+        drive: Drive,
+        on_event: impl FnMut(Event) + Send + 'static,
+    ) -> Result<Self, BindError> {
+        let listener = Listener::bind(&config.address, config.allow_remote)?;
+        let failed = |error| BindError::Io(config.address.clone(), error);
+        let address = listener.address().map_err(failed)?;
+        let poll = Poll::new().map_err(failed)?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER).map_err(failed)?);
+        let snapshot = Snapshot {
+            counters: Counters::default(),
+            depth: 0,
+            has_client: false,
+            transport: ActiveTransport::None,
+        };
+        let shared = Arc::new(Shared { stop: AtomicBool::new(false), snapshot: Mutex::new(snapshot) });
+        let stopper = Stopper { shared: Arc::clone(&shared), waker };
+        let (version, limits) = (config.version.clone(), config.limits);
+        let serve = Loop::new(poll, listener, drive, shared, Box::new(on_event), (version, limits));
+        let serve = serve.map_err(failed)?;
+        let thread =
+            thread::Builder::new().name("uaskit-drive".into()).spawn(|| serve.run()).map_err(failed)?;
+        Ok(Self { address, stopper, thread })
+    }
+
+    /// Where it listens; a port 0 that was asked for is the real one here.
+    pub const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What stops it.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// How things are.
+    pub fn snapshot(&self) -> Snapshot {
+        self.stopper.shared.snapshot()
+    }
+
+    /// Waits until it has ended, which [`Stopper::stop`] makes it do.
+    pub fn join(self) -> Ended {
+        match self.thread.join() {
+            Ok(ended) => ended,
+            Err(payload) => panic::resume_unwind(payload),
+        }
+    }
+}
+
+impl Stopper {
+    /// Asks the server to end: what is at the media finishes, the client is told, everything is flushed.
+    pub fn stop(&self) {
+        self.shared.stop.store(true, Ordering::Release);
+        // It fails only when the loop is gone, which is what was asked for.
+        let _ = self.waker.wake();
+    }
+}
+
+impl Shared {
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    pub(super) fn publish(&self, snapshot: Snapshot) {
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
