@@ -1,2 +1,29 @@
-//! The `uaskit` command.
-fn main() {}
+//! The `uaskit` command: parses arguments, resolves them, runs, prints.
+//!
+//! Exit codes: 0 ok, 1 failed, 2 usage, 3 refused for safety. What goes wrong is told on standard error as what
+//! happened, why, and what to do.
+
+mod args;
+mod failure;
+mod generate;
+mod quantity;
+mod serve;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Serve(serve) => serve::run(&serve),
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Man { directory } => generate::man_pages(directory.as_deref()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("uaskit: {failure}");
+            failure.exit_code()
+        }
+    }
+}

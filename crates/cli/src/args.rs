@@ -1,0 +1,120 @@
+//! The arguments of every subcommand.
+
+use crate::quantity;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use units::ByteCount;
+
+/// USB Attached SCSI, whole, in user space.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Serve(Box<ServeArguments>),
+    /// Print shell completions.
+    Completions {
+        /// For which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page, or write all of them into a directory.
+    Man {
+        /// Where to write them.
+        directory: Option<PathBuf>,
+    },
+}
+
+/// Plug a disk image into a virtual machine as a USB drive that speaks UAS and BOT.
+///
+/// The drive waits for QEMU at an address and is driven by the guest's own kernel. The lines printed at the start can
+/// be pasted after the QEMU command. Ctrl-C writes everything down and ends; a second one ends at once.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  uaskit serve disk.img --usbredir unix:/tmp/drive.sock
+  uaskit serve --ram 1G --usbredir tcp:127.0.0.1:4000 --speed high
+  uaskit serve new.img --size 64G --usbredir unix:drive.sock --streams 256 --rotational
+
+Exit codes: 0 ok, 1 failed, 2 usage.")]
+pub(crate) struct ServeArguments {
+    /// The disk image or block device behind LUN 0.
+    #[arg(conflicts_with = "ram", required_unless_present = "ram")]
+    pub(crate) image: Option<PathBuf>,
+    /// Where QEMU finds the drive: unix:PATH or tcp:HOST:PORT.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) usbredir: String,
+    /// Keep LUN 0 in memory: nothing remains after the end.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    pub(crate) ram: Option<ByteCount>,
+    /// Create the image with this size; it must not exist.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size, conflicts_with = "ram")]
+    pub(crate) size: Option<ByteCount>,
+    /// Images of further logical units, LUN 1 and up.
+    #[arg(long = "lun", value_name = "IMAGE", num_args = 1..)]
+    pub(crate) luns: Vec<PathBuf>,
+    /// The speed of the drive's link.
+    #[arg(long, value_enum, default_value_t = SpeedArgument::Super)]
+    pub(crate) speed: SpeedArgument,
+    /// Which transports the drive offers.
+    #[arg(long, value_enum, default_value_t = TransportArgument::Dual)]
+    pub(crate) transport: TransportArgument,
+    /// Streams of its pipes at super speed: a power of two, 2 to 256. Linux runs this less two at once.
+    #[arg(long, default_value = "32", value_parser = quantity::streams)]
+    pub(crate) streams: u16,
+    /// Bytes of a logical block: 512 or 4096.
+    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
+    pub(crate) block_size: String,
+    /// Refuse every write.
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Tell the host that the medium can be taken out.
+    #[arg(long)]
+    pub(crate) removable: bool,
+    /// Tell the host that it is a disk that turns.
+    #[arg(long)]
+    pub(crate) rotational: bool,
+    /// T10 vendor identification, 8 characters at most.
+    #[arg(long, default_value = "uaskit")]
+    pub(crate) vendor: String,
+    /// Product identification, 16 characters at most.
+    #[arg(long, default_value = "Virtual Drive")]
+    pub(crate) product: String,
+    /// Serial number; derived from the image's path unless given, so that it stays the same.
+    #[arg(long)]
+    pub(crate) serial: Option<String>,
+    /// idVendor and idProduct, VID:PID in hexadecimal.
+    #[arg(long, value_name = "VID:PID", default_value = "1209:0001", value_parser = quantity::usb_id)]
+    pub(crate) usb_id: (u16, u16),
+    /// Listen on other than loopback addresses. Whoever reaches the port can read and write the image.
+    #[arg(long)]
+    pub(crate) allow_remote: bool,
+    /// Print events as JSON, one a line.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print nothing but errors.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SpeedArgument {
+    /// 5 Gb/s: UAS with streams.
+    Super,
+    /// 480 Mb/s: UAS with READ READY and WRITE READY.
+    High,
+    /// 12 Mb/s.
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TransportArgument {
+    /// Both: the host chooses.
+    Dual,
+    /// UAS alone.
+    Uas,
+    /// BOT alone.
+    Bot,
+}

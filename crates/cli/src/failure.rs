@@ -1,0 +1,61 @@
+//! How a command fails: what happened, why, what to do.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why a command did not do what it was asked for.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: Kind,
+    what: String,
+    why: Option<String>,
+    remedy: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Failed,
+    Usage,
+}
+
+impl Failure {
+    /// Something did not work.
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { kind: Kind::Failed, what: what.into(), why: None, remedy: None }
+    }
+
+    /// The arguments make no sense together.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, ..Self::new(what) }
+    }
+
+    /// Adds the reason.
+    pub(crate) fn because(self, why: impl fmt::Display) -> Self {
+        Self { why: Some(why.to_string()), ..self }
+    }
+
+    /// Adds what the user can do.
+    pub(crate) fn try_this(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self.kind {
+            Kind::Failed => ExitCode::from(1),
+            Kind::Usage => ExitCode::from(2),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(why) = &self.why {
+            write!(f, ": {why}")?;
+        }
+        if let Some(remedy) = &self.remedy {
+            write!(f, "\n  {remedy}")?;
+        }
+        Ok(())
+    }
+}

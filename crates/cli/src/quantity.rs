@@ -1,0 +1,67 @@
+//! Sizes and ids as people write them.
+
+use units::ByteCount;
+
+/// A size: plain bytes, or with `K`, `M`, `G` or `T` (binary), as in `512`, `64K`, `8G`.
+pub(crate) fn size(text: &str) -> Result<ByteCount, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let suffix = text[digits.len()..].to_ascii_uppercase();
+    let shift = match suffix.trim_end_matches("IB").trim_end_matches('B') {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err(format!("'{text}' is not a size; write bytes, or a number with K, M, G or T")),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("'{text}' does not begin with a whole number"))?;
+    let bytes =
+        number.checked_mul(1 << shift).ok_or_else(|| format!("'{text}' is more than 64 bits can say"))?;
+    Ok(ByteCount(bytes))
+}
+
+/// A USB id: `VID:PID`, four hexadecimal digits each.
+pub(crate) fn usb_id(text: &str) -> Result<(u16, u16), String> {
+    let wrong = || format!("'{text}' is not a USB id; write VID:PID in hexadecimal, as in 174c:55aa");
+    let (vendor, product) = text.split_once(':').ok_or_else(wrong)?;
+    let parse = |digits: &str| u16::from_str_radix(digits, 16).map_err(|_| wrong());
+    Ok((parse(vendor)?, parse(product)?))
+}
+
+/// Streams of a bulk pipe: a power of two up to 256, since the descriptor tells an exponent (USB 3.2 table 9-29).
+pub(crate) fn streams(text: &str) -> Result<u16, String> {
+    let wrong = || format!("'{text}' is not a number of streams; it can be 2, 4, 8, 16, 32, 64, 128 or 256");
+    let count: u16 = text.parse().map_err(|_| wrong())?;
+    if count.is_power_of_two() && (2..=256).contains(&count) { Ok(count) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_binary() {
+        assert_eq!(size("512"), Ok(ByteCount(512)));
+        assert_eq!(size("64k"), Ok(ByteCount(65_536)));
+        assert_eq!(size("8GiB"), Ok(ByteCount(8_589_934_592)));
+        assert!(size("8X").is_err());
+        assert!(size("G").is_err());
+        assert!(size("16777216T").is_err());
+        assert!(size("-1").is_err());
+    }
+
+    #[test]
+    fn usb_ids_are_hexadecimal() {
+        assert_eq!(usb_id("174c:55aa"), Ok((0x174c, 0x55aa)));
+        assert!(usb_id("174c").is_err());
+        assert!(usb_id("174c:zz").is_err());
+    }
+
+    #[test]
+    fn streams_are_a_power_of_two() {
+        assert_eq!(streams("32"), Ok(32));
+        for wrong in ["0", "1", "33", "512", "many"] {
+            assert!(streams(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! From arguments to a drive: media opened, units and device described.
+
+use crate::args::{ServeArguments, SpeedArgument, TransportArgument};
+use crate::failure::Failure;
+use bus::Speed;
+use server::drive::Drive;
+use server::medium::{FileMedium, FileOptions, Medium, RamMedium, create_image};
+use std::path::{Path, PathBuf};
+use target::command::Limits;
+use target::unit::{Unit, UnitConfig};
+use target::{Device, DeviceConfig, Transports};
+use units::{BlockSize, ByteCount};
+
+/// A CBW names sixteen units at most; UAS could more.
+const UNITS_MAX: usize = 16;
+
+/// Bytes of command buffers held at once, whatever the depth.
+const BUFFER_BYTES: u32 = 8 << 20;
+
+/// The drive that the arguments describe.
+pub(super) fn drive(arguments: &ServeArguments) -> Result<Drive, Failure> {
+    let identity = Identity::new(arguments);
+    let mut media = vec![first_medium(arguments)?];
+    for image in &arguments.luns {
+        media.push(file(image, arguments)?);
+    }
+    if media.len() > UNITS_MAX {
+        return Err(Failure::usage(format!("{} logical units where 16 is the most", media.len()))
+            .because("a Bulk-Only command names its unit in four bits"));
+    }
+    let units =
+        media.iter().enumerate().map(|(number, medium)| unit(arguments, &identity, number, &**medium));
+    let units = units.collect::<Result<Vec<_>, _>>()?;
+    Ok(Drive::new(Device::new(device(arguments, &identity), units), media))
+}
+
+fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium>, Failure> {
+    if let Some(size) = arguments.ram {
+        let medium = RamMedium::new(size, block_size(arguments))
+            .map_err(|error| Failure::new(format!("cannot keep {size} in memory")).because(error))?;
+        return Ok(Box::new(medium));
+    }
+    let image = arguments.image.as_deref().unwrap_or(Path::new(""));
+    if let Some(size) = arguments.size {
+        create_image(image, size).map_err(|error| Failure::new(error.to_string()))?;
+    }
+    file(image, arguments)
+}
+
+fn file(image: &Path, arguments: &ServeArguments) -> Result<Box<dyn Medium>, Failure> {
+    let options = FileOptions {
+        block_size: block_size(arguments),
+        read_only: arguments.read_only,
+        ..FileOptions::default()
+    };
+    let medium = FileMedium::open(image, &options).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(Box::new(medium))
+}
+
+fn block_size(arguments: &ServeArguments) -> BlockSize {
+    if arguments.block_size == "4096" { BlockSize::B4096 } else { BlockSize::B512 }
+}
+
+fn unit(
+    arguments: &ServeArguments,
+    identity: &Identity,
+    number: usize,
+    medium: &dyn Medium,
+) -> Result<Unit, Failure> {
+    let durable_state = medium.load_state().map_err(|error| {
+        Failure::new(format!("cannot read the kept state of LUN {number}")).because(error)
+    })?;
+    Ok(Unit::new(UnitConfig {
+        vendor: arguments.vendor.clone(),
+        product: arguments.product.clone(),
+        revision: env!("CARGO_PKG_VERSION").into(),
+        serial: identity.unit_serial(number),
+        naa: identity.naa(number),
+        block_size: medium.block_size(),
+        capacity: medium.capacity(),
+        read_only: medium.is_read_only() || arguments.read_only,
+        removable: arguments.removable,
+        rotational: arguments.rotational,
+        durable: true,
+        durable_state,
+    }))
+}
+
+fn device(arguments: &ServeArguments, identity: &Identity) -> DeviceConfig {
+    let (vendor_id, product_id) = arguments.usb_id;
+    DeviceConfig {
+        speed: match arguments.speed {
+            SpeedArgument::Super => Speed::Super,
+            SpeedArgument::High => Speed::High,
+            SpeedArgument::Full => Speed::Full,
+        },
+        transports: match arguments.transport {
+            TransportArgument::Dual => Transports::Dual,
+            TransportArgument::Uas => Transports::UasOnly,
+            TransportArgument::Bot => Transports::BotOnly,
+        },
+        streams: arguments.streams,
+        vendor_id,
+        product_id,
+        release: 0x0100,
+        manufacturer: arguments.vendor.clone(),
+        product: arguments.product.clone(),
+        serial: identity.serial.clone(),
+        limits: Limits {
+            // One more than any depth a host can reach, so that the task set is never the bottleneck.
+            commands: arguments.streams.max(64) + 1,
+            buffer_bytes: BUFFER_BYTES,
+            // A command's buffer travels to the medium as a whole.
+            segment_bytes: target::unit::limits::TRANSFER_BYTES_MAX,
+        },
+    }
+}
+
+/// Serial numbers and names that stay the same for the same image.
+struct Identity {
+    serial: String,
+    hash: u64,
+}
+
+impl Identity {
+    fn new(arguments: &ServeArguments) -> Self {
+        let place: PathBuf = match &arguments.image {
+            Some(image) => std::path::absolute(image).unwrap_or_else(|_| image.clone()),
+            // Memory has no place of its own; the address is what tells two such drives apart.
+            None => PathBuf::from(&arguments.usbredir),
+        };
+        let hash = fnv_1a(place.as_os_str().as_encoded_bytes());
+        let serial = arguments.serial.clone().unwrap_or_else(|| format!("{hash:016X}"));
+        Self { serial, hash }
+    }
+
+    fn unit_serial(&self, number: usize) -> String {
+        if number == 0 { self.serial.clone() } else { format!("{}-{number}", self.serial) }
+    }
+
+    /// NAA 3, locally assigned: four bits of format, sixty of ours (SPC-5 clause 7.7.6.6.4).
+    fn naa(&self, number: usize) -> u64 {
+        const LOCALLY_ASSIGNED: u64 = 3;
+        const SPACE: u64 = 1 << 60;
+        LOCALLY_ASSIGNED * SPACE + self.hash.wrapping_add(number as u64) % SPACE
+    }
+}
+
+/// FNV-1a: a stable hash, which the standard library's is not from one version to the next.
+fn fnv_1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// The size of a unit, for people.
+pub(super) fn capacity(unit: &Unit) -> ByteCount {
+    unit.config.block_size.bytes_in(unit.config.capacity).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        assert_eq!(fnv_1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv_1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn names_of_units_differ_and_have_their_format() {
+        let identity = Identity { serial: "S".into(), hash: u64::MAX };
+        assert_eq!(identity.naa(0), 0x3fff_ffff_ffff_ffff);
+        assert_eq!(identity.naa(1), 0x3000_0000_0000_0000);
+        assert_eq!(identity.unit_serial(1), "S-1");
+    }
+}

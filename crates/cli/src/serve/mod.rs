@@ -1,0 +1,204 @@
+//! `uaskit serve`: a disk image as a USB drive for a virtual machine.
+
+mod assemble;
+mod report;
+
+use crate::args::{ServeArguments, SpeedArgument};
+use crate::failure::Failure;
+use report::Report;
+use serde_json::json;
+use server::drive::Drive;
+use server::net::{Address, Config, Ended, Event, Server};
+use server::usbredir::Limits;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+use std::{process, thread};
+
+/// How often the live line is drawn.
+const DRAW_INTERVAL: Duration = Duration::from_millis(500);
+/// The exit code of a process that SIGINT has ended.
+const INTERRUPTED: i32 = 130;
+/// Payload of the client that may wait for the device before the client is read no further.
+const PAYLOAD_BYTES_SOFT: usize = 8 << 20;
+
+/// Something that the main thread is told.
+enum Notice {
+    /// By the serving thread.
+    Event(Event),
+    /// Ctrl-C, or a polite kill.
+    Interrupted,
+    /// The serving thread tells nothing any more.
+    Ended,
+}
+
+/// The serving thread's way to tell; says so when it is gone.
+struct Teller(Sender<Notice>);
+
+/// Serves until Ctrl-C.
+pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
+    let address: Address = arguments.usbredir.parse().map_err(|error| Failure::usage(format!("{error}")))?;
+    let drive = assemble::drive(arguments)?;
+    let mut report = Report::new(arguments.json, arguments.quiet);
+    introduce(&report, &drive);
+    let config = Config {
+        address,
+        allow_remote: arguments.allow_remote,
+        version: concat!("uaskit ", env!("CARGO_PKG_VERSION")).into(),
+        limits: Limits { payload_bytes_soft: PAYLOAD_BYTES_SOFT, ..Limits::default() },
+    };
+    let (sender, notices) = mpsc::channel();
+    let teller = Teller(sender.clone());
+    let server = Server::start(config, drive, move |event| teller.tell(Notice::Event(event)))
+        .map_err(|error| Failure::new(error.to_string()))?;
+    catch_signals(sender)?;
+    say_how_to_plug(&report, server.address(), arguments.speed);
+    watch(&server, &notices, &mut report);
+    farewell(&report, server.join())
+}
+
+impl Teller {
+    fn tell(&self, notice: Notice) {
+        // It fails only when the main thread has left, and then nobody wants to know.
+        let _ = self.0.send(notice);
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.tell(Notice::Ended);
+    }
+}
+
+/// Signals become notices; a second one ends the process where it stands.
+fn catch_signals(sender: Sender<Notice>) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGINT, SIGTERM])
+        .map_err(|error| Failure::new("cannot watch for Ctrl-C").because(error))?;
+    thread::spawn(move || {
+        let mut pending = signals.forever();
+        if pending.next().is_some() {
+            let _ = sender.send(Notice::Interrupted);
+        }
+        if pending.next().is_some() {
+            process::exit(INTERRUPTED);
+        }
+    });
+    Ok(())
+}
+
+/// Tells what happens until the serving thread has ended.
+fn watch(server: &Server, notices: &Receiver<Notice>, report: &mut Report) {
+    loop {
+        let notice = match report.is_live() {
+            true => notices.recv_timeout(DRAW_INTERVAL),
+            false => notices.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match notice {
+            Ok(Notice::Event(event)) => tell_event(report, &event),
+            Ok(Notice::Interrupted) => {
+                report.tell("Writing everything down; Ctrl-C again leaves at once.", "stopping", json!({}));
+                server.stopper().stop();
+            }
+            Ok(Notice::Ended) | Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => report.draw(server.snapshot()),
+        }
+    }
+}
+
+/// The units and their media.
+fn introduce(report: &Report, drive: &Drive) {
+    let config = drive.device().config();
+    for (number, (unit, medium)) in drive.device().units().iter().zip(drive.media()).enumerate() {
+        let bytes = assemble::capacity(unit);
+        let access = if unit.config.read_only { ", read-only" } else { "" };
+        let line = format!(
+            "LUN {number}: {bytes} in blocks of {}{access}, {}",
+            unit.config.block_size.bytes(),
+            medium.describe()
+        );
+        let fields = json!({
+            "lun": number,
+            "bytes": bytes.0,
+            "block_bytes": unit.config.block_size.bytes(),
+            "read_only": unit.config.read_only,
+            "medium": medium.describe(),
+            "serial": unit.config.serial,
+        });
+        report.tell(&line, "unit", fields);
+    }
+    let line = format!("Serial {}, {}", config.serial, config.speed);
+    let fields =
+        json!({ "serial": config.serial, "speed": config.speed.to_string(), "streams": config.streams });
+    report.tell(&line, "device", fields);
+}
+
+/// The QEMU arguments to paste.
+fn say_how_to_plug(report: &Report, address: &Address, speed: SpeedArgument) {
+    let chardev = match address {
+        Address::Unix(path) => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            // QEMU doubles the commas of a value.
+            format!("socket,id=uaskit,path={}", path.display().to_string().replace(',', ",,"))
+        }
+        Address::Tcp(place) => {
+            let (host, port) = place.rsplit_once(':').unwrap_or((place, ""));
+            format!("socket,id=uaskit,host={},port={port}", host.trim_matches(['[', ']']))
+        }
+    };
+    // An xHCI takes every speed; an older guest may know only EHCI.
+    let controller = "-device qemu-xhci,id=xhci";
+    let plug = "-device usb-redir,chardev=uaskit,bus=xhci.0";
+    let line = format!(
+        "Listening at {address}. Add this to QEMU's arguments:\n  {controller} \\\n  -chardev '{chardev}' \\\n  {plug}"
+    );
+    let arguments = json!([controller, format!("-chardev {chardev}"), plug]);
+    let fields = json!({ "address": address.to_string(), "qemu": arguments, "super_speed": speed == SpeedArgument::Super });
+    report.tell(&line, "listening", fields);
+}
+
+fn tell_event(report: &Report, event: &Event) {
+    let line = event.to_string();
+    let name = match event {
+        // Told with QEMU's arguments.
+        Event::Listening(_) => return,
+        Event::Connected { .. } => "connected",
+        Event::Greeted(_) => "greeted",
+        Event::TurnedAway { .. } => "turned_away",
+        Event::Transport(_) => "transport",
+        Event::Disconnected(_) => "disconnected",
+        Event::AcceptFailed(_) => "accept_failed",
+        // Told when Ctrl-C came.
+        Event::Stopping => return,
+    };
+    let mut sentence = line.clone();
+    if let Some(first) = sentence.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    let fields = match event {
+        Event::Transport(transport) => json!({ "transport": report::describe(*transport) }),
+        _ => json!({ "message": line }),
+    };
+    report.tell(&format!("{sentence}."), name, fields);
+}
+
+fn farewell(report: &Report, ended: Ended) -> Result<(), Failure> {
+    let counters = ended.drive.counters();
+    ended.outcome.map_err(|error| Failure::new("the server could not go on").because(error))?;
+    ended.flushed.map_err(|error| {
+        Failure::new("not everything written is on the disk")
+            .because(error)
+            .try_this("Check the space and the health of the disk that holds the image.")
+    })?;
+    let line = format!("Everything is written. {} reads, {} writes.", counters.reads, counters.writes);
+    let fields = json!({
+        "flushed": true,
+        "reads": counters.reads,
+        "writes": counters.writes,
+        "read_bytes": counters.read_bytes,
+        "written_bytes": counters.written_bytes,
+        "failures": counters.failures,
+    });
+    report.tell(&line, "ended", fields);
+    Ok(())
+}
