@@ -42,9 +42,21 @@ const PACKAGES: &[Package] = &[
     package("tshark", "tshark", "captures and dissects the guest's USB traffic"),
 ];
 
+/// What building the fuzz targets needs besides Rust.
+const COMPILER: &[Package] = &[package("g++", "c++", "builds the engine of the fuzz targets")];
+
 /// Sees to it that every package is there: installs as root, else fails with the line to type.
 pub fn ensure() -> Result<()> {
-    let missing: Vec<&Package> = PACKAGES.iter().filter(|package| find(package.sign).is_none()).collect();
+    ensure_all(PACKAGES)
+}
+
+/// As [`ensure`], for the C++ compiler that fuzzing needs and the guests do not.
+pub fn ensure_compiler() -> Result<()> {
+    ensure_all(COMPILER)
+}
+
+fn ensure_all(packages: &[Package]) -> Result<()> {
+    let missing: Vec<&Package> = packages.iter().filter(|package| find(package.sign).is_none()).collect();
     if missing.is_empty() {
         return Ok(());
     }

@@ -1,0 +1,213 @@
+//! A host that does what a script says on a drive in memory, and counts: each transfer completes once.
+//!
+//! The host knows the standard no better than the script does. What it checks holds for any host: a completion has
+//! the name and the pipe of a transfer that was submitted and has not completed; no more bytes are moved than asked
+//! for; when the host is gone, every transfer has completed and no command is left.
+
+use bus::{Pipe, Speed, TransferStatus};
+use server::{
+    drive::{Body, Drive, HostCompletion, HostTransfer},
+    medium::RamMedium,
+};
+use std::collections::BTreeMap;
+use target::{
+    Device, DeviceConfig, Transports, Verdict,
+    command::Limits,
+    unit::{Unit, UnitConfig},
+};
+use units::{BlockCount, BlockSize, ByteCount};
+use wire::usb::SetupPacket;
+
+/// What drive the host is given.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    pub speed: Speed,
+    pub streams: u16,
+    pub units: u8,
+    pub block_size: BlockSize,
+    pub removable: bool,
+    pub read_only: bool,
+}
+
+/// Bytes of each unit's medium.
+const MEDIUM_BYTES: u64 = 256 << 10;
+
+pub struct Host {
+    drive: Drive,
+    next_id: u64,
+    outstanding: BTreeMap<u64, (Pipe, u32)>,
+    /// Completions that the script has not looked at.
+    completed: Vec<HostCompletion>,
+}
+
+impl Kind {
+    /// A drive of one unit at super speed.
+    pub fn plain() -> Self {
+        let block_size = BlockSize::B512;
+        Self { speed: Speed::Super, streams: 16, units: 1, block_size, removable: false, read_only: false }
+    }
+
+    /// One of the drives that a byte can name.
+    pub fn from_byte(byte: u8) -> Self {
+        let bit = |n: u8| byte >> n & 1 == 1;
+        let speed = match byte & 3 {
+            0 => Speed::High,
+            1 => Speed::Full,
+            _ => Speed::Super,
+        };
+        let block_size = if bit(2) { BlockSize::B4096 } else { BlockSize::B512 };
+        let (units, removable, read_only) = (1 + u8::from(bit(3)), bit(4), bit(5));
+        Self { speed, streams: if bit(6) { 256 } else { 8 }, units, block_size, removable, read_only }
+    }
+
+    fn unit(&self) -> Unit {
+        Unit::new(UnitConfig {
+            vendor: "uaskit".into(),
+            product: "drive".into(),
+            revision: "1".into(),
+            serial: "0123456789ab".into(),
+            naa: 0x3000_0000_0000_0001,
+            block_size: self.block_size,
+            capacity: BlockCount(MEDIUM_BYTES / u64::from(self.block_size.bytes())),
+            read_only: self.read_only,
+            removable: self.removable,
+            rotational: false,
+            durable: true,
+            durable_state: None,
+        })
+    }
+}
+
+impl Host {
+    /// Plugs the drive in; nothing is configured yet.
+    pub fn plug(kind: Kind) -> Self {
+        let config = DeviceConfig {
+            speed: kind.speed,
+            transports: Transports::Dual,
+            streams: kind.streams,
+            vendor_id: 0x1209,
+            product_id: 0x0001,
+            release: 0x0100,
+            manufacturer: "uaskit".into(),
+            product: "drive".into(),
+            serial: "0123456789ab".into(),
+            limits: Limits { commands: 32, buffer_bytes: 1 << 20, segment_bytes: 64 << 10 },
+        };
+        let units = (0..kind.units).map(|_| kind.unit()).collect();
+        let medium = || RamMedium::new(ByteCount(MEDIUM_BYTES), kind.block_size).expect("there is memory");
+        let media = (0..kind.units).map(|_| Box::new(medium()) as _).collect();
+        let drive = Drive::new(Device::new(config, units), media);
+        Self { drive, next_id: 0, outstanding: BTreeMap::new(), completed: Vec::new() }
+    }
+
+    /// SET_ADDRESS, SET_CONFIGURATION 1 and SET_INTERFACE: 0 is BOT, 1 is UAS.
+    pub fn configure(&mut self, alternate: u8) {
+        if self.drive.device().configuration() == 0 {
+            self.control([0x00, 5, 1, 0, 0, 0, 0, 0], &[]);
+        }
+        assert_eq!(self.control([0x00, 9, 1, 0, 0, 0, 0, 0], &[]), Verdict::Done);
+        assert_eq!(self.control([0x01, 11, alternate, 0, 0, 0, 0, 0], &[]), Verdict::Done);
+    }
+
+    /// A control transfer. An answer is no longer than asked for.
+    pub fn control(&mut self, setup: [u8; 8], data_out: &[u8]) -> Verdict {
+        let setup = SetupPacket::decode(&setup).expect("eight bytes");
+        let verdict = self.drive.control(setup, data_out);
+        if let Verdict::Data(data) = &verdict {
+            assert!(data.len() <= usize::from(setup.length), "{} bytes to {setup}", data.len());
+        }
+        self.drain();
+        verdict
+    }
+
+    /// CLEAR_FEATURE(ENDPOINT_HALT).
+    pub fn clear_halt(&mut self, endpoint: u8) {
+        self.control([0x02, 1, 0, 0, endpoint, 0, 0, 0], &[]);
+    }
+
+    /// Submits an In transfer; its name, or nothing if the bus is full.
+    pub fn read(&mut self, pipe: Pipe, length: u32) -> Option<u64> {
+        self.submit(pipe, length, Vec::new())
+    }
+
+    /// Submits an Out transfer; its name, or nothing if the bus is full.
+    pub fn write(&mut self, pipe: Pipe, bytes: &[u8]) -> Option<u64> {
+        let mut payload = self.drive.pool().take(bytes.len());
+        payload.clear();
+        payload.extend_from_slice(bytes);
+        self.submit(pipe, bytes.len() as u32, payload)
+    }
+
+    fn submit(&mut self, pipe: Pipe, length: u32, payload: Vec<u8>) -> Option<u64> {
+        let id = self.next_id;
+        self.next_id += 1;
+        // Before the call: it may complete within.
+        self.outstanding.insert(id, (pipe, length));
+        if self.drive.submit(HostTransfer { id, pipe, length, payload }).is_err() {
+            self.outstanding.remove(&id);
+            return None;
+        }
+        self.drain();
+        Some(id)
+    }
+
+    /// Takes back the transfer that is the `nth` of those outstanding. It completes at once.
+    pub fn cancel(&mut self, nth: u8) {
+        let Some(id) = self.outstanding.keys().nth(nth.into()).copied() else { return };
+        assert!(self.drive.cancel(id), "a transfer that has not completed can be cancelled");
+        self.drain();
+        assert!(!self.outstanding.contains_key(&id), "a cancelled transfer has completed");
+    }
+
+    pub fn bus_reset(&mut self) {
+        self.drive.bus_reset();
+        self.drain();
+        assert!(self.outstanding.is_empty(), "a bus reset ends every transfer: {:?}", self.outstanding);
+    }
+
+    /// Lets the media work until they are done.
+    pub fn turn(&mut self) {
+        self.drive.turn();
+        self.drain();
+    }
+
+    /// The end of a transfer, if it has come; how it ended and the bytes it brought.
+    pub fn take(&mut self, id: u64) -> Option<(TransferStatus, Vec<u8>)> {
+        let at = self.completed.iter().position(|completion| completion.id == id)?;
+        let completion = self.completed.remove(at);
+        let actual = completion.actual as usize;
+        let bytes = match &completion.body {
+            Body::Empty => Vec::new(),
+            Body::Inline(inline) => inline.as_bytes()[..actual].to_vec(),
+            Body::Buffer(bytes) => bytes[..actual].to_vec(),
+        };
+        Some((completion.status, bytes))
+    }
+
+    /// The host goes away; nothing may be left.
+    pub fn unplug(mut self) {
+        self.turn();
+        self.drive.nexus_loss();
+        self.turn();
+        assert!(self.outstanding.is_empty(), "transfers that never completed: {:?}", self.outstanding);
+        assert!(self.drive.device().is_idle(), "{} commands never ended", self.drive.device().depth());
+        assert_eq!(self.drive.at_media(), 0, "requests that no medium answered");
+        assert_eq!(self.drive.payload_bytes(), 0, "payload that nobody owns");
+    }
+
+    fn drain(&mut self) {
+        while let Some(completion) = self.drive.poll() {
+            let submitted = self.outstanding.remove(&completion.id);
+            assert_eq!(
+                submitted,
+                Some((completion.pipe, completion.length)),
+                "completes once: {completion:?}"
+            );
+            assert!(completion.actual <= completion.length, "{completion:?}");
+            self.completed.push(completion);
+        }
+        // Nobody looks at the old ones.
+        let extra = self.completed.len().saturating_sub(64);
+        self.completed.drain(..extra);
+    }
+}
