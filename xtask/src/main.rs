@@ -5,6 +5,8 @@
 
 mod bench;
 mod demo;
+mod fuzz;
+mod test;
 mod tidy;
 mod workspace;
 
@@ -32,6 +34,10 @@ enum Chore {
     },
     /// Check what the compiler and clippy do not: arrows between crates, lengths, docs, names.
     Tidy,
+    /// Run every check, with real kernels and tools; the last line counts tests.
+    Test(test::Options),
+    /// Build the fuzz targets and run them for a while, or on one input again.
+    Fuzz(fuzz::Options),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +46,8 @@ fn main() -> ExitCode {
         Chore::Bench(bench) => bench::run(bench),
         Chore::Demo { seconds } => demo::run(seconds),
         Chore::Tidy => tidy::run(),
+        Chore::Test(options) => test::run(&options),
+        Chore::Fuzz(options) => fuzz::run(&options),
     };
     match clean {
         Ok(true) => ExitCode::SUCCESS,

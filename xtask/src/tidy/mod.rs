@@ -29,6 +29,11 @@ pub(crate) fn run() -> Result<bool> {
     Ok(findings.is_empty())
 }
 
+/// What is wrong with the repository.
+pub(crate) fn findings() -> Result<Vec<Finding>> {
+    Ok(check(&workspace::root())?.1)
+}
+
 /// How many files were read, and what is wrong with them.
 fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
     let paths = workspace::files(root)?;

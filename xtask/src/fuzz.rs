@@ -1,0 +1,225 @@
+//! `cargo xtask fuzz`: builds the fuzz targets and runs them, two ways: for a while, or on one input again.
+//!
+//! The targets are libFuzzer's, as `cargo fuzz` makes them, but built by the stable compiler: the coverage
+//! instrumentation is LLVM's and needs no nightly. What stable lacks is AddressSanitizer, which finds little in crates
+//! without `unsafe`; for it, run `cargo +nightly fuzz run TARGET` in the same folder.
+//!
+//! Seeds are in `fuzz/seeds/TARGET`; what a run finds worth keeping goes to `fuzz/corpus/TARGET` (not committed), and
+//! what makes a target fail to `fuzz/artifacts/TARGET`.
+
+use crate::workspace;
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Mutex,
+    time::Duration,
+};
+
+/// What LLVM adds for libFuzzer: a counter per edge, a table of the edges, and the operands of comparisons.
+const INSTRUMENTATION: &[&str] = &[
+    "--cfg=fuzzing",
+    "-Dwarnings",
+    "-Cpasses=sancov-module",
+    "-Cllvm-args=-sanitizer-coverage-level=4",
+    "-Cllvm-args=-sanitizer-coverage-inline-8bit-counters",
+    "-Cllvm-args=-sanitizer-coverage-pc-table",
+    "-Cllvm-args=-sanitizer-coverage-trace-compares",
+];
+/// Longest input, in bytes: a script of a hundred actions, or the longest packet.
+const INPUT_BYTES_MAX: usize = 4096;
+/// One input may take this long before it counts as a hang.
+const INPUT_SECONDS_MAX: u64 = 20;
+/// Memory of one target before it counts as unbounded growth.
+const MEMORY_MB_MAX: usize = 1024;
+
+/// What `cargo xtask fuzz` takes.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Targets to run; all of them if none is named
+    targets: Vec<String>,
+    /// How long each target runs
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    seconds: u64,
+    /// Runs the one named target on this input, once
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+}
+
+/// Runs what was asked for; whether every target held.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    let mut build = build_command()?;
+    if !build.status().context("run cargo")?.success() {
+        bail!("the fuzz targets do not build");
+    }
+    let known = targets()?;
+    if let Some(unknown) = options.targets.iter().find(|name| !known.contains(name)) {
+        bail!("no target {unknown}; there are {}", known.join(", "));
+    }
+    if let Some(input) = &options.replay {
+        let [name] = &options.targets[..] else { bail!("--replay wants one target") };
+        return Ok(Command::new(program(name)?).arg(input).status().context("run the target")?.success());
+    }
+    let chosen = if options.targets.is_empty() { &known } else { &options.targets };
+    let verdicts = run_all(chosen, Duration::from_secs(options.seconds))?;
+    for verdict in &verdicts {
+        println!("{}", verdict.line());
+        if !verdict.held {
+            println!("{}", verdict.output);
+        }
+    }
+    Ok(verdicts.iter().all(|verdict| verdict.held))
+}
+
+/// What came of one target.
+pub(crate) struct Verdict {
+    pub(crate) name: String,
+    pub(crate) held: bool,
+    pub(crate) output: String,
+}
+
+impl Verdict {
+    /// One line: the target, whether it held, how many inputs it took.
+    pub(crate) fn line(&self) -> String {
+        let last = self.output.lines().rev().find(|line| line.starts_with("Done "));
+        let inputs = last.and_then(|line| line.split(' ').nth(1)).unwrap_or("?");
+        let held = if self.held { "ok" } else { "FAILED" };
+        format!("{:<16} {held:<6} {inputs} inputs", self.name)
+    }
+
+    /// How to run a failed target on the same input again.
+    pub(crate) fn repeat(&self) -> String {
+        let artifact = self.output.lines().find_map(|line| line.split_once("Test unit written to "));
+        match artifact {
+            Some((_, path)) => format!("cargo xtask fuzz {} --replay {path}", self.name),
+            None => format!("cargo xtask fuzz {}", self.name),
+        }
+    }
+}
+
+/// The names of all targets, as the manifest has them.
+pub(crate) fn targets() -> Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        bin: Vec<Bin>,
+    }
+    #[derive(Deserialize)]
+    struct Bin {
+        name: String,
+    }
+    let text = fs::read_to_string(folder().join("Cargo.toml")).context("read the manifest of fuzz")?;
+    let manifest: Manifest = toml::from_str(&text).context("read the manifest of fuzz")?;
+    Ok(manifest.bin.into_iter().map(|bin| bin.name).collect())
+}
+
+/// The command that builds all targets.
+pub(crate) fn build_command() -> Result<Command> {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(folder()).args(["build", "--release", "--bins", "--target", &host()?]);
+    // Encoded flags win over any that the environment brings.
+    command.env("CARGO_ENCODED_RUSTFLAGS", INSTRUMENTATION.join("\u{1f}"));
+    command.env("CARGO_TARGET_DIR", folder().join("target"));
+    Ok(command)
+}
+
+/// Runs built targets, as many at once as there are cores.
+pub(crate) fn run_all(names: &[String], each: Duration) -> Result<Vec<Verdict>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let waiting = Mutex::new(names.iter());
+    let next = || waiting.lock().ok().and_then(|mut names| names.next());
+    let worker =
+        || -> Result<Vec<Verdict>> { std::iter::from_fn(next).map(|name| run_one(name, each)).collect() };
+    let ended: Vec<Vec<Verdict>> = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
+        let ended =
+            workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| bail!("a runner panicked")));
+        ended.collect::<Result<_>>()
+    })?;
+    let mut verdicts: Vec<Verdict> = ended.into_iter().flatten().collect();
+    verdicts.sort_by_key(|verdict| names.iter().position(|name| *name == verdict.name));
+    Ok(verdicts)
+}
+
+fn run_one(name: &str, limit: Duration) -> Result<Verdict> {
+    let corpus = folder().join("corpus").join(name);
+    let artifacts = folder().join("artifacts").join(name);
+    let seeds = folder().join("seeds").join(name);
+    for folder in [&corpus, &artifacts] {
+        fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+    }
+    let mut command = Command::new(program(name)?);
+    command.current_dir(workspace::root()).stdin(Stdio::null());
+    command.args([
+        format!("-max_total_time={}", limit.as_secs()),
+        format!("-timeout={INPUT_SECONDS_MAX}"),
+        format!("-max_len={INPUT_BYTES_MAX}"),
+        format!("-rss_limit_mb={MEMORY_MB_MAX}"),
+        format!("-artifact_prefix={}/", artifacts.display()),
+    ]);
+    command.arg(&corpus);
+    if seeds.is_dir() {
+        command.arg(&seeds);
+    }
+    let output = command.output().with_context(|| format!("run {name}"))?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok(Verdict { name: name.into(), held: output.status.success() && is_guided(&text), output: text })
+}
+
+/// Whether the fuzzer saw coverage; blind, it finds nothing and says so only in passing.
+fn is_guided(output: &str) -> bool {
+    output.contains("inline 8-bit counters")
+}
+
+fn program(name: &str) -> Result<PathBuf> {
+    Ok(folder().join("target").join(host()?).join("release").join(name))
+}
+
+fn folder() -> PathBuf {
+    workspace::root().join(Path::new("fuzz"))
+}
+
+/// The triple of this machine: naming it keeps the instrumentation out of build scripts.
+fn host() -> Result<String> {
+    let output = Command::new("rustc").arg("-vV").output().context("ask rustc for its host")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).context("rustc names no host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(held: bool, output: &str) -> Verdict {
+        Verdict { name: "wire_bot".into(), held, output: output.into() }
+    }
+
+    #[test]
+    fn a_verdict_tells_how_many_inputs_there_were() {
+        let line = verdict(true, "#1 INITED\nDone 10995165 runs in 9 second(s)\n").line();
+        assert_eq!(line, "wire_bot         ok     10995165 inputs");
+    }
+
+    #[test]
+    fn a_failure_is_repeated_from_its_input() {
+        let output = "artifact_prefix='a/'; Test unit written to a/crash-1\nBase64: YQ==\n";
+        assert_eq!(verdict(false, output).repeat(), "cargo xtask fuzz wire_bot --replay a/crash-1");
+        assert_eq!(verdict(false, "").repeat(), "cargo xtask fuzz wire_bot");
+    }
+
+    #[test]
+    fn a_blind_fuzzer_is_noticed() {
+        assert!(is_guided("INFO: Loaded 1 modules   (7892 inline 8-bit counters): 7892"));
+        assert!(!is_guided("WARNING: no interesting inputs were found so far."));
+    }
+
+    #[test]
+    fn every_target_of_the_manifest_has_a_file_and_seeds() {
+        for name in targets().expect("a manifest") {
+            assert!(folder().join("fuzz_targets").join(format!("{name}.rs")).is_file(), "{name}");
+            assert!(folder().join("seeds").join(&name).is_dir(), "{name} has no seeds");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! `cargo xtask test`: every check, in the order of how soon it fails.
+//!
+//! Formatting, clippy, documentation, tidy, tests, examples in the documentation, fuzzing, and real kernels in QEMU.
+//! A step that fails does not stop the others; what failed is listed at the end with the command that repeats it. The
+//! last line counts tests: `N passed, N failed`. A check or a fuzz target counts as one test.
+//!
+//! Nothing is installed here, but for what the steps with real parts need: Debian's packages, by `interop::debian`,
+//! which says what and why.
+
+mod count;
+mod step;
+
+use crate::{fuzz, tidy};
+use anyhow::Result;
+use count::Count;
+use std::{
+    io::Write,
+    process::Command,
+    time::{Duration, Instant},
+};
+use step::Outcome;
+use uaskit_interop::debian;
+
+/// What `cargo xtask test` takes.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Leave out the real kernels, firmware and tools in QEMU
+    #[arg(long)]
+    no_interop: bool,
+    /// Leave out fuzzing
+    #[arg(long)]
+    no_fuzz: bool,
+    /// More seeds, longer fuzzing, slow scenarios
+    #[arg(long)]
+    long: bool,
+}
+
+impl Options {
+    fn fuzz_time(&self) -> Duration {
+        Duration::from_secs(if self.long { 600 } else { 30 })
+    }
+}
+
+/// One step: its name and what it does.
+type Step<'a> = (&'static str, Box<dyn Fn() -> Result<Outcome> + 'a>);
+
+/// Runs the steps; whether all of them passed.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    let start = Instant::now();
+    let steps = steps(options);
+    let total = steps.len();
+    let mut count = Count::default();
+    let mut failures = Vec::new();
+    for (number, (name, run)) in (1..).zip(steps) {
+        print!("[{number}/{total}] {name:<9} ");
+        std::io::stdout().flush()?;
+        let began = Instant::now();
+        let outcome = run().unwrap_or_else(|error| Outcome::broken(format!("{error:#}")));
+        println!("{} ({:.1} s)", outcome.line(), began.elapsed().as_secs_f64());
+        if !outcome.failures.is_empty() {
+            println!("{}", outcome.tail());
+        }
+        count += outcome.count;
+        failures.extend(outcome.failures);
+    }
+    println!("\n{:.0} s in all", start.elapsed().as_secs_f64());
+    if count.ignored > 0 {
+        println!(
+            "{} tests were left out as slow or as saying nothing about us (--long runs them)",
+            count.ignored
+        );
+    }
+    for failure in &failures {
+        println!("failed: {}\n    repeat: {}", failure.what, failure.repeat);
+    }
+    println!("{} passed, {} failed", count.passed, count.failed);
+    Ok(count.failed == 0)
+}
+
+fn steps(options: &Options) -> Vec<Step<'_>> {
+    const WITHOUT_INTEROP: [&str; 3] = ["--workspace", "--exclude", "uaskit-interop"];
+    let cases = options.long.then_some(("PROPTEST_CASES", "10000"));
+    let cargo = |words: &[&[&str]]| {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(words.concat());
+        command
+    };
+    let mut steps: Vec<Step<'_>> = vec![
+        (
+            "format",
+            Box::new(move || {
+                let mut outcome = step::check(cargo(&[&["fmt", "--all", "--check"]]))?;
+                outcome += step::check(cargo(&[&["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]]))?;
+                Ok(outcome)
+            }),
+        ),
+        (
+            "clippy",
+            Box::new(move || {
+                step::check(cargo(&[&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]]))
+            }),
+        ),
+        (
+            "docs",
+            Box::new(move || {
+                let mut command = cargo(&[&["doc", "--workspace", "--no-deps"]]);
+                command.env("RUSTDOCFLAGS", "-D warnings");
+                step::check(command)
+            }),
+        ),
+        ("tidy", Box::new(tidied)),
+        (
+            "tests",
+            Box::new(move || {
+                let targets = ["--lib", "--bins", "--tests", "--no-fail-fast"];
+                let mut command = cargo(&[&["test"], &WITHOUT_INTEROP, &targets]);
+                command.envs(cases);
+                step::tests(command)
+            }),
+        ),
+        (
+            "examples",
+            Box::new(move || {
+                step::tests(cargo(&[&["test"], &WITHOUT_INTEROP, &["--doc", "--no-fail-fast"]]))
+            }),
+        ),
+    ];
+    if !options.no_fuzz {
+        steps.push(("fuzz", Box::new(|| fuzzed(options.fuzz_time()))));
+    }
+    if !options.no_interop {
+        steps.push((
+            "interop",
+            Box::new(move || {
+                debian::ensure()?;
+                let mut command = cargo(&[&["test", "-p", "uaskit-interop", "--no-fail-fast"]]);
+                if options.long {
+                    command.args(["--", "--include-ignored"]);
+                }
+                step::tests(command)
+            }),
+        ));
+    }
+    steps
+}
+
+fn tidied() -> Result<Outcome> {
+    let findings = tidy::findings()?;
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    Ok(Outcome::of_check(findings.is_empty(), "tidy", "cargo xtask tidy", lines.join("\n")))
+}
+
+fn fuzzed(each: Duration) -> Result<Outcome> {
+    debian::ensure_compiler()?;
+    let built = step::check(fuzz::build_command()?)?;
+    if !built.failures.is_empty() {
+        return Ok(built);
+    }
+    let mut outcome = Outcome::default();
+    for verdict in fuzz::run_all(&fuzz::targets()?, each)? {
+        let tail = format!("{}\n{}", verdict.line(), verdict.output);
+        outcome += Outcome::of_check(verdict.held, &verdict.name, &verdict.repeat(), tail);
+    }
+    Ok(outcome)
+}

@@ -1,0 +1,157 @@
+//! One step of the checks: a program that is run, what it printed, what failed and how to repeat it.
+
+use super::count::{Count, failed_tests};
+use crate::workspace;
+use anyhow::{Context, Result};
+use std::{
+    ops::AddAssign,
+    process::{Command, Output},
+};
+
+/// Lines of a failed step's output that are shown.
+const TAIL_LINES: usize = 120;
+
+/// Something that failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) what: String,
+    /// The command that shows it again.
+    pub(super) repeat: String,
+}
+
+/// What came of a step.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) count: Count,
+    pub(super) failures: Vec<Failure>,
+    /// What the failed parts printed.
+    output: String,
+}
+
+impl Outcome {
+    /// One check, which counts as one test.
+    pub(super) fn of_check(passed: bool, what: &str, repeat: &str, output: String) -> Self {
+        if passed {
+            return Self { count: Count { passed: 1, ..Count::default() }, ..Self::default() };
+        }
+        let failure = Failure { what: what.into(), repeat: repeat.into() };
+        let count = Count { failed: 1, ..Count::default() };
+        Self { count, failures: vec![failure], output }
+    }
+
+    /// A step that could not be run.
+    pub(super) fn broken(reason: String) -> Self {
+        Self::of_check(false, &reason, "cargo xtask test", reason.clone())
+    }
+
+    /// What happened, in a few words.
+    pub(super) fn line(&self) -> String {
+        let Count { passed, failed, .. } = self.count;
+        match (passed, failed) {
+            (1, 0) => "ok".to_owned(),
+            (_, 0) => format!("ok, {passed} passed"),
+            _ => format!("FAILED, {passed} passed, {failed} failed"),
+        }
+    }
+
+    /// The end of what the failed parts printed.
+    pub(super) fn tail(&self) -> String {
+        let lines: Vec<&str> = self.output.lines().collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    }
+}
+
+impl AddAssign for Outcome {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.failures.extend(other.failures);
+        self.output.push_str(&other.output);
+    }
+}
+
+/// Runs a program whose exit status is the verdict.
+pub(super) fn check(mut command: Command) -> Result<Outcome> {
+    let (output, text) = run(&mut command)?;
+    let repeat = repeat(&command);
+    Ok(Outcome::of_check(output.status.success(), &repeat, &repeat, text))
+}
+
+/// Runs test programs and counts their tests. A failure that no test owns (it does not build) counts as one.
+pub(super) fn tests(mut command: Command) -> Result<Outcome> {
+    let (output, text) = run(&mut command)?;
+    Ok(judge(output.status.success(), &repeat(&command), text))
+}
+
+fn judge(success: bool, repeat: &str, text: String) -> Outcome {
+    let mut count = Count::of_output(&text);
+    let failed =
+        failed_tests(&text).into_iter().map(|name| Failure { what: name.into(), repeat: repeat.into() });
+    let mut failures: Vec<Failure> = failed.collect();
+    if failures.is_empty() && (!success || count.failed > 0) {
+        failures.push(Failure { what: repeat.into(), repeat: repeat.into() });
+    }
+    if count.failed == 0 && !success {
+        count.failed = 1;
+    }
+    Outcome { count, failures, output: if success { String::new() } else { text } }
+}
+
+fn run(command: &mut Command) -> Result<(Output, String)> {
+    if command.get_current_dir().is_none() {
+        command.current_dir(workspace::root());
+    }
+    let output = command.output().with_context(|| format!("run {}", repeat(command)))?;
+    let text = [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat();
+    Ok((output, text))
+}
+
+/// The command as one would type it.
+fn repeat(command: &Command) -> String {
+    let set = command.get_envs().filter_map(|(name, value)| Some((name.to_str()?, value?.to_str()?)));
+    let set = set.filter(|(name, _)| !name.starts_with("CARGO_"));
+    let mut words: Vec<String> = set.map(|(name, value)| format!("{name}='{value}'")).collect();
+    words.push("cargo".into());
+    words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAILED: &str = "test b ... FAILED\ntest result: FAILED. 4 passed; 1 failed; 0 ignored;\n";
+
+    #[test]
+    fn a_failed_test_is_named_with_its_command() {
+        let outcome = judge(false, "cargo test", FAILED.into());
+        assert_eq!((outcome.count.passed, outcome.count.failed), (4, 1));
+        assert_eq!((outcome.failures[0].what.as_str(), outcome.failures.len()), ("b", 1));
+        assert_eq!(outcome.line(), "FAILED, 4 passed, 1 failed");
+    }
+
+    #[test]
+    fn what_does_not_build_counts_as_one_failure() {
+        let outcome = judge(false, "cargo test", "error: could not compile".into());
+        assert_eq!((outcome.count.failed, outcome.failures.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_program_that_dies_after_its_tests_passed_has_failed() {
+        let outcome = judge(false, "cargo test", "test result: ok. 4 passed; 0 failed; 0 ignored;\n".into());
+        assert_eq!((outcome.count.passed, outcome.count.failed), (4, 1));
+    }
+
+    #[test]
+    fn the_command_can_be_typed_again() {
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings").env("CARGO_TARGET_DIR", "x");
+        assert_eq!(repeat(&command), "RUSTDOCFLAGS='-D warnings' cargo doc --no-deps");
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_output_is_shown() {
+        let output: String = (0..500).map(|line| format!("{line}\n")).collect();
+        let tail = Outcome::of_check(false, "a", "b", output).tail();
+        assert!(tail.starts_with("380\n") && tail.ends_with("499"), "{tail}");
+    }
+}
