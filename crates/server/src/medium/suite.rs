@@ -7,6 +7,7 @@ use super::{Finished, Job, Medium};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 use target::command::{CommandId, Place};
 use target::medium::{MediumDone, MediumError, MediumOp, MediumRequest, MediumRequestId};
@@ -87,6 +88,7 @@ fn draw() -> impl Strategy<Value = Draw> {
     let op = prop_oneof![
         4 => Just(MediumOp::Read),
         4 => any::<bool>().prop_map(|fua| MediumOp::Write { fua }),
+        2 => any::<bool>().prop_map(|fua| MediumOp::WriteAtomic { fua }),
         2 => Just(MediumOp::Compare),
         2 => any::<bool>().prop_map(|fua| MediumOp::CompareAndWrite { fua }),
         2 => any::<bool>().prop_map(|fua| MediumOp::Or { fua }),
@@ -109,13 +111,15 @@ fn draw() -> impl Strategy<Value = Draw> {
 }
 
 /// Random jobs bring the results that a vector of bytes brings, and leave the same bytes.
-pub(super) fn behaves_like_the_model(make: impl Fn(ByteCount, BlockSize) -> Box<dyn Medium>) {
+pub(super) fn behaves_like_the_model(make: impl FnMut(ByteCount, BlockSize) -> Box<dyn Medium>) {
+    // The runner wants to call without changing anything.
+    let make = RefCell::new(make);
     let cases = vec(draw(), 1..24);
     let mut runner = TestRunner::new(Config { cases: 48, failure_persistence: None, ..Config::default() });
     let outcome = runner.run(&(cases, any::<bool>()), |(draws, large)| {
         let block_size = if large { BlockSize::B4096 } else { BlockSize::B512 };
         let block = block_size.bytes() as usize;
-        let mut medium = make(ByteCount(BLOCKS * block as u64), block_size);
+        let mut medium = make.borrow_mut()(ByteCount(BLOCKS * block as u64), block_size);
         let mut model = vec![0; BLOCKS as usize * block];
         for draw in draws {
             check_draw(medium.as_mut(), &mut model, &draw, block);
@@ -168,7 +172,9 @@ fn payload(draw: &Draw, stored: &[u8], block: usize) -> Vec<u8> {
     }
     match draw.op {
         MediumOp::Read => vec![0xdd; stored.len()],
-        MediumOp::Write { .. } | MediumOp::Or { .. } => noise(stored.len()).collect(),
+        MediumOp::Write { .. } | MediumOp::WriteAtomic { .. } | MediumOp::Or { .. } => {
+            noise(stored.len()).collect()
+        }
         MediumOp::Compare => compared,
         MediumOp::CompareAndWrite { .. } => {
             compared.extend(noise(stored.len()));

@@ -3,7 +3,8 @@
 //! The unit's state lies beside the image, in `IMAGE.state`. It is replaced as a whole: written to another file, made
 //! durable, renamed, and the directory made durable, so that a power loss leaves the old state or the new one.
 
-use super::task::{Allocation, Step, Task};
+use super::journal::Journal;
+use super::task::{Allocation, Memory, Step, Task};
 use crate::medium::{Geometry, STATE_BYTES_MAX};
 use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
@@ -23,6 +24,8 @@ pub(super) struct Image {
     pub(super) read_only: bool,
     /// Bytes after the last whole block.
     pub(super) tail_bytes: u64,
+    /// For atomic writes. None where there is nothing to write, or no place for it.
+    pub(super) journal: Option<Journal>,
     /// What fails, because a test wants it to.
     #[cfg(test)]
     pub(super) faults: faults::Faults,
@@ -56,8 +59,14 @@ impl Image {
             }
             Step::SeekMapped { at } => rustix::fs::seek(&self.file, SeekFrom::Data(*at)),
             Step::SeekHole { at } => rustix::fs::seek(&self.file, SeekFrom::Hole(*at)),
-            Step::KeepState => count(self.keep_state(task.memory(super::task::Memory::Buffer)).map(|()| 0)),
+            Step::KeepState => count(self.keep_state(task.memory(Memory::Buffer)).map(|()| 0)),
+            Step::KeepRecord => count(self.journal()?.keep(task.memory(Memory::Scratch)).map(|()| 0)),
+            Step::ClearRecord => count(self.journal()?.clear().map(|()| 0)),
         }
+    }
+
+    fn journal(&self) -> Result<&Journal, Errno> {
+        self.journal.as_ref().ok_or(Errno::OPNOTSUPP)
     }
 
     /// Replaces the unit's state as a whole.
@@ -108,6 +117,9 @@ impl Image {
 impl Drop for Image {
     /// Gives up the lock by name: the kernel may hold on to the file a moment longer than we do.
     fn drop(&mut self) {
+        if let Some(journal) = &self.journal {
+            journal.close();
+        }
         // Nothing could be done about an error, and closing the file gives up the lock as well.
         let _ = self.file.unlock();
     }
@@ -132,13 +144,13 @@ fn count<N: TryInto<u64>>(outcome: io::Result<N>) -> Result<u64, Errno> {
 }
 
 /// The path with something appended to its last name.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
 }
 
-fn directory_of(path: &Path) -> &Path {
+pub(super) fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -155,6 +167,8 @@ pub(super) mod faults {
     pub(in super::super) enum Fault {
         /// Reading or writing any of these bytes fails.
         BadBytes(Range<u64>),
+        /// Writing any of these bytes fails.
+        BadWrites(Range<u64>),
         /// The file system does not know this allocation.
         NoAllocation(Allocation),
         /// Nor writes that are durable one by one.
@@ -180,6 +194,9 @@ pub(super) mod faults {
         fn meet(&self, step: &Step) -> Option<Errno> {
             match (self, step) {
                 (Self::BadBytes(bad), Step::Read { at, range, .. } | Step::Write { at, range, .. }) => {
+                    (*at < bad.end && bad.start < at + range.len() as u64).then_some(Errno::IO)
+                }
+                (Self::BadWrites(bad), Step::Write { at, range, .. }) => {
                     (*at < bad.end && bad.start < at + range.len() as u64).then_some(Errno::IO)
                 }
                 (Self::NoAllocation(unknown), Step::Allocate { how, .. }) => {

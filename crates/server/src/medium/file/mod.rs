@@ -3,20 +3,22 @@
 //! What a job does is decided in `task`; the system calls are made by a ring (`uring`) or, where the system has none
 //! or forbids it, by threads (`pool`). The file goes through the page cache of the system: a write is durable
 //! after a flush, or at once with forced unit access (`RWF_DSYNC`). Unmap punches holes; zeroes are ranges that the file
-//! system marks as zero.
+//! system marks as zero. WRITE ATOMIC is all or nothing by a journal beside the image (`journal`).
 //!
 //! Left out:
 //! - Direct I/O. A verify therefore believes the page cache where that has the blocks.
-//! - WRITE ATOMIC: a file does not promise all or nothing across a power loss.
+//! - WRITE ATOMIC on a block device (see `journal`), and two of them at once: the unit runs each alone.
 //! - The block of an error that cannot be narrowed down: a write that the system had answered and could not keep is told
 //!   by the next flush, once, as fdatasync does. Flush and allocations name the first block of their extent.
 //! - Space that is reserved but was never written: `lseek` takes it for a hole, and so do we.
 //! - Watching the length of the file: reads notice that it shrank, a write makes it grow again.
 
 mod image;
+mod journal;
 mod open;
 mod pool;
 mod task;
+mod transfer;
 mod uring;
 
 pub use open::{OpenError, OpenReason, create_image};
@@ -194,5 +196,7 @@ impl Medium for FileMedium {
     }
 }
 
+#[cfg(test)]
+mod power_loss;
 #[cfg(test)]
 mod tests;

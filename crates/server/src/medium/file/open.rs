@@ -5,7 +5,8 @@
 //!
 //! What is left of the image after the last whole block is no part of the drive and is never touched.
 
-use super::image::Image;
+use super::image::{Image, beside};
+use super::journal::{self, Journal};
 use crate::medium::Geometry;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -50,6 +51,15 @@ pub enum OpenReason {
         size: ByteCount,
         /// Bytes in one block.
         block_size: BlockSize,
+    },
+    /// A WRITE ATOMIC was cut off when it was last open, and read-only it cannot be undone.
+    Unfinished,
+    /// A WRITE ATOMIC was cut off when it was last open, and cannot be undone.
+    NotUndone {
+        /// The file that tells what the blocks were.
+        journal: PathBuf,
+        /// What stands in the way.
+        why: String,
     },
     /// `io_uring` was insisted on, and the system does not have it.
     NoRing(io::Error),
@@ -101,12 +111,20 @@ impl Image {
         if geometry.capacity.0 == 0 {
             return Err(OpenReason::TooSmall { size, block_size });
         }
+        let journal = match kind.is_file().then(|| beside(path, ".atomic")) {
+            None => None,
+            Some(path) => {
+                journal::recover(&path, &file, read_only)?;
+                (!read_only).then(|| Journal::new(path))
+            }
+        };
         Ok(Self {
             file,
             path: path.to_path_buf(),
             geometry,
             read_only,
             tail_bytes: size.0 % geometry.block_bytes(),
+            journal,
             #[cfg(test)]
             faults: super::image::faults::Faults::default(),
         })
@@ -162,6 +180,15 @@ impl fmt::Display for OpenError {
                     block_size.bytes()
                 )
             }
+            OpenReason::Unfinished => f.write_str(
+                "a WRITE ATOMIC was cut off and has to be undone; open it once for writing, then read-only",
+            ),
+            OpenReason::NotUndone { journal, why } => write!(
+                f,
+                "a WRITE ATOMIC was cut off and cannot be undone: {why}; repair that, or remove {} to take the \
+                 blocks as they are",
+                journal.display()
+            ),
             OpenReason::NoRing(error) => {
                 write!(f, "io_uring is not to be had ({error}); allow it, or let threads do the work")
             }

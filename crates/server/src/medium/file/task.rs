@@ -7,25 +7,26 @@
 //! What is decided here: short reads and writes go on where they stopped; interrupted calls are made again; a failed
 //! read or write is narrowed down to the first bad block by halving; an allocation that the file system refuses is
 //! replaced by the next best, in the end by writing zeroes; operations with a comparison or a pattern go through
-//! the file in chunks of [`SCRATCH_BYTES_MAX`].
+//! the file in chunks of [`SCRATCH_BYTES_MAX`]; an atomic write is recorded in the journal before it begins, and undone
+//! if it fails half way.
 //!
 //! Always true: a step lies within the span of its request and within the memory it names; the number of steps is
 //! bounded by the length of the request.
 
+use super::journal::{self, HEADER_BYTES};
+use super::transfer::{Transfer, Way};
 use crate::medium::{Finished, Geometry, Job, Span, compound};
 use rustix::io::Errno;
 use std::ops::Range;
 use target::medium::{MediumDone, MediumError, MediumOp};
+use target::unit::limits::ATOMIC_BYTES_MAX;
 use units::{BlockCount, Lba};
 
-/// Bytes of memory that a task wants beside its buffer, at most.
+/// Bytes of memory that a task wants beside its buffer, at most. An atomic write wants its record, which is longer.
 pub(super) const SCRATCH_BYTES_MAX: usize = 256 << 10;
 
 /// Times that a call is made again which did nothing (`EINTR`, `EAGAIN`), in a row.
 const RETRIES_MAX: u32 = 100;
-
-/// Errors that one transfer is narrowed down for. A medium that fails now here, now there must not hold us forever.
-const FAILURES_MAX: u32 = 64;
 
 /// A system call on the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +47,10 @@ pub(super) enum Step {
     SeekHole { at: u64 },
     /// Keeps the buffer as the unit's state.
     KeepState,
+    /// Keeps the scratch memory as the record of an atomic write, durably.
+    KeepRecord,
+    /// Clears that record, durably.
+    ClearRecord,
 }
 
 /// Which memory of a task a step works on.
@@ -98,36 +103,20 @@ enum Durability {
 enum Phase {
     Moving(Transfer),
     Allocating(Allocation),
-    Syncing,
+    /// What an atomic write will replace, so that an undo finds nothing else.
+    SyncingOld,
+    /// With the result that the task has if it succeeds.
+    Syncing(Result<MediumDone, MediumError>),
     Advising,
     SeekingMapped,
-    SeekingHole { from: u64 },
+    SeekingHole {
+        from: u64,
+    },
     KeepingState,
+    KeepingRecord,
+    /// With the result that the task has if it succeeds.
+    ClearingRecord(Result<MediumDone, MediumError>),
     Over(Result<MediumDone, MediumError>),
-}
-
-/// Bytes on their way between file and memory.
-#[derive(Clone, Debug)]
-struct Transfer {
-    way: Way,
-    memory: Memory,
-    /// Where in the memory.
-    start: usize,
-    /// Where in the file.
-    at: u64,
-    len: usize,
-    moved: usize,
-    /// Offset of the end of the bytes in which a failure lies, if there was one.
-    suspect: Option<usize>,
-    failures: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// From the file.
-    Load,
-    /// To the file.
-    Store,
 }
 
 impl Task {
@@ -147,6 +136,9 @@ impl Task {
         match geometry.span(&task.job.request, &task.job.buffer) {
             Err(error) => task.phase = Phase::Over(Err(error)),
             Ok(_) if read_only && changes(op) => task.phase = Phase::Over(Err(MediumError::WriteProtected)),
+            Ok(span) if is_atomic(op) && span.len > ATOMIC_BYTES_MAX.into() => {
+                task.phase = Phase::Over(Err(MediumError::Unsupported));
+            }
             Ok(span) => {
                 task.span = span;
                 if span.len > 0 || matches!(op, MediumOp::Flush | MediumOp::SaveState) {
@@ -160,6 +152,9 @@ impl Task {
     /// Bytes of scratch memory that it wants before the first step.
     pub(super) fn scratch_bytes(&self) -> usize {
         let wants = match self.job.request.op {
+            MediumOp::WriteAtomic { .. } if !self.is_over() => {
+                return journal::record_bytes(self.span.len as usize);
+            }
             MediumOp::Read | MediumOp::Write { .. } | MediumOp::Flush => false,
             MediumOp::Status | MediumOp::Prefetch | MediumOp::SaveState => false,
             _ => !self.is_over(),
@@ -175,6 +170,11 @@ impl Task {
             compound::fill_with_pattern(&mut scratch, self.pattern());
         }
         self.scratch = scratch;
+    }
+
+    /// Whether it has steps that wait, and that no ring has an operation for.
+    pub(super) const fn wants_thread(&self) -> bool {
+        matches!(self.job.request.op, MediumOp::Status | MediumOp::SaveState | MediumOp::WriteAtomic { .. })
     }
 
     /// Whether there are no more steps.
@@ -203,17 +203,19 @@ impl Task {
                 let (at, memory, range) = (transfer.position(), transfer.memory, start..start + attempt);
                 match transfer.way {
                     Way::Load => Step::Read { at, memory, range },
-                    Way::Store => {
+                    Way::Store | Way::Restore(_) => {
                         Step::Write { at, memory, range, durable: self.durability == Durability::EachWrite }
                     }
                 }
             }
             Phase::Allocating(how) => Step::Allocate { how: *how, at, len },
-            Phase::Syncing => Step::Sync,
+            Phase::SyncingOld | Phase::Syncing(_) => Step::Sync,
             Phase::Advising => Step::Advise { at, len },
             Phase::SeekingMapped => Step::SeekMapped { at },
             Phase::SeekingHole { from } => Step::SeekHole { at: *from },
             Phase::KeepingState => Step::KeepState,
+            Phase::KeepingRecord => Step::KeepRecord,
+            Phase::ClearingRecord(_) => Step::ClearRecord,
         })
     }
 
@@ -242,10 +244,14 @@ impl Task {
             Phase::SeekingHole { .. } => self.after_seek_hole(outcome),
             // Advice that is not taken does no harm.
             Phase::Advising => Phase::Over(Ok(MediumDone::Done)),
-            Phase::Syncing | Phase::KeepingState => match outcome {
-                Ok(_) => Phase::Over(Ok(MediumDone::Done)),
-                Err(errno) => Phase::Over(Err(write_error(errno, self.job.request.extent.lba))),
+            Phase::SyncingOld => match self.done_or_failed(outcome) {
+                Ok(_) => self.record(Way::Load, self.span.len as usize),
+                Err(error) => Phase::Over(Err(error)),
             },
+            Phase::Syncing(result) => self.after_sync(result, outcome),
+            Phase::KeepingRecord => self.after_keeping_record(outcome),
+            Phase::ClearingRecord(result) => Phase::Over(result.and(self.done_or_failed(outcome))),
+            Phase::KeepingState => Phase::Over(self.done_or_failed(outcome)),
             over @ Phase::Over(_) => over,
         };
     }
@@ -268,12 +274,15 @@ impl Task {
             MediumOp::WriteSame { .. } => self.store_chunk(),
             MediumOp::WriteZeroes => Phase::Allocating(Allocation::Zero),
             MediumOp::Unmap => Phase::Allocating(Allocation::Punch),
-            MediumOp::Flush => Phase::Syncing,
+            MediumOp::Flush => Phase::Syncing(Ok(MediumDone::Done)),
             MediumOp::Status => Phase::SeekingMapped,
             MediumOp::Prefetch => Phase::Advising,
             MediumOp::SaveState => Phase::KeepingState,
-            // A write to a file is not all or nothing when the power goes.
-            MediumOp::WriteAtomic { .. } => Phase::Over(Err(MediumError::Unsupported)),
+            MediumOp::WriteAtomic { .. } => {
+                // Durable with or without FUA: the record goes when it is done.
+                self.force(true);
+                Phase::SyncingOld
+            }
         }
     }
 
@@ -293,6 +302,12 @@ impl Task {
     fn whole(&self, way: Way, skip: usize) -> Phase {
         let start = self.job.request.range.start as usize + skip;
         Phase::Moving(Transfer::new(way, Memory::Buffer, start, self.span))
+    }
+
+    /// The first `len` bytes of the span between the file and the old bytes of the record.
+    fn record(&self, way: Way, len: usize) -> Phase {
+        let span = Span { len: len as u64, ..self.span };
+        Phase::Moving(Transfer::new(way, Memory::Scratch, HEADER_BYTES, span))
     }
 
     fn load_chunk(&self) -> Phase {
@@ -317,13 +332,13 @@ impl Task {
     fn after_move(&mut self, mut transfer: Transfer, outcome: Result<u64, Errno>) -> Phase {
         match outcome {
             Ok(0) if transfer.way == Way::Load => return Phase::Over(Err(MediumError::Shrunk)),
-            Ok(0) => return Phase::Over(Err(self.move_error(&transfer, Errno::IO))),
+            Ok(0) => return self.after_failed_move(&transfer, Errno::IO),
             Ok(count) => transfer.advance(count as usize),
             Err(Errno::OPNOTSUPP | Errno::INVAL) if self.durability == Durability::EachWrite => {
                 self.durability = Durability::SyncAfter;
             }
             Err(errno) if is_media_error(errno) && transfer.narrow(self.block_bytes) => {}
-            Err(errno) => return Phase::Over(Err(self.move_error(&transfer, errno))),
+            Err(errno) => return self.after_failed_move(&transfer, errno),
         }
         if transfer.moved < transfer.len {
             return Phase::Moving(transfer);
@@ -331,20 +346,42 @@ impl Task {
         match transfer.way {
             Way::Load => self.after_load(),
             Way::Store => self.after_store(),
+            Way::Restore(error) => self.after_last_store(Err(error)),
         }
     }
 
-    fn move_error(&self, transfer: &Transfer, errno: Errno) -> MediumError {
+    fn after_failed_move(&self, transfer: &Transfer, errno: Errno) -> Phase {
         let lba = Lba(transfer.position() / self.block_bytes as u64);
         match transfer.way {
-            Way::Load => MediumError::Unreadable { lba },
-            Way::Store => write_error(errno, lba),
+            Way::Load => Phase::Over(Err(MediumError::Unreadable { lba })),
+            Way::Store if is_atomic(self.job.request.op) => {
+                // Without space nothing was written but what was counted, and no more can be.
+                let touched = if is_media_error(errno) { transfer.len } else { transfer.moved };
+                self.undo(touched, write_error(errno, lba))
+            }
+            Way::Store => Phase::Over(Err(write_error(errno, lba))),
+            // The record stays, for the next opening.
+            Way::Restore(error) => Phase::Over(Err(error)),
         }
+    }
+
+    /// Takes back the first `touched` bytes of an atomic write that failed.
+    fn undo(&self, touched: usize, error: MediumError) -> Phase {
+        if touched == 0 {
+            return Phase::ClearingRecord(Err(error));
+        }
+        self.record(Way::Restore(error), touched)
     }
 
     fn after_load(&mut self) -> Phase {
-        if self.job.request.op == MediumOp::Read {
-            return Phase::Over(Ok(MediumDone::Done));
+        match self.job.request.op {
+            MediumOp::Read => return Phase::Over(Ok(MediumDone::Done)),
+            MediumOp::WriteAtomic { .. } => {
+                let (start, len) = (self.job.request.range.start as usize, self.span.len as usize);
+                journal::seal(&mut self.scratch, self.span.start, &self.job.buffer[start..start + len]);
+                return Phase::KeepingRecord;
+            }
+            _ => {}
         }
         let chunk = self.chunk_span().len as usize;
         let start = self.job.request.range.start as usize + self.chunk;
@@ -378,14 +415,51 @@ impl Task {
 
     fn after_store(&mut self) -> Phase {
         let op = self.job.request.op;
-        let chunked = !matches!(op, MediumOp::Write { .. } | MediumOp::CompareAndWrite { .. });
-        if chunked && self.next_chunk() {
+        let whole = matches!(op, MediumOp::Write { .. } | MediumOp::CompareAndWrite { .. }) || is_atomic(op);
+        if !whole && self.next_chunk() {
             return if matches!(op, MediumOp::Or { .. }) { self.load_chunk() } else { self.store_chunk() };
         }
+        self.after_last_store(Ok(MediumDone::Done))
+    }
+
+    /// What follows when all is written that the result tells of.
+    fn after_last_store(&self, result: Result<MediumDone, MediumError>) -> Phase {
         match self.durability {
-            Durability::SyncAfter => Phase::Syncing,
-            Durability::Cached | Durability::EachWrite => Phase::Over(Ok(MediumDone::Done)),
+            Durability::SyncAfter => Phase::Syncing(result),
+            Durability::Cached | Durability::EachWrite if is_atomic(self.job.request.op) => {
+                Phase::ClearingRecord(result)
+            }
+            Durability::Cached | Durability::EachWrite => Phase::Over(result),
         }
+    }
+
+    fn after_sync(&self, result: Result<MediumDone, MediumError>, outcome: Result<u64, Errno>) -> Phase {
+        if !is_atomic(self.job.request.op) {
+            return Phase::Over(result.and(self.done_or_failed(outcome)));
+        }
+        match (self.done_or_failed(outcome), result) {
+            (Ok(_), _) => Phase::ClearingRecord(result),
+            (Err(error), Ok(_)) => self.undo(self.span.len as usize, error),
+            // The record stays, for the next opening.
+            (Err(_), Err(_)) => Phase::Over(result),
+        }
+    }
+
+    fn after_keeping_record(&self, outcome: Result<u64, Errno>) -> Phase {
+        match outcome {
+            Ok(_) => self.whole(Way::Store, 0),
+            // There is no place for a journal: that says nothing about the image.
+            Err(errno) if !is_media_error(errno) && !is_lack_of_space(errno) => {
+                Phase::Over(Err(MediumError::Unsupported))
+            }
+            Err(errno) => Phase::Over(Err(write_error(errno, self.job.request.extent.lba))),
+        }
+    }
+
+    /// What a call that concerns the extent as a whole brings.
+    fn done_or_failed(&self, outcome: Result<u64, Errno>) -> Result<MediumDone, MediumError> {
+        let failed = |errno| write_error(errno, self.job.request.extent.lba);
+        outcome.map(|_| MediumDone::Done).map_err(failed)
     }
 
     /// What follows an allocation, or replaces one that the file system does not know.
@@ -430,42 +504,6 @@ impl Task {
     }
 }
 
-impl Transfer {
-    const fn new(way: Way, memory: Memory, start: usize, span: Span) -> Self {
-        let (at, len) = (span.start, span.len as usize);
-        Self { way, memory, start, at, len, moved: 0, suspect: None, failures: 0 }
-    }
-
-    /// Where in the file the next byte lies.
-    const fn position(&self) -> u64 {
-        self.at + self.moved as u64
-    }
-
-    /// Bytes to try next: all that is left, or, of bytes in which a failure lies, the first half, in whole blocks.
-    fn attempt(&self, block: usize) -> usize {
-        let Some(end) = self.suspect else { return self.len - self.moved };
-        let middle = (self.moved + (end - self.moved) / 2) / block * block;
-        let first_block_end = (self.moved / block + 1) * block;
-        middle.max(first_block_end).min(end) - self.moved
-    }
-
-    fn advance(&mut self, count: usize) {
-        self.moved = (self.moved + count).min(self.len);
-        self.suspect = self.suspect.filter(|&end| self.moved < end);
-    }
-
-    /// After a failure: `false` if it was in a single block, or it is not worth while.
-    fn narrow(&mut self, block: usize) -> bool {
-        let attempt = self.attempt(block);
-        self.failures += 1;
-        if self.moved / block == (self.moved + attempt - 1) / block || self.failures > FAILURES_MAX {
-            return false;
-        }
-        self.suspect = Some(self.moved + attempt);
-        true
-    }
-}
-
 const fn provisioning(mapped: bool, found: u64, most: BlockCount) -> Phase {
     let blocks = if found < most.0 { found } else { most.0 };
     let blocks = BlockCount(if blocks == 0 { 1 } else { blocks });
@@ -493,9 +531,17 @@ const fn changes(op: MediumOp) -> bool {
     }
 }
 
+const fn is_atomic(op: MediumOp) -> bool {
+    matches!(op, MediumOp::WriteAtomic { .. })
+}
+
 /// Whether the storage failed, so that it matters which block is bad.
 fn is_media_error(errno: Errno) -> bool {
     matches!(errno, Errno::IO | Errno::NODATA | Errno::ILSEQ | Errno::REMOTEIO)
+}
+
+fn is_lack_of_space(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSPC | Errno::DQUOT | Errno::FBIG)
 }
 
 /// Whether an allocation is unknown here, rather than failed.
@@ -506,7 +552,7 @@ fn is_refusal(errno: Errno) -> bool {
 /// What a failed change means for the host.
 fn write_error(errno: Errno, lba: Lba) -> MediumError {
     match errno {
-        Errno::NOSPC | Errno::DQUOT | Errno::FBIG => MediumError::OutOfSpace,
+        errno if is_lack_of_space(errno) => MediumError::OutOfSpace,
         Errno::ROFS | Errno::PERM | Errno::ACCESS | Errno::BADF => MediumError::WriteProtected,
         _ => MediumError::Unwritable { lba },
     }
@@ -662,5 +708,115 @@ mod tests {
         assert_eq!(task.step(), Some(Step::Sync));
         task.handle(Err(Errno::IO));
         assert_eq!(result(task), Err(MediumError::Unwritable { lba: Lba(0) }));
+    }
+
+    fn atomic() -> Task {
+        let mut task = task(MediumOp::WriteAtomic { fua: false }, Extent::new(2, 1), 512);
+        task.job.buffer.fill(7);
+        task
+    }
+
+    /// Takes an atomic write to where its record is durable.
+    fn recorded() -> Task {
+        let mut task = atomic();
+        for count in [0, 512, 0] {
+            task.handle(Ok(count));
+        }
+        task
+    }
+
+    fn write_step(memory: Memory, range: Range<usize>) -> Option<Step> {
+        Some(Step::Write { at: 1024, memory, range, durable: true })
+    }
+
+    #[test]
+    fn an_atomic_write_begins_when_its_record_is_durable() {
+        let mut task = atomic();
+        assert_eq!(task.step(), Some(Step::Sync));
+        task.handle(Ok(0));
+        let load = Step::Read { at: 1024, memory: Memory::Scratch, range: 32..544 };
+        assert_eq!(task.step(), Some(load));
+        task.memory(Memory::Scratch)[32..544].fill(5);
+        task.handle(Ok(512));
+        assert_eq!(task.step(), Some(Step::KeepRecord));
+        let record = task.memory(Memory::Scratch);
+        assert_eq!((record.len(), record[31], record[543], record[544]), (1056, 0, 5, 7));
+        task.handle(Ok(0));
+        assert_eq!(task.step(), write_step(Memory::Buffer, 0..512));
+        task.handle(Ok(512));
+        assert_eq!(task.step(), Some(Step::ClearRecord));
+        task.handle(Ok(0));
+        assert_eq!(result(task), Ok(MediumDone::Done));
+    }
+
+    #[test]
+    fn an_atomic_write_is_synced_where_a_write_cannot_be_durable() {
+        let mut task = recorded();
+        task.handle(Err(Errno::OPNOTSUPP));
+        task.handle(Ok(512));
+        assert_eq!(task.step(), Some(Step::Sync));
+        task.handle(Ok(0));
+        assert_eq!(task.step(), Some(Step::ClearRecord));
+    }
+
+    #[test]
+    fn an_atomic_write_that_fails_is_undone_as_far_as_it_came() {
+        let mut task = recorded();
+        task.handle(Ok(100));
+        task.handle(Err(Errno::NOSPC));
+        assert_eq!(task.step(), write_step(Memory::Scratch, 32..132));
+        task.handle(Ok(100));
+        assert_eq!(task.step(), Some(Step::ClearRecord));
+        task.handle(Ok(0));
+        assert_eq!(result(task), Err(MediumError::OutOfSpace));
+    }
+
+    #[test]
+    fn an_atomic_write_without_any_space_has_nothing_to_undo() {
+        let mut task = recorded();
+        task.handle(Err(Errno::NOSPC));
+        assert_eq!(task.step(), Some(Step::ClearRecord));
+        task.handle(Ok(0));
+        assert_eq!(result(task), Err(MediumError::OutOfSpace));
+    }
+
+    #[test]
+    fn a_failed_sync_of_an_atomic_write_undoes_all_of_it() {
+        let mut task = recorded();
+        for outcome in [Err(Errno::OPNOTSUPP), Ok(512), Err(Errno::IO)] {
+            task.handle(outcome);
+        }
+        let restore = Step::Write { at: 1024, memory: Memory::Scratch, range: 32..544, durable: false };
+        assert_eq!(task.step(), Some(restore));
+        for outcome in [Ok(512), Ok(0), Ok(0)] {
+            task.handle(outcome);
+        }
+        assert_eq!(result(task), Err(MediumError::Unwritable { lba: Lba(2) }));
+    }
+
+    #[test]
+    fn the_record_stays_when_an_undo_fails() {
+        let mut task = recorded();
+        task.handle(Err(Errno::IO));
+        assert_eq!(task.step(), write_step(Memory::Scratch, 32..544));
+        task.handle(Err(Errno::IO));
+        assert_eq!(result(task), Err(MediumError::Unwritable { lba: Lba(2) }));
+    }
+
+    #[test]
+    fn an_atomic_write_needs_a_place_for_its_journal() {
+        let cases = [
+            (Errno::ACCESS, MediumError::Unsupported),
+            (Errno::OPNOTSUPP, MediumError::Unsupported),
+            (Errno::NOSPC, MediumError::OutOfSpace),
+            (Errno::IO, MediumError::Unwritable { lba: Lba(2) }),
+        ];
+        for (errno, error) in cases {
+            let mut task = atomic();
+            for outcome in [Ok(0), Ok(512), Err(errno)] {
+                task.handle(outcome);
+            }
+            assert_eq!(result(task), Err(error));
+        }
     }
 }

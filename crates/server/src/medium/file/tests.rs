@@ -15,10 +15,10 @@ use units::{ByteCount, Extent, Lba};
 const KIB: u64 = 1024;
 
 /// A directory that goes with the test.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("uaskit-medium-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
@@ -26,7 +26,7 @@ impl Scratch {
         Self(path)
     }
 
-    fn image(&self, size: u64) -> PathBuf {
+    pub(super) fn image(&self, size: u64) -> PathBuf {
         let path = self.0.join("image");
         create_image(&path, ByteCount(size)).unwrap();
         path
@@ -55,7 +55,7 @@ impl Drop for Undo {
 }
 
 /// The engines that the system has. Without io_uring that is said, and the rest is tested.
-fn engines() -> Vec<Engine> {
+pub(super) fn engines() -> Vec<Engine> {
     let scratch = Scratch::new();
     match FileMedium::open(&scratch.image(4 * KIB), &options(Engine::Ring)) {
         Ok(_) => vec![Engine::Ring, Engine::Threads],
@@ -66,16 +66,16 @@ fn engines() -> Vec<Engine> {
     }
 }
 
-fn options(engine: Engine) -> FileOptions {
+pub(super) fn options(engine: Engine) -> FileOptions {
     FileOptions { engine, ..FileOptions::default() }
 }
 
-fn open(path: &Path, engine: Engine) -> FileMedium {
+pub(super) fn open(path: &Path, engine: Engine) -> FileMedium {
     FileMedium::open(path, &options(engine)).unwrap()
 }
 
 /// Runs `check` on a fresh image of `size` bytes, once for each engine.
-fn with_each_engine(size: u64, check: impl Fn(&mut FileMedium, &Path)) {
+pub(super) fn with_each_engine(size: u64, check: impl Fn(&mut FileMedium, &Path)) {
     for engine in engines() {
         let scratch = Scratch::new();
         let path = scratch.image(size);
@@ -83,18 +83,18 @@ fn with_each_engine(size: u64, check: impl Fn(&mut FileMedium, &Path)) {
     }
 }
 
-fn reason(result: Result<FileMedium, OpenError>) -> OpenReason {
+pub(super) fn reason(result: Result<FileMedium, OpenError>) -> OpenReason {
     result.expect_err("it opened").reason
 }
 
 #[test]
 fn a_file_behaves_like_the_model() {
     for engine in engines() {
+        let mut scratch = Scratch::new();
         suite::behaves_like_the_model(|size, block_size| {
-            let scratch = Scratch::new();
+            scratch = Scratch::new();
             let path = scratch.image(size.0);
             let options = FileOptions { block_size, ..options(engine) };
-            // The file has no name any more when this returns, and lives on until it is closed.
             Box::new(FileMedium::open(&path, &options).unwrap())
         });
     }
@@ -102,8 +102,9 @@ fn a_file_behaves_like_the_model() {
 
 #[test]
 fn a_file_without_allocations_or_durable_writes_behaves_like_the_model() {
+    let mut scratch = Scratch::new();
     suite::behaves_like_the_model(|size, block_size| {
-        let scratch = Scratch::new();
+        scratch = Scratch::new();
         let path = scratch.image(size.0);
         let options = FileOptions { block_size, ..FileOptions::default() };
         let medium = FileMedium::open(&path, &options).unwrap();
@@ -276,6 +277,9 @@ fn a_block_device_is_a_medium() {
         let mapped = MediumDone::Provisioning { mapped: true, blocks: BlockCount(2048) };
         assert_eq!(suite::bare(&mut medium, MediumOp::Status, Extent::new(0, 2048)), Ok(mapped));
         suite::bare(&mut medium, MediumOp::Flush, Extent::default()).unwrap();
+        let atomic = request(MediumOp::WriteAtomic { fua: true }, Extent::new(0, 1), 512);
+        let finished = run(&mut medium, Job { request: atomic, buffer: vec![1; 512] });
+        assert_eq!(finished.completion.result, Err(MediumError::Unsupported));
     }
 }
 

@@ -80,7 +80,7 @@ impl Ring {
 
     /// Whether there is an operation for every step of the task.
     pub(super) fn can(task: &Task) -> bool {
-        !matches!(task.step(), Some(Step::SeekMapped { .. } | Step::SeekHole { .. } | Step::KeepState))
+        !task.wants_thread()
     }
 
     /// Takes a task. Its first operation is started by [`flush`](Self::flush).
@@ -194,7 +194,11 @@ impl Ring {
                 opcode::Fadvise::new(fd, len, Advice::WillNeed as i32).offset(*at).build()
             }
             // See `can`.
-            Step::SeekMapped { .. } | Step::SeekHole { .. } | Step::KeepState => return Err(Errno::NOSYS),
+            Step::SeekMapped { .. }
+            | Step::SeekHole { .. }
+            | Step::KeepState
+            | Step::KeepRecord
+            | Step::ClearRecord => return Err(Errno::NOSYS),
         })
     }
 
