@@ -13,6 +13,8 @@ extern crate alloc;
 
 pub mod bot;
 pub mod command;
+#[cfg(test)]
+mod desk;
 pub mod device;
 pub mod medium;
 mod name;

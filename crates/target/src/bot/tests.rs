@@ -1,1 +1,402 @@
+//! Scripts between a host and the device over Bulk-Only Transport, at high speed unless a test says otherwise.
 
+use crate::desk::Desk;
+use crate::desk::bot::{BULK_IN, BULK_OUT, cbw, csw};
+use crate::desk::uas::{TEST_UNIT_READY, read_10, write_10};
+use crate::{Transports, Verdict};
+use bus::{Speed, TransferStatus};
+
+fn desk() -> Desk {
+    Desk::bot(Speed::High)
+}
+
+/// The device takes the next command as if nothing had been.
+#[track_caller]
+fn assert_goes_on(desk: &mut Desk) {
+    assert_eq!(desk.run(&TEST_UNIT_READY), csw(0, 0));
+    desk.assert_at_rest();
+}
+
+#[test]
+fn case_1_no_data_on_either_side() {
+    let mut desk = desk();
+    assert_eq!(desk.run(&TEST_UNIT_READY), csw(0, 0));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_2_data_that_the_host_does_not_expect() {
+    let mut desk = desk();
+    assert_eq!(desk.run(&read_10(3, 1)), csw(0, 2));
+    assert!(!desk.is_halted(BULK_IN));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_3_data_that_the_host_does_not_have() {
+    let mut desk = desk();
+    assert_eq!(desk.run(&write_10(3, 1)), csw(0, 2));
+    assert!(!desk.is_halted(BULK_OUT));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_4_the_host_expects_data_of_a_command_without() {
+    let mut desk = desk();
+    let (data, status) = desk.read(512, &TEST_UNIT_READY);
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 0));
+    assert_eq!(status, csw(512, 0));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_5_whole_packets_end_with_a_stall() {
+    let mut desk = desk();
+    let (data, status) = desk.read(1024, &read_10(3, 1));
+    assert_eq!((data.status, &data.bytes[..]), (TransferStatus::Stall, &[3; 512][..]));
+    assert_eq!(status, csw(512, 0));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_5_a_partial_packet_ends_the_data_by_itself() {
+    let mut desk = desk();
+    let (data, status) = desk.read(64, &[0x12, 0, 0, 0, 36, 0]);
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Short, 36));
+    assert_eq!(status, csw(28, 0));
+    assert!(!desk.is_halted(BULK_IN));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_6_the_host_gets_what_it_expects() {
+    let mut desk = desk();
+    let (data, status) = desk.read(1024, &read_10(3, 2));
+    assert_eq!((data.status, &data.bytes[..]), (TransferStatus::Done, &[[3; 512], [4; 512]].concat()[..]));
+    assert_eq!(status, csw(0, 0));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_7_more_data_than_the_host_expects() {
+    let mut desk = desk();
+    let (data, status) = desk.read(512, &read_10(3, 2));
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 0));
+    assert_eq!(status, csw(512, 2));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_8_the_host_expects_data_of_a_write() {
+    let mut desk = desk();
+    let (data, status) = desk.read(512, &write_10(3, 1));
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 0));
+    assert_eq!(status, csw(512, 2));
+    assert_eq!(desk.medium.blocks(3, 1), [3; 512]);
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_9_the_host_has_data_for_a_command_without() {
+    let mut desk = desk();
+    let (data, status) = desk.write(&[7; 512], &TEST_UNIT_READY);
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 0));
+    assert_eq!(status, csw(512, 0));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_10_the_host_has_data_for_a_read() {
+    let mut desk = desk();
+    let (data, status) = desk.write(&[7; 512], &read_10(3, 1));
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 0));
+    assert_eq!(status, csw(512, 2));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_11_the_host_has_more_data_than_the_command_takes() {
+    let mut desk = desk();
+    let (data, status) = desk.write(&[7; 1024], &write_10(3, 1));
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 512));
+    assert_eq!(status, csw(512, 0));
+    assert_eq!(desk.medium.blocks(3, 2), [[7; 512], [4; 512]].concat());
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_12_the_device_takes_what_the_host_has() {
+    let mut desk = desk();
+    let (data, status) = desk.write(&[7; 1024], &write_10(3, 2));
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Done, 1024));
+    assert_eq!(status, csw(0, 0));
+    assert_eq!(desk.medium.blocks(3, 2), [7; 1024]);
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn case_13_the_command_takes_more_data_than_the_host_has() {
+    let mut desk = desk();
+    let (data, status) = desk.write(&[7; 512], &write_10(3, 2));
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 0));
+    assert_eq!(status, csw(512, 2));
+    assert_eq!(desk.medium.blocks(3, 2), [[3; 512], [4; 512]].concat());
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_block_at_super_speed_is_a_partial_packet() {
+    let mut desk = Desk::bot(Speed::Super);
+    let (data, status) = desk.read(1024, &read_10(3, 1));
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Short, 512));
+    assert_eq!(status, csw(512, 0));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_host_may_cut_its_data_phase_into_transfers() {
+    let mut desk = desk();
+    let first = desk.begin_read(512, &read_10(3, 1));
+    assert_eq!(desk.bytes_of(first), [3; 512]);
+    assert_eq!(desk.take_csw(), csw(0, 0));
+    desk.send_cbw(1024, 0x80, &read_10(3, 2));
+    let first = desk.want(BULK_IN, 512);
+    let second = desk.want(BULK_IN, 512);
+    assert_eq!((desk.bytes_of(first), desk.bytes_of(second)), (&[3; 512][..], &[4; 512][..]));
+    assert_eq!(desk.take_csw(), csw(0, 0));
+    assert_goes_on(&mut desk);
+}
+
+/// The device answers nothing, whatever is cleared, until the host does the reset recovery.
+#[track_caller]
+fn assert_wedged(desk: &mut Desk) {
+    for _ in 0..2 {
+        assert!(desk.is_halted(BULK_IN));
+        assert!(desk.is_halted(BULK_OUT));
+        desk.clear_halt(BULK_IN.endpoint);
+        desk.clear_halt(BULK_OUT.endpoint);
+        let (status, cbw) = (desk.want(BULK_IN, 13), desk.send(BULK_OUT, &cbw(0, 0, &TEST_UNIT_READY)));
+        assert_eq!(desk.account_of(status), (TransferStatus::Stall, 0));
+        assert_eq!(desk.account_of(cbw), (TransferStatus::Stall, 0));
+    }
+    desk.recover();
+    assert!(!desk.is_halted(BULK_IN));
+    assert!(!desk.is_halted(BULK_OUT));
+    assert_goes_on(desk);
+}
+
+#[test]
+fn a_wrong_signature_wedges_until_reset_recovery() {
+    let mut desk = desk();
+    let mut wrong = cbw(0, 0, &TEST_UNIT_READY);
+    wrong[0] = b'u';
+    desk.send(BULK_OUT, &wrong);
+    assert_wedged(&mut desk);
+}
+
+#[test]
+fn a_wrong_length_wedges_until_reset_recovery() {
+    for length in [0, 1, 30, 32, 64] {
+        let mut desk = desk();
+        let mut wrong = cbw(0, 0, &TEST_UNIT_READY);
+        wrong.resize(length, 0);
+        desk.send(BULK_OUT, &wrong);
+        assert_wedged(&mut desk);
+    }
+}
+
+#[test]
+fn a_cbw_without_meaning_wedges_until_reset_recovery() {
+    for (offset, value) in [(12, 0x01), (13, 0x10), (14, 0), (14, 17)] {
+        let mut desk = desk();
+        let mut wrong = cbw(0, 0, &TEST_UNIT_READY);
+        wrong[offset] = value;
+        desk.send(BULK_OUT, &wrong);
+        assert_wedged(&mut desk);
+    }
+}
+
+#[test]
+fn a_mass_storage_reset_alone_leaves_the_halts() {
+    let mut desk = desk();
+    desk.send(BULK_OUT, &[0; 31]);
+    assert_eq!(desk.control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[]), Verdict::Done);
+    assert!(desk.is_halted(BULK_IN));
+    assert!(desk.is_halted(BULK_OUT));
+    desk.clear_halt(BULK_OUT.endpoint);
+    assert!(!desk.is_halted(BULK_OUT));
+}
+
+#[test]
+fn a_csw_waits_until_the_halt_is_cleared() {
+    let mut desk = desk();
+    let data = desk.begin_read(512, &TEST_UNIT_READY);
+    assert_eq!(desk.account_of(data), (TransferStatus::Stall, 0));
+    let early = desk.want(BULK_IN, 13);
+    assert_eq!(desk.account_of(early), (TransferStatus::Stall, 0));
+    assert_eq!(desk.take_csw(), csw(512, 0));
+}
+
+#[test]
+fn sense_data_is_kept_for_request_sense_once() {
+    let mut desk = desk();
+    let (data, status) = desk.read(512, &[0x28, 0, 0, 0, 0x08, 0, 0, 0, 1, 0]);
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 0));
+    assert_eq!(status, csw(512, 1));
+    assert_eq!(desk.request_sense(), (0x05, 0x21, 0x00));
+    assert_eq!(desk.request_sense(), (0x00, 0x00, 0x00));
+}
+
+#[test]
+fn sense_data_goes_with_the_next_command() {
+    for next in [[0x12, 0, 0, 0, 36, 0], [0; 6]] {
+        let mut desk = desk();
+        assert_eq!(desk.run(&[0xc0, 0, 0, 0, 0, 0]), csw(0, 1));
+        desk.read(36, &next);
+        assert_eq!(desk.request_sense(), (0x00, 0x00, 0x00));
+    }
+}
+
+#[test]
+fn sense_data_goes_with_the_transport() {
+    let mut desk = desk();
+    assert_eq!(desk.run(&[0xc0, 0, 0, 0, 0, 0]), csw(0, 1));
+    desk.configure(0);
+    assert_eq!(desk.request_sense(), (0x00, 0x00, 0x00));
+}
+
+#[test]
+fn a_phase_error_leaves_no_sense_data() {
+    let mut desk = desk();
+    assert_eq!(desk.run(&read_10(3, 1)), csw(0, 2));
+    assert_eq!(desk.request_sense(), (0x00, 0x00, 0x00));
+}
+
+#[test]
+fn a_refused_write_stalls_its_data() {
+    let mut desk = desk();
+    let (data, status) = desk.write(&[7; 512], &[0x2a, 0, 0, 0, 0x08, 0, 0, 0, 1, 0]);
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 0));
+    assert_eq!(status, csw(512, 1));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_read_error_in_the_middle_stalls_the_rest() {
+    let mut desk = desk();
+    desk.medium.bad = Some(12);
+    let (data, status) = desk.read(8192, &read_10(0, 16));
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Stall, 4096));
+    assert_eq!(status, csw(4096, 1));
+    assert_eq!(desk.request_sense(), (0x03, 0x11, 0x00));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_write_error_in_the_middle_takes_all_data() {
+    let mut desk = desk();
+    desk.medium.bad = Some(12);
+    let (data, status) = desk.write(&[7; 8192], &write_10(0, 16));
+    assert_eq!((data.status, data.bytes.len()), (TransferStatus::Done, 8192));
+    assert_eq!(status, csw(0, 1));
+    assert_eq!(desk.request_sense(), (0x03, 0x0c, 0x00));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_write_that_the_host_cuts_short_is_aborted() {
+    let mut desk = desk();
+    desk.send_cbw(1024, 0x00, &write_10(3, 2));
+    let data = desk.send(BULK_OUT, &[7; 100]);
+    assert_eq!(desk.account_of(data), (TransferStatus::Done, 100));
+    assert_eq!(desk.take_csw(), csw(924, 1));
+    assert_eq!(desk.medium.blocks(3, 1), [3; 512]);
+    desk.clear_halt(BULK_OUT.endpoint);
+    assert_eq!(desk.request_sense(), (0x0b, 0x4b, 0x00));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_new_device_has_a_unit_attention_to_tell() {
+    let mut desk = Desk::new(crate::desk::config(Speed::High, Transports::BotOnly));
+    desk.configure(0);
+    assert_eq!(desk.run(&TEST_UNIT_READY), csw(0, 1));
+    assert_eq!(desk.request_sense(), (0x06, 0x29, 0x01));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_unit_that_is_not_there_fails_its_commands() {
+    let mut desk = desk();
+    let mut wrapper = cbw(0, 0, &TEST_UNIT_READY);
+    wrapper[13] = 5;
+    desk.send(BULK_OUT, &wrapper);
+    assert_eq!(desk.take_csw(), csw(0, 1));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn naca_leaves_no_auto_contingent_allegiance() {
+    let mut desk = desk();
+    let (_, status) = desk.read(512, &[0x28, 0, 0, 0, 0x08, 0, 0, 0, 1, 0x04]);
+    assert_eq!(status, csw(512, 1));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_reset_ends_the_command_under_way() {
+    let mut desk = desk();
+    desk.hold_medium();
+    let data = desk.begin_read(512, &read_10(3, 1));
+    desk.cancel(data);
+    desk.recover();
+    desk.release_medium();
+    let late = desk.want(BULK_IN, 13);
+    assert!(desk.is_pending(late));
+    desk.cancel(late);
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_write_from_before_a_reset_lands_before_the_next() {
+    let mut desk = desk();
+    desk.hold_medium();
+    desk.send_cbw(512, 0x00, &write_10(3, 1));
+    desk.send(BULK_OUT, &[1; 512]);
+    desk.recover();
+    desk.send_cbw(512, 0x00, &write_10(3, 1));
+    let data = desk.send(BULK_OUT, &[2; 512]);
+    assert!(desk.is_pending(data));
+    assert_eq!(desk.medium.requests.len(), 1);
+    desk.release_medium();
+    assert_eq!(desk.take_csw(), csw(0, 0));
+    assert_eq!(desk.medium.blocks(3, 1), [2; 512]);
+    desk.assert_at_rest();
+}
+
+#[test]
+fn a_cbw_waits_while_every_slot_drains() {
+    let mut config = crate::desk::config(Speed::High, Transports::Dual);
+    config.limits.commands = 1;
+    let mut desk = Desk::configured(config, 0);
+    desk.hold_medium();
+    let data = desk.begin_read(512, &read_10(3, 1));
+    desk.cancel(data);
+    desk.recover();
+    desk.send_cbw(36, 0x80, &[0x12, 0, 0, 0, 36, 0]);
+    let data = desk.want(BULK_IN, 36);
+    assert!(desk.is_pending(data));
+    desk.release_medium();
+    assert_eq!(desk.bytes_of(data).len(), 36);
+    assert_eq!(desk.take_csw(), csw(0, 0));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
+fn another_interface_setting_takes_everything_back() {
+    let mut desk = desk();
+    desk.send_cbw(0, 0, &TEST_UNIT_READY);
+    assert_eq!(desk.control([0x01, 0x0b, 1, 0, 0, 0, 0, 0], &[]), Verdict::Done);
+    let csw = desk.want(BULK_IN, 13);
+    assert!(desk.is_pending(csw), "the CSW of the earlier setting is gone");
+}

@@ -188,7 +188,7 @@ fn object_store(config: &DeviceConfig) -> Vec<u8> {
             u2_exit_latency_us: U2_EXIT_LATENCY_US,
         };
         below.extend(super_speed.encode());
-        below.extend(ContainerIdCapability { uuid: container_id(config) }.encode());
+        below.extend(container_id(config).encode());
         capabilities = 3;
     }
     let total_len = (BosDescriptor::LEN + below.len()) as u16;
@@ -197,20 +197,14 @@ fn object_store(config: &DeviceConfig) -> Vec<u8> {
     whole
 }
 
-/// A UUID of this very device: always the same for the same vendor, product and serial number.
-///
-/// FNV-1a, marked as version 8 ("vendor's own", RFC 9562). The UUID travels with its first three fields
-/// little-endian, so that the version is in byte 7 and the variant in byte 8.
-fn container_id(config: &DeviceConfig) -> [u8; 16] {
+/// A UUID of this very device (by FNV-1a): always the same for the same vendor, product and serial number.
+fn container_id(config: &DeviceConfig) -> ContainerIdCapability {
     let ids = [config.vendor_id.to_le_bytes(), config.product_id.to_le_bytes()].concat();
     let hash = ids
         .iter()
         .chain(config.serial.as_bytes())
         .fold(FNV_OFFSET_BASIS, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(FNV_PRIME));
-    let mut uuid = hash.to_le_bytes();
-    uuid[7] = uuid[7] & 0x0f | 0x80;
-    uuid[8] = uuid[8] & 0x3f | 0x80;
-    uuid
+    ContainerIdCapability::of_version_8(hash)
 }
 
 fn languages() -> Vec<u8> {

@@ -23,6 +23,16 @@ impl ContainerIdCapability {
     /// Bytes of the descriptor.
     pub const LEN: usize = 20;
 
+    /// A UUID of version 8, which leaves all but version and variant to its maker (RFC 9562 clause 5.8).
+    ///
+    /// The UUID travels with its first three fields little-endian, so that the version is in byte 7.
+    pub const fn of_version_8(bits: u128) -> Self {
+        let mut uuid = bits.to_le_bytes();
+        uuid[7] = uuid[7] & 0x0f | 0x80;
+        uuid[8] = uuid[8] & 0x3f | 0x80;
+        Self { uuid }
+    }
+
     /// Decodes a descriptor; the reserved byte and bytes past the known ones are ignored.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let [_, _, _, _, uuid @ ..] = fixed_capability::<20>(bytes, CapabilityKind::ContainerId)?;
@@ -87,5 +97,13 @@ mod tests {
             let capability = ContainerIdCapability { uuid };
             prop_assert_eq!(ContainerIdCapability::decode(&capability.encode()).unwrap(), capability);
         }
+    }
+
+    #[test]
+    fn version_and_variant_are_set_in_their_places() {
+        let uuid = ContainerIdCapability::of_version_8(u128::MAX).uuid;
+        assert_eq!((uuid[7], uuid[8]), (0x8f, 0xbf));
+        let uuid = ContainerIdCapability::of_version_8(0x0102).uuid;
+        assert_eq!(uuid, [0x02, 0x01, 0, 0, 0, 0, 0, 0x80, 0x80, 0, 0, 0, 0, 0, 0, 0]);
     }
 }

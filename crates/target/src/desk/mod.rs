@@ -1,0 +1,318 @@
+//! A device on a desk: beside a bus without time, a memory as its medium, and a host that a test plays.
+//!
+//! The host wants and sends transfers; after each word of it everything that can happen happens, except at a medium
+//! that is held. What the device asks of its driver is carried out here and checked on the way.
+//!
+//! Always true, or the test fails: no transfer has a name that was given before or completes twice; a buffer is
+//! acquired before it is named, no range leaves it, and it is released once.
+
+pub(crate) mod bot;
+pub(crate) mod medium;
+pub(crate) mod uas;
+
+use crate::command::{CommandId, Limits};
+use crate::output::{DeviceTransfer, Output, Payload};
+use crate::unit::Unit;
+use crate::unit::fixture::Fixture;
+use crate::{Device, DeviceConfig, Transports, Verdict};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bus::rendezvous::{DeviceTransfer as Offer, Event, HostTransfer, Move, Rendezvous};
+use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
+use medium::Medium;
+use wire::usb::SetupPacket;
+
+/// Bytes that the host has room for on the status pipe, as Linux has.
+pub(crate) const STATUS_ROOM: u32 = 112;
+
+/// The device, and everything around it.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) device: Device,
+    pub(crate) medium: Medium,
+    bus: Rendezvous,
+    /// The host's transfers under way, and their bytes.
+    host: BTreeMap<TransferId, Vec<u8>>,
+    /// The host's transfers that have ended.
+    ended: BTreeMap<TransferId, Ended>,
+    offers: BTreeMap<TransferId, Offered>,
+    buffers: BTreeMap<CommandId, Vec<u8>>,
+    /// Names of the host's transfers in the order of their ends.
+    order: Vec<TransferId>,
+    host_names: u64,
+    last_device_name: Option<TransferId>,
+}
+
+/// A host transfer that has ended, with the bytes that were moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) status: TransferStatus,
+    pub(crate) bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Offered {
+    transfer: DeviceTransfer,
+    message: Vec<u8>,
+}
+
+/// A device with two units that says little and does much: two to four of everything.
+pub(crate) fn config(speed: Speed, transports: Transports) -> DeviceConfig {
+    DeviceConfig {
+        speed,
+        transports,
+        streams: 8,
+        vendor_id: 0x1209,
+        product_id: 0x0001,
+        release: 0x0100,
+        manufacturer: "ACME".into(),
+        product: "Disk".into(),
+        serial: "0123456789AB".into(),
+        limits: Limits { commands: 6, buffer_bytes: 1 << 16, segment_bytes: 4096 },
+    }
+}
+
+impl Desk {
+    /// A device that was just plugged in.
+    pub(crate) fn new(config: DeviceConfig) -> Self {
+        let units: Vec<Unit> = (0..2).map(|_| Unit::new(Fixture::new().unit.config)).collect();
+        let capacity = units[0].config.capacity.0 as usize;
+        Self {
+            medium: Medium::new(units.len(), capacity),
+            bus: Rendezvous::new(config.speed),
+            device: Device::new(config, units),
+            host: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            offers: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            order: Vec::new(),
+            host_names: 0,
+            last_device_name: None,
+        }
+    }
+
+    /// A device that the host has configured, and whose unit attention conditions it has seen.
+    pub(crate) fn configured(config: DeviceConfig, alternate: u8) -> Self {
+        let mut desk = Self::new(config);
+        desk.configure(alternate);
+        desk.calm();
+        desk
+    }
+
+    /// SET ADDRESS, SET CONFIGURATION and SET INTERFACE.
+    pub(crate) fn configure(&mut self, alternate: u8) {
+        self.control([0x00, 0x05, 7, 0, 0, 0, 0, 0], &[]);
+        self.control([0x00, 0x09, 1, 0, 0, 0, 0, 0], &[]);
+        assert_eq!(self.control([0x01, 0x0b, alternate, 0, 0, 0, 0, 0], &[]), Verdict::Done);
+    }
+
+    /// Forgets every unit attention condition.
+    pub(crate) fn calm(&mut self) {
+        for unit in self.device.units_mut() {
+            unit.attentions = Default::default();
+        }
+    }
+
+    /// A control transfer.
+    pub(crate) fn control(&mut self, setup: [u8; 8], data_out: &[u8]) -> Verdict {
+        let verdict = self.device.handle_control(SetupPacket::decode(&setup).unwrap(), data_out);
+        self.settle();
+        verdict
+    }
+
+    /// CLEAR FEATURE (ENDPOINT_HALT).
+    pub(crate) fn clear_halt(&mut self, endpoint: EndpointAddress) {
+        assert_eq!(self.control([0x02, 0x01, 0, 0, endpoint.into(), 0, 0, 0], &[]), Verdict::Done);
+    }
+
+    /// The host resets the port, and with it ends what it has on the bus.
+    pub(crate) fn reset_port(&mut self) {
+        self.bus.disconnect();
+        self.settle();
+        self.device.handle_bus_reset();
+        self.settle();
+    }
+
+    /// The host sends `bytes`.
+    pub(crate) fn send(&mut self, pipe: Pipe, bytes: &[u8]) -> TransferId {
+        self.submit(pipe, bytes.to_vec())
+    }
+
+    /// The host has room for `length` bytes.
+    pub(crate) fn want(&mut self, pipe: Pipe, length: u32) -> TransferId {
+        self.submit(pipe, alloc::vec![0; length as usize])
+    }
+
+    /// The host takes a transfer back.
+    pub(crate) fn cancel(&mut self, id: TransferId) {
+        self.bus.cancel_host(id);
+        self.settle();
+    }
+
+    /// Whether a host transfer has not ended.
+    pub(crate) fn is_pending(&self, id: TransferId) -> bool {
+        self.host.contains_key(&id)
+    }
+
+    /// How a host transfer has ended.
+    #[track_caller]
+    pub(crate) fn end_of(&self, id: TransferId) -> &Ended {
+        self.ended.get(&id).expect("the transfer has ended")
+    }
+
+    /// The bytes of a host transfer that has ended without an error.
+    #[track_caller]
+    pub(crate) fn bytes_of(&self, id: TransferId) -> &[u8] {
+        let ended = self.end_of(id);
+        assert!(matches!(ended.status, TransferStatus::Done | TransferStatus::Short), "{ended:?}");
+        &ended.bytes
+    }
+
+    /// How many bytes a host transfer moved, and how it ended.
+    #[track_caller]
+    pub(crate) fn account_of(&self, id: TransferId) -> (TransferStatus, usize) {
+        let ended = self.end_of(id);
+        (ended.status, ended.bytes.len())
+    }
+
+    /// Whether host transfers have ended in this order.
+    #[track_caller]
+    pub(crate) fn assert_order(&self, expected: &[TransferId]) {
+        let order: Vec<_> = self.order.iter().filter(|id| expected.contains(id)).copied().collect();
+        assert_eq!(order, expected);
+    }
+
+    /// The medium answers nothing until it is let go.
+    pub(crate) fn hold_medium(&mut self) {
+        self.medium.is_held = true;
+    }
+
+    /// The medium answers everything, in order, from now on.
+    pub(crate) fn release_medium(&mut self) {
+        self.medium.is_held = false;
+        self.settle();
+    }
+
+    /// The held medium answers the request at this place in its queue.
+    pub(crate) fn answer_medium(&mut self, position: usize) {
+        let request = self.medium.requests.remove(position).expect("so many requests are held");
+        self.perform(request);
+        self.settle();
+    }
+
+    /// Fails unless the host has no transfer left, and the device no command and no buffer.
+    #[track_caller]
+    pub(crate) fn assert_at_rest(&self) {
+        assert!(self.host.is_empty(), "the host waits for {:?}", self.host.keys());
+        assert!(self.device.is_idle(), "{} commands are under way", self.device.depth());
+        assert!(self.buffers.is_empty(), "buffers of {:?} are held", self.buffers.keys());
+    }
+
+    fn submit(&mut self, pipe: Pipe, bytes: Vec<u8>) -> TransferId {
+        self.host_names += 1;
+        let id = TransferId(self.host_names);
+        let transfer = HostTransfer { id, pipe, length: bytes.len() as u32 };
+        self.host.insert(id, bytes);
+        self.bus.submit_host(transfer).expect("a test has few transfers");
+        self.settle();
+        id
+    }
+
+    /// Lets everything happen that can.
+    fn settle(&mut self) {
+        loop {
+            // Bytes move before anything else is said to the bus.
+            if let Some(event) = self.bus.poll() {
+                self.handle_event(event);
+            } else if let Some(output) = self.device.poll_output() {
+                self.carry_out(output);
+            } else if let Some(request) = self.medium.next() {
+                self.perform(request);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn handle_event(&mut self, event: Event) {
+        match event {
+            Event::Move(movement) => self.carry(movement),
+            Event::HostCompleted(Completion { id, status, actual }) => {
+                let mut bytes = self.host.remove(&id).expect("a host transfer completes once");
+                bytes.truncate(actual as usize);
+                self.order.push(id);
+                self.ended.insert(id, Ended { status, bytes });
+            }
+            Event::DeviceCompleted(completion) => {
+                let offered = self.offers.remove(&completion.id).expect("a transfer completes once");
+                self.device.handle_completion(completion, &offered.message);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Transfer(transfer) => self.offer(transfer),
+            Output::Cancel(id) => self.bus.cancel_device(id),
+            Output::Finish(pipe) => self.bus.finish(pipe),
+            Output::Halt(endpoint) => self.bus.halt(endpoint),
+            Output::ClearHalt(endpoint) => self.bus.clear_halt(endpoint),
+            Output::Acquire(command, bytes) => {
+                let earlier = self.buffers.insert(command, alloc::vec![0xee; bytes as usize]);
+                assert_eq!(earlier, None, "a command has one buffer");
+            }
+            Output::Release(command) => {
+                self.buffers.remove(&command).expect("a buffer is released once");
+            }
+            Output::Medium(request) => self.medium.requests.push_back(request),
+        }
+    }
+
+    fn offer(&mut self, transfer: DeviceTransfer) {
+        assert!(self.last_device_name < Some(transfer.id), "{:?} is not a new name", transfer.id);
+        self.last_device_name = Some(transfer.id);
+        let room = match transfer.payload {
+            Payload::Inline(inline) => inline.as_bytes().len(),
+            Payload::Reply(command) => self.device.reply(command).len(),
+            Payload::Buffer(command, range) => self.buffers[&command][range.as_usize()].len(),
+            Payload::Message | Payload::Nowhere => transfer.length as usize,
+        };
+        assert_eq!(room, transfer.length as usize);
+        let DeviceTransfer { id, pipe, length, ends, .. } = transfer;
+        self.offers.insert(id, Offered { transfer, message: Vec::new() });
+        self.bus.submit_device(Offer { id, pipe, length, ends });
+    }
+
+    fn carry(&mut self, movement: Move) {
+        let Move { direction, host, host_offset, device, device_offset, bytes } = movement;
+        let range = |offset: u32| offset as usize..(offset + bytes) as usize;
+        let host =
+            &mut self.host.get_mut(&host).expect("bytes move in a transfer under way")[range(host_offset)];
+        let offered = self.offers.get_mut(&device).expect("bytes move in a transfer under way");
+        match (direction, offered.transfer.payload) {
+            (Direction::In, Payload::Inline(inline)) => {
+                host.copy_from_slice(&inline.as_bytes()[range(device_offset)]);
+            }
+            (Direction::In, Payload::Reply(command)) => {
+                host.copy_from_slice(&self.device.reply(command)[range(device_offset)]);
+            }
+            (Direction::In, Payload::Buffer(command, part)) => {
+                host.copy_from_slice(&self.buffers[&command][part.as_usize()][range(device_offset)]);
+            }
+            (Direction::Out, Payload::Buffer(command, part)) => {
+                let buffer = self.buffers.get_mut(&command).expect("the buffer is still held");
+                buffer[part.as_usize()][range(device_offset)].copy_from_slice(host);
+            }
+            (Direction::Out, Payload::Message) => offered.message.extend_from_slice(host),
+            (Direction::Out, Payload::Nowhere) => {}
+            (direction, payload) => panic!("{payload:?} does not go {direction}"),
+        }
+    }
+
+    fn perform(&mut self, request: crate::medium::MediumRequest) {
+        let buffer = self.buffers.get_mut(&request.id.command);
+        let buffer = buffer.map_or(&mut [][..], |buffer| &mut buffer[request.range.as_usize()]);
+        let completion = self.medium.perform(request, buffer);
+        self.device.handle_medium(completion);
+    }
+}
