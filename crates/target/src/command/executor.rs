@@ -129,15 +129,11 @@ impl Executor {
     pub fn proceed(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
         match core::mem::take(&mut task.phase) {
-            Phase::Offered(Plan::Reply) => {
-                task.phase = Phase::Replying;
+            Phase::Offered(plan @ (Plan::Reply | Plan::ReplyThen(_))) => {
+                task.phase = Phase::Replying { then: plan.after_reply() };
                 let range = ByteRange::new(0, task.reply.as_bytes().len() as u32);
-                self.outputs.push_back(CommandOutput::DataIn {
-                    id,
-                    range,
-                    place: Place::Parameters,
-                    last: true,
-                });
+                let place = Place::Parameters;
+                self.outputs.push_back(CommandOutput::DataIn { id, range, place, last: true });
             }
             Phase::Offered(Plan::List { bytes }) => {
                 task.phase = Phase::List;
@@ -166,7 +162,7 @@ impl Executor {
     pub fn handle_data_in(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
         match &mut task.phase {
-            Phase::Replying => self.end(id, Status::Good, None),
+            &mut Phase::Replying { then } => self.carry_out_later(id, then),
             Phase::Moving(movement) => {
                 movement.crossed += 1;
                 self.conclude(id);
@@ -352,7 +348,7 @@ impl Executor {
                 task.list.clear();
                 return self.interpret_list(id);
             }
-            Plan::Reply => (Direction::In, task.reply.as_bytes().len() as u32),
+            Plan::Reply | Plan::ReplyThen(_) => (Direction::In, task.reply.as_bytes().len() as u32),
             Plan::List { bytes } => (Direction::Out, bytes),
             Plan::Medium(MediumPlan { data: DataPhase::In, bytes, .. }) => (Direction::In, bytes),
             Plan::Medium(MediumPlan { data: DataPhase::Out, bytes, .. }) => (Direction::Out, bytes),
@@ -431,7 +427,7 @@ impl Executor {
                 self.start_movement(id, plan);
             }
             Plan::Good | Plan::Reply | Plan::List { .. } => self.end(id, Status::Good, None),
-            Plan::Check(sense) => self.end(id, Status::CheckCondition, Some(sense)),
+            Plan::Check(sense) | Plan::ReplyThen(sense) => self.end(id, Status::CheckCondition, Some(sense)),
             Plan::Status(status) => self.end(id, status, None),
         }
     }
@@ -531,7 +527,8 @@ impl Executor {
     fn outcome(&self, id: CommandId, status: Status, sense: Option<Sense>) -> Outcome {
         let unit = self.unit_of(id);
         let state = unit.and_then(|unit| self.units.get(usize::from(unit)));
-        Outcome { unit, status, sense, format: state.map_or(SenseFormat::Fixed, Unit::sense_format) }
+        let format = state.map_or(SenseFormat::Fixed, |unit| unit.sense_format(sense.as_ref()));
+        Outcome { unit, status, sense, format }
     }
 
     fn end(&mut self, id: CommandId, status: Status, sense: Option<Sense>) {

@@ -48,7 +48,10 @@ pub(super) enum Phase {
     /// The parameter list is on its way.
     List,
     /// The reply is on its way.
-    Replying,
+    Replying {
+        /// How the command ends then.
+        then: Plan,
+    },
     /// It needs memory for its data phase.
     Memory(MediumPlan),
     /// Blocks move.

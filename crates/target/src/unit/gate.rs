@@ -38,6 +38,9 @@ pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'stat
 
 /// Asks a command that was let through for its plan, and counts it.
 pub(crate) fn begin(row: &Row, context: &mut Context<'_>, cdb: &[u8]) -> Plan {
+    if row.needs.ready && row.needs.access != Access::Always {
+        context.unit.ata.wake();
+    }
     let plan = (row.plan)(context, cdb);
     context.unit.logs.record_plan(&plan);
     plan

@@ -23,6 +23,7 @@ mod plan;
 #[cfg(test)]
 mod property_tests;
 pub mod reservation;
+pub mod sat;
 pub mod sbc;
 pub mod spc;
 pub mod table;
@@ -36,6 +37,7 @@ use logs::Logs;
 use mode::Modes;
 pub use plan::{Context, DataPhase, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
 use reservation::{Nexus, Reservations};
+use sat::AtaDevice;
 use table::Access;
 use units::{BlockCount, BlockSize};
 use wire::scsi::sense::{Sense, SenseFormat};
@@ -88,6 +90,8 @@ pub struct Unit {
     pub reservations: Reservations,
     /// What it counts.
     pub logs: Logs,
+    /// What the ATA device behind ATA PASS-THROUGH remembers.
+    pub ata: AtaDevice,
     /// What WRITE BUFFER left.
     pub buffers: Buffers,
 }
@@ -144,6 +148,7 @@ impl Unit {
             modes,
             reservations,
             logs: Logs::default(),
+            ata: AtaDevice::default(),
             buffers: Buffers::default(),
         };
         unit.handle_event(UnitEvent::PowerOn);
@@ -154,6 +159,7 @@ impl Unit {
     pub fn handle_event(&mut self, event: UnitEvent) {
         self.held_sense = None;
         self.reservations.handle_event(event);
+        self.ata.handle_event(event);
         self.removal_prevented = false;
         if event == UnitEvent::BusReset && self.readiness == Readiness::Stopped {
             // A drive on USB comes up when its port is reset, or no host after this one would find it.
@@ -187,9 +193,11 @@ impl Unit {
         self.reservations.refuse(Nexus::HOST, access)
     }
 
-    /// The format of sense data (D_SENSE of the control mode page).
-    pub const fn sense_format(&self) -> SenseFormat {
-        if self.modes.current().control.descriptor_sense {
+    /// The format of sense data: D_SENSE of the control mode page says it, but ATA registers come in their
+    /// descriptor always (see [`sat`]).
+    pub fn sense_format(&self, sense: Option<&Sense>) -> SenseFormat {
+        let registers = sense.is_some_and(|sense| sense.ata_return.is_some());
+        if registers || self.modes.current().control.descriptor_sense {
             SenseFormat::Descriptor
         } else {
             SenseFormat::Fixed

@@ -24,6 +24,8 @@ pub enum Plan {
     Status(Status),
     /// Parameter data for the host, as it stands in the [`Reply`]; then GOOD.
     Reply,
+    /// The same; then CHECK CONDITION with this sense data, which does not take the data back.
+    ReplyThen(Sense),
     /// Fetch a parameter list of so many bytes, then call `on_list`. Zero is legal, and calls it at once.
     List {
         /// Bytes that the CDB announces.
@@ -36,6 +38,16 @@ pub enum Plan {
     Lasting(MediumPlan),
     /// Like [`Plan::Lasting`], but the host is told GOOD first (IMMED = 1).
     Background(MediumPlan),
+}
+
+impl Plan {
+    /// How a command ends whose parameter data the host has taken.
+    pub const fn after_reply(self) -> Self {
+        match self {
+            Self::ReplyThen(sense) => Self::Check(sense),
+            _ => Self::Good,
+        }
+    }
 }
 
 /// Something for the medium, with the data phase that goes with it.

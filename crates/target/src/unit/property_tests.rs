@@ -23,7 +23,7 @@ fn any_cdb() -> impl Strategy<Value = Vec<u8>> {
 fn check(fixture: &Fixture, plan: &Plan) {
     match plan {
         Plan::List { bytes } => assert!(*bytes as usize <= PARAMETER_BYTES_MAX),
-        Plan::Reply => assert!(fixture.reply().len() <= PARAMETER_BYTES_MAX),
+        Plan::Reply | Plan::ReplyThen(_) => assert!(fixture.reply().len() <= PARAMETER_BYTES_MAX),
         Plan::Medium(step) | Plan::Lasting(step) | Plan::Background(step) => {
             assert!(step.extent.fits(fixture.unit.config.capacity), "{step:?}");
         }

@@ -3,7 +3,7 @@
 //! A row is all that the rest of the target knows of a command: REPORT SUPPORTED OPERATION CODES is printed from it
 //! (SPC-5 clause 6.36), reservations and readiness are checked by it, the executor calls its functions.
 
-use super::{Context, Plan, reservation, sbc, spc};
+use super::{Context, Plan, reservation, sat, sbc, spc};
 use crate::medium::MediumDone;
 use wire::scsi::opcode::{self, OperationCode};
 
@@ -94,7 +94,7 @@ impl Row {
 }
 
 /// Every row, by family.
-pub static FAMILIES: &[&[Row]] = &[spc::ROWS, sbc::ROWS, reservation::ROWS];
+pub static FAMILIES: &[&[Row]] = &[spc::ROWS, sbc::ROWS, reservation::ROWS, sat::ROWS];
 
 /// All rows, in the order of their families.
 pub fn rows() -> impl Iterator<Item = &'static Row> {

@@ -138,7 +138,7 @@ impl ResultRegisters {
     pub const ABORTED: Self =
         Self { status: AtaStatus::READY.with(AtaStatus::ERROR), error: AtaError::ABORTED, ..Self::GOOD };
 
-    /// After a reset or EXECUTE DEVICE DIAGNOSTIC: all parts passed, and it is an ATA device (ACS-4, device signatures).
+    /// After a reset or EXECUTE DEVICE DIAGNOSTIC: all parts passed (01h in the error register), and it is an ATA device (ACS-4, device signatures).
     pub const SIGNATURE: Self = Self {
         status: AtaStatus::READY,
         error: AtaError::ADDRESS_MARK_NOT_FOUND,

@@ -1,4 +1,7 @@
 //! PERSISTENT RESERVE IN (SPC-4 clause 6.15): keys, reservation, capabilities, full status.
+//!
+//! It tells what the machine in [`super::persistent`] holds and changes nothing, the generation neither. Lists are
+//! told with their whole length, however much room the host has.
 
 use super::{Conflict, Persistent};
 use crate::unit::table::{Needs, Row};

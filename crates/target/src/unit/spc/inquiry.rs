@@ -5,7 +5,7 @@
 
 use super::{Decision, fields, settle, vital_product_data};
 use crate::unit::table::{Needs, Row};
-use crate::unit::{Reply, UnitConfig};
+use crate::unit::{Reply, Unit};
 use wire::Writer;
 use wire::scsi::ascii::Ascii;
 use wire::scsi::cdb::{Inquiry, stray_bit};
@@ -25,18 +25,19 @@ pub(super) const ROW: Row = Row {
     usage: USAGE,
     needs: Needs::NOTHING,
     timeout_s: 1,
-    plan: |context, cdb| settle(inquire(&context.unit.config, context.reply, cdb)),
+    plan: |context, cdb| settle(inquire(context.unit, context.reply, cdb)),
     on_list: None,
     on_medium: None,
 };
 
 const USAGE: &[u8] = &[0x12, 0x01, 0xff, 0xff, 0xff, 0x04];
 
-fn inquire(config: &UnitConfig, reply: &mut Reply, cdb: &[u8]) -> Decision {
+fn inquire(unit: &Unit, reply: &mut Reply, cdb: &[u8]) -> Decision {
+    let config = &unit.config;
     let command = command(cdb)?;
     let room = command.allocation_len.into();
     if command.evpd {
-        return vital_product_data::report(config, reply, command.page_code.into(), room);
+        return vital_product_data::report(unit, reply, command.page_code.into(), room);
     }
     let standard = StandardInquiry {
         removable: config.removable,

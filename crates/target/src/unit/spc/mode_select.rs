@@ -150,12 +150,12 @@ mod tests {
     fn d_sense_changes_the_format_of_sense_data_until_a_reset() {
         let mut fixture = Fixture::new();
         assert_eq!(fixture.run_list(&[0x15, 0x10, 0, 0, 16, 0], &control(0x04, 0)), Plan::Good);
-        assert_eq!(fixture.unit.sense_format(), SenseFormat::Descriptor);
+        assert_eq!(fixture.unit.sense_format(None), SenseFormat::Descriptor);
         assert!(fixture.unit.attentions.is_empty());
         fixture.unit.handle_event(UnitEvent::NexusLoss);
-        assert_eq!(fixture.unit.sense_format(), SenseFormat::Descriptor);
+        assert_eq!(fixture.unit.sense_format(None), SenseFormat::Descriptor);
         fixture.unit.handle_event(UnitEvent::LogicalUnitReset);
-        assert_eq!(fixture.unit.sense_format(), SenseFormat::Fixed);
+        assert_eq!(fixture.unit.sense_format(None), SenseFormat::Fixed);
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
         let mut fixture = Fixture::new();
         let tst = Sense::invalid_field_in_parameter_list(6, Some(5));
         assert_eq!(fixture.run_list(&[0x15, 0x10, 0, 0, 16, 0], &control(0x24, 0)), Plan::Check(tst));
-        assert_eq!(fixture.unit.sense_format(), SenseFormat::Fixed, "all of the list or nothing");
+        assert_eq!(fixture.unit.sense_format(None), SenseFormat::Fixed, "all of the list or nothing");
     }
 
     #[test]

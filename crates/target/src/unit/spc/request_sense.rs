@@ -28,7 +28,9 @@ pub(super) const ROW: Row = Row {
 /// Gives `sense` as parameter data in the format that the CDB asks for.
 pub(in crate::unit) fn report_sense(reply: &mut Reply, cdb: &[u8], sense: &Sense) -> Decision {
     let command = fields(RequestSense::decode(cdb))?;
-    let format = if command.descriptor_format { SenseFormat::Descriptor } else { SenseFormat::Fixed };
+    // Registers of an ATA command come in their descriptor always (see `crate::unit::sat`).
+    let descriptors = command.descriptor_format || sense.ata_return.is_some();
+    let format = if descriptors { SenseFormat::Descriptor } else { SenseFormat::Fixed };
     Ok(reply.fill(command.allocation_len.into(), |out| sense.encode(format, out)))
 }
 

@@ -4,7 +4,7 @@
 //! characteristics extension), zoned block devices, third-party copy.
 
 use super::Decision;
-use crate::unit::{Reply, UnitConfig, limits};
+use crate::unit::{Reply, Unit, UnitConfig, limits, sat};
 use alloc::vec::Vec;
 use wire::NoRoom;
 use wire::scsi::ascii::Ascii;
@@ -18,31 +18,38 @@ use wire::scsi::vpd::{
 };
 
 /// The pages there are, ascending as page 00h wants them.
-const PAGES: [VpdPageCode; 7] = [
+const PAGES: [VpdPageCode; 8] = [
     VpdPageCode::SupportedPages,
     VpdPageCode::UnitSerialNumber,
     VpdPageCode::DeviceIdentification,
     VpdPageCode::ExtendedInquiry,
+    VpdPageCode::AtaInformation,
     VpdPageCode::BlockLimits,
     VpdPageCode::BlockDeviceCharacteristics,
     VpdPageCode::LogicalBlockProvisioning,
 ];
 
 /// One page as parameter data, if there is such a page.
-pub(super) fn report(config: &UnitConfig, reply: &mut Reply, page: VpdPageCode, room: u32) -> Decision {
+pub(super) fn report(unit: &Unit, reply: &mut Reply, page: VpdPageCode, room: u32) -> Decision {
     if !PAGES.contains(&page) {
         return Err(Sense::invalid_field_in_cdb(2, None));
     }
-    Ok(reply.fill(room, |out| encode(config, page, out)))
+    Ok(reply.fill(room, |out| encode(unit, page, out)))
 }
 
-fn encode(config: &UnitConfig, page: VpdPageCode, out: &mut [u8]) -> Result<usize, NoRoom> {
+fn encode(unit: &Unit, page: VpdPageCode, out: &mut [u8]) -> Result<usize, NoRoom> {
+    let config = &unit.config;
+    let identify;
     let page = match page {
         VpdPageCode::UnitSerialNumber => {
             VpdPage::UnitSerialNumber(UnitSerialNumber { serial: config.serial.as_bytes() })
         }
         VpdPageCode::DeviceIdentification => return encode_names(config, out),
         VpdPageCode::ExtendedInquiry => VpdPage::ExtendedInquiry(extended_inquiry()),
+        VpdPageCode::AtaInformation => {
+            identify = sat::identify(unit);
+            VpdPage::AtaInformation(sat::ata_information(unit, &identify))
+        }
         VpdPageCode::BlockLimits => VpdPage::BlockLimits(block_limits(config)),
         VpdPageCode::BlockDeviceCharacteristics => {
             VpdPage::BlockDeviceCharacteristics(characteristics(config))
@@ -157,14 +164,14 @@ mod tests {
     use wire::scsi::sense::Sense;
 
     fn page(fixture: &mut Fixture, code: u8) -> Vec<u8> {
-        fixture.read(&[0x12, 0x01, code, 0x02, 0x00, 0]).to_vec()
+        fixture.read(&[0x12, 0x01, code, 0x04, 0x00, 0]).to_vec()
     }
 
     #[test]
     fn page_00_lists_pages_that_are_all_there() {
         let mut fixture = Fixture::new();
         let list = page(&mut fixture, 0x00);
-        assert_eq!(list, [0, 0, 0, 7, 0x00, 0x80, 0x83, 0x86, 0xb0, 0xb1, 0xb2]);
+        assert_eq!(list, [0, 0, 0, 8, 0x00, 0x80, 0x83, 0x86, 0x89, 0xb0, 0xb1, 0xb2]);
         for &code in &list[4..] {
             let bytes = page(&mut fixture, code);
             assert_eq!(bytes[1], code);
@@ -197,6 +204,18 @@ mod tests {
     fn page_86_tells_the_task_attributes_and_the_cache() {
         let bytes = page(&mut Fixture::new(), 0x86);
         assert_eq!((bytes.len(), bytes[5], bytes[6], bytes[13]), (64, 0x07, 0x01, 58));
+    }
+
+    #[test]
+    fn page_89_repeats_identify_after_the_signature() {
+        let mut fixture = Fixture::new();
+        let bytes = page(&mut fixture, 0x89);
+        assert_eq!(bytes[..8], [0, 0x89, 0x02, 0x38, 0, 0, 0, 0]);
+        assert_eq!(bytes[8..36], *b"uaskit  virtual drive   0.1 ");
+        assert_eq!(bytes[36..50], [0x34, 0, 0x40, 0x01, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+        assert_eq!(bytes[56..60], [0xec, 0, 0, 0]);
+        let identify = fixture.read(&[0xa1, 0x08, 0x0e, 0, 1, 0, 0, 0, 0, 0xec, 0, 0]);
+        assert_eq!(bytes[60..], *identify);
     }
 
     #[test]
