@@ -60,6 +60,26 @@ impl Kind {
         Self { speed, streams: if bit(6) { 256 } else { 8 }, units, block_size, removable, read_only }
     }
 
+    /// The drive, just powered on.
+    pub fn drive(&self) -> Drive {
+        let config = DeviceConfig {
+            speed: self.speed,
+            transports: Transports::Dual,
+            streams: self.streams,
+            vendor_id: 0x1209,
+            product_id: 0x0001,
+            release: 0x0100,
+            manufacturer: "uaskit".into(),
+            product: "drive".into(),
+            serial: "0123456789ab".into(),
+            limits: Limits { commands: 32, buffer_bytes: 1 << 20, segment_bytes: 64 << 10 },
+        };
+        let units = (0..self.units).map(|_| self.unit()).collect();
+        let medium = || RamMedium::new(ByteCount(MEDIUM_BYTES), self.block_size).expect("there is memory");
+        let media = (0..self.units).map(|_| Box::new(medium()) as _).collect();
+        Drive::new(Device::new(config, units), media)
+    }
+
     fn unit(&self) -> Unit {
         Unit::new(UnitConfig {
             vendor: "uaskit".into(),
@@ -81,23 +101,7 @@ impl Kind {
 impl Host {
     /// Plugs the drive in; nothing is configured yet.
     pub fn plug(kind: Kind) -> Self {
-        let config = DeviceConfig {
-            speed: kind.speed,
-            transports: Transports::Dual,
-            streams: kind.streams,
-            vendor_id: 0x1209,
-            product_id: 0x0001,
-            release: 0x0100,
-            manufacturer: "uaskit".into(),
-            product: "drive".into(),
-            serial: "0123456789ab".into(),
-            limits: Limits { commands: 32, buffer_bytes: 1 << 20, segment_bytes: 64 << 10 },
-        };
-        let units = (0..kind.units).map(|_| kind.unit()).collect();
-        let medium = || RamMedium::new(ByteCount(MEDIUM_BYTES), kind.block_size).expect("there is memory");
-        let media = (0..kind.units).map(|_| Box::new(medium()) as _).collect();
-        let drive = Drive::new(Device::new(config, units), media);
-        Self { drive, next_id: 0, outstanding: BTreeMap::new(), completed: Vec::new() }
+        Self { drive: kind.drive(), next_id: 0, outstanding: BTreeMap::new(), completed: Vec::new() }
     }
 
     /// SET_ADDRESS, SET_CONFIGURATION 1 and SET_INTERFACE: 0 is BOT, 1 is UAS.
