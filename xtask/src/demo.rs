@@ -2,7 +2,7 @@
 //!
 //! Everything that is printed was just seen: the guest's own `lsusb -t`, its queue depth, what its fio measured.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use comfy_table::{CellAlignment, Table, presets};
 use std::time::Duration;
 use uaskit_interop::debian;
@@ -48,9 +48,8 @@ pub(crate) fn run(seconds: u32) -> Result<bool> {
         measure(vm, disk, seconds)
     })?;
     print_table(&bot, &uas);
-    let complaints = vm.guest.dmesg()?.complaints().len();
-    println!("\nThe guest's kernel complained {complaints} times.");
-    Ok(complaints == 0)
+    println!("\nThe guest's kernel had nothing to complain about.");
+    Ok(true)
 }
 
 /// Serves the image over one transport, plugs it in, and takes it out afterwards.
@@ -65,8 +64,12 @@ fn with_drive<T>(
     vm.attach(&drive.plug())?;
     let disk = vm.guest.await_disks(1, PLUG_LIMIT)?.remove(0);
     let outcome = act(vm, &disk)?;
+    let log = vm.guest.dmesg()?;
+    ensure!(log.complaints().is_empty(), "the guest's kernel complains: {:?}", log.complaints());
     vm.detach(transport)?;
     vm.guest.await_disks(0, PLUG_LIMIT)?;
+    // Pulling a drive out is something that a kernel does complain about.
+    vm.guest.forget_log()?;
     Ok(outcome)
 }
 
@@ -120,7 +123,7 @@ const fn writes(pattern: Pattern) -> bool {
 
 fn print_table(bot: &Column, uas: &Column) {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(["workload", "depth", "BOT", "UAS", "UAS : BOT"]);
     let mut values = bot.iter().zip(uas);
     for (block_bytes, unit) in BLOCKS {
