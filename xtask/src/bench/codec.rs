@@ -4,7 +4,9 @@
 //! of many tries counts: whatever disturbs one only ever adds time. Left out: caches that do not hold the input,
 //! which a drive's have just received.
 
+use super::figure;
 use anyhow::Result;
+use comfy_table::{Table, presets};
 use serde::Serialize;
 use std::hint::black_box;
 use std::time::Instant;
@@ -62,6 +64,22 @@ pub(super) fn measure() -> Result<[CodecTime; 2]> {
         }),
     };
     Ok([command, sense])
+}
+
+/// One row for each IU.
+pub(super) fn table(times: &[CodecTime]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["", "decode", "encode", "both", ""]);
+    for time in times {
+        let CodecTime { iu, decode_ns, encode_ns } = time;
+        let [decode, encode, both] =
+            [*decode_ns, *encode_ns, time.both_ns()].map(|nanoseconds| format!("{nanoseconds:.1}"));
+        let verdict = if time.passes() { "" } else { "TOO SLOW" };
+        table.add_row([iu, decode.as_str(), encode.as_str(), both.as_str(), verdict]);
+    }
+    figure::align(&mut table);
+    table
 }
 
 /// Few enough that all of them stay in the first-level cache.

@@ -106,14 +106,10 @@ impl Host {
         let mut outstanding = if matches!(phase, DataPhase::None) { 2 } else { 3 };
         let (mut status, mut brought) = (None, Vec::new());
         while outstanding > 0 {
-            let capabilities = self.link.capabilities;
-            let Some((header, body)) = self.link.next()? else {
-                self.link.fill()?;
-                continue;
-            };
+            let (header, body) = self.link.wait()?;
             ensure!(header.kind == PacketType::BulkPacket, "{header} in the middle of a command");
-            let bulk = BulkPacket::decode(body, capabilities)?;
-            let payload = &body[BulkPacket::len(capabilities)..];
+            let bulk = BulkPacket::decode(&body, self.link.capabilities)?;
+            let payload = &body[BulkPacket::len(self.link.capabilities)..];
             outstanding -= 1;
             if bulk.endpoint == self.pipes.status {
                 ensure!(bulk.status == Status::Success, "{bulk}");
@@ -194,16 +190,15 @@ impl Setup {
     fn expect(&mut self, wanted: PacketType) -> Result<Vec<u8>> {
         self.link.flush()?;
         loop {
-            let capabilities = self.link.capabilities;
-            while let Some((header, body)) = self.link.next()? {
-                match header.kind {
-                    kind if kind == wanted => return Ok(body.to_vec()),
-                    PacketType::EndpointInfo => self.endpoints = EndpointInfo::decode(body, capabilities)?,
-                    PacketType::InterfaceInfo | PacketType::FilterFilter => {}
-                    other => bail!("{other} where {wanted} was to come"),
+            let (header, body) = self.link.wait().with_context(|| format!("wait for {wanted}"))?;
+            match header.kind {
+                kind if kind == wanted => return Ok(body),
+                PacketType::EndpointInfo => {
+                    self.endpoints = EndpointInfo::decode(&body, self.link.capabilities)?;
                 }
+                PacketType::InterfaceInfo | PacketType::FilterFilter => {}
+                other => bail!("{other} where {wanted} was to come"),
             }
-            self.link.fill().with_context(|| format!("wait for {wanted}"))?;
         }
     }
 }

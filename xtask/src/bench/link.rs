@@ -9,8 +9,10 @@ use std::os::unix::net::UnixStream;
 use wire::Writer;
 use wire::usbredir::{Capabilities, Header, PACKET_LEN_MAX, Packet};
 
-/// Room for what one read may bring: more than any depth here has in flight.
-const INBOX_BYTES: usize = 1 << 20;
+/// Room for what one read may bring: more than any load has in flight, and than the longest packet of a guest.
+const INBOX_BYTES: usize = 4 << 20;
+/// Bytes that are moved without a second thought.
+const CHEAP_MOVE_BYTES: usize = 16 << 10;
 
 /// A connection, the packets that wait to leave, and the bytes that have arrived.
 #[derive(Debug)]
@@ -40,6 +42,11 @@ impl Link {
         put(&mut self.outbox, packet.into(), id, payload, self.capabilities)
     }
 
+    /// Queues a packet that came from elsewhere: its header, and all behind that.
+    pub(super) fn forward(&mut self, header: Header, body: &[u8]) -> Result<()> {
+        put_received(&mut self.outbox, header, body, self.capabilities)
+    }
+
     /// Sends everything that is queued.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.stream.write_all(&self.outbox).context("write to the socket")?;
@@ -49,14 +56,26 @@ impl Link {
 
     /// Waits until something arrives. Everything that had arrived must have been handed out by [`Self::next`].
     pub(super) fn fill(&mut self) -> Result<()> {
-        // At most one packet is incomplete; it goes to the front so that the rest of it fits behind.
-        self.inbox.copy_within(self.filled.clone(), 0);
-        let kept = self.filled.len();
-        ensure!(kept < self.inbox.len(), "a packet longer than {INBOX_BYTES} bytes");
-        let arrived = self.stream.read(&mut self.inbox[kept..]).context("read from the socket")?;
+        // At most one packet is incomplete; it goes to the front while that is cheap, or when there is no room.
+        if self.filled.len() <= CHEAP_MOVE_BYTES || self.filled.end == self.inbox.len() {
+            self.inbox.copy_within(self.filled.clone(), 0);
+            self.filled = 0..self.filled.len();
+        }
+        ensure!(self.filled.end < self.inbox.len(), "a packet longer than {INBOX_BYTES} bytes");
+        let arrived = self.stream.read(&mut self.inbox[self.filled.end..]).context("read from the socket")?;
         ensure!(arrived > 0, "the other side has closed the connection");
-        self.filled = 0..kept + arrived;
+        self.filled.end += arrived;
         Ok(())
+    }
+
+    /// Waits for the next packet.
+    pub(super) fn wait(&mut self) -> Result<(Header, Vec<u8>)> {
+        loop {
+            if let Some((header, body)) = self.next()? {
+                return Ok((header, body.to_vec()));
+            }
+            self.fill()?;
+        }
     }
 
     /// The next packet that is here as a whole: its header, and everything behind that.
@@ -87,11 +106,39 @@ pub(super) fn put(
     payload: &[u8],
     capabilities: Capabilities,
 ) -> Result<()> {
+    put_headers(out, packet, id, payload.len(), capabilities)?;
+    out.extend_from_slice(payload);
+    Ok(())
+}
+
+/// Appends the headers of a packet to `out`, for a payload that follows.
+pub(super) fn put_headers(
+    out: &mut Vec<u8>,
+    packet: Packet,
+    id: u64,
+    payload_len: usize,
+    capabilities: Capabilities,
+) -> Result<()> {
     let mut headers = [0; Packet::HEADERS_LEN_MAX];
     let mut writer = Writer::new(&mut headers);
-    packet.encode_headers(id, payload.len() as u32, capabilities, &mut writer)?;
+    packet.encode_headers(id, u32::try_from(payload_len)?, capabilities, &mut writer)?;
     let headers_len = writer.written();
     out.extend_from_slice(&headers[..headers_len]);
-    out.extend_from_slice(payload);
+    Ok(())
+}
+
+/// Appends a packet that came from elsewhere: its header, and all behind that.
+pub(super) fn put_received(
+    out: &mut Vec<u8>,
+    header: Header,
+    body: &[u8],
+    capabilities: Capabilities,
+) -> Result<()> {
+    let mut first = [0; Header::LEN_MAX];
+    let mut writer = Writer::new(&mut first);
+    header.encode(capabilities, &mut writer)?;
+    let first_len = writer.written();
+    out.extend_from_slice(&first[..first_len]);
+    out.extend_from_slice(body);
     Ok(())
 }

@@ -1,24 +1,28 @@
 //! `cargo xtask bench drive`: is the drive as fast as it has to be?
 //!
-//! Three questions, each with a bar: how much of a bare socket echo the drive reaches with 4 KiB commands over a
-//! unix socket, everybody on one processor ([`socket`]); how long an information unit takes in the codec
-//! ([`codec`]). Only ratios are judged, and what they are taken from is measured in turns with the drive in the
-//! same run. Before and after each load every block is read and compared, so that no figure is of a broken drive.
+//! Three questions, each with a bar: how long an information unit takes in the codec ([`codec`]); how much of a
+//! bare echo the drive reaches over a unix socket, everybody on one processor ([`socket`]); how it compares in a
+//! guest with QEMU's own drive ([`guest`], on request). Ratios are judged, and what they are taken from is measured
+//! in turns with the drive in the same run.
 //!
 //! Everything is measured in release mode: a debug build of this program builds that and hands over to it.
 
 mod codec;
 mod echo;
 mod figure;
+mod guest;
 mod host;
 mod link;
 mod load;
 mod processor;
+mod responder;
 mod socket;
 
 use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
 use codec::CodecTime;
-use figure::{Figure, Spread};
+use figure::Figure;
+use guest::GuestFigures;
 use serde::Serialize;
 use socket::SocketFigure;
 use std::path::PathBuf;
@@ -53,16 +57,34 @@ pub(crate) struct DriveArguments {
     /// Drive the server that listens there, instead of one started for this; no bar then.
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Measure in a guest as well, against QEMU's own drive: some minutes.
+    #[arg(long)]
+    guest: bool,
+    /// Measure only this.
+    #[arg(long, value_enum)]
+    only: Option<Part>,
     /// Print how to profile the server under this load, and do nothing else.
     #[arg(long)]
     profile: bool,
 }
 
+/// A part of the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The codec.
+    Codec,
+    /// The drive over a socket.
+    Socket,
+    /// The drive in a guest.
+    Guest,
+}
+
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 struct Report {
-    socket: Vec<SocketFigure>,
-    codec: Vec<CodecTime>,
+    codec: Option<[CodecTime; 2]>,
+    socket: Option<Vec<SocketFigure>>,
+    guest: Option<GuestFigures>,
 }
 
 /// Measures; whether every bar was reached.
@@ -79,37 +101,53 @@ pub(crate) fn run(bench: Bench) -> Result<bool> {
 }
 
 fn measure(arguments: &DriveArguments) -> Result<bool> {
-    let codec = codec::measure()?.to_vec();
-    let socket = socket::measure(arguments)?;
-    let passes = codec.iter().all(CodecTime::passes) && socket.iter().all(|figure| figure.rates.passes());
-    let report = Report { socket, codec };
+    let wanted = |part, usually| arguments.only.map_or(usually, |only| only == part);
+    let report = Report {
+        codec: wanted(Part::Codec, true).then(codec::measure).transpose()?,
+        // Before the socket, which keeps this program on one processor from then on.
+        guest: wanted(Part::Guest, arguments.guest).then(|| guest::measure(arguments)).transpose()?,
+        socket: wanted(Part::Socket, true).then(|| socket::measure(arguments)).transpose()?,
+    };
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
-        print(&report, arguments);
+        report.print(arguments);
     }
-    Ok(passes)
+    Ok(report.passes())
 }
 
-fn print(report: &Report, arguments: &DriveArguments) {
-    let DriveArguments { depth, rounds, seconds, .. } = arguments;
-    println!(
-        "Commands per second at depth {depth}, medians of {rounds} rounds of {seconds:?}, one processor for all"
-    );
-    println!("{}", Figure::heading("bare echo", "drive"));
-    for SocketFigure { rates, .. } in &report.socket {
-        println!("{rates}");
+impl Report {
+    /// Whether every bar was reached.
+    fn passes(&self) -> bool {
+        let Self { codec, socket, guest } = self;
+        codec.iter().flatten().all(CodecTime::passes)
+            && socket.iter().flatten().all(|figure| figure.rates.passes())
+            && guest.iter().flat_map(|guest| guest.qemu.iter().chain(&guest.nothing)).all(Figure::passes)
     }
-    println!("\nMicroseconds of processor time that echo and drive spend on a command");
-    for SocketFigure { rates, echo_busy_ns, drive_busy_ns } in &report.socket {
-        let median = |ns: &[f64]| Spread::of(ns.to_vec()).median / 1000.0;
-        println!("{:36} {:12.2} {:12.2}", rates.what, median(echo_busy_ns), median(drive_busy_ns));
-    }
-    println!("\nNanoseconds per information unit, at most {:.0} for both ways", CodecTime::BAR_NS);
-    for time in &report.codec {
-        let CodecTime { iu, decode_ns, encode_ns } = time;
-        let (both_ns, verdict) = (time.both_ns(), if time.passes() { "" } else { "   TOO SLOW" });
-        println!("{iu:8} decode {decode_ns:5.1}   encode {encode_ns:5.1}   both {both_ns:5.1}{verdict}");
+
+    fn print(&self, arguments: &DriveArguments) {
+        let DriveArguments { depth, rounds, seconds, .. } = arguments;
+        if let Some(codec) = &self.codec {
+            println!(
+                "Nanoseconds for an information unit, at most {:.0} for both ways\n{}\n",
+                CodecTime::BAR_NS,
+                codec::table(codec)
+            );
+        }
+        if let Some(socket) = &self.socket {
+            println!(
+                "Commands per second over a socket, depth {depth}, all on one processor, {rounds} rounds of {seconds:?}\n{}\n",
+                figure::table(["bare echo", "drive"], socket.iter().map(|figure| &figure.rates))
+            );
+            println!("Microseconds of processor time for a command\n{}\n", socket::busy_table(socket));
+        }
+        if let Some(GuestFigures { qemu, nothing }) = &self.guest {
+            println!(
+                "Commands per second in a guest, {rounds} rounds of {seconds:?}\n{}\n{}",
+                figure::table(["QEMU usb-uas", "drive"], qemu),
+                figure::table(["do nothing", "drive"], nothing)
+            );
+        }
     }
 }
 

@@ -5,12 +5,13 @@
 
 use super::DriveArguments;
 use super::echo::Echo;
-use super::figure::Figure;
+use super::figure::{self, Figure, Spread};
 use super::host::Host;
 use super::link::Link;
 use super::load::{BLOCK_BYTES, Load, Random, Sweep};
 use super::processor;
 use anyhow::{Context, Result, ensure};
+use comfy_table::{Table, presets};
 use serde::Serialize;
 use std::fs::File;
 use std::path::Path;
@@ -35,6 +36,19 @@ pub(super) struct SocketFigure {
     pub(super) echo_busy_ns: Vec<f64>,
     /// Processor time that the drive spent on a command; nothing where its process is not known.
     pub(super) drive_busy_ns: Vec<f64>,
+}
+
+/// What a command costs on each side.
+pub(super) fn busy_table(figures: &[SocketFigure]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["", "bare echo", "drive"]);
+    for SocketFigure { rates, echo_busy_ns, drive_busy_ns } in figures {
+        let median = |ns: &[f64]| format!("{:.2}", Spread::of(ns.to_vec()).median / 1000.0);
+        table.add_row([&rates.what, &median(echo_busy_ns), &median(drive_busy_ns)]);
+    }
+    figure::align(&mut table);
+    table
 }
 
 /// Both media, or the one drive that is there already.

@@ -1,0 +1,155 @@
+//! The drive in a guest, against QEMU's own UAS drive and against a drive that does nothing.
+//!
+//! One virtual machine in software emulation has all three, and its fio takes them in turns, another first in each
+//! round. Images are in memory. Small commands are held against `usb-uas` with `scsi-hd`; large ones against the
+//! [`responder`], because QEMU reads a socket 4 KiB at a time, and what that costs is not ours to mend.
+
+use super::DriveArguments;
+use super::figure::Figure;
+use super::responder;
+use anyhow::{Context, Result, ensure};
+use std::time::Duration;
+use uaskit_interop::debian;
+use uaskit_interop::drive::Drive;
+use uaskit_interop::guest::Guest;
+use uaskit_interop::qemu::{Machine, Redirect};
+use uaskit_interop::scratch::Scratch;
+use uaskit_interop::tools::fio::{Load, Pattern};
+
+/// Bytes of each image.
+const IMAGE_BYTES: u64 = 256 << 20;
+const DRIVE_SERIAL: &str = "00000000DR1F";
+const NOTHING_SERIAL: &str = "000000000000";
+
+/// A load, and the bars of the drive.
+struct Workload {
+    pattern: Pattern,
+    block_bytes: u32,
+    depth: u32,
+    /// Against QEMU's own drive; 0 where it is told and not judged.
+    qemu_bar: f64,
+    /// Against a drive that does nothing.
+    nothing_bar: f64,
+}
+
+const WORKLOADS: [Workload; 8] = [
+    small(Pattern::RandomRead, 1, 0.8),
+    small(Pattern::RandomRead, 14, 1.0),
+    small(Pattern::RandomRead, 30, 1.0),
+    small(Pattern::RandomWrite, 1, 0.8),
+    small(Pattern::RandomWrite, 14, 1.0),
+    small(Pattern::RandomWrite, 30, 1.0),
+    large(Pattern::Read),
+    large(Pattern::Write),
+];
+
+const fn small(pattern: Pattern, depth: u32, qemu_bar: f64) -> Workload {
+    Workload { pattern, block_bytes: 4 << 10, depth, qemu_bar, nothing_bar: 0.0 }
+}
+
+const fn large(pattern: Pattern) -> Workload {
+    Workload { pattern, block_bytes: 512 << 10, depth: 4, qemu_bar: 0.0, nothing_bar: 0.95 }
+}
+
+/// What the drive reached.
+#[derive(Debug, serde::Serialize)]
+pub(super) struct GuestFigures {
+    /// Of QEMU's own drive.
+    pub(super) qemu: Vec<Figure>,
+    /// Of a drive that does nothing.
+    pub(super) nothing: Vec<Figure>,
+}
+
+/// Boots the machine and measures.
+pub(super) fn measure(arguments: &DriveArguments) -> Result<GuestFigures> {
+    debian::ensure().context("the guest needs QEMU and a few tools")?;
+    let place = Scratch::new()?;
+    let [theirs, ours] = [place.image("theirs", IMAGE_BYTES)?, place.image("ours", IMAGE_BYTES)?];
+    let size = IMAGE_BYTES.to_string();
+    let drive = Drive::serve("bench-guest", &[&*ours.to_string_lossy(), "--serial", DRIVE_SERIAL])?;
+    let behind = Drive::serve("bench-nothing", &["--ram", &size, "--serial", NOTHING_SERIAL])?;
+    let nothing = Redirect::new("nothing", &place.path("nothing"));
+    responder::start(&nothing.socket, behind.socket())?;
+    let machine = Machine::new("bench").uas_disk("theirs", &theirs);
+    let mut vm = machine.redirect(&drive.plug()).redirect(&nothing).boot()?;
+    let rivals = Rivals::find(&mut vm.guest)?;
+
+    let mut figures = GuestFigures { qemu: Vec::new(), nothing: Vec::new() };
+    for workload in &WORKLOADS {
+        let (qemu, nothing) = rivals.compare(&mut vm.guest, workload, arguments)?;
+        figures.qemu.push(qemu);
+        figures.nothing.push(nothing);
+    }
+    let log = vm.guest.dmesg()?;
+    ensure!(log.complaints().is_empty(), "the guest's kernel complains:\n{log}");
+    Ok(figures)
+}
+
+/// The block devices of the guest: QEMU's drive, the one that does nothing, ours.
+struct Rivals([String; 3]);
+
+impl Rivals {
+    /// Tells them apart by serial number, and writes each from end to end, so that no block is a hole.
+    fn find(guest: &mut Guest) -> Result<Self> {
+        const PLUG_LIMIT: Duration = Duration::from_secs(60);
+        let disks = guest.await_disks(3, PLUG_LIMIT)?;
+        let mut rivals = [String::new(), String::new(), String::new()];
+        for disk in &disks {
+            ensure!(disk.driver == "uas", "{} is driven by {}", disk.path(), disk.driver);
+            let place = match disk.serial.as_str() {
+                DRIVE_SERIAL => 2,
+                NOTHING_SERIAL => 1,
+                _ => 0,
+            };
+            rivals[place] = disk.path();
+            let fill = Load::new(&disk.path(), Pattern::Write).block_bytes(512 << 10).depth(4);
+            fill.bytes(IMAGE_BYTES).run(guest)?;
+        }
+        ensure!(rivals.iter().all(|path| !path.is_empty()), "not all drives are there: {disks:?}");
+        Ok(Self(rivals))
+    }
+
+    /// The drive against QEMU's, and against the one that does nothing.
+    fn compare(
+        &self,
+        guest: &mut Guest,
+        workload: &Workload,
+        arguments: &DriveArguments,
+    ) -> Result<(Figure, Figure)> {
+        let what = workload.describe();
+        let mut qemu = Figure::new(what.clone(), workload.qemu_bar);
+        let mut nothing = Figure::new(what, workload.nothing_bar);
+        for round in 0..arguments.rounds as usize {
+            let mut rates = [0.0; 3];
+            for turn in 0..rates.len() {
+                let rival = (round + turn) % rates.len();
+                rates[rival] = workload.rate(guest, &self.0[rival], arguments.seconds)?;
+            }
+            let [qemu_rate, nothing_rate, drive_rate] = rates;
+            qemu.push(qemu_rate, drive_rate);
+            nothing.push(nothing_rate, drive_rate);
+        }
+        Ok((qemu, nothing))
+    }
+}
+
+impl Workload {
+    /// Commands per second.
+    fn rate(&self, guest: &mut Guest, device: &str, length: Duration) -> Result<f64> {
+        let load = Load::new(device, self.pattern).block_bytes(self.block_bytes).depth(self.depth);
+        let seconds = length.as_secs().max(1).try_into().context("too long")?;
+        let report = load.seconds(seconds).run(guest)?;
+        Ok(report.read.iops + report.write.iops)
+    }
+
+    fn describe(&self) -> String {
+        let pattern = match self.pattern {
+            Pattern::Read => "sequential read",
+            Pattern::Write => "sequential write",
+            Pattern::RandomRead => "random read",
+            Pattern::RandomWrite => "random write",
+            Pattern::RandomMixed => "random mixed",
+        };
+        format!("{}K {pattern}, depth {}", self.block_bytes >> 10, self.depth)
+    }
+}
