@@ -14,7 +14,7 @@ use bus::{EndpointAddress, Speed};
 use wire::bot::ClassRequest;
 use wire::usb::{
     DeviceFeature, DeviceStatus, Direction, EndpointFeature, EndpointStatus, ExitLatencies, InterfaceFeature,
-    InterfaceStatus, Recipient, RequestKind, SetupPacket, StandardRequest,
+    InterfaceStatus, Recipient, RequestKind, SetupPacket, StandardRequest, SuspendOptions,
 };
 
 /// The bConfigurationValue of the one configuration.
@@ -197,7 +197,7 @@ impl Endpoint0 {
             (StandardRequest::SetFeature, _) => self.set_feature(setup, true),
             (StandardRequest::ClearFeature, _) => self.set_feature(setup, false),
             (StandardRequest::SetSel, Recipient::Device)
-                if self.speed == Speed::Super && !default && ExitLatencies::decode(data_out).is_ok() =>
+                if self.speed == Speed::Super && !default && data_out.len() == ExitLatencies::LEN =>
             {
                 done(Effect::None)
             }
@@ -239,7 +239,8 @@ impl Endpoint0 {
                 done(Effect::None)
             }
             Recipient::Interface => {
-                let suspend = InterfaceFeature::from(setup.value) == InterfaceFeature::FunctionSuspend;
+                let suspend = InterfaceFeature::from(setup.value) == InterfaceFeature::FunctionSuspend
+                    && !SuspendOptions::from_index(setup.index).remote_wake;
                 (suspend && configured && self.speed == Speed::Super && setup.interface() == 0)
                     .then_some((Verdict::Done, Effect::None))
             }

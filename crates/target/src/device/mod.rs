@@ -8,6 +8,8 @@
 
 pub mod descriptors;
 mod endpoint0;
+#[cfg(test)]
+mod tests;
 
 use crate::bot::{Bot, BotEndpoints};
 use crate::command::{CommandId, CommandOutput, Executor, Limits};
