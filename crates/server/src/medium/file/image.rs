@@ -178,15 +178,24 @@ pub(super) mod faults {
     }
 
     #[derive(Debug, Default)]
-    pub(in super::super) struct Faults(Mutex<Vec<Fault>>);
+    pub(in super::super) struct Faults {
+        set: Mutex<Vec<Fault>>,
+        steps: Mutex<Vec<Step>>,
+    }
 
     impl Faults {
         pub(in super::super) fn set(&self, faults: &[Fault]) {
-            *self.0.lock().unwrap() = faults.to_vec();
+            *self.set.lock().unwrap() = faults.to_vec();
+        }
+
+        /// The steps that were begun since this was last asked.
+        pub(in super::super) fn take_steps(&self) -> Vec<Step> {
+            std::mem::take(&mut *self.steps.lock().unwrap())
         }
 
         pub(super) fn meet(&self, step: &Step) -> Option<Errno> {
-            self.0.lock().unwrap().iter().find_map(|fault| fault.meet(step))
+            self.steps.lock().unwrap().push(step.clone());
+            self.set.lock().unwrap().iter().find_map(|fault| fault.meet(step))
         }
     }
 

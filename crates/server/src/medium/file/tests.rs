@@ -2,9 +2,10 @@
 
 use super::super::suite::{self, request, run};
 use super::image::faults::Fault;
-use super::task::Allocation;
+use super::task::{Allocation, Memory, Step};
 use super::*;
 use proptest::prelude::*;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
@@ -288,6 +289,61 @@ fn the_reason_for_threads_is_told() {
     let reason = |errno: Errno| reason_without_ring(&errno.into());
     assert_eq!(reason(Errno::PERM), "because io_uring is forbidden: EPERM");
     assert_eq!(reason(Errno::NOSYS), "because the system has no io_uring: ENOSYS");
+}
+
+/// Runs `check` in a thread to which the system refuses io_uring with this error; `None` if it cannot be refused.
+fn without_io_uring<T: Send + 'static>(
+    errno: Errno,
+    check: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    /// The same on every architecture.
+    const IO_URING_SETUP: i64 = 425;
+    let architecture = std::env::consts::ARCH.try_into().ok()?;
+    let refusal = SeccompAction::Errno(errno.raw_os_error().unsigned_abs());
+    let rules = [(IO_URING_SETUP, Vec::new())].into();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, architecture).unwrap();
+    let program: BpfProgram = filter.try_into().unwrap();
+    // It holds for this thread and those that it starts.
+    let thread = std::thread::spawn(move || seccompiler::apply_filter(&program).ok().map(|()| check()));
+    thread.join().unwrap()
+}
+
+#[test]
+fn threads_take_over_where_io_uring_is_refused() {
+    for (errno, why) in [
+        (Errno::PERM, "4 threads, because io_uring is forbidden: EPERM"),
+        (Errno::NOSYS, "4 threads, because the system has no io_uring: ENOSYS"),
+    ] {
+        let checked = without_io_uring(errno, move || {
+            let scratch = Scratch::new();
+            let path = scratch.image(64 * KIB);
+            assert!(matches!(reason(FileMedium::open(&path, &options(Engine::Ring))), OpenReason::NoRing(_)));
+            let mut medium = open(&path, Engine::Automatic);
+            assert_eq!(medium.describe(), why);
+            suite::write(&mut medium, 3, &[0x5a; 512], true).unwrap();
+            assert_eq!(suite::read(&mut medium, Extent::new(3, 1)), Ok(vec![0x5a; 512]));
+        });
+        if checked.is_none() {
+            eprintln!("skipped: the system has no seccomp");
+        }
+    }
+}
+
+#[test]
+fn what_is_said_to_be_durable_was_sent_to_the_disk_before() {
+    with_each_engine(64 * KIB, |medium, _| {
+        medium.image.faults.take_steps();
+        let write = |durable| Step::Write { at: 512, memory: Memory::Buffer, range: 0..512, durable };
+        suite::write(medium, 1, &[1; 512], true).unwrap();
+        assert_eq!(medium.image.faults.take_steps(), [write(true)]);
+        suite::write(medium, 1, &[2; 512], false).unwrap();
+        assert_eq!(medium.image.faults.take_steps(), [write(false)]);
+        suite::bare(medium, MediumOp::Flush, Extent::default()).unwrap();
+        assert_eq!(medium.image.faults.take_steps(), [Step::Sync]);
+        medium.image.faults.set(&[Fault::NoDurableWrites]);
+        suite::write(medium, 1, &[3; 512], true).unwrap();
+        assert_eq!(medium.image.faults.take_steps(), [write(true), write(false), Step::Sync]);
+    });
 }
 
 #[test]
