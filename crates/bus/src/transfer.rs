@@ -1,4 +1,7 @@
 //! Transfers, where they go, and how they end (USB 3.2 clauses 8.12 and 4.4.6.4).
+//!
+//! A pipe is an endpoint and, where it has them, a stream; a transfer is a pipe and a range of somebody's memory; a
+//! completion ends it. Ids that are not allowed on the wire cannot be made. Left out: what a transfer carries.
 
 use core::fmt;
 use core::num::NonZeroU16;

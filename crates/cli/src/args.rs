@@ -1,4 +1,7 @@
 //! The arguments of every subcommand.
+//!
+//! One description for parsing, help, completions and man pages. What can be checked on one argument alone is checked
+//! here; what depends on the world (files, addresses) is checked where it is used.
 
 use crate::quantity;
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -1,4 +1,7 @@
 //! Logical blocks: addresses, counts, sizes, extents (SBC-4 clause 4.5).
+//!
+//! An address and a count are different types; only an extent has both. Block sizes are the two that drives have.
+//! Always true: no arithmetic here wraps.
 
 use crate::ByteCount;
 use core::fmt;

@@ -1,4 +1,7 @@
 //! Time in picoseconds: fine enough for one symbol of any USB, and 213 days in 64 bits.
+//!
+//! A point and a span are different types: points subtract to a span, spans add up, points do not. Everything
+//! saturates, since time that wraps runs back. Left out: calendars and clocks.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};

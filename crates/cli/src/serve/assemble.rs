@@ -1,4 +1,7 @@
 //! From arguments to a drive: media opened, units and device described.
+//!
+//! Names and serial numbers are derived from the image's path, so that a guest finds the same drive again. Limits are
+//! chosen here, once, for all of the server. Left out: sockets.
 
 use crate::args::{ServeArguments, SpeedArgument, TransportArgument};
 use crate::failure::Failure;

@@ -1,4 +1,7 @@
 //! `uaskit serve`: a disk image as a USB drive for a virtual machine.
+//!
+//! The drive runs on a thread of its own; the main thread tells what happens and waits for Ctrl-C. The first one ends
+//! the service and makes everything durable, the second one leaves at once. Left out: what the drive does.
 
 mod assemble;
 mod report;

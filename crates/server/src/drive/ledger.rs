@@ -1,4 +1,7 @@
 //! What is outstanding: the host's transfers and the device's, each under a small number that the bus uses.
+//!
+//! Numbers are small and used again, so that looking one up is an index. Buffers of commands are kept beside, by the
+//! command's slot, with the owner's whole name, so that a late answer finds nothing. Left out: who fills them.
 
 use super::Body;
 use bus::{Pipe, TransferId};

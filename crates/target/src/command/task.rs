@@ -1,4 +1,7 @@
 //! One command's slot: everything that is known about it, in one place.
+//!
+//! A slot is filled, goes through its phases, and is emptied; its memory for parameters stays for the next command.
+//! Always true: the generation changes when a slot is emptied, so no name leads to the next command.
 
 use super::CommandId;
 use super::movement::Movement;

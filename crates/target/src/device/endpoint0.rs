@@ -128,7 +128,7 @@ impl Endpoint0 {
             return None;
         }
         match ClassRequest::decode(setup).ok()? {
-            ClassRequest::GetMaxLun { interface: 0 } => data(&[self.max_lun]),
+            ClassRequest::GetMaxLun { interface: 0 } => data_stage(&[self.max_lun]),
             ClassRequest::MassStorageReset { interface: 0 } => done(Effect::MassStorageReset),
             _ => None,
         }
@@ -138,15 +138,15 @@ impl Endpoint0 {
         match request {
             StandardRequest::GetDescriptor if setup.recipient == Recipient::Device => {
                 let (kind, index) = setup.descriptor();
-                data(self.descriptors.find(kind, index)?)
+                data_stage(self.descriptors.find(kind, index)?)
             }
             StandardRequest::GetConfiguration
                 if setup.recipient == Recipient::Device && self.state != DeviceState::Default =>
             {
-                data(&[self.configuration()])
+                data_stage(&[self.configuration()])
             }
             StandardRequest::GetInterface if setup.recipient == Recipient::Interface => match self.state {
-                DeviceState::Configured { alternate } if setup.interface() == 0 => data(&[alternate]),
+                DeviceState::Configured { alternate } if setup.interface() == 0 => data_stage(&[alternate]),
                 _ => None,
             },
             StandardRequest::GetStatus => self.status(setup, halted),
@@ -157,7 +157,7 @@ impl Endpoint0 {
     fn status(&self, setup: &SetupPacket, halted: &[EndpointAddress]) -> Answer {
         let configured = matches!(self.state, DeviceState::Configured { .. });
         match setup.recipient {
-            Recipient::Device if self.state != DeviceState::Default => data(
+            Recipient::Device if self.state != DeviceState::Default => data_stage(
                 &DeviceStatus {
                     self_powered: true,
                     remote_wakeup: false,
@@ -167,12 +167,12 @@ impl Endpoint0 {
                 }
                 .encode(),
             ),
-            Recipient::Interface if configured && setup.interface() == 0 => {
-                data(&InterfaceStatus { remote_wake_capable: false, remote_wake_enabled: false }.encode())
-            }
+            Recipient::Interface if configured && setup.interface() == 0 => data_stage(
+                &InterfaceStatus { remote_wake_capable: false, remote_wake_enabled: false }.encode(),
+            ),
             Recipient::Endpoint => {
                 let endpoint = self.known_endpoint(setup)?;
-                data(&EndpointStatus { halted: halted.contains(&endpoint) }.encode())
+                data_stage(&EndpointStatus { halted: halted.contains(&endpoint) }.encode())
             }
             _ => None,
         }
@@ -278,7 +278,7 @@ impl Endpoint0 {
     }
 }
 
-fn data(bytes: &[u8]) -> Answer {
+fn data_stage(bytes: &[u8]) -> Answer {
     Some((Verdict::Data(bytes.to_vec()), Effect::None))
 }
 

@@ -1,4 +1,8 @@
 //! Data phases: on streams at once, without streams in turns.
+//!
+//! Without streams nothing on the data pipes says whose bytes they are, so a READY IU on the status pipe does, and
+//! one slot at a time has the turn in each direction (UAS-2 clause 7.3). With streams the stream says it.
+//! Always true: a turn is passed on exactly once, whether its phase ended or was given up.
 
 use super::Uas;
 use super::slot::{Piece, State};

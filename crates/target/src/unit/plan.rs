@@ -1,4 +1,7 @@
 //! What a command is going to do: the vocabulary between a command's file and the executor.
+//!
+//! A plan is data, not a callback: it says what is to happen and the executor makes it happen, so that a command's
+//! file can be read and tested without a transport or a medium. Left out: how any of it is done.
 
 use super::Unit;
 use crate::medium::MediumOp;

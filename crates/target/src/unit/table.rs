@@ -5,6 +5,7 @@
 
 use super::{Context, Plan, reservation, sat, sbc, spc};
 use crate::medium::MediumDone;
+use wire::scsi::cdb::Control;
 use wire::scsi::opcode::{self, OperationCode};
 
 /// Looks at a CDB.
@@ -89,7 +90,7 @@ impl Row {
             .len()
             .checked_sub(1)
             .and_then(|last| cdb.get(last))
-            .is_some_and(|&byte| byte & 0x04 != 0 /* CONTROL */)
+            .is_some_and(|&byte| Control(byte).naca())
     }
 }
 

@@ -1,4 +1,7 @@
 //! SCSI: command descriptor blocks, sense data, parameter data (SPC-5, SBC-4).
+//!
+//! Commands go out as a [`cdb`], data comes back in the layouts beside it, failures as [`sense`]. Codes are open,
+//! reserved bits are let through: what a unit refuses is the unit's affair. Left out: what only tapes and changers have.
 
 pub mod ascii;
 pub mod block;

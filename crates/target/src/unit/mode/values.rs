@@ -1,4 +1,7 @@
 //! One set of values of all mode pages, and how a list of pages changes it.
+//!
+//! Current, default and saved values are three of these. A list of pages is checked whole before any of it counts, so
+//! that a refused MODE SELECT changes nothing. Left out: which of the three is meant, and keeping them.
 
 use alloc::vec::Vec;
 use wire::scsi::mode::{

@@ -1,4 +1,7 @@
 //! MODE SENSE(6) and (10) (SPC-5 clauses 6.13 and 6.14): the values of mode pages.
+//!
+//! The header and block descriptor are this file's, the pages are the unit's. Page 3Fh is all of them, in order.
+//! Left out: vendor pages, and half-known subpage combinations, which are refused at their field.
 
 use super::{Decision, fields, settle};
 use crate::unit::mode::PAGES;
