@@ -2,7 +2,7 @@
 
 use super::{Address, Config, Ended, Event, Reason, Server};
 use crate::drive::Drive;
-use crate::medium::{Medium, RamMedium};
+use crate::medium::{Engine, FileMedium, FileOptions, Medium, RamMedium, create_image};
 use crate::usbredir::Limits;
 use crate::usbredir::tests::fixture::{QEMU, bulk, hello, packet};
 use bus::Speed;
@@ -51,7 +51,10 @@ impl Drop for Place {
 
 /// A disk of 4 MiB in memory.
 fn drive() -> Drive {
-    let medium = RamMedium::new(ByteCount(4 << 20), BlockSize::B512).unwrap();
+    drive_on(Box::new(RamMedium::new(ByteCount(4 << 20), BlockSize::B512).unwrap()))
+}
+
+fn drive_on(medium: Box<dyn Medium>) -> Drive {
     let unit = Unit::new(UnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),
@@ -78,7 +81,7 @@ fn drive() -> Drive {
         serial: "0123456789AB".into(),
         limits: command::Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 8 << 20 },
     };
-    Drive::new(Device::new(config, vec![unit]), vec![Box::new(medium)])
+    Drive::new(Device::new(config, vec![unit]), vec![medium])
 }
 
 /// A served drive and what it tells.
@@ -91,11 +94,14 @@ struct Bench {
 
 impl Bench {
     fn start(limits: Limits) -> Self {
-        let place = Place::new();
+        Self::serve(drive(), Place::new(), limits)
+    }
+
+    fn serve(drive: Drive, place: Place, limits: Limits) -> Self {
         let (sender, events) = mpsc::channel();
         let config =
             Config { address: place.address(), allow_remote: false, version: "uaskit".into(), limits };
-        let server = Server::start(config, drive(), move |event| drop(sender.send(event))).unwrap();
+        let server = Server::start(config, drive, move |event| drop(sender.send(event))).unwrap();
         Self { server, events, place }
     }
 
@@ -334,6 +340,27 @@ fn a_server_that_stops_says_goodbye_and_flushes() {
     let ended = bench.stop();
     assert!(ended.flushed.is_ok() && ended.outcome.is_ok());
     assert!(!Path::new(&socket).exists());
+}
+
+#[test]
+fn an_image_is_read_and_written_and_flushed_in_the_end() {
+    for engine in [Engine::Automatic, Engine::Threads] {
+        let place = Place::new();
+        let image = place.0.join("image");
+        create_image(&image, ByteCount(4 << 20)).unwrap();
+        let options = FileOptions { read_only: false, block_size: BlockSize::B512, engine };
+        let medium = FileMedium::open(&image, &options).unwrap();
+        let bench = Bench::serve(drive_on(Box::new(medium)), place, Limits::default());
+        let mut client = bench.connect().enumerate().ready();
+        let written: Vec<u8> = (0..1_u32 << 20).map(|n| (n ^ n >> 9) as u8).collect();
+        assert_eq!(client.command(&[0x2a, 0, 0, 0, 0, 8, 0, 8, 0, 0], 0, &written).1, 0);
+        let (read, status) = client.command(&[0x28, 0, 0, 0, 0, 8, 0, 8, 0, 0], 1 << 20, &[]);
+        assert!(status == 0 && read == written, "the same bytes come back");
+        bench.server.stopper().stop();
+        let Bench { server, place: _kept, .. } = bench;
+        assert!(server.join().flushed.is_ok());
+        assert!(fs::read(&image).unwrap()[4096..][..1 << 20] == written[..], "the bytes are in the image");
+    }
 }
 
 #[test]
