@@ -286,8 +286,11 @@ impl Drive {
     fn complete_device(&mut self, completion: Completion) {
         let Some(mut entry) = self.devices.remove(completion.id) else { return };
         self.device.handle_completion(Completion { id: entry.id, ..completion }, &entry.message);
-        entry.message.clear();
-        self.messages.push(entry.message);
+        // What brought no message has no memory to keep.
+        if entry.message.capacity() > 0 {
+            entry.message.clear();
+            self.messages.push(entry.message);
+        }
     }
 
     fn carry_out(&mut self, output: Output) {

@@ -15,6 +15,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 use units::{BlockSize, ByteCount};
 
 /// Why an image cannot be used.
@@ -101,11 +103,7 @@ impl Image {
             options.custom_flags(OFlags::EXCL.bits() as i32);
         }
         let mut file = options.open(path).map_err(reason_of)?;
-        let locked = if read_only { file.try_lock_shared() } else { file.try_lock() };
-        locked.map_err(|error| match error {
-            TryLockError::WouldBlock => OpenReason::Locked,
-            TryLockError::Error(error) => OpenReason::Io(error),
-        })?;
+        lock(&file, read_only)?;
         let size = ByteCount(file.seek(SeekFrom::End(0)).map_err(OpenReason::Io)?);
         let geometry = Geometry::of(size, block_size);
         if geometry.capacity.0 == 0 {
@@ -130,6 +128,24 @@ impl Image {
         })
     }
 }
+
+/// Locks it, with some patience: of a server that was killed the kernel still finishes what it had begun, and holds on
+/// to the file until then.
+fn lock(file: &File, shared: bool) -> Result<(), OpenReason> {
+    let deadline = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match if shared { file.try_lock_shared() } else { file.try_lock() } {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(LOCK_PERIOD),
+            Err(TryLockError::WouldBlock) => return Err(OpenReason::Locked),
+            Err(TryLockError::Error(error)) => return Err(OpenReason::Io(error)),
+        }
+    }
+}
+
+/// How long another server may keep the lock before it is taken for alive.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+const LOCK_PERIOD: Duration = Duration::from_millis(5);
 
 impl OpenError {
     pub(super) fn new(path: &Path, reason: OpenReason) -> Self {

@@ -389,6 +389,19 @@ fn a_second_writer_is_locked_out_and_readers_share() {
 }
 
 #[test]
+fn a_server_that_is_about_to_end_is_waited_for() {
+    let scratch = Scratch::new();
+    let path = scratch.image(64 * KIB);
+    let last = open(&path, Engine::Threads);
+    let ending = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        drop(last);
+    });
+    open(&path, Engine::Threads);
+    ending.join().unwrap();
+}
+
+#[test]
 fn what_cannot_be_opened_says_why() {
     let scratch = Scratch::new();
     let open = |path: &Path| reason(FileMedium::open(path, &FileOptions::default()));
