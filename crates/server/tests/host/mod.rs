@@ -57,33 +57,7 @@ const KINDS: u64 = 3;
 impl Host {
     /// A host that is through with enumeration and has seen the unit attention that comes first.
     pub(crate) fn plug(medium: Box<dyn Medium>) -> Self {
-        let unit = Unit::new(UnitConfig {
-            vendor: "uaskit".into(),
-            product: "Virtual Drive".into(),
-            revision: "1".into(),
-            serial: "0123456789AB".into(),
-            naa: 0x3000_0000_0000_0001,
-            block_size: medium.block_size(),
-            capacity: medium.capacity(),
-            read_only: medium.is_read_only(),
-            removable: false,
-            rotational: false,
-            durable: true,
-            durable_state: None,
-        });
-        let device = DeviceConfig {
-            speed: Speed::Super,
-            transports: Transports::Dual,
-            streams: STREAMS,
-            vendor_id: 0x1209,
-            product_id: 1,
-            release: 0x100,
-            manufacturer: "uaskit".into(),
-            product: "Virtual Drive".into(),
-            serial: "0123456789AB".into(),
-            limits: Limits { commands: 65, buffer_bytes: 8 << 20, segment_bytes: 8 << 20 },
-        };
-        let drive = Drive::new(Device::new(device, vec![unit]), vec![medium]);
+        let drive = drive(medium);
         let mut host = Self { drive, read: vec![Vec::new(); usize::from(STREAMS) + 1] };
         // SET_ADDRESS 1, SET_CONFIGURATION 1, SET_INTERFACE 0 to alternate setting 1.
         for setup in [[0, 5, 1, 0, 0, 0, 0, 0], [0, 9, 1, 0, 0, 0, 0, 0], [1, 11, 1, 0, 0, 0, 0, 0]] {
@@ -165,6 +139,37 @@ impl Host {
     pub(crate) fn put(&mut self, memory: Vec<u8>) {
         self.drive.pool().put(memory);
     }
+}
+
+/// A drive with one unit.
+pub(crate) fn drive(medium: Box<dyn Medium>) -> Drive {
+    let unit = Unit::new(UnitConfig {
+        vendor: "uaskit".into(),
+        product: "Virtual Drive".into(),
+        revision: "1".into(),
+        serial: "0123456789AB".into(),
+        naa: 0x3000_0000_0000_0001,
+        block_size: medium.block_size(),
+        capacity: medium.capacity(),
+        read_only: medium.is_read_only(),
+        removable: false,
+        rotational: false,
+        durable: true,
+        durable_state: None,
+    });
+    let device = DeviceConfig {
+        speed: Speed::Super,
+        transports: Transports::Dual,
+        streams: STREAMS,
+        vendor_id: 0x1209,
+        product_id: 1,
+        release: 0x100,
+        manufacturer: "uaskit".into(),
+        product: "Virtual Drive".into(),
+        serial: "0123456789AB".into(),
+        limits: Limits { commands: 65, buffer_bytes: 8 << 20, segment_bytes: 8 << 20 },
+    };
+    Drive::new(Device::new(device, vec![unit]), vec![medium])
 }
 
 /// A directory that goes with the test.
