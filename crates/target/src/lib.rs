@@ -19,6 +19,8 @@ pub mod device;
 pub mod medium;
 mod name;
 mod output;
+#[cfg(test)]
+mod storms;
 pub mod uas;
 pub mod unit;
 

@@ -49,6 +49,16 @@ pub struct DeviceTransfer {
 /// Outputs that wait to be polled.
 pub(crate) type Outputs = VecDeque<Output>;
 
+/// Takes a transfer back. One that the driver has not polled yet is never shown to it, since what it would send may
+/// be gone by then.
+pub(crate) fn take_back(outputs: &mut Outputs, id: TransferId) {
+    let unseen = outputs.iter().position(|output| matches!(output, Output::Transfer(it) if it.id == id));
+    match unseen {
+        Some(position) => drop(outputs.remove(position)),
+        None => outputs.push_back(Output::Cancel(id)),
+    }
+}
+
 /// Something that a device asks its driver to do. To be carried out in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {

@@ -15,7 +15,7 @@ mod tests;
 
 use crate::command::{CommandId, CommandOutput, Executor, Intent, Outcome, Place, Request};
 use crate::name::Names;
-use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
+use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload, take_back};
 use alloc::collections::VecDeque;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
 use cases::{Action, Case, Expectation};
@@ -117,11 +117,11 @@ impl Bot {
     /// Takes everything back, without a word to the host.
     pub(crate) fn stop(&mut self, executor: &mut Executor, outputs: &mut Outputs) {
         for piece in self.pieces.drain(..) {
-            outputs.push_back(Output::Cancel(piece.transfer));
+            take_back(outputs, piece.transfer);
         }
         match core::mem::replace(&mut self.state, State::Resting) {
             State::Ready { receive: id } | State::Reporting { transfer: id } => {
-                outputs.push_back(Output::Cancel(id));
+                take_back(outputs, id);
             }
             State::Running(running) => executor.abort(running.command),
             State::Resting | State::Holding { .. } | State::Wedged => {}
@@ -167,7 +167,7 @@ impl Bot {
                 }
                 if piece.direction == Direction::Out && completion.actual < piece.range.len {
                     for rest in self.pieces.drain(..) {
-                        outputs.push_back(Output::Cancel(rest.transfer));
+                        take_back(outputs, rest.transfer);
                     }
                 }
             }

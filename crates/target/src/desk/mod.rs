@@ -10,7 +10,7 @@ pub(crate) mod bot;
 pub(crate) mod medium;
 pub(crate) mod uas;
 
-use crate::command::{CommandId, Limits};
+use crate::command::{CommandId, Limits, Place};
 use crate::output::{DeviceTransfer, Output, Payload};
 use crate::unit::Unit;
 use crate::unit::fixture::Fixture;
@@ -152,6 +152,16 @@ impl Desk {
     /// Whether a host transfer has not ended.
     pub(crate) fn is_pending(&self, id: TransferId) -> bool {
         self.host.contains_key(&id)
+    }
+
+    /// The host's transfers under way, oldest first.
+    pub(crate) fn pending(&self) -> Vec<TransferId> {
+        self.host.keys().copied().collect()
+    }
+
+    /// Names of the host's transfers in the order of their ends.
+    pub(crate) fn order(&self) -> &[TransferId] {
+        &self.order
     }
 
     /// How a host transfer has ended.
@@ -310,7 +320,7 @@ impl Desk {
     }
 
     fn perform(&mut self, request: crate::medium::MediumRequest) {
-        let buffer = self.buffers.get_mut(&request.id.command);
+        let buffer = self.buffers.get_mut(&request.id.command).filter(|_| request.place == Place::Buffer);
         let buffer = buffer.map_or(&mut [][..], |buffer| &mut buffer[request.range.as_usize()]);
         let completion = self.medium.perform(request, buffer);
         self.device.handle_medium(completion);

@@ -184,10 +184,16 @@ impl Uas {
         Output::Transfer(DeviceTransfer { id, pipe, length: 0, ends: true, payload })
     }
 
+    /// Without streams: a command waits no longer for its turn.
+    pub(super) fn leave_turn_queues(&mut self, index: usize) {
+        for direction in [Direction::In, Direction::Out] {
+            self.turns.of(direction).waiting.retain(|&slot| usize::from(slot) != index);
+        }
+    }
+
     /// Without streams, for a command that is aborted: what the host has queued for it is ended.
     pub(super) fn abandon_turns(&mut self, index: usize, outputs: &mut Outputs) {
         for direction in [Direction::In, Direction::Out] {
-            self.turns.of(direction).waiting.retain(|&slot| usize::from(slot) != index);
             if self.turns.of(direction).holder == Some(index as u16) {
                 let endpoint = match direction {
                     Direction::In => self.endpoints.data_in,

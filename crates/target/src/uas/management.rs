@@ -111,6 +111,12 @@ impl Uas {
     }
 
     fn abort_meant(&mut self, ends: Ends, executor: &mut Executor, outputs: &mut Outputs) {
+        // First nobody waits for a turn, so that none passes to a command that is aborted next.
+        for index in 0..self.slots.len() {
+            if self.is_meant(index, ends) && self.slots[index].is_command() {
+                self.leave_turn_queues(index);
+            }
+        }
         for index in 0..self.slots.len() {
             if self.is_meant(index, ends) {
                 self.abort(index, executor, outputs);

@@ -18,7 +18,7 @@ mod tests;
 
 use crate::command::{CommandId, CommandOutput, Executor, Outcome, Request};
 use crate::name::Names;
-use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, Payload};
+use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, Payload, take_back};
 use alloc::vec::Vec;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, StreamId, TransferId, TransferStatus};
 use data_phase::Turns;
@@ -42,6 +42,8 @@ pub struct UasEndpoints {
 
 /// Answers without a slot (a full task set) that may wait on the status pipe before the command pipe rests.
 const LOOSE_ANSWERS_MAX: usize = 16;
+/// Without streams: slots beside those for commands, so that a full task set can still be managed.
+const SPARE_SLOTS: u16 = 8;
 
 /// The transport while its alternate setting is selected.
 #[derive(Debug)]
@@ -62,7 +64,7 @@ pub(crate) struct Uas {
 }
 
 impl Uas {
-    /// The transport with `streams` streams, or without streams and with as many slots as commands.
+    /// The transport with `streams` streams, or without streams and with a slot for each command and some to spare.
     pub(crate) fn new(
         endpoints: UasEndpoints,
         speed: Speed,
@@ -70,7 +72,7 @@ impl Uas {
         limits: (u16, &Names),
     ) -> Self {
         let (commands, earlier) = limits;
-        let count = streams.unwrap_or(commands);
+        let count = streams.unwrap_or(commands.saturating_add(SPARE_SLOTS));
         let mut slots = Vec::new();
         slots.resize_with(usize::from(count), Slot::default);
         Self {
@@ -111,9 +113,11 @@ impl Uas {
     /// Takes everything back. The executor's commands end as aborted; nothing more is told to the host.
     pub(crate) fn stop(&mut self, executor: &mut Executor, outputs: &mut Outputs) {
         if let Some(id) = self.receiving.take() {
-            outputs.push_back(Output::Cancel(id));
+            take_back(outputs, id);
         }
-        outputs.extend(self.loose.drain(..).map(Output::Cancel));
+        for id in self.loose.drain(..) {
+            take_back(outputs, id);
+        }
         for slot in &mut self.slots {
             slot.cancel_transfers(outputs);
             if let State::Running { id } = slot.state {

@@ -2,7 +2,7 @@
 
 use super::management::{Ends, Then};
 use crate::command::{CommandId, Outcome, Place};
-use crate::output::{Output, Outputs};
+use crate::output::{Outputs, take_back};
 use alloc::collections::VecDeque;
 use bus::{Direction, TransferId};
 use units::ByteRange;
@@ -78,20 +78,22 @@ impl Slot {
 
     /// Takes back what the slot has of a data phase on the wire.
     pub(super) fn cancel_pieces(&mut self, outputs: &mut Outputs) {
-        for (_, transfer) in self.pieces.drain(..) {
-            outputs.extend(transfer.map(Output::Cancel));
+        for transfer in self.pieces.drain(..).filter_map(|(_, transfer)| transfer) {
+            take_back(outputs, transfer);
         }
     }
 
     /// Takes back every transfer that the slot has on the wire.
     pub(super) fn cancel_transfers(&mut self, outputs: &mut Outputs) {
         self.cancel_pieces(outputs);
-        outputs.extend(self.ready.take().map(Output::Cancel));
+        if let Some(ready) = self.ready.take() {
+            take_back(outputs, ready);
+        }
         if let State::Closing { transfer, .. }
         | State::Reporting { transfer }
         | State::Responding { transfer } = self.state
         {
-            outputs.push_back(Output::Cancel(transfer));
+            take_back(outputs, transfer);
         }
     }
 }

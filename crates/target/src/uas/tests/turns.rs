@@ -170,6 +170,17 @@ fn one_who_is_aborted_while_waiting_gets_no_turn() {
 }
 
 #[test]
+fn a_turn_does_not_pass_to_one_who_is_aborted_too() {
+    let mut desk = desk();
+    let first = desk.command(1, &read_10(3, 1));
+    let second = desk.command(2, &read_10(4, 1));
+    assert_eq!(desk.bytes_of(first), read_ready(1));
+    desk.send_iu(&management_iu(3, 0x02, 0, 0));
+    assert_eq!(desk.bytes_of(second), response(3, 0x00));
+    assert_goes_on(&mut desk);
+}
+
+#[test]
 fn a_ready_that_the_host_has_not_taken_goes_with_its_command() {
     let mut desk = desk();
     desk.send_iu(&command_iu(1, SIMPLE, 0, &read_10(3, 1)));
@@ -180,34 +191,54 @@ fn a_ready_that_the_host_has_not_taken_goes_with_its_command() {
 }
 
 #[test]
-fn a_full_task_set_is_told() {
+fn a_full_task_set_is_told_and_can_be_managed() {
     let mut desk = desk();
     desk.hold_medium();
     let statuses: Vec<_> = (1..=6).map(|tag| desk.command(tag, &read_10(tag, 1))).collect();
     desk.send_iu(&command_iu(7, SIMPLE, 0, &TEST_UNIT_READY));
     assert_eq!(desk.bytes_of(statuses[0]), status(7, 0x28));
-    desk.send_iu(&management_iu(8, 0x80, 1, 0));
-    assert_eq!(desk.bytes_of(statuses[1]), response(8, 0x05));
-    desk.reset_port();
+    desk.send_iu(&management_iu(8, 0x02, 0, 0));
     desk.release_medium();
-    desk.assert_at_rest();
+    assert_eq!(desk.bytes_of(statuses[1]), response(8, 0x00));
+    for id in &statuses[2..] {
+        desk.cancel(*id);
+    }
+    assert_goes_on(&mut desk);
 }
 
 #[test]
 fn answers_that_the_host_does_not_take_stop_the_command_pipe() {
     let mut desk = desk();
     desk.hold_medium();
-    let _statuses: Vec<_> =
-        (1..=6).map(|tag| desk.send_iu(&command_iu(tag, SIMPLE, 0, &read_10(3, 1)))).collect();
-    for tag in 7..23 {
-        desk.send_iu(&command_iu(tag, SIMPLE, 0, &TEST_UNIT_READY));
+    let mut taken = 0;
+    let waiting = loop {
+        let iu = command_iu(taken, SIMPLE, 0, &read_10(3, 1));
+        let next = desk.send(bus::Pipe::plain(crate::device::COMMAND), &iu);
+        if desk.is_pending(next) {
+            break next;
+        }
+        taken += 1;
+    };
+    assert_eq!(taken, 30, "six commands, eight slots to spare, sixteen answers without a slot");
+    let refusals: Vec<_> = (0..9).map(|_| desk.want_status(0)).collect();
+    assert_eq!(desk.bytes_of(refusals[0]), status(6, 0x28));
+    assert_eq!(desk.bytes_of(refusals[8]), status(14, 0x28));
+    assert!(!desk.is_pending(waiting));
+}
+
+/// IUs that wait on the command pipe before UAS is selected are taken in one go.
+#[test]
+fn a_reply_that_is_aborted_before_it_is_offered_is_never_offered() {
+    let mut desk = Desk::bot(Speed::High);
+    let command = bus::Pipe::plain(crate::device::COMMAND);
+    let inquiry = command_iu(1, SIMPLE, 0, &[0x12, 0, 0, 0, 36, 0]);
+    for iu in [&inquiry, &inquiry] {
+        desk.send(command, iu);
     }
-    let iu = command_iu(23, SIMPLE, 0, &TEST_UNIT_READY);
-    let next = desk.send(bus::Pipe::plain(crate::device::COMMAND), &iu);
-    assert!(desk.is_pending(next));
-    let refusal = desk.want_status(7);
-    assert_eq!(desk.bytes_of(refusal), status(7, 0x28));
-    assert!(!desk.is_pending(next));
+    desk.configure(1);
+    let status = desk.want_status(1);
+    assert_eq!(desk.bytes_of(status), check(1, 0x0b, (0x4e, 0x00)));
+    assert_goes_on(&mut desk);
 }
 
 #[test]
