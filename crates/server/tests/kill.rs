@@ -23,7 +23,7 @@ use units::ByteCount;
 use wire::scsi::Status;
 
 const KILLS: u64 = 50;
-/// Longest life of a child after it is ready.
+/// Longest life of a child once it is as far as it is let.
 const LIFE_MS_MAX: u64 = 50;
 
 const SECTOR_BYTES: usize = 512;
@@ -245,6 +245,7 @@ fn report(lines: &str) {
 struct Victim {
     child: Child,
     lines: Receiver<String>,
+    reported: Vec<(Place, u64)>,
 }
 
 impl Victim {
@@ -268,12 +269,18 @@ impl Victim {
                 }
             }
         });
-        Self { child, lines }
+        Self { child, lines, reported: Vec::new() }
     }
 
-    fn await_ready(&self) {
-        let limit = Duration::from_secs(60);
-        while self.lines.recv_timeout(limit).expect("the child becomes ready") != "ready\n" {}
+    /// Waits until it is ready, or has reported something.
+    fn await_line(&mut self, is_it: impl Fn(&str) -> bool) {
+        loop {
+            let line = self.lines.recv_timeout(Duration::from_secs(60)).expect("the child gets on");
+            self.reported.extend(reported(&line));
+            if is_it(&line) {
+                return;
+            }
+        }
     }
 
     /// Kills it; what it had reported by then.
@@ -281,16 +288,15 @@ impl Victim {
         self.child.kill().expect("it is still there");
         let status = self.child.wait().expect("it is our child");
         assert_eq!(status.code(), None, "the child failed by itself");
-        let mut reported = Vec::new();
-        for line in &self.lines {
-            if let Some((place, generation)) = line.trim_end().split_once(' ')
-                && let (Ok(place), Ok(generation)) = (place.parse(), generation.parse())
-            {
-                reported.push((Place(place), generation));
-            }
-        }
-        reported
+        self.reported.extend(self.lines.iter().filter_map(|line| reported(&line)));
+        std::mem::take(&mut self.reported)
     }
+}
+
+/// A line of a child, unless it is something else.
+fn reported(line: &str) -> Option<(Place, u64)> {
+    let (place, generation) = line.trim_end().split_once(' ')?;
+    Some((Place(place.parse().ok()?), generation.parse().ok()?))
 }
 
 impl Drop for Victim {
@@ -312,11 +318,13 @@ fn kill_fifty_times() {
     let mut durable = vec![0; (PIECES + STRIPES) as usize];
     let (mut latest, mut reports, mut fruitful) = (0, 0, 0);
     for life in 0..KILLS {
-        let victim = Victim::start(&format!("{} {} {latest} {}", life % 2, random.next(), image.display()));
-        // Some are killed as they start, when the last one's atomic write is being undone.
-        let early = random.below(8) == 0;
-        if !early {
-            victim.await_ready();
+        let mut victim =
+            Victim::start(&format!("{} {} {latest} {}", life % 2, random.next(), image.display()));
+        // Some are killed as they start, when the last one's atomic write is being undone; most at work.
+        match random.below(8) {
+            0 => {}
+            1 | 2 => victim.await_line(|line| line == "ready\n"),
+            _ => victim.await_line(|line| reported(line).is_some()),
         }
         thread::sleep(Duration::from_micros(random.below(LIFE_MS_MAX * 1000)));
         let reported = victim.kill();
