@@ -84,7 +84,8 @@ fn unit(
         read_only: medium.is_read_only() || arguments.read_only,
         removable: arguments.removable,
         rotational: arguments.rotational,
-        durable: true,
+        // Memory keeps nothing, and what must not be written cannot keep anything new.
+        durable: !medium.is_read_only() && (arguments.ram.is_none() || number > 0),
         durable_state,
     }))
 }

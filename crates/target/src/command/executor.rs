@@ -10,7 +10,7 @@ use super::memory::Memory;
 use super::movement::Movement;
 use super::order::TaskSet;
 use super::task::{Cdb, Phase, Task};
-use super::{CommandId, CommandOutput, Intent, Outcome, Place, Request, TaskSetFull};
+use super::{CommandId, CommandOutput, Intent, Limits, Outcome, Place, Request, TaskSetFull};
 use crate::medium::{MediumCompletion, MediumRequest, MediumRequestId};
 use crate::unit::table::{Index, Row};
 use crate::unit::{Context, DataPhase, MediumPlan, Plan, Unit, UnitEvent, gate};
@@ -22,17 +22,6 @@ use wire::scsi::Status;
 use wire::scsi::lun::{Lun, LunField};
 use wire::scsi::sense::{AdditionalSense, Sense, SenseFormat, SenseKey};
 use wire::uas::TaskAttribute;
-
-/// How much a device takes on at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Commands in all task sets together; more are told TASK SET FULL.
-    pub commands: u16,
-    /// Bytes of command buffers held at once; commands wait for room. One command may exceed it alone.
-    pub buffer_bytes: u32,
-    /// Bytes of one medium request, where an operation can be cut.
-    pub segment_bytes: u32,
-}
 
 /// The commands of one device, and its units.
 #[derive(Debug)]

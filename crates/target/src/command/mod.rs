@@ -14,7 +14,7 @@ mod movement;
 mod order;
 mod task;
 
-pub use executor::{Executor, Limits};
+pub use executor::Executor;
 
 use crate::medium::MediumRequest;
 use bus::Direction;
@@ -22,6 +22,17 @@ use units::ByteRange;
 use wire::scsi::Status;
 use wire::scsi::sense::{Sense, SenseFormat};
 use wire::uas::TaskAttribute;
+
+/// How much a device takes on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Commands in all task sets together; more are told TASK SET FULL.
+    pub commands: u16,
+    /// Bytes of command buffers held at once; commands wait for room. One command may exceed it alone.
+    pub buffer_bytes: u32,
+    /// Bytes of one medium request, where an operation can be cut.
+    pub segment_bytes: u32,
+}
 
 /// Names a command from its submission to its end. Never reused while anyone may still hold it: the generation
 /// counts how often the slot was filled.
