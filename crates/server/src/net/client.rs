@@ -1,4 +1,7 @@
 //! One client: its socket, its session, and what was read and not taken yet.
+//!
+//! A turn reads once, lets the session take every packet, runs the drive and sends all answers, so that a busy client
+//! costs two system calls a turn however many packets there are. Left out: who the client is, and when it may come.
 
 use super::Reason;
 use super::receive::ReceiveBuffer;

@@ -1,4 +1,7 @@
 //! The loop of the serving thread.
+//!
+//! It waits for the listener, the client, the media and its owner's word, and then lets each do what there is to do.
+//! Always true: the only place that blocks is the wait; a failure of one client ends that client, not the loop.
 
 use super::client::{Client, turn_away};
 use super::listener::Listener;
@@ -38,9 +41,20 @@ pub(super) struct Loop {
     drive: Drive,
     transport: ActiveTransport,
     shared: Arc<Shared>,
-    on_event: Box<dyn FnMut(Event) + Send>,
+    on_event: OnEvent,
     version: String,
     limits: Limits,
+}
+
+/// Whom the loop tells what happens.
+pub(super) type OnEvent = Box<dyn FnMut(Event) + Send>;
+
+/// What the loop serves, and how.
+pub(super) struct Service {
+    pub(super) drive: Drive,
+    pub(super) on_event: OnEvent,
+    pub(super) version: String,
+    pub(super) limits: Limits,
 }
 
 impl fmt::Debug for Loop {
@@ -53,11 +67,10 @@ impl Loop {
     pub(super) fn new(
         poll: Poll,
         mut listener: Listener,
-        drive: Drive,
         shared: Arc<Shared>,
-        on_event: Box<dyn FnMut(Event) + Send>,
-        (version, limits): (String, Limits),
+        service: Service,
     ) -> io::Result<Self> {
+        let Service { drive, on_event, version, limits } = service;
         listener.register(poll.registry(), LISTENER)?;
         for event in drive.event_fds() {
             poll.registry().register(&mut SourceFd(&event.as_raw_fd()), MEDIUM, Interest::READABLE)?;

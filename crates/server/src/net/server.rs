@@ -1,7 +1,10 @@
 //! A served drive, as its owner holds it.
+//!
+//! The owner starts it, looks at it, stops it and gets the drive back. What goes between the two threads is a flag, a
+//! snapshot and a waker. Left out: the work itself, which is the loop's.
 
 use super::listener::Listener;
-use super::serve::{Loop, WAKER};
+use super::serve::{Loop, Service, WAKER};
 use super::{Address, BindError, Event};
 use crate::drive::{Counters, Drive, FlushError};
 use crate::usbredir::Limits;
@@ -96,8 +99,8 @@ impl Server {
         let shared = Arc::new(Shared { stop: AtomicBool::new(false), snapshot: Mutex::new(snapshot) });
         let stopper = Stopper { shared: Arc::clone(&shared), waker };
         let (version, limits) = (config.version.clone(), config.limits);
-        let serve = Loop::new(poll, listener, drive, shared, Box::new(on_event), (version, limits));
-        let serve = serve.map_err(failed)?;
+        let service = Service { drive, on_event: Box::new(on_event), version, limits };
+        let serve = Loop::new(poll, listener, shared, service).map_err(failed)?;
         let thread =
             thread::Builder::new().name("uaskit-drive".into()).spawn(|| serve.run()).map_err(failed)?;
         Ok(Self { address, stopper, thread })

@@ -1,4 +1,7 @@
 //! The endpoints of the device as it is configured now, and how a client is told of them.
+//!
+//! usbredir tells endpoints in tables by address; bulk packets are held against the same table, so that a client can
+//! name only what it was told. Left out: descriptors, which travel in control packets.
 
 use bus::{EndpointAddress, Pipe, Speed, StreamId};
 use target::Device;

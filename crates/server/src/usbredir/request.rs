@@ -1,4 +1,7 @@
 //! The packets that are not bulk: hello, configuration, streams, control transfers, cancels.
+//!
+//! Each is answered at once and in the order of arrival. A configuration that changes is told by both infos before
+//! its status. Left out: bulk packets, whose answers come when the device has them.
 
 use super::layout::{self, Layout};
 use super::{Exported, Fault, Peer, Session};
@@ -119,7 +122,7 @@ impl Session {
     fn control(&mut self, id: u64, packet: ControlPacket, data_out: &[u8], device: &mut impl Exported) {
         let [value, index, length] = [packet.value, packet.index, packet.length].map(u16::to_le_bytes);
         let is_in = packet.endpoint == 0x80;
-        if packet.endpoint & 0x7f != 0 || is_in != layout::is_in(packet.request_type) {
+        if !matches!(packet.endpoint, 0x00 | 0x80) || is_in != layout::is_in(packet.request_type) {
             return self.send(id, ControlPacket { status: Status::Invalid, length: 0, ..packet });
         }
         let setup = SetupPacket::from([

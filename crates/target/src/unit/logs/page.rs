@@ -1,4 +1,7 @@
 //! The log pages of a unit, as bytes.
+//!
+//! Each page is a list of parameters in ascending order (SPC-5 clause 7.3). Left out: thresholds, and pages of things
+//! that this drive does not have.
 
 use super::{Logs, Transfers};
 use crate::unit::UnitConfig;
