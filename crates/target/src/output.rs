@@ -1,4 +1,6 @@
 //! What a device wants of the bus it is on and of the memory around it.
+//!
+//! Always true: a transfer that is taken back before it was polled is never shown; all others end with a completion.
 
 use crate::command::CommandId;
 use crate::medium::MediumRequest;

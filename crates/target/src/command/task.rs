@@ -5,7 +5,7 @@
 
 use super::CommandId;
 use super::movement::Movement;
-use crate::unit::table::Row;
+use crate::unit::table::{Access, Row};
 use crate::unit::{MediumPlan, Plan, Reply};
 use alloc::vec::Vec;
 use wire::uas::TaskAttribute;
@@ -101,7 +101,7 @@ impl Task {
 
     /// Whether it is for the medium.
     pub(super) fn needs_medium(&self) -> bool {
-        self.row.is_some_and(|row| row.needs.ready)
+        self.row.is_some_and(|row| row.needs.ready || row.needs.access == Access::Write)
     }
 
     pub(super) fn id(&self, slot: u16) -> CommandId {

@@ -8,7 +8,8 @@
 //! before a status every data transfer that the host has on the command's streams is ended; the host cannot queue
 //! answers without bound, since the command pipe rests while too many wait.
 //!
-//! Left out: bidirectional commands, and the status qualifier.
+//! Left out: bidirectional commands, and the status qualifier. Without streams a READY IU and an abort may cross on
+//! the bus; the host then has to take the data transfer back itself, since the pipe does not say whose it is.
 
 mod data_phase;
 mod management;
@@ -218,26 +219,25 @@ impl Uas {
         match output {
             CommandOutput::Begin { id, .. } => executor.proceed(id),
             CommandOutput::DataIn { id, range, place, last } => {
-                if let Some(index) = self.index_of(id) {
+                if let Some(index) = self.running(id) {
                     let piece = slot::Piece { direction: Direction::In, range, place, last };
                     self.move_data(index, piece, outputs);
                 }
             }
             CommandOutput::DataOut { id, range, place } => {
-                if let Some(index) = self.index_of(id) {
+                if let Some(index) = self.running(id) {
                     let piece = slot::Piece { direction: Direction::Out, range, place, last: true };
                     self.move_data(index, piece, outputs);
                 }
             }
-            CommandOutput::Ended { id, outcome } => {
-                if let Some(index) = self.index_of(id) {
-                    self.owners[usize::from(id.slot)] = None;
-                    self.end(index, outcome, outputs);
-                }
-            }
+            CommandOutput::Ended { id, outcome } => match (self.running(id), self.forget(id)) {
+                (Some(index), _) => self.end(index, outcome, outputs),
+                // It was aborted when this was on its way.
+                (None, Some(index)) => self.handle_aborted(index, outputs),
+                (None, None) => {}
+            },
             CommandOutput::Aborted { id } => {
-                if let Some(index) = self.index_of(id) {
-                    self.owners[usize::from(id.slot)] = None;
+                if let Some(index) = self.forget(id) {
                     self.handle_aborted(index, outputs);
                 }
             }
@@ -315,9 +315,17 @@ impl Uas {
         self.slots.iter().position(used).or_else(|| self.slots.iter().position(Slot::is_free))
     }
 
-    fn index_of(&self, id: CommandId) -> Option<usize> {
-        let (owner, index) = (*self.owners.get(usize::from(id.slot))?)?;
-        (owner == id).then_some(usize::from(index))
+    /// The slot of a command, unless it was aborted.
+    fn running(&self, id: CommandId) -> Option<usize> {
+        let (_, index) = (*self.owners.get(usize::from(id.slot))?)?;
+        let running = |slot: &Slot| matches!(slot.state, State::Running { id: running } if running == id);
+        Some(usize::from(index)).filter(|&index| running(&self.slots[index]))
+    }
+
+    /// The slot that a command had.
+    fn forget(&mut self, id: CommandId) -> Option<usize> {
+        let (_, index) = self.owners.get_mut(usize::from(id.slot))?.take_if(|(owner, _)| *owner == id)?;
+        Some(usize::from(index))
     }
 }
 

@@ -180,6 +180,18 @@ fn a_turn_does_not_pass_to_one_who_is_aborted_too() {
     assert_goes_on(&mut desk);
 }
 
+/// The first one's end gives the second the memory that it waited for, just before that one ends too.
+#[test]
+fn memory_that_comes_to_one_who_is_aborted_too_brings_no_turn() {
+    let mut desk = desk();
+    let first = desk.command(1, &write_10(0, 80));
+    let second = desk.command(2, &write_10(80, 80));
+    assert_eq!(desk.bytes_of(first), write_ready(1));
+    desk.send_iu(&management_iu(3, 0x02, 0, 0));
+    assert_eq!(desk.bytes_of(second), response(3, 0x00));
+    assert_goes_on(&mut desk);
+}
+
 #[test]
 fn a_ready_that_the_host_has_not_taken_goes_with_its_command() {
     let mut desk = desk();
