@@ -33,6 +33,8 @@ pub(crate) enum Rule {
     LeftOver,
     /// Bit arithmetic lives in `wire`.
     Bits,
+    /// Documents name files that exist.
+    Document,
 }
 
 impl fmt::Display for Rule {
@@ -51,6 +53,7 @@ impl fmt::Display for Rule {
             Self::MachinePath => "machine-path",
             Self::LeftOver => "left-over",
             Self::Bits => "bits",
+            Self::Document => "document",
         })
     }
 }

@@ -39,12 +39,16 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
     let paths = workspace::files(root)?;
     let mut findings = rules::arrows(root)?;
     let mut sources = Vec::new();
+    let files = paths.iter().map(String::as_str).collect();
     for path in &paths {
         let bytes = std::fs::read(root.join(path)).with_context(|| format!("read {path}"))?;
         let Ok(text) = String::from_utf8(bytes) else { continue };
         findings.extend(rules::of_text(path, &text));
         if path.ends_with("Cargo.toml") {
             findings.extend(rules::of_manifest(path, &text));
+        }
+        if path.ends_with(".md") {
+            findings.extend(rules::of_document(path, &text, &files));
         }
         if path.ends_with(".rs") {
             sources.push(Source::parse(path, &text)?);

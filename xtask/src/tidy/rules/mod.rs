@@ -3,6 +3,7 @@
 mod ambient;
 mod arrows;
 mod bits;
+mod documents;
 mod length;
 mod module_docs;
 mod names;
@@ -11,6 +12,7 @@ mod text;
 mod tokens;
 
 pub(crate) use arrows::arrows;
+pub(crate) use documents::of_document;
 pub(crate) use reason::of_manifest;
 pub(crate) use text::of_text;
 
