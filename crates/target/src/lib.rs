@@ -2,7 +2,7 @@
 //!
 //! From the wire inwards: [`device`] answers endpoint 0 and holds the transport that the host has chosen; [`uas`]
 //! and [`bot`] turn transfers into commands; [`command`] holds the commands and runs them in the order that SAM
-//! allows; [`unit`] is what a command means; [`medium`] is the door through which blocks go. Requests flow down,
+//! allows; [`unit`](mod@unit) is what a command means; [`medium`] is the door through which blocks go. Requests flow down,
 //! outcomes flow up, and no layer looks past its neighbour.
 //!
 //! Always true: inputs are methods with the time, outputs are polled until there are none; nothing here blocks,

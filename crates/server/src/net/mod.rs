@@ -3,7 +3,7 @@
 //! [`Server::start`] binds, so that what is wrong with the address is told at once, and gives the drive to a thread of
 //! its own. That thread waits for the socket and the media (`mio`); in each turn it reads once, takes every packet
 //! that has come, runs the drive, and sends all answers with one `writev`. Descriptors tell edges, not levels: a
-//! [`client`] keeps flags of its own, and a short read or write says that there is no more for now (epoll(7)).
+//! `client` keeps flags of its own, and a short read or write says that there is no more for now (epoll(7)).
 //!
 //! When a client is gone the drive has lost its nexus and keeps its disk; the next client may come. A second one at
 //! the same time is told so in a hello and closed. A client that closes one direction is gone: it cannot ask for

@@ -2,9 +2,8 @@
 //!
 //! A plan goes through phases: offered to the transport, waiting for memory, moving, ended. Each call here takes one
 //! command one phase further; what others may do because of it happens in [`Executor::poll_output`], so that a long
-//! queue is no deep recursion. Left out: order ([`super::order`]) and segments ([`super::movement`]).
-//!
-//! Always true: a command in a slot is in exactly one phase; late answers to an earlier holder of a slot are dropped.
+//! queue is no deep recursion. Left out: order ([`super::order`]) and segments ([`super::movement`]). Always true: a
+//! command in a slot is in exactly one phase; late answers to an earlier holder of a slot are dropped.
 
 use super::memory::Memory;
 use super::movement::Movement;

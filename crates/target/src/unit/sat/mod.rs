@@ -3,7 +3,7 @@
 //! There is none; the unit answers as one would. Tools that ask a drive about itself do so by ATA PASS-THROUGH
 //! (smartctl, hdparm, udisks), and drives behind bridges have taught them to. What the ATA device tells is what the
 //! SCSI unit tells: the same names, capacity, write cache, counters and self-tests, seen from the other side.
-//! [`pass_through`] takes a CDB apart and puts the answer together; the other files are the ATA commands (ACS-4).
+//! `pass_through` takes a CDB apart and puts the answer together; the other files are the ATA commands (ACS-4).
 //!
 //! Left out: NCQ, resets by PROTOCOL, security, host protected areas, SCT, selective self-tests, off-line
 //! collection by itself, the error log of 48-bit commands. A command that is not here is aborted, as ACS-4 has it.
