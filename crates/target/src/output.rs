@@ -1,21 +1,26 @@
 //! What a device wants of the bus it is on and of the memory around it.
 //!
-//! Always true: a transfer that is taken back before it was polled is never shown; all others end with a completion.
+//! Small messages (IUs, CSW) travel inside an output; parameter data and block data are named by the command that
+//! owns them. Always true: outputs are carried out in order; a transfer that is taken back before it was polled is
+//! never shown; all others end with a completion.
 
 use crate::command::CommandId;
 use crate::medium::MediumRequest;
 use alloc::collections::VecDeque;
 use bus::{EndpointAddress, Pipe, TransferId};
 use units::ByteRange;
+use wire::scsi::sense::Sense;
+use wire::uas::SenseIu;
 
-/// Bytes of the longest message that travels inline: a SENSE IU with 96 bytes of sense data, which is what Linux has room for.
-pub const INLINE_BYTES_MAX: usize = 16 + 96;
+/// Bytes of the longest message that travels inline: a SENSE IU with every descriptor that sense data has here. It
+/// fits the 112 bytes that Linux has room for.
+pub const INLINE_BYTES_MAX: usize = SenseIu::LEN + Sense::DESCRIPTOR_LEN_MAX;
 
 /// Bytes that are small enough to be carried in an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Inline {
     bytes: [u8; INLINE_BYTES_MAX],
-    len: u16,
+    len: u8,
 }
 
 /// Where the bytes of a device transfer come from or go to.
@@ -86,7 +91,7 @@ impl Inline {
     /// Carries `bytes`; what is past [`INLINE_BYTES_MAX`] is cut.
     pub fn new(bytes: &[u8]) -> Self {
         let len = bytes.len().min(INLINE_BYTES_MAX);
-        let mut inline = Self { bytes: [0; INLINE_BYTES_MAX], len: len as u16 };
+        let mut inline = Self { bytes: [0; INLINE_BYTES_MAX], len: len as u8 };
         inline.bytes[..len].copy_from_slice(&bytes[..len]);
         inline
     }

@@ -331,17 +331,17 @@ impl Drive {
         };
         let whole = step.host_offset == 0 && step.device_offset == 0;
         let (from, bytes) = (step.device_offset as usize, step.bytes as usize);
-        match device.payload {
+        match &device.payload {
             Payload::Inline(inline) if whole && bytes == inline.as_bytes().len() => {
-                host.gathered = Gathered::Inline(inline);
+                host.gathered = Gathered::Inline(*inline);
             }
             Payload::Inline(inline) => {
                 gather(host, &mut self.pool, step, &inline.as_bytes()[from..from + bytes])
             }
-            Payload::Reply(id) => {
+            &Payload::Reply(id) => {
                 gather(host, &mut self.pool, step, &self.device.reply(id)[from..from + bytes]);
             }
-            Payload::Buffer(id, range) => {
+            &Payload::Buffer(id, range) => {
                 let Some((buffer_bytes, buffer)) = self.buffers.get_mut(id) else { return };
                 let Buffer::Present(memory) = buffer else { return };
                 let start = range.start as usize + from;
@@ -365,9 +365,9 @@ impl Drive {
             return;
         };
         let (from, bytes) = (step.host_offset as usize, step.bytes as usize);
-        match device.payload {
+        match &device.payload {
             Payload::Message => device.message.extend_from_slice(&host.payload[from..from + bytes]),
-            Payload::Buffer(id, range) => {
+            &Payload::Buffer(id, range) => {
                 let Some((all, buffer)) = self.buffers.get_mut(id) else { return };
                 let (whole, at) =
                     (step.device_offset == 0 && from == 0, (range.start + step.device_offset) as usize);
