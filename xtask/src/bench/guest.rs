@@ -73,6 +73,7 @@ pub(super) fn measure(arguments: &DriveArguments) -> Result<GuestFigures> {
     let machine = Machine::new("bench").uas_disk("theirs", &theirs);
     let mut vm = machine.redirect(&drive.plug()).redirect(&nothing).boot()?;
     let rivals = Rivals::find(&mut vm.guest)?;
+    vm.guest.forget_log()?;
 
     let mut figures = GuestFigures { qemu: Vec::new(), nothing: Vec::new() };
     for workload in &WORKLOADS {
@@ -81,7 +82,8 @@ pub(super) fn measure(arguments: &DriveArguments) -> Result<GuestFigures> {
         figures.nothing.push(nothing);
     }
     let log = vm.guest.dmesg()?;
-    ensure!(log.complaints().is_empty(), "the guest's kernel complains:\n{log}");
+    let complaints = log.complaints();
+    ensure!(complaints.is_empty(), "the guest's kernel complains:\n{}", complaints.join("\n"));
     Ok(figures)
 }
 

@@ -9,7 +9,7 @@ use super::figure::{self, Figure, Spread};
 use super::host::Host;
 use super::link::Link;
 use super::load::{BLOCK_BYTES, Load, Random, Sweep};
-use super::processor;
+use super::processor::{self, busy_time};
 use anyhow::{Context, Result, ensure};
 use comfy_table::{Table, presets};
 use serde::Serialize;
@@ -32,6 +32,8 @@ pub(super) struct SocketFigure {
     /// Commands per second.
     #[serde(flatten)]
     pub(super) rates: Figure,
+    /// Processor time that the load spent on a command, against the echo.
+    pub(super) load_busy_ns: Vec<f64>,
     /// Processor time that the echo spent on a command, in nanoseconds, one for each round.
     pub(super) echo_busy_ns: Vec<f64>,
     /// Processor time that the drive spent on a command; nothing where its process is not known.
@@ -42,10 +44,10 @@ pub(super) struct SocketFigure {
 pub(super) fn busy_table(figures: &[SocketFigure]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["", "bare echo", "drive"]);
-    for SocketFigure { rates, echo_busy_ns, drive_busy_ns } in figures {
+    table.set_header(["", "load", "bare echo", "drive"]);
+    for SocketFigure { rates, load_busy_ns, echo_busy_ns, drive_busy_ns } in figures {
         let median = |ns: &[f64]| format!("{:.2}", Spread::of(ns.to_vec()).median / 1000.0);
-        table.add_row([&rates.what, &median(echo_busy_ns), &median(drive_busy_ns)]);
+        table.add_row([&rates.what, &median(load_busy_ns), &median(echo_busy_ns), &median(drive_busy_ns)]);
     }
     figure::align(&mut table);
     table
@@ -108,7 +110,7 @@ impl<'a> Bench<'a> {
         Ok(figures)
     }
 
-    fn figure(&mut self, direction: Direction, mut rates: Figure) -> Result<SocketFigure> {
+    fn figure(&mut self, direction: Direction, rates: Figure) -> Result<SocketFigure> {
         /// Fills caches and branch predictors, and does not count.
         const WARM_UP: Duration = Duration::from_millis(100);
         let load = match direction {
@@ -116,7 +118,8 @@ impl<'a> Bench<'a> {
             Direction::Out => &mut self.writes,
         };
         let mut echo = Echo::start(load, self.host.link.capabilities)?;
-        let (mut echo_busy_ns, mut drive_busy_ns) = (Vec::new(), Vec::new());
+        let mut figure =
+            SocketFigure { rates, load_busy_ns: vec![], echo_busy_ns: vec![], drive_busy_ns: vec![] };
         for round in 0..=u64::from(self.arguments.rounds) {
             let length = if round == 0 { WARM_UP } else { self.arguments.seconds };
             let mut sample =
@@ -130,12 +133,13 @@ impl<'a> Bench<'a> {
                 echoed = sample(&mut echo.link, Some(echo.pid))?;
             }
             if round > 0 {
-                rates.push(echoed.rate, driven.rate);
-                echo_busy_ns.extend(echoed.busy_ns);
-                drive_busy_ns.extend(driven.busy_ns);
+                figure.rates.push(echoed.rate, driven.rate);
+                figure.load_busy_ns.push(echoed.load_busy_ns);
+                figure.echo_busy_ns.extend(echoed.busy_ns);
+                figure.drive_busy_ns.extend(driven.busy_ns);
             }
         }
-        Ok(SocketFigure { rates, echo_busy_ns, drive_busy_ns })
+        Ok(figure)
     }
 }
 
@@ -143,15 +147,21 @@ impl<'a> Bench<'a> {
 struct Sample {
     /// Commands per second.
     rate: f64,
+    /// Processor time of the load for each command, in nanoseconds.
+    load_busy_ns: f64,
     /// Processor time of the answering process for each command, in nanoseconds.
     busy_ns: Option<f64>,
 }
 
 fn sample(load: &mut Load, link: &mut Link, pid: Option<u32>, course: &mut Random) -> Result<Sample> {
-    let busy = || pid.map(processor::busy_time).transpose();
-    let before = busy()?;
+    let load_pid = std::process::id();
+    let (load_before, before) = (busy_time(load_pid)?, pid.map(busy_time).transpose()?);
     let (commands, took) = load.run(link, course)?;
-    let spent = before.zip(busy()?).map(|(before, after)| after.saturating_sub(before));
-    let busy_ns = spent.map(|spent| spent.as_nanos() as f64 / commands as f64);
-    Ok(Sample { rate: commands as f64 / took.as_secs_f64(), busy_ns })
+    let (load_after, after) = (busy_time(load_pid)?, pid.map(busy_time).transpose()?);
+    let each_ns = |before, after: Duration| after.saturating_sub(before).as_nanos() as f64 / commands as f64;
+    Ok(Sample {
+        rate: commands as f64 / took.as_secs_f64(),
+        load_busy_ns: each_ns(load_before, load_after),
+        busy_ns: before.zip(after).map(|(before, after)| each_ns(before, after)),
+    })
 }
