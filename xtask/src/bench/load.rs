@@ -90,6 +90,11 @@ impl Load {
         Ok(Self { direction, pipes, capabilities, unit_blocks, slots, idle })
     }
 
+    /// The way its data goes.
+    pub(super) fn direction(&self) -> Direction {
+        self.direction
+    }
+
     /// Bytes of the packets that begin a command.
     pub(super) fn request_len(&self) -> usize {
         self.slots[0].request.len()

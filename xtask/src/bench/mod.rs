@@ -121,7 +121,7 @@ impl Report {
     fn passes(&self) -> bool {
         let Self { codec, socket, guest } = self;
         codec.iter().flatten().all(CodecTime::passes)
-            && socket.iter().flatten().all(|figure| figure.rates.passes())
+            && socket.iter().flatten().all(|figure| figure.with_memory.passes())
             && guest.iter().flat_map(|guest| guest.qemu.iter().chain(&guest.nothing)).all(Figure::passes)
     }
 
@@ -137,8 +137,10 @@ impl Report {
         if let Some(socket) = &self.socket {
             println!(
                 "Commands per second over a socket, depth {depth}, all on one processor, {rounds} rounds of {seconds:?}\n{}\n",
-                figure::table(["bare echo", "drive"], socket.iter().map(|figure| &figure.rates))
+                figure::table(["echo with memory", "drive"], socket.iter().map(|figure| &figure.with_memory))
             );
+            let bare = socket.iter().map(|figure| &figure.bare);
+            println!("The same, against a bare echo\n{}\n", figure::table(["bare echo", "drive"], bare));
             println!("Microseconds of processor time for a command\n{}\n", socket::busy_table(socket));
         }
         if let Some(GuestFigures { qemu, nothing }) = &self.guest {

@@ -1,7 +1,11 @@
-//! The drive against a bare echo of the same message sizes, over a unix socket, everybody on one processor.
+//! The drive against an echo of the same message sizes, over a unix socket, everybody on one processor.
 //!
-//! One processor, so that the work of all three counts: load, kernel, drive. The load is the same code against both.
+//! One processor, so that the work of all three counts: load, kernel, drive. The load is the same code against all.
 //! Media are memory, and a file that stays in the page cache. A round is one measurement of each, in changing order.
+//!
+//! There are two echoes ([`echo`](super::echo)). The bare one never leaves the caches; a block of the medium always
+//! does. What is judged is the drive against the echo that has the medium's memory to fetch and store blocks in;
+//! the other ratio is told.
 
 use super::DriveArguments;
 use super::echo::Echo;
@@ -26,28 +30,25 @@ const FILE_BAR: f64 = 0.5;
 /// Bytes of the media.
 const MEDIUM_BYTES: u64 = 256 << 20;
 
-/// Reads or writes of one medium.
+/// Reads or writes of one medium. Vectors have an entry for each round.
 #[derive(Debug, Serialize)]
 pub(super) struct SocketFigure {
-    /// Commands per second.
-    #[serde(flatten)]
-    pub(super) rates: Figure,
-    /// Processor time that the load spent on a command, against the echo.
-    pub(super) load_busy_ns: Vec<f64>,
-    /// Processor time that the echo spent on a command, in nanoseconds, one for each round.
-    pub(super) echo_busy_ns: Vec<f64>,
-    /// Processor time that the drive spent on a command; nothing where its process is not known.
-    pub(super) drive_busy_ns: Vec<f64>,
+    /// Commands per second of the drive and of the bare echo. Told, not judged.
+    pub(super) bare: Figure,
+    /// Commands per second of the drive and of the echo that has a medium's memory.
+    pub(super) with_memory: Figure,
+    /// Processor time that each spends on a command, in nanoseconds: load, bare echo, echo with memory, drive.
+    pub(super) busy_ns: [Vec<f64>; 4],
 }
 
 /// What a command costs on each side.
 pub(super) fn busy_table(figures: &[SocketFigure]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["", "load", "bare echo", "drive"]);
-    for SocketFigure { rates, load_busy_ns, echo_busy_ns, drive_busy_ns } in figures {
-        let median = |ns: &[f64]| format!("{:.2}", Spread::of(ns.to_vec()).median / 1000.0);
-        table.add_row([&rates.what, &median(load_busy_ns), &median(echo_busy_ns), &median(drive_busy_ns)]);
+    table.set_header(["", "load", "bare echo", "echo with memory", "drive"]);
+    for SocketFigure { bare, busy_ns, .. } in figures {
+        let medians = busy_ns.each_ref().map(|ns| format!("{:.2}", Spread::of(ns.clone()).median / 1000.0));
+        table.add_row([std::slice::from_ref(&bare.what), &medians[..]].concat());
     }
     figure::align(&mut table);
     table
@@ -57,11 +58,11 @@ pub(super) fn busy_table(figures: &[SocketFigure]) -> Table {
 pub(super) fn measure(arguments: &DriveArguments) -> Result<Vec<SocketFigure>> {
     processor::pin()?;
     if let Some(socket) = &arguments.socket {
-        return Bench::connect(arguments, socket, None)?.figures("drive", 0.0);
+        return Bench::connect(arguments, socket)?.figures("drive", 0.0);
     }
     let size = MEDIUM_BYTES.to_string();
     let ram = Drive::serve("bench-ram", &["--ram", &size])?;
-    let mut figures = Bench::connect(arguments, ram.socket(), Some(ram.pid()))?.figures("RAM", RAM_BAR)?;
+    let mut figures = Bench::connect(arguments, ram.socket())?.figures("RAM", RAM_BAR)?;
     drop(ram);
 
     let place = std::env::current_exe().context("find this program")?;
@@ -70,7 +71,7 @@ pub(super) fn measure(arguments: &DriveArguments) -> Result<Vec<SocketFigure>> {
     let image = place.path().join("image");
     File::create(&image).and_then(|file| file.set_len(MEDIUM_BYTES)).context("make an image")?;
     let file = Drive::serve("bench-file", &[&*image.to_string_lossy()])?;
-    figures.extend(Bench::connect(arguments, file.socket(), Some(file.pid()))?.figures("file", FILE_BAR)?);
+    figures.extend(Bench::connect(arguments, file.socket())?.figures("file", FILE_BAR)?);
     Ok(figures)
 }
 
@@ -78,8 +79,8 @@ pub(super) fn measure(arguments: &DriveArguments) -> Result<Vec<SocketFigure>> {
 struct Bench<'a> {
     arguments: &'a DriveArguments,
     host: Host,
-    /// The process of the drive, if it is known.
-    pid: Option<u32>,
+    /// The process of the drive.
+    pid: u32,
     /// Blocks of the drive, in [`BLOCK_BYTES`].
     blocks: u32,
     reads: Load,
@@ -88,10 +89,11 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// Stamps all blocks of a drive.
-    fn connect(arguments: &'a DriveArguments, socket: &Path, pid: Option<u32>) -> Result<Self> {
+    fn connect(arguments: &'a DriveArguments, socket: &Path) -> Result<Self> {
         let mut host = Host::connect(socket)?;
         let depth = arguments.depth;
         ensure!(depth <= host.streams, "depth {depth} on {} streams", host.streams);
+        let pid = host.link.peer_pid().context("the process of the drive is not known")?;
         let blocks = u32::try_from(host.capacity_bytes / BLOCK_BYTES as u64).unwrap_or(u32::MAX);
         let reads = Load::new(&host, Direction::In, depth)?;
         let mut writes = Load::new(&host, Direction::Out, depth)?;
@@ -103,65 +105,81 @@ impl<'a> Bench<'a> {
     fn figures(mut self, medium: &str, bar: f64) -> Result<Vec<SocketFigure>> {
         let mut figures = Vec::new();
         for (direction, verb) in [(Direction::In, "read"), (Direction::Out, "write")] {
-            figures.push(self.figure(direction, Figure::new(format!("{medium}, 4K random {verb}"), bar))?);
+            figures.push(self.figure(direction, format!("{medium}, 4K random {verb}"), bar)?);
             let mut sweep = Sweep::new(self.blocks);
             self.reads.run(&mut self.host.link, &mut sweep).context("compare all blocks")?;
         }
         Ok(figures)
     }
 
-    fn figure(&mut self, direction: Direction, rates: Figure) -> Result<SocketFigure> {
+    fn figure(&mut self, direction: Direction, what: String, bar: f64) -> Result<SocketFigure> {
         /// Fills caches and branch predictors, and does not count.
         const WARM_UP: Duration = Duration::from_millis(100);
         let load = match direction {
             Direction::In => &mut self.reads,
             Direction::Out => &mut self.writes,
         };
-        let mut echo = Echo::start(load, self.host.link.capabilities)?;
-        let mut figure =
-            SocketFigure { rates, load_busy_ns: vec![], echo_busy_ns: vec![], drive_busy_ns: vec![] };
+        let capabilities = self.host.link.capabilities;
+        let mut bare = Echo::start(load, capabilities, 0)?;
+        let mut with_memory = Echo::start(load, capabilities, self.blocks)?;
+        let mut figure = SocketFigure {
+            bare: Figure::new(what.clone(), 0.0),
+            with_memory: Figure::new(what, bar),
+            busy_ns: Default::default(),
+        };
+        let mut sides = [
+            (&mut bare.link, bare.pid),
+            (&mut with_memory.link, with_memory.pid),
+            (&mut self.host.link, self.pid),
+        ];
         for round in 0..=u64::from(self.arguments.rounds) {
             let length = if round == 0 { WARM_UP } else { self.arguments.seconds };
-            let mut sample =
-                |link: &mut Link, pid| sample(load, link, pid, &mut Random::new(self.blocks, length, round));
-            let (echoed, driven);
-            if round % 2 == 0 {
-                echoed = sample(&mut echo.link, Some(echo.pid))?;
-                driven = sample(&mut self.host.link, self.pid)?;
-            } else {
-                driven = sample(&mut self.host.link, self.pid)?;
-                echoed = sample(&mut echo.link, Some(echo.pid))?;
+            let mut samples = [Sample::default(); 3];
+            for turn in 0..samples.len() {
+                // Another one goes first in each round.
+                let side = (round as usize + turn) % samples.len();
+                let (link, pid) = &mut sides[side];
+                samples[side] = sample(load, link, *pid, &mut Random::new(self.blocks, length, round))?;
             }
             if round > 0 {
-                figure.rates.push(echoed.rate, driven.rate);
-                figure.load_busy_ns.push(echoed.load_busy_ns);
-                figure.echo_busy_ns.extend(echoed.busy_ns);
-                figure.drive_busy_ns.extend(driven.busy_ns);
+                figure.push(samples);
             }
         }
         Ok(figure)
     }
 }
 
+impl SocketFigure {
+    /// Adds a round: bare echo, echo with memory, drive.
+    fn push(&mut self, samples: [Sample; 3]) {
+        let [bare, with_memory, drive] = samples;
+        self.bare.push(bare.rate, drive.rate);
+        self.with_memory.push(with_memory.rate, drive.rate);
+        let busy = [bare.load_busy_ns, bare.busy_ns, with_memory.busy_ns, drive.busy_ns];
+        self.busy_ns.iter_mut().zip(busy).for_each(|(all, ns)| all.push(ns));
+    }
+}
+
 /// One measurement of one side.
+#[derive(Clone, Copy, Default)]
 struct Sample {
     /// Commands per second.
     rate: f64,
     /// Processor time of the load for each command, in nanoseconds.
     load_busy_ns: f64,
     /// Processor time of the answering process for each command, in nanoseconds.
-    busy_ns: Option<f64>,
+    busy_ns: f64,
 }
 
-fn sample(load: &mut Load, link: &mut Link, pid: Option<u32>, course: &mut Random) -> Result<Sample> {
-    let load_pid = std::process::id();
-    let (load_before, before) = (busy_time(load_pid)?, pid.map(busy_time).transpose()?);
+fn sample(load: &mut Load, link: &mut Link, pid: u32, course: &mut Random) -> Result<Sample> {
+    let pids = [std::process::id(), pid];
+    let before = pids.map(busy_time);
     let (commands, took) = load.run(link, course)?;
-    let (load_after, after) = (busy_time(load_pid)?, pid.map(busy_time).transpose()?);
-    let each_ns = |before, after: Duration| after.saturating_sub(before).as_nanos() as f64 / commands as f64;
-    Ok(Sample {
-        rate: commands as f64 / took.as_secs_f64(),
-        load_busy_ns: each_ns(load_before, load_after),
-        busy_ns: before.zip(after).map(|(before, after)| each_ns(before, after)),
-    })
+    let after = pids.map(busy_time);
+    let mut busy_ns = [0.0; 2];
+    for ((before, after), busy_ns) in before.into_iter().zip(after).zip(&mut busy_ns) {
+        *busy_ns = after?.saturating_sub(before?).as_nanos() as f64 / commands as f64;
+    }
+    let [load_busy_ns, busy_ns] = busy_ns;
+    Ok(Sample { rate: commands as f64 / took.as_secs_f64(), load_busy_ns, busy_ns })
 }
