@@ -33,6 +33,7 @@ const PACKAGES: &[Package] = &[
     package("kmod", "modprobe", "finds the guest's kernel modules"),
     package("xz-utils", "xz", "unpacks the guest's kernel"),
     package("e2fsprogs", "mkfs.ext4", "a file system on the drive"),
+    package("mtools", "mformat", "a file system that UEFI firmware boots from"),
     package("fio", "fio", "load, verification, measurement"),
     package("usbutils", "lsusb", "what the guest sees on its bus"),
     package("sg3-utils", "sg_inq", "SCSI commands from the guest"),

@@ -23,13 +23,14 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// Starts `uaskit serve ARGUMENTS --usbredir unix:…` and waits until it listens.
+    /// Starts `uaskit serve ARGUMENTS --serial NAME --usbredir unix:…` and waits until it listens.
     pub fn serve(name: &str, arguments: &[&str]) -> Result<Self> {
         let place = Scratch::new()?;
         let socket = place.path("usbredir");
         let log = scratch::log(&format!("{name}-drive.log"))?;
         let _ = fs::remove_file(&log);
-        let arguments: Vec<String> = arguments.iter().map(|&word| word.into()).collect();
+        let words = arguments.iter().copied().chain(["--serial", name]);
+        let arguments: Vec<String> = words.map(str::to_owned).collect();
         let server = start(&arguments, &socket, &log)?;
         Ok(Self { name: name.into(), arguments, socket, log, server, _place: place })
     }

@@ -8,7 +8,8 @@ use uaskit_interop::{
     qemu::{Machine, Vm},
     scratch::Scratch,
     tools::{
-        capture, conformance,
+        capture,
+        conformance::Suite,
         fio::{Load, Pattern},
     },
 };
@@ -56,7 +57,7 @@ fn fio_moves_data_without_a_complaint_of_the_kernel() -> Result<()> {
 #[test]
 fn the_conformance_suite_tells_passed_from_failed_and_skipped() -> Result<()> {
     let Bench { vm, disk, .. } = &mut *BENCH.lock()?;
-    let verdict = conformance::run_some(&mut vm.guest, &disk.generic_path(), "SCSI.Inquiry")?;
+    let verdict = Suite::new().tests("SCSI.Inquiry").writes().run(&mut vm.guest, &disk.generic_path())?;
     println!("{verdict}");
     // QEMU 7.2: the allocation length and the block limits page fail, the rest passes.
     assert!(verdict.passed.iter().any(|test| test == "Inquiry.Standard"), "{verdict}");
@@ -68,7 +69,7 @@ fn the_conformance_suite_tells_passed_from_failed_and_skipped() -> Result<()> {
 #[ignore = "takes a minute and says nothing about a drive of ours"]
 fn the_whole_conformance_suite_gives_the_known_baseline() -> Result<()> {
     let Bench { vm, disk, .. } = &mut *BENCH.lock()?;
-    let verdict = conformance::run(&mut vm.guest, &disk.generic_path())?;
+    let verdict = Suite::new().writes().run(&mut vm.guest, &disk.generic_path())?;
     println!("{verdict}");
     assert_eq!((verdict.passed.len(), verdict.failed.len(), verdict.skips.len()), (516, 99, 452));
     Ok(())

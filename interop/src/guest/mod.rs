@@ -200,6 +200,27 @@ impl Guest {
         }
     }
 
+    /// Waits until the guest has a disk with logical unit `lun` of the USB device with that serial number.
+    pub fn await_unit(&mut self, serial: &str, lun: u64, limit: Duration) -> Result<Disk> {
+        let deadline = Deadline::after(limit);
+        loop {
+            let disks = self.disks()?;
+            if let Some(disk) = disks.iter().find(|disk| disk.serial == serial && disk.lun == lun) {
+                return Ok(disk.clone());
+            }
+            if deadline.remaining().is_none() {
+                let evidence = format!("there are {disks:#?}\n{}", self.dmesg()?);
+                return Err(Error::Timeout { what: format!("LUN {lun} of {serial}"), limit, evidence });
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits for the only logical unit of the USB device with that serial number.
+    pub fn await_disk(&mut self, serial: &str, limit: Duration) -> Result<Disk> {
+        self.await_unit(serial, 0, limit)
+    }
+
     /// Has the kernel let go of its USB controllers and find them again, with all that is plugged in.
     /// A capture that is to be dissected needs this: the descriptors tell which endpoint is which pipe.
     pub fn enumerate_again(&mut self) -> Result<()> {

@@ -39,21 +39,54 @@ pub struct Skip {
     pub reason: String,
 }
 
-/// Runs every test of every family on a device, writing to it. Takes 40 seconds on QEMU's own drive.
-pub fn run(guest: &mut Guest, device: &str) -> Result<Verdict> {
-    test(guest, device, "")
+/// Which tests, and what they may do to the device.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    tests: String,
+    flags: String,
 }
 
-/// Runs the tests of that name, such as `ALL`, `SCSI.Read10` or `LINUX.Read10.Simple`.
-/// `ALL` takes 12 seconds on QEMU's own drive.
-pub fn run_some(guest: &mut Guest, device: &str, tests: &str) -> Result<Verdict> {
-    test(guest, device, &format!("-t {tests} "))
+impl Suite {
+    /// Every test of every family, without any that writes.
+    pub fn new() -> Self {
+        Self { tests: String::new(), flags: "-v".into() }
+    }
+
+    /// The tests of these names, with commas in between and the wildcards of a shell, such as `ALL`,
+    /// `SCSI.Read10` or `ALL.Prin*,ALL.Prout*`.
+    #[must_use]
+    pub fn tests(mut self, tests: &str) -> Self {
+        self.tests = format!("-t '{tests}' ");
+        self
+    }
+
+    /// Allows to write to the device.
+    #[must_use]
+    pub fn writes(mut self) -> Self {
+        self.flags.push_str(" -d");
+        self
+    }
+
+    /// Allows to wipe the device as a whole.
+    #[must_use]
+    pub fn sanitizes(mut self) -> Self {
+        self.flags.push_str(" -S");
+        self
+    }
+
+    /// Runs the tests. On QEMU's own drive, writing: `ALL` 12 seconds, everything 40 seconds.
+    pub fn run(&self, guest: &mut Guest, device: &str) -> Result<Verdict> {
+        const LIMIT: Duration = Duration::from_secs(300);
+        let Self { tests, flags } = self;
+        let output = guest.run_within(LIMIT, &format!("iscsi-test-cu {flags} {tests}{device} 2>&1"))?;
+        Verdict::parse(&output.stdout)
+    }
 }
 
-fn test(guest: &mut Guest, device: &str, choice: &str) -> Result<Verdict> {
-    const LIMIT: Duration = Duration::from_secs(240);
-    let output = guest.run_within(LIMIT, &format!("iscsi-test-cu -d -v {choice}{device} 2>&1"))?;
-    Verdict::parse(&output.stdout)
+impl Default for Suite {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Verdict {
@@ -70,6 +103,12 @@ impl Verdict {
         let last: Vec<&str> = printed.lines().skip(start).collect();
         let what = format!("count {} passed, {} failed", verdict.passed.len(), verdict.failed.len());
         Err(Error::unexpected(what, format!("iscsi-test-cu ends with\n{}", last.join("\n"))))
+    }
+
+    /// The failures of the device. A test that needs to write and was not allowed to counts as failed in the
+    /// suite's own eyes, though it has sent nothing.
+    pub fn failures(&self) -> impl Iterator<Item = &Failure> {
+        self.failed.iter().filter(|failure| !failure.printed.contains("--dataloss flag is not set"))
     }
 
     /// The reasons to skip, each once, with the number of lines that give it; most frequent first.
@@ -214,6 +253,14 @@ Run Summary:    Type  Total    Ran Passed Failed Inactive
                 ("GetLBAStatus.Simple", "GETLBASTATUS is not implemented."),
             ]
         );
+    }
+
+    #[test]
+    fn a_test_that_was_not_allowed_to_write_says_nothing_about_the_device() {
+        let verdict =
+            Verdict::parse(&PRINTED.replace("[WARNING] SBC-3", "--dataloss flag is not set in. SBC-3"));
+        let verdict = verdict.expect("whole");
+        assert_eq!((verdict.failed.len(), verdict.failures().count()), (1, 0));
     }
 
     #[test]

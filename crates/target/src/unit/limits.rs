@@ -11,11 +11,14 @@ pub const TRANSFER_BYTES_MAX: u32 = 8 << 20;
 /// Bytes of a transfer that is large enough to be fast.
 pub const TRANSFER_BYTES_OPTIMAL: u32 = 1 << 20;
 /// Bytes that are best written or unmapped together: the page of the host's memory and of most file systems.
-pub const PHYSICAL_BLOCK_BYTES: u32 = 4096;
+pub const GRANULE_BYTES: u32 = 4096;
+/// LOGICAL BLOCKS PER PHYSICAL BLOCK EXPONENT (SBC-4 table 66): each block is written by itself, whatever lies
+/// beside it. That larger pieces are faster is told by the granularities of the block limits page.
+pub const PHYSICAL_BLOCK_EXPONENT: u8 = 0;
 /// Blocks that one COMPARE AND WRITE compares at most.
 pub const COMPARE_AND_WRITE_BLOCKS_MAX: u8 = 255;
-/// Bytes that one WRITE SAME writes at most.
-pub const WRITE_SAME_BYTES_MAX: u64 = 256 << 20;
+/// Bytes that one WRITE SAME writes at most: no more than a host can read back with one command.
+pub const WRITE_SAME_BYTES_MAX: u64 = TRANSFER_BYTES_MAX as u64;
 /// Whether WRITE SAME refuses a length of zero, which would mean "up to the last block" (WSNZ).
 pub const WRITE_SAME_NON_ZERO: bool = true;
 /// Block descriptors that one UNMAP has at most: as many as [`super::PARAMETER_BYTES_MAX`] holds after a header.
@@ -36,13 +39,8 @@ pub const fn transfer_blocks_optimal(size: BlockSize) -> u32 {
 }
 
 /// Blocks that are best written or unmapped together, at least one.
-pub const fn blocks_per_physical_block(size: BlockSize) -> u32 {
-    PHYSICAL_BLOCK_BYTES / size.bytes()
-}
-
-/// The same as an exponent of two: LOGICAL BLOCKS PER PHYSICAL BLOCK EXPONENT (SBC-4 table 66).
-pub const fn physical_block_exponent(size: BlockSize) -> u8 {
-    blocks_per_physical_block(size).trailing_zeros() as u8
+pub const fn blocks_per_granule(size: BlockSize) -> u32 {
+    GRANULE_BYTES / size.bytes()
 }
 
 /// Blocks that one WRITE SAME writes at most.
@@ -63,9 +61,9 @@ mod tests {
     fn limits_in_blocks_follow_the_block_size() {
         assert_eq!(transfer_blocks_max(BlockSize::B512), 16384);
         assert_eq!(transfer_blocks_max(BlockSize::B4096), 2048);
-        assert_eq!(physical_block_exponent(BlockSize::B512), 3);
-        assert_eq!(physical_block_exponent(BlockSize::B4096), 0);
-        assert_eq!(write_same_blocks_max(BlockSize::B512), 524_288);
+        assert_eq!(blocks_per_granule(BlockSize::B512), 8);
+        assert_eq!(blocks_per_granule(BlockSize::B4096), 1);
+        assert_eq!(write_same_blocks_max(BlockSize::B512), 16384);
         assert_eq!(atomic_blocks_max(BlockSize::B4096), 256);
     }
 }

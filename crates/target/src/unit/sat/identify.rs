@@ -26,7 +26,7 @@ pub fn identify(unit: &Unit) -> [u8; 512] {
         lba48: true,
         sector: SectorLayout {
             bytes: config.block_size.bytes(),
-            per_physical_exponent: limits::physical_block_exponent(config.block_size),
+            per_physical_exponent: limits::PHYSICAL_BLOCK_EXPONENT,
             first_offset: 0,
         },
         // There is no link behind this bridge.

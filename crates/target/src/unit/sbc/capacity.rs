@@ -57,7 +57,7 @@ fn read_capacity_16(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
         rc_basis: 0,
         protection: None,
         protection_interval_exponent: 0,
-        physical_block_exponent: limits::physical_block_exponent(config.block_size),
+        physical_block_exponent: limits::PHYSICAL_BLOCK_EXPONENT,
         provisioning_management: true,
         provisioning_reads_zeroes: true,
         lowest_aligned_lba: 0,

@@ -3,6 +3,10 @@
 //! What is cached goes to the medium before the unit stops, unless NO_FLUSH is one. Of the power conditions only
 //! "stopped" is kept: in the others a command works as ever, and which of them it woke the drive from nothing tells.
 //!
+//! A unit with a removable medium has no motor to stop, as a memory stick has none: only an eject ends its readiness,
+//! and every power condition is taken for reached, reserved ones included. Prevention locks the mechanism in both
+//! directions.
+//!
 //! Left out: reporting idle and standby by REQUEST SENSE, and timers.
 
 use super::{Decision, everything, fields, settle};
@@ -55,11 +59,11 @@ enum Transition {
 
 fn start_stop(unit: &mut Unit, cdb: &[u8]) -> Decision {
     let command = fields(StartStopUnit::decode(cdb))?;
-    let transition = requested(&command)?;
+    let transition = requested(&command, unit.config.removable)?;
     if matches!(transition, Transition::Load | Transition::Eject) && !unit.config.removable {
         return Err(Sense::invalid_field_in_cdb(4, Some(1)));
     }
-    if transition == Transition::Eject && unit.removal_prevented {
+    if matches!(transition, Transition::Load | Transition::Eject) && unit.removal_prevented {
         return Err(Sense::illegal_request(AdditionalSense::MEDIUM_REMOVAL_PREVENTED));
     }
     if !matches!(unit.readiness, Readiness::Ready | Readiness::Stopped | Readiness::Ejected)
@@ -82,14 +86,15 @@ fn start_stop(unit: &mut Unit, cdb: &[u8]) -> Decision {
 /// The flush before a stop is done.
 fn flushed(unit: &mut Unit, cdb: &[u8]) -> Decision {
     let command = fields(StartStopUnit::decode(cdb))?;
-    Ok(if command.immediate { Plan::Good } else { enter(unit, requested(&command)?) })
+    Ok(if command.immediate { Plan::Good } else { enter(unit, requested(&command, unit.config.removable)?) })
 }
 
-fn requested(command: &StartStopUnit) -> Result<Transition, Sense> {
+fn requested(command: &StartStopUnit, removable: bool) -> Result<Transition, Sense> {
     let modifier_max = match command.power_condition {
         PowerCondition::StartValid => {
             return Ok(match (command.load_eject, command.start) {
                 (false, true) => Transition::Start,
+                (false, false) if removable => Transition::Sleep,
                 (false, false) => Transition::Stop,
                 (true, true) => Transition::Load,
                 (true, false) => Transition::Eject,
@@ -98,6 +103,7 @@ fn requested(command: &StartStopUnit) -> Result<Transition, Sense> {
         PowerCondition::Active | PowerCondition::LuControl => 0,
         PowerCondition::Idle | PowerCondition::ForceIdle => 2,
         PowerCondition::Standby | PowerCondition::ForceStandby => 1,
+        PowerCondition::Unknown(_) if removable => return Ok(Transition::Doze),
         PowerCondition::Unknown(_) => return Err(Sense::invalid_field_in_cdb(4, Some(7))),
     };
     if command.power_condition_modifier > modifier_max {
@@ -111,7 +117,8 @@ fn requested(command: &StartStopUnit) -> Result<Transition, Sense> {
 
 fn enter(unit: &mut Unit, transition: Transition) -> Plan {
     match (transition, unit.readiness) {
-        (Transition::Load, Readiness::Ejected) => unit.load(),
+        // Nothing could change the medium meanwhile, and the host that ejected it knows that it is back.
+        (Transition::Load, Readiness::Ejected) => unit.readiness = Readiness::Ready,
         (Transition::Start, Readiness::Ejected) => {
             return Plan::Check(Sense::not_ready(AdditionalSense::MEDIUM_NOT_PRESENT));
         }
@@ -204,9 +211,30 @@ mod tests {
         assert_eq!(fixture.check(&START), no_medium);
         assert_eq!(fixture.run(&EJECT), Plan::Good);
         assert_eq!(fixture.run(&LOAD), Plan::Good);
-        let changed = Sense::unit_attention(AdditionalSense { asc: 0x28, ascq: 0x00 });
-        assert_eq!(fixture.check(&[0; 6]), changed);
         assert_eq!(fixture.run(&[0; 6]), Plan::Good);
+    }
+
+    #[test]
+    fn a_removable_medium_has_no_motor_to_stop() {
+        let mut fixture = removable();
+        assert_eq!(fixture.run(&STOP), Plan::Medium(FLUSH));
+        assert_eq!(fixture.run_medium(&STOP, MediumDone::Done), Plan::Good);
+        assert_eq!(fixture.run(&[0; 6]), Plan::Good);
+        for condition in [4, 5, 6, 8, 9, 0xc, 0xf] {
+            assert_eq!(fixture.run(&[0x1b, 0, 0, 0, condition << 4 | 0x02, 0]), Plan::Good);
+            assert_eq!(fixture.run(&[0; 6]), Plan::Good);
+        }
+    }
+
+    #[test]
+    fn a_locked_mechanism_does_not_load_either() {
+        let mut fixture = removable();
+        assert_eq!(fixture.run(&[0x1b, 0, 0, 0, 0x06, 0]), Plan::Good);
+        assert_eq!(fixture.run(&[0x1e, 0, 0, 0, 1, 0]), Plan::Good);
+        let refused = Sense::illegal_request(AdditionalSense { asc: 0x53, ascq: 0x02 });
+        assert_eq!(fixture.check(&LOAD), refused);
+        assert_eq!(fixture.run(&[0x1e, 0, 0, 0, 0, 0]), Plan::Good);
+        assert_eq!(fixture.run(&LOAD), Plan::Good);
     }
 
     #[test]

@@ -16,7 +16,8 @@ impl Unit {
     /// A medium of `capacity` blocks was put in, perhaps in place of another.
     pub fn insert_medium(&mut self, capacity: BlockCount) {
         self.config.capacity = capacity;
-        self.load();
+        self.readiness = Readiness::Ready;
+        self.attentions.establish(Attention::MediumChanged);
     }
 
     /// The medium was taken out. Until another is put in, the host cannot load one.
@@ -30,12 +31,6 @@ impl Unit {
             self.config.capacity = capacity;
             self.attentions.establish(Attention::CapacityChanged);
         }
-    }
-
-    /// Makes the medium accessible, after it was not.
-    pub(super) fn load(&mut self) {
-        self.readiness = Readiness::Ready;
-        self.attentions.establish(Attention::MediumChanged);
     }
 }
 

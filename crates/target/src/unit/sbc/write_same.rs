@@ -144,9 +144,9 @@ mod tests {
     #[test]
     fn more_blocks_than_the_block_limits_tell_are_refused() {
         let mut fixture = Fixture::with(|config| config.capacity = BlockCount(1 << 30));
-        let cdb = [0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x08, 0, 0, 0, 0];
-        assert_eq!(fixture.run(&cdb), of_one_block(false, Extent::new(0, 0x8_0000)));
-        let sense = fixture.check(&[0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x08, 0, 1, 0, 0]);
+        let cdb = [0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x00, 0x40, 0, 0, 0];
+        assert_eq!(fixture.run(&cdb), of_one_block(false, Extent::new(0, 0x4000)));
+        let sense = fixture.check(&[0x93, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x00, 0x40, 1, 0, 0]);
         assert_eq!(sense, Sense::invalid_field_in_cdb(10, None));
     }
 }

@@ -104,17 +104,17 @@ fn extended_inquiry() -> ExtendedInquiry {
 
 const fn block_limits(config: &UnitConfig) -> BlockLimits {
     let size = config.block_size;
-    let physical = limits::blocks_per_physical_block(size);
+    let granule = limits::blocks_per_granule(size);
     BlockLimits {
         write_same_non_zero: limits::WRITE_SAME_NON_ZERO,
         maximum_compare_and_write_length: limits::COMPARE_AND_WRITE_BLOCKS_MAX,
-        optimal_transfer_length_granularity: physical as u16,
+        optimal_transfer_length_granularity: granule as u16,
         maximum_transfer_length: limits::transfer_blocks_max(size),
         optimal_transfer_length: limits::transfer_blocks_optimal(size),
         maximum_prefetch_length: 0,
         maximum_unmap_lba_count: limits::UNMAP_BLOCKS_MAX,
         maximum_unmap_block_descriptor_count: limits::UNMAP_DESCRIPTORS_MAX,
-        optimal_unmap_granularity: physical,
+        optimal_unmap_granularity: granule,
         unmap_granularity_alignment: Some(0),
         maximum_write_same_length: limits::write_same_blocks_max(size),
         maximum_atomic_transfer_length: limits::atomic_blocks_max(size),
@@ -226,7 +226,7 @@ mod tests {
             bytes[16..36],
             [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0x01, 0xff, 0, 0, 0, 8, 0x80, 0, 0, 0]
         );
-        assert_eq!(bytes[36..48], [0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0x08, 0]);
+        assert_eq!(bytes[36..48], [0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0x08, 0]);
         let bytes = page(&mut Fixture::with(|config| config.block_size = BlockSize::B4096), 0xb0);
         assert_eq!(bytes[6..12], [0, 1, 0, 0, 8, 0]);
     }

@@ -1,0 +1,85 @@
+//! iscsi-test-cu, the SCSI conformance suite of libiscsi, on the drive in each of its roles.
+//!
+//! What it skips, and why, is in `docs/CONFORMANCE.md`.
+
+use std::time::Duration;
+
+use uaskit_interop::{
+    Result, Shared,
+    drive::Drive,
+    qemu::{Machine, Vm},
+    tools::conformance::{Suite, Verdict},
+};
+
+/// A guest with a drive for each role.
+struct Bench {
+    vm: Vm,
+    _drives: Vec<Drive>,
+}
+
+/// The name, which is the serial number as well; the arguments.
+const ROLES: &[(&str, &[&str])] =
+    &[("fixed", &[]), ("removable", &["--removable"]), ("read-only", &["--read-only"])];
+
+const PLUG_LIMIT: Duration = Duration::from_secs(20);
+
+static BENCH: Shared<Bench> = Shared::new(|| {
+    let mut machine = Machine::new("conformance");
+    let mut drives = Vec::new();
+    for &(name, arguments) in ROLES {
+        let drive = Drive::serve(name, &[&["--ram", "64M"], arguments].concat())?;
+        machine = machine.redirect(&drive.plug());
+        drives.push(drive);
+    }
+    let mut vm = machine.boot()?;
+    vm.guest.await_disks(ROLES.len(), PLUG_LIMIT)?;
+    Ok(Bench { vm, _drives: drives })
+});
+
+/// Runs tests on the drive of that role: none may fail.
+fn passes(role: &str, suite: &Suite) -> Result<Verdict> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    let disk = guest.await_disk(role, PLUG_LIMIT)?;
+    let verdict = suite.run(guest, &disk.generic_path())?;
+    println!("{role}: {verdict}");
+    let failed: Vec<&str> = verdict.failures().map(|failure| failure.test.as_str()).collect();
+    assert_eq!(failed, [""; 0], "{verdict}");
+    Ok(verdict)
+}
+
+/// All 615 tests, with few enough skipped to say something about the drive.
+#[test]
+fn the_drive_conforms() -> Result<()> {
+    const SKIP_LINES_MAX: usize = 300;
+    let verdict = passes("fixed", &Suite::new().writes())?;
+    assert_eq!(verdict.passed.len(), 615);
+    assert!(verdict.skips.len() < SKIP_LINES_MAX, "{verdict}");
+    Ok(())
+}
+
+/// The suite crashes in the one test that is left out, on any device node.
+#[test]
+fn the_drive_is_sanitized() -> Result<()> {
+    let tests = "ALL.Sanitize.[!O]*,ALL.Sanitize.Overwrite";
+    passes("fixed", &Suite::new().tests(tests).writes().sanitizes()).map(drop)
+}
+
+/// Each test once: what the drive says of its medium touches those of ejection and power.
+#[test]
+fn the_drive_conforms_with_a_removable_medium() -> Result<()> {
+    let verdict = passes("removable", &Suite::new().tests("ALL").writes())?;
+    let skipped_for_fixed = |reason: &str| reason.contains("not removable");
+    assert!(!verdict.skips.iter().any(|skip| skipped_for_fixed(&skip.reason)), "{verdict}");
+    Ok(())
+}
+
+/// Most tests that write to the medium expect to succeed, so they are left out; those that expect a refusal run,
+/// and those that write to the drive alone.
+#[test]
+fn the_drive_conforms_when_it_is_read_only() -> Result<()> {
+    passes("read-only", &Suite::new())?;
+    let refusals = passes("read-only", &Suite::new().tests("ALL.ReadOnly").writes())?;
+    assert_eq!(refusals.skips, [], "{refusals}");
+    passes("read-only", &Suite::new().tests("ALL.Prin*,ALL.Prout*").writes())?;
+    Ok(())
+}
