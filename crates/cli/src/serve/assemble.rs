@@ -7,7 +7,7 @@ use crate::args::{ServeArguments, SpeedArgument, TransportArgument};
 use crate::failure::Failure;
 use bus::Speed;
 use server::drive::Drive;
-use server::medium::{FileMedium, FileOptions, Medium, RamMedium, create_image};
+use server::medium::{FileMedium, FileOptions, Medium, OpenReason, RamMedium, create_image};
 use std::path::{Path, PathBuf};
 use target::command::Limits;
 use target::unit::{Unit, UnitConfig};
@@ -56,7 +56,13 @@ fn file(image: &Path, arguments: &ServeArguments) -> Result<Box<dyn Medium>, Fai
         read_only: arguments.read_only,
         ..FileOptions::default()
     };
-    let medium = FileMedium::open(image, &options).map_err(|error| Failure::new(error.to_string()))?;
+    let medium = FileMedium::open(image, &options).map_err(|error| {
+        let failure = Failure::new(error.to_string());
+        match error.reason {
+            OpenReason::Missing => failure.try_this("To create the image of LUN 0, add --size SIZE."),
+            _ => failure,
+        }
+    })?;
     Ok(Box::new(medium))
 }
 

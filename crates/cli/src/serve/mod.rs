@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use report::Report;
 use serde_json::json;
 use server::drive::Drive;
-use server::net::{Address, Config, Ended, Event, Server};
+use server::net::{Address, BindError, Config, Ended, Event, Server};
 use server::usbredir::Limits;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -53,8 +53,14 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     };
     let (sender, notices) = mpsc::channel();
     let teller = Teller(sender.clone());
-    let server = Server::start(config, drive, move |event| teller.tell(Notice::Event(event)))
-        .map_err(|error| Failure::new(error.to_string()))?;
+    let server =
+        Server::start(config, drive, move |event| teller.tell(Notice::Event(event))).map_err(|error| {
+            let failure = Failure::new(error.to_string());
+            match error {
+                BindError::NotLoopback(_) => failure.try_this("The flag for that is --allow-remote."),
+                _ => failure,
+            }
+        })?;
     catch_signals(sender)?;
     say_how_to_plug(&report, server.address(), arguments.speed);
     watch(&server, &notices, &mut report);
