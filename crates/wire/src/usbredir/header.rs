@@ -45,11 +45,12 @@ impl Header {
 
     /// Appends the header to `out`.
     pub fn encode(&self, capabilities: Capabilities, out: &mut Writer<'_>) -> Result<(), NoRoom> {
-        out.le32(self.kind.into())?;
-        out.le32(self.length)?;
+        let [k0, k1, k2, k3] = u32::from(self.kind).to_le_bytes();
+        let [l0, l1, l2, l3] = self.length.to_le_bytes();
+        let [i0, i1, i2, i3, i4, i5, i6, i7] = self.id.to_le_bytes();
         match capabilities.has(Capability::Ids64Bits) {
-            true => out.le64(self.id),
-            false => out.le32(self.id as u32),
+            true => out.put(&[k0, k1, k2, k3, l0, l1, l2, l3, i0, i1, i2, i3, i4, i5, i6, i7]),
+            false => out.put(&[k0, k1, k2, k3, l0, l1, l2, l3, i0, i1, i2, i3]),
         }
     }
 

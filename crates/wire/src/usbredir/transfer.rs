@@ -118,13 +118,12 @@ impl BulkPacket {
 
     /// Appends the header to `out`. A length past [`Self::length_max`] is written as that.
     pub fn encode(&self, capabilities: Capabilities, out: &mut Writer<'_>) -> Result<(), NoRoom> {
-        let length = self.length.min(Self::length_max(capabilities));
-        out.put(&[self.endpoint, self.status.into()])?;
-        out.le16(length as u16)?;
-        out.le32(self.stream_id)?;
+        let [l0, l1, l2, l3] = self.length.min(Self::length_max(capabilities)).to_le_bytes();
+        let [s0, s1, s2, s3] = self.stream_id.to_le_bytes();
+        let (endpoint, status) = (self.endpoint, self.status.into());
         match capabilities.has(Capability::BulkLength32Bits) {
-            true => out.le16((length >> 16) as u16),
-            false => Ok(()),
+            true => out.put(&[endpoint, status, l0, l1, s0, s1, s2, s3, l2, l3]),
+            false => out.put(&[endpoint, status, l0, l1, s0, s1, s2, s3]),
         }
     }
 

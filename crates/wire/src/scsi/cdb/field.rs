@@ -51,19 +51,17 @@ const CONTROL_USED: u64 = 0x04;
 
 impl Place {
     /// The field's value.
-    fn get(self, cdb: &[u8]) -> u64 {
-        let byte = |at: usize| u64::from(cdb.get(at).copied().unwrap_or(0));
+    fn get(self, cdb: Whole) -> u64 {
         match self {
             Self::Absent => 0,
-            Self::Bits { first, last, low, width } => {
-                let value = (first..=last).fold(0, |value, at| value << 8 | byte(at));
-                value >> low & mask(width)
-            }
-            Self::ByteOr256(at) => match byte(at) {
+            Self::Bits { last, low, width, .. } => (cdb.down_to(last) >> low) as u64 & mask(width),
+            Self::ByteOr256(at) => match cdb.byte(at) {
                 0 => 256,
-                value => value,
+                value => value.into(),
             },
-            Self::Scattered(places) => places.iter().fold(0, |value, at| value << 8 | byte(*at)),
+            Self::Scattered(places) => {
+                places.iter().fold(0, |value, at| value << 8 | u64::from(cdb.byte(*at)))
+            }
         }
     }
 
@@ -85,6 +83,28 @@ impl Place {
                 places.iter().rev().zip(0u32..).for_each(|(at, nth)| or(*at, value >> (8 * nth)));
             }
         }
+    }
+}
+
+/// A CDB as one number: the shortest way to a field that lies across bytes. Bytes that are not there are zero.
+#[derive(Clone, Copy)]
+struct Whole(u128);
+
+impl Whole {
+    /// Of at most 16 bytes; no place lies past them.
+    fn of(cdb: &[u8]) -> Self {
+        let mut bytes = [0; 16];
+        bytes.iter_mut().zip(cdb).for_each(|(place, byte)| *place = *byte);
+        Self(u128::from_be_bytes(bytes))
+    }
+
+    /// The number with byte `last` as its lowest.
+    const fn down_to(self, last: usize) -> u128 {
+        self.0 >> (8 * (15 - last))
+    }
+
+    const fn byte(self, at: usize) -> u8 {
+        self.down_to(at) as u8
     }
 }
 
@@ -147,13 +167,14 @@ impl<const W: usize, const K: usize> Table<W, K> {
         if cdb.is_empty() || column.is_some() && cdb.len() < needed {
             return Err(DecodeError::Truncated { needed, got: cdb.len() });
         }
+        let whole = Whole::of(cdb);
         let column = column.ok_or_else(|| {
-            let action = form.action.map(|_| ACTION.get(cdb) as u8);
-            let found = Form { opcode: bytes(0, 0).get(cdb) as u8, action, ..*form };
+            let action = form.action.map(|_| ACTION.get(whole) as u8);
+            let found = Form { opcode: whole.byte(0), action, ..*form };
             DecodeError::WrongKind { expected: form.kind(), found: found.kind() }
         })?;
-        let values = self.column(column).map(|place| place.get(cdb));
-        Ok((form.width, values, Control(form.control().get(cdb) as u8)))
+        let values = self.column(column).map(|place| place.get(whole));
+        Ok((form.width, values, Control(form.control().get(whole) as u8)))
     }
 
     /// The CDB of the first length that is no shorter than `narrowest` and says every value, else the
@@ -165,7 +186,7 @@ impl<const W: usize, const K: usize> Table<W, K> {
             cdb = form.start();
             places.iter().zip(values).for_each(|(place, value)| place.put(cdb.bytes_mut(), value));
             form.control().put(cdb.bytes_mut(), control.0.into());
-            if form.width >= narrowest && places.map(|place| place.get(&cdb)) == values {
+            if form.width >= narrowest && places.map(|place| place.get(Whole::of(&cdb))) == values {
                 break;
             }
         }
