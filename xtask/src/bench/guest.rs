@@ -18,8 +18,9 @@ use uaskit_interop::tools::fio::{Load, Pattern};
 
 /// Bytes of each image.
 const IMAGE_BYTES: u64 = 256 << 20;
-const DRIVE_SERIAL: &str = "00000000DR1F";
-const NOTHING_SERIAL: &str = "000000000000";
+/// Names of our drives, and so their serial numbers.
+const DRIVE: &str = "bench-drive";
+const NOTHING: &str = "bench-nothing";
 
 /// A load, and the bars of the drive.
 struct Workload {
@@ -66,8 +67,8 @@ pub(super) fn measure(arguments: &DriveArguments) -> Result<GuestFigures> {
     let place = Scratch::new()?;
     let [theirs, ours] = [place.image("theirs", IMAGE_BYTES)?, place.image("ours", IMAGE_BYTES)?];
     let size = IMAGE_BYTES.to_string();
-    let drive = Drive::serve("bench-guest", &[&*ours.to_string_lossy(), "--serial", DRIVE_SERIAL])?;
-    let behind = Drive::serve("bench-nothing", &["--ram", &size, "--serial", NOTHING_SERIAL])?;
+    let drive = Drive::serve(DRIVE, &[&*ours.to_string_lossy()])?;
+    let behind = Drive::serve(NOTHING, &["--ram", &size])?;
     let nothing = Redirect::new("nothing", &place.path("nothing"));
     responder::start(&nothing.socket, behind.socket())?;
     let machine = Machine::new("bench").uas_disk("theirs", &theirs);
@@ -99,8 +100,8 @@ impl Rivals {
         for disk in &disks {
             ensure!(disk.driver == "uas", "{} is driven by {}", disk.path(), disk.driver);
             let place = match disk.serial.as_str() {
-                DRIVE_SERIAL => 2,
-                NOTHING_SERIAL => 1,
+                DRIVE => 2,
+                NOTHING => 1,
                 _ => 0,
             };
             rivals[place] = disk.path();
