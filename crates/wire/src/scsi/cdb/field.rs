@@ -209,8 +209,8 @@ impl<const W: usize, const K: usize> Table<W, K> {
         form.map_or("", |form| form.name)
     }
 
-    fn column(&self, column: usize) -> [Place; K] {
-        self.places.map(|row| row.get(column).copied().unwrap_or(Place::Absent))
+    fn column(&self, column: usize) -> [&Place; K] {
+        self.places.each_ref().map(|row| row.get(column).unwrap_or(&Place::Absent))
     }
 }
 
