@@ -6,5 +6,9 @@ for block in /sys/block/sd*; do
     [ -e "$usb/speed" ] || continue
     driver=$(readlink "$interface/driver")
     generic=$(ls "$block/device/scsi_generic" 2>/dev/null)
-    echo "${block##*/}|${generic:--}|${driver##*/}|$(cat "$device/queue_depth")|$(cat "$block/size")|$(cat "$usb/speed")|${usb##*/}|${device##*:}|$(cat "$usb/serial" 2>/dev/null)"
+    depth=$(cat "$device/queue_depth" 2>/dev/null) sectors=$(cat "$block/size" 2>/dev/null)
+    speed=$(cat "$usb/speed" 2>/dev/null) serial=$(cat "$usb/serial" 2>/dev/null)
+    # What is going away at this moment has lost some of it already.
+    [ -n "$driver" ] && [ -n "$depth" ] && [ -n "$sectors" ] && [ -n "$speed" ] || continue
+    echo "${block##*/}|${generic:--}|${driver##*/}|$depth|$sectors|$speed|${usb##*/}|${device##*:}|$serial"
 done
