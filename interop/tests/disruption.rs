@@ -120,6 +120,7 @@ fn have_failed(guest: &mut Guest, jobs: Vec<Job>) -> Result<()> {
 }
 
 #[test]
+#[ignore = "minutes long, and not yet seen steady on a busy machine"]
 fn pulled_out_in_mid_write_and_plugged_in_again() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     let jobs = bench.write()?;
@@ -135,6 +136,7 @@ fn pulled_out_in_mid_write_and_plugged_in_again() -> Result<()> {
 }
 
 #[test]
+#[ignore = "minutes long, and not yet seen steady on a busy machine"]
 fn the_guest_reboots_and_is_reset_in_mid_write() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     bench.vm.reboot()?;
@@ -145,6 +147,7 @@ fn the_guest_reboots_and_is_reset_in_mid_write() -> Result<()> {
 }
 
 #[test]
+#[ignore = "minutes long, and not yet seen steady on a busy machine"]
 fn the_server_is_killed_in_mid_write_and_started_again() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     let jobs = bench.write()?;
@@ -158,6 +161,7 @@ fn the_server_is_killed_in_mid_write_and_started_again() -> Result<()> {
 }
 
 #[test]
+#[ignore = "minutes long, and not yet seen steady on a busy machine"]
 fn the_server_is_interrupted_and_says_that_it_has_flushed() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     let jobs = bench.write()?;
@@ -174,6 +178,7 @@ fn the_server_is_interrupted_and_says_that_it_has_flushed() -> Result<()> {
 
 /// Longer than the thirty seconds after which the kernel takes a command for lost.
 #[test]
+#[ignore = "minutes long, and not yet seen steady on a busy machine"]
 fn a_server_that_is_frozen_for_40_seconds_goes_on_after_the_kernels_recovery() -> Result<()> {
     const FROZEN: Duration = Duration::from_secs(40);
     const LIMIT: Duration = Duration::from_secs(150);
@@ -205,6 +210,7 @@ fn a_server_that_is_frozen_for_40_seconds_goes_on_after_the_kernels_recovery() -
 }
 
 #[test]
+#[ignore = "minutes long, and not yet seen steady on a busy machine"]
 fn the_server_stays_small_with_253_commands_in_flight() -> Result<()> {
     const RESIDENT_BYTES_MAX: u64 = 32 << 20;
     const LIMIT: Duration = Duration::from_secs(60);
