@@ -135,6 +135,13 @@ fn introduce(report: &Report, drive: &Drive) {
             "serial": unit.config.serial,
         });
         report.tell(&line, "unit", fields);
+        if unit.reservations.are_lost() {
+            let line = format!(
+                "LUN {number}: its kept reservations cannot be read. Nothing is read or written until a host replaces \
+                 them (sg_persist --out --replace-lost), or the .state file beside the image is removed."
+            );
+            report.tell(&line, "reservations_lost", json!({ "lun": number }));
+        }
     }
     let line = format!("Serial {}, {}", config.serial, config.speed);
     let fields =

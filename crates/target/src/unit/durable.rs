@@ -7,10 +7,10 @@
 //!  8..12  checksum of everything after it    3..    its bytes, whose layout is its owner's
 //! ```
 //! These bytes come from a file that anyone may have changed. What does not check is not there: the unit then
-//! has its defaults, and never half of what was kept.
+//! has its defaults, and never half of what was kept. Who must know that something was there asks [`find`].
 
 use alloc::vec::Vec;
-use wire::Reader;
+use wire::{DecodeError, Reader};
 
 /// What a section holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,25 +42,43 @@ pub fn encode(sections: &[(Section, &[u8])]) -> Vec<u8> {
     state
 }
 
+/// The bytes are not what [`encode`] writes: something was kept, and what it was nobody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damaged;
+
+impl From<DecodeError> for Damaged {
+    fn from(_: DecodeError) -> Self {
+        Self
+    }
+}
+
 /// The bytes of a section, if the state is whole and has it.
 pub fn section(state: &[u8], wanted: Section) -> Option<&[u8]> {
-    let mut reader = Reader::new(state.get(..state.len().min(DURABLE_BYTES_MAX))?);
-    let head = reader.array::<5>().ok()?;
-    reader.array::<3>().ok()?;
-    let sum = reader.be32().ok()?;
+    find(state, wanted).ok().flatten()
+}
+
+/// The bytes of a section, if it has it.
+///
+/// # Errors
+/// [`Damaged`] if the state is not whole.
+pub fn find(state: &[u8], wanted: Section) -> Result<Option<&[u8]>, Damaged> {
+    let mut reader = Reader::new(state.get(..DURABLE_BYTES_MAX).unwrap_or(state));
+    let head = reader.array::<5>()?;
+    reader.array::<3>()?;
+    let sum = reader.be32()?;
     if !head.starts_with(&MAGIC) || !head.ends_with(&[VERSION]) || sum != checksum(reader.rest()) {
-        return None;
+        return Err(Damaged);
     }
     let mut found = None;
     while !reader.rest().is_empty() {
-        let kind = reader.u8().ok()?;
-        let length = reader.be16().ok()?;
-        let bytes = reader.slice(length.into()).ok()?;
+        let kind = reader.u8()?;
+        let length = reader.be16()?;
+        let bytes = reader.slice(length.into())?;
         if kind == wanted as u8 {
             found = Some(bytes);
         }
     }
-    found
+    Ok(found)
 }
 
 const MAGIC: [u8; 4] = *b"ukds";
@@ -98,6 +116,7 @@ mod tests {
             let mut changed = state.clone();
             changed[at] ^= 0x40;
             assert_eq!(section(&changed, Section::Reservations), None, "byte {at}");
+            assert_eq!(find(&changed, Section::Reservations), Err(Damaged), "byte {at}");
             assert_eq!(section(&state[..at], Section::ModePages), None, "cut at {at}");
         }
     }

@@ -7,7 +7,6 @@ use super::table::{Access, Index, Row, Unsupported};
 use super::{Context, Plan, Readiness, Reply, Unit, spc};
 use crate::medium::MediumError;
 use units::Extent;
-use wire::scsi::Status;
 use wire::scsi::lun::{Lun, LunField, WellKnownLun};
 use wire::scsi::opcode::OperationCode;
 use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
@@ -24,9 +23,7 @@ pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'stat
         return Err(Plan::Check(Sense::unit_attention(attention.additional_sense())));
     }
     let row = row.map_err(unsupported)?;
-    if unit.is_reserved_against(row.needs.access) {
-        return Err(Plan::Status(Status::ReservationConflict));
-    }
+    unit.check_reservations(row.needs.access)?;
     if row.needs.ready {
         check_ready(unit)?;
         if row.needs.access == Access::Write {

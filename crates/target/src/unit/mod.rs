@@ -36,7 +36,7 @@ use durable::Section;
 use logs::Logs;
 use mode::Modes;
 pub use plan::{Context, DataPhase, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
-use reservation::{Nexus, Reservations};
+use reservation::{Nexus, Obstacle, Reservations};
 use sat::AtaDevice;
 use table::Access;
 use units::{BlockCount, BlockSize};
@@ -188,9 +188,12 @@ impl Unit {
         self.modes.current().caching.write_cache
     }
 
-    /// Whether a reservation of another I_T nexus stands in the way.
-    pub fn is_reserved_against(&self, access: Access) -> bool {
-        self.reservations.refuse(Nexus::HOST, access)
+    /// What reservations say to the host's access.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub fn check_reservations(&self, access: Access) -> Result<(), Obstacle> {
+        self.reservations.check(Nexus::HOST, access)
     }
 
     /// The format of sense data: D_SENSE of the control mode page says it, but ATA registers come in their

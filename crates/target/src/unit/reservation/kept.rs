@@ -6,13 +6,17 @@
 //!                                                   1    1 if for all target ports
 //!                                                   2..  key
 //! ```
+//! [`LOST`] alone stands for what was lost earlier.
 
 use super::Nexus;
 use super::persistent::{Coverage, Persistent, Registration, Reservation};
-use crate::unit::durable::{self, Section};
+use crate::unit::durable::{self, Damaged, Section};
 use alloc::vec::Vec;
 use wire::scsi::cdb::ReservationType;
 use wire::{DecodeError, Reader};
+
+/// The bytes that say that what was kept before was lost: a type that does not exist.
+pub(super) const LOST: [u8; 1] = [0xff];
 
 /// The bytes, none if nothing is to outlive a power cycle.
 pub(super) fn encode(state: &Persistent) -> Vec<u8> {
@@ -31,9 +35,17 @@ pub(super) fn encode(state: &Persistent) -> Vec<u8> {
     bytes
 }
 
-/// What was kept in `durable_state`; nothing if it is not what [`encode`] writes.
-pub(super) fn decode(durable_state: &[u8]) -> Option<Persistent> {
-    let mut reader = Reader::new(durable::section(durable_state, Section::Reservations)?);
+/// What was kept in `durable_state`, if anything was.
+///
+/// # Errors
+/// [`Damaged`] if it is not what [`encode`] writes.
+pub(super) fn decode(durable_state: &[u8]) -> Result<Option<Persistent>, Damaged> {
+    let Some(bytes) = durable::find(durable_state, Section::Reservations)? else { return Ok(None) };
+    restore(bytes).map(Some).ok_or(Damaged)
+}
+
+fn restore(bytes: &[u8]) -> Option<Persistent> {
+    let mut reader = Reader::new(bytes);
     let (code, holder) = (ReservationType::from(reader.u8().ok()?), Nexus(reader.u8().ok()?));
     let reservation = match code {
         ReservationType::None => None,
@@ -59,7 +71,7 @@ mod tests {
     const BYTES: [u8; 12] = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0x0a];
 
     fn kept(bytes: &[u8]) -> Option<Persistent> {
-        decode(&durable::encode(&[(Section::Reservations, bytes)]))
+        decode(&durable::encode(&[(Section::Reservations, bytes)])).ok().flatten()
     }
 
     #[test]
@@ -92,5 +104,8 @@ mod tests {
         assert_eq!(broken(1, 7), None, "a holder who is not registered");
         assert_eq!(broken(11, 0), None, "a key of zero");
         assert_eq!(kept(&BYTES[..11]), None, "cut");
+        let lost = durable::encode(&[(Section::Reservations, &LOST)]);
+        assert_eq!(decode(&lost), Err(Damaged));
+        assert_eq!(decode(&durable::encode(&[])), Ok(None));
     }
 }

@@ -77,6 +77,21 @@ pub struct Registering {
     pub outlives_power: bool,
 }
 
+/// The parameters of REGISTER AND MOVE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moving {
+    /// The sender's key.
+    pub key: u64,
+    /// The key to register for the new holder.
+    pub new_key: u64,
+    /// The new holder, if there is such a nexus.
+    pub destination: Result<Nexus, Refusal>,
+    /// UNREG: the sender's registration ends.
+    pub unregister: bool,
+    /// APTPL.
+    pub outlives_power: bool,
+}
+
 /// Why a service action is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -90,6 +105,14 @@ pub enum Refusal {
     Type,
     /// INSUFFICIENT REGISTRATION RESOURCES.
     NoRoom,
+    /// A reservation would be moved, and there is none.
+    NothingReserved,
+    /// A reservation would be moved to a target port that does not exist.
+    TargetPort,
+    /// A reservation would be moved to an initiator port that is not known, or to the sender's own.
+    InitiatorPort,
+    /// A lost reservation would be replaced, and none is lost.
+    NothingLost,
 }
 
 /// Unit attention conditions for other nexuses.
@@ -331,6 +354,38 @@ impl Persistent {
         Ok(others.map(|one| (one.nexus, Attention::RegistrationsPreempted)).collect())
     }
 
+    /// REGISTER AND MOVE: gives the reservation, as it is, to another nexus (SPC-4 clause 5.12.8).
+    pub fn register_and_move(&mut self, from: Nexus, request: Moving) -> Result<Notices, Refusal> {
+        self.check_key(from, request.key)?;
+        let held = self.reservation.ok_or(Refusal::NothingReserved)?;
+        if held.holder != from || held.coverage.serves == Serves::AllRegistrants {
+            return Err(Refusal::Conflict);
+        }
+        if request.new_key == 0 {
+            return Err(Refusal::ZeroKey);
+        }
+        let holder = request.destination?;
+        if holder == from {
+            return Err(Refusal::InitiatorPort);
+        }
+        match self.registrations.iter().position(|one| one.nexus == holder) {
+            Some(at) => self.registrations[at].key = request.new_key,
+            None if self.registrations.len() == REGISTRATIONS_MAX => return Err(Refusal::NoRoom),
+            None => {
+                let registration =
+                    Registration { nexus: holder, key: request.new_key, all_target_ports: false };
+                self.registrations.push(registration);
+            }
+        }
+        self.reservation = Some(Reservation { holder, ..held });
+        if request.unregister {
+            self.registrations.retain(|one| one.nexus != from);
+        }
+        self.outlives_power = request.outlives_power;
+        self.count();
+        Ok(Notices::new())
+    }
+
     /// What a power loss leaves.
     pub fn lose_power(&mut self) {
         self.generation = 0;
@@ -509,6 +564,40 @@ mod tests {
         assert!(state.holds(C));
     }
 
+    const TO_B: Moving =
+        Moving { key: 10, new_key: 20, destination: Ok(B), unregister: false, outlives_power: false };
+
+    #[test]
+    fn a_holder_moves_its_reservation_to_another_nexus() {
+        let mut state = three(WRITE_EXCLUSIVE);
+        assert_eq!(state.register_and_move(A, TO_B), Ok(vec![]));
+        assert_eq!(state.reservation(), Some(Reservation { coverage: WRITE_EXCLUSIVE, holder: B }));
+        assert_eq!((state.key_of(A), state.key_of(B)), (Some(10), Some(20)));
+        let new = Moving { key: 20, destination: Ok(Nexus(9)), unregister: true, ..TO_B };
+        assert_eq!(state.register_and_move(B, new), Ok(vec![]));
+        assert_eq!((state.key_of(B), state.holds(Nexus(9))), (None, true));
+    }
+
+    #[test]
+    fn moving_needs_a_reservation_of_the_senders_own_and_somewhere_to_go() {
+        let refused = |coverage, from, request| three(coverage).register_and_move(from, request).unwrap_err();
+        let refusals = [
+            (Refusal::Conflict, refused(WRITE_EXCLUSIVE, A, Moving { key: 9, ..TO_B })),
+            (Refusal::Conflict, refused(WRITE_EXCLUSIVE, C, Moving { key: 12, ..TO_B })),
+            (Refusal::Conflict, refused(WRITE_ALL, A, TO_B)),
+            (Refusal::ZeroKey, refused(WRITE_EXCLUSIVE, A, Moving { new_key: 0, ..TO_B })),
+            (Refusal::InitiatorPort, refused(WRITE_EXCLUSIVE, A, Moving { destination: Ok(A), ..TO_B })),
+        ];
+        for (expected, refusal) in refusals {
+            assert_eq!(refusal, expected);
+        }
+        let nowhere = Moving { destination: Err(Refusal::TargetPort), ..TO_B };
+        assert_eq!(refused(WRITE_EXCLUSIVE, A, nowhere), Refusal::TargetPort);
+        let mut free = Persistent::default();
+        free.register(A, registering(0, 10)).unwrap();
+        assert_eq!(free.register_and_move(A, TO_B), Err(Refusal::NothingReserved));
+    }
+
     #[test]
     fn power_takes_what_is_not_to_outlive_it() {
         let mut state = three(WRITE_ALL);
@@ -521,7 +610,7 @@ mod tests {
     }
 
     fn actions() -> impl Strategy<Value = (u8, u8, u64, u64, u8)> {
-        (0u8..6, 0u8..3, 0u64..4, 0u64..4, 0u8..9)
+        (0u8..7, 0u8..3, 0u64..4, 0u64..4, 0u8..9)
     }
 
     proptest! {
@@ -543,6 +632,13 @@ mod tests {
                     2 => coverage.is_ok_and(|coverage| state.reserve(from, key, coverage).is_err()),
                     3 => state.release(from, key, coverage).is_err(),
                     4 => state.clear(from, key).is_err(),
+                    5 => {
+                        let destination = Ok(Nexus(code % 3));
+                        let unregister = code % 2 == 0;
+                        let request =
+                            Moving { key, new_key: other_key, destination, unregister, outlives_power: false };
+                        state.register_and_move(from, request).is_err()
+                    }
                     _ => state.preempt(from, key, other_key, coverage).is_err(),
                 };
                 prop_assert!(!refused || state == before);

@@ -3,11 +3,10 @@
 //! It tells what the machine in [`super::persistent`] holds and changes nothing, the generation neither. Lists are
 //! told with their whole length, however much room the host has.
 
-use super::{Conflict, Persistent};
+use super::{HOST_TRANSPORT_ID, Persistent, TARGET_PORT};
 use crate::unit::table::{Needs, Row};
 use crate::unit::{Context, Plan};
 use wire::NoRoom;
-use wire::scsi::Status;
 use wire::scsi::cdb::{PersistentReserveIn, ReservationType};
 use wire::scsi::opcode::OperationCode;
 use wire::scsi::persistent_reserve::{
@@ -64,13 +63,6 @@ pub(super) const READ_FULL_STATUS: Row = Row {
     ..READ_KEYS
 };
 
-/// The TransportID of the host: PROTOCOL IDENTIFIER 9h (UAS), for which SPC-5 defines no further fields.
-const HOST_TRANSPORT_ID: [u8; 24] =
-    [0x09, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-
-/// The relative port identifier of the one target port, as in VPD page 83h.
-const TARGET_PORT: u16 = 1;
-
 fn report(
     context: &mut Context<'_>,
     cdb: &[u8],
@@ -81,7 +73,7 @@ fn report(
     };
     match context.unit.reservations.persistent() {
         Ok(state) => context.reply.fill(command.allocation_len.into(), |out| write(state, out)),
-        Err(Conflict) => Plan::Status(Status::ReservationConflict),
+        Err(obstacle) => obstacle.into(),
     }
 }
 
@@ -100,7 +92,7 @@ fn held(state: &Persistent) -> Option<HeldReservation> {
 
 const fn capabilities(state: &Persistent, durable: bool) -> ReservationCapabilities {
     ReservationCapabilities {
-        replace_lost: false,
+        replace_lost: true,
         compatible_reservations: true,
         specify_initiator_ports: false,
         all_target_ports: true,
@@ -179,9 +171,9 @@ mod tests {
     #[test]
     fn capabilities_depend_on_what_the_medium_keeps() {
         let mut fixture = Fixture::new();
-        assert_eq!(fixture.read(&cdb(2, 8)), [0, 8, 0x15, 0x80, 0xea, 0x01, 0, 0]);
+        assert_eq!(fixture.read(&cdb(2, 8)), [0, 8, 0x95, 0x80, 0xea, 0x01, 0, 0]);
         let mut fixture = Fixture::with(|config| config.durable = false);
-        assert_eq!(fixture.read(&cdb(2, 8)), [0, 8, 0x14, 0x80, 0xea, 0x01, 0, 0]);
+        assert_eq!(fixture.read(&cdb(2, 8)), [0, 8, 0x94, 0x80, 0xea, 0x01, 0, 0]);
     }
 
     #[test]

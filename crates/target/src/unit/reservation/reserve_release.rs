@@ -2,10 +2,9 @@
 //!
 //! Left out, as every newer standard does: third parties, extents.
 
-use super::{Conflict, Nexus};
+use super::{Nexus, Obstacle};
 use crate::unit::Plan;
 use crate::unit::table::{Needs, Row};
-use wire::scsi::Status;
 use wire::scsi::cdb::{CdbWidth, Release, Reserve};
 use wire::scsi::opcode::OperationCode;
 use wire::scsi::sense::{AdditionalSense, Sense};
@@ -48,10 +47,10 @@ pub(super) const RELEASE_10: Row = Row {
     ..RELEASE_6
 };
 
-fn settle(checked: Result<(), Sense>, change: impl FnOnce() -> Result<(), Conflict>) -> Plan {
+fn settle(checked: Result<(), Sense>, change: impl FnOnce() -> Result<(), Obstacle>) -> Plan {
     match checked.map(|()| change()) {
         Ok(Ok(())) => Plan::Good,
-        Ok(Err(Conflict)) => Plan::Status(Status::ReservationConflict),
+        Ok(Err(obstacle)) => obstacle.into(),
         Err(sense) => Plan::Check(sense),
     }
 }
