@@ -93,6 +93,7 @@ impl Kind {
             removable: self.removable,
             rotational: false,
             durable: true,
+            atomic_writes: true,
             durable_state: None,
         })
     }

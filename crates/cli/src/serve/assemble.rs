@@ -91,8 +91,8 @@ fn unit(
         read_only: medium.is_read_only() || arguments.read_only,
         removable: arguments.removable,
         rotational: arguments.rotational,
-        // Memory keeps nothing, and what must not be written cannot keep anything new.
-        durable: !medium.is_read_only() && (arguments.ram.is_none() || number > 0),
+        durable: medium.keeps_state(),
+        atomic_writes: medium.writes_atomically(),
         durable_state,
     }))
 }

@@ -27,6 +27,7 @@ fn drive() -> Drive {
         removable: false,
         rotational: false,
         durable: true,
+        atomic_writes: true,
         durable_state: None,
     });
     let config = DeviceConfig {

@@ -74,6 +74,12 @@ pub trait Medium: Debug + Send {
     /// Whether every operation that changes blocks is refused with [`MediumError::WriteProtected`].
     fn is_read_only(&self) -> bool;
 
+    /// Whether [`MediumOp::WriteAtomic`] keeps its promise here.
+    fn writes_atomically(&self) -> bool;
+
+    /// Whether the unit's state has a place here that outlives a power cycle.
+    fn keeps_state(&self) -> bool;
+
     /// Keeps the unit's state, so that [`load_state`](Self::load_state) finds it in the next life. Blocks: for start-up
     /// and shutdown. In between there is [`MediumOp::SaveState`].
     ///

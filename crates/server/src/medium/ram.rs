@@ -151,6 +151,14 @@ impl Medium for RamMedium {
         false
     }
 
+    fn writes_atomically(&self) -> bool {
+        true
+    }
+
+    fn keeps_state(&self) -> bool {
+        false
+    }
+
     fn save_state(&mut self, state: &[u8]) -> io::Result<()> {
         if state.len() > STATE_BYTES_MAX {
             return Err(io::ErrorKind::FileTooLarge.into());

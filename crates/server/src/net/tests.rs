@@ -67,6 +67,7 @@ fn drive_on(medium: Box<dyn Medium>) -> Drive {
         removable: false,
         rotational: false,
         durable: true,
+        atomic_writes: true,
         durable_state: None,
     });
     let config = DeviceConfig {

@@ -155,6 +155,7 @@ pub(crate) fn drive(medium: Box<dyn Medium>) -> Drive {
         removable: false,
         rotational: false,
         durable: true,
+        atomic_writes: true,
         durable_state: None,
     });
     let device = DeviceConfig {

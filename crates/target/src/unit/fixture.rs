@@ -41,6 +41,7 @@ impl Fixture {
             removable: false,
             rotational: false,
             durable: true,
+            atomic_writes: true,
             durable_state: None,
         };
         change(&mut config);

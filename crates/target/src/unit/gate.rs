@@ -13,7 +13,7 @@ use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 
 /// Lets a command through to its `plan`, or says how it ends instead.
 pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'static Row, Plan> {
-    let row = index.find(cdb);
+    let row = index.find(cdb).and_then(|row| offered(unit, row));
     let ignores_attention = row.is_ok_and(|row| row.needs.ignores_attention);
     // Sense data lasts until the next command, unless that one asks for it (SAM-5 clause 5.13).
     if !row.is_ok_and(|row| row.opcode == OperationCode::RequestSense) {
@@ -120,6 +120,11 @@ pub(crate) fn medium_failure(
         };
     }
     Plan::Check(sense)
+}
+
+/// A command that units of this kind do not have is like one that does not exist.
+const fn offered(unit: &Unit, row: &'static Row) -> Result<&'static Row, Unsupported> {
+    if row.is_offered(&unit.config) { Ok(row) } else { Err(Unsupported::OperationCode) }
 }
 
 fn unsupported(reason: Unsupported) -> Plan {

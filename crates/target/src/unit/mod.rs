@@ -67,6 +67,8 @@ pub struct UnitConfig {
     pub rotational: bool,
     /// Whether the medium keeps [`Unit::durable_state`] (APTPL, saved mode pages).
     pub durable: bool,
+    /// Whether the medium can write all or nothing ([`MediumOp::WriteAtomic`](crate::medium::MediumOp::WriteAtomic)).
+    pub atomic_writes: bool,
     /// What [`Unit::durable_state`] gave when it was last kept, if it was.
     pub durable_state: Option<Vec<u8>>,
 }

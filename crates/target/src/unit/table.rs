@@ -3,7 +3,7 @@
 //! A row is all that the rest of the target knows of a command: REPORT SUPPORTED OPERATION CODES is printed from it
 //! (SPC-5 clause 6.36), reservations and readiness are checked by it, the executor calls its functions.
 
-use super::{Context, Plan, reservation, sat, sbc, spc};
+use super::{Context, Plan, UnitConfig, reservation, sat, sbc, spc};
 use crate::medium::MediumDone;
 use wire::scsi::cdb::Control;
 use wire::scsi::opcode::{self, OperationCode};
@@ -50,6 +50,8 @@ pub struct Needs {
     pub ignores_attention: bool,
     /// Whether no other command may be in the task set's enabled state beside it.
     pub exclusive: bool,
+    /// Whether the medium must write atomically. Where it does not, the unit has no such command.
+    pub atomic_writes: bool,
 }
 
 /// What a command does to a reserved unit.
@@ -65,17 +67,19 @@ pub enum Access {
 
 impl Needs {
     /// No reservation, readiness or attention holds it up: INQUIRY, REPORT LUNS, REQUEST SENSE.
-    pub const NOTHING: Self =
-        Self { access: Access::Always, ready: false, ignores_attention: true, exclusive: false };
+    pub const NOTHING: Self = Self { ignores_attention: true, ..Self::UNIT };
     /// Tells about the unit, medium or not.
-    pub const UNIT: Self =
-        Self { access: Access::Always, ready: false, ignores_attention: false, exclusive: false };
+    pub const UNIT: Self = Self {
+        access: Access::Always,
+        ready: false,
+        ignores_attention: false,
+        exclusive: false,
+        atomic_writes: false,
+    };
     /// Reads the medium.
-    pub const READ: Self =
-        Self { access: Access::Read, ready: true, ignores_attention: false, exclusive: false };
+    pub const READ: Self = Self { access: Access::Read, ready: true, ..Self::UNIT };
     /// Writes the medium.
-    pub const WRITE: Self =
-        Self { access: Access::Write, ready: true, ignores_attention: false, exclusive: false };
+    pub const WRITE: Self = Self { access: Access::Write, ready: true, ..Self::UNIT };
 
     /// The same, alone in the enabled state.
     pub const fn exclusive(self) -> Self {
@@ -84,6 +88,11 @@ impl Needs {
 }
 
 impl Row {
+    /// Whether a unit of this kind has the command.
+    pub const fn is_offered(&self, config: &UnitConfig) -> bool {
+        config.atomic_writes || !self.needs.atomic_writes
+    }
+
     /// Whether the CDB asks for an auto contingent allegiance should the command fail (NACA, SAM-6 clause 5.3).
     pub fn has_naca(&self, cdb: &[u8]) -> bool {
         self.usage

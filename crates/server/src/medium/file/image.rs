@@ -24,6 +24,8 @@ pub(super) struct Image {
     pub(super) read_only: bool,
     /// Bytes after the last whole block.
     pub(super) tail_bytes: u64,
+    /// Whether files may lie beside it: a block device's node lies where nothing outlives the machine's power.
+    pub(super) has_companions: bool,
     /// For atomic writes. None where there is nothing to write, or no place for it.
     pub(super) journal: Option<Journal>,
     /// What fails, because a test wants it to.
@@ -74,6 +76,9 @@ impl Image {
         if self.read_only {
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         }
+        if !self.has_companions {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         if state.len() > STATE_BYTES_MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
@@ -88,6 +93,9 @@ impl Image {
 
     /// The unit's state as it was last kept.
     pub(super) fn load_state(&self) -> io::Result<Option<Vec<u8>>> {
+        if !self.has_companions {
+            return Ok(None);
+        }
         let file = match File::open(beside(&self.path, ".state")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,

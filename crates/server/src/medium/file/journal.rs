@@ -125,6 +125,11 @@ pub(super) fn recover(path: &Path, image: &File, read_only: bool) -> Result<(), 
     fs::remove_file(path).and_then(|()| sync_directory(path)).map_err(OpenReason::Io)
 }
 
+/// Whether a journal can be made under this name. To be asked after [`recover`].
+pub(super) fn is_free(path: &Path) -> bool {
+    matches!(fs::symlink_metadata(path), Err(error) if error.kind() == io::ErrorKind::NotFound)
+}
+
 /// The journal of an earlier life.
 fn left_over(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::symlink_metadata(path) {

@@ -7,7 +7,8 @@
 //!
 //! Left out:
 //! - Direct I/O. A verify therefore believes the page cache where that has the blocks.
-//! - WRITE ATOMIC on a block device (see `journal`), and two of them at once: the unit runs each alone.
+//! - WRITE ATOMIC and kept state on a block device (see `journal`), and two atomic writes at once: the unit runs each
+//!   alone.
 //! - The block of an error that cannot be narrowed down: a write that the system had answered and could not keep is told
 //!   by the next flush, once, as fdatasync does. Flush and allocations name the first block of their extent.
 //! - Space that is reserved but was never written: `lseek` takes it for a hole, and so do we.
@@ -171,6 +172,14 @@ impl Medium for FileMedium {
 
     fn is_read_only(&self) -> bool {
         self.image.read_only
+    }
+
+    fn writes_atomically(&self) -> bool {
+        self.image.journal.is_some()
+    }
+
+    fn keeps_state(&self) -> bool {
+        !self.image.read_only && self.image.has_companions
     }
 
     fn save_state(&mut self, state: &[u8]) -> io::Result<()> {

@@ -113,7 +113,7 @@ impl Image {
             None => None,
             Some(path) => {
                 journal::recover(&path, &file, read_only)?;
-                (!read_only).then(|| Journal::new(path))
+                (!read_only && journal::is_free(&path)).then(|| Journal::new(path))
             }
         };
         Ok(Self {
@@ -122,6 +122,7 @@ impl Image {
             geometry,
             read_only,
             tail_bytes: size.0 % geometry.block_bytes(),
+            has_companions: kind.is_file(),
             journal,
             #[cfg(test)]
             faults: super::image::faults::Faults::default(),

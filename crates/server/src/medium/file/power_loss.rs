@@ -246,7 +246,7 @@ fn a_file_of_the_journals_name_that_is_not_ours_is_left_alone() {
         let read_only = FileOptions { read_only: true, ..options(Engine::Threads) };
         medium.image.file.unlock().unwrap();
         FileMedium::open(path, &read_only).unwrap();
-        drop(open(path, Engine::Threads));
+        assert!(!open(path, Engine::Threads).writes_atomically());
         assert_eq!(fs::read(&journal).unwrap(), b"somebody's notes");
         assert_eq!(fs::read(path).unwrap(), [0; BLOCKS as usize * SECTOR]);
     });

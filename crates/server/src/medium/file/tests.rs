@@ -281,6 +281,8 @@ fn a_block_device_is_a_medium() {
         let atomic = request(MediumOp::WriteAtomic { fua: true }, Extent::new(0, 1), 512);
         let finished = run(&mut medium, Job { request: atomic, buffer: vec![1; 512] });
         assert_eq!(finished.completion.result, Err(MediumError::Unsupported));
+        assert!(!medium.writes_atomically() && !medium.keeps_state());
+        assert!(medium.save_state(b"state").is_err());
     }
 }
 

@@ -1,7 +1,8 @@
 //! COMPARE AND WRITE, ORWRITE(16), WRITE ATOMIC(16) (SBC-4 clauses 5.3, 5.9 and 5.40).
 //!
 //! No other command may see them half done, so they run alone. What becomes of WRITE ATOMIC when power goes is the
-//! medium's concern, which is asked for all of its blocks at once.
+//! medium's concern, which is asked for all of its blocks at once. A medium that cannot promise that makes a unit without
+//! WRITE ATOMIC, and the block limits page tells zero.
 
 use super::{
     Decision, bytes_of, existing, fields, moving, must_be_durable, settle, transferable, without_protection,
@@ -33,13 +34,13 @@ pub(super) const WRITE_ATOMIC_16: Row = row(
 );
 
 const fn row(opcode: OperationCode, name: &'static str, usage: &'static [u8], plan: PlanFn) -> Row {
-    let needs = Needs::WRITE.exclusive();
+    let atomic_writes = matches!(opcode, OperationCode::WriteAtomic16);
     Row {
         opcode,
         service_action: None,
         name,
         usage,
-        needs,
+        needs: Needs { atomic_writes, ..Needs::WRITE.exclusive() },
         timeout_s: 30,
         plan,
         on_list: None,
@@ -138,6 +139,20 @@ mod tests {
     fn an_atomic_boundary_is_refused() {
         let sense = Fixture::new().check(&[0x9c, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0]);
         assert_eq!(sense, Sense::invalid_field_in_cdb(10, None));
+    }
+
+    #[test]
+    fn a_medium_without_atomic_writes_makes_a_unit_without_the_command() {
+        let mut fixture = Fixture::with(|config| config.atomic_writes = false);
+        let write = [0x9c, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 3, 0, 0];
+        let absent = Sense::illegal_request(AdditionalSense { asc: 0x20, ascq: 0x00 });
+        assert_eq!(fixture.check(&write), absent);
+        let told = fixture.read(&[0xa3, 0x0c, 0x01, 0x9c, 0, 0, 0, 0, 0x20, 0, 0, 0]);
+        assert_eq!(told, [0, 0x01, 0, 0]);
+        let all = fixture.read(&[0xa3, 0x0c, 0, 0, 0, 0, 0, 0, 0x20, 0, 0, 0]);
+        assert!(all[4..].chunks(8).all(|command| command[0] != 0x9c));
+        let limits = fixture.read(&[0x12, 0x01, 0xb0, 0x04, 0x00, 0]);
+        assert_eq!(limits[44..], [0; 20]);
     }
 
     #[test]

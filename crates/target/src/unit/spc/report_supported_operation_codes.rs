@@ -32,7 +32,7 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     // One row says for all rows of an operation code whether they have service actions.
     let has_actions = table::rows().find(|row| row.opcode == opcode).map(|row| row.service_action.is_some());
     let wanted = match (command.reporting_options, has_actions) {
-        (ReportingOptions::All, _) => return Ok(report_all(context.reply, &command)),
+        (ReportingOptions::All, _) => return Ok(report_all(context, &command)),
         (ReportingOptions::OperationCode, Some(true)) | (ReportingOptions::ServiceAction, Some(false)) => {
             return Err(Sense::invalid_field_in_cdb(2, Some(2)));
         }
@@ -43,18 +43,20 @@ fn plan(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
         (ReportingOptions::Either, _) => Some(action),
         _ => return Err(Sense::invalid_field_in_cdb(2, Some(2))),
     };
-    let row = table::rows().find(|row| row.opcode == opcode && row.service_action == wanted);
+    let is_it = |row: &&Row| row.opcode == opcode && row.service_action == wanted;
+    let row = table::rows().find(is_it).filter(|row| row.is_offered(&context.unit.config));
     Ok(report_one(context.reply, &command, row))
 }
 
-fn report_all(reply: &mut Reply, command: &ReportSupportedOperationCodes) -> Plan {
-    let descriptors = table::rows().map(|row| CommandDescriptor {
+fn report_all(context: &mut Context<'_>, command: &ReportSupportedOperationCodes) -> Plan {
+    let offered = table::rows().filter(|row| row.is_offered(&context.unit.config));
+    let descriptors = offered.map(|row| CommandDescriptor {
         opcode: row.opcode.into(),
         service_action: row.service_action,
         cdb_length: row.usage.len() as u16,
         timeouts: command.timeouts.then(|| timeouts(row)),
     });
-    reply.fill(command.allocation_len, |out| AllCommands::encode_list(descriptors, out))
+    context.reply.fill(command.allocation_len, |out| AllCommands::encode_list(descriptors, out))
 }
 
 fn report_one(reply: &mut Reply, command: &ReportSupportedOperationCodes, row: Option<&'static Row>) -> Plan {

@@ -1,7 +1,7 @@
 //! TEST UNIT READY (SPC-5 clause 6.51): the readiness check alone.
 
 use crate::unit::Plan;
-use crate::unit::table::{Access, Needs, Row};
+use crate::unit::table::{Needs, Row};
 use wire::scsi::opcode::OperationCode;
 
 pub(super) const ROW: Row = Row {
@@ -9,7 +9,7 @@ pub(super) const ROW: Row = Row {
     service_action: None,
     name: "TEST UNIT READY",
     usage: &[0x00, 0, 0, 0, 0, 0x04],
-    needs: Needs { access: Access::Always, ready: true, ignores_attention: false, exclusive: false },
+    needs: Needs { ready: true, ..Needs::UNIT },
     timeout_s: 1,
     plan: |_, _| Plan::Good,
     on_list: None,

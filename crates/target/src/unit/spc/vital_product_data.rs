@@ -117,7 +117,11 @@ const fn block_limits(config: &UnitConfig) -> BlockLimits {
         optimal_unmap_granularity: granule,
         unmap_granularity_alignment: Some(0),
         maximum_write_same_length: limits::write_same_blocks_max(size),
-        maximum_atomic_transfer_length: limits::atomic_blocks_max(size),
+        maximum_atomic_transfer_length: if config.atomic_writes {
+            limits::atomic_blocks_max(size)
+        } else {
+            0
+        },
         atomic_alignment: 0,
         atomic_transfer_length_granularity: 0,
         maximum_atomic_transfer_length_with_boundary: 0,
