@@ -14,6 +14,7 @@ extern crate alloc;
 mod command;
 mod outcome;
 mod output;
+pub mod probe;
 mod transport;
 
 pub use command::{CDB_BYTES_MAX, Command, CommandBlock, CommandId, DataPhase};

@@ -1,0 +1,261 @@
+//! Rules as values: what was asked of the device, whether it holds, and what was seen.
+//!
+//! A [`Finding`] is one rule with its evidence; a [`Judgement`] is the findings about one use of the device, in the
+//! order in which they are asked, and the plan if none that is needed is broken. Left out: what to do about it.
+
+use super::configuration::{Endpoint, Setting};
+use alloc::string::String;
+use alloc::vec::Vec;
+use bus::{EndpointAddress, Speed};
+use core::fmt;
+use wire::uas::PipeUsage;
+use wire::usb::{ClassCode, TransferType};
+
+/// What can be asked of a device's descriptors and of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// The link is as fast as the device can be (BOS). Advice: a cable or a port may be to blame.
+    LinkSpeed,
+    /// An alternate setting is exactly 08/06/50.
+    BotSetting,
+    /// It has a bulk IN and a bulk OUT endpoint (Bulk-Only Transport 1.0 clause 4.4).
+    BulkPair,
+    /// An alternate setting is exactly 08/06/62.
+    UasSetting,
+    /// Pipe usage descriptors name all four pipes, ids 1 to 4 (UAS-2 clause 5.2.3).
+    PipeUsages,
+    /// All four pipes are bulk, each in its direction.
+    PipeKinds,
+    /// The packets of every endpoint that is needed are of a size that bulk endpoints have at this speed.
+    PacketSizes,
+    /// At SuperSpeed: status, data-in and data-out have streams (UAS-2 clause 4.3).
+    StreamsOffered,
+    /// At SuperSpeed: and as many each. Advice: the fewest count.
+    StreamsAgree,
+    /// At SuperSpeed: the host controller has streams.
+    HostStreams,
+    /// Linux: not what may be an ASM1051, whose UAS is broken: an id of ASMedia's, power from the bus, and either no
+    /// SuperSpeed or exactly 32 streams on the status pipe.
+    NotAsm1051,
+    /// Linux: not the enclosure HIKSEMI MD202 with an RTL9210.
+    NotHiksemiMd202,
+}
+
+/// One rule, asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was asked.
+    pub rule: Rule,
+    /// Whether it holds.
+    pub met: bool,
+    /// What was seen.
+    pub evidence: Evidence,
+}
+
+/// What was seen where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// Settings of the interface, all that there are.
+    Settings(Vec<SettingName>),
+    /// Endpoints of a setting, those that the rule is about.
+    Endpoints {
+        /// The setting.
+        setting: SettingName,
+        /// The endpoints, in the order of the descriptors.
+        endpoints: Vec<EndpointFact>,
+    },
+    /// Streams, offered and possible.
+    Streams {
+        /// Of status, data-in and data-out pipe; 0 is none.
+        offered: [u32; 3],
+        /// What the host has at most; 0 is none.
+        host_max: u16,
+    },
+    /// What tells bridges with one id apart.
+    Bridge {
+        /// idVendor.
+        vendor: u16,
+        /// idProduct.
+        product: u16,
+        /// bMaxPower of the configuration, in its own unit.
+        max_power: u8,
+        /// Of the link.
+        speed: Speed,
+        /// Streams of the status pipe; 0 is none.
+        status_streams: u32,
+    },
+    /// Ids and names of the device.
+    Names {
+        /// idVendor.
+        vendor: u16,
+        /// idProduct.
+        product: u16,
+        /// Its iManufacturer string, where it was read.
+        manufacturer: Option<String>,
+        /// Its iProduct string, where it was read.
+        name: Option<String>,
+    },
+    /// Speeds.
+    Speeds {
+        /// Of the link.
+        link: Speed,
+        /// The fastest of the device, where it tells.
+        able: Option<Speed>,
+    },
+}
+
+/// A setting by its numbers and what it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettingName {
+    /// bInterfaceNumber.
+    pub interface: u8,
+    /// bAlternateSetting.
+    pub alternate: u8,
+    /// Its class.
+    pub class: ClassCode,
+}
+
+/// What a rule may ask of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointFact {
+    /// Its address.
+    pub address: EndpointAddress,
+    /// How data moves.
+    pub transfer_type: TransferType,
+    /// Its longest packet, in bytes.
+    pub packet_bytes: u16,
+    /// Which pipe of UAS it says to be.
+    pub usage: Option<PipeUsage>,
+    /// Its streams; 0 is none.
+    pub streams: u32,
+}
+
+/// The findings about one use of the device, and how to use it if all is well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement<P> {
+    /// In the order asked. A rule that cannot be asked, because one before it is broken, is not there.
+    pub findings: Vec<Finding>,
+    /// There exactly if no rule that is needed is broken.
+    pub plan: Option<P>,
+}
+
+impl Rule {
+    /// Whether the transport works without it, though not as well.
+    pub const fn is_advice(self) -> bool {
+        matches!(self, Self::LinkSpeed | Self::StreamsAgree)
+    }
+
+    /// The rule in words.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::LinkSpeed => "the link is as fast as the device can be",
+            Self::BotSetting => "an alternate setting is 08/06/50",
+            Self::BulkPair => "it has a bulk IN and a bulk OUT endpoint",
+            Self::UasSetting => "an alternate setting is 08/06/62",
+            Self::PipeUsages => "pipe usage descriptors name all four pipes",
+            Self::PipeKinds => "the pipes are bulk, each in its direction",
+            Self::PacketSizes => "packets have a size of this speed",
+            Self::StreamsOffered => "status, data-in and data-out have streams",
+            Self::StreamsAgree => "the pipes have equally many streams",
+            Self::HostStreams => "the host controller has streams",
+            Self::NotAsm1051 => "not what may be an ASM1051",
+            Self::NotHiksemiMd202 => "not a HIKSEMI MD202",
+        }
+    }
+}
+
+impl<P> Judgement<P> {
+    /// The rule that decided against it: the first that is needed and broken.
+    pub fn decisive(&self) -> Option<&Finding> {
+        self.findings.iter().find(|finding| !finding.met && !finding.rule.is_advice())
+    }
+}
+
+impl SettingName {
+    pub(super) const fn of(setting: &Setting) -> Self {
+        let interface = setting.interface;
+        Self { interface: interface.number, alternate: interface.alternate, class: interface.class }
+    }
+}
+
+impl EndpointFact {
+    pub(super) fn of(endpoint: &Endpoint) -> Self {
+        Self {
+            address: endpoint.descriptor.address,
+            transfer_type: endpoint.descriptor.attributes.transfer_type(),
+            packet_bytes: endpoint.descriptor.packet_len(),
+            usage: endpoint.usage,
+            streams: endpoint.streams(),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = if self.met { "yes" } else { "no" };
+        write!(f, "{}: {verdict} ({})", self.rule, self.evidence)
+    }
+}
+
+impl fmt::Display for SettingName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { interface, alternate, class } = self;
+        write!(f, "interface {interface} alternate {alternate} {class}")
+    }
+}
+
+impl fmt::Display for EndpointFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} B", self.address, self.transfer_type, self.packet_bytes)?;
+        if let Some(usage) = self.usage {
+            write!(f, " {usage}")?;
+        }
+        match self.streams {
+            0 => Ok(()),
+            streams => write!(f, " {streams} streams"),
+        }
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Settings(settings) if settings.is_empty() => f.write_str("no setting"),
+            Self::Settings(settings) => list(f, settings),
+            Self::Endpoints { setting, endpoints } if endpoints.is_empty() => {
+                write!(f, "{setting}: no such endpoint")
+            }
+            Self::Endpoints { setting, endpoints } => {
+                write!(f, "{setting}: ")?;
+                list(f, endpoints)
+            }
+            Self::Streams { offered: [status, data_in, data_out], host_max } => write!(
+                f,
+                "status {status}, data-in {data_in}, data-out {data_out} streams; host {host_max} at most"
+            ),
+            Self::Bridge { vendor, product, max_power, speed, status_streams } => write!(
+                f,
+                "{vendor:04x}:{product:04x}, bMaxPower {max_power}, {speed}, {status_streams} status streams"
+            ),
+            Self::Names { vendor, product, manufacturer, name } => {
+                let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "not read".into());
+                write!(f, "{vendor:04x}:{product:04x} {}, {}", text(manufacturer), text(name))
+            }
+            Self::Speeds { link, able: Some(able) } => write!(f, "link {link}, device {able}"),
+            Self::Speeds { link, able: None } => write!(f, "link {link}, device does not tell"),
+        }
+    }
+}
+
+fn list<T: fmt::Display>(f: &mut fmt::Formatter<'_>, items: &[T]) -> fmt::Result {
+    items.iter().enumerate().try_for_each(|(at, item)| {
+        let comma = if at == 0 { "" } else { ", " };
+        write!(f, "{comma}{item}")
+    })
+}
