@@ -120,7 +120,7 @@ fn start(arguments: &[String], socket: &Path, log: &Path) -> Result<Leashed> {
 }
 
 /// Where `uaskit` is: `$UASKIT_BIN`, or built here in release mode.
-fn binary() -> Result<PathBuf> {
+pub fn binary() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("UASKIT_BIN") {
         return Ok(path.into());
     }

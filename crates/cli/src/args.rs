@@ -19,6 +19,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(Box<ServeArguments>),
+    List(ListArguments),
     /// Print shell completions.
     Completions {
         /// For which shell.
@@ -120,4 +121,41 @@ pub(crate) enum TransportArgument {
     Uas,
     /// BOT alone.
     Bot,
+}
+
+/// Show the USB drives of this machine: transport, speed, disk, queue depth.
+///
+/// One line is one drive, below the bus and the hubs that it is plugged into. Nothing is changed, and root is not
+/// needed. `uaskit why` says for one of them why it is on this transport and not on the other.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  uaskit list
+  uaskit list --all --json
+  uaskit list --udev | sudo tee /etc/udev/rules.d/70-uaskit.rules
+  uaskit list --record machine.tree
+
+Exit codes: 0 ok, 1 failed, 2 usage.")]
+pub(crate) struct ListArguments {
+    /// Show every USB device, not drives alone.
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the udev rule that lets whoever sits at the machine open these drives.
+    #[arg(long, conflicts_with_all = ["all", "json", "record"])]
+    pub(crate) udev: bool,
+    /// Write what `list` and `why` read of this machine into a file, without serial numbers, to be sent to others.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "json"])]
+    pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+}
+
+/// Which machine is looked at.
+#[derive(Debug, Args)]
+pub(crate) struct MachineArguments {
+    /// Look at a recorded machine instead of this one: the file of `list --record`, or a directory in place of `/`.
+    #[arg(long, value_name = "FILE|DIRECTORY")]
+    pub(crate) from: Option<PathBuf>,
 }

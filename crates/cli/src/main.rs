@@ -6,8 +6,10 @@
 mod args;
 mod failure;
 mod generate;
+mod list;
 mod quantity;
 mod serve;
+mod survey;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -16,6 +18,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => serve::run(&serve),
+        Command::List(list) => list::run(&list),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man { directory } => generate::man_pages(directory.as_deref()),
     };

@@ -147,7 +147,7 @@ fn build(kernel: &Kernel, programs: &[PathBuf], initramfs: &Path) -> Result<()> 
 }
 
 /// The shared libraries of a program and its loader; none for a static one.
-fn libraries_of(program: &Path) -> Vec<PathBuf> {
+pub(super) fn libraries_of(program: &Path) -> Vec<PathBuf> {
     let listed = child::text_of(Command::new("ldd").arg(program)).unwrap_or_default();
     let path = |line: &str| line.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from);
     listed.lines().filter_map(path).collect()

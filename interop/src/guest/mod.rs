@@ -17,6 +17,7 @@ use std::{
     io::Read,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -26,7 +27,7 @@ pub use image::Image;
 pub use log::KernelLog;
 use reply::{Answer, Reply};
 
-use crate::{Error, Result, scratch, wait, wait::Deadline};
+use crate::{Error, Result, scratch, scratch::Scratch, wait, wait::Deadline};
 
 /// The host's end of the conversation with a booted guest.
 #[derive(Debug)]
@@ -157,6 +158,26 @@ impl Guest {
                 }
             }
         }
+    }
+
+    /// Puts a program of the host on the guest's path, with the shared libraries that the guest lacks.
+    pub fn install(&mut self, program: &Path) -> Result<()> {
+        let place = Scratch::new()?;
+        let stripped = place.path("program");
+        // Debug information would be most of what goes through the guest's serial port.
+        let strip = Command::new("strip").arg("-o").arg(&stripped).arg(program).status();
+        let is_stripped = strip.is_ok_and(|status| status.success());
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        let inside = format!("/usr/bin/{name}");
+        self.push(if is_stripped { &stripped } else { program }, &inside)?;
+        for library in image::libraries_of(program) {
+            let path = library.display().to_string();
+            let directory = library.parent().unwrap_or(&library).display();
+            if self.run(&format!("mkdir -p {directory}; test -e {path}"))?.status != 0 {
+                self.push(&library, &path)?;
+            }
+        }
+        self.stdout_of(&format!("chmod 755 {inside}")).map(drop)
     }
 
     /// Returns the bytes of a file in the guest.

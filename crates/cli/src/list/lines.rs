@@ -1,0 +1,129 @@
+//! The list for people: a bus, and below it one line for each drive, indented by the hubs on its way.
+//!
+//! Columns are as wide as the widest entry of all buses; what a device says of itself comes last and is escaped.
+
+use host::inventory::{Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
+
+/// What stands in one line, by column.
+type Row = [String; 7];
+
+const TITLES: [&str; 7] = ["PORT", "TRANSPORT", "LINK", "DEPTH", "DISK", "SIZE", "DEVICE"];
+
+/// The whole list; everything with `all`, else drives and what they are plugged into.
+pub(super) fn inventory(inventory: &Inventory, all: bool) -> String {
+    let mut buses: Vec<(String, Vec<Row>)> = Vec::new();
+    for device in &inventory.devices {
+        if device.is_root_hub() {
+            buses.push((bus_line(inventory, device), Vec::new()));
+        } else if let Some((_, rows)) = buses.last_mut().filter(|_| all || is_on_the_way(inventory, device)) {
+            rows.extend(rows_of(device));
+        }
+    }
+    buses.retain(|(_, rows)| all || !rows.is_empty());
+    if buses.is_empty() {
+        let seen = inventory.devices.iter().any(UsbDevice::is_root_hub);
+        return if seen { "There is no USB drive.\n" } else { "There is no USB here.\n" }.to_owned();
+    }
+    let titles = TITLES.map(str::to_owned);
+    let rows = buses.iter().flat_map(|(_, rows)| rows).chain([&titles]);
+    let widths =
+        rows.fold([0; 7], |widths, row| std::array::from_fn(|at| widths[at].max(row[at].chars().count())));
+    let mut text = line(&titles, &widths);
+    for (bus, rows) in &buses {
+        text += &format!("{bus}\n");
+        text.extend(rows.iter().map(|row| line(row, &widths)));
+    }
+    text
+}
+
+fn line(row: &Row, widths: &[usize; 7]) -> String {
+    let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+    format!("{}\n", cells.join("  ").trim_end())
+}
+
+fn bus_line(inventory: &Inventory, hub: &UsbDevice) -> String {
+    let mut line = format!("bus {}, {}", hub.bus, hub.speed);
+    if let Some(controller) = inventory.controller_of(hub) {
+        let driver = controller.driver.as_deref().unwrap_or("no driver");
+        line += &format!(", {driver} at {}", controller.name);
+        if let Some((vendor, device)) = controller.pci {
+            line += &format!(" ({vendor:04x}:{device:04x})");
+        }
+    }
+    line
+}
+
+/// A drive, or a hub that has one behind it.
+fn is_on_the_way(inventory: &Inventory, device: &UsbDevice) -> bool {
+    let behind = format!("{}.", device.port);
+    device.is_storage() || inventory.storage().any(|storage| storage.port.starts_with(&behind))
+}
+
+/// A line for the device, and one for each further disk.
+fn rows_of(device: &UsbDevice) -> Vec<Row> {
+    let port = format!("{:indent$}{}", "", device.port, indent = 2 * (device.tier() - 1));
+    let name = bridge_family(device.id)
+        .map_or_else(|| device.title(), |family| format!("{family}, {}", device.title()));
+    let device_cell = format!("{} {}", device.id, name.escape_debug());
+    let link = device.speed.to_string();
+    if !device.is_storage() {
+        let kind = if device.hub_ports > 0 { format!("hub, {} ports", device.hub_ports) } else { "-".into() };
+        return vec![[port, kind, link, String::new(), String::new(), String::new(), device_cell]];
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for interface in Interface::storage_of(device) {
+        let transport = describe(&Transport::of(interface, device.speed));
+        let disks: Vec<[String; 3]> = interface.disks.iter().map(cells_of).collect();
+        let first = disks.first().cloned().unwrap_or_default();
+        let [depth, disk, size] = first;
+        rows.push([port.clone(), transport, link.clone(), depth, disk, size, device_cell.clone()]);
+        let blank = String::new;
+        rows.extend(
+            disks
+                .into_iter()
+                .skip(1)
+                .map(|[depth, disk, size]| [blank(), blank(), blank(), depth, disk, size, blank()]),
+        );
+    }
+    rows
+}
+
+fn cells_of(disk: &Disk) -> [String; 3] {
+    let depth = disk.queue_depth.map_or_else(String::new, |depth| depth.to_string());
+    let node = disk.node.as_ref().map_or_else(|| format!("lun {}", disk.lun), |node| format!("/dev/{node}"));
+    [depth, node, disk.bytes.map_or_else(String::new, size)]
+}
+
+fn describe(transport: &Transport) -> String {
+    match transport {
+        Transport::Uas { streams: true } => "UAS, streams".into(),
+        Transport::Uas { streams: false } => "UAS, in turns".into(),
+        other => other.to_string(),
+    }
+}
+
+/// A capacity as it is printed on drives: decimal.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let mut amount = bytes as f64;
+    let mut unit = 0;
+    while amount >= 1000.0 && unit + 1 < UNITS.len() {
+        amount /= 1000.0;
+        unit += 1;
+    }
+    let digits = usize::from(unit > 0 && amount < 100.0);
+    format!("{amount:.digits$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capacity_has_the_digits_that_matter() {
+        assert_eq!(size(0), "0 B");
+        assert_eq!(size(67_108_864), "67.1 MB");
+        assert_eq!(size(4_000_787_030_016), "4.0 TB");
+        assert_eq!(size(u64::MAX), "18447 PB");
+    }
+}

@@ -1,0 +1,107 @@
+//! `uaskit list`: the USB drives of a machine.
+//!
+//! Reads what sysfs tells without root, and nothing else. Left out: why a drive is where it is, which `why` says.
+
+mod json;
+mod lines;
+
+use crate::args::ListArguments;
+use crate::failure::Failure;
+use crate::survey::Machine;
+use host::inventory::{Interface, Inventory, Scope, Transport, UsbDevice};
+use host::tree::Tree;
+use std::io::Write;
+use std::path::Path;
+
+pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
+    let machine = Machine::new(&arguments.machine)?;
+    if let Some(file) = &arguments.record {
+        return record(arguments, file);
+    }
+    let inventory = Inventory::read(&machine.tree, Scope::Brief);
+    let text = if arguments.udev {
+        udev_rules(&inventory)
+    } else if arguments.json {
+        format!("{:#}\n", json::inventory(&inventory, arguments.all))
+    } else {
+        lines::inventory(&inventory, arguments.all) + &forsaken(&inventory)
+    };
+    print(&text)
+}
+
+/// Prints all at once; a reader that is gone is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new("cannot print").because(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes what a diagnosis reads, which is all that a list reads and more.
+fn record(arguments: &ListArguments, file: &Path) -> Result<(), Failure> {
+    let machine = Machine::new(&arguments.machine)?;
+    let tree = match &arguments.machine.from {
+        None => Tree::running(),
+        Some(_) => return Err(Failure::usage("a recorded machine need not be recorded again")),
+    };
+    drop(machine);
+    let tree = tree.recording();
+    Inventory::read(&tree, Scope::Whole { log: None });
+    let text = tree.record().unwrap_or_default().to_string();
+    std::fs::write(file, text)
+        .map_err(|error| Failure::new(format!("cannot write {}", file.display())).because(error))?;
+    print(&format!(
+        "{} has what uaskit reads of this machine. Look through it before you send it.\n",
+        file.display()
+    ))
+}
+
+/// The rule that udev needs, for the drives that are attached.
+fn udev_rules(inventory: &Inventory) -> String {
+    let mut ids: Vec<_> = inventory.storage().map(|device| (device.id, device.title())).collect();
+    ids.sort();
+    ids.dedup_by_key(|(id, _)| *id);
+    let mut text = "\
+# /etc/udev/rules.d/70-uaskit.rules: whoever sits at the machine may open these drives past the kernel's driver.
+# Then: sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=usb
+"
+    .to_owned();
+    for (id, title) in ids {
+        text += &format!(
+            "# {}\nSUBSYSTEM==\"usb\", ENV{{DEVTYPE}}==\"usb_device\", ATTR{{idVendor}}==\"{:04x}\", \
+             ATTR{{idProduct}}==\"{:04x}\", TAG+=\"uaccess\"\n",
+            title.escape_debug(),
+            id.vendor,
+            id.product
+        );
+    }
+    text
+}
+
+/// Interfaces of mass storage that nobody drives although their drivers are there.
+fn forsaken(inventory: &Inventory) -> String {
+    let mut text = String::new();
+    for (device, interface) in storage_interfaces(inventory) {
+        match Transport::of(interface, device.speed) {
+            Transport::None => {
+                text += &format!(
+                    "\n{} has no driver. If a program that had claimed it was killed, the kernel takes it back with\n  \
+                     echo {} | sudo tee /sys/bus/usb/drivers_probe\nOtherwise: uaskit why {}\n",
+                    interface.name, interface.name, device.port
+                );
+            }
+            Transport::Claimed => {
+                text += &format!("\n{} is in the hands of a program (usbfs).\n", interface.name);
+            }
+            _ => {}
+        }
+    }
+    text
+}
+
+fn storage_interfaces(inventory: &Inventory) -> impl Iterator<Item = (&UsbDevice, &Interface)> {
+    let of_device = |device| Interface::storage_of(device).map(move |interface| (device, interface));
+    inventory.devices.iter().flat_map(of_device)
+}

@@ -1,0 +1,76 @@
+//! Host controllers: the parent of a root hub in sysfs, and whether it can streams as far as that can be told.
+//!
+//! An xHCI controller has one device and two buses. Streams need MaxPSASize of 4 or more in HCCPARAMS1 (xHCI 1.2
+//! clause 5.3.6), which only debugfs shows, and only to root.
+
+use super::UsbDevice;
+use crate::tree::{Tree, Unread};
+
+/// A host controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// Its name: a PCI address, or a platform device.
+    pub name: String,
+    /// Its directory in sysfs.
+    pub path: String,
+    /// The numbers of its buses.
+    pub buses: Vec<u16>,
+    /// Its driver, such as `xhci_hcd`.
+    pub driver: Option<String>,
+    /// PCI vendor and device.
+    pub pci: Option<(u16, u16)>,
+    /// What it says about stream arrays, or why that was not read.
+    pub stream_arrays: Result<StreamArrays, Unread>,
+}
+
+/// The largest primary stream array of a controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamArrays {
+    /// MaxPSASize; the array has two to the power of this and one more entries.
+    pub max_psa_size: u8,
+    /// The file that told.
+    pub path: String,
+}
+
+impl Controller {
+    pub(super) fn read_all(tree: &Tree, devices: &[UsbDevice]) -> Vec<Self> {
+        let mut controllers: Vec<Self> = Vec::new();
+        for hub in devices.iter().filter(|device| device.is_root_hub()) {
+            let Some((path, _)) = hub.path.rsplit_once('/') else { continue };
+            match controllers.iter_mut().find(|controller| controller.path == path) {
+                Some(controller) => controller.buses.push(hub.bus),
+                None => controllers.push(Self::read(tree, path, hub.bus)),
+            }
+        }
+        controllers
+    }
+
+    fn read(tree: &Tree, path: &str, bus: u16) -> Self {
+        let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+        let number = |name: &str| tree.hexadecimal(&format!("{path}/{name}"));
+        let driver = tree.link_name(&format!("{path}/driver"));
+        let is_xhci = driver.as_deref().is_some_and(|driver| driver.starts_with("xhci"));
+        let stream_arrays = if is_xhci { StreamArrays::read(tree, &name) } else { Err(Unread::Absent) };
+        Self {
+            pci: number("vendor").zip(number("device")),
+            buses: vec![bus],
+            path: path.to_owned(),
+            name,
+            driver,
+            stream_arrays,
+        }
+    }
+}
+
+impl StreamArrays {
+    fn read(tree: &Tree, controller: &str) -> Result<Self, Unread> {
+        let path = format!("/sys/kernel/debug/usb/xhci/{controller}/reg-cap");
+        let registers = tree.text(&path)?;
+        let line = registers.lines().find(|line| line.starts_with("HCCPARAMS1")).ok_or(Unread::Failed)?;
+        let digits = line.split("0x").nth(1).ok_or(Unread::Failed)?.trim();
+        // Bits 15:12 are the fourth digit from the right.
+        let digit = digits.chars().rev().nth(3).and_then(|digit| digit.to_digit(16));
+        let max_psa_size = digit.and_then(|digit| u8::try_from(digit).ok()).ok_or(Unread::Failed)?;
+        Ok(Self { max_psa_size, path })
+    }
+}

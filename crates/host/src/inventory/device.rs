@@ -1,0 +1,326 @@
+//! Devices and their interfaces, from `/sys/bus/usb/devices`.
+//!
+//! Names there tell the place: `usb2` is the root hub of bus 2, `2-1.4` what is plugged into port 4 of the hub in its
+//! port 1, `2-1.4:1.0` interface 0 of configuration 1 of that. What sysfs leaves out is left out here.
+
+use super::disk::Disk;
+use super::{Configuration, Controller, DEVICES, Port};
+use crate::tree::Tree;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use wire::usb::{BcdVersion, ClassCode, Descriptor, Descriptors, DeviceCapability, SpeedSet};
+
+/// A device, a hub, or a root hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsbDevice {
+    /// Its name in sysfs: `2-1.4`, or `usb2`.
+    pub port: String,
+    /// Its directory in sysfs.
+    pub path: String,
+    /// The number of its bus.
+    pub bus: u16,
+    /// Its number on the bus.
+    pub number: u16,
+    /// idVendor and idProduct.
+    pub id: DeviceId,
+    /// bcdDevice.
+    pub revision: u16,
+    /// bcdUSB.
+    pub usb_version: Option<BcdVersion>,
+    /// The string iManufacturer.
+    pub manufacturer: Option<String>,
+    /// The string iProduct.
+    pub product: Option<String>,
+    /// The string iSerialNumber.
+    pub serial: Option<String>,
+    /// How fast it is connected.
+    pub speed: LinkSpeed,
+    /// bMaxPower of the active configuration in mA.
+    pub max_power_ma: Option<u32>,
+    /// The active configuration; `None` if the kernel has set none.
+    pub configuration: Option<Configuration>,
+    /// Ports, if it is a hub.
+    pub hub_ports: u32,
+    /// The port that it is plugged into, as the kernel knows it.
+    pub plugged: Option<Port>,
+    /// Whether its BOS descriptor says that it can super speed; `None` if the kernel does not tell.
+    pub super_speed_capable: Option<bool>,
+    /// The interfaces of the active configuration.
+    pub interfaces: Vec<Interface>,
+}
+
+/// An interface of a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name in sysfs, such as `2-1.4:1.0`.
+    pub name: String,
+    /// Its directory in sysfs.
+    pub path: String,
+    /// bInterfaceNumber.
+    pub number: u8,
+    /// bAlternateSetting of the setting in use.
+    pub alternate: u8,
+    /// What the setting in use speaks.
+    pub class: ClassCode,
+    /// The driver that is bound to it.
+    pub driver: Option<String>,
+    /// Entries of a scatter-gather list that the controller takes, as the SCSI host of the driver has it.
+    pub scatter_gather_entries: Option<u64>,
+    /// Its disks, or other logical units.
+    pub disks: Vec<Disk>,
+}
+
+/// idVendor and idProduct.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeviceId {
+    /// idVendor.
+    pub vendor: u16,
+    /// idProduct.
+    pub product: u16,
+}
+
+/// How fast a device is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkSpeed {
+    /// 1.5 Mb/s.
+    Low,
+    /// 12 Mb/s.
+    Full,
+    /// 480 Mb/s.
+    High,
+    /// 5 Gb/s and more.
+    Super {
+        /// Mb/s of all lanes.
+        mbps: u32,
+    },
+    /// The kernel does not say.
+    Unknown,
+}
+
+impl LinkSpeed {
+    /// Super speed or faster: where UAS needs streams.
+    pub const fn is_super(self) -> bool {
+        matches!(self, Self::Super { .. })
+    }
+
+    fn parse(text: &str) -> Self {
+        match text {
+            "1.5" => Self::Low,
+            "12" => Self::Full,
+            "480" => Self::High,
+            faster => match faster.parse::<u32>() {
+                Ok(mbps) if mbps >= 5000 => Self::Super { mbps },
+                _ => Self::Unknown,
+            },
+        }
+    }
+}
+
+impl fmt::Display for LinkSpeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Low => f.write_str("1.5 Mb/s"),
+            Self::Full => f.write_str("12 Mb/s"),
+            Self::High => f.write_str("480 Mb/s"),
+            Self::Super { mbps } if mbps % 1000 == 0 => write!(f, "{} Gb/s", mbps / 1000),
+            Self::Super { mbps } => write!(f, "{mbps} Mb/s"),
+            Self::Unknown => f.write_str("unknown speed"),
+        }
+    }
+}
+
+impl DeviceId {
+    /// An id from its two numbers.
+    pub const fn new(vendor: u16, product: u16) -> Self {
+        Self { vendor, product }
+    }
+}
+
+impl fmt::Display for DeviceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04x}:{:04x}", self.vendor, self.product)
+    }
+}
+
+impl FromStr for DeviceId {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (vendor, product) = text.split_once(':').ok_or(())?;
+        let parse = |digits: &str| u16::from_str_radix(digits, 16).map_err(drop);
+        Ok(Self { vendor: parse(vendor)?, product: parse(product)? })
+    }
+}
+
+impl UsbDevice {
+    /// A root hub is the kernel's own.
+    pub fn is_root_hub(&self) -> bool {
+        self.port.starts_with("usb")
+    }
+
+    /// The name of the hub that it is plugged into; `None` for a root hub.
+    pub fn parent(&self) -> Option<String> {
+        let (bus, ports) = self.port.split_once('-')?;
+        Some(match ports.rsplit_once('.') {
+            Some((hub, _)) => format!("{bus}-{hub}"),
+            None => format!("usb{bus}"),
+        })
+    }
+
+    /// Its tier (USB 2.0 clause 4.1.1): 1 is the root hub, 2 what is plugged into the machine itself.
+    pub fn tier(&self) -> usize {
+        if self.is_root_hub() { 1 } else { 2 + self.port.matches('.').count() }
+    }
+
+    /// Whether an interface is mass storage in any setting.
+    pub fn is_storage(&self) -> bool {
+        self.interfaces.iter().any(|interface| self.speaks_storage(interface))
+    }
+
+    /// Whether an interface of it is mass storage in any setting.
+    pub fn speaks_storage(&self, interface: &Interface) -> bool {
+        const MASS_STORAGE: u8 = ClassCode::BOT.class;
+        let mut alternates =
+            self.configuration.iter().flat_map(|configuration| configuration.of_interface(interface.number));
+        interface.class.class == MASS_STORAGE
+            || alternates.any(|alternate| alternate.class.class == MASS_STORAGE)
+    }
+
+    /// The disks of all its interfaces.
+    pub fn disks(&self) -> impl Iterator<Item = &Disk> {
+        self.interfaces.iter().flat_map(|interface| &interface.disks)
+    }
+
+    /// The path of an attribute, as people write it.
+    pub fn attribute(&self, name: &str) -> String {
+        format!("{DEVICES}/{}/{name}", self.port)
+    }
+
+    /// Maker and product, as far as the device says.
+    pub fn title(&self) -> String {
+        let words: Vec<&str> =
+            [&self.manufacturer, &self.product].into_iter().flatten().map(String::as_str).collect();
+        if words.is_empty() { "(no name)".to_owned() } else { words.join(" ") }
+    }
+
+    fn read(tree: &Tree, port: &str) -> Option<Self> {
+        let path = tree.link(&format!("{DEVICES}/{port}")).unwrap_or_else(|| format!("{DEVICES}/{port}"));
+        let at = |name: &str| format!("{path}/{name}");
+        let text = |name: &str| tree.text(&at(name)).ok().filter(|text| !text.is_empty());
+        let small = |name: &str| tree.number(&at(name)).and_then(|number| u16::try_from(number).ok());
+        let id = DeviceId {
+            vendor: tree.hexadecimal(&at("idVendor"))?,
+            product: tree.hexadecimal(&at("idProduct")).unwrap_or_default(),
+        };
+        let value = text("bConfigurationValue").and_then(|text| text.parse::<u8>().ok());
+        let descriptors = tree.bytes(&at("descriptors")).unwrap_or_default();
+        let configuration = value.and_then(|value| Configuration::decode(&descriptors, Some(value)));
+        let power = text("bMaxPower").and_then(|text| text.trim_end_matches("mA").trim().parse().ok());
+        Some(Self {
+            port: port.to_owned(),
+            bus: small("busnum")?,
+            number: small("devnum").unwrap_or_default(),
+            id,
+            revision: tree.hexadecimal(&at("bcdDevice")).unwrap_or_default(),
+            usb_version: usb_version(&descriptors),
+            manufacturer: text("manufacturer"),
+            product: text("product"),
+            serial: text("serial"),
+            speed: text("speed").map_or(LinkSpeed::Unknown, |speed| LinkSpeed::parse(&speed)),
+            max_power_ma: power,
+            configuration,
+            hub_ports: tree.number(&at("maxchild")).and_then(|ports| u32::try_from(ports).ok()).unwrap_or(0),
+            plugged: Port::read(tree, &at("port")),
+            super_speed_capable: tree.bytes(&at("bos_descriptors")).ok().map(|bos| says_super_speed(&bos)),
+            interfaces: Vec::new(),
+            path,
+        })
+    }
+}
+
+impl Interface {
+    fn read(tree: &Tree, name: &str) -> Option<Self> {
+        let path = tree.link(&format!("{DEVICES}/{name}")).unwrap_or_else(|| format!("{DEVICES}/{name}"));
+        let byte = |name: &str| {
+            let value = tree.hexadecimal(&format!("{path}/{name}"))?;
+            u8::try_from(value).ok()
+        };
+        let class = ClassCode::new(
+            byte("bInterfaceClass")?,
+            byte("bInterfaceSubClass")?,
+            byte("bInterfaceProtocol")?,
+        );
+        let is_host = |name: &str| name.strip_prefix("host").is_some_and(|rest| rest.parse::<u32>().is_ok());
+        let hosts = if class.class == ClassCode::BOT.class { tree.names(&path, is_host) } else { Vec::new() };
+        let entries = |host: &String| tree.number(&format!("{path}/{host}/scsi_host/{host}/sg_tablesize"));
+        Some(Self {
+            number: byte("bInterfaceNumber")?,
+            // Written "%2d": decimal, unlike the others.
+            alternate: tree
+                .number(&format!("{path}/bAlternateSetting"))
+                .and_then(|at| u8::try_from(at).ok())
+                .unwrap_or(0),
+            class,
+            driver: tree.link_name(&format!("{path}/driver")),
+            scatter_gather_entries: hosts.iter().find_map(entries),
+            disks: hosts.iter().flat_map(|host| Disk::read_all(tree, &format!("{path}/{host}"))).collect(),
+            name: name.to_owned(),
+            path,
+        })
+    }
+
+    /// The interfaces of a device that are mass storage in any setting.
+    pub fn storage_of(device: &UsbDevice) -> impl Iterator<Item = &Self> {
+        device.interfaces.iter().filter(|interface| device.speaks_storage(interface))
+    }
+
+    /// The path of an attribute, as people write it.
+    pub fn attribute(&self, name: &str) -> String {
+        format!("{DEVICES}/{}/{name}", self.name)
+    }
+}
+
+/// All devices in the order of a tree that is read from the top, and their controllers.
+pub(super) fn read_all(tree: &Tree) -> (Vec<UsbDevice>, Vec<Controller>) {
+    let names = tree.names(DEVICES, |name| super::is_file_name(&name.replace(':', "-")));
+    let (interfaces, devices): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name.contains(':'));
+    let devices = devices.iter().filter_map(|port| UsbDevice::read(tree, port));
+    let mut devices: BTreeMap<String, UsbDevice> =
+        devices.map(|device| (device.port.clone(), device)).collect();
+    for name in interfaces {
+        let port = name.split(':').next().unwrap_or_default();
+        // Interfaces of hubs are of no interest, and their names have another form at root hubs.
+        if let Some(device) = devices.get_mut(port).filter(|device| device.hub_ports == 0) {
+            device.interfaces.extend(Interface::read(tree, &name));
+        }
+    }
+    let mut devices: Vec<UsbDevice> = devices.into_values().collect();
+    devices.sort_by_key(place);
+    let controllers = Controller::read_all(tree, &devices);
+    (devices, controllers)
+}
+
+/// Bus, then the ports on the way: a hub comes right before what is plugged into it.
+fn place(device: &UsbDevice) -> (u16, Vec<u32>) {
+    let ports = device.port.split_once('-').map_or("", |(_, ports)| ports);
+    (device.bus, ports.split('.').filter_map(|port| port.parse().ok()).collect())
+}
+
+fn usb_version(descriptors: &[u8]) -> Option<BcdVersion> {
+    match Descriptors::new(descriptors).next() {
+        Some(Ok(Descriptor::Device(device))) => Some(device.usb_version),
+        _ => None,
+    }
+}
+
+/// A SuperSpeed capability that names super speed, or any SuperSpeedPlus capability (USB 3.2 clause 9.6.2).
+fn says_super_speed(bos: &[u8]) -> bool {
+    Descriptors::new(bos).flatten().any(|descriptor| match descriptor {
+        Descriptor::Capability(DeviceCapability::SuperSpeed(capability)) => {
+            capability.speeds.contains(SpeedSet::SUPER)
+        }
+        Descriptor::Capability(DeviceCapability::SuperSpeedPlus(_)) => true,
+        _ => false,
+    })
+}

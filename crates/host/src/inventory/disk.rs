@@ -1,0 +1,133 @@
+//! Logical units below an interface: `hostN/targetN:C:T/N:C:T:L` of sysfs.
+//!
+//! The kernel keeps the vital product data pages that it has read; over Bulk-Only it reads none (`skip_vpd_pages`), so
+//! a missing page says nothing about the drive. Left out: partitions, file systems, who uses them.
+
+use crate::tree::Tree;
+use wire::scsi::vpd::{BlockLimits, LogicalBlockProvisioning, UnitSerialNumber};
+
+/// A logical unit of an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disk {
+    /// Its address, such as `6:0:0:1`.
+    pub address: String,
+    /// Its directory in sysfs.
+    pub path: String,
+    /// Its block device, such as `sda`; `None` for what is no disk, or has no driver.
+    pub node: Option<String>,
+    /// Its generic device, such as `sg0`.
+    pub generic: Option<String>,
+    /// Its logical unit number.
+    pub lun: u64,
+    /// T10 vendor identification.
+    pub vendor: Option<String>,
+    /// Product identification.
+    pub model: Option<String>,
+    /// Product revision.
+    pub revision: Option<String>,
+    /// Commands that the kernel keeps in flight at most.
+    pub queue_depth: Option<u64>,
+    /// Capacity in bytes.
+    pub bytes: Option<u64>,
+    /// The disk turns, as far as the kernel knows.
+    pub rotational: Option<bool>,
+    /// `provisioning_mode`: how the kernel unmaps blocks, or `full` if it does not.
+    pub provisioning_mode: Option<String>,
+    /// Bytes of one discard; zero if the kernel sends none.
+    pub discard_bytes_max: Option<u64>,
+    /// What the unit says about unmapping; `None` if the kernel has not asked.
+    pub unmap: Option<UnmapSupport>,
+    /// Its own serial number (page 80h).
+    pub serial: Option<String>,
+}
+
+/// What a unit says about unmapping: pages B0h and B2h (SBC-4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnmapSupport {
+    /// MAXIMUM UNMAP LBA COUNT; zero: no UNMAP.
+    pub lba_count_max: u32,
+    /// LBPU: the UNMAP command is supported.
+    pub unmap: bool,
+    /// LBPWS: WRITE SAME (16) can unmap.
+    pub write_same_16: bool,
+    /// LBPWS10: WRITE SAME (10) can unmap.
+    pub write_same_10: bool,
+}
+
+impl Disk {
+    /// Whether `/dev/NODE` is this disk or a partition of it.
+    pub fn is_node(&self, node: &str) -> bool {
+        let is_partition = |rest: &str| rest.chars().all(|letter| letter.is_ascii_digit());
+        let disk = self.node.as_deref().and_then(|own| node.strip_prefix(own)).is_some_and(is_partition);
+        disk || self.generic.as_deref() == Some(node)
+    }
+
+    /// The units of one SCSI host.
+    pub(super) fn read_all(tree: &Tree, host: &str) -> Vec<Self> {
+        let targets = tree.names(host, |name| name.starts_with("target"));
+        let units = targets.iter().flat_map(|target| {
+            let target = format!("{host}/{target}");
+            let is_address = |name: &str| name.split(':').count() == 4;
+            tree.names(&target, is_address).into_iter().map(move |unit| (format!("{target}/{unit}"), unit))
+        });
+        units.map(|(path, address)| Self::read(tree, path, address)).collect()
+    }
+
+    fn read(tree: &Tree, path: String, address: String) -> Self {
+        /// The kernel's unit of `size`, whatever the logical block is.
+        const SECTOR_BYTES: u64 = 512;
+        let at = |name: &str| format!("{path}/{name}");
+        let text = |name: &str| tree.text(&at(name)).ok().filter(|text| !text.is_empty());
+        let first = |name: &str| tree.names(&at(name), |_| true).into_iter().next();
+        let node = first("block");
+        let block = node.as_ref().map(|node| at(&format!("block/{node}")));
+        let of_block = |name: &str| block.as_ref().and_then(|block| tree.number(&format!("{block}/{name}")));
+        Self {
+            lun: address.rsplit(':').next().and_then(|lun| lun.parse().ok()).unwrap_or_default(),
+            generic: first("scsi_generic"),
+            vendor: text("vendor"),
+            model: text("model"),
+            revision: text("rev"),
+            queue_depth: tree.number(&at("queue_depth")),
+            bytes: of_block("size").and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
+            rotational: of_block("queue/rotational").map(|turns| turns != 0),
+            provisioning_mode: text(&format!("scsi_disk/{address}/provisioning_mode")),
+            discard_bytes_max: of_block("queue/discard_max_bytes"),
+            unmap: UnmapSupport::read(tree, &path),
+            serial: serial(tree, &at("vpd_pg80")),
+            node,
+            address,
+            path,
+        }
+    }
+}
+
+impl UnmapSupport {
+    fn read(tree: &Tree, unit: &str) -> Option<Self> {
+        let limits = tree.bytes(&format!("{unit}/vpd_pgb0")).ok();
+        let provisioning = tree.bytes(&format!("{unit}/vpd_pgb2")).ok();
+        let limits = limits.as_deref().and_then(|page| BlockLimits::decode(page).ok());
+        let provisioning =
+            provisioning.as_deref().and_then(|page| LogicalBlockProvisioning::decode(page).ok());
+        if limits.is_none() && provisioning.is_none() {
+            return None;
+        }
+        let mut support = Self::default();
+        if let Some(limits) = limits {
+            support.lba_count_max = limits.maximum_unmap_lba_count;
+        }
+        if let Some(provisioning) = provisioning {
+            support.unmap = provisioning.unmap;
+            support.write_same_16 = provisioning.write_same_16;
+            support.write_same_10 = provisioning.write_same_10;
+        }
+        Some(support)
+    }
+}
+
+fn serial(tree: &Tree, path: &str) -> Option<String> {
+    let page = tree.bytes(path).ok()?;
+    let serial = UnitSerialNumber::decode(&page).ok()?.serial;
+    let serial = String::from_utf8_lossy(serial).trim().to_owned();
+    (!serial.is_empty()).then_some(serial)
+}

@@ -1,0 +1,51 @@
+//! Which chip is behind an id, where ids tell.
+//!
+//! Vendors of enclosures reuse ids for several chips, and vendors of chips for whole lines of them, so a name here is
+//! a hint and never evidence. Sources: the comments of Linux's unusual_uas.h, and usb.ids.
+
+use super::DeviceId;
+
+/// The chip, or the line of chips, that uses that id.
+pub fn bridge_family(id: DeviceId) -> Option<&'static str> {
+    FAMILIES.iter().find(|family| family.0 == id.vendor && family.1 == id.product).map(|family| family.2)
+}
+
+const FAMILIES: &[(u16, u16, &str)] = &[
+    (0x067b, 0x2773, "Prolific PL2773"),
+    (0x0bda, 0x9210, "Realtek RTL9210"),
+    (0x13fd, 0x3940, "Initio INIC-3069"),
+    (0x152d, 0x0539, "JMicron JMS539"),
+    (0x152d, 0x0562, "JMicron JMS562"),
+    (0x152d, 0x0567, "JMicron JMS567"),
+    (0x152d, 0x0578, "JMicron JMS578"),
+    (0x152d, 0x0583, "JMicron JMS583"),
+    (0x174c, 0x5106, "ASMedia ASM1051"),
+    (0x174c, 0x5136, "ASMedia ASM1053"),
+    (0x174c, 0x51d6, "ASMedia ASM1051W"),
+    (0x174c, 0x55aa, "ASMedia ASM1051, 1053 or 1153"),
+    (0x2109, 0x0711, "VIA VL711"),
+    (0x2109, 0x0715, "VIA VL715 or 716"),
+    (0x2537, 0x1068, "Norelsys NS1068X"),
+    (0x357d, 0x7788, "JMicron JMS566"),
+    (0x46f4, 0x0001, "QEMU usb-storage"),
+    (0x46f4, 0x0003, "QEMU usb-uas"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_id_has_a_family_and_another_has_none() {
+        assert_eq!(bridge_family(DeviceId::new(0x152d, 0x0567)), Some("JMicron JMS567"));
+        assert_eq!(bridge_family(DeviceId::new(0x152d, 0xffff)), None);
+    }
+
+    #[test]
+    fn no_id_is_there_twice() {
+        let mut ids: Vec<_> = FAMILIES.iter().map(|family| (family.0, family.1)).collect();
+        ids.dedup();
+        assert!(ids.is_sorted());
+        assert_eq!(ids.len(), FAMILIES.len());
+    }
+}

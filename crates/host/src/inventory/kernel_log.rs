@@ -1,0 +1,132 @@
+//! What the kernel's log says about a port: resets, disconnects, errors, refusals.
+//!
+//! `/dev/kmsg` goes back to boot or to where the buffer has been overwritten, and is for root where
+//! `kernel.dmesg_restrict` is set. A file that `dmesg` or `journalctl -k` wrote does as well.
+
+use super::UsbDevice;
+use crate::tree::{Tree, Unread};
+
+/// The log of the running kernel.
+pub(super) const PATH: &str = "/dev/kmsg";
+
+/// The lines of the log that are about USB storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelLog {
+    /// The file.
+    pub path: String,
+    lines: Vec<String>,
+}
+
+/// How often the log tells of trouble at one port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Troubles {
+    /// `reset … USB device`: an error handler's last resort, and the normal end of a suspend.
+    pub resets: usize,
+    /// `USB disconnect`.
+    pub disconnects: usize,
+    /// Commands that `uas` gave up.
+    pub aborts: usize,
+    /// Errors while the device was being recognised.
+    pub enumeration_errors: usize,
+    /// Too much current was drawn, or there is not enough.
+    pub power: usize,
+    /// One line of each kind, the last.
+    pub examples: Vec<String>,
+}
+
+impl KernelLog {
+    pub(super) fn read(tree: &Tree, path: &str) -> Result<Self, Unread> {
+        let is_wanted = |line: &str| {
+            ["usb ", "uas", "usb-storage", "hub ", "xhci"].iter().any(|word| line.contains(word))
+                && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word))
+        };
+        Ok(Self { path: path.to_owned(), lines: tree.log(path, is_wanted)? })
+    }
+
+    /// The last line about a device or its hub's port that contains `words`.
+    pub fn last(&self, device: &UsbDevice, words: &str) -> Option<&str> {
+        self.about(device).filter(|line| line.contains(words)).last()
+    }
+
+    /// The last line that contains `words`, about any device.
+    pub fn last_anywhere(&self, words: &str) -> Option<&str> {
+        self.lines.iter().map(String::as_str).rfind(|line| line.contains(words))
+    }
+
+    /// What went wrong at the port of a device.
+    pub fn troubles(&self, device: &UsbDevice) -> Troubles {
+        let mut troubles = Troubles::default();
+        let mut examples: [Option<&str>; 5] = [None; 5];
+        for line in self.about(device) {
+            let (count, example) = match Kind::of(line) {
+                Some(Kind::Reset) => (&mut troubles.resets, 0),
+                Some(Kind::Disconnect) => (&mut troubles.disconnects, 1),
+                Some(Kind::Abort) => (&mut troubles.aborts, 2),
+                Some(Kind::Enumeration) => (&mut troubles.enumeration_errors, 3),
+                Some(Kind::Power) => (&mut troubles.power, 4),
+                None => continue,
+            };
+            *count += 1;
+            if let Some(example) = examples.get_mut(example) {
+                *example = Some(line);
+            }
+        }
+        troubles.examples = examples.into_iter().flatten().map(str::to_owned).collect();
+        troubles
+    }
+
+    fn about<'a>(&'a self, device: &UsbDevice) -> impl Iterator<Item = &'a str> {
+        let usb = format!("usb {}: ", device.port);
+        let interface = format!(" {}:", device.port);
+        let port = device
+            .plugged
+            .as_ref()
+            .and_then(|port| port.path.rsplit('/').next())
+            .map(|port| format!("{port}: "));
+        // `sd 6:0:0:0: [sda] … uas_eh_abort_handler` names the unit alone.
+        let units: Vec<String> = device.disks().map(|disk| format!("sd {}: ", disk.address)).collect();
+        self.lines.iter().map(String::as_str).filter(move |line| {
+            line.contains(&usb)
+                || line.contains(&interface)
+                || port.as_ref().is_some_and(|port| line.contains(port))
+                || units.iter().any(|unit| line.contains(unit))
+        })
+    }
+}
+
+enum Kind {
+    Reset,
+    Disconnect,
+    Abort,
+    Enumeration,
+    Power,
+}
+
+impl Kind {
+    fn of(line: &str) -> Option<Self> {
+        let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
+        if has(&["over-current", "insufficient available bus power", "not enough power"]) {
+            Some(Self::Power)
+        } else if line.contains(": reset ") && line.contains(" USB device") {
+            Some(Self::Reset)
+        } else if has(&["USB disconnect"]) {
+            Some(Self::Disconnect)
+        } else if has(&[
+            "uas_eh_abort_handler",
+            "uas_eh_device_reset_handler",
+            "data cmplt err",
+            "uas_zap_pending",
+        ]) {
+            Some(Self::Abort)
+        } else if has(&[
+            "device descriptor read",
+            "not accepting address",
+            "unable to enumerate",
+            "can't set config",
+        ]) {
+            Some(Self::Enumeration)
+        } else {
+            None
+        }
+    }
+}

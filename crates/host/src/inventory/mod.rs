@@ -1,0 +1,116 @@
+//! What is attached: controllers, buses, hubs, devices, interfaces, drivers, disks, modules, quirks in force.
+//!
+//! Everything comes out of one [`Tree`], so a recorded machine gives the same inventory as the running one. Values are
+//! kept beside the path that they were read from, since a diagnosis has to say where it looked. What is missing is
+//! `None`; nothing of it is an error. Left out: what sysfs does not tell, such as the strings of other languages.
+
+mod controller;
+mod descriptors;
+mod device;
+mod disk;
+mod driver;
+mod family;
+mod kernel_log;
+mod port;
+mod setting;
+mod transport;
+
+pub use controller::{Controller, StreamArrays};
+pub use descriptors::{Alternate, Configuration, Endpoint};
+pub use device::{DeviceId, Interface, LinkSpeed, UsbDevice};
+pub use disk::{Disk, UnmapSupport};
+pub use driver::{ConfigChoice, Drivers, Module};
+pub use family::bridge_family;
+pub use kernel_log::{KernelLog, Troubles};
+pub use port::Port;
+pub use setting::{PARAMETER, QuirkSettings, SettingPlace};
+pub use transport::Transport;
+
+use crate::tree::{Tree, Unread};
+
+/// Where sysfs has all USB devices and interfaces, as links.
+pub const DEVICES: &str = "/sys/bus/usb/devices";
+
+/// A machine, as far as USB storage is concerned.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inventory {
+    /// The kernel's release, as `uname -r` tells it.
+    pub release: Option<String>,
+    /// Host controllers, in the order of their buses.
+    pub controllers: Vec<Controller>,
+    /// Root hubs, hubs and devices, each after the hub that it is plugged into.
+    pub devices: Vec<UsbDevice>,
+    /// The drivers `uas` and `usb-storage`.
+    pub drivers: Drivers,
+    /// What the user has said with `usb-storage.quirks=`.
+    pub quirks: QuirkSettings,
+    /// The kernel's log, or why it was not read.
+    pub log: Option<Result<KernelLog, Unread>>,
+}
+
+/// How much is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// What a list shows; quick.
+    Brief,
+    /// What a diagnosis needs as well: the kernel's log and the index of its modules.
+    Whole {
+        /// The log's path in the tree; `None` for `/dev/kmsg`.
+        log: Option<&'a str>,
+    },
+}
+
+impl Inventory {
+    /// Reads the machine below the tree's root.
+    pub fn read(tree: &Tree, scope: Scope<'_>) -> Self {
+        let release = tree.text("/proc/sys/kernel/osrelease").ok().filter(|release| is_file_name(release));
+        let (devices, controllers) = device::read_all(tree);
+        let mut inventory =
+            Self { controllers, devices, quirks: QuirkSettings::read(tree), ..Self::default() };
+        let index = release.as_deref().filter(|_| scope != Scope::Brief);
+        inventory.drivers = Drivers::read(tree, index);
+        inventory.release = release;
+        if let Scope::Whole { log } = scope {
+            inventory.log = Some(KernelLog::read(tree, log.unwrap_or(kernel_log::PATH)));
+        }
+        inventory
+    }
+
+    /// The controller of a device's bus.
+    pub fn controller_of(&self, device: &UsbDevice) -> Option<&Controller> {
+        self.controllers.iter().find(|controller| controller.buses.contains(&device.bus))
+    }
+
+    /// The hub that a device is plugged into.
+    pub fn hub_of(&self, device: &UsbDevice) -> Option<&UsbDevice> {
+        let parent = device.parent()?;
+        self.devices.iter().find(|other| other.port == parent)
+    }
+
+    /// Devices with a mass storage interface.
+    pub fn storage(&self) -> impl Iterator<Item = &UsbDevice> {
+        self.devices.iter().filter(|device| device.is_storage())
+    }
+
+    /// The devices that a user means by a port (`2-1.4`), a disk (`/dev/sdb`, `sdb`, `sdb1`) or an id (`174c:55aa`).
+    pub fn find(&self, name: &str) -> Vec<&UsbDevice> {
+        let node = name.strip_prefix("/dev/").unwrap_or(name);
+        let port = name.strip_prefix(DEVICES).map_or(name, |rest| rest.trim_matches('/'));
+        let port = port.split(':').next().filter(|port| port.contains('-')).unwrap_or(port);
+        let id: Option<DeviceId> = name.parse().ok();
+        let is_meant = |device: &&UsbDevice| {
+            device.port == port || id == Some(device.id) || device.disks().any(|disk| disk.is_node(node))
+        };
+        self.devices.iter().filter(is_meant).collect()
+    }
+}
+
+/// Whether a name that was read may become part of a path.
+fn is_file_name(name: &str) -> bool {
+    const NAME_BYTES_MAX: usize = 255;
+    let is_safe = |letter: char| letter.is_ascii_alphanumeric() || "._-+~".contains(letter);
+    !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.chars().all(is_safe) && !name.starts_with('.')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! What the user has said with `usb-storage.quirks=`, in the places where it can be said.
+//!
+//! `/sys/module/usb_storage/parameters/quirks` is what is in force. It comes from the kernel command line and from
+//! `options` of modprobe's files; the command line comes last and wins. The kernel takes 127 characters and refuses
+//! the whole of a longer one.
+
+use crate::tree::Tree;
+
+/// Where the quirks in force can be read and written.
+pub const PARAMETER: &str = "/sys/module/usb_storage/parameters/quirks";
+
+/// `usb-storage.quirks=`, wherever it is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QuirkSettings {
+    /// What is in force; `None` if the module is not loaded.
+    pub in_force: Option<String>,
+    /// Where it is said for the next boot or load; the last one wins.
+    pub places: Vec<SettingPlace>,
+}
+
+/// One place where quirks are said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingPlace {
+    /// The file.
+    pub path: String,
+    /// The word or line in it.
+    pub line: String,
+    /// What follows `quirks=`.
+    pub value: String,
+}
+
+impl QuirkSettings {
+    pub(super) fn read(tree: &Tree) -> Self {
+        let lines = modprobe_lines(tree, |line| option(line).is_some());
+        let files = lines.into_iter().filter_map(|(line, path)| {
+            let value = option(&line)?.to_owned();
+            Some(SettingPlace { path, line, value })
+        });
+        let mut places: Vec<SettingPlace> = files.collect();
+        places.extend(command_line(tree));
+        Self { in_force: tree.text(PARAMETER).ok(), places }
+    }
+
+    /// What is in force, or what will be once the module is loaded.
+    pub fn value(&self) -> &str {
+        let said = || self.places.last().map(|place| place.value.as_str());
+        self.in_force.as_deref().or_else(said).unwrap_or_default()
+    }
+
+    /// Where [`value`](Self::value) was read.
+    pub fn path(&self) -> &str {
+        match (&self.in_force, self.places.last()) {
+            (None, Some(place)) => &place.path,
+            _ => PARAMETER,
+        }
+    }
+}
+
+/// The words of the kernel command line that say it, as one line of them.
+fn command_line(tree: &Tree) -> Vec<SettingPlace> {
+    const PATH: &str = "/proc/cmdline";
+    let words = |line: &str| line.split_whitespace().any(|word| word_value(word).is_some());
+    let lines = tree.lines(PATH, words).unwrap_or_default();
+    let words = lines.iter().flat_map(|line| line.split_whitespace());
+    let said = words.filter_map(|word| {
+        let value = word_value(word)?.to_owned();
+        Some(SettingPlace { path: PATH.to_owned(), line: word.to_owned(), value })
+    });
+    said.collect()
+}
+
+/// The kernel takes `-` and `_` for the same in the name of a module.
+fn word_value(word: &str) -> Option<&str> {
+    let word = word.trim_matches('"');
+    let (name, value) = word.split_once('=')?;
+    (name.replace('-', "_") == "usb_storage.quirks").then_some(value)
+}
+
+/// The value in `options usb-storage … quirks=VALUE …`.
+fn option(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    let is_options = words.next() == Some("options");
+    let is_module = words.next().is_some_and(|module| module.replace('-', "_") == "usb_storage");
+    if !is_options || !is_module {
+        return None;
+    }
+    words.find_map(|word| word.strip_prefix("quirks="))
+}
+
+/// The lines of modprobe's files that are wanted, with their files; a file of an earlier directory hides one of the
+/// same name in a later directory (modprobe.d(5)).
+pub(super) fn modprobe_lines(tree: &Tree, keep: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    const DIRECTORIES: &[&str] = &[
+        "/etc/modprobe.d",
+        "/run/modprobe.d",
+        "/usr/local/lib/modprobe.d",
+        "/usr/lib/modprobe.d",
+        "/lib/modprobe.d",
+    ];
+    let mut files: Vec<(String, String)> = Vec::new();
+    for directory in DIRECTORIES {
+        for name in tree.names(directory, |name| name.ends_with(".conf")) {
+            if files.iter().all(|(known, _)| *known != name) {
+                let path = format!("{directory}/{name}");
+                files.push((name, path));
+            }
+        }
+    }
+    files.sort();
+    let wanted = |line: &str| keep(line.trim());
+    let lines = files.into_iter().flat_map(|(_, path)| {
+        let lines = tree.lines(&path, wanted).unwrap_or_default();
+        lines.into_iter().map(move |line| (line.trim().to_owned(), path.clone()))
+    });
+    lines.collect()
+}

@@ -1,0 +1,212 @@
+//! The inventory of a recorded machine, and of what somebody made of it.
+
+use super::*;
+use crate::tree::expand;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use wire::uas::PipeUsage;
+
+/// A guest of QEMU with six drives, recorded by `uaskit list --record`.
+const GUEST: &str = include_str!("../../tests/trees/guest.tree");
+
+const DIRECTORY: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3";
+
+/// The recorded guest, with lines added.
+fn read(more: &str) -> Inventory {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    expand(&format!("{GUEST}{more}"), place.path()).expect("a tree");
+    Inventory::read(&Tree::at(place.path()), Scope::Whole { log: None })
+}
+
+fn device<'a>(inventory: &'a Inventory, port: &str) -> &'a UsbDevice {
+    inventory.devices.iter().find(|device| device.port == port).expect("it is plugged in")
+}
+
+#[test]
+fn devices_come_after_the_hubs_that_they_are_plugged_into() {
+    let inventory = read("");
+    let ports: Vec<&str> = inventory.devices.iter().map(|device| device.port.as_str()).collect();
+    assert_eq!(
+        ports,
+        ["usb1", "usb2", "2-4", "2-8", "2-8.2", "usb3", "3-1", "3-2", "3-3", "usb4", "usb5", "5-1"]
+    );
+    assert_eq!(inventory.hub_of(device(&inventory, "2-8.2")).map(|hub| hub.port.as_str()), Some("2-8"));
+    assert_eq!(inventory.hub_of(device(&inventory, "2-8")).map(|hub| hub.port.as_str()), Some("usb2"));
+    let tiers = ["usb2", "2-8", "2-8.2"].map(|port| device(&inventory, port).tier());
+    assert_eq!(tiers, [1, 2, 3]);
+}
+
+#[test]
+fn a_drive_is_told_with_its_disk() {
+    let inventory = read("");
+    let drive = device(&inventory, "3-3");
+    assert_eq!((drive.id, drive.speed), (DeviceId::new(0x1209, 0x0001), LinkSpeed::Super { mbps: 5000 }));
+    assert_eq!((drive.title().as_str(), drive.max_power_ma), ("uaskit Virtual Drive", Some(0)));
+    let interface = &drive.interfaces[0];
+    assert_eq!(Transport::of(interface, drive.speed), Transport::Uas { streams: true });
+    let disk = &interface.disks[0];
+    assert_eq!((disk.node.as_deref(), disk.queue_depth, disk.bytes), (Some("sdc"), Some(30), Some(16 << 20)));
+    assert!(disk.unmap.is_some_and(|support| support.unmap && support.lba_count_max == u32::MAX));
+    assert_eq!(interface.scatter_gather_entries, Some(65_535));
+}
+
+#[test]
+fn the_descriptors_give_settings_pipes_and_streams() {
+    let inventory = read("");
+    let drive = device(&inventory, "3-3");
+    let configuration = drive.configuration.as_ref().expect("it is configured");
+    let classes: Vec<_> = configuration.of_interface(0).map(|alternate| alternate.class.protocol).collect();
+    assert_eq!(classes, [0x50, 0x62]);
+    let uas = configuration.of_interface(0).nth(1).expect("two settings");
+    let streams = [PipeUsage::Command, PipeUsage::Status, PipeUsage::DataIn, PipeUsage::DataOut]
+        .map(|usage| uas.pipe(usage).map(Endpoint::streams));
+    assert_eq!(streams, [Some(0), Some(32), Some(32), Some(32)]);
+}
+
+#[test]
+fn a_controller_has_both_of_its_buses() {
+    let inventory = read("");
+    let buses: Vec<_> = inventory.controllers.iter().map(|controller| controller.buses.clone()).collect();
+    assert_eq!(buses, [vec![1], vec![2, 3], vec![4, 5]]);
+    let controller = inventory.controller_of(device(&inventory, "3-3")).expect("it has one");
+    assert_eq!((controller.driver.as_deref(), controller.pci), (Some("xhci_hcd"), Some((0x1b36, 0x000d))));
+    let sizes: Vec<_> = inventory
+        .controllers
+        .iter()
+        .map(|one| one.stream_arrays.as_ref().map(|arrays| arrays.max_psa_size))
+        .collect();
+    assert_eq!(sizes, [Err(&Unread::Absent), Ok(7), Ok(0)]);
+}
+
+#[test]
+fn a_drive_is_found_by_port_disk_partition_and_id() {
+    let inventory = read("");
+    let found =
+        |name: &str| inventory.find(name).iter().map(|device| device.port.clone()).collect::<Vec<_>>();
+    for name in ["3-3", "3-3:1.0", "/dev/sdc", "sdc", "/dev/sdc1", "/dev/sg2", "/sys/bus/usb/devices/3-3"] {
+        assert_eq!(found(name), ["3-3"], "{name}");
+    }
+    assert_eq!(found("46f4:0003"), ["3-1", "5-1"]);
+    assert_eq!(found("/dev/sdz"), [""; 0]);
+}
+
+#[test]
+fn quirks_are_read_where_they_are_said() {
+    let inventory = read(
+        "/sys/module/usb_storage/parameters/quirks = 46f4:0003:u\n\
+         /etc/modprobe.d/b.conf = # note\\noptions usb-storage delay_use=1 quirks=1:2:u\n\
+         /lib/modprobe.d/b.conf = options usb_storage quirks=hidden\n\
+         /proc/cmdline = quiet usb-storage.quirks=46f4:0003:u ro\n",
+    );
+    let said: Vec<_> =
+        inventory.quirks.places.iter().map(|place| (place.path.as_str(), place.value.as_str())).collect();
+    assert_eq!(said, [("/etc/modprobe.d/b.conf", "1:2:u"), ("/proc/cmdline", "46f4:0003:u")]);
+    assert_eq!((inventory.quirks.value(), inventory.quirks.path()), ("46f4:0003:u", PARAMETER));
+}
+
+#[test]
+fn a_driver_is_registered_loadable_absent_or_forbidden() {
+    assert!(matches!(read("").drivers.uas, Module::Registered(_)));
+    let gone = "/sys/bus/usb/drivers/uas -\n";
+    let index = "/lib/modules/6.1.0-56-amd64/modules.dep = kernel/drivers/usb/storage/";
+    assert!(matches!(read(&format!("{gone}{index}uas.ko.xz: x\n")).drivers.uas, Module::Loadable(_)));
+    assert!(matches!(read(&format!("{gone}{index}usb-storage.ko:\n")).drivers.uas, Module::Absent(_)));
+    assert_eq!(read(gone).drivers.uas, Module::Unknown);
+    let config = "/boot/config-6.1.0-56-amd64 = # CONFIG_USB_UAS is not set\n";
+    assert!(matches!(read(config).drivers.config, Some((ConfigChoice::Off, _))));
+    let forbidden = read("/etc/modprobe.d/no.conf = install uas /bin/false\n").drivers.forbidden;
+    assert_eq!(forbidden.map(|(line, _)| line), Some("install uas /bin/false".into()));
+}
+
+#[test]
+fn trouble_in_the_log_is_counted_for_its_own_port() {
+    let log = "usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd\\n\
+               usb 3-31: reset SuperSpeed USB device number 9 using xhci_hcd\\n\
+               sd 3:0:0:0: [sdc] tag#3 uas_eh_abort_handler 0 uas-tag 4 inflight: CMD\\n\
+               usb 3-3: USB disconnect, device number 3\\n\
+               usb usb3-port3: over-current condition\\n\
+               usb 3-3: device descriptor read/8, error -71";
+    let inventory = read(&format!("/dev/kmsg = {log}\n"));
+    let log = inventory.log.as_ref().expect("read").as_ref().expect("read");
+    let troubles = log.troubles(device(&inventory, "3-3"));
+    let counts =
+        [troubles.resets, troubles.disconnects, troubles.aborts, troubles.enumeration_errors, troubles.power];
+    assert_eq!(counts, [1; 5], "{troubles:#?}");
+}
+
+#[test]
+fn a_machine_without_usb_has_nothing() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let inventory = Inventory::read(&Tree::at(place.path()), Scope::Whole { log: None });
+    assert_eq!(inventory, Inventory { log: Some(Err(Unread::Absent)), ..Inventory::default() });
+}
+
+/// Whatever is in the files, the answer is an inventory.
+fn read_hostile(spoil: impl Fn(&Path)) -> Inventory {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    expand(GUEST, place.path()).expect("a tree");
+    spoil(&place.path().join(DIRECTORY.trim_start_matches('/')));
+    Inventory::read(&Tree::at(place.path()), Scope::Whole { log: None })
+}
+
+#[test]
+fn hostile_attributes_are_not_believed() {
+    let replace = |name: &'static str, bytes: &'static [u8]| {
+        move |device: &Path| std::fs::write(device.join(name), bytes).expect("written")
+    };
+    assert!(read_hostile(replace("idVendor", b"zz")).find("3-3").is_empty());
+    assert!(read_hostile(replace("busnum", b"99999999999999999999")).find("3-3").is_empty());
+    let speed = read_hostile(replace("speed", b"-1\xff\x00"));
+    assert_eq!(device(&speed, "3-3").speed, LinkSpeed::Unknown);
+    let blob = read_hostile(replace(
+        "descriptors",
+        b"\x12\x01\x00\x03\x00\x00\x00\x09\x09\x02\x00\x00\x01\x01\x00\xc0\x00\x00\x09\x04",
+    ));
+    assert_eq!(device(&blob, "3-3").configuration, None);
+}
+
+#[test]
+fn loops_of_links_end() {
+    let inventory = read_hostile(|device| {
+        std::fs::remove_file(device.join("speed")).expect("removed");
+        symlink("speed", device.join("speed")).expect("linked");
+        std::fs::remove_dir_all(device.join("3-3:1.0/host3")).expect("removed");
+        symlink("..", device.join("3-3:1.0/host3")).expect("linked");
+    });
+    let drive = device(&inventory, "3-3");
+    assert_eq!((drive.speed, drive.disks().count()), (LinkSpeed::Unknown, 0));
+}
+
+#[test]
+fn thousands_of_devices_are_read_to_the_limit() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let devices = place.path().join("sys/bus/usb/devices");
+    std::fs::create_dir_all(&devices).expect("made");
+    for number in 0..5000 {
+        std::fs::create_dir(devices.join(format!("1-{number}"))).expect("made");
+    }
+    let tree = Tree::at(place.path());
+    assert_eq!(tree.names(DEVICES, |_| true).len(), crate::tree::NAMES_MAX);
+    assert_eq!(Inventory::read(&tree, Scope::Brief).devices, []);
+}
+
+mod anything {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Any bytes in any one attribute.
+        #[test]
+        fn any_bytes_are_read_without_harm(line in 0_usize..GUEST.lines().count(), bytes: Vec<u8>) {
+            let place = tempfile::tempdir().expect("a temporary directory");
+            expand(GUEST, place.path()).expect("a tree");
+            let path = GUEST.lines().nth(line).and_then(|line| line.split(' ').next()).unwrap_or_default();
+            let file = place.path().join(path.trim_start_matches('/'));
+            if file.is_file() {
+                std::fs::write(file, bytes).expect("written");
+            }
+            let inventory = Inventory::read(&Tree::at(place.path()), Scope::Whole { log: None });
+            prop_assert!(inventory.devices.len() <= 12);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! USB drives on this machine: what is attached, over which transport, and why not over another.
+//!
+//! [`tree`] reads the files in which Linux tells (sysfs, procfs, modprobe's), below any root, so that a recorded tree
+//! is as good as the running machine. [`inventory`] makes values of them: controllers, buses, devices, disks, modules,
+//! quirks.
+//!
+//! Nothing here changes anything, and nothing needs root; what root would add is said where it is missing.
+
+pub mod inventory;
+pub mod tree;

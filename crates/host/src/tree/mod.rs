@@ -1,0 +1,323 @@
+//! Files of the running system, or of a recorded one: everything that is read comes through here.
+//!
+//! A [`Tree`] has a root; `/` is the running machine, any other directory is a tree that was recorded or made up. What
+//! it reads may be hostile: every read is limited in bytes, every listing in names, a pipe is not waited for, a loop
+//! of links is a file that cannot be read. A path never leaves the root by its `..`. A tree can note what it reads,
+//! which is how a machine is [recorded](Tree::record).
+
+mod record;
+
+pub use record::{ExpandError, Record, expand};
+
+use record::Entry;
+use rustix::fs::OFlags;
+use std::cell::RefCell;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Files below a root.
+#[derive(Debug)]
+pub struct Tree {
+    root: PathBuf,
+    record: Option<RefCell<Record>>,
+}
+
+/// Why something was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It is not there.
+    Absent,
+    /// It is there and not for this user.
+    Refused,
+    /// It is there and cannot be read: a loop of links, a directory, a device that fails.
+    Failed,
+}
+
+impl Tree {
+    /// The running machine.
+    pub fn running() -> Self {
+        Self::at("/")
+    }
+
+    /// The tree below that directory.
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), record: None }
+    }
+
+    /// The same tree, which notes everything that is read from now on.
+    #[must_use]
+    pub fn recording(self) -> Self {
+        Self { record: Some(RefCell::default()), ..self }
+    }
+
+    /// What has been read so far, if the tree [notes](Self::recording) it.
+    pub fn record(&self) -> Option<Record> {
+        self.record.as_ref().map(|record| record.borrow().clone())
+    }
+
+    /// The bytes of a small file, [`FILE_BYTES_MAX`] of them at most.
+    pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
+        let mut bytes = Vec::new();
+        self.open(path)?
+            .take(FILE_BYTES_MAX)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Unread::from(&error))?;
+        self.note(path, || Entry::Bytes(bytes.clone()));
+        Ok(bytes)
+    }
+
+    /// A small file as text, without the white space around it. What is no UTF-8 is replaced.
+    pub fn text(&self, path: &str) -> Result<String, Unread> {
+        self.bytes(path).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// A number in a file, decimal.
+    pub fn number(&self, path: &str) -> Option<u64> {
+        self.text(path).ok()?.parse().ok()
+    }
+
+    /// A 16-bit number in a file, hexadecimal with or without `0x`.
+    pub fn hexadecimal(&self, path: &str) -> Option<u16> {
+        let text = self.text(path).ok()?;
+        u16::from_str_radix(text.strip_prefix("0x").unwrap_or(&text), 16).ok()
+    }
+
+    /// The lines of a long file that `keep` wants, of its first [`LONG_FILE_BYTES_MAX`] bytes.
+    pub fn lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+        let mut reader = BufReader::new(self.open(path)?.take(LONG_FILE_BYTES_MAX));
+        let mut kept = Vec::new();
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match reader.read_until(b'\n', &mut line) {
+                Ok(0) => break,
+                Ok(_) => {}
+                // A directory opens, and fails here.
+                Err(error) if kept.is_empty() => return Err(Unread::from(&error)),
+                Err(_) => break,
+            }
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end();
+            if keep(text) {
+                kept.push(text.to_owned());
+            }
+        }
+        self.note(path, || Entry::lines(&kept));
+        Ok(kept)
+    }
+
+    /// The records of `/dev/kmsg`, or the lines of a plain file in its place, that `keep` wants; the last
+    /// [`LOG_LINES_MAX`] of them.
+    pub fn log(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+        let mut file = self.open(path)?;
+        let is_plain = file.metadata().map_err(|error| Unread::from(&error))?.is_file();
+        let mut kept = if is_plain { self.lines(path, &keep)? } else { records(&mut file, &keep)? };
+        kept.drain(..kept.len().saturating_sub(LOG_LINES_MAX));
+        self.note(path, || Entry::lines(&kept));
+        Ok(kept)
+    }
+
+    /// The names in a directory that `keep` wants, sorted; [`NAMES_MAX`] are looked at.
+    pub fn names(&self, path: &str, keep: impl Fn(&str) -> bool) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.inside(path)) else { return Vec::new() };
+        let names = entries.take(NAMES_MAX).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| keep(name)).collect();
+        names.sort();
+        self.note(path, || Entry::Directory);
+        for name in &names {
+            let child = format!("{path}/{name}");
+            if self.is_directory(&child) {
+                self.note(&child, || Entry::Directory);
+            }
+        }
+        names
+    }
+
+    /// Where a link leads, as a path of this tree; `None` if it is none.
+    pub fn link(&self, path: &str) -> Option<String> {
+        let target = fs::read_link(self.inside(path)).ok()?;
+        let target = target.to_str()?;
+        self.note(path, || Entry::Link(target.to_owned()));
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        Some(if target.starts_with('/') { flat("", target) } else { flat(parent, target) })
+    }
+
+    /// The last name of where a link leads: a driver, most of the time.
+    pub fn link_name(&self, path: &str) -> Option<String> {
+        let target = self.link(path)?;
+        target.rsplit('/').next().map(str::to_owned)
+    }
+
+    /// Whether there is something, of any kind.
+    pub fn exists(&self, path: &str) -> bool {
+        let exists = self.inside(path).exists();
+        if exists && self.is_directory(path) {
+            self.note(path, || Entry::Directory);
+        }
+        exists
+    }
+
+    fn is_directory(&self, path: &str) -> bool {
+        self.inside(path).is_dir() && !self.inside(path).is_symlink()
+    }
+
+    /// Opens without waiting for whoever may be at the other end of a pipe.
+    fn open(&self, path: &str) -> Result<File, Unread> {
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let opened = OpenOptions::new().read(true).custom_flags(flags).open(self.inside(path));
+        opened.map_err(|error| Unread::from(&error))
+    }
+
+    fn inside(&self, path: &str) -> PathBuf {
+        self.root.join(Path::new(flat("", path).trim_start_matches('/')))
+    }
+
+    fn note(&self, path: &str, entry: impl FnOnce() -> Entry) {
+        if let Some(record) = &self.record {
+            record.borrow_mut().note(flat("", path), entry());
+        }
+    }
+}
+
+impl From<&io::Error> for Unread {
+    fn from(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Absent,
+            io::ErrorKind::PermissionDenied => Self::Refused,
+            _ => Self::Failed,
+        }
+    }
+}
+
+/// One read of `/dev/kmsg` is one record; a record that was overwritten meanwhile is an error and no end.
+fn records(file: &mut File, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+    let mut kept = Vec::new();
+    let mut record = [0; RECORD_BYTES_MAX];
+    for _ in 0..LOG_RECORDS_MAX {
+        match file.read(&mut record) {
+            Ok(0) => break,
+            Ok(len) => {
+                let text = String::from_utf8_lossy(record.get(..len).unwrap_or_default());
+                // "priority,sequence,microseconds,flags;text", then lines of properties.
+                let text = text.split_once(';').map_or(&*text, |(_, text)| text);
+                let text = text.lines().next().unwrap_or_default();
+                if keep(text) {
+                    kept.push(text.to_owned());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(Unread::Refused),
+            Err(_) => break,
+        }
+    }
+    Ok(kept)
+}
+
+/// `relative` seen from `base`, with `.` and `..` taken out; it ends at the root, not above it.
+fn flat(base: &str, relative: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in base.split('/').chain(relative.split('/')) {
+        match name {
+            "" | "." => {}
+            ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+    format!("/{}", names.join("/"))
+}
+
+/// Bytes of a small file; attributes of sysfs are a page at most, descriptors of a device 64 KiB.
+pub const FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// Bytes of a file of which lines are looked for, such as the index of all modules.
+pub const LONG_FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Names of a directory.
+pub const NAMES_MAX: usize = 4096;
+
+/// Lines of the kernel's log that are kept.
+pub const LOG_LINES_MAX: usize = 4096;
+
+/// Records of the kernel's log that are looked at; its buffer holds fewer.
+const LOG_RECORDS_MAX: usize = 1 << 20;
+
+/// The kernel's own limit of one record (Documentation/ABI/testing/dev-kmsg).
+const RECORD_BYTES_MAX: usize = 8192;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn place() -> tempfile::TempDir {
+        tempfile::tempdir().expect("a temporary directory")
+    }
+
+    #[test]
+    fn a_path_does_not_leave_the_root() {
+        assert_eq!(flat("/sys/bus/usb", "../../../devices/x"), "/devices/x");
+        assert_eq!(flat("", "/../../etc/./passwd"), "/etc/passwd");
+        let place = place();
+        fs::write(place.path().join("inside"), "1").expect("written");
+        assert_eq!(Tree::at(place.path()).text("/../../inside"), Ok("1".into()));
+    }
+
+    #[test]
+    fn what_is_absent_refused_or_broken_is_told_apart() {
+        let place = place();
+        symlink("loop", place.path().join("loop")).expect("linked");
+        let tree = Tree::at(place.path());
+        assert_eq!(tree.text("/nothing"), Err(Unread::Absent));
+        assert_eq!(tree.text("/loop"), Err(Unread::Failed));
+        assert_eq!(tree.text("/"), Err(Unread::Failed));
+        assert_eq!(tree.lines("/", |_| true), Err(Unread::Failed));
+    }
+
+    #[test]
+    fn a_huge_file_is_read_to_the_limit() {
+        let place = place();
+        File::create(place.path().join("huge")).and_then(|file| file.set_len(1 << 40)).expect("made");
+        let tree = Tree::at(place.path());
+        assert_eq!(tree.bytes("/huge").map(|bytes| bytes.len() as u64), Ok(FILE_BYTES_MAX));
+        assert_eq!(tree.lines("/huge", |line| !line.starts_with('\0')), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_writes_to_is_not_waited_for() {
+        let place = place();
+        let path = place.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .expect("a pipe");
+        assert_eq!(Tree::at(place.path()).text("/pipe"), Ok(String::new()));
+    }
+
+    #[test]
+    fn a_link_is_followed_by_its_text() {
+        let place = place();
+        fs::create_dir_all(place.path().join("bus/usb")).expect("made");
+        symlink("../../devices/pci/usb1", place.path().join("bus/usb/usb1")).expect("linked");
+        let tree = Tree::at(place.path());
+        assert_eq!(tree.link("/bus/usb/usb1"), Some("/devices/pci/usb1".into()));
+        assert_eq!(tree.link_name("/bus/usb/usb1"), Some("usb1".into()));
+        assert_eq!(tree.link("/bus"), None);
+    }
+
+    #[test]
+    fn numbers_are_read_as_sysfs_writes_them() {
+        let place = place();
+        fs::write(place.path().join("a"), " 30\n").expect("written");
+        fs::write(place.path().join("b"), "174c\n").expect("written");
+        fs::write(place.path().join("c"), "0x1b21\n").expect("written");
+        let tree = Tree::at(place.path());
+        assert_eq!((tree.number("/a"), tree.number("/b")), (Some(30), None));
+        assert_eq!((tree.hexadecimal("/b"), tree.hexadecimal("/c")), (Some(0x174c), Some(0x1b21)));
+    }
+}

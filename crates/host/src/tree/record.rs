@@ -1,0 +1,289 @@
+//! A recorded tree as one text file, and back to files.
+//!
+//! One line is one entry, sorted by path:
+//!
+//! ```text
+//! /sys/bus/usb/devices/2-1 -> ../../../devices/pci0000:00/0000:00:03.0/usb2/2-1
+//! /sys/devices/pci0000:00/0000:00:03.0/usb2/2-1/speed = 5000
+//! /sys/devices/pci0000:00/0000:00:03.0/usb2/2-1/descriptors : 1201000300000009
+//! /sys/bus/usb/drivers/uas /
+//! ```
+//!
+//! `->` a link, `=` text (a backslash escapes itself and `n`), `:` bytes in hexadecimal, `/` a directory. A line that
+//! begins with `#` says something to people. Serial numbers are replaced, equal ones by equal ones. Left out: modes,
+//! times, and whatever nobody read.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::path::Path;
+use std::{fs, io};
+
+/// What was read of a tree, by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    entries: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    Bytes(Vec<u8>),
+    Link(String),
+    Directory,
+}
+
+impl Record {
+    pub(super) fn note(&mut self, path: String, entry: Entry) {
+        self.entries.insert(path, entry);
+    }
+
+    /// The entries with serial numbers replaced: `SERIAL-1` for the first, and so on.
+    fn without_serials(&self) -> BTreeMap<&str, Entry> {
+        let mut known: Vec<Vec<u8>> = Vec::new();
+        let mut replaced = |serial: &[u8]| {
+            let at = known.iter().position(|other| other == serial).unwrap_or_else(|| {
+                known.push(serial.to_vec());
+                known.len() - 1
+            });
+            format!("SERIAL-{}", at + 1).into_bytes()
+        };
+        self.entries
+            .iter()
+            .map(|(path, entry)| {
+                let entry = match entry {
+                    // The serial number of a root hub is the address of its controller.
+                    Entry::Bytes(bytes) if path.ends_with("/serial") && !is_root_hub(path) => {
+                        Entry::Bytes(replaced(bytes.trim_ascii()))
+                    }
+                    Entry::Bytes(bytes) if path.ends_with("/vpd_pg80") => {
+                        let serial = replaced(bytes.get(4..).unwrap_or_default().trim_ascii());
+                        let len = u8::try_from(serial.len()).unwrap_or(u8::MAX);
+                        Entry::Bytes([&[0, 0x80, 0, len], &serial[..]].concat())
+                    }
+                    other => other.clone(),
+                };
+                (path.as_str(), entry)
+            })
+            .collect()
+    }
+}
+
+impl Entry {
+    pub(super) fn lines(lines: &[String]) -> Self {
+        Self::Bytes(lines.join("\n").into_bytes())
+    }
+}
+
+fn is_root_hub(path: &str) -> bool {
+    let device = path.trim_end_matches("/serial").rsplit('/').next().unwrap_or_default();
+    device.starts_with("usb")
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# A tree of uaskit: what was read of a machine; serial numbers are replaced.")?;
+        for (path, entry) in self.without_serials() {
+            match entry {
+                Entry::Link(target) => writeln!(f, "{path} -> {target}")?,
+                Entry::Directory => {
+                    // Any entry below it makes the directory as well.
+                    let below = format!("{path}/");
+                    if self
+                        .entries
+                        .range(below.clone()..)
+                        .next()
+                        .is_none_or(|(next, _)| !next.starts_with(&below))
+                    {
+                        writeln!(f, "{path} /")?;
+                    }
+                }
+                Entry::Bytes(bytes) => match plain(&bytes) {
+                    Some(text) => writeln!(f, "{path} = {text}")?,
+                    None => writeln!(f, "{path} : {}", hexadecimal(&bytes)?)?,
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes as text on one line, if that is what they are.
+fn plain(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let is_plain = |letter: char| letter == '\n' || letter == '\t' || !letter.is_control();
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.chars().all(is_plain).then(|| text.replace('\\', "\\\\").replace('\n', "\\n"))
+}
+
+fn hexadecimal(bytes: &[u8]) -> Result<String, fmt::Error> {
+    bytes.iter().try_fold(String::new(), |mut text, byte| write!(text, "{byte:02x}").map(|()| text))
+}
+
+/// Why a recorded tree did not become files.
+#[derive(Debug)]
+pub enum ExpandError {
+    /// A line that is no entry.
+    Line {
+        /// Its number, from one.
+        number: usize,
+        /// Its text.
+        text: String,
+    },
+    /// A file could not be made.
+    Io(io::Error),
+}
+
+impl fmt::Display for ExpandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line { number, text } => write!(f, "line {number} is no entry of a tree: {text}"),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ExpandError {}
+
+impl From<io::Error> for ExpandError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Makes the files of a recorded tree below `root`, a directory that exists. A later entry of a path replaces an
+/// earlier one, so that a test can say what is different about its machine.
+pub fn expand(text: &str, root: &Path) -> Result<(), ExpandError> {
+    let mut entries = BTreeMap::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let broken = || ExpandError::Line { number: index + 1, text: line.to_owned() };
+        let (path, entry) = parsed(line).ok_or_else(broken)?;
+        entries.insert(path, entry);
+    }
+    for (path, entry) in entries {
+        let place = root.join(path.trim_start_matches('/'));
+        match entry {
+            None => {}
+            Some(Entry::Directory) => fs::create_dir_all(&place)?,
+            Some(Entry::Link(target)) => {
+                fs::create_dir_all(place.parent().unwrap_or(root))?;
+                std::os::unix::fs::symlink(target, &place)?;
+            }
+            Some(Entry::Bytes(bytes)) => {
+                fs::create_dir_all(place.parent().unwrap_or(root))?;
+                fs::write(&place, bytes)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A line's path and entry; no entry if the line takes an earlier one back (`PATH -`).
+fn parsed(line: &str) -> Option<(&str, Option<Entry>)> {
+    let (path, rest) = line.split_once(' ').unwrap_or((line, ""));
+    if !path.starts_with('/') || path.split('/').any(|name| name == "..") {
+        return None;
+    }
+    let (mark, value) = rest.split_once(' ').unwrap_or((rest, ""));
+    let entry = match mark {
+        "-" => return Some((path, None)),
+        "/" => Entry::Directory,
+        "->" => Entry::Link(value.to_owned()),
+        "=" => Entry::Bytes(unescaped(value).into_bytes()),
+        ":" => Entry::Bytes(from_hexadecimal(value)?),
+        _ => return None,
+    };
+    Some((path, Some(entry)))
+}
+
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 1);
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => out.extend(letters.next().map(|next| if next == 'n' { '\n' } else { next })),
+            letter => out.push(letter),
+        }
+    }
+    out.push('\n');
+    out
+}
+
+fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim().as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.chunks(2).map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Tree;
+
+    const TREE: &str = "\
+/a/link -> ../b
+/a/speed = 5000
+/b/blob : 00ff
+/b/serial = ABC\\nDEF
+/c /
+";
+
+    fn expanded(text: &str) -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        expand(text, place.path()).expect("a tree");
+        place
+    }
+
+    #[test]
+    fn what_is_recorded_is_what_was_expanded() {
+        let place = expanded(TREE);
+        let tree = Tree::at(place.path()).recording();
+        assert_eq!(tree.link("/a/link"), Some("/b".into()));
+        assert_eq!(tree.text("/a/speed"), Ok("5000".into()));
+        assert_eq!(tree.bytes("/b/blob"), Ok(vec![0x00, 0xff]));
+        assert_eq!(tree.text("/b/serial"), Ok("ABC\nDEF".into()));
+        assert!(tree.exists("/c"));
+        let text = tree.record().expect("it records").to_string();
+        let entries: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
+        assert_eq!(entries, TREE.replace("ABC\\nDEF", "SERIAL-1"));
+    }
+
+    #[test]
+    fn equal_serials_stay_equal() {
+        let place = expanded(
+            "/1/serial = X\n/2/serial = Y\n/3/serial = X\n/usb1/serial = 0000:00:03.0\n/4/vpd_pg80 : 0080000158\n",
+        );
+        let tree = Tree::at(place.path()).recording();
+        for path in ["/1/serial", "/2/serial", "/3/serial", "/usb1/serial", "/4/vpd_pg80"] {
+            tree.bytes(path).expect("read");
+        }
+        let text = tree.record().expect("it records").to_string();
+        let serial = |path: &str| text.lines().find_map(|line| line.strip_prefix(path)).map(str::to_owned);
+        assert_eq!(serial("/1/serial = "), Some("SERIAL-1".into()));
+        assert_eq!(serial("/2/serial = "), Some("SERIAL-2".into()));
+        assert_eq!(serial("/3/serial = "), Some("SERIAL-1".into()));
+        assert_eq!(serial("/usb1/serial = "), Some("0000:00:03.0".into()));
+        assert_eq!(serial("/4/vpd_pg80 : 00800008"), Some("53455249414c2d31".into()));
+    }
+
+    #[test]
+    fn a_later_line_replaces_or_takes_back_an_earlier_one() {
+        let place = expanded("/a = 1\n/b = 1\n/a = 2\n/b -\n");
+        let tree = Tree::at(place.path());
+        assert_eq!(tree.text("/a"), Ok("2".into()));
+        assert!(!tree.exists("/b"));
+    }
+
+    #[test]
+    fn a_line_that_is_no_entry_is_told() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for wrong in ["a = 1", "/a", "/a ? 1", "/../a = 1", "/a : 0", "/a : zz"] {
+            let told = expand(&format!("# a tree\n{wrong}\n"), place.path()).expect_err("no entry");
+            assert!(told.to_string().starts_with("line 2 "), "{told}");
+        }
+    }
+}
