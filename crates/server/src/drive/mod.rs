@@ -118,9 +118,9 @@ pub struct Drive {
 }
 
 impl Drive {
-    /// A drive whose units have `media`, in their order.
+    /// A drive whose units have `media`, in their order. What a power loss has cut off goes on.
     pub fn new(device: Device, media: Vec<Box<dyn Medium>>) -> Self {
-        Self {
+        let mut drive = Self {
             bus: Rendezvous::new(device.config().speed),
             device,
             media,
@@ -133,7 +133,9 @@ impl Drive {
             payload_bytes: 0,
             at_media: 0,
             counters: Counters::default(),
-        }
+        };
+        drive.settle();
+        drive
     }
 
     /// Takes a host's transfer on.

@@ -15,6 +15,11 @@ const BLOCKS: u64 = 2048;
 
 fn drive() -> Drive {
     let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).unwrap();
+    configured(with_medium(medium))
+}
+
+/// A drive that finds the state of its unit at its medium.
+fn with_medium(medium: RamMedium) -> Drive {
     let unit = Unit::new(UnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),
@@ -28,7 +33,7 @@ fn drive() -> Drive {
         rotational: false,
         durable: true,
         atomic_writes: true,
-        durable_state: None,
+        durable_state: medium.load_state().unwrap(),
     });
     let config = DeviceConfig {
         speed: Speed::Super,
@@ -42,7 +47,11 @@ fn drive() -> Drive {
         serial: "0123456789AB".into(),
         limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 8 << 20 },
     };
-    let mut drive = Drive::new(Device::new(config, vec![unit]), vec![Box::new(medium)]);
+    Drive::new(Device::new(config, vec![unit]), vec![Box::new(medium)])
+}
+
+/// The host has chosen UAS, and has been told of the power-on.
+fn configured(mut drive: Drive) -> Drive {
     for (request, recipient, value) in
         [(5, Recipient::Device, 1), (9, Recipient::Device, 1), (11, Recipient::Interface, 1)]
     {
@@ -123,6 +132,36 @@ fn what_is_written_is_read_back() {
     assert_eq!(read, written);
     assert_eq!(drive.counters().read_bytes, 4096);
     assert_eq!((drive.outstanding(), drive.payload_bytes()), (0, 0));
+}
+
+#[test]
+fn a_sanitize_that_was_cut_off_goes_on_without_a_host() {
+    let mut medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).unwrap();
+    let bytes = vec![7; 512];
+    let request = MediumRequest {
+        id: target::medium::MediumRequestId { command: CommandId { slot: 0, generation: 0 }, part: 0 },
+        unit: 0,
+        op: MediumOp::Write { fua: false },
+        extent: units::Extent::new(5, 1),
+        place: Place::Buffer,
+        range: units::ByteRange::new(0, 512),
+    };
+    medium.submit(Job { request, buffer: bytes }).unwrap();
+    // A block erase that is not over.
+    let mut state = b"ukds\x01\0\0\0".to_vec();
+    let body = [3, 0, 10, 0x48, 0x02, 0, 0, 0, 0, 0, 0, 0, 0];
+    let checksum =
+        body.iter().fold(0x811c_9dc5_u32, |sum, &byte| (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    state.extend(checksum.to_be_bytes());
+    state.extend(body);
+    medium.save_state(&state).unwrap();
+    let mut drive = with_medium(medium);
+    drive.turn();
+    assert!(drive.device().is_idle());
+    let kept = drive.media[0].load_state().unwrap().unwrap();
+    assert_ne!(kept, state);
+    let (_, read) = run(&mut configured(drive), 4, &read_10(5, 1), Some(Data::In(512)));
+    assert_eq!(read, [0; 512]);
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! queue is no deep recursion. Left out: order ([`super::order`]) and segments ([`super::movement`]). Always true: a
 //! command in a slot is in exactly one phase; late answers to an earlier holder of a slot are dropped.
 
+mod background;
+
 use super::memory::Memory;
 use super::movement::Movement;
 use super::order::TaskSet;
@@ -38,11 +40,11 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// An executor for `units`, numbered in their order.
+    /// An executor for `units`, numbered in their order. What a power loss has cut off goes on.
     pub fn new(units: Vec<Unit>, limits: Limits) -> Self {
         let mut tasks = Vec::new();
         tasks.resize_with(usize::from(limits.commands), Task::default);
-        Self {
+        let mut executor = Self {
             sets: units.iter().map(|_| TaskSet::default()).collect(),
             units,
             index: Index::default(),
@@ -52,7 +54,9 @@ impl Executor {
             memory: Memory::new(limits.buffer_bytes),
             stirred: false,
             outputs: VecDeque::new(),
-        }
+        };
+        executor.resume();
+        executor
     }
 
     /// The units.
@@ -354,29 +358,10 @@ impl Executor {
         self.outputs.push_back(CommandOutput::Begin { id, intent: Intent { direction, bytes } });
     }
 
-    /// Tells the transport GOOD while the command goes on.
-    fn detach(&mut self, id: CommandId) {
-        let outcome = self.outcome(id, Status::Good, None);
-        if let Some(task) = self.task(id)
-            && !core::mem::replace(&mut task.detached, true)
-        {
-            self.outputs.push_back(CommandOutput::Ended { id, outcome });
-            self.leave_set(id);
-        }
-    }
-
     /// Takes a command out of its task set.
     fn leave_set(&mut self, id: CommandId) {
         if let Some(unit) = self.unit_of(id) {
             self.sets[usize::from(unit)].remove(id.slot);
-            self.stirred = true;
-        }
-    }
-
-    /// Lets others start beside a command, and keeps aborts from it.
-    fn make_lasting(&mut self, id: CommandId) {
-        if let Some(task) = self.task(id) {
-            task.lasting = true;
             self.stirred = true;
         }
     }
@@ -536,7 +521,9 @@ impl Executor {
         {
             set.aca = true;
         }
-        if !detached {
+        if detached {
+            self.defer(id, outcome.sense);
+        } else {
             self.outputs.push_back(CommandOutput::Ended { id, outcome });
         }
         self.free_slot(id);

@@ -34,6 +34,8 @@ pub(super) struct Task {
     pub(super) lasting: bool,
     /// The transport was told the end already (IMMED), or that the command was aborted.
     pub(super) detached: bool,
+    /// The host was told GOOD before the work was done (IMMED).
+    pub(super) answered: bool,
     /// It drains, and others wait for that before they touch the medium (see [`super::Executor::fence`]).
     pub(super) fences: bool,
 }
@@ -120,6 +122,7 @@ impl Task {
         self.buffer_bytes = 0;
         self.lasting = false;
         self.detached = false;
+        self.answered = false;
         self.fences = false;
         self.generation = self.generation.wrapping_add(1);
     }

@@ -138,7 +138,7 @@ pub struct Device {
 impl Device {
     /// A device that has just been powered on, with `units` as its logical units 0, 1, ….
     pub fn new(config: DeviceConfig, units: Vec<Unit>) -> Self {
-        Self {
+        let mut device = Self {
             endpoint0: Endpoint0::new(&config, units.len() as u8),
             executor: Executor::new(units, config.limits),
             config,
@@ -146,7 +146,10 @@ impl Device {
             names: Names::new(1),
             halted: Vec::new(),
             outputs: Outputs::new(),
-        }
+        };
+        // A unit may have work to go on with, host or not.
+        device.settle();
+        device
     }
 
     /// A control transfer on endpoint 0. `data_out` is its data stage if that goes to the device.

@@ -20,6 +20,8 @@ pub enum Section {
     ModePages = 1,
     /// Persistent reservation with APTPL: registrations and their holder.
     Reservations = 2,
+    /// A sanitize operation that is not over.
+    Sanitize = 3,
 }
 
 /// Bytes of state that are read back at most; more were not written by us.

@@ -1,7 +1,7 @@
 //! What comes before every command, and what becomes of a medium's failure.
 //!
-//! The order is SPC-5's and SAM-6's: is there such a unit, is a unit attention pending, is there such a command, is
-//! the unit reserved by others, is it ready. Only then does the command look at its CDB.
+//! The order is SPC-5's and SAM-6's: is there such a unit, is a unit attention pending, has earlier work failed unseen, is
+//! there such a command, is the unit reserved by others, is it ready. Only then does the command look at its CDB.
 
 use super::table::{Access, Index, Row, Unsupported};
 use super::{Context, Plan, Readiness, Reply, Unit, spc};
@@ -21,6 +21,9 @@ pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'stat
     }
     if !ignores_attention && let Some(attention) = unit.attentions.take() {
         return Err(Plan::Check(Sense::unit_attention(attention.additional_sense())));
+    }
+    if !ignores_attention && let Some(sense) = unit.deferred.take() {
+        return Err(Plan::Check(sense));
     }
     let row = row.map_err(unsupported)?;
     unit.check_reservations(row.needs.access)?;
@@ -114,7 +117,7 @@ pub(crate) fn medium_failure(
             // What is not zeroed is as it was.
             (Readiness::Formatting, Some(OperationCode::FormatUnit)) => Readiness::Ready,
             (Readiness::Sanitizing { unrestricted_exit }, Some(OperationCode::Sanitize)) => {
-                Readiness::SanitizeFailed { unrestricted_exit }
+                unit.sanitizing.withdraw().unwrap_or(Readiness::SanitizeFailed { unrestricted_exit })
             }
             (readiness, _) => readiness,
         };

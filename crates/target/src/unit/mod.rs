@@ -23,6 +23,7 @@ mod plan;
 #[cfg(test)]
 mod property_tests;
 pub mod reservation;
+pub mod sanitizing;
 pub mod sat;
 pub mod sbc;
 pub mod spc;
@@ -37,6 +38,7 @@ use logs::Logs;
 use mode::Modes;
 pub use plan::{Context, DataPhase, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
 use reservation::{Nexus, Obstacle, Reservations};
+use sanitizing::{Record, Sanitizing};
 use sat::AtaDevice;
 use table::Access;
 use units::{BlockCount, BlockSize};
@@ -82,8 +84,13 @@ pub struct Unit {
     pub attentions: Attentions,
     /// Sense data of the last command, where the transport cannot carry it (BOT): for REQUEST SENSE.
     pub held_sense: Option<Sense>,
+    /// Why work failed whose command was told GOOD before (IMMED): the next command is told (SPC-4 clause 4.5.5).
+    /// Of several the last is kept.
+    pub deferred: Option<Sense>,
     /// Whether it can get at its medium.
     pub readiness: Readiness,
+    /// The sanitize operation that is not over.
+    pub sanitizing: Sanitizing,
     /// Whether the host prevents that the medium is taken out (PREVENT ALLOW MEDIUM REMOVAL).
     pub removal_prevented: bool,
     /// Values of its mode pages.
@@ -136,16 +143,24 @@ pub enum UnitEvent {
     NexusLoss,
 }
 
+/// The first step of the work that [`Unit::unfinished`] tells of.
+pub(crate) fn resume(context: &mut Context<'_>, list: &[u8]) -> Plan {
+    sbc::resume_sanitize(context, list)
+}
+
 impl Unit {
     /// A unit that has just been powered on.
     pub fn new(config: UnitConfig) -> Self {
         let modes = Modes::new(config.durable, config.durable_state.as_deref());
         let reservations = Reservations::new(config.durable_state.as_deref());
+        let sanitizing = Sanitizing::new(config.durable_state.as_deref());
         let mut unit = Self {
             config,
             attentions: Attentions::default(),
             held_sense: None,
-            readiness: Readiness::Ready,
+            deferred: None,
+            readiness: sanitizing.readiness(),
+            sanitizing,
             removal_prevented: false,
             modes,
             reservations,
@@ -209,12 +224,18 @@ impl Unit {
         }
     }
 
+    /// The command whose work a power loss has cut off, with its parameter list: it goes on when power comes.
+    pub fn unfinished(&self) -> Option<&Record> {
+        self.sanitizing.record()
+    }
+
     /// What must outlive a power cycle, as bytes for [`UnitConfig::durable_state`]: see
     /// [`crate::medium::MediumOp::SaveState`].
     pub fn durable_state(&self) -> Vec<u8> {
         durable::encode(&[
             (Section::ModePages, &self.modes.durable_bytes()),
             (Section::Reservations, &self.reservations.durable_bytes()),
+            (Section::Sanitize, &self.sanitizing.durable_bytes()),
         ])
     }
 }

@@ -22,6 +22,8 @@ mod unmap;
 mod verify;
 mod write_same;
 
+pub(super) use sanitize::resume as resume_sanitize;
+
 use super::spc::{Decision, fetch_list, fields, settle};
 use super::table::Row;
 use super::{DataPhase, MediumPlan, Plan, Unit, limits};

@@ -1,15 +1,18 @@
 //! SANITIZE (SBC-4 clauses 4.11 and 5.24): nothing that was written can be read again.
 //!
 //! A block or cryptographic erase unmaps everything, which reads as zero; an overwrite writes its pattern, pass by
-//! pass. Nothing stops it but its end: neither an abort nor a reset. If it fails, every access to the medium fails
-//! until another sanitize succeeds or, where AUSE allowed it, EXIT FAILURE MODE.
+//! pass. Nothing stops it but its end: neither an abort nor a reset, nor a power loss where the medium keeps the unit's
+//! state ([`crate::unit::sanitizing`]); after that it begins anew. If it fails, every access to the medium fails until
+//! another sanitize succeeds or, where AUSE allowed it, EXIT FAILURE MODE.
 //!
-//! Left out: going on after a power loss. ZNR has no zones to spare.
+//! Left out: telling how far it is. ZNR has no zones to spare.
 
 use super::{Decision, everything, fetch_list, fields, settle};
 use crate::medium::MediumOp;
+use crate::unit::sanitizing::Record;
 use crate::unit::table::{Access, ListFn, MediumFn, Needs, Row};
 use crate::unit::{Context, DataPhase, MediumPlan, Plan, Readiness, Unit, gate};
+use units::Extent;
 use wire::scsi::block::OverwriteList;
 use wire::scsi::cdb::Sanitize;
 use wire::scsi::opcode::{OperationCode, SanitizeAction};
@@ -20,29 +23,21 @@ pub(super) const OVERWRITE: Row = row(
     "SANITIZE, OVERWRITE",
     &[0x48, 0xa1, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04],
     Some(|context, cdb, list| settle(overwrite_by_list(context, cdb, list))),
-    |context, _, list, _| settle(overwritten(context, list)),
+    GO_ON,
 );
-pub(super) const BLOCK_ERASE: Row = row(
-    0x02,
-    "SANITIZE, BLOCK ERASE",
-    &[0x48, 0xa2, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04],
-    None,
-    |context, _, _, _| erased(context),
-);
-pub(super) const CRYPTOGRAPHIC_ERASE: Row = row(
-    0x03,
-    "SANITIZE, CRYPTOGRAPHIC ERASE",
-    &[0x48, 0xa3, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04],
-    None,
-    |context, _, _, _| erased(context),
-);
+pub(super) const BLOCK_ERASE: Row =
+    row(0x02, "SANITIZE, BLOCK ERASE", &[0x48, 0xa2, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04], None, GO_ON);
+pub(super) const CRYPTOGRAPHIC_ERASE: Row =
+    row(0x03, "SANITIZE, CRYPTOGRAPHIC ERASE", &[0x48, 0xa3, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04], None, GO_ON);
 pub(super) const EXIT_FAILURE_MODE: Row = row(
     0x1f,
     "SANITIZE, EXIT FAILURE MODE",
     &[0x48, 0x1f, 0, 0, 0, 0, 0, 0xff, 0xff, 0x04],
     None,
-    |_, _, _, _| Plan::Good,
+    |context, _, _, _| leave_failure_mode(context.unit),
 );
+
+const GO_ON: MediumFn = |context, cdb, list, _| settle(go_on(context, cdb, list));
 
 const fn row(
     action: u16,
@@ -59,7 +54,7 @@ const fn row(
         // It is the way out of a state in which nothing else gets at the medium, so it looks itself.
         needs: Needs { access: Access::Write, ..Needs::UNIT }.exclusive(),
         timeout_s: 3600,
-        plan: |context, cdb| settle(sanitize(context.unit, cdb)),
+        plan: |context, cdb| settle(sanitize(context, cdb)),
         on_list,
         on_medium: Some(on_medium),
     }
@@ -68,8 +63,9 @@ const fn row(
 /// Byte of PARAMETER LIST LENGTH.
 const LIST_LENGTH_FIELD: u16 = 7;
 
-fn sanitize(unit: &mut Unit, cdb: &[u8]) -> Decision {
+fn sanitize(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
     let command = fields(Sanitize::decode(cdb))?;
+    let unit = &mut *context.unit;
     if let Err(plan) = check_access(unit) {
         return Ok(plan);
     }
@@ -89,8 +85,7 @@ fn sanitize(unit: &mut Unit, cdb: &[u8]) -> Decision {
         return Ok(exit_failure_mode(unit));
     }
     check_exit(unit, &command)?;
-    let erase = MediumPlan::bare(MediumOp::Unmap, everything(unit));
-    Ok(begin(unit, &command, erase))
+    begin(context, cdb, &[])
 }
 
 /// Whether the unit can be sanitized: there is a medium that moves and may be written.
@@ -111,15 +106,30 @@ fn check_exit(unit: &Unit, command: &Sanitize) -> Result<(), Sense> {
 }
 
 fn exit_failure_mode(unit: &mut Unit) -> Plan {
-    if unit.readiness == (Readiness::SanitizeFailed { unrestricted_exit: true }) {
-        unit.readiness = Readiness::Ready;
+    if unit.readiness != (Readiness::SanitizeFailed { unrestricted_exit: true }) {
+        return gate::check_ready(unit).err().unwrap_or(Plan::Good);
     }
-    gate::check_ready(unit).err().unwrap_or(Plan::Good)
+    unit.sanitizing.forget();
+    // Until that is kept, a power loss would have the unit sanitized again.
+    if unit.config.durable { Plan::Medium(SAVE) } else { leave_failure_mode(unit) }
 }
 
-fn begin(unit: &mut Unit, command: &Sanitize, plan: MediumPlan) -> Plan {
+fn leave_failure_mode(unit: &mut Unit) -> Plan {
+    unit.readiness = Readiness::Ready;
+    Plan::Good
+}
+
+/// Has the unit's state kept.
+const SAVE: MediumPlan = MediumPlan::bare(MediumOp::SaveState, Extent::new(0, 0));
+
+/// Keeps others out from now on, and has the operation recorded before it begins.
+fn begin(context: &mut Context<'_>, cdb: &[u8], list: &[u8]) -> Decision {
+    let command = fields(Sanitize::decode(cdb))?;
+    let cdb = *cdb.first_chunk().ok_or(Sense::invalid_field_in_cdb(0, None))?;
+    let unit = &mut *context.unit;
+    unit.sanitizing.begin(unit.readiness, Record { cdb, list: list.into() });
     unit.readiness = Readiness::Sanitizing { unrestricted_exit: command.allow_unrestricted_exit };
-    if command.immediate { Plan::Background(plan) } else { Plan::Lasting(plan) }
+    if unit.config.durable { Ok(Plan::Lasting(SAVE)) } else { go_on(context, &cdb, list) }
 }
 
 fn overwrite_by_list(context: &mut Context<'_>, cdb: &[u8], bytes: &[u8]) -> Decision {
@@ -138,38 +148,55 @@ fn overwrite_by_list(context: &mut Context<'_>, cdb: &[u8], bytes: &[u8]) -> Dec
     if list.pattern.is_empty() {
         return refused(2, None);
     }
-    let pass = overwrite(context, &list);
-    Ok(begin(context.unit, &command, pass))
+    begin(context, cdb, bytes)
 }
 
-/// A pass of an overwrite is done, or the flush after the last.
-fn overwritten(context: &mut Context<'_>, bytes: &[u8]) -> Decision {
-    let list = decode(bytes)?;
-    *context.step += 1;
-    if *context.step < list.count.into() {
-        return Ok(Plan::Medium(overwrite(context, &list)));
+/// What comes next: the first pass when the record is kept, another pass, the flush after the last, the end.
+fn go_on(context: &mut Context<'_>, cdb: &[u8], list: &[u8]) -> Decision {
+    let list = if list.is_empty() { None } else { Some(decode(list)?) };
+    if context.unit.sanitizing.confirm() {
+        let pass = pass(context, list.as_ref());
+        let immediate = fields(Sanitize::decode(cdb))?.immediate;
+        return Ok(if immediate { Plan::Background(pass) } else { Plan::Lasting(pass) });
     }
-    Ok(finish(context, list.count.into()))
-}
-
-/// The erase is done, or the flush after it.
-fn erased(context: &mut Context<'_>) -> Plan {
     *context.step += 1;
-    finish(context, 1)
+    let beyond = context.step.checked_sub(list.as_ref().map_or(1, |list| list.count.into()));
+    Ok(match beyond {
+        None => Plan::Medium(pass(context, list.as_ref())),
+        Some(0) => Plan::Medium(MediumPlan::bare(MediumOp::Flush, everything(context.unit))),
+        Some(1) if context.unit.config.durable => {
+            context.unit.sanitizing.forget();
+            Plan::Medium(SAVE)
+        }
+        Some(_) => finish(context.unit),
+    })
 }
 
-/// Makes the work of `steps` steps durable, then ends it.
-fn finish(context: &mut Context<'_>, steps: u32) -> Plan {
-    if *context.step == steps {
-        return Plan::Medium(MediumPlan::bare(MediumOp::Flush, everything(context.unit)));
-    }
-    if matches!(context.unit.readiness, Readiness::Sanitizing { .. }) {
-        context.unit.readiness = Readiness::Ready;
+fn finish(unit: &mut Unit) -> Plan {
+    unit.sanitizing.forget();
+    if matches!(unit.readiness, Readiness::Sanitizing { .. }) {
+        unit.readiness = Readiness::Ready;
     }
     Plan::Good
 }
 
-/// The pass that the step counts.
+/// The first pass of the operation that a power loss has cut off; `list` is its parameter list.
+pub(in crate::unit) fn resume(context: &mut Context<'_>, list: &[u8]) -> Plan {
+    match (list.is_empty(), decode(list)) {
+        (true, _) => Plan::Lasting(pass(context, None)),
+        (false, Ok(list)) => Plan::Lasting(pass(context, Some(&list))),
+        (false, Err(sense)) => Plan::Check(sense),
+    }
+}
+
+/// The pass that the step counts: an erase if there is no list.
+fn pass(context: &mut Context<'_>, list: Option<&OverwriteList<'_>>) -> MediumPlan {
+    match list {
+        Some(list) => overwrite(context, list),
+        None => MediumPlan::bare(MediumOp::Unmap, everything(context.unit)),
+    }
+}
+
 fn overwrite(context: &mut Context<'_>, list: &OverwriteList<'_>) -> MediumPlan {
     let bytes = context.unit.config.block_size.bytes();
     let pass = *context.step;
@@ -200,6 +227,7 @@ mod tests {
 
     const ALL: Extent = Extent::new(0, 2048);
     const UNMAP: MediumPlan = MediumPlan::bare(MediumOp::Unmap, ALL);
+    const SAVE: MediumPlan = MediumPlan::bare(MediumOp::SaveState, Extent::new(0, 0));
     const FLUSH: MediumPlan = MediumPlan::bare(MediumOp::Flush, ALL);
     const PASS: MediumPlan = MediumPlan {
         op: MediumOp::WriteSame { unmap: false },
@@ -218,8 +246,10 @@ mod tests {
         for action in [0x02, 0x03] {
             let mut fixture = Fixture::new();
             let cdb = cdb(action, 0);
-            assert_eq!(fixture.run(&cdb), Plan::Lasting(UNMAP));
+            assert_eq!(fixture.run(&cdb), Plan::Lasting(SAVE));
+            assert_eq!(fixture.run_medium(&cdb, MediumDone::Done), Plan::Lasting(UNMAP));
             assert_eq!(fixture.run_medium(&cdb, MediumDone::Done), Plan::Medium(FLUSH));
+            assert_eq!(fixture.run_medium(&cdb, MediumDone::Done), Plan::Medium(SAVE));
             let sanitizing = Readiness::Sanitizing { unrestricted_exit: false };
             assert_eq!(fixture.unit.readiness, sanitizing);
             assert_eq!(fixture.run_medium(&cdb, MediumDone::Done), Plan::Good);
@@ -230,7 +260,9 @@ mod tests {
     #[test]
     fn while_it_runs_another_is_refused() {
         let mut fixture = Fixture::new();
-        assert_eq!(fixture.run(&cdb(0x82, 0)), Plan::Background(UNMAP));
+        let immediate = cdb(0x82, 0);
+        assert_eq!(fixture.run(&immediate), Plan::Lasting(SAVE));
+        assert_eq!(fixture.run_medium(&immediate, MediumDone::Done), Plan::Background(UNMAP));
         let running = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x1b });
         assert_eq!(fixture.check(&cdb(0x82, 0)), running);
         assert_eq!(fixture.check(&[0; 6]), running);
@@ -238,7 +270,7 @@ mod tests {
 
     #[test]
     fn an_overwrite_writes_its_pattern_pass_by_pass() {
-        let mut fixture = Fixture::new();
+        let mut fixture = Fixture::with(|config| config.durable = false);
         let cdb = cdb(0x01, 6);
         assert_eq!(fixture.run_list(&cdb, &[0x83, 0, 0, 2, 0x5a, 0x00]), Plan::Lasting(PASS));
         assert_eq!(fixture.reply().len(), 512);
@@ -300,10 +332,11 @@ mod tests {
         let mut fixture = Fixture::new();
         fixture.unit.readiness = Readiness::SanitizeFailed { unrestricted_exit: true };
         assert_eq!(fixture.check(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0]), FAILED);
-        assert_eq!(fixture.run(&cdb(0x1f, 0)), Plan::Good);
+        assert_eq!(fixture.run(&cdb(0x1f, 0)), Plan::Medium(SAVE));
+        assert_eq!(fixture.run_medium(&cdb(0x1f, 0), MediumDone::Done), Plan::Good);
         assert_eq!(fixture.unit.readiness, Readiness::Ready);
         fixture.unit.readiness = Readiness::SanitizeFailed { unrestricted_exit: true };
-        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::Lasting(UNMAP));
+        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::Lasting(SAVE));
     }
 
     #[test]
@@ -312,7 +345,22 @@ mod tests {
         fixture.unit.readiness = Readiness::SanitizeFailed { unrestricted_exit: false };
         assert_eq!(fixture.check(&cdb(0x1f, 0)), FAILED);
         assert_eq!(fixture.check(&cdb(0x22, 0)), Sense::invalid_field_in_cdb(1, Some(5)));
-        assert_eq!(fixture.run(&cdb(0x02, 0)), Plan::Lasting(UNMAP));
+        assert_eq!(fixture.run(&cdb(0x02, 0)), Plan::Lasting(SAVE));
+    }
+
+    #[test]
+    fn a_power_loss_does_not_end_it() {
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::Lasting(SAVE));
+        fixture.power_cycle();
+        assert_eq!(fixture.unit.readiness, Readiness::Sanitizing { unrestricted_exit: true });
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.run(&cdb(0x22, 0)), Plan::Lasting(SAVE));
+        for step in [Plan::Lasting(UNMAP), Plan::Medium(FLUSH), Plan::Medium(SAVE)] {
+            assert_eq!(fixture.run_medium(&cdb(0x22, 0), MediumDone::Done), step);
+        }
+        fixture.power_cycle();
+        assert_eq!(fixture.unit.readiness, Readiness::Ready);
     }
 
     #[test]

@@ -71,6 +71,14 @@ impl Bench {
         requests[0]
     }
 
+    /// The unit's state is to be kept, and is.
+    #[track_caller]
+    fn keep_state(&mut self) {
+        let save = self.request();
+        assert_eq!(save.op, MediumOp::SaveState);
+        self.complete(save, DONE);
+    }
+
     /// The requests for the medium so far; everything else that was wanted is forgotten.
     fn requests(&mut self) -> Vec<MediumRequest> {
         let requests = core::mem::take(&mut self.outputs).into_iter().filter_map(|output| match output {
@@ -197,6 +205,7 @@ fn provisioning_is_asked_for_run_by_run_and_then_told() {
 fn a_sanitize_goes_on_although_it_is_aborted() {
     let mut bench = Bench::new();
     let id = bench.submit(&[0x48, 0x02, 0, 0, 0, 0, 0, 0, 0, 0]);
+    bench.keep_state();
     let erase = bench.request();
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends(), [(test, Status::CheckCondition, Some(SANITIZING))]);
@@ -210,6 +219,7 @@ fn a_sanitize_goes_on_although_it_is_aborted() {
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends(), [(test, Status::CheckCondition, Some(SANITIZING))]);
     bench.complete(flush, DONE);
+    bench.keep_state();
     assert_eq!(bench.outputs, [], "its end is told once");
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends(), [(test, Status::Good, None)]);
@@ -220,6 +230,8 @@ fn a_sanitize_goes_on_although_it_is_aborted() {
 fn an_overwrite_gives_the_medium_a_block_of_its_own() {
     let mut bench = Bench::new();
     let id = bench.submit_list(&[0x48, 0x81, 0, 0, 0, 0, 0, 0, 5, 0], &[2, 0, 0, 1, 0xaa]);
+    assert!(!bench.outputs.iter().any(|output| matches!(output, CommandOutput::Ended { .. })));
+    bench.keep_state();
     assert!(bench.outputs.iter().any(|output| matches!(output, CommandOutput::Ended { .. })));
     for _ in 0..2 {
         let pass = bench.request();
@@ -231,6 +243,7 @@ fn an_overwrite_gives_the_medium_a_block_of_its_own() {
     let flush = bench.request();
     assert_eq!(flush.op, MediumOp::Flush);
     bench.complete(flush, DONE);
+    bench.keep_state();
     assert_eq!(bench.outputs, []);
     assert!(bench.executor.is_idle());
 }
@@ -253,6 +266,7 @@ fn an_immediate_format_has_ended_before_it_begins() {
 fn a_sanitize_that_fails_bars_the_medium() {
     let mut bench = Bench::new();
     let id = bench.submit(&[0x48, 0x22, 0, 0, 0, 0, 0, 0, 0, 0]);
+    bench.keep_state();
     let erase = bench.request();
     bench.complete(erase, Err(MediumError::OutOfSpace));
     assert_eq!(bench.ends()[0].0, id);
@@ -260,6 +274,7 @@ fn a_sanitize_that_fails_bars_the_medium() {
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends(), [(test, Status::CheckCondition, Some(failed))]);
     bench.submit(&[0x48, 0x1f, 0, 0, 0, 0, 0, 0, 0, 0]);
+    bench.keep_state();
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends().last(), Some(&(test, Status::Good, None)));
 }
@@ -272,8 +287,75 @@ fn a_flush_that_fails_late_is_none_of_the_sanitize() {
     bench.submit(&[0x48, 0x82, 0, 0, 0, 0, 0, 0, 0, 0]);
     bench.complete(flush, Err(MediumError::OutOfSpace));
     bench.ends();
+    let no_space = Sense::new(SenseKey::DataProtect, AdditionalSense { asc: 0x27, ascq: 0x07 });
+    let test = bench.submit(&TEST_UNIT_READY);
+    assert_eq!(bench.ends(), [(test, Status::CheckCondition, Some(Sense { deferred: true, ..no_space }))]);
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends(), [(test, Status::CheckCondition, Some(SANITIZING))]);
+}
+
+#[test]
+fn an_immediate_format_that_fails_is_told_by_the_next_command_and_once() {
+    let mut bench = Bench::new();
+    bench.submit_list(&[0x04, 0x10, 0, 0, 0, 0], &[0, 0x02, 0, 0]);
+    let unmap = bench.request();
+    bench.complete(unmap, Err(MediumError::Unwritable { lba: units::Lba(7) }));
+    let failed = Sense::medium_error(AdditionalSense { asc: 0x0c, ascq: 0x00 }, 7);
+    let read = bench.submit(&[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+    assert_eq!(bench.ends(), [(read, Status::CheckCondition, Some(Sense { deferred: true, ..failed }))]);
+    let test = bench.submit(&TEST_UNIT_READY);
+    assert_eq!(bench.ends(), [(test, Status::Good, None)]);
+}
+
+#[test]
+fn who_waits_for_the_end_of_a_format_is_told_of_its_failure_once() {
+    let mut bench = Bench::new();
+    let id = bench.submit(&[0x04, 0, 0, 0, 0, 0]);
+    let unmap = bench.request();
+    bench.complete(unmap, Err(MediumError::OutOfSpace));
+    let no_space = Sense::new(SenseKey::DataProtect, AdditionalSense { asc: 0x27, ascq: 0x07 });
+    assert_eq!(bench.ends(), [(id, Status::CheckCondition, Some(no_space))]);
+    let test = bench.submit(&TEST_UNIT_READY);
+    assert_eq!(bench.ends(), [(test, Status::Good, None)]);
+}
+
+#[test]
+fn a_sanitize_without_room_for_its_record_has_not_begun() {
+    let mut bench = Bench::new();
+    let id = bench.submit(&[0x48, 0x02, 0, 0, 0, 0, 0, 0, 0, 0]);
+    let save = bench.request();
+    bench.complete(save, Err(MediumError::OutOfSpace));
+    assert_eq!(bench.ends()[0].0, id);
+    let test = bench.submit(&TEST_UNIT_READY);
+    assert_eq!(bench.ends(), [(test, Status::Good, None)]);
+    assert_eq!(bench.executor.units()[0].unfinished(), None);
+}
+
+#[test]
+fn a_sanitize_that_a_power_loss_has_cut_off_goes_on_by_itself() {
+    let mut bench = Bench::new();
+    bench.submit_list(&[0x48, 0x81, 0, 0, 0, 0, 0, 0, 5, 0], &[1, 0, 0, 1, 0xaa]);
+    bench.keep_state();
+    let mut fixture = Fixture::with(|config| {
+        config.durable_state = Some(bench.executor.units()[0].durable_state());
+    });
+    fixture.unit.attentions = Default::default();
+    let mut bench = Bench { executor: Executor::new(vec![fixture.unit], LIMITS), outputs: Vec::new() };
+    let test = bench.submit(&TEST_UNIT_READY);
+    assert!(bench.outputs.iter().any(
+        |output| matches!(output, CommandOutput::Ended { id, outcome } if *id == test && outcome.sense == Some(SANITIZING))
+    ));
+    let pass = bench.request();
+    assert_eq!((pass.op, pass.place), (MediumOp::WriteSame { unmap: false }, Place::Parameters));
+    assert_eq!(bench.executor.reply(pass.id.command), [0xaa; 512]);
+    bench.complete(pass, DONE);
+    let flush = bench.request();
+    bench.complete(flush, DONE);
+    bench.keep_state();
+    assert_eq!(bench.ends(), [], "nobody waits for its end");
+    let test = bench.submit(&TEST_UNIT_READY);
+    assert_eq!(bench.ends(), [(test, Status::Good, None)]);
+    assert!(bench.executor.is_idle());
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! REQUEST SENSE (SPC-5 clause 6.39): sense data as parameter data.
 //!
 //! First what the last command left behind (on a transport without autosense), then a pending unit attention, which
-//! is thereby told, then why the unit is not ready, else that there is nothing to say. The command itself ends GOOD.
+//! is thereby told, then what became of work in the background, then why the unit is not ready, else that there is nothing
+//! to say. The command itself ends GOOD.
 
 use super::{Decision, fields, settle};
 use crate::unit::table::{Needs, Row};
@@ -41,6 +42,9 @@ fn pending(unit: &mut Unit) -> Sense {
     }
     if let Some(attention) = unit.attentions.take() {
         return Sense::unit_attention(attention.additional_sense());
+    }
+    if let Some(sense) = unit.deferred.take() {
+        return sense;
     }
     match gate::check_ready(unit) {
         Err(Plan::Check(sense))
@@ -82,6 +86,14 @@ mod tests {
         assert_eq!(fixture.read(&CDB), [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0, 0, 0xcd, 0, 2]);
         assert_eq!(fixture.read(&CDB)[2..14], [6, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x28, 0]);
         assert_eq!(fixture.read(&CDB)[2], 0);
+    }
+
+    #[test]
+    fn work_that_failed_unseen_is_told_as_a_deferred_error() {
+        let mut fixture = Fixture::new();
+        fixture.unit.deferred = Some(Sense { deferred: true, ..Sense::invalid_field_in_cdb(2, None) });
+        assert_eq!(fixture.read(&CDB)[..3], [0x71, 0, 5]);
+        assert_eq!(fixture.read(&CDB)[..3], [0x70, 0, 0]);
     }
 
     #[test]

@@ -1,0 +1,60 @@
+//! Work that goes on although no host waits for it: after GOOD was told (IMMED), after an abort that cannot stop it,
+//! after a power loss that cut it off.
+//!
+//! What fails here is told by a later command, as a deferred error (SPC-4 clause 4.5.5), if the host was told GOOD; who
+//! aborted a command, or lost power, asks for no end of it. Always true: a command is told to the transport once.
+
+use super::Executor;
+use crate::command::task::Cdb;
+use crate::command::{CommandId, CommandOutput};
+use crate::unit;
+use wire::scsi::Status;
+use wire::scsi::sense::Sense;
+
+impl Executor {
+    /// Tells the transport GOOD while the command goes on.
+    pub(super) fn detach(&mut self, id: CommandId) {
+        let outcome = self.outcome(id, Status::Good, None);
+        if let Some(task) = self.task(id)
+            && !core::mem::replace(&mut task.detached, true)
+        {
+            task.answered = true;
+            self.outputs.push_back(CommandOutput::Ended { id, outcome });
+            self.leave_set(id);
+        }
+    }
+
+    /// Lets others start beside a command, and keeps aborts from it.
+    pub(super) fn make_lasting(&mut self, id: CommandId) {
+        if let Some(task) = self.task(id) {
+            task.lasting = true;
+            self.stirred = true;
+        }
+    }
+
+    /// Keeps the sense data of a command that has failed after it was told GOOD.
+    pub(super) fn defer(&mut self, id: CommandId, sense: Option<Sense>) {
+        let Some(task) = self.tasks.get(usize::from(id.slot)).filter(|task| task.answered) else { return };
+        let unit = task.unit.and_then(|unit| self.units.get_mut(usize::from(unit)));
+        if let (Some(unit), Some(sense)) = (unit, sense) {
+            unit.deferred = Some(Sense { deferred: true, ..sense });
+        }
+    }
+
+    /// Goes on with what a power loss has cut off, on behalf of nobody.
+    pub(super) fn resume(&mut self) {
+        for number in 0..self.units.len() {
+            let Some(record) = self.units[number].unfinished() else { continue };
+            let Some(slot) = self.free.pop() else { return };
+            let task = &mut self.tasks[usize::from(slot)];
+            task.unit = Some(number as u8);
+            task.cdb = Cdb::new(&record.cdb);
+            task.row = self.index.find(&record.cdb).ok();
+            task.list.extend_from_slice(&record.list);
+            task.detached = true;
+            let id = task.id(slot);
+            let plan = self.consult(id, |_, context, _, list| unit::resume(context, list));
+            self.carry_out_later(id, plan);
+        }
+    }
+}
