@@ -230,12 +230,17 @@ impl Bot {
                 };
                 self.transfer(Direction::In, (range, place, ends), payload, outputs);
             }
-            CommandOutput::DataOut { id, range, place } if id == running.command => {
-                let payload = match place {
-                    Place::Parameters => Payload::Message,
-                    Place::Buffer => Payload::Buffer(id, range),
-                };
-                self.transfer(Direction::Out, (range, place, false), payload, outputs);
+            CommandOutput::DataOut { id, range, place: Place::Parameters, .. } if id == running.command => {
+                // More than the host has announced will not come.
+                let left = running.expected.bytes.saturating_sub(running.moved);
+                if left == 0 {
+                    return executor.handle_parameter_list(id, &[]);
+                }
+                let range = ByteRange::new(range.start, range.len.min(left));
+                self.transfer(Direction::Out, (range, Place::Parameters, false), Payload::Message, outputs);
+            }
+            CommandOutput::DataOut { id, range, place, .. } if id == running.command => {
+                self.transfer(Direction::Out, (range, place, false), Payload::Buffer(id, range), outputs);
             }
             CommandOutput::Ended { id, outcome } if id == running.command => {
                 self.end(running, outcome, executor, outputs);

@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::desk::bot::{BULK_IN, BULK_OUT, cbw, csw};
-use crate::desk::uas::{TEST_UNIT_READY, read_10, write_10};
+use crate::desk::uas::{FORMAT_WITH_LIST, TEST_UNIT_READY, format_list, read_10, write_10};
 use crate::{Transports, Verdict};
 use bus::{Speed, TransferStatus};
 
@@ -399,4 +399,27 @@ fn another_interface_setting_takes_everything_back() {
     assert_eq!(desk.control([0x01, 0x0b, 1, 0, 0, 0, 0, 0], &[]), Verdict::Done);
     let csw = desk.want(BULK_IN, 13);
     assert!(desk.is_pending(csw), "the CSW of the earlier setting is gone");
+}
+
+#[test]
+fn a_list_that_tells_its_own_length_is_no_longer_than_the_host_says() {
+    for bytes in [9, 64, 65, 512, 520] {
+        let mut desk = desk();
+        let (data, status) = desk.write(&format_list(bytes), &FORMAT_WITH_LIST);
+        assert_eq!((data.status, data.bytes.len()), (TransferStatus::Done, bytes.into()));
+        assert_eq!(status, csw(0, 0), "{bytes}");
+        assert_eq!(desk.medium.blocks(2047, 1), [0xa5; 512]);
+        assert_goes_on(&mut desk);
+    }
+}
+
+#[test]
+fn a_list_that_is_cut_off_is_told_and_not_waited_for() {
+    for bytes in [7, 64, 100] {
+        let mut desk = desk();
+        let (_, status) = desk.write(&format_list(200)[..bytes], &FORMAT_WITH_LIST);
+        assert_eq!(status, csw(0, 1), "{bytes}");
+        assert_eq!(desk.request_sense(), (0x05, 0x1a, 0x00));
+        assert_goes_on(&mut desk);
+    }
 }

@@ -14,7 +14,7 @@ use super::task::{Cdb, Phase, Task};
 use super::{CommandId, CommandOutput, Intent, Limits, Outcome, Place, Request, TaskSetFull};
 use crate::medium::{MediumCompletion, MediumRequest, MediumRequestId};
 use crate::unit::table::{Index, Row};
-use crate::unit::{Context, DataPhase, MediumPlan, Plan, Unit, UnitEvent, gate};
+use crate::unit::{Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, Plan, Unit, UnitEvent, gate};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bus::Direction;
@@ -135,8 +135,11 @@ impl Executor {
             }
             Phase::Offered(Plan::List { bytes }) => {
                 task.phase = Phase::List;
-                let range = ByteRange::new(0, bytes);
-                self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Parameters });
+                self.fetch_list(id, ByteRange::new(0, bytes), true);
+            }
+            Phase::Offered(Plan::ListHead { .. }) => {
+                task.phase = Phase::List;
+                self.fetch_list(id, ByteRange::new(0, LIST_HEAD_BYTES), false);
             }
             Phase::Offered(Plan::Medium(plan)) => self.await_memory(id, plan),
             other => task.phase = other,
@@ -175,7 +178,6 @@ impl Executor {
         if !matches!(task.phase, Phase::List) {
             return;
         }
-        task.list.clear();
         task.list.extend_from_slice(list);
         self.interpret_list(id);
     }
@@ -347,11 +349,13 @@ impl Executor {
                 return self.interpret_list(id);
             }
             Plan::Reply | Plan::ReplyThen(_) => (Direction::In, task.reply.as_bytes().len() as u32),
-            Plan::List { bytes } => (Direction::Out, bytes),
+            Plan::List { bytes } | Plan::ListHead { least: bytes } => (Direction::Out, bytes),
             Plan::Medium(MediumPlan { data: DataPhase::In, bytes, .. }) => (Direction::In, bytes),
             Plan::Medium(MediumPlan { data: DataPhase::Out, bytes, .. }) => (Direction::Out, bytes),
             Plan::Medium(plan) => return self.start_movement(id, plan),
-            Plan::Lasting(_) | Plan::Background(_) => return self.carry_out_later(id, plan),
+            Plan::Lasting(_) | Plan::Background(_) | Plan::ListRest { .. } => {
+                return self.carry_out_later(id, plan);
+            }
         };
         task.phase = Phase::Offered(plan);
         let (direction, bytes) = intent;
@@ -405,7 +409,15 @@ impl Executor {
                 self.detach(id);
                 self.start_movement(id, plan);
             }
-            Plan::Good | Plan::Reply | Plan::List { .. } => self.end(id, Status::Good, None),
+            Plan::ListRest { bytes } => {
+                let Some(task) = self.task(id) else { return };
+                task.phase = Phase::List;
+                let range = ByteRange::new(task.list.len() as u32, bytes);
+                self.fetch_list(id, range, true);
+            }
+            Plan::Good | Plan::Reply | Plan::List { .. } | Plan::ListHead { .. } => {
+                self.end(id, Status::Good, None);
+            }
             Plan::Check(sense) | Plan::ReplyThen(sense) => self.end(id, Status::CheckCondition, Some(sense)),
             Plan::Status(status) => self.end(id, status, None),
         }
@@ -450,8 +462,12 @@ impl Executor {
     fn ask_host(&mut self, id: CommandId, segment: u32) {
         let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
         movement.handed += 1;
-        let range = movement.range(segment);
-        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Buffer });
+        let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
+        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Buffer, last });
+    }
+
+    fn fetch_list(&mut self, id: CommandId, range: ByteRange, last: bool) {
+        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Parameters, last });
     }
 
     fn ask_medium(&mut self, id: CommandId, segment: u32) {

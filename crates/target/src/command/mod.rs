@@ -104,6 +104,8 @@ pub enum CommandOutput {
         range: ByteRange,
         /// Where they go.
         place: Place,
+        /// Whether no more will be wanted after them.
+        last: bool,
     },
     /// The command has ended.
     Ended {

@@ -52,6 +52,16 @@ impl Medium {
                 blocks.copy_from_slice(buffer);
                 Ok(MediumDone::Done)
             }
+            (MediumOp::Unmap, _) => {
+                blocks.fill(0);
+                Ok(MediumDone::Done)
+            }
+            (MediumOp::WriteSame { .. }, _) => {
+                for block in blocks.chunks_exact_mut(BLOCK) {
+                    block.copy_from_slice(buffer);
+                }
+                Ok(MediumDone::Done)
+            }
             (MediumOp::Flush | MediumOp::Verify | MediumOp::Prefetch | MediumOp::SaveState, _) => {
                 Ok(MediumDone::Done)
             }

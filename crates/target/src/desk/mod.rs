@@ -320,7 +320,11 @@ impl Desk {
     }
 
     fn perform(&mut self, request: crate::medium::MediumRequest) {
-        let buffer = self.buffers.get_mut(&request.id.command).filter(|_| request.place == Place::Buffer);
+        let mut parameters = self.device.reply(request.id.command).to_vec();
+        let buffer = match request.place {
+            Place::Parameters => Some(&mut parameters),
+            Place::Buffer => self.buffers.get_mut(&request.id.command),
+        };
         let buffer = buffer.map_or(&mut [][..], |buffer| &mut buffer[request.range.as_usize()]);
         let completion = self.medium.perform(request, buffer);
         self.device.handle_medium(completion);

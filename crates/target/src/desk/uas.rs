@@ -19,6 +19,17 @@ pub(crate) const fn write_10(lba: u8, blocks: u8) -> [u8; 10] {
     [0x2a, 0, 0, 0, 0, lba, 0, 0, blocks, 0]
 }
 
+/// FORMAT UNIT with a list that has a short header.
+pub(crate) const FORMAT_WITH_LIST: [u8; 6] = [0x04, 0x10, 0, 0, 0, 0];
+
+/// A list of `bytes` bytes, which ends with a pattern of A5h for every block.
+pub(crate) fn format_list(bytes: u16) -> Vec<u8> {
+    let [high, low] = (bytes - 8).to_be_bytes();
+    let mut list = alloc::vec![0, 0x08, 0, 0, 0, 0x01, high, low];
+    list.resize(bytes.into(), 0xa5);
+    list
+}
+
 /// Task attributes.
 pub(crate) const SIMPLE: u8 = 0;
 pub(crate) const HEAD_OF_QUEUE: u8 = 1;

@@ -145,11 +145,12 @@ impl Uas {
             return;
         }
         slot.pieces.pop_front();
-        if piece.direction == Direction::Out && completion.actual < piece.range.len {
+        let is_short = piece.direction == Direction::Out && completion.actual < piece.range.len;
+        if is_short {
             // The host has ended the phase; nothing will come for the rest.
             slot.cancel_pieces(outputs);
         }
-        if slot.pieces.is_empty() && piece.last {
+        if slot.pieces.is_empty() && (piece.last || is_short) {
             self.release_turn(index, piece.direction, outputs);
         }
         match (piece.direction, piece.place) {
@@ -194,14 +195,19 @@ impl Uas {
     /// Without streams, for a command that is aborted: what the host has queued for it is ended.
     pub(super) fn abandon_turns(&mut self, index: usize, outputs: &mut Outputs) {
         for direction in [Direction::In, Direction::Out] {
-            if self.turns.of(direction).holder == Some(index as u16) {
-                let endpoint = match direction {
-                    Direction::In => self.endpoints.data_in,
-                    Direction::Out => self.endpoints.data_out,
-                };
-                outputs.push_back(Output::Finish(self.pipe(endpoint, 0)));
-                self.release_turn(index, direction, outputs);
-            }
+            self.abandon_turn(index, direction, outputs);
+        }
+    }
+
+    /// The same for one direction, if the slot has the turn.
+    pub(super) fn abandon_turn(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) {
+        if self.turns.of(direction).holder == Some(index as u16) {
+            let endpoint = match direction {
+                Direction::In => self.endpoints.data_in,
+                Direction::Out => self.endpoints.data_out,
+            };
+            outputs.push_back(Output::Finish(self.pipe(endpoint, 0)));
+            self.release_turn(index, direction, outputs);
         }
     }
 

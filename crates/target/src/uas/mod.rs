@@ -224,9 +224,9 @@ impl Uas {
                     self.move_data(index, piece, outputs);
                 }
             }
-            CommandOutput::DataOut { id, range, place } => {
+            CommandOutput::DataOut { id, range, place, last } => {
                 if let Some(index) = self.running(id) {
-                    let piece = slot::Piece { direction: Direction::Out, range, place, last: true };
+                    let piece = slot::Piece { direction: Direction::Out, range, place, last };
                     self.move_data(index, piece, outputs);
                 }
             }
@@ -249,8 +249,11 @@ impl Uas {
     fn end(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) {
         if self.streams {
             self.finish_streams(index, outputs);
-        } else if !self.close_turn(index, outcome, outputs) {
-            return;
+        } else {
+            self.abandon_turn(index, Direction::Out, outputs);
+            if !self.close_turn(index, outcome, outputs) {
+                return;
+            }
         }
         self.report(index, &outcome, outputs);
     }

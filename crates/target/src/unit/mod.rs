@@ -36,7 +36,7 @@ use buffers::Buffers;
 use durable::Section;
 use logs::Logs;
 use mode::Modes;
-pub use plan::{Context, DataPhase, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
+pub use plan::{Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, PARAMETER_BYTES_MAX, Plan, Reply};
 use reservation::{Nexus, Obstacle, Reservations};
 use sanitizing::{Record, Sanitizing};
 use sat::AtaDevice;

@@ -16,6 +16,10 @@ use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 /// Block data does not count: it never passes through a unit.
 pub const PARAMETER_BYTES_MAX: usize = 8192;
 
+/// Bytes of a list that are fetched before its length is known: no bulk packet is smaller at any speed, so a host that
+/// sends fewer ends its transfer by them.
+pub const LIST_HEAD_BYTES: u32 = 64;
+
 /// What is to be done next for a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
@@ -32,6 +36,17 @@ pub enum Plan {
     /// Fetch a parameter list of so many bytes, then call `on_list`. Zero is legal, and calls it at once.
     List {
         /// Bytes that the CDB announces.
+        bytes: u32,
+    },
+    /// Fetch a parameter list whose own head tells how long it is (FORMAT UNIT): at most [`LIST_HEAD_BYTES`] of it, then
+    /// call `on_list`.
+    ListHead {
+        /// Bytes of the shortest list.
+        least: u32,
+    },
+    /// Fetch the rest of such a list, then call `on_list` with all of it. A host that has announced less is not asked.
+    ListRest {
+        /// Bytes that are missing.
         bytes: u32,
     },
     /// Have the medium do something, then call `on_medium` if the row has it, else GOOD.

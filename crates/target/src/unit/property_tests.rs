@@ -22,7 +22,9 @@ fn any_cdb() -> impl Strategy<Value = Vec<u8>> {
 
 fn check(fixture: &Fixture, plan: &Plan) {
     match plan {
-        Plan::List { bytes } => assert!(*bytes as usize <= PARAMETER_BYTES_MAX),
+        Plan::List { bytes } | Plan::ListHead { least: bytes } | Plan::ListRest { bytes } => {
+            assert!(*bytes as usize <= PARAMETER_BYTES_MAX)
+        }
         Plan::Reply | Plan::ReplyThen(_) => assert!(fixture.reply().len() <= PARAMETER_BYTES_MAX),
         Plan::Medium(step) | Plan::Lasting(step) | Plan::Background(step) => {
             assert!(step.extent.fits(fixture.unit.config.capacity), "{step:?}");
@@ -46,6 +48,19 @@ proptest! {
                 check(&fixture, &plan);
                 let asks_again = matches!(plan, Plan::List { .. });
                 prop_assert!(!asks_again);
+            }
+            if let Plan::ListHead { .. } = plan {
+                let mut whole = Vec::from([0x00, 0x88, 0, 0]);
+                whole.extend(&list);
+                plan = fixture.interpret(&cdb, &whole);
+                check(&fixture, &plan);
+                if let Plan::ListRest { bytes } = plan {
+                    whole.resize(whole.len() + bytes as usize, 0x5a);
+                    plan = fixture.interpret(&cdb, &whole);
+                    check(&fixture, &plan);
+                    let asks_again = matches!(plan, Plan::ListRest { .. });
+                    prop_assert!(!asks_again);
+                }
             }
             if let Plan::Medium(_) = plan {
                 let plan = fixture.run_medium(&cdb, MediumDone::Done);

@@ -3,7 +3,10 @@
 use super::assert_goes_on;
 use crate::Verdict;
 use crate::desk::Desk;
-use crate::desk::uas::{SIMPLE, TEST_UNIT_READY, check, command_iu, good, read_10, status, write_10};
+use crate::desk::uas::{
+    FORMAT_WITH_LIST, SIMPLE, TEST_UNIT_READY, check, command_iu, format_list, good, read_10, status,
+    write_10,
+};
 use alloc::vec::Vec;
 use bus::{Speed, TransferStatus};
 
@@ -308,4 +311,18 @@ fn a_halted_data_pipe_goes_on_when_it_is_cleared() {
     assert_eq!(desk.bytes_of(data), [3; 512]);
     assert_eq!(desk.bytes_of(read.status), good(1));
     assert_goes_on(&mut desk);
+}
+
+#[test]
+fn a_list_that_tells_its_own_length_comes_on_its_stream() {
+    for bytes in [9, 64, 65, 520] {
+        let mut desk = desk();
+        let status = desk.want_status(3);
+        let list = desk.send_data(3, &format_list(bytes));
+        desk.send_iu(&command_iu(3, SIMPLE, 0, &FORMAT_WITH_LIST));
+        assert_eq!(desk.account_of(list), (TransferStatus::Done, bytes.into()), "{bytes}");
+        assert_eq!(desk.bytes_of(status), good(3), "{bytes}");
+        assert_eq!(desk.medium.blocks(0, 1), [0xa5; 512]);
+        assert_goes_on(&mut desk);
+    }
 }

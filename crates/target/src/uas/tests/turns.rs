@@ -3,8 +3,8 @@
 use super::assert_goes_on;
 use crate::desk::Desk;
 use crate::desk::uas::{
-    SIMPLE, TEST_UNIT_READY, check, command_iu, good, management_iu, read_10, read_ready, response, status,
-    write_10, write_ready,
+    FORMAT_WITH_LIST, SIMPLE, TEST_UNIT_READY, check, command_iu, format_list, good, management_iu, read_10,
+    read_ready, response, status, write_10, write_ready,
 };
 use alloc::vec::Vec;
 use bus::{Speed, TransferStatus};
@@ -281,4 +281,38 @@ fn an_iu_of_one_whole_packet_is_taken_at_full_speed() {
         assert_eq!(desk.bytes_of(status), check(1, 0x05, (0x20, 0x00)));
         assert_goes_on(&mut desk);
     }
+}
+
+#[test]
+fn a_list_that_tells_its_own_length_comes_in_one_turn() {
+    for bytes in [9, 63, 64, 65, 128, 512, 520] {
+        let mut desk = desk();
+        let ready = desk.command(1, &FORMAT_WITH_LIST);
+        assert_eq!(desk.bytes_of(ready), write_ready(1), "{bytes}");
+        let status = desk.want_status(1);
+        let list = desk.send_data(1, &format_list(bytes));
+        assert_eq!(desk.account_of(list), (TransferStatus::Done, bytes.into()), "{bytes}");
+        assert_eq!(desk.bytes_of(status), good(1), "{bytes}");
+        assert_eq!(desk.medium.blocks(2047, 1), [0xa5; 512]);
+        assert_goes_on(&mut desk);
+    }
+}
+
+#[test]
+fn a_list_that_is_refused_by_its_head_leaves_the_turn_to_others() {
+    let mut desk = desk();
+    let ready = desk.command(1, &FORMAT_WITH_LIST);
+    assert_eq!(desk.bytes_of(ready), write_ready(1));
+    let refused = desk.want_status(1);
+    let mut list = format_list(200);
+    list[4] = 0x20;
+    desk.send_data(1, &list);
+    assert_eq!(desk.bytes_of(refused)[6], 0x02);
+    let ready = desk.command(2, &write_10(3, 1));
+    assert_eq!(desk.bytes_of(ready), write_ready(2));
+    let status = desk.want_status(2);
+    desk.send_data(2, &[7; 512]);
+    assert_eq!(desk.bytes_of(status), good(2));
+    assert_eq!(desk.medium.blocks(3, 1), [7; 512]);
+    assert_goes_on(&mut desk);
 }

@@ -147,7 +147,7 @@ fn a_compare_and_write_is_one_request_and_waits_for_older_commands() {
     bench.executor.handle_data_in(read);
     bench.drain();
     let range = ByteRange::new(0, 16384);
-    assert!(bench.outputs.contains(&CommandOutput::DataOut { id, range, place: Place::Buffer }));
+    assert!(bench.outputs.contains(&CommandOutput::DataOut { id, range, place: Place::Buffer, last: true }));
     bench.executor.handle_data_out(id, range, 16384);
     bench.drain();
     let request = bench.request();

@@ -1,9 +1,10 @@
-//! FORMAT UNIT parameter list (SBC-4 clause 5.4.2): its header, short or long.
+//! FORMAT UNIT parameter list (SBC-4 clause 5.4.2): its header, short or long, and the head of the initialization
+//! pattern descriptor that may follow. Left out: defects.
 
 use crate::scsi::layout::{bit, bits, set_bit, set_bits};
 use crate::{DecodeError, NoRoom, Reader, Writer};
 
-/// The header of the list. What may follow it (an initialization pattern, defects) is not decoded.
+/// The header of the list.
 ///
 /// ```text
 ///  0      protection field usage (2:0)
@@ -101,9 +102,82 @@ impl FormatList {
     }
 }
 
+/// The initialization pattern descriptor, without the pattern, which follows (SBC-4 clause 5.4.2.3).
+///
+/// ```text
+///  0      IP MODIFIER (7:6, obsolete), SI (5)   2..4  initialization pattern length
+///  1      initialization pattern type           4..   initialization pattern
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitializationPattern {
+    /// IP MODIFIER, two bits: obsolete, and zero.
+    pub modifier: u8,
+    /// SI: also what is reassigned or otherwise out of reach is to be written.
+    #[doc(alias = "SI")]
+    pub security_initialize: bool,
+    /// Where the pattern comes from.
+    pub pattern_type: PatternType,
+    /// INITIALIZATION PATTERN LENGTH in bytes.
+    pub length: u16,
+}
+
+code! {
+    /// INITIALIZATION PATTERN TYPE (SBC-4).
+    pub enum PatternType: u8 {
+        /// The device's own pattern.
+        Default = 0x00 => "default pattern",
+        /// The pattern of the descriptor, repeated.
+        Repeated = 0x01 => "repeated pattern",
+    }
+}
+
+impl InitializationPattern {
+    /// Bytes before the pattern.
+    pub const LEN: usize = 4;
+
+    /// Decodes the head of the descriptor.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let [flags, pattern_type] = reader.array()?;
+        Ok(Self {
+            modifier: bits::<7, 6>(flags),
+            security_initialize: bit::<5>(flags),
+            pattern_type: pattern_type.into(),
+            length: reader.be16()?,
+        })
+    }
+
+    /// The bytes of the head.
+    pub fn encode(&self) -> [u8; Self::LEN] {
+        let [high, low] = self.length.to_be_bytes();
+        let flags = set_bits::<7, 6>(self.modifier) | set_bit::<5>(self.security_initialize);
+        [flags, self.pattern_type.into(), high, low]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_descriptor_both_ways() {
+        let head = InitializationPattern {
+            modifier: 2,
+            security_initialize: true,
+            pattern_type: PatternType::Repeated,
+            length: 0x0204,
+        };
+        assert_eq!(InitializationPattern::decode(&[0xa0, 0x01, 2, 4, 0x55]), Ok(head));
+        assert_eq!(head.encode(), [0xa0, 0x01, 2, 4]);
+        assert_eq!(
+            InitializationPattern::decode(&[0, 0x7f, 0, 0]).map(|head| head.encode()),
+            Ok([0, 0x7f, 0, 0])
+        );
+        for got in 0..4 {
+            let error = InitializationPattern::decode(&[0; 4][..got]).unwrap_err();
+            assert!(matches!(error, DecodeError::Truncated { .. }));
+        }
+    }
 
     #[test]
     fn a_short_header_both_ways() {

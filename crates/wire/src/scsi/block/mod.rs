@@ -11,7 +11,7 @@ mod overwrite_list;
 mod unmap_list;
 
 pub use defect_list::{DefectListHeader10, DefectListHeader12};
-pub use format_list::FormatList;
+pub use format_list::{FormatList, InitializationPattern, PatternType};
 pub use lba_status::{LbaStatusDescriptor, LbaStatusHeader, ProvisioningStatus};
 pub use overwrite_list::OverwriteList;
 pub use unmap_list::{UnmapDescriptor, UnmapList};
