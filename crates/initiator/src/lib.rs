@@ -11,16 +11,23 @@
 
 extern crate alloc;
 
+pub mod bot;
 mod command;
 mod outcome;
 mod output;
+mod patience;
 pub mod probe;
+mod request;
+#[cfg(test)]
+mod script;
 mod transport;
 
+pub use bot::{Bot, BotConfig};
 pub use command::{CDB_BYTES_MAX, Command, CommandBlock, CommandId, DataPhase};
 pub use outcome::{Answer, Failure, Outcome, SENSE_BYTES_MAX, SenseBytes};
 pub use output::{
     BusAnswer, BusRequest, Deadline, DeadlineReason, INLINE_BYTES_MAX, Inline, Output, PEEK_BYTES_MAX,
     PackId, Payload, Piece, RequestId, StreamEndpoints, Transfer,
 };
+pub use patience::Patience;
 pub use transport::{Refusal, Transport};

@@ -5,6 +5,7 @@
 //! goes; each [`Output::Request`] brings one answer. There is at most one request under way at a time.
 
 use crate::{CommandId, Outcome};
+use alloc::collections::VecDeque;
 use bus::{Direction, EndpointAddress, Pipe, TransferId};
 use core::fmt;
 use units::{ByteRange, Instant};
@@ -134,6 +135,9 @@ pub enum Output {
     /// A command has ended. Its buffer is the caller's again.
     Finished(CommandId, Outcome),
 }
+
+/// Outputs that wait to be polled.
+pub(crate) type Outputs = VecDeque<Output>;
 
 /// When [`crate::Transport::handle_timeout`] has something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

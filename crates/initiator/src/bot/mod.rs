@@ -1,0 +1,507 @@
+//! Bulk-Only Transport from the host's side (USB Mass Storage Class, Bulk-Only Transport 1.0, clauses 5 and 6).
+//!
+//! One command at a time: a command wrapper, perhaps data, a status wrapper, each transfer waited for before the next
+//! is submitted. Of the thirteen cases (clause 6.7) the host sees how the data phase ended and what the status wrapper
+//! says; [`status`] judges the two together. A failed command is followed by REQUEST SENSE. Whatever cannot be
+//! judged is followed by [`recovery`], and the command ends when that is over.
+//!
+//! Beyond the standard: devices that are known to be out there are borne with, see [`Quirks`].
+//!
+//! Always true: at most one transfer is under way; a command ends only when there is none.
+
+mod quirks;
+mod recovery;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use quirks::Quirks;
+pub use recovery::{PORT_RESETS_MAX, RESET_RECOVERIES_MAX};
+
+use crate::output::Outputs;
+use crate::patience::Patience;
+use crate::request::Requests;
+use crate::{
+    Answer, BusAnswer, BusRequest, Command, CommandId, Deadline, DeadlineReason, Failure, Inline, Outcome,
+    Output, Payload, Piece, Refusal, RequestId, SenseBytes, Transfer, Transport,
+};
+use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStatus};
+use recovery::Recovery;
+use status::{DataEnd, Due, Judgement};
+use units::Instant;
+use wire::bot::{Cbw, Csw};
+use wire::scsi::Status;
+use wire::scsi::cdb::RequestSense;
+use wire::scsi::lun::Lun;
+
+/// The longest command block that a wrapper carries, in bytes.
+pub const COMMAND_BYTES_MAX: u8 = 16;
+
+/// The highest logical unit that a wrapper names.
+const LUN_MAX: u16 = 15;
+
+/// Where a Bulk-Only interface is, and how long its steps may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BotConfig {
+    /// bInterfaceNumber.
+    pub interface: u8,
+    /// bAlternateSetting, chosen again after a port reset.
+    pub alternate: u8,
+    /// Bulk-In.
+    pub bulk_in: EndpointAddress,
+    /// Bulk-Out.
+    pub bulk_out: EndpointAddress,
+    /// Limits of the recovery's steps.
+    pub patience: Patience,
+}
+
+/// A Bulk-Only interface.
+#[derive(Debug)]
+pub struct Bot {
+    config: BotConfig,
+    quirks: Quirks,
+    outputs: Outputs,
+    requests: Requests,
+    last_transfer: u64,
+    last_tag: u32,
+    /// Recoveries since a status wrapper was last in order.
+    recoveries: u8,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Idle,
+    Busy(Exchange),
+    Recovering(Recovery),
+    /// The device is gone, and a transfer has yet to say so.
+    Leaving(CommandId, TransferId),
+    Gone,
+}
+
+/// A command wrapper and what follows it.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    command: Command,
+    purpose: Purpose,
+    tag: u32,
+    phase: Phase,
+    data: DataEnd,
+    deadline: Deadline,
+    /// The wrapper was sent once before, and not taken.
+    resent: bool,
+}
+
+/// What an exchange is for.
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    /// The command itself.
+    Command,
+    /// REQUEST SENSE after it failed, having moved so many bytes.
+    Sense { moved: u32, sense: SenseBytes },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Command(TransferId),
+    Data(TransferId),
+    /// The halt that ended the data phase is being cleared.
+    DataHalted,
+    Status(TransferId, Retries),
+    /// The halt in the place of a status is being cleared.
+    StatusHalted(Retries),
+    /// Nothing is under way: what was has just completed, and what is next is being decided.
+    Between,
+}
+
+/// Which second chances the reading of a status has had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Retries {
+    after_stall: bool,
+    after_zero_length: bool,
+}
+
+/// What came in the place of a status.
+struct Read<'a> {
+    bytes: &'a [u8],
+    retries: Retries,
+}
+
+impl Bot {
+    /// An interface that is configured and at rest.
+    pub fn new(config: BotConfig) -> Self {
+        Self {
+            config,
+            quirks: Quirks::default(),
+            outputs: Outputs::new(),
+            requests: Requests::default(),
+            last_transfer: 0,
+            last_tag: 0,
+            recoveries: 0,
+            state: State::Idle,
+        }
+    }
+
+    /// What was learnt of the device.
+    pub const fn quirks(&self) -> Quirks {
+        self.quirks
+    }
+
+    /// Begins with what is known of the device already.
+    pub const fn set_quirks(&mut self, quirks: Quirks) {
+        self.quirks = quirks;
+    }
+
+    /// Sends the wrapper of a command.
+    fn begin(&mut self, command: Command, resent: bool) {
+        let deadline = Deadline { at: command.deadline, reason: DeadlineReason::Command(command.id) };
+        let (direction, length) =
+            command.transfer().map_or((Direction::Out, 0), |phase| (phase.direction, phase.range.len));
+        let exchange = self.exchange(command, Purpose::Command, deadline, resent);
+        self.send_wrapper(exchange, length, direction, command.cdb.as_bytes());
+    }
+
+    /// Asks why the command failed.
+    fn begin_sense(&mut self, now: Instant, command: Command, moved: u32) {
+        let deadline = Deadline { at: now + self.config.patience.sense, reason: DeadlineReason::Sense };
+        let sense_len = self.quirks.sense_len();
+        let cdb = RequestSense { allocation_len: sense_len, ..RequestSense::default() }.encode();
+        let purpose = Purpose::Sense { moved, sense: SenseBytes::NONE };
+        let exchange = self.exchange(command, purpose, deadline, false);
+        self.send_wrapper(exchange, sense_len.into(), Direction::In, &cdb);
+    }
+
+    const fn exchange(
+        &mut self,
+        command: Command,
+        purpose: Purpose,
+        deadline: Deadline,
+        resent: bool,
+    ) -> Exchange {
+        self.last_tag = self.last_tag.wrapping_add(1);
+        let data = DataEnd { moved: 0, babble: false };
+        Exchange { command, purpose, tag: self.last_tag, phase: Phase::Between, data, deadline, resent }
+    }
+
+    fn send_wrapper(&mut self, exchange: Exchange, length: u32, direction: Direction, cdb: &[u8]) {
+        let lun = unit(&exchange.command).unwrap_or(0);
+        let cbw = Cbw::new(exchange.tag, length, direction, lun, cdb).encode();
+        let id = self.offer(self.config.bulk_out, cbw.len() as u32, Payload::Inline(Inline::new(&cbw)));
+        self.state = State::Busy(Exchange { phase: Phase::Command(id), ..exchange });
+    }
+
+    /// The wrapper has gone: data are next, or the status.
+    fn move_data(&mut self, exchange: Exchange) {
+        let length = self.expected(&exchange);
+        let payload = match (exchange.purpose, exchange.command.transfer()) {
+            (Purpose::Sense { .. }, _) => Payload::Message,
+            (Purpose::Command, None) => return self.read_status(exchange, Retries::default()),
+            (Purpose::Command, Some(phase)) => {
+                Payload::Buffer(Piece { command: exchange.command.id, range: phase.range })
+            }
+        };
+        let id = self.offer(self.data_endpoint(&exchange), length, payload);
+        self.state = State::Busy(Exchange { phase: Phase::Data(id), ..exchange });
+    }
+
+    fn read_status(&mut self, exchange: Exchange, retries: Retries) {
+        let id = self.offer(self.config.bulk_in, Csw::LEN as u32, Payload::Message);
+        self.state = State::Busy(Exchange { phase: Phase::Status(id, retries), ..exchange });
+    }
+
+    fn clear_halt(&mut self, now: Instant, exchange: Exchange, endpoint: EndpointAddress) {
+        let request = BusRequest::ClearHalt(endpoint);
+        self.requests.ask(&mut self.outputs, now, request, self.config.patience.clear_halt);
+        self.state = State::Busy(exchange);
+    }
+
+    fn after_wrapper(&mut self, now: Instant, exchange: Exchange, completion: Completion) {
+        match completion.status {
+            TransferStatus::Done | TransferStatus::Short => self.move_data(exchange),
+            // The device has taken nothing of it, so that the command cannot have begun.
+            TransferStatus::Stall | TransferStatus::Error if completion.actual == 0 && !exchange.resent => {
+                self.recover_and_resend(now, exchange);
+            }
+            TransferStatus::Stall => self.recover(now, exchange, Failure::Stalled),
+            _ => self.recover(now, exchange, Failure::Bus),
+        }
+    }
+
+    fn after_data(&mut self, now: Instant, mut exchange: Exchange, completion: Completion, bytes: &[u8]) {
+        exchange.data =
+            DataEnd { moved: completion.actual, babble: completion.status == TransferStatus::Babble };
+        let inward = exchange.direction() == Direction::In;
+        match completion.status {
+            TransferStatus::Done | TransferStatus::Short
+                if inward && self.quirks.is_status(bytes, exchange.tag) =>
+            {
+                exchange.data.moved = 0;
+                self.judge(now, exchange, bytes);
+            }
+            TransferStatus::Stall | TransferStatus::Done | TransferStatus::Short | TransferStatus::Babble => {
+                if let Purpose::Sense { sense, .. } = &mut exchange.purpose {
+                    *sense = SenseBytes::new(bytes);
+                    self.quirks.see_sense(bytes);
+                }
+                if completion.status == TransferStatus::Stall {
+                    exchange.phase = Phase::DataHalted;
+                    self.clear_halt(now, exchange, self.data_endpoint(&exchange));
+                } else {
+                    self.read_status(exchange, Retries::default());
+                }
+            }
+            _ => self.recover(now, exchange, Failure::Bus),
+        }
+    }
+
+    fn after_status(&mut self, now: Instant, exchange: Exchange, completion: Completion, read: Read<'_>) {
+        let Read { bytes, mut retries } = read;
+        match completion.status {
+            TransferStatus::Stall if !retries.after_stall => {
+                retries.after_stall = true;
+                let halted = Exchange { phase: Phase::StatusHalted(retries), ..exchange };
+                self.clear_halt(now, halted, self.config.bulk_in);
+            }
+            TransferStatus::Stall => self.recover(now, exchange, Failure::Stalled),
+            TransferStatus::Short if completion.actual == 0 && !retries.after_zero_length => {
+                retries.after_zero_length = true;
+                self.read_status(exchange, retries);
+            }
+            TransferStatus::Done | TransferStatus::Short => self.judge(now, exchange, bytes),
+            TransferStatus::Babble => self.recover(now, exchange, Failure::BadStatus),
+            _ => self.recover(now, exchange, Failure::Bus),
+        }
+    }
+
+    /// A request of an exchange or of a recovery was answered, or its time is over.
+    fn after_request(&mut self, now: Instant, request: BusRequest, answer: BusAnswer) {
+        match self.state {
+            State::Busy(exchange) => match (exchange.phase, answer) {
+                (Phase::DataHalted, BusAnswer::Done) => self.read_status(exchange, Retries::default()),
+                (Phase::StatusHalted(retries), BusAnswer::Done) => self.read_status(exchange, retries),
+                _ => self.recover(now, exchange, Failure::Stalled),
+            },
+            State::Recovering(recovery) => self.after_step(now, recovery, request, answer),
+            State::Idle | State::Leaving(..) | State::Gone => {}
+        }
+    }
+
+    /// A status wrapper, or what came in its place.
+    fn judge(&mut self, now: Instant, exchange: Exchange, bytes: &[u8]) {
+        let due = Due {
+            tag: exchange.tag,
+            bytes: self.expected(&exchange),
+            operation_code: match exchange.purpose {
+                Purpose::Command => exchange.command.cdb.operation_code(),
+                Purpose::Sense { .. } => REQUEST_SENSE,
+            },
+        };
+        let judgement = self.quirks.judge(bytes, due, exchange.data);
+        let (passed, moved) = match judgement {
+            Judgement::Passed { moved } => (true, moved),
+            Judgement::Failed { moved } => (false, moved),
+            Judgement::PhaseError => return self.recover(now, exchange, Failure::PhaseError),
+            Judgement::Invalid => return self.recover(now, exchange, Failure::BadStatus),
+        };
+        self.recoveries = 0;
+        let id = exchange.command.id;
+        match exchange.purpose {
+            Purpose::Command if !passed && exchange.command.cdb.operation_code() != REQUEST_SENSE => {
+                self.begin_sense(now, exchange.command, moved);
+            }
+            Purpose::Command if !passed => self.finish(id, unexplained(moved, SenseBytes::NONE)),
+            Purpose::Command if exchange.data.babble => {
+                self.finish(id, unexplained(moved, SenseBytes::new(&INVALID_FIELD_IN_CDB)));
+            }
+            Purpose::Command => self.finish(id, Outcome::answered(Status::Good, moved)),
+            Purpose::Sense { moved, sense } => {
+                let sense = if passed { sense } else { SenseBytes::NONE };
+                self.finish(id, unexplained(moved, sense));
+            }
+        }
+    }
+
+    /// What the wrapper says about the length of the data phase.
+    fn expected(&self, exchange: &Exchange) -> u32 {
+        match exchange.purpose {
+            Purpose::Sense { .. } => self.quirks.sense_len().into(),
+            Purpose::Command => exchange.command.transfer_len(),
+        }
+    }
+
+    fn data_endpoint(&self, exchange: &Exchange) -> EndpointAddress {
+        match exchange.direction() {
+            Direction::In => self.config.bulk_in,
+            Direction::Out => self.config.bulk_out,
+        }
+    }
+
+    fn offer(&mut self, endpoint: EndpointAddress, length: u32, payload: Payload) -> TransferId {
+        self.last_transfer += 1;
+        let id = TransferId(self.last_transfer);
+        self.outputs.push_back(Output::Submit(Transfer { id, pipe: Pipe::plain(endpoint), length, payload }));
+        id
+    }
+
+    fn finish(&mut self, id: CommandId, outcome: Outcome) {
+        self.state = State::Idle;
+        self.outputs.push_back(Output::Finished(id, outcome));
+    }
+
+    /// The device is gone; if a transfer is under way, the command ends with it.
+    fn leave(&mut self, id: CommandId, awaited: Option<TransferId>) {
+        self.requests.forget();
+        match awaited {
+            Some(transfer) => self.state = State::Leaving(id, transfer),
+            None => {
+                self.finish(id, Outcome::Failed(Failure::Disconnected));
+                self.state = State::Gone;
+            }
+        }
+    }
+}
+
+impl Transport for Bot {
+    fn submit(&mut self, _now: Instant, command: &Command) -> Result<(), Refusal> {
+        match &self.state {
+            State::Gone | State::Leaving(..) => return Err(Refusal::Gone),
+            State::Busy(_) | State::Recovering(_) => return Err(Refusal::Full),
+            State::Idle => {}
+        }
+        if command.cdb.len() > COMMAND_BYTES_MAX.into() {
+            return Err(Refusal::CommandBlock { bytes_max: COMMAND_BYTES_MAX });
+        }
+        unit(command).ok_or(Refusal::Lun)?;
+        self.begin(*command, false);
+        Ok(())
+    }
+
+    fn abort(&mut self, now: Instant, id: CommandId) {
+        if let State::Busy(exchange) = self.state
+            && exchange.command.id == id
+        {
+            self.recover(now, exchange, Failure::Aborted);
+        }
+    }
+
+    fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
+        match self.state {
+            State::Busy(exchange) if exchange.transfer() == Some(completion.id) => {
+                if completion.status == TransferStatus::Disconnected {
+                    return self.leave(exchange.command.id, None);
+                }
+                let settled = Exchange { phase: Phase::Between, ..exchange };
+                match exchange.phase {
+                    Phase::Command(_) => self.after_wrapper(now, settled, completion),
+                    Phase::Data(_) => self.after_data(now, settled, completion, bytes),
+                    Phase::Status(_, retries) => {
+                        self.after_status(now, settled, completion, Read { bytes, retries });
+                    }
+                    Phase::DataHalted | Phase::StatusHalted(_) | Phase::Between => {}
+                }
+            }
+            State::Recovering(recovery) if recovery.awaited == Some(completion.id) => {
+                self.after_cancel(now, recovery, completion);
+            }
+            State::Leaving(id, transfer) if transfer == completion.id => self.leave(id, None),
+            _ => {}
+        }
+    }
+
+    fn handle_answer(&mut self, now: Instant, id: RequestId, answer: BusAnswer) {
+        let Some(request) = self.requests.take(id) else { return };
+        self.after_request(now, request, answer);
+    }
+
+    fn handle_disconnect(&mut self, _now: Instant) {
+        match &self.state {
+            State::Idle => self.state = State::Gone,
+            State::Busy(exchange) => self.leave(exchange.command.id, exchange.transfer()),
+            State::Recovering(recovery) => self.leave(recovery.command.id, recovery.awaited),
+            State::Leaving(..) | State::Gone => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Some(request) = self.requests.take_expired(now) {
+            self.after_request(now, request, BusAnswer::Failed);
+        }
+        if let State::Busy(exchange) = self.state
+            && exchange.deadline.at <= now
+        {
+            self.recover(now, exchange, Failure::TimedOut);
+        }
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let exchange = match &self.state {
+            State::Busy(exchange) => Some(exchange.deadline),
+            _ => None,
+        };
+        exchange.into_iter().chain(self.requests.deadline()).min_by_key(|deadline| deadline.at)
+    }
+
+    fn depth(&self) -> usize {
+        match self.state {
+            State::Gone | State::Leaving(..) => 0,
+            _ => 1,
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        match self.state {
+            State::Idle | State::Gone => 0,
+            _ => 1,
+        }
+    }
+}
+
+impl Exchange {
+    /// The transfer under way.
+    const fn transfer(&self) -> Option<TransferId> {
+        match self.phase {
+            Phase::Command(id) | Phase::Data(id) | Phase::Status(id, _) => Some(id),
+            Phase::DataHalted | Phase::StatusHalted(_) | Phase::Between => None,
+        }
+    }
+
+    /// The direction of the data phase.
+    fn direction(&self) -> Direction {
+        match self.purpose {
+            Purpose::Sense { .. } => Direction::In,
+            Purpose::Command => self.command.data_phase.map_or(Direction::Out, |phase| phase.direction),
+        }
+    }
+
+    /// What the command ends with if the exchange fails. A command that has failed already stays a failed command.
+    const fn lost(&self, failure: Failure) -> Outcome {
+        match self.purpose {
+            Purpose::Command => Outcome::Failed(failure),
+            Purpose::Sense { moved, .. } => unexplained(moved, SenseBytes::NONE),
+        }
+    }
+}
+
+/// CHECK CONDITION with whatever sense data there is.
+const fn unexplained(moved: u32, sense: SenseBytes) -> Outcome {
+    Outcome::Answered(Answer { status: Status::CheckCondition, status_qualifier: 0, moved, sense })
+}
+
+/// The logical unit in a wrapper's terms.
+fn unit(command: &Command) -> Option<u8> {
+    match command.lun.lun() {
+        Some(Lun::Unit(number @ 0..=LUN_MAX)) => Some(number as u8),
+        _ => None,
+    }
+}
+
+/// REQUEST SENSE is not followed by another one.
+const REQUEST_SENSE: u8 = 0x03;
+
+/// ILLEGAL REQUEST, INVALID FIELD IN CDB: what a device means that sends more than the wrapper allows and says that all
+/// is well.
+const INVALID_FIELD_IN_CDB: [u8; 18] = [0x70, 0, 0x05, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x24, 0x00, 0, 0, 0, 0];

@@ -1,0 +1,127 @@
+//! The ladder: reset recovery (Bulk-Only Transport 1.0 clause 5.3.4), then a port reset, then nothing.
+//!
+//! A transfer that is under way is taken back and waited for first. Reset recovery is Mass Storage Reset, then the
+//! halts of both endpoints cleared. Where a step fails or takes too long, or where recoveries follow one another
+//! without a command in order between them, the port is reset. The command ends when the device can take the next one.
+//!
+//! Resending happens only where the device cannot have begun: its wrapper was not taken at all.
+
+use super::{Bot, BotConfig, Exchange, State};
+use crate::{BusAnswer, BusRequest, Command, Failure, Outcome, Output};
+use bus::{Completion, TransferId, TransferStatus};
+use units::Instant;
+
+/// Reset recoveries in a row before the port is reset instead.
+pub const RESET_RECOVERIES_MAX: u8 = 2;
+
+/// Port resets in a row before the device is given up.
+pub const PORT_RESETS_MAX: u8 = 3;
+
+/// A recovery under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recovery {
+    /// Whose failure brought it about.
+    pub(super) command: Command,
+    /// What comes after it.
+    then: Then,
+    /// The transfer that was taken back and has not completed.
+    pub(super) awaited: Option<TransferId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    Finish(Outcome),
+    Resend,
+}
+
+impl Bot {
+    /// Ends an exchange that cannot go on.
+    pub(super) fn recover(&mut self, now: Instant, exchange: Exchange, failure: Failure) {
+        self.start_recovery(now, exchange, Then::Finish(exchange.lost(failure)));
+    }
+
+    /// Ends an exchange whose wrapper the device has not taken, and begins it again.
+    pub(super) fn recover_and_resend(&mut self, now: Instant, exchange: Exchange) {
+        let then = match exchange.lost(Failure::Stalled) {
+            Outcome::Failed(_) => Then::Resend,
+            answered => Then::Finish(answered),
+        };
+        self.start_recovery(now, exchange, then);
+    }
+
+    fn start_recovery(&mut self, now: Instant, exchange: Exchange, then: Then) {
+        self.requests.forget();
+        let recovery = Recovery { command: exchange.command, then, awaited: exchange.transfer() };
+        self.state = State::Recovering(recovery);
+        match recovery.awaited {
+            Some(transfer) => self.outputs.push_back(Output::Cancel(transfer)),
+            None => self.climb(now, recovery),
+        }
+    }
+
+    /// The transfer that was taken back has completed, in whatever way.
+    pub(super) fn after_cancel(&mut self, now: Instant, recovery: Recovery, completion: Completion) {
+        if completion.status == TransferStatus::Disconnected {
+            return self.leave(recovery.command.id, None);
+        }
+        let recovery = Recovery { awaited: None, ..recovery };
+        self.state = State::Recovering(recovery);
+        self.climb(now, recovery);
+    }
+
+    /// Takes the next rung.
+    fn climb(&mut self, now: Instant, recovery: Recovery) {
+        self.recoveries = self.recoveries.saturating_add(1);
+        let patience = self.config.patience;
+        let (request, span) = if self.recoveries <= RESET_RECOVERIES_MAX {
+            let interface = self.config.interface;
+            (BusRequest::MassStorageReset { interface }, patience.mass_storage_reset)
+        } else if self.recoveries <= RESET_RECOVERIES_MAX + PORT_RESETS_MAX {
+            (BusRequest::ResetPort, patience.port_reset)
+        } else {
+            self.finish(recovery.command.id, Outcome::Failed(Failure::Unrecoverable));
+            self.state = State::Gone;
+            return;
+        };
+        self.requests.ask(&mut self.outputs, now, request, span);
+    }
+
+    /// A step was answered, or its time is over.
+    pub(super) fn after_step(
+        &mut self,
+        now: Instant,
+        recovery: Recovery,
+        request: BusRequest,
+        answer: BusAnswer,
+    ) {
+        let (bulk_in, bulk_out) = (self.config.bulk_in, self.config.bulk_out);
+        let next = match (request, answer) {
+            (BusRequest::MassStorageReset { .. }, BusAnswer::Done) => Some(BusRequest::ClearHalt(bulk_in)),
+            (BusRequest::ClearHalt(endpoint), BusAnswer::Done) if endpoint == bulk_in => {
+                Some(BusRequest::ClearHalt(bulk_out))
+            }
+            (BusRequest::ResetPort, BusAnswer::Done) if self.config.alternate != 0 => {
+                let BotConfig { interface, alternate, .. } = self.config;
+                Some(BusRequest::SelectAlternate { interface, alternate })
+            }
+            (_, BusAnswer::Done) => None,
+            // Reset recovery that does not work is not tried again.
+            _ => {
+                self.recoveries = self.recoveries.max(RESET_RECOVERIES_MAX);
+                return self.climb(now, recovery);
+            }
+        };
+        match (next, recovery.then) {
+            (Some(request), _) => {
+                let patience = self.config.patience;
+                let span = match request {
+                    BusRequest::ClearHalt(_) => patience.clear_halt,
+                    _ => patience.port_reset,
+                };
+                self.requests.ask(&mut self.outputs, now, request, span);
+            }
+            (None, Then::Finish(outcome)) => self.finish(recovery.command.id, outcome),
+            (None, Then::Resend) => self.begin(recovery.command, true),
+        }
+    }
+}
