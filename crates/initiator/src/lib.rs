@@ -21,6 +21,7 @@ mod request;
 #[cfg(test)]
 mod script;
 mod transport;
+pub mod uas;
 
 pub use bot::{Bot, BotConfig};
 pub use command::{CDB_BYTES_MAX, Command, CommandBlock, CommandId, DataPhase};
@@ -30,4 +31,5 @@ pub use output::{
     PackId, Payload, Piece, RequestId, StreamEndpoints, Transfer,
 };
 pub use patience::Patience;
-pub use transport::{Refusal, Transport};
+pub use transport::{Counters, Refusal, Transport};
+pub use uas::{Uas, UasConfig, UasEndpoints};

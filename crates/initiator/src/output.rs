@@ -128,7 +128,7 @@ pub enum BusAnswer {
 pub enum Output {
     /// Offer a transfer to the bus. Answered by [`crate::Transport::handle_completion`].
     Submit(Transfer),
-    /// Take a transfer back. Answered by its completion.
+    /// Take a transfer back. Answered by its completion; if that is on its way already, nothing more comes of it.
     Cancel(TransferId),
     /// Something else to do on the bus. Answered by [`crate::Transport::handle_answer`].
     Request(RequestId, BusRequest),
@@ -179,6 +179,17 @@ impl Inline {
         let len = bytes.len().min(INLINE_BYTES_MAX);
         let mut inline = Self { bytes: [0; INLINE_BYTES_MAX], len: len as u8 };
         inline.bytes[..len].copy_from_slice(&bytes[..len]);
+        inline
+    }
+
+    /// Carries `head` and then `tail`, which together must not be longer than [`INLINE_BYTES_MAX`].
+    pub(crate) fn of_parts(head: &[u8], tail: &[u8]) -> Self {
+        let mut inline = Self::new(head);
+        let start = head.len().min(INLINE_BYTES_MAX);
+        for (place, byte) in inline.bytes[start..].iter_mut().zip(tail) {
+            *place = *byte;
+            inline.len += 1;
+        }
         inline
     }
 

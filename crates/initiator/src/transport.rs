@@ -21,6 +21,31 @@ pub enum Refusal {
     Gone,
 }
 
+/// What went wrong so far, and what was done about it. A transport without trouble counts nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Transfers that ended with a stall.
+    pub stalls: u32,
+    /// Statuses that were not what they should be, and READY IUs for nobody.
+    pub odd_statuses: u32,
+    /// Commands whose deadline passed.
+    pub timeouts: u32,
+    /// Wrappers and COMMAND IUs that were sent again.
+    pub resends: u32,
+    /// UAS: ABORT TASK.
+    pub task_aborts: u32,
+    /// UAS: LOGICAL UNIT RESET.
+    pub unit_resets: u32,
+    /// UAS: I_T NEXUS RESET.
+    pub nexus_resets: u32,
+    /// BOT: reset recoveries.
+    pub reset_recoveries: u32,
+    /// Port resets.
+    pub port_resets: u32,
+    /// Turbo: packs that failed and were sent again in their parts.
+    pub unpacked: u32,
+}
+
 /// A transport of SCSI commands over USB, from the host's side.
 ///
 /// The driver calls `submit`, `abort` and the `handle_*` methods as things happen, takes everything from
@@ -62,6 +87,9 @@ pub trait Transport {
 
     /// Commands under way.
     fn in_flight(&self) -> usize;
+
+    /// What went wrong so far.
+    fn counters(&self) -> Counters;
 
     /// The pieces that a transfer with [`crate::Payload::Pieces`] covers, in order.
     fn pieces(&self, pack: PackId) -> &[Piece] {

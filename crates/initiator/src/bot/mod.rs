@@ -2,8 +2,8 @@
 //!
 //! One command at a time: a command wrapper, perhaps data, a status wrapper, each transfer waited for before the next
 //! is submitted. Of the thirteen cases (clause 6.7) the host sees how the data phase ended and what the status wrapper
-//! says; [`status`] judges the two together. A failed command is followed by REQUEST SENSE. Whatever cannot be
-//! judged is followed by [`recovery`], and the command ends when that is over.
+//! says; `status` judges the two together. A failed command is followed by REQUEST SENSE. Whatever cannot be
+//! judged is followed by `recovery`, and the command ends when that is over.
 //!
 //! Beyond the standard: devices that are known to be out there are borne with, see [`Quirks`].
 //!
@@ -22,8 +22,8 @@ use crate::output::Outputs;
 use crate::patience::Patience;
 use crate::request::Requests;
 use crate::{
-    Answer, BusAnswer, BusRequest, Command, CommandId, Deadline, DeadlineReason, Failure, Inline, Outcome,
-    Output, Payload, Piece, Refusal, RequestId, SenseBytes, Transfer, Transport,
+    Answer, BusAnswer, BusRequest, Command, CommandId, Counters, Deadline, DeadlineReason, Failure, Inline,
+    Outcome, Output, Payload, Piece, Refusal, RequestId, SenseBytes, Transfer, Transport,
 };
 use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStatus};
 use recovery::Recovery;
@@ -64,6 +64,7 @@ pub struct Bot {
     requests: Requests,
     last_transfer: u64,
     last_tag: u32,
+    counters: Counters,
     /// Recoveries since a status wrapper was last in order.
     recoveries: u8,
     state: State,
@@ -137,6 +138,7 @@ impl Bot {
             requests: Requests::default(),
             last_transfer: 0,
             last_tag: 0,
+            counters: Counters::default(),
             recoveries: 0,
             state: State::Idle,
         }
@@ -265,6 +267,7 @@ impl Bot {
             TransferStatus::Stall => self.recover(now, exchange, Failure::Stalled),
             TransferStatus::Short if completion.actual == 0 && !retries.after_zero_length => {
                 retries.after_zero_length = true;
+                self.counters.odd_statuses += 1;
                 self.read_status(exchange, retries);
             }
             TransferStatus::Done | TransferStatus::Short => self.judge(now, exchange, bytes),
@@ -301,7 +304,10 @@ impl Bot {
             Judgement::Passed { moved } => (true, moved),
             Judgement::Failed { moved } => (false, moved),
             Judgement::PhaseError => return self.recover(now, exchange, Failure::PhaseError),
-            Judgement::Invalid => return self.recover(now, exchange, Failure::BadStatus),
+            Judgement::Invalid => {
+                self.counters.odd_statuses += 1;
+                return self.recover(now, exchange, Failure::BadStatus);
+            }
         };
         self.recoveries = 0;
         let id = exchange.command.id;
@@ -385,6 +391,7 @@ impl Transport for Bot {
     }
 
     fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
+        self.counters.stalls += u32::from(completion.status == TransferStatus::Stall);
         match self.state {
             State::Busy(exchange) if exchange.transfer() == Some(completion.id) => {
                 if completion.status == TransferStatus::Disconnected {
@@ -429,6 +436,7 @@ impl Transport for Bot {
         if let State::Busy(exchange) = self.state
             && exchange.deadline.at <= now
         {
+            self.counters.timeouts += 1;
             self.recover(now, exchange, Failure::TimedOut);
         }
     }
@@ -443,6 +451,10 @@ impl Transport for Bot {
             _ => None,
         };
         exchange.into_iter().chain(self.requests.deadline()).min_by_key(|deadline| deadline.at)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
     }
 
     fn depth(&self) -> usize {

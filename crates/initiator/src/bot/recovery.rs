@@ -74,9 +74,11 @@ impl Bot {
         self.recoveries = self.recoveries.saturating_add(1);
         let patience = self.config.patience;
         let (request, span) = if self.recoveries <= RESET_RECOVERIES_MAX {
+            self.counters.reset_recoveries += 1;
             let interface = self.config.interface;
             (BusRequest::MassStorageReset { interface }, patience.mass_storage_reset)
         } else if self.recoveries <= RESET_RECOVERIES_MAX + PORT_RESETS_MAX {
+            self.counters.port_resets += 1;
             (BusRequest::ResetPort, patience.port_reset)
         } else {
             self.finish(recovery.command.id, Outcome::Failed(Failure::Unrecoverable));
@@ -121,7 +123,10 @@ impl Bot {
                 self.requests.ask(&mut self.outputs, now, request, span);
             }
             (None, Then::Finish(outcome)) => self.finish(recovery.command.id, outcome),
-            (None, Then::Resend) => self.begin(recovery.command, true),
+            (None, Then::Resend) => {
+                self.counters.resends += 1;
+                self.begin(recovery.command, true);
+            }
         }
     }
 }

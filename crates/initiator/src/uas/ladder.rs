@@ -1,0 +1,385 @@
+//! How the device is brought to let go of a command: abort task, logical unit reset, I_T nexus reset, port reset (SAM-6
+//! clause 7; UAS-2 clause 6.2.7).
+//!
+//! One rung at a time, for one culprit at a time. Each has a deadline. A rung that fails, is refused or stays unanswered
+//! is followed by the next, unless the device has answered the culprit in the meantime. Up to the abort other commands
+//! go on; from the first reset on new ones wait. Before the port is reset every transfer is taken back and waited for;
+//! afterwards the alternate setting is chosen and the streams are allocated again.
+//!
+//! Always true: where a task is faulty, a rung is under way or about to be, and something with a deadline is waited for.
+
+use super::pipes::{Place, Role};
+use super::status::decode;
+use super::task::{Flight, Stage};
+use super::{Uas, UasConfig};
+use crate::{BusAnswer, BusRequest, CommandId, Deadline, DeadlineReason, Failure, Output};
+use bus::{Completion, TransferStatus};
+use units::{Duration, Instant};
+use wire::scsi::lun::LunField;
+use wire::uas::{ResponseCode, StatusIu, TaskManagementFunction, TaskManagementIu};
+
+/// Port resets in a row, without a command answered between them, before the device is given up.
+pub const PORT_RESETS_MAX: u8 = 3;
+
+/// Where the recovery is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ladder {
+    /// There is none.
+    Rest,
+    /// A rung is to be climbed when no halt is left to be cleared.
+    Next(Rung, Culprit),
+    /// A task management function is under way.
+    Managing(Function),
+    /// Transfers were taken back; when the last has completed, the port is reset.
+    Draining,
+    /// The port is being reset, and the device set up again.
+    Resetting,
+}
+
+/// A step that the device is asked to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rung {
+    AbortTask,
+    LogicalUnitReset,
+    NexusReset,
+}
+
+/// The task on whose account the ladder is climbed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Culprit {
+    index: u16,
+    id: CommandId,
+    lun: LunField,
+}
+
+/// A task management function under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Function {
+    rung: Rung,
+    culprit: Culprit,
+    iu: Flight,
+    status: Flight,
+    deadline: Instant,
+    /// What came of it, once that is known; its transfers may still be under way.
+    verdict: Option<bool>,
+}
+
+impl Ladder {
+    /// Whether new commands may go to the device.
+    pub(super) const fn lets_commands_pass(&self) -> bool {
+        match self {
+            Self::Rest => true,
+            Self::Next(rung, _) | Self::Managing(Function { rung, .. }) => matches!(rung, Rung::AbortTask),
+            Self::Draining | Self::Resetting => false,
+        }
+    }
+
+    /// Whether IUs may still come.
+    pub(super) const fn wants_statuses(&self) -> bool {
+        !matches!(self, Self::Draining | Self::Resetting)
+    }
+
+    pub(super) fn deadline(&self) -> Option<Deadline> {
+        match self {
+            Self::Managing(function) if function.verdict.is_none() => {
+                Some(Deadline { at: function.deadline, reason: function.rung.reason() })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Rung {
+    const fn reason(self) -> DeadlineReason {
+        match self {
+            Self::AbortTask => DeadlineReason::AbortTask,
+            Self::LogicalUnitReset => DeadlineReason::LogicalUnitReset,
+            Self::NexusReset => DeadlineReason::NexusReset,
+        }
+    }
+
+    const fn function(self) -> TaskManagementFunction {
+        match self {
+            Self::AbortTask => TaskManagementFunction::AbortTask,
+            Self::LogicalUnitReset => TaskManagementFunction::LogicalUnitReset,
+            Self::NexusReset => TaskManagementFunction::ItNexusReset,
+        }
+    }
+
+    const fn patience(self, config: &UasConfig) -> Duration {
+        match self {
+            Self::AbortTask => config.patience.abort_task,
+            Self::LogicalUnitReset => config.patience.logical_unit_reset,
+            Self::NexusReset => config.patience.nexus_reset,
+        }
+    }
+
+    /// The next rung; after the last comes the port.
+    const fn next(self) -> Option<Self> {
+        match self {
+            Self::AbortTask => Some(Self::LogicalUnitReset),
+            Self::LogicalUnitReset => Some(Self::NexusReset),
+            Self::NexusReset => None,
+        }
+    }
+}
+
+impl Uas {
+    /// The tag of task management functions: the one after those of tasks.
+    pub(super) const fn management_tag(&self) -> u16 {
+        self.depth + 1
+    }
+
+    /// Begins to clear a halt, if there is one. Whether something is waited for.
+    pub(super) fn clear_halts(&mut self, now: Instant) -> bool {
+        if !self.ladder.wants_statuses() {
+            return true;
+        }
+        let Some(endpoint) = self.pipes.halted() else { return false };
+        if self.requests.deadline().is_none() {
+            let request = BusRequest::ClearHalt(endpoint);
+            self.requests.ask(&mut self.outputs, now, request, self.config.patience.clear_halt);
+        }
+        true
+    }
+
+    /// Goes on with the ladder, if there is a reason to. Whether commands may pass.
+    pub(super) fn climb(&mut self, now: Instant) -> bool {
+        if matches!(self.ladder, Ladder::Rest)
+            && let Some(culprit) = self.culprit()
+        {
+            self.ladder = Ladder::Next(Rung::AbortTask, culprit);
+        }
+        if let Ladder::Next(rung, culprit) = self.ladder {
+            self.ask_device(now, rung, culprit);
+        }
+        self.ladder.lets_commands_pass()
+    }
+
+    fn culprit(&self) -> Option<Culprit> {
+        let mut tasks = (0..).zip(&self.tasks).filter_map(|(index, task)| Some((index, task.as_ref()?)));
+        let (index, task) = tasks.find(|(_, task)| matches!(task.stage, Stage::Faulty(_)))?;
+        Some(Culprit { index, id: task.command.id, lun: task.command.lun })
+    }
+
+    fn ask_device(&mut self, now: Instant, rung: Rung, culprit: Culprit) {
+        match rung {
+            Rung::AbortTask => self.counters.task_aborts += 1,
+            Rung::LogicalUnitReset => self.counters.unit_resets += 1,
+            Rung::NexusReset => self.counters.nexus_resets += 1,
+        }
+        let tag = self.management_tag();
+        self.pipes.expect_status(&mut self.outputs);
+        let status = match self.config.streams {
+            Some(_) => self.pipes.submit_management_status(&mut self.outputs, tag),
+            None => Flight::Back,
+        };
+        let managed_tag = if rung == Rung::AbortTask { culprit.index + 1 } else { 0 };
+        let iu = TaskManagementIu { tag, function: rung.function(), managed_tag, lun: culprit.lun.0 };
+        let iu = self.pipes.submit_management(&mut self.outputs, iu);
+        let deadline = now + rung.patience(&self.config);
+        self.ladder = Ladder::Managing(Function { rung, culprit, iu, status, deadline, verdict: None });
+    }
+
+    /// A transfer of a function has completed.
+    pub(super) fn handle_ladder_completion(&mut self, place: Place, completion: Completion, bytes: &[u8]) {
+        let tag = self.management_tag();
+        let Ladder::Managing(function) = &mut self.ladder else { return };
+        let flight = match place.role {
+            Role::Command => &mut function.iu,
+            _ => &mut function.status,
+        };
+        if flight.id() != Some(completion.id) {
+            return;
+        }
+        *flight = Flight::Back;
+        let moved = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
+        match place.role {
+            Role::Command if moved => {}
+            Role::Status if moved => match decode(bytes) {
+                Some(iu) if iu.tag() == tag => return self.take_management_iu(&iu),
+                _ => {
+                    self.counters.odd_statuses += 1;
+                    function.verdict.get_or_insert(false);
+                }
+            },
+            _ => {
+                function.verdict.get_or_insert(false);
+            }
+        }
+        self.conclude();
+    }
+
+    /// An IU under the tag of task management.
+    pub(super) fn take_management_iu(&mut self, iu: &StatusIu<'_>) {
+        match (&mut self.ladder, iu) {
+            (Ladder::Managing(function), StatusIu::Response(response)) => {
+                let is_done = matches!(
+                    response.code,
+                    ResponseCode::TaskManagementComplete | ResponseCode::TaskManagementSucceeded
+                );
+                function.verdict.get_or_insert(is_done);
+            }
+            (Ladder::Managing(function), _) => {
+                self.counters.odd_statuses += 1;
+                function.verdict.get_or_insert(false);
+            }
+            _ => self.counters.odd_statuses += 1,
+        }
+        self.conclude();
+    }
+
+    pub(super) fn handle_ladder_timeout(&mut self, now: Instant) {
+        if let Ladder::Managing(function) = &mut self.ladder
+            && function.verdict.is_none()
+            && function.deadline <= now
+        {
+            function.verdict = Some(false);
+            self.conclude();
+        }
+    }
+
+    /// Ends a function whose verdict is known, when its transfers are back.
+    fn conclude(&mut self) {
+        let Ladder::Managing(Function { verdict: Some(is_done), .. }) = self.ladder else { return };
+        self.cancel_function();
+        let Ladder::Managing(function) = &self.ladder else { return };
+        if function.status.id().is_some() || function.iu.id().is_some() {
+            return;
+        }
+        let Function { rung, culprit, .. } = *function;
+        self.pipes.expect_no_status();
+        self.unsettled = true;
+        self.ladder = Ladder::Rest;
+        if is_done {
+            self.release_after(rung, culprit);
+        } else if self.is_still_faulty(culprit) {
+            match rung.next() {
+                Some(next) => self.ladder = Ladder::Next(next, culprit),
+                None => self.drain_for_reset(),
+            }
+        }
+    }
+
+    /// Waits for no function any more.
+    pub(super) fn abandon_function(&mut self) {
+        if matches!(self.ladder, Ladder::Managing(_)) {
+            self.cancel_function();
+            self.pipes.expect_no_status();
+            self.ladder = Ladder::Rest;
+        }
+    }
+
+    /// Takes the transfers of a function back.
+    fn cancel_function(&mut self) {
+        let Ladder::Managing(function) = &mut self.ladder else { return };
+        for flight in [&mut function.status, &mut function.iu] {
+            self.outputs.extend(flight.cancel().map(Output::Cancel));
+        }
+    }
+
+    fn is_still_faulty(&self, culprit: Culprit) -> bool {
+        let task = self.tasks[usize::from(culprit.index)].as_ref();
+        task.is_some_and(|task| task.command.id == culprit.id && matches!(task.stage, Stage::Faulty(_)))
+    }
+
+    /// The device has let go of what the rung is about.
+    fn release_after(&mut self, rung: Rung, culprit: Culprit) {
+        for index in 0..self.tasks.len() as u16 {
+            let Some(task) = &self.tasks[usize::from(index)] else { continue };
+            let is_meant = match rung {
+                Rung::AbortTask => index == culprit.index && task.command.id == culprit.id,
+                Rung::LogicalUnitReset => task.command.lun == culprit.lun,
+                Rung::NexusReset => true,
+            };
+            if is_meant && task.is_with_device() {
+                self.release(index, Failure::Reset);
+            }
+        }
+    }
+
+    /// Takes every transfer back, for the port to be reset.
+    pub(super) fn drain_for_reset(&mut self) {
+        if self.port_resets == PORT_RESETS_MAX {
+            return self.leave(Failure::Unrecoverable);
+        }
+        self.port_resets += 1;
+        self.requests.forget();
+        self.abandon_function();
+        self.lost_statuses = 0;
+        self.ladder = Ladder::Draining;
+        for task in self.tasks.iter_mut().flatten() {
+            for flight in [&mut task.status, &mut task.data, &mut task.iu] {
+                self.outputs.extend(flight.cancel().map(Output::Cancel));
+            }
+        }
+        self.pipes.cancel_anyones(&mut self.outputs);
+    }
+
+    /// Resets the port once no transfer is under way.
+    pub(super) fn reset_when_drained(&mut self, now: Instant) {
+        if matches!(self.ladder, Ladder::Draining) && self.pipes.under_way() == 0 {
+            self.ladder = Ladder::Resetting;
+            self.counters.port_resets += 1;
+            self.ask_for_setup(now, BusRequest::ResetPort);
+        }
+    }
+
+    fn ask_for_setup(&mut self, now: Instant, request: BusRequest) {
+        self.requests.ask(&mut self.outputs, now, request, self.config.patience.port_reset);
+    }
+
+    /// A request was answered, or its time is over.
+    pub(super) fn after_request(&mut self, now: Instant, request: BusRequest, answer: BusAnswer) {
+        self.unsettled = true;
+        let UasConfig { interface, alternate, .. } = self.config;
+        match (request, answer) {
+            (BusRequest::ClearHalt(endpoint), BusAnswer::Done) => self.pipes.forget_halt(endpoint),
+            // An endpoint that stays halted is of no use to any rung before the last.
+            (BusRequest::ClearHalt(_), _) => {
+                self.drain_for_reset();
+                self.reset_when_drained(now);
+            }
+            (BusRequest::ResetPort, BusAnswer::Done) if alternate != 0 => {
+                self.ask_for_setup(now, BusRequest::SelectAlternate { interface, alternate });
+            }
+            (BusRequest::ResetPort | BusRequest::SelectAlternate { .. }, BusAnswer::Done) => {
+                self.allocate_streams(now);
+            }
+            (BusRequest::AllocateStreams { .. }, BusAnswer::Streams(granted)) => {
+                match self.config.depth_for(Some(granted)) {
+                    Ok(depth) => self.be_fit_again(self.depth.min(depth)),
+                    Err(_) => self.leave(Failure::Unrecoverable),
+                }
+            }
+            _ => {
+                self.drain_for_reset();
+                self.reset_when_drained(now);
+            }
+        }
+    }
+
+    fn allocate_streams(&mut self, now: Instant) {
+        match self.config.streams {
+            None => self.be_fit_again(self.depth),
+            Some(wanted) => {
+                let endpoints = self.config.stream_endpoints();
+                self.ask_for_setup(now, BusRequest::AllocateStreams { endpoints, wanted });
+            }
+        }
+    }
+
+    /// The device was reset and set up again: it has no task of before.
+    fn be_fit_again(&mut self, depth: u16) {
+        self.pipes.forget_halts();
+        self.ladder = Ladder::Rest;
+        self.depth = depth;
+        self.free.retain(|&index| index < depth);
+        for index in 0..self.tasks.len() as u16 {
+            let has_tag = index < depth;
+            if self.tasks[usize::from(index)].is_some_and(|task| task.is_with_device() || !has_tag) {
+                self.release(index, Failure::Reset);
+            }
+        }
+    }
+}

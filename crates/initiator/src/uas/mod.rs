@@ -1,0 +1,384 @@
+//! USB Attached SCSI from the host's side (UAS-2; task management: SAM-6 clause 7).
+//!
+//! With streams, a command's status and data transfers are queued on the stream that is its tag before the COMMAND IU
+//! goes out, so that the device finds everything it may want. Without, status transfers belong to nobody, and a READY
+//! IU says whose data are next: a new status transfer takes the place of the one it used up, then the data are
+//! queued. Commands end in any order.
+//!
+//! What a device must not do (statuses of nobody, twice, too long, never; stalls anywhere) ends in the `ladder`:
+//! abort task, logical unit reset, I_T nexus reset, port reset, each with a deadline. Meanwhile commands that the device
+//! does not have wait; they are sent when it is fit again.
+//!
+//! Always true: a command ends only when the device has answered or let go and none of its transfers is under way; its
+//! tag is not used before.
+
+mod config;
+mod ladder;
+mod pipes;
+mod status;
+mod task;
+#[cfg(test)]
+mod tests;
+
+pub use config::{READY_DEPTH, READY_STATUSES_MAX, TASKS_MAX, TooFewStreams, UasConfig, UasEndpoints};
+pub use ladder::PORT_RESETS_MAX;
+pub use status::{LOST_STATUSES_MAX, ODD_STATUSES_MAX};
+
+use crate::output::Outputs;
+use crate::request::Requests;
+use crate::{
+    BusAnswer, Command, CommandId, Counters, Deadline, DeadlineReason, Failure, Output, Refusal, RequestId,
+    Transport,
+};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use bus::{Completion, TransferStatus};
+use ladder::Ladder;
+use pipes::{Pipes, Place, Role};
+use task::{Flight, Stage, Task};
+use units::Instant;
+
+/// A UAS interface.
+#[derive(Debug)]
+pub struct Uas {
+    config: UasConfig,
+    /// Commands that can be under way; tags 1 to this.
+    depth: u16,
+    /// Task of tag n at n - 1.
+    tasks: Vec<Option<Task>>,
+    /// Places in `tasks` to be used next, the last first.
+    free: Vec<u16>,
+    /// Tasks that wait for a recovery to be over, oldest first.
+    held: VecDeque<u16>,
+    pipes: Pipes,
+    ladder: Ladder,
+    requests: Requests,
+    outputs: Outputs,
+    counters: Counters,
+    /// Port resets since a command was last answered.
+    port_resets: u8,
+    /// Without streams: status transfers that brought nothing of use, in a row.
+    lost_statuses: u8,
+    /// Something may have to be started, cleared or brought to an end: [`Self::settle`] looks.
+    unsettled: bool,
+    gone: bool,
+}
+
+impl Uas {
+    /// An interface at its alternate setting, with its streams allocated, and at rest.
+    ///
+    /// # Errors
+    /// [`TooFewStreams`], with one stream or none of a pipe that has streams.
+    pub fn new(config: UasConfig) -> Result<Self, TooFewStreams> {
+        let depth = config.depth_for(config.streams)?;
+        Ok(Self {
+            depth,
+            tasks: (0..depth).map(|_| None).collect(),
+            free: (0..depth).rev().collect(),
+            held: VecDeque::with_capacity(depth.into()),
+            pipes: Pipes::new(config.endpoints, config.streams.is_some()),
+            config,
+            ladder: Ladder::Rest,
+            requests: Requests::default(),
+            outputs: Outputs::new(),
+            counters: Counters::default(),
+            port_resets: 0,
+            lost_statuses: 0,
+            unsettled: false,
+            gone: false,
+        })
+    }
+
+    /// Whether streams match transfers with commands, else READY IUs do.
+    pub const fn has_streams(&self) -> bool {
+        self.config.streams.is_some()
+    }
+
+    /// Queues what a command needs, in the order that works: status, data, COMMAND IU.
+    fn start(&mut self, index: u16) {
+        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
+        task.stage = Stage::Running;
+        self.pipes.expect_status(&mut self.outputs);
+        let has_streams = self.config.streams.is_some();
+        task.status = match has_streams {
+            true => self.pipes.submit_status(&mut self.outputs, Place::task(index, Role::Status)),
+            false => Flight::Back,
+        };
+        task.data = match task.command.transfer() {
+            None => Flight::Back,
+            Some(_) if !has_streams => Flight::Idle,
+            Some(phase) => self.pipes.submit_data(&mut self.outputs, index, task.command.id, phase),
+        };
+        task.iu = self.pipes.submit_command(&mut self.outputs, index, &task.command);
+    }
+
+    /// The device is to be brought to let go of a task.
+    fn fault(&mut self, index: u16, failure: Failure) {
+        if let Some(task) = &mut self.tasks[usize::from(index)]
+            && task.stage == Stage::Running
+        {
+            task.stage = Stage::Faulty(failure);
+            self.unsettled = true;
+        }
+    }
+
+    /// The device has let go of a task, or never answers again.
+    fn release(&mut self, index: u16, failure: Failure) {
+        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
+        let failure = match task.stage {
+            Stage::Answered { .. } | Stage::Released(_) => return,
+            Stage::Faulty(cause) if failure == Failure::Reset => cause,
+            Stage::Faulty(_) | Stage::Running | Stage::Held => failure,
+        };
+        if task.is_with_device() {
+            self.pipes.expect_no_status();
+        }
+        if task.stage == Stage::Held {
+            self.held.retain(|&held| held != index);
+        }
+        task.stage = Stage::Released(failure);
+        for flight in [&mut task.status, &mut task.data, &mut task.iu] {
+            self.outputs.extend(flight.cancel().map(Output::Cancel));
+        }
+        self.finish(index);
+    }
+
+    /// Ends a task, if it can.
+    fn finish(&mut self, index: u16) {
+        let slot = &mut self.tasks[usize::from(index)];
+        let Some((id, outcome)) = slot.as_ref().and_then(|task| Some((task.command.id, task.outcome()?)))
+        else {
+            return;
+        };
+        *slot = None;
+        if index < self.depth {
+            self.free.push(index);
+        }
+        self.outputs.push_back(Output::Finished(id, outcome));
+    }
+
+    fn handle_task_completion(&mut self, now: Instant, place: Place, completion: Completion, bytes: &[u8]) {
+        let Some(task) = self.tasks.get_mut(usize::from(place.index)).and_then(Option::as_mut) else {
+            return;
+        };
+        let flight = match place.role {
+            Role::Command => &mut task.iu,
+            Role::Status => &mut task.status,
+            Role::DataIn | Role::DataOut => &mut task.data,
+            Role::Anyone => return,
+        };
+        if flight.id() != Some(completion.id) {
+            return;
+        }
+        let was_cancelled = matches!(flight, Flight::Cancelling(_));
+        *flight = Flight::Back;
+        match place.role {
+            Role::Command => self.after_command(place.index, completion, was_cancelled),
+            Role::Status => self.after_status(now, place.index, (completion, was_cancelled), bytes),
+            Role::DataIn | Role::DataOut => self.after_data(place.index, completion, was_cancelled),
+            Role::Anyone => {}
+        }
+        self.finish(place.index);
+    }
+
+    fn after_command(&mut self, index: u16, completion: Completion, was_cancelled: bool) {
+        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
+        match completion.status {
+            TransferStatus::Done | TransferStatus::Short => {}
+            TransferStatus::Cancelled if was_cancelled => {}
+            // The device has not taken it, so that the command cannot have begun.
+            TransferStatus::Stall if !task.resent && task.stage == Stage::Running => {
+                task.resent = true;
+                task.iu = Flight::Idle;
+                self.counters.resends += 1;
+            }
+            TransferStatus::Stall => self.fault(index, Failure::Stalled),
+            _ => self.fault(index, Failure::Bus),
+        }
+    }
+
+    fn after_data(&mut self, index: u16, completion: Completion, was_cancelled: bool) {
+        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
+        task.moved = completion.actual;
+        match completion.status {
+            TransferStatus::Done | TransferStatus::Short => {}
+            TransferStatus::Cancelled if was_cancelled => {}
+            // The status says what the device thinks of it.
+            TransferStatus::Stall => task.data_fault = Some(Failure::Stalled),
+            TransferStatus::Babble => task.data_fault = Some(Failure::Babble),
+            _ => {
+                task.data_fault = Some(Failure::Bus);
+                self.fault(index, Failure::Bus);
+            }
+        }
+    }
+
+    /// The device is gone: nothing is asked of it any more, and what is under way completes by itself.
+    fn leave(&mut self, failure: Failure) {
+        self.gone = true;
+        self.requests.forget();
+        self.abandon_function();
+        self.ladder = Ladder::Rest;
+        for index in 0..self.tasks.len() as u16 {
+            self.release(index, failure);
+        }
+        self.pipes.cancel_anyones(&mut self.outputs);
+    }
+
+    /// Starts, clears and brings to an end whatever is due. To be called after every input.
+    fn settle(&mut self, now: Instant) {
+        if !self.unsettled || self.gone {
+            return;
+        }
+        self.unsettled = false;
+        if self.clear_halts(now) || !self.climb(now) {
+            return;
+        }
+        for index in 0..self.tasks.len() as u16 {
+            self.restart(index);
+        }
+        while let Some(index) = self.held.pop_front() {
+            self.start(index);
+        }
+        self.pipes.top_up(&mut self.outputs);
+    }
+
+    /// Submits again what a halt has thrown back.
+    fn restart(&mut self, index: u16) {
+        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
+        if task.stage != Stage::Running {
+            return;
+        }
+        if task.status == Flight::Idle {
+            task.status = self.pipes.submit_status(&mut self.outputs, Place::task(index, Role::Status));
+        }
+        if task.iu == Flight::Idle {
+            task.iu = self.pipes.submit_command(&mut self.outputs, index, &task.command);
+        }
+    }
+
+    fn task_deadline(task: &Task) -> Option<Deadline> {
+        let id = task.command.id;
+        match task.stage {
+            Stage::Held | Stage::Running => {
+                Some(Deadline { at: task.command.deadline, reason: DeadlineReason::Command(id) })
+            }
+            Stage::Answered { data_by, .. } if matches!(task.data, Flight::UnderWay(_)) => {
+                Some(Deadline { at: data_by, reason: DeadlineReason::DataAfterStatus(id) })
+            }
+            Stage::Answered { .. } | Stage::Faulty(_) | Stage::Released(_) => None,
+        }
+    }
+
+    fn handle_task_timeout(&mut self, now: Instant, index: u16) {
+        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
+        if Self::task_deadline(task).is_none_or(|deadline| deadline.at > now) {
+            return;
+        }
+        match task.stage {
+            Stage::Held => {
+                self.counters.timeouts += 1;
+                self.release(index, Failure::TimedOut);
+            }
+            Stage::Running => {
+                self.counters.timeouts += 1;
+                self.fault(index, Failure::TimedOut);
+            }
+            // The device has said GOOD and will not send the rest.
+            Stage::Answered { .. } => self.outputs.extend(task.data.cancel().map(Output::Cancel)),
+            Stage::Faulty(_) | Stage::Released(_) => {}
+        }
+    }
+
+    fn find(&self, id: CommandId) -> Option<u16> {
+        let is_it = |task: &Option<Task>| task.as_ref().is_some_and(|task| task.command.id == id);
+        self.tasks.iter().position(is_it).map(|index| index as u16)
+    }
+}
+
+impl Transport for Uas {
+    fn submit(&mut self, _now: Instant, command: &Command) -> Result<(), Refusal> {
+        if self.gone {
+            return Err(Refusal::Gone);
+        }
+        let index = self.free.pop().ok_or(Refusal::Full)?;
+        self.tasks[usize::from(index)] = Some(Task::new(*command, Stage::Held));
+        if self.held.is_empty() && self.pipes.are_clear() && self.ladder.lets_commands_pass() {
+            self.start(index);
+        } else {
+            self.held.push_back(index);
+        }
+        Ok(())
+    }
+
+    fn abort(&mut self, now: Instant, id: CommandId) {
+        let Some(index) = self.find(id) else { return };
+        match self.tasks[usize::from(index)].as_ref().map(|task| task.stage) {
+            Some(Stage::Held) => self.release(index, Failure::Aborted),
+            _ => self.fault(index, Failure::Aborted),
+        }
+        self.settle(now);
+    }
+
+    fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
+        let place = self.pipes.handle_completion(&completion);
+        if completion.status == TransferStatus::Stall {
+            self.counters.stalls += 1;
+            self.unsettled = true;
+        }
+        match place {
+            Place { role: Role::Anyone, .. } => self.after_anyones_status(now, completion, bytes),
+            Place { index: Place::LADDER, .. } => self.handle_ladder_completion(place, completion, bytes),
+            _ => self.handle_task_completion(now, place, completion, bytes),
+        }
+        if completion.status == TransferStatus::Disconnected && !self.gone {
+            self.leave(Failure::Disconnected);
+        }
+        self.reset_when_drained(now);
+        self.settle(now);
+    }
+
+    fn handle_answer(&mut self, now: Instant, id: RequestId, answer: BusAnswer) {
+        if let Some(request) = self.requests.take(id) {
+            self.after_request(now, request, answer);
+            self.settle(now);
+        }
+    }
+
+    fn handle_disconnect(&mut self, _now: Instant) {
+        self.leave(Failure::Disconnected);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Some(request) = self.requests.take_expired(now) {
+            self.after_request(now, request, BusAnswer::Failed);
+        }
+        self.handle_ladder_timeout(now);
+        self.reset_when_drained(now);
+        for index in 0..self.tasks.len() as u16 {
+            self.handle_task_timeout(now, index);
+        }
+        self.settle(now);
+    }
+
+    fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Deadline> {
+        let tasks = self.tasks.iter().flatten().filter_map(Self::task_deadline);
+        tasks.chain(self.ladder.deadline()).chain(self.requests.deadline()).min_by_key(|deadline| deadline.at)
+    }
+
+    fn depth(&self) -> usize {
+        if self.gone { 0 } else { self.depth.into() }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.tasks.iter().flatten().count()
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}

@@ -1,0 +1,248 @@
+//! Transfers on the four pipes: their names, their order, halts, and the status transfers that belong to nobody.
+//!
+//! A transfer's name says whose it is, so that its completion is found without a search. Always true: without streams
+//! there are as many status transfers as IUs are due, up to [`READY_STATUSES_MAX`]; while an endpoint is halted
+//! nothing new is submitted.
+
+use super::config::{READY_STATUSES_MAX, UasEndpoints};
+use super::task::Flight;
+use crate::output::Outputs;
+use crate::{Command, CommandId, DataPhase, Inline, Output, Payload, Piece, SENSE_BYTES_MAX, Transfer};
+use alloc::vec::Vec;
+use bus::{Completion, Direction, EndpointAddress, Pipe, StreamId, TransferId, TransferStatus};
+use wire::uas::{CommandIu, SenseIu, TaskManagementIu};
+
+/// Room for an IU on the status pipe, in bytes: what Linux has.
+const STATUS_ROOM: u32 = (SenseIu::LEN + SENSE_BYTES_MAX) as u32;
+
+/// Which transfer of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Role {
+    /// Out on the command pipe.
+    Command,
+    /// In on the status pipe, of one tag.
+    Status,
+    /// In on the data-in pipe.
+    DataIn,
+    /// Out on the data-out pipe.
+    DataOut,
+    /// In on the status pipe, of whatever tag: without streams.
+    Anyone,
+}
+
+/// Whose transfer it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) index: u16,
+    pub(super) role: Role,
+}
+
+/// The pipes of an interface.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    endpoints: UasEndpoints,
+    has_streams: bool,
+    /// Counts transfers.
+    serial: u64,
+    /// Transfers under way.
+    under_way: usize,
+    /// IUs that are due on the status pipe.
+    due: usize,
+    /// Status transfers that belong to nobody.
+    anyones: Vec<TransferId>,
+    /// Endpoints to be cleared.
+    halted: Vec<EndpointAddress>,
+}
+
+impl Place {
+    /// The index that task management functions have.
+    pub(super) const LADDER: u16 = 255;
+
+    pub(super) const fn task(index: u16, role: Role) -> Self {
+        Self { index, role }
+    }
+
+    pub(super) const fn ladder(role: Role) -> Self {
+        Self { index: Self::LADDER, role }
+    }
+
+    /// The name of the transfer of this place that is the `serial`th.
+    fn name(self, serial: u64) -> TransferId {
+        TransferId(
+            (serial * (u64::from(Self::LADDER) + 1) + u64::from(self.index)) * ROLES + self.role as u64,
+        )
+    }
+
+    fn of(id: TransferId) -> Self {
+        let role = match id.0 % ROLES {
+            0 => Role::Command,
+            1 => Role::Status,
+            2 => Role::DataIn,
+            3 => Role::DataOut,
+            _ => Role::Anyone,
+        };
+        Self { index: (id.0 / ROLES % (u64::from(Self::LADDER) + 1)) as u16, role }
+    }
+}
+
+/// Room for roles in a name.
+const ROLES: u64 = 8;
+
+impl Pipes {
+    pub(super) fn new(endpoints: UasEndpoints, has_streams: bool) -> Self {
+        Self {
+            endpoints,
+            has_streams,
+            serial: 0,
+            under_way: 0,
+            due: 0,
+            anyones: Vec::with_capacity(READY_STATUSES_MAX),
+            halted: Vec::new(),
+        }
+    }
+
+    /// Transfers under way.
+    pub(super) const fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    /// Whether no endpoint is halted.
+    pub(super) const fn are_clear(&self) -> bool {
+        self.halted.is_empty()
+    }
+
+    /// An endpoint whose halt is to be cleared.
+    pub(super) fn halted(&self) -> Option<EndpointAddress> {
+        self.halted.first().copied()
+    }
+
+    pub(super) fn forget_halt(&mut self, endpoint: EndpointAddress) {
+        self.halted.retain(|&halted| halted != endpoint);
+    }
+
+    pub(super) fn forget_halts(&mut self) {
+        self.halted.clear();
+    }
+
+    /// Notes that a transfer is back; says whose it was.
+    pub(super) fn handle_completion(&mut self, completion: &Completion) -> Place {
+        self.under_way = self.under_way.saturating_sub(1);
+        let place = Place::of(completion.id);
+        if completion.status == TransferStatus::Stall {
+            let endpoint = self.endpoint(place.role);
+            if !self.halted.contains(&endpoint) {
+                self.halted.push(endpoint);
+            }
+        }
+        if place.role == Role::Anyone {
+            self.anyones.retain(|&id| id != completion.id);
+        }
+        place
+    }
+
+    /// One more IU is due on the status pipe. Without streams, a transfer for it is queued if there is room.
+    pub(super) fn expect_status(&mut self, outputs: &mut Outputs) {
+        self.due += 1;
+        self.top_up(outputs);
+    }
+
+    /// One fewer is due.
+    pub(super) const fn expect_no_status(&mut self) {
+        self.due = self.due.saturating_sub(1);
+    }
+
+    /// Without streams: as many status transfers as IUs are due.
+    pub(super) fn top_up(&mut self, outputs: &mut Outputs) {
+        while !self.has_streams && self.are_clear() && self.anyones.len() < self.due.min(READY_STATUSES_MAX) {
+            let place = Place::task(0, Role::Anyone);
+            if let Flight::UnderWay(id) = self.submit_status(outputs, place) {
+                self.anyones.push(id);
+            }
+        }
+    }
+
+    /// Takes back the status transfers that belong to nobody.
+    pub(super) fn cancel_anyones(&self, outputs: &mut Outputs) {
+        outputs.extend(self.anyones.iter().copied().map(Output::Cancel));
+    }
+
+    pub(super) fn submit_status(&mut self, outputs: &mut Outputs, place: Place) -> Flight {
+        self.submit(outputs, place, self.pipe(place), Payload::Message)
+    }
+
+    pub(super) fn submit_data(
+        &mut self,
+        outputs: &mut Outputs,
+        index: u16,
+        command: CommandId,
+        phase: DataPhase,
+    ) -> Flight {
+        let role = match phase.direction {
+            Direction::In => Role::DataIn,
+            Direction::Out => Role::DataOut,
+        };
+        let payload = Payload::Buffer(Piece { command, range: phase.range });
+        let place = Place::task(index, role);
+        self.submit(outputs, place, self.pipe(place), payload)
+    }
+
+    pub(super) fn submit_command(&mut self, outputs: &mut Outputs, index: u16, command: &Command) -> Flight {
+        let (cdb, additional) = command.cdb.padded().split_first_chunk::<16>().expect("a block has 32 bytes");
+        let additional_len = command.cdb.len().saturating_sub(cdb.len()).next_multiple_of(4);
+        let additional_cdb = &additional[..additional_len.min(additional.len())];
+        let iu = CommandIu {
+            tag: index + 1,
+            attribute: command.attribute,
+            priority: 0,
+            lun: command.lun.0,
+            cdb,
+            additional_cdb,
+        };
+        let inline = Inline::of_parts(&iu.encode(), additional_cdb);
+        self.submit_iu(outputs, Place::task(index, Role::Command), inline)
+    }
+
+    pub(super) fn submit_management(&mut self, outputs: &mut Outputs, iu: TaskManagementIu) -> Flight {
+        self.submit_iu(outputs, Place::ladder(Role::Command), Inline::new(&iu.encode()))
+    }
+
+    /// A status transfer for a task management function, which has a tag of its own.
+    pub(super) fn submit_management_status(&mut self, outputs: &mut Outputs, tag: u16) -> Flight {
+        let pipe = Pipe { endpoint: self.endpoints.status, stream: StreamId::new(tag) };
+        self.submit(outputs, Place::ladder(Role::Status), pipe, Payload::Message)
+    }
+
+    fn submit_iu(&mut self, outputs: &mut Outputs, place: Place, inline: Inline) -> Flight {
+        self.submit(outputs, place, self.pipe(place), Payload::Inline(inline))
+    }
+
+    fn submit(&mut self, outputs: &mut Outputs, place: Place, pipe: Pipe, payload: Payload) -> Flight {
+        self.serial += 1;
+        self.under_way += 1;
+        let id = place.name(self.serial);
+        let length = match &payload {
+            Payload::Inline(inline) => inline.as_bytes().len() as u32,
+            Payload::Buffer(piece) => piece.range.len,
+            Payload::Message | Payload::Pieces(_) => STATUS_ROOM,
+        };
+        outputs.push_back(Output::Submit(Transfer { id, pipe, length, payload }));
+        Flight::UnderWay(id)
+    }
+
+    fn endpoint(&self, role: Role) -> EndpointAddress {
+        match role {
+            Role::Command => self.endpoints.command,
+            Role::Status | Role::Anyone => self.endpoints.status,
+            Role::DataIn => self.endpoints.data_in,
+            Role::DataOut => self.endpoints.data_out,
+        }
+    }
+
+    /// Where a transfer of a task goes.
+    fn pipe(&self, place: Place) -> Pipe {
+        let on_stream = self.has_streams && place.role != Role::Command;
+        let stream = if on_stream { StreamId::new(place.index + 1) } else { None };
+        Pipe { endpoint: self.endpoint(place.role), stream }
+    }
+}

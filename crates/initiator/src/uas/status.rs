@@ -1,0 +1,165 @@
+//! What comes on the status pipe, and what a task makes of it (UAS-2 clauses 6.2.3 to 6.2.6).
+//!
+//! With streams the stream says whose IU is due there; an IU with another tag is a fault of that stream's task. Without
+//! streams the tag in the IU is all there is; an IU for nobody is counted and dropped, as another transfer takes the
+//! place of the one it used up.
+//!
+//! With streams a status that comes before its COMMAND IU was taken is a late one of an earlier command; it is dropped
+//! and the transfer submitted again.
+
+use super::Uas;
+use super::task::{Flight, Stage};
+use crate::{Answer, Failure, Output, SenseBytes};
+use bus::{Completion, Direction, TransferStatus};
+use units::Instant;
+use wire::scsi::Status;
+use wire::uas::{ReadyIu, ResponseIu, SenseIu, StatusIu};
+
+/// Statuses of one task that may be none (READY IUs with streams, late or empty ones, stalls) before it is a fault.
+pub const ODD_STATUSES_MAX: u8 = 4;
+
+/// Without streams: status transfers in a row that bring nothing of use (IUs for nobody, stalls, babble, errors) before
+/// the port is reset.
+pub const LOST_STATUSES_MAX: u8 = 16;
+
+impl Uas {
+    /// With streams: the status transfer of a task has completed.
+    pub(super) fn after_status(
+        &mut self,
+        now: Instant,
+        index: u16,
+        (completion, was_cancelled): (Completion, bool),
+        bytes: &[u8],
+    ) {
+        match completion.status {
+            TransferStatus::Done | TransferStatus::Short if bytes.is_empty() => self.wait_again(index),
+            TransferStatus::Done | TransferStatus::Short => match decode(bytes) {
+                Some(iu) if iu.tag() == index + 1 => self.take_iu(now, index, iu),
+                _ => {
+                    self.counters.odd_statuses += 1;
+                    self.fault(index, Failure::BadStatus);
+                }
+            },
+            TransferStatus::Stall => self.wait_again(index),
+            TransferStatus::Cancelled if was_cancelled => {}
+            TransferStatus::Babble => {
+                self.counters.odd_statuses += 1;
+                self.fault(index, Failure::Babble);
+            }
+            _ => self.fault(index, Failure::Bus),
+        }
+    }
+
+    /// Without streams: a status transfer has completed.
+    pub(super) fn after_anyones_status(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
+        if !self.ladder.wants_statuses() || completion.status == TransferStatus::Disconnected {
+            return;
+        }
+        let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
+        match decode(bytes).filter(|_| came) {
+            Some(iu) if iu.tag() == self.management_tag() => self.take_management_iu(&iu),
+            Some(iu) if self.is_with_device(iu.tag()) => {
+                self.lost_statuses = 0;
+                if matches!(iu, StatusIu::Ready(_)) {
+                    self.pipes.top_up(&mut self.outputs);
+                }
+                self.take_iu(now, iu.tag() - 1, iu);
+            }
+            _ => {
+                self.counters.odd_statuses += 1;
+                self.lost_statuses += 1;
+                if self.lost_statuses > LOST_STATUSES_MAX {
+                    return self.drain_for_reset();
+                }
+            }
+        }
+        self.pipes.top_up(&mut self.outputs);
+    }
+
+    fn is_with_device(&self, tag: u16) -> bool {
+        let index = usize::from(tag).checked_sub(1);
+        index.and_then(|index| self.tasks.get(index)?.as_ref()).is_some_and(|task| task.is_with_device())
+    }
+
+    /// An IU for a task that the device may have.
+    fn take_iu(&mut self, now: Instant, index: u16, iu: StatusIu<'_>) {
+        let Some(task) = &self.tasks[usize::from(index)] else { return };
+        if !task.is_with_device() {
+            self.counters.odd_statuses += 1;
+            return;
+        }
+        let is_late = self.config.streams.is_some() && task.iu != Flight::Back;
+        match iu {
+            _ if is_late => self.wait_again(index),
+            StatusIu::Sense(iu) => self.answer(now, index, &iu),
+            StatusIu::Response(ResponseIu { code, .. }) => {
+                if let Some(task) = &mut self.tasks[usize::from(index)] {
+                    // What the device has refused it does not have, whatever was wrong with it before.
+                    task.stage = Stage::Running;
+                }
+                self.release(index, Failure::Refused(code));
+            }
+            StatusIu::Ready(ReadyIu { direction, .. }) => self.be_ready(index, direction),
+        }
+        self.finish(index);
+    }
+
+    /// The end of a command. Data that an unsuccessful one has not moved will not come.
+    fn answer(&mut self, now: Instant, index: u16, iu: &SenseIu<'_>) {
+        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
+        let SenseIu { status, status_qualifier, sense, .. } = *iu;
+        let answer = Answer { status, status_qualifier, moved: 0, sense: SenseBytes::new(sense) };
+        task.stage = Stage::Answered { answer, data_by: now + self.config.patience.data_after_status };
+        self.pipes.expect_no_status();
+        self.port_resets = 0;
+        if status != Status::Good && status != Status::ConditionMet {
+            self.outputs.extend(task.data.cancel().map(Output::Cancel));
+        }
+    }
+
+    /// READ READY or WRITE READY: data of this task are next.
+    fn be_ready(&mut self, index: u16, direction: Direction) {
+        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
+        if self.config.streams.is_some() {
+            return self.wait_again(index);
+        }
+        match task.command.transfer() {
+            Some(phase) if phase.direction == direction && task.data == Flight::Idle => {
+                task.data = self.pipes.submit_data(&mut self.outputs, index, task.command.id, phase);
+            }
+            // The device is about to move data that this command does not have.
+            _ => {
+                self.counters.odd_statuses += 1;
+                self.fault(index, Failure::BadStatus);
+            }
+        }
+    }
+
+    /// With streams: the status transfer of a task has brought none, and is submitted again, up to a limit.
+    fn wait_again(&mut self, index: u16) {
+        self.counters.odd_statuses += 1;
+        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
+        if task.stage != Stage::Running {
+            return;
+        }
+        task.odd_statuses += 1;
+        if task.odd_statuses > ODD_STATUSES_MAX {
+            self.fault(index, Failure::BadStatus);
+        } else if self.ladder.wants_statuses() {
+            task.status = Flight::Idle;
+            self.unsettled = true;
+        }
+    }
+}
+
+/// An IU of the status pipe. Sense data that are shorter than their length says are taken as they are.
+pub(super) fn decode(bytes: &[u8]) -> Option<StatusIu<'_>> {
+    if let Ok(iu) = StatusIu::decode(bytes) {
+        return Some(iu);
+    }
+    let (head, sense) = bytes.split_first_chunk::<{ SenseIu::LEN }>()?;
+    let mut head = *head;
+    head[SenseIu::LEN - 2..].fill(0);
+    let SenseIu { tag, status_qualifier, status, .. } = SenseIu::decode(&head).ok()?;
+    Some(StatusIu::Sense(SenseIu { tag, status_qualifier, status, sense }))
+}
