@@ -8,7 +8,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     round_trip!(bytes;
         HostToDeviceFis; DeviceToHostFis; SetDeviceBitsFis; PioSetupFis; DmaSetupFis; DataFis; DmaActivateFis;
         TrimRange; IdentifyDevice; LogDirectory;
-        SmartReadings; SmartThresholds; SummaryErrorLog; SelfTestLog; SelectiveSelfTestLog;
+        SmartReadings; SmartThresholds; SummaryErrorLog; SelfTestLog; SelectiveSelfTestLog; ExtendedSelfTestLog; ExtendedErrorLog;
     );
     // Whole sectors, for types with a checksum or of 512 bytes: the fuzzer seldom makes one by itself.
     let mut sector = [0; 512];
@@ -17,6 +17,6 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     sector[511] = sector[..511].iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte));
     round_trip!(&sector;
         IdentifyDevice; LogDirectory;
-        SmartReadings; SmartThresholds; SummaryErrorLog; SelfTestLog; SelectiveSelfTestLog;
+        SmartReadings; SmartThresholds; SummaryErrorLog; SelfTestLog; SelectiveSelfTestLog; ExtendedSelfTestLog; ExtendedErrorLog;
     );
 });

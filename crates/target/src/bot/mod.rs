@@ -23,6 +23,7 @@ use units::ByteRange;
 use wire::bot::{Cbw, Csw, CswStatus};
 use wire::scsi::Status;
 use wire::scsi::lun::{Lun, LunField};
+use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 use wire::uas::TaskAttribute;
 
 /// The two endpoints.
@@ -294,7 +295,8 @@ impl Bot {
         } else {
             CswStatus::Failed
         };
-        if let (Some(unit), Some(sense)) = (outcome.unit, outcome.sense)
+        let sense = outcome.sense.or(sense_of(outcome.status));
+        if let (Some(unit), Some(sense)) = (outcome.unit, sense)
             && let Some(unit) = executor.units_mut().get_mut(usize::from(unit))
         {
             unit.held_sense = Some(sense);
@@ -329,4 +331,16 @@ impl Bot {
             payload: Payload::Inline(csw),
         }));
     }
+}
+
+/// What REQUEST SENSE tells of a status that has no sense data and that a CSW cannot carry: the codes that SPC-5 has for a
+/// status which was told before. What may pass by itself is ABORTED COMMAND, which hosts try again.
+const fn sense_of(status: Status) -> Option<Sense> {
+    use AdditionalSense as Code;
+    Some(match status {
+        Status::ReservationConflict => Sense::illegal_request(Code::PREVIOUS_RESERVATION_CONFLICT_STATUS),
+        Status::Busy => Sense::new(SenseKey::AbortedCommand, Code::PREVIOUS_BUSY_STATUS),
+        Status::TaskSetFull => Sense::new(SenseKey::AbortedCommand, Code::PREVIOUS_TASK_SET_FULL_STATUS),
+        _ => return None,
+    })
 }

@@ -423,3 +423,15 @@ fn a_list_that_is_cut_off_is_told_and_not_waited_for() {
         assert_goes_on(&mut desk);
     }
 }
+
+#[test]
+fn a_reservation_conflict_is_a_failed_command_whose_sense_data_tells_it() {
+    let mut desk = desk();
+    let list = [0; 24];
+    // RESERVE without a registration.
+    let (_, status) = desk.write(&list, &[0x5f, 0x01, 0x01, 0, 0, 0, 0, 0, 24, 0]);
+    assert_eq!(status, csw(0, 1));
+    assert_eq!(desk.request_sense(), (0x05, 0x2c, 0x09));
+    assert_eq!(desk.request_sense(), (0, 0, 0));
+    assert_goes_on(&mut desk);
+}

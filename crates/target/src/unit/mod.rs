@@ -180,7 +180,7 @@ impl Unit {
         self.removal_prevented = false;
         if event == UnitEvent::BusReset && self.readiness == Readiness::Stopped {
             // A drive on USB comes up when its port is reset, or no host after this one would find it.
-            self.readiness = Readiness::Ready;
+            self.start();
         }
         match event {
             UnitEvent::NexusLoss => self.buffers.forget_echo(),
@@ -192,6 +192,12 @@ impl Unit {
             UnitEvent::LogicalUnitReset => Attention::DeviceReset,
             UnitEvent::NexusLoss => Attention::NexusLoss,
         });
+    }
+
+    /// A stopped unit comes up.
+    pub(crate) const fn start(&mut self) {
+        self.readiness = Readiness::Ready;
+        self.logs.start_stop_cycles = self.logs.start_stop_cycles.saturating_add(1);
     }
 
     /// Whether writes are refused at present.

@@ -35,9 +35,10 @@ pub use identify::{
 pub use log::{LogAddress, LogDirectory};
 pub use registers::{AtaError, AtaStatus, CommandRegisters, ResultRegisters};
 pub use smart::{
-    Attribute, AttributeFlags, AttributeThreshold, ErrorEntry, LoggedCommand, OfflineCapabilities,
-    OfflineStatus, SelectiveSelfTestLog, SelfTestEntry, SelfTestLog, SelfTestOutcome, SelfTestStatus,
-    SmartCapabilities, SmartReadings, SmartThresholds, SummaryErrorLog,
+    Attribute, AttributeFlags, AttributeThreshold, ErrorEntry, ExtendedErrorLog, ExtendedSelfTestEntry,
+    ExtendedSelfTestLog, LoggedCommand, OfflineCapabilities, OfflineStatus, SelectiveSelfTestLog,
+    SelfTestEntry, SelfTestLog, SelfTestOutcome, SelfTestStatus, SmartCapabilities, SmartReadings,
+    SmartThresholds, SummaryErrorLog,
 };
 pub use statistics::GeneralStatistics;
 pub use text::AtaText;

@@ -2,7 +2,9 @@
 //!
 //! Counters begin at zero with power and stop at their end. Commands and bytes are counted when a command is
 //! planned, errors when the medium tells them. Left out: what a virtual drive does not have (temperature, wear,
-//! power-on hours, processing times): their fields say "not known" or zero as the standard provides.
+//! power-on hours, processing times): their fields say "not known" or zero as the standard provides. Two pages are not
+//! there at all: background scan (15h), since nothing scans and its page begins with the minutes of power, which nobody
+//! counts; and logical block provisioning (0Ch), since its counts are in units of a threshold and there are none.
 
 mod page;
 

@@ -6,7 +6,7 @@
 //! `pass_through` takes a CDB apart and puts the answer together; the other files are the ATA commands (ACS-4).
 //!
 //! Left out: NCQ, resets by PROTOCOL, security, host protected areas, SCT, selective self-tests, off-line
-//! collection by itself, the error log of 48-bit commands. A command that is not here is aborted, as ACS-4 has it.
+//! collection by itself. A command that is not here is aborted, as ACS-4 has it.
 //!
 //! Always true: SMART tells nothing that was not counted. There is no clock and no thermometer here, so there are
 //! neither power-on hours nor temperatures; nothing predicts a failure.

@@ -165,13 +165,28 @@ fn smart_logs_are_found_by_their_directory() {
     let directory = fixture.read(&smart(0x08, 0x0e, 0xd5, 1, 0x00)).to_vec();
     let pages: Vec<_> =
         (0..256).filter(|at| directory[2 * at] != 0).map(|at| (at, directory[2 * at])).collect();
-    assert_eq!(pages, [(0, 1), (1, 1), (4, 2), (6, 1)]);
+    assert_eq!(pages, [(0, 1), (1, 1), (2, 1), (4, 2), (6, 1), (9, 1)]);
     for (address, pages) in pages {
         let log = fixture.read(&smart(0x08, 0x0e, 0xd5, pages, address as u8));
         assert_eq!(log.len(), 512 * usize::from(pages), "{address}");
     }
     assert_eq!(registers_of(&mut fixture, &smart(0x08, 0x0e, 0xd5, 2, 0x01)), ABORTED, "too many pages");
-    assert_eq!(registers_of(&mut fixture, &smart(0x08, 0x0e, 0xd5, 1, 0x09)), ABORTED, "no such log");
+    assert_eq!(registers_of(&mut fixture, &smart(0x08, 0x0e, 0xd5, 1, 0x0a)), ABORTED, "no such log");
+}
+
+#[test]
+fn general_purpose_logs_tell_no_errors_and_the_same_self_tests() {
+    let mut fixture = Fixture::new();
+    assert_eq!(fixture.run(&smart(0x06, 0, 0xd4, 0, 0x01)), Plan::Good, "short");
+    let read_log = |address| [0x85, 0x09, 0x0e, 0, 0, 0, 1, 0, address, 0, 0, 0, 0, 0xa0, 0x2f, 0];
+    let directory = fixture.read(&read_log(0x00)).to_vec();
+    let pages: Vec<_> =
+        (1..256).filter(|at| directory[2 * at] != 0).map(|at| (at, directory[2 * at])).collect();
+    assert_eq!(pages, [(3, 1), (4, 2), (7, 1)]);
+    let errors = fixture.read(&read_log(0x03));
+    assert_eq!((errors.len(), errors[0], &errors[1..511]), (512, 1, &[0; 510][..]));
+    let tests = fixture.read(&read_log(0x07));
+    assert_eq!(tests[..15], [1, 0, 1, 0, 0x01, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
 }
 
 #[test]

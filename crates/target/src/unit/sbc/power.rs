@@ -124,7 +124,7 @@ fn enter(unit: &mut Unit, transition: Transition) -> Plan {
         }
         (Transition::Stop, Readiness::Ready) => unit.readiness = Readiness::Stopped,
         (Transition::Eject, _) => unit.readiness = Readiness::Ejected,
-        (_, Readiness::Stopped) if transition != Transition::Stop => unit.readiness = Readiness::Ready,
+        (_, Readiness::Stopped) if transition != Transition::Stop => unit.start(),
         _ => {}
     }
     Plan::Good
@@ -192,6 +192,21 @@ mod tests {
         assert_eq!(fixture.unit.readiness, Readiness::Stopped);
         fixture.unit.handle_event(UnitEvent::BusReset);
         assert_eq!(fixture.unit.readiness, Readiness::Ready);
+    }
+
+    #[test]
+    fn a_start_after_a_stop_is_a_cycle_and_a_start_alone_is_none() {
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.run(&START), Plan::Good);
+        assert_eq!(fixture.unit.logs.start_stop_cycles, 0);
+        for _ in 0..2 {
+            assert_eq!(fixture.run(&[0x1b, 0, 0, 0, 0x04, 0]), Plan::Good);
+            assert_eq!(fixture.run(&START), Plan::Good);
+        }
+        fixture.unit.readiness = Readiness::Stopped;
+        fixture.unit.handle_event(UnitEvent::BusReset);
+        fixture.unit.attentions = Default::default();
+        assert_eq!(fixture.read(&[0x4d, 0, 0x4e, 0, 0, 0, 4, 0, 255, 0])[16..], [0, 4, 0x03, 4, 0, 0, 0, 3]);
     }
 
     #[test]
