@@ -206,7 +206,7 @@ mod tests {
         fixture.unit.readiness = Readiness::Stopped;
         fixture.unit.handle_event(UnitEvent::BusReset);
         fixture.unit.attentions = Default::default();
-        assert_eq!(fixture.read(&[0x4d, 0, 0x4e, 0, 0, 0, 4, 0, 255, 0])[16..], [0, 4, 0x03, 4, 0, 0, 0, 3]);
+        assert_eq!(fixture.read(&[0x4d, 0, 0x4e, 0, 0, 0, 4, 0, 255, 0])[4..], [0, 4, 0x03, 4, 0, 0, 0, 3]);
     }
 
     #[test]
