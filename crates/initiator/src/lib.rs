@@ -21,6 +21,7 @@ mod request;
 #[cfg(test)]
 mod script;
 mod transport;
+pub mod turbo;
 pub mod uas;
 
 pub use bot::{Bot, BotConfig};
@@ -32,4 +33,5 @@ pub use output::{
 };
 pub use patience::Patience;
 pub use transport::{Counters, Refusal, Transport};
+pub use turbo::{Turbo, TurboConfig};
 pub use uas::{Uas, UasConfig, UasEndpoints};

@@ -20,6 +20,8 @@ pub(crate) const COMMAND_TIME: Duration = Duration::from_secs(30);
 pub(crate) struct Script<T> {
     pub(crate) transport: T,
     pub(crate) now: Instant,
+    /// The tag of the status wrapper that was sent last, where a test counts them.
+    pub(crate) tag: u32,
     submitted: BTreeSet<CommandId>,
     under_way: BTreeMap<TransferId, Transfer>,
     seen: BTreeSet<TransferId>,
@@ -60,6 +62,7 @@ impl<T: Transport> Script<T> {
         Self {
             transport,
             now: Instant::ZERO,
+            tag: 0,
             submitted: BTreeSet::new(),
             under_way: BTreeMap::new(),
             seen: BTreeSet::new(),

@@ -154,6 +154,17 @@ impl Bot {
         self.quirks = quirks;
     }
 
+    /// Whether a wrapper can say the command, and the device is there.
+    pub(crate) fn can_carry(&self, command: &Command) -> Result<(), Refusal> {
+        if self.depth() == 0 {
+            return Err(Refusal::Gone);
+        }
+        if command.cdb.len() > COMMAND_BYTES_MAX.into() {
+            return Err(Refusal::CommandBlock { bytes_max: COMMAND_BYTES_MAX });
+        }
+        unit(command).map(|_| ()).ok_or(Refusal::Lun)
+    }
+
     /// Sends the wrapper of a command.
     fn begin(&mut self, command: Command, resent: bool) {
         let deadline = Deadline { at: command.deadline, reason: DeadlineReason::Command(command.id) };
@@ -369,15 +380,10 @@ impl Bot {
 
 impl Transport for Bot {
     fn submit(&mut self, _now: Instant, command: &Command) -> Result<(), Refusal> {
-        match &self.state {
-            State::Gone | State::Leaving(..) => return Err(Refusal::Gone),
-            State::Busy(_) | State::Recovering(_) => return Err(Refusal::Full),
-            State::Idle => {}
+        self.can_carry(command)?;
+        if self.in_flight() > 0 {
+            return Err(Refusal::Full);
         }
-        if command.cdb.len() > COMMAND_BYTES_MAX.into() {
-            return Err(Refusal::CommandBlock { bytes_max: COMMAND_BYTES_MAX });
-        }
-        unit(command).ok_or(Refusal::Lun)?;
         self.begin(*command, false);
         Ok(())
     }
