@@ -20,6 +20,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Serve(Box<ServeArguments>),
     List(ListArguments),
+    Why(WhyArguments),
     /// Print shell completions.
     Completions {
         /// For which shell.
@@ -148,6 +149,31 @@ pub(crate) struct ListArguments {
     /// Write what `list` and `why` read of this machine into a file, without serial numbers, to be sent to others.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["all", "json"])]
     pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) machine: MachineArguments,
+}
+
+/// Say why a USB drive is on UAS, on BOT, or on nothing, and what can be done about it.
+///
+/// Asks what Linux asks, in the same order, and shows for each question what was read and where. Looks at link, power,
+/// serial numbers, TRIM, SMART and resets as well. Nothing is changed; what only root could read is said.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  uaskit why
+  uaskit why /dev/sdb
+  uaskit why 2-1.4 --json
+  sudo uaskit why 174c:55aa
+
+Exit codes: 0 ok, 1 failed, 2 usage.")]
+pub(crate) struct WhyArguments {
+    /// A port (2-1.4), a disk (/dev/sdb), or an id (174c:55aa); every drive unless given.
+    pub(crate) drive: Option<String>,
+    /// Print one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Read the kernel's log from a file, as dmesg or journalctl -k prints it.
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,
 }

@@ -10,6 +10,7 @@ mod list;
 mod quantity;
 mod serve;
 mod survey;
+mod why;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => serve::run(&serve),
         Command::List(list) => list::run(&list),
+        Command::Why(why) => why::run(&why),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man { directory } => generate::man_pages(directory.as_deref()),
     };

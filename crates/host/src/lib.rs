@@ -2,9 +2,10 @@
 //!
 //! [`tree`] reads the files in which Linux tells (sysfs, procfs, modprobe's), below any root, so that a recorded tree
 //! is as good as the running machine. [`inventory`] makes values of them: controllers, buses, devices, disks, modules,
-//! quirks.
+//! quirks. [`diagnose`] applies Linux's rules to one drive and says which of them decided, with what was read and where.
 //!
 //! Nothing here changes anything, and nothing needs root; what root would add is said where it is missing.
 
+pub mod diagnose;
 pub mod inventory;
 pub mod tree;

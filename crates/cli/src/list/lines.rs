@@ -2,6 +2,7 @@
 //!
 //! Columns are as wide as the widest entry of all buses; what a device says of itself comes last and is escaped.
 
+use super::tame;
 use host::inventory::{Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
 
 /// What stands in one line, by column.
@@ -64,7 +65,7 @@ fn rows_of(device: &UsbDevice) -> Vec<Row> {
     let port = format!("{:indent$}{}", "", device.port, indent = 2 * (device.tier() - 1));
     let name = bridge_family(device.id)
         .map_or_else(|| device.title(), |family| format!("{family}, {}", device.title()));
-    let device_cell = format!("{} {}", device.id, name.escape_debug());
+    let device_cell = format!("{} {}", device.id, tame(&name));
     let link = device.speed.to_string();
     if !device.is_storage() {
         let kind = if device.hub_ports > 0 { format!("hub, {} ports", device.hub_ports) } else { "-".into() };

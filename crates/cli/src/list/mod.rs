@@ -2,7 +2,7 @@
 //!
 //! Reads what sysfs tells without root, and nothing else. Left out: why a drive is where it is, which `why` says.
 
-mod json;
+pub(crate) mod json;
 mod lines;
 
 use crate::args::ListArguments;
@@ -72,7 +72,7 @@ fn udev_rules(inventory: &Inventory) -> String {
         text += &format!(
             "# {}\nSUBSYSTEM==\"usb\", ENV{{DEVTYPE}}==\"usb_device\", ATTR{{idVendor}}==\"{:04x}\", \
              ATTR{{idProduct}}==\"{:04x}\", TAG+=\"uaccess\"\n",
-            title.escape_debug(),
+            tame(&title),
             id.vendor,
             id.product
         );
@@ -104,4 +104,15 @@ fn forsaken(inventory: &Inventory) -> String {
 fn storage_interfaces(inventory: &Inventory) -> impl Iterator<Item = (&UsbDevice, &Interface)> {
     let of_device = |device| Interface::storage_of(device).map(move |interface| (device, interface));
     inventory.devices.iter().flat_map(of_device)
+}
+
+/// Text of others without what could play with a terminal.
+pub(crate) fn tame(text: &str) -> String {
+    text.chars()
+        .map(
+            |letter| {
+                if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() }
+            },
+        )
+        .collect()
 }

@@ -195,6 +195,9 @@ mod anything {
     use proptest::prelude::*;
 
     proptest! {
+        // Each case makes 300 files.
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
         /// Any bytes in any one attribute.
         #[test]
         fn any_bytes_are_read_without_harm(line in 0_usize..GUEST.lines().count(), bytes: Vec<u8>) {

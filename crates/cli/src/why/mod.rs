@@ -1,0 +1,52 @@
+//! `uaskit why`: Linux's rules for one drive, with verdicts, evidence and advice.
+//!
+//! Everything that is said comes from `host::diagnose`; here it is looked up and printed.
+
+mod json;
+mod text;
+
+use crate::args::WhyArguments;
+use crate::failure::Failure;
+use crate::list::print;
+use crate::survey::Machine;
+use host::diagnose::{Diagnosis, diagnose};
+use host::inventory::{Inventory, Scope, UsbDevice};
+
+pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
+    let machine = Machine::new(&arguments.machine)?;
+    let log = arguments.log.as_deref().map(|file| {
+        let unreadable = |error| Failure::new(format!("cannot read {}", file.display())).because(error);
+        std::path::absolute(file).and_then(std::fs::canonicalize).map_err(unreadable)
+    });
+    let log = log.transpose()?.map(|path| path.display().to_string());
+    let inventory = Inventory::read(&machine.tree, Scope::Whole { log: log.as_deref() });
+    let devices = meant(&inventory, arguments.drive.as_deref())?;
+    let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =
+        devices.into_iter().map(|device| (device, diagnose(&inventory, device))).collect();
+    if arguments.json {
+        return print(&format!("{:#}\n", json::drives(&drives)));
+    }
+    if drives.is_empty() {
+        return print("There is no USB drive.\n");
+    }
+    let texts: Vec<String> =
+        drives.iter().map(|(device, diagnoses)| text::drive(device, diagnoses)).collect();
+    print(&texts.join("\n"))
+}
+
+/// The drives that are meant; all of them unless one is named.
+fn meant<'a>(inventory: &'a Inventory, name: Option<&str>) -> Result<Vec<&'a UsbDevice>, Failure> {
+    let Some(name) = name else { return Ok(inventory.storage().collect()) };
+    let found = inventory.find(name);
+    if found.is_empty() {
+        return Err(Failure::new(format!("there is no {name} on USB")).try_this(
+            "See `uaskit list --all`; a drive is named by port, disk or id: 2-1.4, /dev/sdb, 174c:55aa.",
+        ));
+    }
+    match found.iter().find(|device| device.is_storage()) {
+        Some(_) => Ok(found.into_iter().filter(|device| device.is_storage()).collect()),
+        None => {
+            Err(Failure::new(format!("{name} is no drive")).because("none of its interfaces is mass storage"))
+        }
+    }
+}

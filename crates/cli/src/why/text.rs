@@ -1,0 +1,163 @@
+//! A diagnosis for people: the answer first, then the rules, the checks, and what can be done.
+//!
+//! What a device or a file says is escaped, so that it cannot play with the terminal.
+
+use crate::list::tame;
+use host::diagnose::{
+    Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
+};
+use host::inventory::{Transport, UsbDevice, bridge_family};
+use std::fmt::Write;
+
+/// All interfaces of a drive.
+pub(super) fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
+    let family = bridge_family(device.id).map_or_else(String::new, |family| format!(", {family}"));
+    let disks: Vec<String> =
+        device.disks().filter_map(|disk| Some(format!(", /dev/{}", disk.node.as_ref()?))).collect();
+    let mut text = format!(
+        "{}: {} {}{family}, {}{}\n",
+        device.port,
+        device.id,
+        tame(&device.title()),
+        device.speed,
+        disks.concat()
+    );
+    for diagnosis in diagnoses {
+        if diagnoses.len() > 1 {
+            text += &format!("\nInterface {}\n", diagnosis.interface);
+        }
+        text += &one(device, diagnosis);
+    }
+    text
+}
+
+fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
+    let mut text = format!("{}\n\nLinux's rules, in their order\n", answer(device, diagnosis));
+    for (number, judgement) in diagnosis.judgements.iter().enumerate() {
+        text += &judged(number, judgement, decides(diagnosis, judgement));
+    }
+    text += &format!("\nQuirks in force: {}\n\nChecks\n", diagnosis.quirks.in_force());
+    text.extend(diagnosis.checks.iter().map(checked));
+    let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
+    let of_checks = diagnosis.checks.iter().flat_map(|check| &check.advice);
+    let mut given: Vec<&Advice> = Vec::new();
+    for advice in of_rules.chain(of_checks).chain(&diagnosis.advice) {
+        if !given.contains(&advice) {
+            given.push(advice);
+        }
+    }
+    text.extend(given.into_iter().map(advised));
+    text
+}
+
+/// One sentence that answers the question.
+fn answer(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
+    let because = |rule| {
+        let judgement = diagnosis.judgement(rule);
+        judgement.map_or_else(String::new, |judgement| judgement.because.clone())
+    };
+    let depth = device.disks().find_map(|disk| disk.queue_depth);
+    let depth = match depth {
+        None => String::new(),
+        Some(1) => ", one command at a time".to_owned(),
+        Some(depth) => format!(", {depth} commands deep"),
+    };
+    let now = match &diagnosis.transport {
+        Transport::Uas { streams: true } => format!("It is on UAS with streams{depth}"),
+        Transport::Uas { streams: false } => format!("It is on UAS without streams{depth}"),
+        Transport::Bot => format!("It is on BOT{depth}"),
+        Transport::Claimed => "A program has it (usbfs)".to_owned(),
+        Transport::Other(driver) => format!("The driver {driver} has it"),
+        Transport::None => "It has no driver".to_owned(),
+    };
+    let reason = match diagnosis.decision {
+        Decision::AllMet => "every rule is met".to_owned(),
+        Decision::Decided(rule) => because(rule),
+        Decision::Supposed(rule) => {
+            format!("nothing that could be read explains it. Not known is whether {}", rule.title())
+        }
+        Decision::TakenAway => {
+            return format!("{now}; by the rules it would be on {}.", driver(diagnosis.expected));
+        }
+        Decision::Unexplained => format!(
+            "by the rules it would be on {}: quirks have changed since it was plugged in, or this kernel has other rules",
+            driver(diagnosis.expected)
+        ),
+    };
+    let alone = diagnosis.transport == Transport::None && diagnosis.expected == Expected::NoDriver;
+    let is_question = matches!(diagnosis.decision, Decision::Decided(rule) if rule.is_question());
+    let no_fallback =
+        if alone && is_question { ", and it has no Bulk-Only setting to fall back to" } else { "" };
+    format!("{now}: {reason}{no_fallback}.")
+}
+
+const fn driver(expected: Expected) -> &'static str {
+    match expected {
+        Expected::Uas => "uas",
+        Expected::UsbStorage => "usb-storage",
+        Expected::NoDriver => "no driver",
+    }
+}
+
+fn decides(diagnosis: &Diagnosis, judgement: &Judgement) -> bool {
+    match diagnosis.decision {
+        Decision::Decided(rule) | Decision::Supposed(rule) => rule == judgement.rule,
+        _ => false,
+    }
+}
+
+fn judged(number: usize, judgement: &Judgement, decides: bool) -> String {
+    let verdict = match judgement.verdict {
+        Verdict::Met => "met",
+        Verdict::Refused => "NOT MET",
+        Verdict::Unknown => "unknown",
+        Verdict::NotAsked => "not asked",
+    };
+    let mark = if decides { "→" } else { " " };
+    let mut text =
+        format!(" {mark}{number} {verdict:<9}  {}: {}\n", judgement.rule.title(), judgement.because);
+    if judgement.verdict != Verdict::NotAsked {
+        text += &seen(&judgement.readings, judgement.root_adds.as_deref());
+    }
+    text
+}
+
+fn checked(check: &Check) -> String {
+    let health = match check.health {
+        Health::Good => "good",
+        Health::Concern => "LOOK",
+        Health::Unknown => "unknown",
+    };
+    let line = format!("   {:<9}{health:<8} {}\n", check.kind.name(), tame(&check.because));
+    if check.health == Health::Good {
+        line
+    } else {
+        line + &seen(&check.readings, check.root_adds.as_deref())
+    }
+}
+
+fn seen(readings: &[Reading], root_adds: Option<&str>) -> String {
+    let mut text = String::new();
+    for reading in readings {
+        let _ = writeln!(text, "                {}: {}", reading.place, reading.found);
+    }
+    if let Some(more) = root_adds {
+        let _ = writeln!(text, "                root could tell more: {more}");
+    }
+    text
+}
+
+fn advised(advice: &Advice) -> String {
+    let mut text = format!("\n{}\n", advice.purpose);
+    text.extend(advice.cautions.iter().map(|caution| format!("   Mind: {caution}.\n")));
+    text.extend(advice.steps.iter().map(|step| stepped(step, "   ")));
+    if !advice.back.is_empty() {
+        text += "   To take it back\n";
+        text.extend(advice.back.iter().map(|step| stepped(step, "      ")));
+    }
+    text
+}
+
+fn stepped(step: &Step, indent: &str) -> String {
+    format!("{indent}{}\n{indent}   {}\n", tame(&step.place), tame(&step.line))
+}

@@ -1,0 +1,276 @@
+//! What to do, line by line, and how to take it back.
+//!
+//! A quirk is one entry of a list that may have others, and Linux takes the whole list or nothing: so every line here
+//! carries the entries that are there already. Advice changes nothing by itself.
+
+use super::evidence::Evidence;
+use super::quirk::setting::{self, VALUE_BYTES_MAX};
+use super::quirk::{Flag, Flags};
+use crate::inventory::{PARAMETER, Transport, UsbDevice};
+
+/// Something that can be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// What it is good for.
+    pub purpose: String,
+    /// How: every step, or one of several ways.
+    pub steps: Vec<Step>,
+    /// How to take it back.
+    pub back: Vec<Step>,
+    /// What to know before.
+    pub cautions: Vec<String>,
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Where, or when.
+    pub place: String,
+    /// What to write or type there; empty if the place says it all.
+    pub line: String,
+}
+
+impl Step {
+    fn new(place: impl Into<String>, line: impl Into<String>) -> Self {
+        Self { place: place.into(), line: line.into() }
+    }
+}
+
+impl Advice {
+    fn new(purpose: impl Into<String>) -> Self {
+        Self { purpose: purpose.into(), steps: Vec::new(), back: Vec::new(), cautions: Vec::new() }
+    }
+
+    fn step(mut self, place: impl Into<String>, line: impl Into<String>) -> Self {
+        self.steps.push(Step::new(place, line));
+        self
+    }
+
+    fn back(mut self, place: impl Into<String>, line: impl Into<String>) -> Self {
+        self.back.push(Step::new(place, line));
+        self
+    }
+
+    fn caution(mut self, caution: impl Into<String>) -> Self {
+        self.cautions.push(caution.into());
+        self
+    }
+}
+
+/// The file of modprobe in which our line goes.
+const MODPROBE_FILE: &str = "/etc/modprobe.d/uaskit.conf";
+
+/// Sets the letters of a device, in all the places where one can.
+pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: &str) -> Advice {
+    let (device, settings) = (evidence.device, &evidence.inventory.quirks);
+    let before = settings.value();
+    let value = setting::with(before, device.id, letters);
+    let options = format!("options usb-storage quirks={value}");
+    let mut advice = Advice::new(purpose)
+        .step("on the kernel command line", format!("usb-storage.quirks={value}"))
+        .step(format!("or in {MODPROBE_FILE}, then rebuild the initramfs"), &options)
+        .step("or until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
+        .step("in each case, then", "unplug the drive and plug it in again");
+    let old = if before.is_empty() { "''" } else { before };
+    advice = match settings.places.iter().find(|place| place.path == "/proc/cmdline") {
+        Some(place) => {
+            advice
+                .cautions
+                .push("the kernel command line has such a word already, and it wins over modprobe.d".into());
+            advice.back("on the kernel command line", &place.line)
+        }
+        None => advice.back("on the kernel command line", "take the word out again"),
+    };
+    advice = advice
+        .back(format!("or {MODPROBE_FILE}, then rebuild the initramfs"), format!("sudo rm {MODPROBE_FILE}"))
+        .back("or until the next boot", format!("echo {old} | sudo tee {PARAMETER}"));
+    if value.len() > VALUE_BYTES_MAX {
+        let length = value.len();
+        advice
+            .cautions
+            .push(format!("the value has {length} characters and the kernel takes {VALUE_BYTES_MAX}"));
+    }
+    advice
+}
+
+/// Has UAS used for a drive for which it is ignored: what other flags there are stay.
+pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
+    let quirks = &evidence.quirks;
+    let by_user_alone = !quirks.built_in().contains(Flag::IgnoreUas);
+    let kept = quirks.in_force().without(Flag::IgnoreUas);
+    if by_user_alone && kept.letters() == quirks.built_in().letters() {
+        return take_entry_back(evidence);
+    }
+    let advice = quirk(evidence, "Have UAS used all the same", &kept.letters());
+    if by_user_alone {
+        return advice;
+    }
+    advice
+        .caution(
+            "Linux ignores UAS here because drives of this kind have lost their link or data: have a backup",
+        )
+        .caution("an entry replaces all flags that are built in, so the line names those that are to stay")
+}
+
+/// Takes the user's own entry away, in every place that has it.
+fn take_entry_back(evidence: &Evidence<'_>) -> Advice {
+    let (id, settings) = (evidence.device.id, &evidence.inventory.quirks);
+    let mut advice = Advice::new("Have UAS used: take the entry back");
+    for place in settings.places.iter().filter(|place| setting::letters_of(&place.value, id).is_some()) {
+        let rest = setting::without(&place.value, id);
+        let line = if rest.is_empty() {
+            format!("take out: {}", place.line)
+        } else {
+            place.line.replace(&place.value, &rest)
+        };
+        let where_to = if place.path == "/proc/cmdline" { "on the kernel command line" } else { &place.path };
+        advice = advice.step(where_to, line).back(where_to, &place.line);
+    }
+    let value = settings.value();
+    let rest = setting::without(value, id);
+    let rest = if rest.is_empty() { "''" } else { &rest };
+    advice
+        .step("until the next boot", format!("echo {rest} | sudo tee {PARAMETER}"))
+        .step("in each case, then", "unplug the drive and plug it in again")
+        .back("until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
+}
+
+/// How to have the other transport, where there is one and no rule's advice says it.
+pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport) -> Vec<Advice> {
+    if *transport != (Transport::Uas { streams: evidence.device.speed.is_super() }) {
+        return Vec::new();
+    }
+    if !evidence.usb_storage_takes_it() {
+        return Vec::new();
+    }
+    vec![keep_off_uas(evidence)]
+}
+
+/// Keeps a drive off UAS.
+pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
+    let flags = evidence.quirks.in_force().union(Flags::of(&[Flag::IgnoreUas]));
+    quirk(
+        evidence,
+        "Keep it off UAS (slower: one command at a time, and no TRIM by itself)",
+        &flags.letters(),
+    )
+}
+
+/// Lets SMART through.
+pub(super) fn let_smart_through(evidence: &Evidence<'_>) -> Advice {
+    let letters = evidence.quirks.in_force().without(Flag::NoAta1x).letters();
+    quirk(evidence, "Let ATA pass-through, and with it SMART, through", &letters)
+        .caution("Linux blocks it because bridges of this kind drop the link when they are asked: try it on an idle drive")
+}
+
+pub(super) fn load_module(evidence: &Evidence<'_>) -> Advice {
+    Advice::new("Load the driver")
+        .step("now", "sudo modprobe uas")
+        .step("if nothing happens", probe_line(evidence))
+        .back("to unload it again", "sudo modprobe -r uas")
+}
+
+pub(super) fn install_module(evidence: &Evidence<'_>) -> Advice {
+    let release = evidence.inventory.release.as_deref().unwrap_or("$(uname -r)");
+    let advice = Advice::new("Get the driver")
+        .step(
+            "it is in the kernel's package of modules",
+            format!("linux-modules-extra-{release} (Ubuntu), linux-image-{release} (Debian)"),
+        )
+        .step("then", "sudo modprobe uas");
+    match evidence.usb_storage_takes_it() {
+        true => advice
+            .caution("the letter u does without it: usb-storage then takes the drive")
+            .step("or, without it, on the kernel command line", keep_off_line(evidence)),
+        false => advice.caution("this drive has no Bulk-Only setting: without uas it does not work at all"),
+    }
+}
+
+fn keep_off_line(evidence: &Evidence<'_>) -> String {
+    let letters = evidence.quirks.in_force().union(Flags::of(&[Flag::IgnoreUas])).letters();
+    format!(
+        "usb-storage.quirks={}",
+        setting::with(evidence.inventory.quirks.value(), evidence.device.id, &letters)
+    )
+}
+
+pub(super) fn allow_module(line: &str, path: &str, evidence: &Evidence<'_>) -> Advice {
+    Advice::new("Allow the driver")
+        .step(path, format!("take out: {line}"))
+        .step("then", "sudo modprobe uas")
+        .step("if nothing happens", probe_line(evidence))
+        .back(path, line)
+}
+
+pub(super) fn probe_again(evidence: &Evidence<'_>) -> Advice {
+    Advice::new("Have the kernel look again").step("now", probe_line(evidence))
+}
+
+fn probe_line(evidence: &Evidence<'_>) -> String {
+    format!("echo {} | sudo tee /sys/bus/usb/drivers_probe", evidence.interface.name)
+}
+
+pub(super) fn other_kernel() -> Advice {
+    Advice::new("Use a kernel with UAS").step("in its configuration", "CONFIG_USB_UAS=m")
+}
+
+pub(super) fn other_controller() -> Advice {
+    Advice::new("Plug it in elsewhere")
+        .step("a port of another xHCI controller", "the drive is on UAS there, with streams")
+        .step("a USB 2 port or cable", "UAS does without streams there, at 480 Mb/s")
+}
+
+pub(super) fn without_streams(driver: &str) -> Advice {
+    let advice = Advice::new("Have the drive exported otherwise");
+    if driver == "vhci_hcd" {
+        return advice.step(
+            "USB/IP has no streams",
+            "export it at high speed: UAS then takes turns, 30 commands deep",
+        );
+    }
+    advice.step("this controller is made up by the kernel", "high speed needs no streams")
+}
+
+pub(super) fn drive_without_uas(evidence: &Evidence<'_>) -> Advice {
+    let slow =
+        !evidence.device.speed.is_super() && evidence.device.speed != crate::inventory::LinkSpeed::Unknown;
+    let advice = Advice::new("Nothing on this machine makes it UAS")
+        .step("the enclosure decides", "its maker may have other firmware; many bridges are Bulk-Only");
+    if slow {
+        advice.step("some bridges offer UAS at super speed only", "try a USB 3 port and cable")
+    } else {
+        advice
+    }
+}
+
+pub(super) fn firmware() -> Advice {
+    Advice::new("Nothing on this machine mends the descriptors")
+        .step("the enclosure decides", "its maker may have other firmware")
+}
+
+/// The rule that has the kernel unmap blocks of a drive.
+pub(super) fn unmap_rule(device: &UsbDevice) -> Advice {
+    const FILE: &str = "/etc/udev/rules.d/70-uaskit-trim.rules";
+    let rule = format!(
+        "ACTION==\"add|change\", SUBSYSTEM==\"scsi_disk\", ATTRS{{idVendor}}==\"{:04x}\", \
+         ATTRS{{idProduct}}==\"{:04x}\", ATTR{{provisioning_mode}}=\"unmap\"",
+        device.id.vendor, device.id.product
+    );
+    Advice::new("Have TRIM sent as UNMAP")
+        .step(format!("in {FILE}"), rule)
+        .step("then", "sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=scsi_disk --action=change")
+        .back("remove the file", format!("sudo rm {FILE}"))
+        .caution("a drive that does not support UNMAP may answer anything: ask it first")
+}
+
+/// Asks a disk what it says about unmapping.
+pub(super) fn ask_unmap(node: &str) -> Advice {
+    Advice::new("Ask the drive whether it takes UNMAP")
+        .step("the maximum unmap LBA count is to be above 0", format!("sudo sg_vpd --page=bl /dev/{node}"))
+        .step("and LBPU is to be 1", format!("sudo sg_vpd --page=lbpv /dev/{node}"))
+}
+
+/// Moves the drive to where it gets what it needs.
+pub(super) fn other_port(purpose: &str, what: &str, why: &str) -> Advice {
+    Advice::new(purpose).step(what, why)
+}

@@ -1,0 +1,76 @@
+//! Cable and port against what the drive can.
+//!
+//! A drive that can super speed and is connected at high speed has bcdUSB 2.10 and a BOS with a SuperSpeed capability
+//! (USB 3.2 clause 9.6.2). Newer kernels show the BOS in sysfs; on others only bcdUSB gives a hint.
+
+use super::{Check, CheckKind, Health};
+use crate::diagnose::advice;
+use crate::diagnose::evidence::{Evidence, Reading};
+use crate::inventory::LinkSpeed;
+use wire::usb::BcdVersion;
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Check {
+    let kind = CheckKind::Link;
+    let device = evidence.device;
+    let speed = evidence.attribute("speed", device.speed.to_string());
+    if let Some(line) = evidence.log_line("not running at top speed") {
+        return kind
+            .says(Health::Concern, "the kernel says that it could be faster")
+            .seen(speed)
+            .seen(line)
+            .advise(faster());
+    }
+    match device.speed {
+        LinkSpeed::Super { .. } => {
+            return kind.says(Health::Good, device.speed.to_string()).seen(speed);
+        }
+        LinkSpeed::Unknown => {
+            return kind.says(Health::Unknown, "the kernel does not tell the speed").seen(speed);
+        }
+        _ => {}
+    }
+    match (device.super_speed_capable, device.usb_version) {
+        (Some(true), _) => kind
+            .says(Health::Concern, format!("the drive can super speed and is connected at {}", device.speed))
+            .seen(speed)
+            .seen(evidence.attribute("bos_descriptors", "SuperSpeed capability"))
+            .seen(socket(evidence))
+            .advise(faster()),
+        (Some(false), _) => kind.says(Health::Good, "the drive is no faster").seen(speed),
+        (None, Some(version)) if version.0 >= BcdVersion::USB_2_1.0 => kind
+            .says(
+                Health::Unknown,
+                format!("connected at {}; bcdUSB {version} hints that the drive can more", device.speed),
+            )
+            .seen(speed)
+            .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
+            .seen(socket(evidence))
+            .root_adds(&format!(
+                "sudo lsusb -v -s {}:{} shows the BOS: look for a SuperSpeed capability",
+                device.bus, device.number
+            )),
+        (None, version) => {
+            let version = version.map_or_else(|| "unknown".to_owned(), |version| version.to_string());
+            kind.says(Health::Good, "the drive is no faster")
+                .seen(speed)
+                .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
+        }
+    }
+}
+
+/// Whether the socket has super speed as well.
+fn socket(evidence: &Evidence<'_>) -> Reading {
+    let port = evidence.device.plugged.as_ref();
+    match port.and_then(|port| port.peer.as_ref()) {
+        Some(peer) => evidence.attribute("port/peer", format!("→ {peer}: the socket has another speed, too")),
+        None => evidence.attribute("port/peer", "no such link: the socket may be USB 2 alone"),
+    }
+}
+
+fn faster() -> advice::Advice {
+    advice::other_port(
+        "Connect it faster",
+        "another cable first, then another port",
+        "short, marked SS or blue; not through a hub or a front panel",
+    )
+}

@@ -1,0 +1,108 @@
+//! What else a user of an enclosure asks: is the link as fast as it could be, is there power enough, are serial
+//! numbers one's own, does TRIM arrive, does SMART, how often was the link reset, do the settings agree?
+//!
+//! A check says good, not good, or that it could not be known, with what was read. None of them changes anything or
+//! sends the drive a command.
+
+mod link;
+mod power;
+mod resets;
+mod serial;
+mod settings;
+mod smart;
+mod trim;
+
+use super::advice::Advice;
+use super::evidence::{Evidence, Reading};
+
+/// What a check looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckKind {
+    /// Cable and port against what the drive can.
+    Link,
+    /// bMaxPower against what the port gives.
+    Power,
+    /// Serial numbers that repeat.
+    Serial,
+    /// TRIM reaches the drive.
+    Trim,
+    /// ATA pass-through, and so SMART.
+    Smart,
+    /// Trouble in the kernel's log.
+    Resets,
+    /// What is in force against what is said for the next boot.
+    Settings,
+}
+
+/// How it looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// Nothing is wrong.
+    Good,
+    /// Something is, or is likely to be.
+    Concern,
+    /// It could not be known.
+    Unknown,
+}
+
+/// A check and its result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What was looked at.
+    pub kind: CheckKind,
+    /// How it looks.
+    pub health: Health,
+    /// Why, in a sentence.
+    pub because: String,
+    /// What was read, and where.
+    pub readings: Vec<Reading>,
+    /// What root could read in addition.
+    pub root_adds: Option<String>,
+    /// What to do about it.
+    pub advice: Vec<Advice>,
+}
+
+impl CheckKind {
+    /// Its name, for programs and people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Link => "link",
+            Self::Power => "power",
+            Self::Serial => "serial",
+            Self::Trim => "trim",
+            Self::Smart => "smart",
+            Self::Resets => "resets",
+            Self::Settings => "settings",
+        }
+    }
+
+    fn says(self, health: Health, because: impl Into<String>) -> Check {
+        let because = because.into();
+        Check { kind: self, health, because, readings: Vec::new(), root_adds: None, advice: Vec::new() }
+    }
+}
+
+impl Check {
+    fn seen(mut self, reading: Reading) -> Self {
+        self.readings.push(reading);
+        self
+    }
+
+    fn advise(mut self, advice: Advice) -> Self {
+        self.advice.push(advice);
+        self
+    }
+
+    fn root_adds(mut self, what: &str) -> Self {
+        self.root_adds = Some(what.to_owned());
+        self
+    }
+}
+
+/// Every check of one interface.
+pub(super) fn all(evidence: &Evidence<'_>) -> Vec<Check> {
+    let mut checks = vec![link::check(evidence), power::check(evidence), serial::check(evidence)];
+    checks.extend(trim::checks(evidence));
+    checks.extend([smart::check(evidence), resets::check(evidence), settings::check(evidence)]);
+    checks
+}

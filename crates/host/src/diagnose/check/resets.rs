@@ -1,0 +1,55 @@
+//! Trouble at the port, counted in the kernel's log.
+
+use super::{Check, CheckKind, Health};
+use crate::diagnose::advice;
+use crate::diagnose::evidence::{Evidence, Reading};
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Check {
+    let kind = CheckKind::Resets;
+    let Some(log) = evidence.log() else {
+        let check = kind.says(Health::Unknown, "the kernel's log could not be read");
+        return if evidence.log_is_refused() {
+            check.root_adds(
+                "the kernel's log: resets, disconnects, errors since boot; or give a file with --log",
+            )
+        } else {
+            check
+        };
+    };
+    let troubles = log.troubles(evidence.device);
+    let counts = [
+        (troubles.resets, "resets"),
+        (troubles.disconnects, "disconnects"),
+        (troubles.aborts, "commands given up"),
+        (troubles.enumeration_errors, "errors while it was recognised"),
+        (troubles.power, "complaints about power"),
+    ];
+    let told: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{what}: {count}"))
+        .collect();
+    if told.is_empty() {
+        return kind
+            .says(Health::Good, "none in the kernel's log")
+            .seen(Reading::new(&log.path, "no line of that kind"));
+    }
+    // Being unplugged is no trouble by itself.
+    let only_unplugged = troubles.disconnects > 0 && told.len() == 1;
+    let health = if only_unplugged { Health::Good } else { Health::Concern };
+    let check = kind.says(health, told.join(", "));
+    let check = troubles.examples.iter().fold(check, |check, line| check.seen(Reading::new(&log.path, line)));
+    if only_unplugged {
+        return check;
+    }
+    let check = check.advise(advice::other_port(
+        "Look at cable, port and power first",
+        "another cable, another port, a supply of its own",
+        "most resets end there",
+    ));
+    if evidence.driver() == Some("uas") && evidence.usb_storage_takes_it() {
+        check.advise(advice::keep_off_uas(evidence))
+    } else {
+        check
+    }
+}

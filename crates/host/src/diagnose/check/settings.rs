@@ -1,0 +1,45 @@
+//! What is in force against what is said for the next boot, as far as one drive is concerned.
+
+use super::{Check, CheckKind, Health};
+use crate::diagnose::evidence::{Evidence, Reading};
+use crate::diagnose::quirk::setting::{self, VALUE_BYTES_MAX};
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Check {
+    let kind = CheckKind::Settings;
+    let settings = &evidence.inventory.quirks;
+    let id = evidence.device.id;
+    if let Some(long) = settings.places.iter().find(|place| place.value.len() > VALUE_BYTES_MAX) {
+        let because = format!(
+            "usb-storage.quirks= has {} characters there; the kernel takes {VALUE_BYTES_MAX} and refuses all of it",
+            long.value.len()
+        );
+        return kind.says(Health::Concern, because).seen(Reading::new(&long.path, &long.line));
+    }
+    let said = settings.places.last().and_then(|place| Some((place, setting::letters_of(&place.value, id)?)));
+    let Some(in_force) = &settings.in_force else {
+        return kind.says(Health::Good, "usb-storage is not loaded; what is said counts when it is");
+    };
+    let now = setting::letters_of(in_force, id);
+    let reading = Reading::new(settings.path(), if in_force.is_empty() { "empty" } else { in_force });
+    match (now, said) {
+        (None, None) => kind.says(Health::Good, "nobody has set a quirk for it").seen(reading),
+        (Some(now), Some((_, said))) if now == said => {
+            kind.says(Health::Good, "in force is what is set for the next boot, too").seen(reading)
+        }
+        (now, said) => {
+            let words = |letters: Option<&str>| {
+                letters.map_or("no entry".to_owned(), |letters| format!("\"{letters}\""))
+            };
+            let because = format!(
+                "in force: {}; after the next boot: {}",
+                words(now),
+                words(said.map(|(_, letters)| letters))
+            );
+            let check = kind.says(Health::Concern, because).seen(reading);
+            match said {
+                Some((place, _)) => check.seen(Reading::new(&place.path, &place.line)),
+                None => check,
+            }
+        }
+    }
+}

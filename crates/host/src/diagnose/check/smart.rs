@@ -1,0 +1,35 @@
+//! SMART needs ATA PASS-THROUGH, which a quirk may block: the kernel then answers in the drive's place.
+
+use super::{Check, CheckKind, Health};
+use crate::diagnose::advice;
+use crate::diagnose::evidence::{Evidence, Reading};
+use crate::diagnose::quirk::Flag;
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Check {
+    let kind = CheckKind::Smart;
+    let quirks = &evidence.quirks;
+    let user = quirks.user.is_some_and(|user| user.contains(Flag::NoAta1x));
+    // What is built into uas does not bind usb-storage.
+    let blocked =
+        user || evidence.driver() != Some("usb-storage") && quirks.in_force().contains(Flag::NoAta1x);
+    if !blocked {
+        return kind.says(Health::Good, "no quirk blocks ATA pass-through").seen(settings(evidence));
+    }
+    let reading = if user {
+        settings(evidence)
+    } else if let Some(row) = quirks.row.filter(|row| row.flags.contains(Flag::NoAta1x)) {
+        Reading::new("Linux, unusual_uas.h", format!("{}: {}", row.name, row.flags))
+    } else {
+        let reason = quirks.coded.map_or("", |coded| coded.reason());
+        Reading::new("Linux, uas-detect.h", reason)
+    };
+    kind.says(Health::Concern, "the flag t blocks ATA pass-through: smartctl and hdparm get no answer")
+        .seen(reading)
+        .advise(advice::let_smart_through(evidence))
+}
+
+fn settings(evidence: &Evidence<'_>) -> Reading {
+    let settings = &evidence.inventory.quirks;
+    let value = settings.value();
+    Reading::new(settings.path(), if value.is_empty() { "empty" } else { value })
+}

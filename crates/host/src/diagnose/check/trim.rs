@@ -1,0 +1,49 @@
+//! TRIM: whether the kernel unmaps blocks (`provisioning_mode`, SBC-4 pages B0h and B2h), for each disk.
+//!
+//! Over Bulk-Only the kernel reads no vital product data, so it sends no UNMAP although the drive might take it: the
+//! same drive has TRIM on UAS and none on the fallback.
+
+use super::{Check, CheckKind, Health};
+use crate::diagnose::advice;
+use crate::diagnose::evidence::{Evidence, Reading};
+use crate::inventory::Disk;
+
+pub(super) fn checks(evidence: &Evidence<'_>) -> Vec<Check> {
+    evidence.interface.disks.iter().filter_map(|disk| check(evidence, disk)).collect()
+}
+
+fn check(evidence: &Evidence<'_>, disk: &Disk) -> Option<Check> {
+    let kind = CheckKind::Trim;
+    let node = disk.node.as_deref()?;
+    let mode = disk.provisioning_mode.as_deref()?;
+    let sends = !["full", "disabled"].contains(&mode) && disk.discard_bytes_max != Some(0);
+    let reading = Reading::new(format!("/sys/class/scsi_disk/{}/provisioning_mode", disk.address), mode);
+    if sends {
+        return Some(
+            kind.says(Health::Good, format!("the kernel sends it to /dev/{node}: {mode}")).seen(reading),
+        );
+    }
+    let Some(support) = disk.unmap else {
+        let check = if evidence.driver() == Some("usb-storage") {
+            kind.says(
+                Health::Unknown,
+                format!("the kernel sends none to /dev/{node}: over BOT it does not ask for it"),
+            )
+        } else {
+            kind.says(Health::Unknown, format!("the kernel sends none to /dev/{node} and has not asked"))
+        };
+        let check =
+            check.seen(reading).root_adds("sg_vpd asks the drive itself").advise(advice::ask_unmap(node));
+        return Some(check.advise(advice::unmap_rule(evidence.device)));
+    };
+    let pages = Reading::new(
+        format!("{}/vpd_pgb0, vpd_pgb2", disk.path),
+        format!("maximum unmap LBA count {}, LBPU {}", support.lba_count_max, u8::from(support.unmap)),
+    );
+    if support.unmap || support.lba_count_max > 0 {
+        let because = format!("/dev/{node} takes UNMAP, and the kernel sends none");
+        let check = kind.says(Health::Concern, because).seen(reading).seen(pages);
+        return Some(check.advise(advice::unmap_rule(evidence.device)));
+    }
+    Some(kind.says(Health::Good, format!("/dev/{node} takes none, it says")).seen(reading).seen(pages))
+}

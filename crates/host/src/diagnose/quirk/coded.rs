@@ -1,0 +1,96 @@
+//! Rules in the code of `uas` (Linux 6.16, drivers/usb/storage/uas-detect.h): ids alone do not tell these chips apart.
+
+use super::{Flag, Flags};
+use crate::inventory::{Alternate, Configuration, DeviceId, Endpoint, UsbDevice};
+use wire::uas::PipeUsage;
+
+/// A rule that looks at more than ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodedRule {
+    /// An ASMedia chip that says bMaxPower 0: an ASM1153, which is fine.
+    Asm1153,
+    /// An ASMedia chip below super speed: its streams are not to be seen, so it may be an ASM1051.
+    AsmediaBelowSuperSpeed,
+    /// An ASMedia chip with exactly 32 streams on its status pipe: perhaps an ASM1051.
+    AsmediaWith32Streams,
+    /// Any other ASMedia chip of these ids: an ASM1053, which has trouble with large transfers.
+    Asm1053,
+    /// All of Seagate: their ATA pass-through is broken.
+    Seagate,
+    /// HIKSEMI MD202, told by its strings.
+    Hiksemi,
+}
+
+impl CodedRule {
+    /// Every rule.
+    pub const ALL: [Self; 6] = [
+        Self::Asm1153,
+        Self::AsmediaBelowSuperSpeed,
+        Self::AsmediaWith32Streams,
+        Self::Asm1053,
+        Self::Seagate,
+        Self::Hiksemi,
+    ];
+
+    /// What Linux does otherwise by this rule.
+    pub const fn flags(self) -> Flags {
+        match self {
+            Self::Asm1153 => Flags::NONE,
+            Self::AsmediaBelowSuperSpeed | Self::AsmediaWith32Streams | Self::Hiksemi => {
+                Flags::of(&[Flag::IgnoreUas])
+            }
+            Self::Asm1053 => Flags::of(&[Flag::MaxSectors240]),
+            Self::Seagate => Flags::of(&[Flag::NoAta1x]),
+        }
+    }
+
+    /// Why the rule is there.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Asm1153 => "bMaxPower is 0, so the ASMedia chip is an ASM1153, which is fine",
+            Self::AsmediaBelowSuperSpeed => {
+                "the ASMedia chip draws current from the bus and is below super speed, so it may be an ASM1051, whose UAS is broken"
+            }
+            Self::AsmediaWith32Streams => {
+                "the ASMedia chip draws current from the bus and has 32 streams, so it may be an ASM1051, whose UAS is broken"
+            }
+            Self::Asm1053 => {
+                "the ASMedia chip has another number of streams than 32, so it is an ASM1053: transfers are kept short"
+            }
+            Self::Seagate => "it is from Seagate, whose ATA pass-through is broken",
+            Self::Hiksemi => "it calls itself HIKSEMI MD202, whose UAS is broken",
+        }
+    }
+
+    /// The one that holds for a device, if any does. Its ids are of different vendors, so it is one at most.
+    pub fn of(device: &UsbDevice, uas: &Alternate) -> Option<Self> {
+        const SEAGATE: u16 = 0x0bc2;
+        const REALTEK: DeviceId = DeviceId::new(0x0bda, 0x9210);
+        const ASMEDIA: [DeviceId; 2] = [DeviceId::new(0x174c, 0x5106), DeviceId::new(0x174c, 0x55aa)];
+        let says = |word: &Option<String>, wanted: &str| word.as_deref() == Some(wanted);
+        if ASMEDIA.contains(&device.id) {
+            Some(Self::asmedia(device, uas))
+        } else if device.id.vendor == SEAGATE {
+            Some(Self::Seagate)
+        } else if device.id == REALTEK
+            && says(&device.manufacturer, "HIKSEMI")
+            && says(&device.product, "MD202")
+        {
+            Some(Self::Hiksemi)
+        } else {
+            None
+        }
+    }
+
+    fn asmedia(device: &UsbDevice, uas: &Alternate) -> Self {
+        if device.configuration.as_ref().is_some_and(|Configuration { max_power, .. }| *max_power == 0) {
+            Self::Asm1153
+        } else if !device.speed.is_super() {
+            Self::AsmediaBelowSuperSpeed
+        } else if uas.pipe(PipeUsage::Status).map_or(0, Endpoint::streams) == 32 {
+            Self::AsmediaWith32Streams
+        } else {
+            Self::Asm1053
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The flags of a quirk, and their letters (Linux's kernel-parameters.txt, `usb-storage.quirks`).
+//!
+//! Left out: flags that neither a user nor the table of `uas` sets. Always true: a letter has one flag, and a flag has
+//! one letter or none.
+
+use std::fmt;
+
+/// One thing that Linux does otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is described in one place, for users: `Flag::meaning`")]
+pub enum Flag {
+    SaneSense,
+    BadSense,
+    FixCapacity,
+    NoReadDiscInfo,
+    NoReadCapacity16,
+    NoReportOpcodes,
+    MaxSectors240,
+    CapacityHeuristics,
+    IgnoreDevice,
+    NoReportLuns,
+    NoSame,
+    NotLockable,
+    MaxSectors64,
+    InitialRead10,
+    CapacityOk,
+    WriteCache,
+    IgnoreResidue,
+    SingleLun,
+    NoAta1x,
+    IgnoreUas,
+    NoWriteProtectDetect,
+    AlwaysSync,
+    /// It has no letter, so no user can set it or take it away.
+    BrokenFua,
+}
+
+/// A set of flags.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(u32);
+
+/// Flag, letter, what it means.
+type Row = (Flag, Option<char>, &'static str);
+
+const ROWS: [Row; 23] = [
+    (Flag::SaneSense, Some('a'), "sense data may be longer than 18 bytes"),
+    (Flag::BadSense, Some('b'), "sense data is never longer than 18 bytes"),
+    (Flag::FixCapacity, Some('c'), "the capacity told is one block too much"),
+    (Flag::NoReadDiscInfo, Some('d'), "no READ DISC INFORMATION"),
+    (Flag::NoReadCapacity16, Some('e'), "no READ CAPACITY (16)"),
+    (Flag::NoReportOpcodes, Some('f'), "no REPORT SUPPORTED OPERATION CODES"),
+    (Flag::MaxSectors240, Some('g'), "no more than 240 sectors at once"),
+    (Flag::CapacityHeuristics, Some('h'), "the capacity told may be one block too much"),
+    (Flag::IgnoreDevice, Some('i'), "usb-storage leaves the device alone"),
+    (Flag::NoReportLuns, Some('j'), "no REPORT LUNS"),
+    (Flag::NoSame, Some('k'), "no WRITE SAME"),
+    (Flag::NotLockable, Some('l'), "the medium is not locked"),
+    (Flag::MaxSectors64, Some('m'), "no more than 64 sectors at once"),
+    (Flag::InitialRead10, Some('n'), "READ (10) comes first"),
+    (Flag::CapacityOk, Some('o'), "the capacity told is right"),
+    (Flag::WriteCache, Some('p'), "the write cache is on"),
+    (Flag::IgnoreResidue, Some('r'), "the residue told is wrong"),
+    (Flag::SingleLun, Some('s'), "one logical unit only"),
+    (Flag::NoAta1x, Some('t'), "no ATA PASS-THROUGH"),
+    (Flag::IgnoreUas, Some('u'), "UAS is not used"),
+    (Flag::NoWriteProtectDetect, Some('w'), "nobody asks whether the medium is write protected"),
+    (Flag::AlwaysSync, Some('y'), "caches are written down although none is told of"),
+    (Flag::BrokenFua, None, "force unit access is not believed in"),
+];
+
+impl Flag {
+    /// The letter by which a user names it.
+    pub fn letter(self) -> Option<char> {
+        self.row().1
+    }
+
+    /// What it means, in words.
+    pub fn meaning(self) -> &'static str {
+        self.row().2
+    }
+
+    /// The flag of a letter; Linux takes either case and passes over what it does not know.
+    pub fn of_letter(letter: char) -> Option<Self> {
+        let letter = letter.to_ascii_lowercase();
+        ROWS.iter().find(|row| row.1 == Some(letter)).map(|row| row.0)
+    }
+
+    /// Every flag, in the order of letters.
+    pub fn all() -> impl Iterator<Item = Self> {
+        ROWS.iter().map(|row| row.0)
+    }
+
+    /// Whether a user's entry takes it away by not naming it. Linux's mask has every letter but `k`.
+    pub fn is_replaced(self) -> bool {
+        self.letter().is_some() && self != Self::NoSame
+    }
+
+    fn row(self) -> Row {
+        ROWS[self as usize]
+    }
+}
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Self = Self(0);
+
+    /// These flags.
+    pub const fn of(flags: &[Flag]) -> Self {
+        let mut set = 0;
+        let mut at = 0;
+        while at < flags.len() {
+            set |= 1 << flags[at] as u32;
+            at += 1;
+        }
+        Self(set)
+    }
+
+    /// Whether the flag is set.
+    pub const fn contains(self, flag: Flag) -> bool {
+        let bit = 1 << flag as u32;
+        self.0 & bit == bit
+    }
+
+    /// Both sets together.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The set without a flag.
+    #[must_use]
+    pub const fn without(self, flag: Flag) -> Self {
+        let bit: u32 = 1 << flag as u32;
+        Self(self.0 & !bit)
+    }
+
+    /// The flags that are set.
+    pub fn iter(self) -> impl Iterator<Item = Flag> {
+        Flag::all().filter(move |flag| self.contains(*flag))
+    }
+
+    /// The letters of the flags that have one.
+    pub fn letters(self) -> String {
+        self.iter().filter_map(Flag::letter).collect()
+    }
+
+    /// What is left of the flags when a user's entry replaces them.
+    #[must_use]
+    pub fn replaced_by(self, entry: Self) -> Self {
+        self.iter().filter(|flag| flag.is_replaced()).fold(self, Self::without).union(entry)
+    }
+}
+
+impl fmt::Debug for Flags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl fmt::Display for Flags {
+    /// `f (no REPORT SUPPORTED OPERATION CODES), u (UAS is not used)`, or `none`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::NONE {
+            return f.write_str("none");
+        }
+        for (index, flag) in self.iter().enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            match flag.letter() {
+                Some(letter) => write!(f, "{comma}{letter} ({})", flag.meaning())?,
+                None => write!(f, "{comma}without a letter ({})", flag.meaning())?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flag_is_in_its_own_row() {
+        for (index, flag) in Flag::all().enumerate() {
+            assert_eq!(flag as usize, index);
+        }
+    }
+
+    #[test]
+    fn the_letters_are_those_of_the_kernel() {
+        let letters: String = Flag::all().filter_map(Flag::letter).collect();
+        assert_eq!(letters, "abcdefghijklmnoprstuwy");
+        assert_eq!(Flag::of_letter('U'), Some(Flag::IgnoreUas));
+        assert_eq!(Flag::of_letter('q'), None);
+    }
+
+    #[test]
+    fn an_entry_replaces_what_has_a_letter_except_k() {
+        let built_in = Flags::of(&[Flag::IgnoreUas, Flag::NoReportOpcodes, Flag::BrokenFua, Flag::NoSame]);
+        let left = built_in.replaced_by(Flags::of(&[Flag::NoAta1x]));
+        assert_eq!(left, Flags::of(&[Flag::NoSame, Flag::NoAta1x, Flag::BrokenFua]));
+        assert_eq!(left.letters(), "kt");
+    }
+}
