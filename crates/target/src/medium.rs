@@ -134,6 +134,8 @@ pub enum MediumError {
         /// Offset of the first byte that differs, from the start of the extent.
         offset: u32,
     },
+    /// There is no medium: its owner has taken it out.
+    Absent,
     /// The medium does not do that.
     Unsupported,
 }

@@ -9,12 +9,16 @@
 
 mod buffer;
 mod closing;
+#[cfg(test)]
+pub(crate) mod fixture;
 mod ledger;
+mod presence;
 #[cfg(test)]
 mod tests;
 
 pub use buffer::Pool;
 pub use closing::FlushError;
+pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
 use bus::rendezvous::{self, Event, Full, Move};

@@ -1,12 +1,10 @@
 //! Scripts for the drive: the device is whole, the medium is in memory, only the host is played.
 
+use super::fixture::{drive_on, drive_with};
 use super::*;
-use crate::medium::RamMedium;
-use bus::{EndpointAddress, Speed, StreamId};
-use target::command::Limits;
+use crate::medium::{FileMedium, FileOptions, RamMedium, create_image};
+use bus::{EndpointAddress, StreamId};
 use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use target::unit::{Unit, UnitConfig};
-use target::{DeviceConfig, Transports};
 use units::{BlockSize, ByteCount};
 use wire::uas::{CommandIu, SenseIu, TaskAttribute};
 use wire::usb::{Direction, Recipient, RequestKind};
@@ -15,39 +13,7 @@ const BLOCKS: u64 = 2048;
 
 fn drive() -> Drive {
     let medium = RamMedium::new(ByteCount(BLOCKS * 512), BlockSize::B512).unwrap();
-    configured(with_medium(medium))
-}
-
-/// A drive that finds the state of its unit at its medium.
-fn with_medium(medium: RamMedium) -> Drive {
-    let unit = Unit::new(UnitConfig {
-        vendor: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        revision: "1".into(),
-        serial: "0123456789AB".into(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: BlockSize::B512,
-        capacity: medium.capacity(),
-        read_only: false,
-        removable: false,
-        rotational: false,
-        durable: true,
-        atomic_writes: true,
-        durable_state: medium.load_state().unwrap(),
-    });
-    let config = DeviceConfig {
-        speed: Speed::Super,
-        transports: Transports::Dual,
-        streams: 32,
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
-        manufacturer: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        serial: "0123456789AB".into(),
-        limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 8 << 20 },
-    };
-    Drive::new(Device::new(config, vec![unit]), vec![Box::new(medium)])
+    configured(drive_on(Box::new(medium)))
 }
 
 /// The host has chosen UAS, and has been told of the power-on.
@@ -155,7 +121,7 @@ fn a_sanitize_that_was_cut_off_goes_on_without_a_host() {
     state.extend(checksum.to_be_bytes());
     state.extend(body);
     medium.save_state(&state).unwrap();
-    let mut drive = with_medium(medium);
+    let mut drive = drive_on(Box::new(medium));
     drive.turn();
     assert!(drive.device().is_idle());
     let kept = drive.media[0].load_state().unwrap().unwrap();
@@ -211,4 +177,81 @@ fn a_host_that_goes_takes_its_transfers_along_and_leaves_the_disk() {
     };
     let job = Job { request, buffer: std::mem::take(&mut first) };
     assert_eq!(drive.media[0].submit(job).unwrap().buffer[..512], [9; 512]);
+}
+
+fn card(blocks: u64) -> Box<RamMedium> {
+    Box::new(RamMedium::new(ByteCount(blocks * 512), BlockSize::B512).unwrap())
+}
+
+/// A slot with a card in it.
+fn slot() -> Drive {
+    configured(drive_with(card(BLOCKS), |config| config.removable = true))
+}
+
+/// Sense key, code and qualifier of TEST UNIT READY; zeroes for GOOD.
+fn readiness(drive: &mut Drive) -> (u8, u8, u8) {
+    let (status, _) = run(drive, 1, &[0; 6], None);
+    let sense = SenseIu::decode(&status).unwrap().sense;
+    if sense.is_empty() { (0, 0, 0) } else { (sense[2] & 0x0f, sense[12], sense[13]) }
+}
+
+#[test]
+fn a_medium_goes_and_another_comes() {
+    let mut drive = slot();
+    assert_eq!(drive.eject_medium(0, false), Ok(()));
+    assert!(drive.take_medium(0).is_some());
+    assert_eq!(readiness(&mut drive), (0x02, 0x3a, 0x00));
+    assert_eq!(drive.eject_medium(0, false), Err(SlotError::Empty));
+    drive.insert_medium(0, card(4096)).unwrap();
+    assert_eq!(readiness(&mut drive), (0x06, 0x28, 0x00));
+    assert_eq!(readiness(&mut drive), (0, 0, 0));
+    let (_, capacity) = run(&mut drive, 2, &[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0], Some(Data::In(8)));
+    assert_eq!(capacity[..4], [0, 0, 0x0f, 0xff]);
+    assert_eq!(drive.insert_medium(0, card(8)).unwrap_err().0, SlotError::Occupied);
+}
+
+#[test]
+fn a_medium_that_the_host_holds_on_to_goes_by_force_only() {
+    let mut drive = slot();
+    run(&mut drive, 2, &[0x1e, 0, 0, 0, 1, 0], None);
+    assert_eq!(drive.eject_medium(0, false), Err(SlotError::Prevented));
+    assert_eq!(drive.eject_medium(0, true), Ok(()));
+}
+
+#[test]
+fn a_fixed_medium_stays_and_units_must_exist() {
+    let mut drive = drive();
+    assert_eq!(drive.eject_medium(0, true), Err(SlotError::Fixed));
+    assert_eq!(drive.eject_medium(1, true), Err(SlotError::NoUnit));
+    let mut drive = slot();
+    drive.eject_medium(0, false).unwrap();
+    drive.take_medium(0).unwrap();
+    let other = RamMedium::new(ByteCount(1 << 20), BlockSize::B4096).unwrap();
+    assert_eq!(drive.insert_medium(0, Box::new(other)).unwrap_err().0, SlotError::BlockSize);
+}
+
+#[test]
+fn a_write_that_waits_for_its_data_keeps_the_slot_from_the_next_medium() {
+    let mut drive = slot();
+    queue(&mut drive, 3, &write_10(0, 1), None);
+    drive.eject_medium(0, false).unwrap();
+    assert!(drive.take_medium(0).is_none(), "the write is under way");
+    let payload = vec![7; 512];
+    drive.submit(HostTransfer { id: 13, pipe: on(DATA_OUT, 3), length: 512, payload }).unwrap();
+    drive.turn();
+    assert!(drive.take_medium(0).is_some());
+}
+
+#[test]
+fn an_image_that_has_grown_is_told_when_its_owner_says_so() {
+    let path = std::env::temp_dir().join(format!("uaskit-grown-{}", std::process::id()));
+    create_image(&path, ByteCount(1 << 20)).unwrap();
+    let medium = FileMedium::open(&path, &FileOptions::default()).unwrap();
+    let mut drive = configured(drive_on(Box::new(medium)));
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(2 << 20).unwrap();
+    assert_eq!(drive.measure_medium(0), Ok(units::BlockCount(4096)));
+    assert_eq!(readiness(&mut drive), (0x06, 0x2a, 0x09));
+    let (_, capacity) = run(&mut drive, 2, &[0x25, 0, 0, 0, 0, 0, 0, 0, 0, 0], Some(Data::In(8)));
+    assert_eq!(capacity[..4], [0, 0, 0x0f, 0xff]);
+    std::fs::remove_file(&path).unwrap();
 }

@@ -16,10 +16,14 @@
 //! the buffers that the caller owns.
 
 mod compound;
+mod empty;
 mod file;
+mod flush;
 mod ram;
 
+pub use empty::EmptySlot;
 pub use file::{Engine, FileMedium, FileOptions, OpenError, OpenReason, create_image};
+pub use flush::flush;
 pub use ram::{RamMedium, RamTooLarge};
 
 use std::fmt::Debug;
@@ -67,6 +71,14 @@ pub trait Medium: Debug + Send {
 
     /// Blocks that there are.
     fn capacity(&self) -> BlockCount;
+
+    /// Looks again how many there are, for a medium whose size its owner has changed.
+    ///
+    /// # Errors
+    /// What the system said. The capacity is as it was.
+    fn measure(&mut self) -> io::Result<BlockCount> {
+        Ok(self.capacity())
+    }
 
     /// The length of each.
     fn block_size(&self) -> BlockSize;

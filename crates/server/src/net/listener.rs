@@ -66,7 +66,8 @@ impl Listener {
         match address {
             Address::Unix(path) => {
                 make_room(path)?;
-                bind_unix(path).map_err(failed)
+                let (listener, file) = bind_unix(path).map_err(failed)?;
+                Ok(Self::Unix(UnixListener::from_std(listener), file))
             }
             Address::Tcp(place) => {
                 let places: Vec<SocketAddr> = place.to_socket_addrs().map_err(failed)?.collect();
@@ -123,6 +124,35 @@ impl Listener {
     }
 }
 
+/// A Unix socket of the owner alone, that waits for connections and blocks. Its name goes when it is dropped.
+#[derive(Debug)]
+pub struct PrivateSocket {
+    listener: unix::UnixListener,
+    _file: SocketFile,
+}
+
+impl PrivateSocket {
+    /// Listens at `path`, with mode 0600 from the first moment on.
+    ///
+    /// # Errors
+    /// The path cannot be listened at.
+    pub fn bind(path: &Path) -> Result<Self, BindError> {
+        let failed = |error| BindError::Io(Address::Unix(path.into()), error);
+        make_room(path)?;
+        let (listener, file) = bind_unix(path).map_err(failed)?;
+        listener.set_nonblocking(false).map_err(failed)?;
+        Ok(Self { listener, _file: file })
+    }
+
+    /// A second handle to accept connections at.
+    ///
+    /// # Errors
+    /// What the system said.
+    pub fn listener(&self) -> io::Result<unix::UnixListener> {
+        self.listener.try_clone()
+    }
+}
+
 /// Removes what a dead server has left.
 fn make_room(path: &Path) -> Result<(), BindError> {
     let failed = |error| BindError::Io(Address::Unix(path.into()), error);
@@ -144,7 +174,7 @@ fn make_room(path: &Path) -> Result<(), BindError> {
     }
 }
 
-fn bind_unix(path: &Path) -> io::Result<Listener> {
+fn bind_unix(path: &Path) -> io::Result<(unix::UnixListener, SocketFile)> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
@@ -152,7 +182,7 @@ fn bind_unix(path: &Path) -> io::Result<Listener> {
     let metadata = fs::symlink_metadata(path)?;
     let file = SocketFile { path: path.into(), identity: (metadata.dev(), metadata.ino()) };
     listen(&socket, BACKLOG)?;
-    Ok(Listener::Unix(UnixListener::from_std(socket.into()), file))
+    Ok((socket.into(), file))
 }
 
 impl Drop for SocketFile {
@@ -183,6 +213,11 @@ impl fmt::Display for BindError {
                 f,
                 "will not listen at {place}: anybody on the network could use the drive, without a password. \
                  Use a loopback address, or allow remote clients explicitly"
+            ),
+            Self::Io(Address::Unix(path), error) if error.kind() == io::ErrorKind::NotFound => write!(
+                f,
+                "cannot listen at unix:{}: its directory does not exist. Create it or choose another path",
+                path.display()
             ),
             Self::Io(address, error) => write!(f, "cannot listen at {address}: {error}"),
         }
@@ -246,6 +281,27 @@ mod tests {
         drop(first);
         assert!(place.socket().exists());
         drop(second);
+    }
+
+    #[test]
+    fn a_missing_directory_is_told_with_what_to_do() {
+        let place = Place::new();
+        let path = place.socket().join("deeper");
+        let error = Listener::bind(&Address::Unix(path.clone()), false).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("its directory does not exist. Create it"), "{text}");
+        assert!(PrivateSocket::bind(&path).is_err());
+    }
+
+    #[test]
+    fn a_private_socket_is_its_owners_alone_and_goes() {
+        let place = Place::new();
+        let socket = PrivateSocket::bind(&place.socket()).unwrap();
+        assert_eq!(fs::metadata(place.socket()).unwrap().mode() & 0o777, 0o600);
+        let listener = socket.listener().unwrap();
+        drop(socket);
+        assert!(!place.socket().exists());
+        drop(listener);
     }
 
     #[test]

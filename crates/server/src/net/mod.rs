@@ -9,6 +9,8 @@
 //! the same time is told so in a hello and closed. A client that closes one direction is gone: it cannot ask for
 //! anything any more.
 //!
+//! The owner says by a [`Controller`] what is to become of media while the drive is served (`control`).
+//!
 //! Left out: encryption and names for clients. A Unix socket has mode 0600 from its first moment; TCP is for loopback
 //! unless the caller says otherwise.
 //!
@@ -17,6 +19,7 @@
 
 mod address;
 mod client;
+mod control;
 mod event;
 mod listener;
 mod receive;
@@ -27,6 +30,7 @@ mod socket;
 pub(crate) mod tests;
 
 pub use address::{Address, AddressError};
+pub use control::{ControlError, Controller, ORDERS_MAX, State, UnitState};
 pub use event::{Event, Reason};
-pub use listener::BindError;
+pub use listener::{BindError, PrivateSocket};
 pub use server::{Config, Ended, Server, Snapshot, Stopper};

@@ -4,10 +4,12 @@
 //! Always true: the only place that blocks is the wait; a failure of one client ends that client, not the loop.
 
 use super::client::{Client, turn_away};
+use super::control::{Change, Order};
 use super::listener::Listener;
 use super::server::{Ended, Shared, Snapshot};
 use super::{Event, Reason};
 use crate::drive::{Body, Drive};
+use crate::medium::Medium;
 use crate::usbredir::{Limits, Session};
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Token};
@@ -41,6 +43,8 @@ pub(super) struct Loop {
     drive: Drive,
     transport: ActiveTransport,
     shared: Arc<Shared>,
+    /// Orders that wait for commands to end.
+    waiting: Vec<Order>,
     on_event: OnEvent,
     version: String,
     limits: Limits,
@@ -85,6 +89,7 @@ impl Loop {
             drive,
             transport,
             shared,
+            waiting: Vec::new(),
             on_event,
             version,
             limits,
@@ -116,6 +121,7 @@ impl Loop {
                 busy |= self.accept();
             }
             self.publish();
+            busy |= self.obey();
         }
         Ok(())
     }
@@ -222,17 +228,54 @@ impl Loop {
     }
 
     fn publish(&self) {
-        self.shared.publish(Snapshot {
+        self.shared.publish(self.snapshot());
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
             counters: self.drive.counters(),
             depth: self.drive.device().depth(),
             has_client: self.client.is_some(),
             transport: self.transport,
-        });
+        }
+    }
+
+    /// Carries out what the owner has ordered. Whether there is more to do at once.
+    fn obey(&mut self) -> bool {
+        let mut orders = std::mem::take(&mut self.waiting);
+        orders.extend(self.shared.take_orders());
+        let mut has_inserted = false;
+        for order in orders {
+            let snapshot = self.snapshot();
+            let registry = self.poll.registry();
+            let leave = |medium: &dyn Medium| {
+                if let Some(event) = medium.event_fd() {
+                    // It fails only if the descriptor is not registered, and then there is nothing to undo.
+                    let _ = registry.deregister(&mut SourceFd(&event.as_raw_fd()));
+                }
+            };
+            match order.carry_out(&mut self.drive, snapshot, leave) {
+                Change::None => {}
+                Change::Waits(order) => self.waiting.push(order),
+                Change::Inserted(unit) => {
+                    has_inserted = true;
+                    let medium = self.drive.media().get(usize::from(unit));
+                    if let Some(event) = medium.and_then(|medium| medium.event_fd()) {
+                        let mut source = SourceFd(&event.as_raw_fd());
+                        // Without it the medium is looked at whenever anything else happens.
+                        let _ = registry.register(&mut source, MEDIUM, Interest::READABLE);
+                    }
+                }
+            }
+        }
+        has_inserted
     }
 
     /// Ends in good order: what is at the media finishes, the client gets its answers, everything is flushed.
     fn end(mut self, outcome: io::Result<()>) -> Ended {
         (self.on_event)(Event::Stopping);
+        self.shared.close_orders();
+        self.waiting.clear();
         let mut events = Events::with_capacity(16);
         self.finish_media(&mut events);
         self.say_farewell(&mut events);

@@ -3,6 +3,7 @@
 //! The owner starts it, looks at it, stops it and gets the drive back. What goes between the two threads is a flag, a
 //! snapshot and a waker. Left out: the work itself, which is the loop's.
 
+use super::control::{ControlError, Controller, ORDERS_MAX, Order};
 use super::listener::Listener;
 use super::serve::{Loop, Service, WAKER};
 use super::{Address, BindError, Event};
@@ -73,6 +74,8 @@ pub struct Snapshot {
 pub(super) struct Shared {
     stop: AtomicBool,
     snapshot: Mutex<Snapshot>,
+    /// `None` once nobody will look any more.
+    orders: Mutex<Option<Vec<Order>>>,
 }
 
 impl Server {
@@ -96,7 +99,8 @@ impl Server {
             has_client: false,
             transport: ActiveTransport::None,
         };
-        let shared = Arc::new(Shared { stop: AtomicBool::new(false), snapshot: Mutex::new(snapshot) });
+        let (stop, snapshot) = (AtomicBool::new(false), Mutex::new(snapshot));
+        let shared = Arc::new(Shared { stop, snapshot, orders: Mutex::new(Some(Vec::new())) });
         let stopper = Stopper { shared: Arc::clone(&shared), waker };
         let (version, limits) = (config.version.clone(), config.limits);
         let service = Service { drive, on_event: Box::new(on_event), version, limits };
@@ -114,6 +118,11 @@ impl Server {
     /// What stops it.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
+    }
+
+    /// What changes media while it serves.
+    pub fn controller(&self) -> Controller {
+        Controller::new(Arc::clone(&self.stopper.shared), Arc::clone(&self.stopper.waker))
     }
 
     /// How things are.
@@ -146,6 +155,28 @@ impl Shared {
 
     pub(super) fn publish(&self, snapshot: Snapshot) {
         *self.snapshot.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
+    }
+
+    /// Queues an order for the loop.
+    pub(super) fn give(&self, order: Order) -> Result<(), ControlError> {
+        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        let orders = orders.as_mut().ok_or(ControlError::Ended)?;
+        if orders.len() >= ORDERS_MAX {
+            return Err(ControlError::Full);
+        }
+        orders.push(order);
+        Ok(())
+    }
+
+    /// The orders that have come since.
+    pub(super) fn take_orders(&self) -> Vec<Order> {
+        let mut orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
+        orders.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// No order is taken any more; those that wait are told by their channel's end.
+    pub(super) fn close_orders(&self) {
+        drop(self.orders.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     fn snapshot(&self) -> Snapshot {

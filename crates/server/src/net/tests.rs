@@ -1,11 +1,11 @@
 //! A drive on real sockets, with a small client that knows BOT.
 
-use super::{Address, Config, Ended, Event, Reason, Server};
-use crate::drive::Drive;
-use crate::medium::{Engine, FileMedium, FileOptions, Medium, RamMedium, create_image};
+use super::{Address, Config, ControlError, Ended, Event, Reason, Server};
+use crate::drive::fixture::{drive_on, drive_with};
+use crate::drive::{Drive, SlotError};
+use crate::medium::{Engine, FileMedium, FileOptions, RamMedium, create_image};
 use crate::usbredir::Limits;
 use crate::usbredir::tests::fixture::{QEMU, bulk, hello, packet};
-use bus::Speed;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -14,8 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 use std::{env, fs, process};
-use target::unit::{Unit, UnitConfig};
-use target::{ActiveTransport, Device, DeviceConfig, Transports, command};
+use target::ActiveTransport;
 use units::{BlockSize, ByteCount};
 
 /// How long anything may take before a test fails.
@@ -52,37 +51,6 @@ impl Drop for Place {
 /// A disk of 4 MiB in memory.
 fn drive() -> Drive {
     drive_on(Box::new(RamMedium::new(ByteCount(4 << 20), BlockSize::B512).unwrap()))
-}
-
-fn drive_on(medium: Box<dyn Medium>) -> Drive {
-    let unit = Unit::new(UnitConfig {
-        vendor: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        revision: "1".into(),
-        serial: "0123456789AB".into(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: BlockSize::B512,
-        capacity: medium.capacity(),
-        read_only: false,
-        removable: false,
-        rotational: false,
-        durable: true,
-        atomic_writes: true,
-        durable_state: None,
-    });
-    let config = DeviceConfig {
-        speed: Speed::Super,
-        transports: Transports::Dual,
-        streams: 32,
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
-        manufacturer: "uaskit".into(),
-        product: "Virtual Drive".into(),
-        serial: "0123456789AB".into(),
-        limits: command::Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 8 << 20 },
-    };
-    Drive::new(Device::new(config, vec![unit]), vec![medium])
 }
 
 /// A served drive and what it tells.
@@ -378,4 +346,40 @@ fn a_drive_is_served_by_tcp_as_well() {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut client = Client { stream, next_id: 1 }.enumerate();
     assert_eq!(client.command(&[0x12, 0, 0, 0, 36, 0], 36, &[]).0.len(), 36);
+}
+
+#[test]
+fn media_come_and_go_while_a_guest_is_there() {
+    let place = Place::new();
+    let (first, second) = (place.0.join("first"), place.0.join("second"));
+    let open = |path: &Path, size| {
+        create_image(path, ByteCount(size)).unwrap();
+        Box::new(FileMedium::open(path, &FileOptions::default()).unwrap())
+    };
+    let drive = drive_with(open(&first, 1 << 20), |config| config.removable = true);
+    let bench = Bench::serve(drive, place, Limits::default());
+    let mut client = bench.connect().enumerate().ready();
+    assert_eq!(client.command(&[0x2a, 0, 0, 0, 0, 9, 0, 0, 1, 0], 0, &[7; 512]).1, 0);
+    let controller = bench.server.controller();
+    assert_eq!(controller.eject(0, false), Ok(()));
+    assert_eq!(fs::read(&first).unwrap()[9 * 512..10 * 512], [7; 512]);
+    assert_eq!(client.command(&[0; 6], 0, &[]).1, 1, "no medium");
+    assert_eq!(controller.describe().unwrap().units[0].capacity, None);
+    assert_eq!(controller.insert(0, open(&second, 2 << 20)), Ok(()));
+    assert_eq!(controller.describe().unwrap().units[0].capacity, Some(ByteCount(2 << 20)));
+    assert_eq!(client.command(&[0; 6], 0, &[]).1, 1, "the medium may have changed");
+    assert_eq!(client.command(&[0x2a, 0, 0, 0, 0, 9, 0, 0, 1, 0], 0, &[8; 512]).1, 0);
+    let read = client.command(&[0x28, 0, 0, 0, 0, 9, 0, 0, 1, 0], 512, &[]);
+    assert_eq!(read, (vec![8; 512], 0));
+    assert_eq!(fs::read(&first).unwrap()[9 * 512..10 * 512], [7; 512]);
+}
+
+#[test]
+fn an_order_that_cannot_be_carried_out_is_answered() {
+    let bench = Bench::start(Limits::default());
+    let controller = bench.server.controller();
+    assert_eq!(controller.eject(0, true), Err(ControlError::Slot(SlotError::Fixed)));
+    assert_eq!(controller.measure(9), Err(ControlError::Slot(SlotError::NoUnit)));
+    bench.stop();
+    assert_eq!(controller.describe().unwrap_err(), ControlError::Ended);
 }

@@ -55,7 +55,9 @@ impl Executor {
             stirred: false,
             outputs: VecDeque::new(),
         };
-        executor.resume();
+        for unit in 0..executor.units.len() as u8 {
+            executor.resume(unit);
+        }
         executor
     }
 

@@ -17,7 +17,7 @@ use crate::medium::MediumCompletion;
 use crate::name::Names;
 use crate::output::{Output, Outputs};
 use crate::uas::{Uas, UasEndpoints};
-use crate::unit::{Unit, UnitEvent};
+use crate::unit::{InsertedMedium, Unit, UnitEvent};
 use alloc::string::String;
 use alloc::vec::Vec;
 use bus::{Completion, Direction, EndpointAddress, Speed};
@@ -232,6 +232,17 @@ impl Device {
     /// The logical units, for what their owner does with them: insert, eject, resize.
     pub fn units_mut(&mut self) -> &mut [Unit] {
         self.executor.units_mut()
+    }
+
+    /// The owner puts a medium into a unit that has none.
+    pub fn insert_medium(&mut self, unit: u8, medium: InsertedMedium) {
+        self.executor.insert_medium(unit, medium);
+        self.settle();
+    }
+
+    /// Whether a command of a unit is under way that has to do with its medium.
+    pub fn uses_medium(&self, unit: u8) -> bool {
+        self.executor.uses_medium(unit)
     }
 
     /// The configuration value that is set, 0 for none.

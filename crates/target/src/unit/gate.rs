@@ -109,6 +109,7 @@ pub(crate) fn medium_failure(
             Sense::new(SenseKey::Miscompare, Code::MISCOMPARE_DURING_VERIFY_OPERATION)
                 .with_information(offset.into())
         }
+        MediumError::Absent => Sense::not_ready(Code::MEDIUM_NOT_PRESENT),
         MediumError::Unsupported => Sense::new(SenseKey::HardwareError, Code::INTERNAL_TARGET_FAILURE),
     };
     if let Some(unit) = unit {

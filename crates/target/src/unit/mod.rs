@@ -40,6 +40,7 @@ pub use plan::{Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, PARAMETER_BYTES_
 use reservation::{Nexus, Obstacle, Reservations};
 use sanitizing::{Record, Sanitizing};
 use sat::AtaDevice;
+pub use sbc::InsertedMedium;
 use table::Access;
 use units::{BlockCount, BlockSize};
 use wire::scsi::sense::{Sense, SenseFormat};

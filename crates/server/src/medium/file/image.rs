@@ -10,10 +10,11 @@ use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Read, Seek, Write};
 use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use units::ByteCount;
 
 /// A file or block device that holds the blocks of a unit.
 #[derive(Debug)]
@@ -69,6 +70,11 @@ impl Image {
 
     fn journal(&self) -> Result<&Journal, Errno> {
         self.journal.as_ref().ok_or(Errno::OPNOTSUPP)
+    }
+
+    /// Bytes that it has now.
+    pub(super) fn len(&self) -> io::Result<ByteCount> {
+        (&self.file).seek(io::SeekFrom::End(0)).map(ByteCount)
     }
 
     /// Replaces the unit's state as a whole.

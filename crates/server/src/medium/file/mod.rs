@@ -12,7 +12,8 @@
 //! - The block of an error that cannot be narrowed down: a write that the system had answered and could not keep is told
 //!   by the next flush, once, as fdatasync does. Flush and allocations name the first block of their extent.
 //! - Space that is reserved but was never written: `lseek` takes it for a hole, and so do we.
-//! - Watching the length of the file: reads notice that it shrank, a write makes it grow again.
+//! - Watching the length of the file: reads notice that it shrank, a write makes it grow again. Its owner says when to look
+//!   (`measure`).
 
 mod image;
 mod journal;
@@ -24,7 +25,7 @@ mod uring;
 
 pub use open::{OpenError, OpenReason, create_image};
 
-use super::{Finished, Job, Medium};
+use super::{Finished, Geometry, Job, Medium};
 use image::Image;
 use pool::Pool;
 use rustix::event::EventfdFlags;
@@ -72,6 +73,8 @@ pub struct FileMedium {
     /// Carries out everything if there is no ring, else what the ring has no operation for.
     pool: Pool,
     image: Arc<Image>,
+    /// As of the last look at the image's length.
+    geometry: Geometry,
     event: Arc<OwnedFd>,
     finished: VecDeque<Finished>,
     /// Why there is no ring.
@@ -100,7 +103,8 @@ impl FileMedium {
         let threads = if ring.is_some() { 1 } else { POOL_THREADS };
         let pool = Pool::new(Arc::clone(&image), Arc::clone(&event), threads);
         let pool = pool.map_err(|error| failed(OpenReason::Io(error)))?;
-        Ok(Self { ring, pool, image, event, finished: VecDeque::new(), without_ring })
+        let geometry = image.geometry;
+        Ok(Self { ring, pool, image, geometry, event, finished: VecDeque::new(), without_ring })
     }
 
     fn reap(&mut self) {
@@ -130,7 +134,7 @@ fn signal(event: &OwnedFd) {
 
 impl Medium for FileMedium {
     fn submit(&mut self, job: Job) -> Option<Finished> {
-        let task = Task::new(job, self.image.geometry, self.image.read_only);
+        let task = Task::new(job, self.geometry, self.image.read_only);
         if task.is_over() {
             return Some(task.finish().0);
         }
@@ -163,11 +167,23 @@ impl Medium for FileMedium {
     }
 
     fn capacity(&self) -> BlockCount {
-        self.image.geometry.capacity
+        self.geometry.capacity
+    }
+
+    fn measure(&mut self) -> io::Result<BlockCount> {
+        let geometry = Geometry::of(self.image.len()?, self.geometry.block_size);
+        if geometry.capacity.0 == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "the image has not one whole block any more",
+            ));
+        }
+        self.geometry = geometry;
+        Ok(geometry.capacity)
     }
 
     fn block_size(&self) -> BlockSize {
-        self.image.geometry.block_size
+        self.geometry.block_size
     }
 
     fn is_read_only(&self) -> bool {

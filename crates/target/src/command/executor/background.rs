@@ -5,9 +5,9 @@
 //! aborted a command, or lost power, asks for no end of it. Always true: a command is told to the transport once.
 
 use super::Executor;
-use crate::command::task::Cdb;
+use crate::command::task::{Cdb, Phase, Task};
 use crate::command::{CommandId, CommandOutput};
-use crate::unit;
+use crate::unit::{self, InsertedMedium};
 use wire::scsi::Status;
 use wire::scsi::sense::Sense;
 
@@ -41,20 +41,36 @@ impl Executor {
         }
     }
 
-    /// Goes on with what a power loss has cut off, on behalf of nobody.
-    pub(super) fn resume(&mut self) {
-        for number in 0..self.units.len() {
-            let Some(record) = self.units[number].unfinished() else { continue };
-            let Some(slot) = self.free.pop() else { return };
-            let task = &mut self.tasks[usize::from(slot)];
-            task.unit = Some(number as u8);
-            task.cdb = Cdb::new(&record.cdb);
-            task.row = self.index.find(&record.cdb).ok();
-            task.list.extend_from_slice(&record.list);
-            task.detached = true;
-            let id = task.id(slot);
-            let plan = self.consult(id, |_, context, _, list| unit::resume(context, list));
-            self.carry_out_later(id, plan);
+    /// Goes on with what a power loss has cut off at a unit's medium, on behalf of nobody.
+    pub(super) fn resume(&mut self, unit: u8) {
+        let Some(record) = self.units.get(usize::from(unit)).and_then(|state| state.unfinished()) else {
+            return;
+        };
+        let Some(slot) = self.free.pop() else { return };
+        let task = &mut self.tasks[usize::from(slot)];
+        task.unit = Some(unit);
+        task.cdb = Cdb::new(&record.cdb);
+        task.row = self.index.find(&record.cdb).ok();
+        task.list.extend_from_slice(&record.list);
+        task.detached = true;
+        let id = task.id(slot);
+        let plan = self.consult(id, |_, context, _, list| unit::resume(context, list));
+        self.carry_out_later(id, plan);
+    }
+
+    /// A medium was put into a unit; see [`crate::unit::Unit::insert_medium`].
+    pub fn insert_medium(&mut self, unit: u8, medium: InsertedMedium) {
+        if let Some(state) = self.units.get_mut(usize::from(unit)) {
+            state.insert_medium(medium);
+            self.resume(unit);
         }
+    }
+
+    /// Whether a command of a unit is under way that has to do with its medium: one that was let through, or that
+    /// goes on unseen.
+    pub fn uses_medium(&self, unit: u8) -> bool {
+        let is_there = |task: &Task| matches!(task.phase, Phase::Moving(_) | Phase::Draining { .. });
+        let mut tasks = self.tasks.iter().filter(|task| task.unit == Some(unit) && task.is_started());
+        tasks.any(|task| task.needs_medium() || is_there(task))
     }
 }

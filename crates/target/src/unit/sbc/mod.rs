@@ -22,6 +22,7 @@ mod unmap;
 mod verify;
 mod write_same;
 
+pub use presence::InsertedMedium;
 pub(super) use sanitize::resume as resume_sanitize;
 
 use super::spc::{Decision, fetch_list, fields, settle};

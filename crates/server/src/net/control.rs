@@ -1,0 +1,235 @@
+//! The owner's word to a drive that is served: media in and out, a new size, how things are.
+//!
+//! Orders go to the serving thread in a queue and are carried out between two turns; each is answered once, on a channel of
+//! its own. Whoever asks waits; the serving thread never does. What takes long (opening an image, flushing one that was
+//! taken out) is done by whoever asks.
+//!
+//! Always true: an order whose asker has gone is carried out all the same; an order that must wait for commands to end
+//! keeps no other waiting.
+
+use super::Snapshot;
+use super::server::Shared;
+use crate::drive::{Drive, SlotError};
+use crate::medium::{self, Medium};
+use mio::Waker;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::Duration;
+use target::medium::MediumError;
+use units::{BlockCount, BlockSize, ByteCount};
+
+/// Orders that may wait at once.
+pub const ORDERS_MAX: usize = 16;
+
+/// How long an asker waits: longer than commands that are under way take, unless the medium itself hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Gives orders to a served drive, from wherever they come.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    shared: Arc<Shared>,
+    waker: Arc<Waker>,
+}
+
+/// Why an order was not carried out.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ControlError {
+    /// The slot of the unit.
+    Slot(SlotError),
+    /// What was written to the medium that was taken out is not all durable.
+    Flush(MediumError),
+    /// Too many orders wait.
+    Full,
+    /// The server has ended.
+    Ended,
+    /// It is still being carried out: commands of the host do not end.
+    StillWaiting,
+}
+
+/// How a drive and its units are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// The drive.
+    pub snapshot: Snapshot,
+    /// Its units, in the order of their numbers.
+    pub units: Vec<UnitState>,
+}
+
+/// How a unit is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitState {
+    /// Bytes of its medium, if it has one.
+    pub capacity: Option<ByteCount>,
+    /// The length of its blocks.
+    pub block_size: BlockSize,
+    /// Whether writes are refused.
+    pub read_only: bool,
+    /// Whether its medium can be taken out.
+    pub removable: bool,
+    /// Whether the host prevents that.
+    pub removal_prevented: bool,
+    /// The medium, for people.
+    pub medium: String,
+}
+
+type Answer<T> = SyncSender<Result<T, ControlError>>;
+
+/// What the serving thread is to do.
+#[derive(Debug)]
+pub(super) enum Order {
+    Insert {
+        unit: u8,
+        medium: Box<dyn Medium>,
+        answer: Answer<()>,
+    },
+    /// `begun` once the unit has lost its medium.
+    Eject {
+        unit: u8,
+        force: bool,
+        begun: bool,
+        answer: Answer<Box<dyn Medium>>,
+    },
+    Measure {
+        unit: u8,
+        answer: Answer<BlockCount>,
+    },
+    Describe {
+        answer: Answer<State>,
+    },
+}
+
+impl Controller {
+    pub(super) const fn new(shared: Arc<Shared>, waker: Arc<Waker>) -> Self {
+        Self { shared, waker }
+    }
+
+    /// Puts a medium into the empty slot of a unit.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub fn insert(&self, unit: u8, medium: Box<dyn Medium>) -> Result<(), ControlError> {
+        self.ask(|answer| Order::Insert { unit, medium, answer })
+    }
+
+    /// Takes the medium out of a unit, flushed. `force` does so although the host prevents it.
+    ///
+    /// # Errors
+    /// What stands in the way, or that the flush failed; the medium is out then.
+    pub fn eject(&self, unit: u8, force: bool) -> Result<(), ControlError> {
+        let mut medium = self.ask(|answer| Order::Eject { unit, force, begun: false, answer })?;
+        medium::flush(&mut *medium, drop).map_err(ControlError::Flush)
+    }
+
+    /// Looks again how large a unit's medium is, in blocks.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    pub fn measure(&self, unit: u8) -> Result<BlockCount, ControlError> {
+        self.ask(|answer| Order::Measure { unit, answer })
+    }
+
+    /// How things are.
+    ///
+    /// # Errors
+    /// The server has ended, or does not answer.
+    pub fn describe(&self) -> Result<State, ControlError> {
+        self.ask(|answer| Order::Describe { answer })
+    }
+
+    fn ask<T>(&self, order: impl FnOnce(Answer<T>) -> Order) -> Result<T, ControlError> {
+        let (answer, answered) = sync_channel(1);
+        self.shared.give(order(answer))?;
+        self.waker.wake().map_err(|_| ControlError::Ended)?;
+        match answered.recv_timeout(PATIENCE) {
+            Ok(outcome) => outcome,
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(ControlError::StillWaiting),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Err(ControlError::Ended),
+        }
+    }
+}
+
+/// What an order has done to the events that the loop waits for.
+#[derive(Debug)]
+pub(super) enum Change {
+    None,
+    /// The medium of this unit is new.
+    Inserted(u8),
+    /// It must wait for commands to end.
+    Waits(Order),
+}
+
+impl Order {
+    /// Carries the order out if that can be done now. `leave` is called with a medium before it goes.
+    pub(super) fn carry_out(
+        self,
+        drive: &mut Drive,
+        snapshot: Snapshot,
+        leave: impl FnOnce(&dyn Medium),
+    ) -> Change {
+        match self {
+            Self::Insert { unit, medium, answer } => {
+                let outcome = drive.insert_medium(unit, medium);
+                let is_in = outcome.is_ok();
+                reply(&answer, outcome.map_err(|(error, _)| ControlError::Slot(error)));
+                if is_in { Change::Inserted(unit) } else { Change::None }
+            }
+            Self::Eject { unit, force, begun, answer } => {
+                if !begun && let Err(error) = drive.eject_medium(unit, force) {
+                    reply(&answer, Err(ControlError::Slot(error)));
+                    return Change::None;
+                }
+                match drive.take_medium(unit) {
+                    Some(medium) => {
+                        leave(&*medium);
+                        reply(&answer, Ok(medium));
+                        Change::None
+                    }
+                    None => Change::Waits(Self::Eject { unit, force, begun: true, answer }),
+                }
+            }
+            Self::Measure { unit, answer } => {
+                reply(&answer, drive.measure_medium(unit).map_err(ControlError::Slot));
+                Change::None
+            }
+            Self::Describe { answer } => {
+                reply(&answer, Ok(State { snapshot, units: unit_states(drive) }));
+                Change::None
+            }
+        }
+    }
+}
+
+/// An asker who has gone is not told.
+fn reply<T>(answer: &Answer<T>, outcome: Result<T, ControlError>) {
+    let _ = answer.try_send(outcome);
+}
+
+fn unit_states(drive: &Drive) -> Vec<UnitState> {
+    let units = drive.device().units().iter().zip(drive.media());
+    let states = units.map(|(unit, medium)| UnitState {
+        capacity: medium.block_size().bytes_in(medium.capacity()).filter(|bytes| bytes.0 > 0),
+        block_size: unit.config.block_size,
+        read_only: unit.config.read_only,
+        removable: unit.config.removable,
+        removal_prevented: unit.removal_prevented,
+        medium: medium.describe(),
+    });
+    states.collect()
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slot(error) => error.fmt(f),
+            Self::Flush(error) => write!(f, "the medium is out, but not all of it is durable: {error:?}"),
+            Self::Full => f.write_str("too many orders wait"),
+            Self::Ended => f.write_str("the server has ended"),
+            Self::StillWaiting => {
+                f.write_str("commands of the host are still under way; it is done when they end")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ControlError {}
