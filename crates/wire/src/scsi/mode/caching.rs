@@ -1,6 +1,6 @@
 //! Caching mode page, 08h (SBC-4).
 
-use super::{ModePageCode, blank, whole_of};
+use super::{ModePageCode, RawModePage, blank, whole_of};
 use crate::DecodeError;
 use crate::scsi::layout::{be16, bit, bits, set_bit, set_bits};
 use core::fmt;
@@ -79,8 +79,26 @@ impl CachingPage {
 
     /// Decodes the page at the front of `bytes`.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let page: &[u8; Self::LEN] = whole_of(ModePageCode::Caching, None, bytes)?;
-        Ok(Self {
+        whole_of(ModePageCode::Caching, None, bytes).map(Self::from_whole)
+    }
+
+    /// Decodes a page that MODE SENSE returned, of any length: SCSI-2 had 12 bytes. What it does not say of its twenty
+    /// bytes is zero, what is past them is ignored.
+    pub fn decode_sensed(page: &RawModePage<'_>) -> Result<Self, DecodeError> {
+        if (page.header.code, page.header.subpage) != (ModePageCode::Caching, None) {
+            let (expected, found) =
+                (u8::from(ModePageCode::Caching).into(), u8::from(page.header.code).into());
+            return Err(DecodeError::WrongKind { expected, found });
+        }
+        let mut whole = [0; Self::LEN];
+        for (place, byte) in whole.iter_mut().zip(page.bytes) {
+            *place = *byte;
+        }
+        Ok(Self::from_whole(&whole))
+    }
+
+    fn from_whole(page: &[u8; Self::LEN]) -> Self {
+        Self {
             initiator_control: bit::<7>(page[2]),
             abort_pre_fetch: bit::<6>(page[2]),
             analysis_permitted: bit::<5>(page[2]),
@@ -102,7 +120,7 @@ impl CachingPage {
             non_volatile_disable: bit::<0>(page[12]),
             cache_segment_count: page[13],
             cache_segment_size: be16::<14, _>(page),
-        })
+        }
     }
 
     /// The twenty bytes on the wire.
@@ -183,6 +201,16 @@ mod tests {
                 assert_eq!(CachingPage::decode(&bytes).unwrap().encode(false), bytes);
             }
         }
+    }
+
+    #[test]
+    fn the_page_of_scsi_2_counts_for_a_host() {
+        let bytes = [0x08, 0x0a, 0x04, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xee];
+        let page = CachingPage::decode_sensed(&RawModePage::decode(&bytes).unwrap()).unwrap();
+        assert_eq!(page, CachingPage { write_cache: true, ..CachingPage::default() });
+        let other = RawModePage::decode(&[0x0a, 0x00]).unwrap();
+        let error = DecodeError::WrongKind { expected: 0x08, found: 0x0a };
+        assert_eq!(CachingPage::decode_sensed(&other), Err(error));
     }
 
     #[test]

@@ -28,6 +28,15 @@ impl ModeForm {
         }
     }
 
+    /// Bytes of the list, header and all, of which MODE DATA LENGTH says `mode_data_length`.
+    pub fn total_len(self, mode_data_length: u16) -> usize {
+        let field_len = match self {
+            Self::Six => 1,
+            Self::Ten => 2,
+        };
+        usize::from(mode_data_length) + field_len
+    }
+
     /// MODE DATA LENGTH, if `total` bytes (header and all) can be said: it does not count its own field.
     pub fn mode_data_length(self, total: usize) -> Option<u16> {
         match self {

@@ -26,6 +26,13 @@ impl<'a> ModeParameters<'a> {
         Ok(Self { header, block_descriptors, page_bytes })
     }
 
+    /// Splits what MODE SENSE returned. Bytes past MODE DATA LENGTH are not the device's; less than it says may be
+    /// there, where the allocation length cut it.
+    pub fn decode_sensed(form: ModeForm, bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let said = form.total_len(ModeHeader::decode(form, bytes)?.mode_data_length).max(form.header_len());
+        Self::decode(form, bytes.get(..said).unwrap_or(bytes))
+    }
+
     /// The pages, one by one.
     pub const fn pages(&self) -> ModePages<'a> {
         ModePages::new(self.page_bytes)
@@ -93,6 +100,18 @@ mod tests {
         long_lba: false,
         block_descriptor_length: 0,
     };
+
+    #[test]
+    fn what_is_past_the_length_is_not_the_devices() {
+        let bytes = [5, 0, 0x80, 0, 0x08, 0x00, 0x0a, 0x00];
+        let sensed = ModeParameters::decode_sensed(ModeForm::Six, &bytes).unwrap();
+        assert_eq!(sensed.page_bytes, [0x08, 0x00]);
+        assert!(sensed.header.device_specific.write_protected);
+        let cut = ModeParameters::decode_sensed(ModeForm::Six, &[200, 0, 0, 0, 0x08, 0x00]).unwrap();
+        assert_eq!(cut.page_bytes, [0x08, 0x00]);
+        let blank = ModeParameters::decode_sensed(ModeForm::Ten, &[0; 12]).unwrap();
+        assert!(blank.page_bytes.is_empty());
+    }
 
     #[test]
     fn a_six_byte_list_is_built_and_split() {
