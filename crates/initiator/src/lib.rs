@@ -13,6 +13,7 @@ extern crate alloc;
 
 pub mod bot;
 mod command;
+pub mod disk;
 mod outcome;
 mod output;
 mod patience;

@@ -23,4 +23,4 @@ pub mod supported_opcodes;
 pub mod supported_tmf;
 pub mod vpd;
 
-pub use status::Status;
+pub use status::{Status, StatusQualifier};

@@ -1,4 +1,4 @@
-//! The status that ends a command (SAM-5 clause 5.3.1).
+//! The status that ends a command, and its qualifier (SAM-5 clause 5.3).
 
 code! {
     /// Status code (SAM-5 table 36): one byte in a SENSE IU; Bulk-Only Transport has no room for it.
@@ -19,6 +19,21 @@ code! {
         AcaActive = 0x30 => "ACA ACTIVE",
         /// Aborted on behalf of another host, with the TAS bit set.
         TaskAborted = 0x40 => "TASK ABORTED",
+    }
+}
+
+/// STATUS QUALIFIER, the two bytes beside a status (SAM-5 clause 5.3.2): scope in bits 15:14, qualifier in 13:0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatusQualifier(pub u16);
+
+impl StatusQualifier {
+    /// Beside BUSY and TASK SET FULL: how long not to send the command again, in units of 100 ms, if the device says so
+    /// (1 to 3FEFh).
+    pub const fn retry_after_100_ms(self) -> Option<u16> {
+        match self.0 & 0x3fff {
+            0 | 0x3ff0.. => None,
+            hundreds_of_ms => Some(hundreds_of_ms),
+        }
     }
 }
 
@@ -43,6 +58,14 @@ mod tests {
         ];
         assert_eq!(codes, expected);
         assert_eq!(Status::TaskSetFull.to_string(), "TASK SET FULL");
+    }
+
+    #[test]
+    fn a_qualifier_says_when_to_try_again() {
+        assert_eq!(StatusQualifier(0x0000).retry_after_100_ms(), None);
+        assert_eq!(StatusQualifier(0x4003).retry_after_100_ms(), Some(3));
+        assert_eq!(StatusQualifier(0x3fef).retry_after_100_ms(), Some(0x3fef));
+        assert_eq!(StatusQualifier(0xfff0).retry_after_100_ms(), None);
     }
 
     #[test]

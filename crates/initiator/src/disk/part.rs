@@ -1,0 +1,365 @@
+//! From blocks to commands: how many at once, by which CDB, with which data (SBC-4).
+//!
+//! Pure. A run of blocks is cut where the unit's limits, the transport's maximum or the fields of the CDB end it, and
+//! then back to a boundary that the unit likes. CDBs are 10 bytes long while addresses fit into 32 bits, 16 beyond, and
+//! 6 only for a unit that has refused the longer ones.
+//!
+//! Always true: a cut is at least one block and at most what is left.
+
+use super::geometry::{Geometry, UnmapMethod};
+use super::request::Operation;
+use crate::CommandBlock;
+use units::{BlockCount, ByteCount, ByteRange, Extent, Lba};
+use wire::scsi::block::{UnmapDescriptor, UnmapList};
+use wire::scsi::cdb::{CdbWidth, Read, SynchronizeCache, Unmap, Write, WriteSame};
+
+/// Blocks of one READ or WRITE with a 10-byte CDB, and of one WRITE SAME where the unit sets no limit.
+const BLOCKS_MAX_TEN: u64 = 0xffff;
+/// Blocks of one READ(6) or WRITE(6).
+const BLOCKS_MAX_SIX: u64 = 0x100;
+/// Blocks of one WRITE SAME that unmaps, and of one UNMAP, where the unit sets no limit: as Linux has it.
+const BLOCKS_MAX_UNMAP: u64 = 0x7f_ffff;
+/// The operation code of UNMAP.
+const UNMAP: u8 = 0x42;
+/// The last address that a 6-byte CDB can say.
+const LBA_MAX_SIX: u64 = 0x1f_ffff;
+
+/// Bytes of an UNMAP parameter list with one descriptor.
+pub(super) const UNMAP_BYTES: usize = UnmapList::HEADER_LEN + UnmapDescriptor::LEN;
+
+/// What was learnt about a unit by being refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Habits {
+    /// READ(10) and WRITE(10) are not there.
+    pub(super) six_bytes: bool,
+    /// The FUA bit is refused, whatever the mode header says.
+    pub(super) no_fua: bool,
+    /// SYNCHRONIZE CACHE is not there.
+    pub(super) no_flush: bool,
+}
+
+/// One command's share of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) extent: Extent,
+    /// Which bytes of the request's buffer, of the zeroes or of the parameter list.
+    pub(super) data: ByteRange,
+    pub(super) cdb: CommandBlock,
+    /// Whether the FUA bit is set.
+    pub(super) fua: bool,
+}
+
+impl Part {
+    /// Whether its data are an UNMAP parameter list.
+    pub(super) fn sends_list(&self) -> bool {
+        self.cdb.operation_code() == UNMAP
+    }
+}
+
+/// Whether a six-byte CDB can say the address.
+pub(super) const fn fits_six(lba: Lba) -> bool {
+    lba.0 <= LBA_MAX_SIX
+}
+
+/// Whether the unit can do such a thing at all, as far as is known.
+pub(super) const fn is_supported(operation: Operation, geometry: &Geometry) -> bool {
+    !matches!(operation, Operation::Unmap) || geometry.unmap.is_some()
+}
+
+/// The first part of `rest`, whose data begin at byte `offset` of the request's buffer.
+pub(super) fn first_part(
+    operation: Operation,
+    rest: Extent,
+    offset: u32,
+    geometry: &Geometry,
+    rules: Rules,
+) -> Part {
+    let blocks = first_blocks(operation, rest, geometry, rules);
+    let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };
+    let fua = operation.fua() && geometry.fua && !rules.habits.no_fua && !rules.habits.six_bytes;
+    let block_bytes = geometry.block_size.bytes();
+    let data = match operation {
+        // No part is longer than the request, whose bytes were counted in 32 bits.
+        Operation::Read { .. } | Operation::Write { .. } => {
+            ByteRange::new(offset, blocks as u32 * block_bytes)
+        }
+        Operation::Zero { .. } | Operation::WriteSame => ByteRange::new(0, block_bytes),
+        Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => {
+            ByteRange::new(0, UNMAP_BYTES as u32)
+        }
+        Operation::Unmap => ByteRange::new(0, block_bytes),
+        Operation::Flush => ByteRange::default(),
+    };
+    let cdb = command_block(operation, extent, geometry, rules.habits, fua);
+    Part { extent, data, cdb, fua }
+}
+
+/// What bounds a part besides the geometry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// Bytes of data in one command at most.
+    pub(super) transfer_bytes_max: u32,
+    pub(super) habits: Habits,
+}
+
+/// The parameter list of an UNMAP of one run.
+pub(super) fn unmap_list(extent: Extent) -> [u8; UNMAP_BYTES] {
+    let mut list = [0; UNMAP_BYTES];
+    let descriptor = UnmapDescriptor { lba: extent.lba.0, blocks: extent.blocks.0 as u32 };
+    UnmapList::encode(&[descriptor], &mut list).expect("there is room for one descriptor");
+    list
+}
+
+/// SYNCHRONIZE CACHE of all blocks.
+pub(super) fn flush_block() -> CommandBlock {
+    SynchronizeCache::default().encode().into()
+}
+
+fn first_blocks(operation: Operation, rest: Extent, geometry: &Geometry, rules: Rules) -> u64 {
+    let limits = &geometry.limits;
+    let (max, granule, aligned) = match operation {
+        Operation::Read { .. } | Operation::Write { .. } => {
+            let bytes = ByteCount(rules.transfer_bytes_max.into());
+            let transport = geometry.block_size.blocks_in(bytes).0.max(1);
+            let six = rules.habits.six_bytes && rest.lba.0 <= LBA_MAX_SIX;
+            let field = if six { BLOCKS_MAX_SIX } else { BLOCKS_MAX_TEN };
+            let max = or_no_limit(limits.maximum_transfer_length.into()).min(transport).min(field);
+            let granule =
+                u64::from(limits.optimal_transfer_length_granularity).max(geometry.physical_blocks());
+            (max, granule, u64::from(geometry.lowest_aligned_lba))
+        }
+        Operation::Unmap | Operation::Zero { may_unmap: true } => {
+            let max = if geometry.unmap == Some(UnmapMethod::Unmap) && operation == Operation::Unmap {
+                or_no_limit(limits.maximum_unmap_lba_count.into()).min(u32::MAX.into())
+            } else {
+                write_same_max(geometry, true)
+            };
+            let aligned = limits.unmap_granularity_alignment.unwrap_or(0);
+            (max, u64::from(limits.optimal_unmap_granularity), u64::from(aligned))
+        }
+        Operation::Zero { .. } | Operation::WriteSame => (write_same_max(geometry, false), 1, 0),
+        Operation::Flush => return 0,
+    };
+    cut(rest, max, granule, aligned)
+}
+
+fn write_same_max(geometry: &Geometry, unmaps: bool) -> u64 {
+    let wide = unmaps && geometry.unmap == Some(UnmapMethod::WriteSame16);
+    let field = if wide { BLOCKS_MAX_UNMAP } else { BLOCKS_MAX_TEN };
+    or_no_limit(geometry.limits.maximum_write_same_length).min(field)
+}
+
+/// Zero is "not reported".
+const fn or_no_limit(reported: u64) -> u64 {
+    if reported == 0 { u64::MAX } else { reported }
+}
+
+/// Blocks from the front of `rest`: at most `max`, and where that does not reach its end, up to a boundary: an address
+/// that is `aligned` more than a multiple of `granule`.
+fn cut(rest: Extent, max: u64, granule: u64, aligned: u64) -> u64 {
+    let max = max.max(1);
+    if rest.blocks.0 <= max {
+        return rest.blocks.0;
+    }
+    let granule = granule.max(1);
+    let start = rest.lba.0;
+    let end = start.saturating_add(max);
+    let past_boundary = (end % granule + granule - aligned % granule) % granule;
+    match (end - past_boundary.min(end)).checked_sub(start) {
+        None | Some(0) => max,
+        Some(blocks) => blocks,
+    }
+}
+
+fn command_block(
+    operation: Operation,
+    extent: Extent,
+    geometry: &Geometry,
+    habits: Habits,
+    fua: bool,
+) -> CommandBlock {
+    let (lba, blocks) = (extent.lba.0, extent.blocks.0 as u32);
+    // An encoding widens by itself where a field would not fit.
+    let width = if habits.six_bytes { CdbWidth::Six } else { CdbWidth::Ten };
+    let keeps_dpo = geometry.fua && !habits.six_bytes;
+    let same = WriteSame { lba, blocks, ..WriteSame::default() };
+    let wide = geometry.unmap == Some(UnmapMethod::WriteSame16);
+    let unmapping =
+        WriteSame { unmap: true, width: if wide { CdbWidth::Sixteen } else { CdbWidth::Ten }, ..same };
+    match operation {
+        Operation::Read { dpo, .. } => {
+            let dpo = dpo && keeps_dpo;
+            Read { width, lba, blocks, fua, dpo, ..Read::default() }.encode().into()
+        }
+        Operation::Write { dpo, .. } => {
+            let dpo = dpo && keeps_dpo;
+            Write { width, lba, blocks, fua, dpo, ..Write::default() }.encode().into()
+        }
+        Operation::Flush => flush_block(),
+        Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => {
+            let parameter_list_len = UNMAP_BYTES as u16;
+            Unmap { parameter_list_len, ..Unmap::default() }.encode().into()
+        }
+        Operation::Unmap => unmapping.encode().into(),
+        Operation::Zero { may_unmap: true } if zeroes_by_unmapping(geometry) => unmapping.encode().into(),
+        Operation::Zero { .. } | Operation::WriteSame => same.encode().into(),
+    }
+}
+
+/// Whether WRITE SAME may unmap and leave zeroes behind.
+const fn zeroes_by_unmapping(geometry: &Geometry) -> bool {
+    geometry.unmapped_reads_zeroes
+        && matches!(geometry.unmap, Some(UnmapMethod::WriteSame16 | UnmapMethod::WriteSame10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::geometry::Facts;
+    use super::*;
+    use proptest::prelude::*;
+    use wire::scsi::capacity::Capacity10;
+    use wire::scsi::inquiry::StandardInquiry;
+
+    const RULES: Rules = Rules {
+        transfer_bytes_max: 1 << 20,
+        habits: Habits { six_bytes: false, no_fua: false, no_flush: false },
+    };
+    const READ: Operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
+
+    /// 2^32 blocks and one, of 512 bytes; the unit says nothing else.
+    fn geometry() -> Geometry {
+        let facts = Facts {
+            inquiry: StandardInquiry::decode(&[0; 36]).ok(),
+            ten: Some(Capacity10 { last_lba: u32::MAX, block_length: 512 }),
+            ..Facts::default()
+        };
+        Geometry { capacity: BlockCount(0x1_0000_0001), ..facts.into_geometry().unwrap() }
+    }
+
+    fn bytes(operation: Operation, extent: Extent, geometry: &Geometry) -> alloc::vec::Vec<u8> {
+        first_part(operation, extent, 0, geometry, RULES).cdb.as_bytes().to_vec()
+    }
+
+    #[test]
+    fn addresses_choose_the_length_of_the_cdb() {
+        let geometry = geometry();
+        let ten = bytes(READ, Extent::new(0xffff_ffff, 8), &geometry);
+        assert_eq!(ten, [0x28, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 8, 0]);
+        let sixteen = bytes(READ, Extent::new(0x1_0000_0000, 1), &geometry);
+        assert_eq!(sixteen, [0x88, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_unit_of_old_gets_six_bytes_while_they_say_it() {
+        let rules = Rules { habits: Habits { six_bytes: true, ..Habits::default() }, ..RULES };
+        let part = first_part(READ, Extent::new(0x10, 300), 0, &geometry(), rules);
+        assert_eq!(part.cdb.as_bytes(), [0x08, 0, 0, 0x10, 0, 0]);
+        assert_eq!((part.extent, part.data), (Extent::new(0x10, 256), ByteRange::new(0, 256 * 512)));
+        let beyond = first_part(READ, Extent::new(0x20_0000, 1), 0, &geometry(), rules);
+        assert_eq!(beyond.cdb.operation_code(), 0x28);
+    }
+
+    #[test]
+    fn fua_and_dpo_are_set_where_the_unit_has_them() {
+        let write = Operation::Write { fua: true, dpo: true };
+        assert_eq!(bytes(write, Extent::new(1, 1), &geometry())[..2], [0x2a, 0x00]);
+        let with_fua = Geometry { fua: true, ..geometry() };
+        assert_eq!(bytes(write, Extent::new(1, 1), &with_fua)[..2], [0x2a, 0x18]);
+        let rules = Rules { habits: Habits { no_fua: true, ..Habits::default() }, ..RULES };
+        let refused = first_part(write, Extent::new(1, 1), 0, &with_fua, rules);
+        assert_eq!((refused.cdb.as_bytes()[1], refused.fua), (0x10, false));
+    }
+
+    #[test]
+    fn the_least_of_three_limits_cuts() {
+        let mut geometry = geometry();
+        let blocks = |geometry: &Geometry, transfer_bytes_max| {
+            let rules = Rules { transfer_bytes_max, ..RULES };
+            first_part(READ, Extent::new(0, 1 << 20), 0, geometry, rules).extent.blocks.0
+        };
+        assert_eq!(blocks(&geometry, 1 << 20), 2048);
+        assert_eq!(blocks(&geometry, u32::MAX), 0xffff);
+        assert_eq!(blocks(&geometry, 100), 1);
+        geometry.limits.maximum_transfer_length = 1000;
+        assert_eq!(blocks(&geometry, 1 << 20), 1000);
+    }
+
+    #[test]
+    fn cuts_lie_on_boundaries_of_physical_blocks() {
+        let geometry = Geometry { physical_block_exponent: 3, lowest_aligned_lba: 7, ..geometry() };
+        let rules = Rules { transfer_bytes_max: 64 << 10, ..RULES };
+        let part = first_part(READ, Extent::new(10, 1000), 0, &geometry, rules);
+        assert_eq!((part.extent.lba.0 + part.extent.blocks.0) % 8, 7);
+        assert_eq!(part.extent.blocks.0, 125);
+        let next = first_part(READ, Extent::new(135, 1000), 125 * 512, &geometry, rules);
+        assert_eq!((next.extent.blocks.0, next.data.start), (128, 64_000));
+    }
+
+    #[test]
+    fn a_granule_larger_than_the_limit_does_not_stop_a_cut() {
+        let geometry = Geometry { physical_block_exponent: 15, ..geometry() };
+        assert_eq!(first_part(READ, Extent::new(5, 1 << 20), 0, &geometry, RULES).extent.blocks.0, 2048);
+    }
+
+    #[test]
+    fn unmap_carries_one_run_within_the_limit() {
+        let mut geometry = Geometry { unmap: Some(UnmapMethod::Unmap), ..geometry() };
+        geometry.limits.maximum_unmap_lba_count = 1000;
+        geometry.limits.optimal_unmap_granularity = 64;
+        let part = first_part(Operation::Unmap, Extent::new(32, 5000), 0, &geometry, RULES);
+        assert_eq!(part.extent, Extent::new(32, 992)); // up to 1024
+        assert_eq!(part.cdb.as_bytes(), [0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0]);
+        let list = [0, 22, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0x03, 0xe0, 0, 0, 0, 0];
+        assert_eq!(unmap_list(part.extent), list);
+    }
+
+    #[test]
+    fn write_same_unmaps_by_the_command_that_the_unit_names() {
+        let sixteen = Geometry { unmap: Some(UnmapMethod::WriteSame16), ..geometry() };
+        let part = first_part(Operation::Unmap, Extent::new(1, 0x10_0000), 0, &sixteen, RULES);
+        assert_eq!(part.cdb.as_bytes(), [0x93, 0x08, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0x10, 0, 0, 0, 0]);
+        let ten = Geometry { unmap: Some(UnmapMethod::WriteSame10), ..geometry() };
+        assert_eq!(bytes(Operation::Unmap, Extent::new(1, 2), &ten), [0x41, 0x08, 0, 0, 0, 1, 0, 0, 2, 0]);
+    }
+
+    #[test]
+    fn zeroes_unmap_only_where_that_leaves_zeroes() {
+        let zero = Operation::Zero { may_unmap: true };
+        let unsure = Geometry { unmap: Some(UnmapMethod::WriteSame10), ..geometry() };
+        assert_eq!(bytes(zero, Extent::new(1, 2), &unsure)[..2], [0x41, 0x00]);
+        let sure = Geometry { unmapped_reads_zeroes: true, ..unsure };
+        assert_eq!(bytes(zero, Extent::new(1, 2), &sure)[..2], [0x41, 0x08]);
+    }
+
+    proptest! {
+        #[test]
+        fn parts_cover_a_run_without_gap_or_overlap(
+            start in 0u64..1 << 33, blocks in 1u64..20_000, exponent in 0u8..8, aligned in 0u16..256,
+            granularity in 0u16..300, limit in 0u32..5000, transfer in 1u32..1 << 21, six: bool,
+        ) {
+            let mut geometry = Geometry {
+                physical_block_exponent: exponent, lowest_aligned_lba: aligned, ..geometry()
+            };
+            geometry.limits.maximum_transfer_length = limit;
+            geometry.limits.optimal_transfer_length_granularity = granularity;
+            let rules = Rules {
+                transfer_bytes_max: transfer, habits: Habits { six_bytes: six, ..Habits::default() },
+            };
+            let (mut rest, mut offset, mut parts) = (Extent::new(start, blocks), 0, 0);
+            while !rest.is_empty() {
+                let part = first_part(READ, rest, offset, &geometry, rules);
+                let count = part.extent.blocks.0;
+                prop_assert!((1..=rest.blocks.0).contains(&count));
+                prop_assert!(count * 512 <= u64::from(transfer.max(512)));
+                prop_assert!(limit == 0 || count <= u64::from(limit));
+                let read = Read::decode(part.cdb.as_bytes()).unwrap();
+                prop_assert_eq!((read.lba, u64::from(read.blocks)), (rest.lba.0, count));
+                prop_assert_eq!(part.data, ByteRange::new(offset, count as u32 * 512));
+                offset += part.data.len;
+                rest = Extent { lba: Lba(rest.lba.0 + count), blocks: BlockCount(rest.blocks.0 - count) };
+                parts += 1;
+            }
+            prop_assert!(parts <= blocks);
+        }
+    }
+}

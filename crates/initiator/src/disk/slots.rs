@@ -1,0 +1,235 @@
+//! The places for commands: what each is about, and whether it is under way, waits, or is to be sent.
+//!
+//! One place more than commands can be under way: the last is the survey's. Always true: as many commands under way as
+//! the depth allows; an outcome finds its command only while that is under way, since each sending has a generation of
+//! its own.
+
+use super::part::{Part, UNMAP_BYTES};
+use super::verdict::Tries;
+use crate::CommandId;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use units::{Extent, Instant};
+
+/// What a command is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// A step of the survey.
+    Survey,
+    /// Blocks of a request.
+    Blocks {
+        request: u16,
+        /// What is not yet done, the part under way included.
+        rest: Extent,
+        /// Where its data begin in the request's buffer.
+        offset: u32,
+        /// What was sent last.
+        part: Part,
+    },
+    /// SYNCHRONIZE CACHE, asked for or after a write that should have been forced.
+    Flush { request: u16 },
+}
+
+/// Where a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// To be sent.
+    Ready,
+    /// The transport has it.
+    UnderWay,
+    /// To be sent at a time.
+    Waiting { until: Instant, reason: WaitReason },
+}
+
+/// What a disk waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// A busy unit, or one whose task set is full.
+    Busy,
+    /// A unit that is becoming ready.
+    NotReady,
+    /// Room in the transport.
+    Transport,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Task {
+    pub(super) work: Work,
+    pub(super) stage: Stage,
+    pub(super) tries: Tries,
+}
+
+#[derive(Debug)]
+struct Slot {
+    generation: u32,
+    task: Option<Task>,
+    list: [u8; UNMAP_BYTES],
+}
+
+#[derive(Debug)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    free: Vec<u16>,
+    ready: VecDeque<u16>,
+    under_way: u16,
+    waiting: u16,
+}
+
+impl Work {
+    pub(super) const fn request(&self) -> Option<u16> {
+        match self {
+            Self::Survey => None,
+            Self::Blocks { request, .. } | Self::Flush { request } => Some(*request),
+        }
+    }
+}
+
+impl Task {
+    pub(super) fn new(work: Work) -> Self {
+        Self { work, stage: Stage::Ready, tries: Tries::default() }
+    }
+}
+
+impl Slots {
+    pub(super) fn new(depth: u16) -> Self {
+        let slot = |_| Slot { generation: 0, task: None, list: [0; UNMAP_BYTES] };
+        Self {
+            slots: (0..=depth).map(slot).collect(),
+            free: (0..depth).rev().collect(),
+            ready: VecDeque::with_capacity(depth.into()),
+            under_way: 0,
+            waiting: 0,
+        }
+    }
+
+    /// The survey's place.
+    pub(super) const fn survey(&self) -> u16 {
+        (self.slots.len() - 1) as u16
+    }
+
+    /// Whether another command may go under way.
+    pub(super) const fn has_room(&self) -> bool {
+        (self.under_way as usize) < self.slots.len() - 1
+    }
+
+    pub(super) fn take_free(&mut self) -> Option<u16> {
+        self.free.pop()
+    }
+
+    pub(super) fn fill(&mut self, at: u16, task: Task) {
+        self.slots[usize::from(at)].task = Some(task);
+    }
+
+    /// The next command to send again.
+    pub(super) fn take_ready(&mut self) -> Option<u16> {
+        self.ready.pop_front()
+    }
+
+    pub(super) fn task(&self, at: u16) -> Option<Task> {
+        self.slots.get(usize::from(at))?.task
+    }
+
+    /// Puts a command under way, as `work`, and names it.
+    pub(super) fn send(&mut self, at: u16, work: Work) -> CommandId {
+        let slot = &mut self.slots[usize::from(at)];
+        slot.generation = slot.generation.wrapping_add(1);
+        if let Some(task) = &mut slot.task {
+            task.work = work;
+            task.stage = Stage::UnderWay;
+        }
+        self.under_way += 1;
+        CommandId { slot: at, generation: slot.generation }
+    }
+
+    /// The command that `id` names is not under way any more, if it was.
+    pub(super) fn take_back(&mut self, id: CommandId) -> Option<Task> {
+        let slot = self.slots.get_mut(usize::from(id.slot))?;
+        let task = slot.task.as_mut()?;
+        if slot.generation != id.generation || task.stage != Stage::UnderWay {
+            return None;
+        }
+        task.stage = Stage::Ready;
+        self.under_way -= 1;
+        Some(*task)
+    }
+
+    /// Keeps a task that was taken back, to be sent as soon as there is room or at a time.
+    pub(super) fn keep(&mut self, at: u16, task: Task) {
+        match task.stage {
+            Stage::Ready if at != self.survey() => self.ready.push_back(at),
+            Stage::Waiting { .. } => self.waiting += 1,
+            Stage::Ready | Stage::UnderWay => {}
+        }
+        self.fill(at, task);
+    }
+
+    /// Forgets a command that is not under way.
+    pub(super) fn release(&mut self, at: u16) {
+        let survey = self.survey();
+        let Some(task) = self.slots[usize::from(at)].task.take() else { return };
+        match task.stage {
+            Stage::Waiting { .. } => self.waiting -= 1,
+            Stage::Ready => self.ready.retain(|&ready| ready != at),
+            Stage::UnderWay => self.under_way -= 1,
+        }
+        if at != survey {
+            self.free.push(at);
+        }
+    }
+
+    /// Makes those ready whose time has come.
+    pub(super) fn wake(&mut self, now: Instant) {
+        if self.waiting == 0 {
+            return;
+        }
+        let survey = self.survey();
+        for (at, slot) in (0u16..).zip(&mut self.slots) {
+            let Some(task) = &mut slot.task else { continue };
+            if matches!(task.stage, Stage::Waiting { until, .. } if until <= now) {
+                task.stage = Stage::Ready;
+                self.waiting -= 1;
+                if at != survey {
+                    self.ready.push_back(at);
+                }
+            }
+        }
+    }
+
+    /// The earliest time at which [`Self::wake`] has something to do.
+    pub(super) fn next_wake(&self) -> Option<(Instant, WaitReason)> {
+        if self.waiting == 0 {
+            return None;
+        }
+        let waits = self.slots.iter().filter_map(|slot| match slot.task?.stage {
+            Stage::Waiting { until, reason } => Some((until, reason)),
+            Stage::Ready | Stage::UnderWay => None,
+        });
+        waits.min_by_key(|&(until, _)| until)
+    }
+
+    /// Places and names of the commands of a request, or of all requests.
+    pub(super) fn of_request(&self, request: Option<u16>) -> Vec<(u16, CommandId, Stage)> {
+        let slots = (0u16..).zip(&self.slots);
+        let tasks = slots.filter_map(|(at, slot)| slot.task.map(|task| (at, slot.generation, task)));
+        tasks
+            .filter(|(_, _, task)| match request {
+                Some(request) => task.work.request() == Some(request),
+                None => task.work.request().is_some(),
+            })
+            .map(|(at, generation, task)| (at, CommandId { slot: at, generation }, task.stage))
+            .collect()
+    }
+
+    pub(super) fn set_list(&mut self, at: u16, list: [u8; UNMAP_BYTES]) {
+        self.slots[usize::from(at)].list = list;
+    }
+
+    /// The parameter list of a command.
+    pub(super) fn list(&self, at: u16) -> Option<&[u8]> {
+        Some(&self.slots.get(usize::from(at))?.list)
+    }
+
+    pub(super) const fn under_way(&self) -> u16 {
+        self.under_way
+    }
+}

@@ -1,0 +1,363 @@
+//! Getting to know a unit: which commands, in which order, and what is taken from their answers (SPC-5, SBC-4).
+//!
+//! INQUIRY (36 bytes, which no device chokes on), TEST UNIT READY until it is, REPORT LUNS if wanted, READ CAPACITY(10)
+//! and, where it can matter, (16), the VPD pages that the unit lists, and the mode pages. A unit that does not claim an
+//! SPC is not asked for more than such a unit can stand. Only INQUIRY, readiness and READ CAPACITY(10) are needed; a
+//! step that fails otherwise leaves its facts unknown.
+//!
+//! Always true: every step goes forward, except that a stopped unit is started once and a page longer than was asked
+//! for is asked for again once; so a survey ends.
+
+use super::geometry::{Doubt, Facts, Geometry, Provisioning};
+use super::request::Error;
+use crate::CommandBlock;
+use alloc::string::{String, ToString};
+use core::fmt;
+use wire::DecodeError;
+use wire::scsi::capacity::{Capacity10, Capacity16};
+use wire::scsi::cdb::{
+    CdbWidth, Inquiry, ModeSense, ReadCapacity10, ReadCapacity16, ReportLuns, StartStopUnit, TestUnitReady,
+};
+use wire::scsi::inquiry::{
+    Peripheral, PeripheralDeviceType, PeripheralQualifier, SpcVersion, StandardInquiry,
+};
+use wire::scsi::lun::LunField;
+use wire::scsi::mode::{CachingPage, ModeForm, ModePageCode, ModeParameters};
+use wire::scsi::report_luns::LunList;
+use wire::scsi::vpd::{
+    Association, Designator, DeviceIdentification, SupportedVpdPages, UnitSerialNumber, VpdHeader, VpdPage,
+    VpdPageCode,
+};
+
+/// The longest answer that a survey asks for, in bytes: room for 511 logical unit numbers.
+pub const ANSWER_BYTES_MAX: u32 = 4096;
+
+/// The pages that are asked for if they are listed, in this order.
+const PAGES: [VpdPageCode; 5] = [
+    VpdPageCode::UnitSerialNumber,
+    VpdPageCode::DeviceIdentification,
+    VpdPageCode::BlockLimits,
+    VpdPageCode::BlockDeviceCharacteristics,
+    VpdPageCode::LogicalBlockProvisioning,
+];
+
+/// What is asked for first of a VPD page: one byte can say it, for devices that look at one byte only.
+const PAGE_BYTES: u16 = 252;
+/// What Windows asks for of MODE SENSE(6), and so what every device can answer.
+const MODE_BYTES: u16 = 192;
+
+/// Where a survey is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Who are you?
+    Inquiry,
+    /// Are you ready?
+    TestUnitReady,
+    /// Start, then.
+    StartUnit,
+    /// Which units are there?
+    ReportLuns,
+    /// How large are you, in 32 bits?
+    ReadCapacity10,
+    /// And in 64 bits, with more to say?
+    ReadCapacity16,
+    /// Which pages do you have?
+    SupportedPages,
+    /// One of them.
+    Page(VpdPageCode),
+    /// The cache, by MODE SENSE(10).
+    CachingPage,
+    /// All mode pages, by MODE SENSE(6): for units that know no other.
+    AllModePages,
+}
+
+/// A survey that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SurveyError {
+    /// At which step.
+    pub step: Step,
+    /// Why.
+    pub error: Error,
+}
+
+/// A survey under way.
+#[derive(Clone, Debug)]
+pub(super) struct Survey {
+    step: Step,
+    facts: Facts,
+    wants_luns: bool,
+    started: bool,
+    listed: [bool; PAGES.len()],
+    page_bytes: u16,
+}
+
+impl Survey {
+    pub(super) fn new(wants_luns: bool) -> Self {
+        Self {
+            step: Step::Inquiry,
+            facts: Facts::default(),
+            wants_luns,
+            started: false,
+            listed: [false; PAGES.len()],
+            page_bytes: PAGE_BYTES,
+        }
+    }
+
+    pub(super) const fn step(&self) -> Step {
+        self.step
+    }
+
+    /// The command of this step, and how many bytes it asks for.
+    pub(super) fn command(&self) -> (CommandBlock, u32) {
+        match self.step {
+            Step::Inquiry => {
+                let allocation_len = StandardInquiry::LEN_MIN as u16;
+                let cdb = Inquiry { allocation_len, ..Inquiry::default() }.encode();
+                (cdb.into(), allocation_len.into())
+            }
+            Step::TestUnitReady => (TestUnitReady::default().encode().into(), 0),
+            Step::StartUnit => (StartStopUnit { start: true, ..StartStopUnit::default() }.encode().into(), 0),
+            Step::ReportLuns => {
+                let allocation_len = ANSWER_BYTES_MAX;
+                (ReportLuns { allocation_len, ..ReportLuns::default() }.encode().into(), allocation_len)
+            }
+            Step::ReadCapacity10 => (ReadCapacity10::default().encode().into(), Capacity10::LEN as u32),
+            Step::ReadCapacity16 => {
+                let allocation_len = Capacity16::LEN as u32;
+                let cdb = ReadCapacity16 { allocation_len, ..ReadCapacity16::default() }.encode();
+                (cdb.into(), allocation_len)
+            }
+            Step::SupportedPages => self.page_command(VpdPageCode::SupportedPages),
+            Step::Page(page) => self.page_command(page),
+            Step::CachingPage => mode_command(CdbWidth::Ten, ModePageCode::Caching),
+            Step::AllModePages => mode_command(CdbWidth::Six, ModePageCode::All),
+        }
+    }
+
+    fn page_command(&self, page: VpdPageCode) -> (CommandBlock, u32) {
+        let allocation_len = self.page_bytes;
+        let inquiry = Inquiry { evpd: true, page_code: page.into(), allocation_len, ..Inquiry::default() };
+        (inquiry.encode().into(), allocation_len.into())
+    }
+
+    /// The answer of this step, GOOD. `true`: there is another step; an error means that the step failed.
+    pub(super) fn take(&mut self, answer: &[u8]) -> Result<bool, Error> {
+        match self.read(answer) {
+            Ok(Read::Whole) => Ok(self.go_on()),
+            Ok(Read::Again) => Ok(true),
+            Ok(Read::Refused(error)) => Err(error),
+            Err(error) => self.fail(Error::Answer(error)),
+        }
+    }
+
+    /// This step failed for good. `true`: there is another step; an error means that there can be none.
+    pub(super) fn fail(&mut self, error: Error) -> Result<bool, Error> {
+        let gone = matches!(error, Error::Gone | Error::Aborted);
+        let needed = matches!(self.step, Step::Inquiry | Step::TestUnitReady | Step::ReadCapacity10);
+        // Nothing above 2^32 blocks is known without it.
+        let large =
+            self.step == Step::ReadCapacity16 && self.facts.ten.is_some_and(|ten| ten.last_lba == u32::MAX);
+        if gone || needed || large {
+            return Err(error);
+        }
+        match self.step {
+            Step::Page(page) => self.facts.doubt(Doubt::Page(page)),
+            Step::AllModePages => self.facts.doubt(Doubt::NoModePages),
+            _ => {}
+        }
+        Ok(self.go_on())
+    }
+
+    /// The unit is stopped. `true`: it is told to start, once.
+    pub(super) const fn start_unit(&mut self) -> bool {
+        // A unit answers INQUIRY stopped or not, and nothing goes on without it.
+        let first = !self.started && !matches!(self.step, Step::Inquiry | Step::StartUnit);
+        if first {
+            self.started = true;
+            self.step = Step::StartUnit;
+        }
+        first
+    }
+
+    pub(super) fn into_geometry(self) -> Result<Geometry, Error> {
+        self.facts.into_geometry()
+    }
+
+    /// Goes to the next step. `false`: there is none.
+    fn go_on(&mut self) -> bool {
+        self.page_bytes = PAGE_BYTES;
+        let next = match self.step {
+            Step::Inquiry | Step::StartUnit => Some(Step::TestUnitReady),
+            Step::TestUnitReady if self.wants_luns => Some(Step::ReportLuns),
+            Step::TestUnitReady | Step::ReportLuns => Some(Step::ReadCapacity10),
+            Step::ReadCapacity10 if self.claims(SpcVersion::Spc3) || self.is_large() => {
+                Some(Step::ReadCapacity16)
+            }
+            Step::ReadCapacity10 | Step::ReadCapacity16 if self.claims(SpcVersion::Spc) => {
+                Some(Step::SupportedPages)
+            }
+            Step::ReadCapacity10 | Step::ReadCapacity16 => Some(Step::AllModePages),
+            Step::SupportedPages => Some(self.page_from(0)),
+            Step::Page(page) => {
+                let at = PAGES.iter().position(|&known| known == page).unwrap_or(PAGES.len());
+                Some(self.page_from(at + 1))
+            }
+            Step::CachingPage if self.facts.device_specific.is_none() => Some(Step::AllModePages),
+            Step::CachingPage | Step::AllModePages => None,
+        };
+        self.step = next.unwrap_or(self.step);
+        next.is_some()
+    }
+
+    /// The first page at or after this place that is listed, else what comes after the pages.
+    fn page_from(&self, at: usize) -> Step {
+        let mut rest = PAGES.into_iter().zip(self.listed).skip(at);
+        rest.find_map(|(page, listed)| listed.then_some(Step::Page(page))).unwrap_or(Step::CachingPage)
+    }
+
+    fn claims(&self, version: SpcVersion) -> bool {
+        self.facts.inquiry.is_some_and(|inquiry| u8::from(inquiry.version) >= u8::from(version))
+    }
+
+    fn is_large(&self) -> bool {
+        self.facts.ten.is_some_and(|ten| ten.last_lba == u32::MAX)
+    }
+
+    fn read(&mut self, answer: &[u8]) -> Result<Read, DecodeError> {
+        match self.step {
+            Step::Inquiry => {
+                let inquiry = StandardInquiry::decode(answer)?;
+                self.facts.inquiry = Some(inquiry);
+                if !is_disk(inquiry.peripheral) {
+                    return Ok(Read::Refused(Error::NotADisk(inquiry.peripheral.byte())));
+                }
+            }
+            Step::TestUnitReady | Step::StartUnit => {}
+            Step::ReportLuns => {
+                self.facts.luns = LunList::decode(answer)?.luns.iter().map(|&lun| LunField(lun)).collect();
+            }
+            Step::ReadCapacity10 => self.facts.ten = Some(Capacity10::decode(answer)?),
+            Step::ReadCapacity16 => self.facts.sixteen = Some(Capacity16::decode(answer)?),
+            Step::SupportedPages | Step::Page(_) => return self.read_page(answer),
+            Step::CachingPage => self.read_mode(ModeForm::Ten, answer)?,
+            Step::AllModePages => self.read_mode(ModeForm::Six, answer)?,
+        }
+        Ok(Read::Whole)
+    }
+
+    fn read_page(&mut self, answer: &[u8]) -> Result<Read, DecodeError> {
+        let header = VpdHeader::decode(answer)?;
+        let whole = VpdHeader::LEN as u32 + u32::from(header.page_length);
+        let room = u32::from(self.page_bytes);
+        if whole > room && room == u32::from(PAGE_BYTES) && whole <= ANSWER_BYTES_MAX {
+            self.page_bytes = whole as u16;
+            return Ok(Read::Again);
+        }
+        match self.step {
+            Step::SupportedPages => {
+                let pages = SupportedVpdPages::decode(answer)?;
+                self.listed = PAGES.map(|page| pages.pages().any(|listed| listed == page));
+            }
+            Step::Page(page) if header.page != page => {
+                let (expected, found) = (u8::from(page).into(), u8::from(header.page).into());
+                return Err(DecodeError::WrongKind { expected, found });
+            }
+            _ => self.take_page(&VpdPage::decode(answer)?),
+        }
+        Ok(Read::Whole)
+    }
+
+    fn take_page(&mut self, page: &VpdPage<'_>) {
+        let facts = &mut self.facts;
+        match page {
+            VpdPage::UnitSerialNumber(page) => facts.serial = serial(page),
+            VpdPage::DeviceIdentification(page) => facts.name = best_name(page),
+            VpdPage::BlockLimits(page) => facts.limits = Some(*page),
+            VpdPage::BlockDeviceCharacteristics(page) => facts.characteristics = Some(*page),
+            VpdPage::LogicalBlockProvisioning(page) => facts.provisioning = Some(Provisioning::of(page)),
+            _ => {}
+        }
+    }
+
+    fn read_mode(&mut self, form: ModeForm, answer: &[u8]) -> Result<(), DecodeError> {
+        let parameters = ModeParameters::decode_sensed(form, answer)?;
+        self.facts.device_specific = Some(parameters.header.device_specific);
+        // A page cut short by the allocation length ends the list, which is no error here.
+        let caching = parameters.pages().flatten().find_map(|page| CachingPage::decode_sensed(&page).ok());
+        self.facts.write_cache = caching.map(|page| page.write_cache);
+        Ok(())
+    }
+}
+
+/// What a step made of its answer.
+enum Read {
+    Whole,
+    /// There is more than was asked for: ask again.
+    Again,
+    /// It is clear, and not good.
+    Refused(Error),
+}
+
+fn is_disk(peripheral: Peripheral) -> bool {
+    let kinds = [PeripheralDeviceType::DirectAccess, PeripheralDeviceType::SimplifiedDirectAccess];
+    peripheral.qualifier == PeripheralQualifier::Connected && kinds.contains(&peripheral.device_type)
+}
+
+fn mode_command(width: CdbWidth, page: ModePageCode) -> (CommandBlock, u32) {
+    let sense = ModeSense {
+        width,
+        disable_block_descriptors: width == CdbWidth::Ten,
+        page_code: page.into(),
+        allocation_len: MODE_BYTES,
+        ..ModeSense::default()
+    };
+    (sense.encode().into(), MODE_BYTES.into())
+}
+
+fn serial(page: &UnitSerialNumber<'_>) -> Option<String> {
+    let trimmed = page.serial.trim_ascii();
+    (!trimmed.is_empty()).then(|| trimmed.escape_ascii().to_string())
+}
+
+/// The name of the unit that says most: NAA, then EUI-64, then a SCSI name, then T10.
+fn best_name(page: &DeviceIdentification<'_>) -> Option<String> {
+    let rank = |designator: &Designator<'_>| match designator {
+        Designator::Naa(_) => 4,
+        Designator::Eui64(_) => 3,
+        Designator::ScsiName(_) => 2,
+        Designator::T10Vendor { .. } => 1,
+        _ => 0,
+    };
+    page.iter()
+        .flatten()
+        .filter(|descriptor| descriptor.association == Association::LogicalUnit)
+        .map(|descriptor| descriptor.designator)
+        .filter(|designator| rank(designator) > 0)
+        .max_by_key(rank)
+        .map(|designator| designator.to_string())
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inquiry => f.write_str("INQUIRY"),
+            Self::TestUnitReady => f.write_str("TEST UNIT READY"),
+            Self::StartUnit => f.write_str("START STOP UNIT"),
+            Self::ReportLuns => f.write_str("REPORT LUNS"),
+            Self::ReadCapacity10 => f.write_str("READ CAPACITY(10)"),
+            Self::ReadCapacity16 => f.write_str("READ CAPACITY(16)"),
+            Self::SupportedPages => f.write_str("INQUIRY of the list of VPD pages"),
+            Self::Page(page) => write!(f, "INQUIRY of VPD page {page}"),
+            Self::CachingPage => f.write_str("MODE SENSE(10) of the caching page"),
+            Self::AllModePages => f.write_str("MODE SENSE(6) of all pages"),
+        }
+    }
+}
+
+impl fmt::Display for SurveyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.step, self.error)
+    }
+}
+
+impl core::error::Error for SurveyError {}

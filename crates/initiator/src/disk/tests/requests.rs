@@ -1,0 +1,372 @@
+//! Scripts: requests on a surveyed disk, each answer of the unit in its place.
+
+use super::super::*;
+use super::stand::Stand;
+use super::unit::{Unit, check, refused};
+use crate::{Answer, Failure, SenseBytes};
+use alloc::vec;
+use alloc::vec::Vec;
+use units::{BlockCount, Duration, Extent, Lba};
+use wire::scsi::Status;
+use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
+
+const READ: Operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
+const WRITE: Operation = Operation::Write { fua: false, dpo: false };
+const FORCED: Operation = Operation::Write { fua: true, dpo: false };
+
+fn good(moved: u32) -> Outcome {
+    Outcome::answered(Status::Good, moved)
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut stand = Stand::surveyed(Unit::new());
+    assert_eq!(stand.ask(WRITE, Extent::new(3, 5)), Ok(Done { moved: 2560 }));
+    assert!(stand.unit.blocks[3 * 512..8 * 512].iter().all(|&byte| byte == 1));
+    assert_eq!(stand.unit.blocks[8 * 512], 0xee);
+    assert_eq!(stand.ask(READ, Extent::new(7, 2)), Ok(Done { moved: 1024 }));
+    assert_eq!(stand.buffers[&RequestId(1)], [[1; 512], [0xee; 512]].concat());
+}
+
+#[test]
+fn a_long_request_is_cut_and_its_parts_go_together() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.submit(1, READ, Extent::new(0, 1000));
+    stand.drain();
+    let parts: Vec<_> =
+        stand.under_way.iter().map(|(command, _)| command.cdb.as_bytes()[5..9].to_vec()).collect();
+    assert_eq!(parts, [[0, 0, 0, 128], [128, 0, 0, 128], [0, 0, 0, 128], [128, 0, 0, 128]]);
+    stand.run();
+    assert_eq!(stand.finished, [(RequestId(1), Ok(Done { moved: 512_000 }))]);
+    assert_eq!(stand.unit.log.len(), 8);
+}
+
+#[test]
+fn a_request_of_no_blocks_ends_at_once() {
+    let mut stand = Stand::surveyed(Unit::new());
+    assert_eq!(stand.ask(READ, Extent::new(1024, 0)), Ok(Done { moved: 0 }));
+    assert!(stand.unit.log.is_empty());
+}
+
+#[test]
+fn blocks_past_the_end_and_too_many_requests_are_refused() {
+    let mut stand = Stand::surveyed(Unit::new());
+    let request = |id, lba| Request { id: RequestId(id), operation: READ, extent: Extent::new(lba, 1) };
+    assert_eq!(stand.disk.submit(stand.now, request(1, 1024)), Err(RequestRefusal::OutOfRange));
+    for id in 0..8 {
+        assert_eq!(stand.disk.submit(stand.now, request(id, id)), Ok(()));
+    }
+    assert_eq!(stand.disk.submit(stand.now, request(9, 9)), Err(RequestRefusal::Full));
+    assert_eq!((stand.disk.in_flight(), stand.disk.commands_under_way()), (8, 4));
+}
+
+#[test]
+fn a_medium_error_ends_a_request_with_its_block() {
+    let mut unit = Unit::new();
+    let additional = AdditionalSense::UNRECOVERED_READ_ERROR;
+    unit.then(0x28, check(Sense::medium_error(additional, 5)));
+    let mut stand = Stand::surveyed(unit);
+    assert_eq!(stand.ask(READ, Extent::new(4, 4)), Err(Error::Medium { lba: Some(Lba(5)), additional }));
+    assert_eq!(stand.unit.count(0x28), 1);
+}
+
+#[test]
+fn of_two_errors_the_one_at_the_first_blocks_is_told() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.submit(1, READ, Extent::new(0, 256));
+    stand.drain();
+    let additional = AdditionalSense::UNRECOVERED_READ_ERROR;
+    for (at, lba) in [(1, 200), (0, 7)] {
+        let outcome = check(Sense::medium_error(additional, lba));
+        stand.disk.handle_outcome(stand.now, stand.under_way[at].0.id, &outcome, &[]);
+    }
+    stand.drain();
+    let error = Error::Medium { lba: Some(Lba(7)), additional };
+    assert_eq!(stand.finished, [(RequestId(1), Err(error))]);
+}
+
+#[test]
+fn an_aborted_command_is_sent_again_up_to_the_limit() {
+    let aborted = Sense::new(SenseKey::AbortedCommand, AdditionalSense { asc: 0x47, ascq: 0 });
+    let mut unit = Unit::new();
+    (0..4).for_each(|_| unit.then(0x28, check(aborted)));
+    let mut stand = Stand::surveyed(unit);
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    (0..5).for_each(|_| stand.unit.then(0x28, check(aborted)));
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Err(Error::AbortedCommand(aborted.additional)));
+    assert_eq!(stand.unit.count(0x28), 10);
+}
+
+#[test]
+fn a_full_task_set_is_given_time() {
+    let mut unit = Unit::new();
+    let full = |status_qualifier| {
+        let sense = SenseBytes::NONE;
+        Outcome::Answered(Answer { status: Status::TaskSetFull, status_qualifier, moved: 0, sense })
+    };
+    unit.then(0x28, full(0));
+    unit.then(0x28, full(0));
+    unit.then(0x28, full(0x0002));
+    let mut stand = Stand::surveyed(unit);
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    assert_eq!(stand.now.since(Instant::ZERO), Duration::from_ms(1 + 2 + 200));
+    assert_eq!(stand.disk.counts().busy, 3);
+}
+
+#[test]
+fn short_data_with_good_status_is_an_error() {
+    let mut unit = Unit::new();
+    unit.then(0x28, good(511));
+    unit.then(0x2a, good(0));
+    let mut stand = Stand::surveyed(unit);
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Err(Error::Residue { moved: 511, expected: 512 }));
+    assert_eq!(stand.ask(WRITE, Extent::new(0, 1)), Err(Error::Residue { moved: 0, expected: 512 }));
+}
+
+#[test]
+fn short_data_is_told_where_it_may_be() {
+    let mut unit = Unit::new();
+    unit.then(0x28, good(65_536));
+    unit.then(0x28, good(1000));
+    let mut stand = Stand::surveyed(unit);
+    let read = Operation::Read { fua: false, dpo: false, may_be_short: true };
+    assert_eq!(stand.ask(read, Extent::new(0, 1000)), Ok(Done { moved: 66_536 }));
+}
+
+#[test]
+fn more_data_than_asked_for_is_an_error() {
+    let mut unit = Unit::new();
+    unit.then(0x28, good(513));
+    let mut stand = Stand::surveyed(unit);
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Err(Error::Residue { moved: 513, expected: 512 }));
+}
+
+#[test]
+fn a_flush_tells_of_a_write_that_was_lost() {
+    let lost = Sense { deferred: true, ..Sense::medium_error(AdditionalSense::WRITE_ERROR, 77) };
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.unit.then(0x28, check(lost));
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    let key = SenseKey::MediumError;
+    let told = LostWrite { key, additional: AdditionalSense::WRITE_ERROR, lba: Some(Lba(77)) };
+    assert_eq!(stand.lost, [told]);
+    assert_eq!(stand.ask(Operation::Flush, Extent::default()), Err(Error::LostWrite(told)));
+    assert_eq!(stand.ask(Operation::Flush, Extent::default()), Ok(Done { moved: 0 }));
+    assert_eq!(stand.unit.count(0x35), 2);
+}
+
+#[test]
+fn a_flush_without_a_cache_sends_nothing() {
+    let mut stand = Stand::surveyed(Unit { write_cache: false, ..Unit::new() });
+    assert_eq!(stand.ask(Operation::Flush, Extent::default()), Ok(Done { moved: 0 }));
+    assert!(stand.unit.log.is_empty());
+}
+
+#[test]
+fn a_unit_that_cannot_flush_what_it_caches_is_told() {
+    let mut stand = Stand::surveyed(Unit { missing: vec![0x35], ..Unit::new() });
+    assert_eq!(stand.ask(Operation::Flush, Extent::default()), Err(Error::Unsupported));
+    let unknown = Unit { missing: vec![0x35, 0x5a, 0x1a], ..Unit::new() };
+    let mut stand = Stand::surveyed(unknown);
+    assert_eq!(stand.ask(Operation::Flush, Extent::default()), Ok(Done { moved: 0 }));
+    assert_eq!(stand.ask(Operation::Flush, Extent::default()), Ok(Done { moved: 0 }));
+    assert_eq!(stand.unit.count(0x35), 1);
+}
+
+#[test]
+fn a_forced_write_is_flushed_where_the_unit_cannot_force() {
+    let mut stand = Stand::surveyed(Unit { dpo_fua: false, ..Unit::new() });
+    assert_eq!(stand.ask(FORCED, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    let log: Vec<_> = stand.unit.log.iter().map(|cdb| (cdb[0], cdb[1])).collect();
+    assert_eq!(log, [(0x2a, 0x00), (0x35, 0x00)]);
+}
+
+#[test]
+fn a_unit_that_lies_about_forcing_is_found_out_once() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.unit.dpo_fua = false;
+    for _ in 0..2 {
+        assert_eq!(stand.ask(FORCED, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    }
+    let log: Vec<_> = stand.unit.log.iter().map(|cdb| (cdb[0], cdb[1])).collect();
+    assert_eq!(log, [(0x2a, 0x08), (0x2a, 0x00), (0x35, 0x00), (0x2a, 0x00), (0x35, 0x00)]);
+}
+
+#[test]
+fn a_unit_of_old_is_found_out_and_gets_six_bytes() {
+    let mut stand = Stand::surveyed(Unit { missing: vec![0x28], ..Unit::new() });
+    stand.disk = Disk::new(DiskConfig::new(4, 1 << 20));
+    stand.survey().unwrap();
+    stand.unit.log.clear();
+    (0..600).for_each(|block| stand.unit.blocks[block * 512] = (block / 3) as u8);
+    assert_eq!(stand.ask(READ, Extent::new(0, 600)), Ok(Done { moved: 307_200 }));
+    assert_eq!(stand.buffers[&RequestId(1)], stand.unit.blocks[..307_200]);
+    let log: Vec<_> = stand.unit.log.iter().map(|cdb| cdb[0]).collect();
+    assert_eq!(log, [0x28, 0x08, 0x08, 0x08]);
+}
+
+#[test]
+fn a_write_protected_unit_is_not_written() {
+    let mut stand = Stand::surveyed(Unit { write_protected: true, ..Unit::new() });
+    for operation in [WRITE, Operation::Unmap, Operation::Zero { may_unmap: false }, Operation::WriteSame] {
+        assert_eq!(stand.ask(operation, Extent::new(0, 1)), Err(Error::WriteProtected));
+    }
+    assert!(stand.unit.log.is_empty());
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+}
+
+#[test]
+fn unmapping_zeroing_and_filling_reach_the_blocks() {
+    let mut stand = Stand::surveyed(Unit::new());
+    assert_eq!(stand.ask(Operation::Unmap, Extent::new(0, 600)), Ok(Done { moved: 0 }));
+    assert!(stand.unit.blocks[..600 * 512].iter().all(|&byte| byte == 0));
+    assert_eq!((stand.unit.blocks[600 * 512], stand.unit.count(0x42)), (0xee, 3));
+    assert_eq!(stand.ask(Operation::WriteSame, Extent::new(600, 2)), Ok(Done { moved: 0 }));
+    assert!(stand.unit.blocks[600 * 512..602 * 512].iter().all(|&byte| byte == 1));
+    assert_eq!(stand.ask(Operation::Zero { may_unmap: true }, Extent::new(600, 1)), Ok(Done { moved: 0 }));
+    assert_eq!((stand.unit.blocks[600 * 512], stand.unit.blocks[601 * 512]), (0, 1));
+}
+
+#[test]
+fn a_unit_that_cannot_unmap_is_not_asked_to() {
+    let mut stand = Stand::surveyed(Unit { provisioned: false, ..Unit::new() });
+    assert_eq!(stand.ask(Operation::Unmap, Extent::new(0, 1)), Err(Error::Unsupported));
+    assert!(stand.unit.log.is_empty());
+}
+
+#[test]
+fn a_unit_that_grows_is_looked_at_again_and_the_request_goes_on() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.unit.last_lba = 2047;
+    stand.unit.then(0x28, check(Sense::unit_attention(AdditionalSense::CAPACITY_DATA_HAS_CHANGED)));
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    assert_eq!(stand.disk.geometry().unwrap().capacity, BlockCount(2048));
+    assert_eq!(stand.surveyed, [Ok(())]);
+}
+
+#[test]
+fn a_unit_that_shrinks_ends_what_lies_past_its_new_end() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.unit.last_lba = 9;
+    stand.unit.then(0x28, check(Sense::unit_attention(AdditionalSense::MEDIUM_MAY_HAVE_CHANGED)));
+    assert_eq!(stand.ask(READ, Extent::new(8, 4)), Err(Error::OutOfRange));
+    assert_eq!(stand.unit.count(0x28), 1);
+}
+
+#[test]
+fn a_medium_that_was_taken_out_ends_everything_until_the_next_survey() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.unit.then(0x28, check(Sense::unit_attention(AdditionalSense::MEDIUM_MAY_HAVE_CHANGED)));
+    stand.unit.then(0x00, check(Sense::not_ready(AdditionalSense::MEDIUM_NOT_PRESENT)));
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Err(Error::NoMedium));
+    let request = Request { id: RequestId(2), operation: READ, extent: Extent::new(0, 1) };
+    assert_eq!(stand.disk.submit(stand.now, request), Err(RequestRefusal::NotSurveyed));
+    assert_eq!(stand.surveyed.len(), 1);
+    assert_eq!(stand.survey(), Ok(()));
+}
+
+#[test]
+fn a_disk_that_stops_is_started_and_the_request_goes_on() {
+    let mut stand = Stand::surveyed(Unit::new());
+    let stopped = check(Sense::not_ready(AdditionalSense::NOT_READY_INITIALIZING_COMMAND_REQUIRED));
+    stand.unit.then(0x28, stopped);
+    stand.unit.then(0x00, stopped);
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    assert_eq!(stand.unit.count(0x1b), 1);
+}
+
+#[test]
+fn a_reservation_of_another_host_is_told() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.unit.then(0x2a, Outcome::answered(Status::ReservationConflict, 0));
+    assert_eq!(stand.ask(WRITE, Extent::new(0, 1)), Err(Error::ReservationConflict));
+}
+
+#[test]
+fn an_illegal_request_names_its_field() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.unit.then(0x28, check(Sense::invalid_field_in_cdb(6, None)));
+    let field = Some(Field { in_cdb: true, byte: 6, bit: None });
+    let additional = AdditionalSense::INVALID_FIELD_IN_CDB;
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Err(Error::IllegalRequest { additional, field }));
+    stand.unit.then(0x2a, refused(AdditionalSense::LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE));
+    assert_eq!(stand.ask(WRITE, Extent::new(0, 1)), Err(Error::OutOfRange));
+}
+
+#[test]
+fn a_device_that_goes_ends_every_request_once() {
+    let mut stand = Stand::surveyed(Unit::new());
+    (1..=8).for_each(|id| stand.submit(id, READ, Extent::new(id, 2)));
+    stand.fail_all(Failure::Disconnected);
+    stand.run();
+    assert_eq!(stand.finished.len(), 8);
+    assert!(stand.finished.iter().all(|(_, result)| *result == Err(Error::Gone)));
+    let request = Request { id: RequestId(9), operation: READ, extent: Extent::new(0, 1) };
+    assert_eq!(stand.disk.submit(stand.now, request), Err(RequestRefusal::Gone));
+}
+
+#[test]
+fn a_request_that_is_taken_back_ends_when_its_commands_do() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.submit(1, READ, Extent::new(0, 1000));
+    stand.drain();
+    stand.disk.abort(stand.now, RequestId(1));
+    stand.drain();
+    assert_eq!((stand.aborted.len(), stand.finished.len()), (4, 0));
+    stand.fail_all(Failure::Aborted);
+    assert_eq!(stand.finished, [(RequestId(1), Err(Error::Aborted))]);
+    stand.disk.abort(stand.now, RequestId(1));
+    stand.run();
+    assert_eq!(stand.finished.len(), 1);
+}
+
+#[test]
+fn a_request_that_ended_well_before_it_was_taken_back_did() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.submit(1, WRITE, Extent::new(0, 1));
+    stand.drain();
+    stand.disk.abort(stand.now, RequestId(1));
+    stand.run();
+    assert_eq!(stand.finished, [(RequestId(1), Ok(Done { moved: 512 }))]);
+}
+
+#[test]
+fn a_request_that_waits_is_taken_back_at_once() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.submit(1, READ, Extent::new(0, 1));
+    stand.drain();
+    let (command, _) = stand.under_way.remove(0);
+    stand.disk.handle_outcome(stand.now, command.id, &Outcome::answered(Status::Busy, 0), &[]);
+    stand.disk.abort(stand.now, RequestId(1));
+    stand.drain();
+    assert_eq!(stand.finished, [(RequestId(1), Err(Error::Aborted))]);
+    assert_eq!(stand.disk.poll_timeout(), None);
+}
+
+#[test]
+fn a_transport_without_room_is_asked_again_later() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.submit(1, READ, Extent::new(0, 1));
+    stand.drain();
+    let (command, _) = stand.under_way.remove(0);
+    stand.disk.handle_refusal(stand.now, command.id, Refusal::Full);
+    let at = stand.now + Duration::from_ms(10);
+    let reason = WaitReason::Transport;
+    assert_eq!(stand.disk.poll_timeout(), Some(DiskDeadline { at, reason }));
+    stand.run();
+    assert_eq!(stand.finished, [(RequestId(1), Ok(Done { moved: 512 }))]);
+}
+
+#[test]
+fn an_outcome_of_an_earlier_sending_finds_nothing() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.submit(1, READ, Extent::new(0, 1));
+    stand.drain();
+    let (command, _) = stand.under_way.remove(0);
+    stand.disk.handle_outcome(stand.now, command.id, &Outcome::Failed(Failure::TimedOut), &[]);
+    stand.drain();
+    assert_ne!(stand.under_way[0].0.id, command.id);
+    stand.disk.handle_outcome(stand.now, command.id, &good(512), &[]);
+    stand.drain();
+    assert!(stand.finished.is_empty());
+}

@@ -1,0 +1,229 @@
+//! Scripts: surveys of units of many kinds.
+
+use super::super::*;
+use super::stand::Stand;
+use super::unit::{Unit, check, refused};
+use crate::Failure;
+use alloc::string::ToString;
+use alloc::vec;
+use alloc::vec::Vec;
+use units::{BlockCount, BlockSize, Duration, Extent};
+use wire::scsi::capacity::Capacity10;
+use wire::scsi::lun::LunField;
+use wire::scsi::sense::{AdditionalSense, Sense};
+use wire::scsi::vpd::{ProvisioningType, VpdPageCode};
+
+fn stand(unit: Unit) -> Stand {
+    Stand::new(unit, DiskConfig::new(4, 1 << 20))
+}
+
+/// Surveys a unit and tells the geometry.
+fn geometry(unit: Unit) -> Geometry {
+    let mut stand = stand(unit);
+    stand.survey().unwrap();
+    stand.disk.geometry().unwrap().clone()
+}
+
+fn not_ready(ascq: u8) -> crate::Outcome {
+    check(Sense::not_ready(AdditionalSense { asc: 0x04, ascq }))
+}
+
+#[test]
+fn a_modern_unit_is_asked_in_this_order() {
+    let mut stand = stand(Unit::new());
+    stand.survey().unwrap();
+    let asked: Vec<_> = stand.unit.log.iter().map(|cdb| (cdb[0], cdb[2])).collect();
+    let pages = [(0x12, 0x00), (0x12, 0x80), (0x12, 0x83), (0x12, 0xb0), (0x12, 0xb2)];
+    let order = [&[(0x12, 0), (0x00, 0), (0x25, 0), (0x9e, 0)][..], &pages, &[(0x5a, 0x08)]].concat();
+    assert_eq!(asked, order);
+    assert_eq!(stand.unit.log[0], [0x12, 0, 0, 0, 36, 0]);
+}
+
+#[test]
+fn what_a_modern_unit_tells_is_known() {
+    let unit = Unit { exponent: 3, write_protected: true, ..Unit::new() };
+    let found = geometry(unit);
+    assert_eq!((found.capacity, found.block_size), (BlockCount(1024), BlockSize::B512));
+    assert_eq!((found.physical_blocks(), found.bytes()), (8, 512 << 10));
+    assert_eq!(found.to_string(), "ACME Disk of tests 1.0, 1024 blocks of 512 bytes");
+    assert_eq!(found.identity.serial.as_deref(), Some("UK0042"));
+    assert_eq!(found.identity.name.as_deref(), Some("NAA 3a00000000000001"));
+    assert_eq!((found.unmap, found.unmapped_reads_zeroes), (Some(UnmapMethod::Unmap), true));
+    assert_eq!(found.provisioning, Some(ProvisioningType::Thin));
+    assert!(found.write_protected && found.fua);
+    assert_eq!((found.write_cache, found.doubts), (Some(true), vec![]));
+}
+
+#[test]
+fn a_unit_that_claims_no_standard_is_asked_for_little() {
+    let mut stand = stand(Unit { version: 0, ..Unit::new() });
+    stand.survey().unwrap();
+    let asked: Vec<_> = stand.unit.log.iter().map(|cdb| cdb[0]).collect();
+    assert_eq!(asked, [0x12, 0x00, 0x25, 0x1a]);
+    let found = stand.disk.geometry().unwrap();
+    assert_eq!((found.unmap, found.write_cache, found.fua), (None, Some(true), true));
+}
+
+#[test]
+fn a_unit_without_mode_pages_leaves_them_unknown() {
+    let found = geometry(Unit { missing: vec![0x5a, 0x1a], ..Unit::new() });
+    assert_eq!((found.fua, found.write_protected, found.write_cache), (false, false, None));
+    assert_eq!(found.doubts, [Doubt::NoModePages]);
+}
+
+#[test]
+fn more_than_32_bits_of_blocks_need_the_longer_command() {
+    let large = || Unit { last_lba: 0x1_2345_6789, version: 0, ..Unit::new() };
+    assert_eq!(geometry(large()).capacity, BlockCount(0x1_2345_678a));
+    let result = stand(Unit { missing: vec![0x9e], ..large() }).survey();
+    assert_eq!(result, Err(SurveyError { step: Step::ReadCapacity16, error: Error::Unsupported }));
+}
+
+#[test]
+fn capacities_that_disagree_are_told_and_the_short_one_counts() {
+    let mut unit = Unit::new();
+    unit.last_lba = 2047;
+    let mut stand = stand(unit);
+    stand.disk.start(stand.now);
+    // The unit grows between the two commands, and says nothing.
+    for _ in 0..3 {
+        stand.drain();
+        let (command, memory) = stand.under_way.remove(0);
+        stand.complete(command, memory);
+    }
+    stand.unit.last_lba = 4095;
+    stand.run();
+    let found = stand.disk.geometry().unwrap();
+    let ten = Capacity10 { last_lba: 2047, block_length: 512 };
+    assert_eq!(found.capacity, BlockCount(2048));
+    assert!(found.doubts.contains(&Doubt::Capacities { ten, last_lba: 4095 }));
+}
+
+#[test]
+fn unmapping_that_is_offered_but_not_enabled_is_told() {
+    let found = geometry(Unit { provisioned: false, ..Unit::new() });
+    assert_eq!((found.unmap, found.doubts), (None, vec![Doubt::UnmapNotEnabled]));
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_a_doubt() {
+    let mut stand = stand(Unit::new());
+    stand.disk.start(stand.now);
+    while stand.disk.geometry().is_none() {
+        stand.drain();
+        let (command, memory) = stand.under_way.remove(0);
+        if command.cdb.as_bytes()[..3] == [0x12, 0x01, 0xb0] {
+            stand.unit.then(0x12, refused(AdditionalSense::INVALID_FIELD_IN_CDB));
+        }
+        stand.complete(command, memory);
+    }
+    assert_eq!(
+        stand.disk.geometry().unwrap().doubts,
+        [Doubt::Page(VpdPageCode::BlockLimits), Doubt::NoWayToUnmap]
+    );
+}
+
+#[test]
+fn the_units_behind_the_device_are_asked_for_if_wanted() {
+    let mut stand = Stand::new(Unit::new(), DiskConfig { report_luns: true, ..DiskConfig::new(1, 4096) });
+    stand.survey().unwrap();
+    assert_eq!(stand.disk.geometry().unwrap().luns, [LunField([0; 8])]);
+}
+
+#[test]
+fn the_attention_after_power_on_is_heard_and_passed_over() {
+    let mut unit = Unit::new();
+    let power_on = AdditionalSense::POWER_ON_RESET_OR_BUS_DEVICE_RESET_OCCURRED;
+    unit.then(0x00, check(Sense::unit_attention(power_on)));
+    let mut stand = stand(unit);
+    stand.survey().unwrap();
+    assert_eq!((stand.unit.count(0x00), stand.disk.counts().attentions), (2, 1));
+}
+
+#[test]
+fn a_disk_that_spins_up_is_waited_for() {
+    let mut unit = Unit::new();
+    for _ in 0..8 {
+        unit.then(0x00, not_ready(0x01));
+    }
+    let mut stand = stand(unit);
+    stand.survey().unwrap();
+    assert_eq!(stand.now.since(Instant::ZERO), Duration::from_secs(2));
+}
+
+#[test]
+fn a_disk_that_never_gets_ready_is_given_up_in_time() {
+    let mut unit = Unit::new();
+    for _ in 0..1000 {
+        unit.then(0x00, not_ready(0x01));
+    }
+    let mut stand = stand(unit);
+    let error = Error::NotReady(AdditionalSense::NOT_READY_BECOMING_READY);
+    assert_eq!(stand.survey(), Err(SurveyError { step: Step::TestUnitReady, error }));
+    assert_eq!(stand.now.since(Instant::ZERO), Duration::from_secs(30));
+}
+
+#[test]
+fn a_stopped_disk_is_started_once() {
+    let mut unit = Unit::new();
+    unit.then(0x00, not_ready(0x02));
+    let mut stand = stand(unit);
+    stand.survey().unwrap();
+    assert_eq!(stand.unit.log[2], [0x1b, 0, 0, 0, 0x01, 0]);
+    assert_eq!(stand.unit.count(0x1b), 1);
+}
+
+#[test]
+fn a_drive_without_a_medium_is_told_and_can_be_surveyed_again() {
+    let mut unit = Unit::new();
+    unit.then(0x00, check(Sense::not_ready(AdditionalSense::MEDIUM_NOT_PRESENT)));
+    let mut stand = stand(unit);
+    assert_eq!(stand.survey(), Err(SurveyError { step: Step::TestUnitReady, error: Error::NoMedium }));
+    let request = Request { id: RequestId(1), operation: Operation::Flush, extent: Extent::default() };
+    assert_eq!(stand.disk.submit(stand.now, request), Err(RequestRefusal::NotSurveyed));
+    assert_eq!(stand.survey(), Ok(()));
+}
+
+#[test]
+fn what_is_not_a_disk_is_told() {
+    let result = stand(Unit { peripheral: 0x05, ..Unit::new() }).survey();
+    assert_eq!(result, Err(SurveyError { step: Step::Inquiry, error: Error::NotADisk(0x05) }));
+    let absent = stand(Unit { peripheral: 0x7f, ..Unit::new() }).survey();
+    assert_eq!(absent, Err(SurveyError { step: Step::Inquiry, error: Error::NotADisk(0x7f) }));
+}
+
+#[test]
+fn blocks_of_an_odd_length_are_told() {
+    let result = stand(Unit { block_length: 520, ..Unit::new() }).survey();
+    assert_eq!(result.map_err(|error| error.error), Err(Error::BlockLength(520)));
+}
+
+#[test]
+fn a_device_that_goes_ends_the_survey_for_good() {
+    let mut stand = stand(Unit::new());
+    stand.disk.start(stand.now);
+    stand.fail_all(Failure::Disconnected);
+    assert_eq!(stand.surveyed, [Err(SurveyError { step: Step::Inquiry, error: Error::Gone })]);
+    stand.disk.start(stand.now);
+    stand.drain();
+    assert!(stand.under_way.is_empty());
+}
+
+#[test]
+fn a_unit_that_changes_during_the_survey_is_surveyed_again() {
+    let mut unit = Unit::new();
+    unit.then(0x5a, check(Sense::unit_attention(AdditionalSense::CAPACITY_DATA_HAS_CHANGED)));
+    let mut stand = stand(unit);
+    stand.survey().unwrap();
+    assert_eq!((stand.unit.count(0x25), stand.disk.counts().surveys), (2, 2));
+}
+
+#[test]
+fn a_transport_that_fails_again_and_again_ends_the_survey() {
+    let mut unit = Unit::new();
+    for _ in 0..5 {
+        unit.then(0x12, crate::Outcome::Failed(Failure::TimedOut));
+    }
+    let error = Error::Transport(Failure::TimedOut);
+    assert_eq!(stand(unit).survey(), Err(SurveyError { step: Step::Inquiry, error }));
+}
