@@ -47,7 +47,7 @@ pub enum Payload {
     Inline(Inline),
     /// In: whatever comes is handed in with the completion.
     Message,
-    /// In or Out: bytes of a command's buffer.
+    /// In or Out: bytes of a command's buffer. Said once per command at most: memory may change hands.
     Buffer(Piece),
     /// In or Out: bytes of several commands' buffers, one after another. Only Turbo says this.
     Pieces(PackId),

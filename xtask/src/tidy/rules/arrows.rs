@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["bus"],
     &["initiator", "target", "xhci"],
     &["sim", "server", "host", "capture"],
+    &["loopback"],
     &["bench"],
     &["cli"],
     &["interop"],

@@ -1,0 +1,290 @@
+//! Outputs of a transport carried to a drive, and completions back.
+//!
+//! The buffers of commands lie here, by the caller's slot. Left out: time on the way; whoever calls has the clock.
+//! Always true: after each call nothing is left to be carried, and what waits, waits for a medium or for a deadline.
+
+use crate::plug;
+use crate::transfers::{Entry, Transfers};
+use bus::{Completion, Direction, TransferStatus};
+use initiator::{
+    BusAnswer, BusRequest, Command, CommandId, Deadline, Outcome, Output, PEEK_BYTES_MAX, Payload, Piece,
+    Refusal, Transfer, Transport,
+};
+use server::drive::{Body, Drive, HostCompletion, HostTransfer, Pool};
+use std::collections::VecDeque;
+use target::{ActiveTransport, Verdict};
+use units::Instant;
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Which one.
+    pub id: CommandId,
+    /// How.
+    pub outcome: Outcome,
+    /// Memory that begins with what the command read. That of a write may have gone to the drive; then it is empty.
+    pub buffer: Vec<u8>,
+}
+
+/// A transport and a drive, joined.
+#[derive(Debug)]
+pub struct Loopback<T> {
+    transport: T,
+    drive: Drive,
+    transfers: Transfers,
+    /// Buffers of commands under way, by slot.
+    buffers: Vec<Option<Buffer>>,
+    finished: VecDeque<Finished>,
+    /// The pieces of the transfer at hand.
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    owner: CommandId,
+    memory: Vec<u8>,
+}
+
+impl<T: Transport> Loopback<T> {
+    /// Joins a drive that was made ready (see [`crate::plug`](mod@crate::plug)) with the transport made for it.
+    pub fn new(transport: T, drive: Drive) -> Self {
+        let (transfers, finished) = (Transfers::default(), VecDeque::new());
+        Self { transport, drive, transfers, buffers: Vec::new(), finished, pieces: Vec::new() }
+    }
+
+    /// Takes a command on. `buffer` holds what it writes, or has room for what it reads; it is made longer where it is
+    /// too short.
+    ///
+    /// # Errors
+    /// The transport's refusal, with the buffer.
+    pub fn submit(
+        &mut self,
+        now: Instant,
+        command: &Command,
+        mut buffer: Vec<u8>,
+    ) -> Result<(), (Refusal, Vec<u8>)> {
+        let needed = command.transfer().map_or(0, |phase| phase.range.as_usize().end);
+        if buffer.len() < needed {
+            buffer.resize(needed, 0);
+        }
+        // The buffer is there before anything can ask for it.
+        let slot = usize::from(command.id.slot);
+        if slot >= self.buffers.len() {
+            self.buffers.resize_with(slot + 1, || None);
+        }
+        let earlier = self.buffers[slot].replace(Buffer { owner: command.id, memory: buffer });
+        if let Err(refusal) = self.transport.submit(now, command) {
+            let refused = std::mem::replace(&mut self.buffers[slot], earlier);
+            return Err((refusal, refused.map_or_else(Vec::new, |buffer| buffer.memory)));
+        }
+        self.settle(now);
+        Ok(())
+    }
+
+    /// The caller wants a command to end.
+    pub fn abort(&mut self, now: Instant, id: CommandId) {
+        self.transport.abort(now, id);
+        self.settle(now);
+    }
+
+    /// Lets media go on, and everything that follows from it.
+    pub fn turn(&mut self, now: Instant) {
+        self.drive.turn();
+        self.settle(now);
+    }
+
+    /// The time has come that [`Self::poll_timeout`] told.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.transport.handle_timeout(now);
+        self.settle(now);
+    }
+
+    /// When to call [`Self::handle_timeout`].
+    pub fn poll_timeout(&self) -> Option<Deadline> {
+        self.transport.poll_timeout()
+    }
+
+    /// The next command that has ended.
+    pub fn poll(&mut self) -> Option<Finished> {
+        self.finished.pop_front()
+    }
+
+    /// The transport.
+    pub const fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    /// The drive.
+    pub const fn drive(&self) -> &Drive {
+        &self.drive
+    }
+
+    /// Memory for buffers.
+    pub const fn pool(&mut self) -> &mut Pool {
+        self.drive.pool()
+    }
+
+    /// Carries outputs and completions until there are none.
+    fn settle(&mut self, now: Instant) {
+        loop {
+            if let Some(output) = self.transport.poll_output() {
+                self.carry_out(now, output);
+            } else if let Some(completion) = self.drive.poll() {
+                self.complete(now, completion);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn carry_out(&mut self, now: Instant, output: Output) {
+        match output {
+            Output::Submit(transfer) => self.offer(now, transfer),
+            Output::Cancel(id) => {
+                if let Some(number) = self.transfers.find(id) {
+                    self.drive.cancel(number);
+                }
+            }
+            Output::Request(id, request) => {
+                let answer = self.ask(request);
+                self.transport.handle_answer(now, id, answer);
+            }
+            Output::Finished(id, outcome) => {
+                let buffer = self.buffers.get_mut(usize::from(id.slot));
+                let buffer = buffer.and_then(|slot| slot.take_if(|buffer| buffer.owner == id));
+                let buffer = buffer.map_or_else(Vec::new, |buffer| buffer.memory);
+                self.finished.push_back(Finished { id, outcome, buffer });
+            }
+        }
+    }
+
+    fn offer(&mut self, now: Instant, transfer: Transfer) {
+        let Transfer { id, pipe, length, payload } = transfer;
+        let bytes = match pipe.endpoint.direction() {
+            Direction::In => Vec::new(),
+            Direction::Out => self.gather(&payload, length),
+        };
+        let number = self.transfers.insert(Entry { id, payload });
+        if self.drive.submit(HostTransfer { id: number, pipe, length, payload: bytes }).is_err() {
+            self.transfers.remove(number);
+            let completion = Completion { id, status: TransferStatus::Error, actual: 0 };
+            self.transport.handle_completion(now, completion, &[]);
+        }
+    }
+
+    /// The bytes that a transfer sends.
+    fn gather(&mut self, payload: &Payload, length: u32) -> Vec<u8> {
+        match payload {
+            Payload::Inline(inline) => {
+                let bytes = inline.as_bytes();
+                let mut memory = self.drive.pool().take(bytes.len());
+                memory[..bytes.len()].copy_from_slice(bytes);
+                memory
+            }
+            &Payload::Buffer(Piece { command, range }) if range.start == 0 => {
+                std::mem::take(memory_of(&mut self.buffers, command).unwrap_or(&mut Vec::new()))
+            }
+            Payload::Buffer(_) | Payload::Pieces(_) => {
+                self.take_pieces(payload);
+                self.copy_pieces(length)
+            }
+            Payload::Message => Vec::new(),
+        }
+    }
+
+    /// Notes which pieces a payload covers.
+    fn take_pieces(&mut self, payload: &Payload) {
+        self.pieces.clear();
+        match payload {
+            Payload::Buffer(piece) => self.pieces.push(*piece),
+            Payload::Pieces(pack) => self.pieces.extend_from_slice(self.transport.pieces(*pack)),
+            Payload::Inline(_) | Payload::Message => {}
+        }
+    }
+
+    fn copy_pieces(&mut self, length: u32) -> Vec<u8> {
+        let mut memory = self.drive.pool().take(length as usize);
+        let mut rest = &mut memory[..];
+        for piece in &self.pieces {
+            let Some(source) = memory_of(&mut self.buffers, piece.command) else { continue };
+            let (place, after) = rest.split_at_mut(piece.range.len as usize);
+            place.copy_from_slice(&source[piece.range.as_usize()]);
+            rest = after;
+        }
+        memory
+    }
+
+    fn complete(&mut self, now: Instant, completion: HostCompletion) {
+        let HostCompletion { id: number, status, actual, mut body, .. } = completion;
+        let Some(Entry { id, payload }) = self.transfers.remove(number) else { return };
+        let mut peek = [0; PEEK_BYTES_MAX];
+        let peeked = match (&payload, bytes_of(&body, actual)) {
+            (Payload::Buffer(_) | Payload::Pieces(_), bytes) if bytes.len() <= PEEK_BYTES_MAX => {
+                peek[..bytes.len()].copy_from_slice(bytes);
+                bytes.len()
+            }
+            _ => 0,
+        };
+        self.take_pieces(&payload);
+        self.scatter(&mut body, actual);
+        let bytes = match payload {
+            Payload::Message => bytes_of(&body, actual),
+            _ => &peek[..peeked],
+        };
+        self.transport.handle_completion(now, Completion { id, status, actual }, bytes);
+        if let Body::Buffer(memory) = body {
+            self.drive.pool().put(memory);
+        }
+    }
+
+    /// Puts what a transfer has brought where it belongs.
+    fn scatter(&mut self, body: &mut Body, actual: u32) {
+        if let ([piece], Body::Buffer(memory)) = (&self.pieces[..], &mut *body)
+            && piece.range.start == 0
+            && piece.range.len == actual
+            && let Some(place) = memory_of(&mut self.buffers, piece.command)
+        {
+            return std::mem::swap(place, memory);
+        }
+        let mut bytes = bytes_of(body, actual);
+        for piece in &self.pieces {
+            let Some(place) = memory_of(&mut self.buffers, piece.command) else { continue };
+            let (here, after) = bytes.split_at(bytes.len().min(piece.range.len as usize));
+            let start = piece.range.start as usize;
+            place[start..start + here.len()].copy_from_slice(here);
+            bytes = after;
+        }
+    }
+
+    fn ask(&mut self, request: BusRequest) -> BusAnswer {
+        match (request, request.setup()) {
+            (_, Some(setup)) => match self.drive.control(setup, &[]) {
+                Verdict::Done => BusAnswer::Done,
+                _ => BusAnswer::Stalled,
+            },
+            (BusRequest::AllocateStreams { wanted, .. }, None) => match self.drive.device().transport() {
+                ActiveTransport::Uas { streams: true } => {
+                    BusAnswer::Streams(wanted.min(self.drive.device().config().streams))
+                }
+                _ => BusAnswer::Failed,
+            },
+            (_, None) => {
+                self.drive.bus_reset();
+                plug::configure(&mut self.drive).map_or(BusAnswer::Failed, |()| BusAnswer::Done)
+            }
+        }
+    }
+}
+
+fn memory_of(buffers: &mut [Option<Buffer>], id: CommandId) -> Option<&mut Vec<u8>> {
+    let buffer = buffers.get_mut(usize::from(id.slot))?.as_mut()?;
+    (buffer.owner == id).then_some(&mut buffer.memory)
+}
+
+fn bytes_of(body: &Body, actual: u32) -> &[u8] {
+    match body {
+        Body::Empty => &[],
+        Body::Inline(inline) => inline.as_bytes(),
+        Body::Buffer(memory) => &memory[..memory.len().min(actual as usize)],
+    }
+}
