@@ -10,7 +10,7 @@ use server::drive::Drive;
 use server::medium::{FileMedium, FileOptions, Medium, OpenReason, RamMedium, create_image};
 use std::path::{Path, PathBuf};
 use target::command::Limits;
-use target::unit::{Unit, UnitConfig};
+use target::unit::{Unit, UnitConfig, limits};
 use target::{Device, DeviceConfig, Transports};
 use units::{BlockSize, ByteCount};
 
@@ -19,6 +19,9 @@ const UNITS_MAX: usize = 16;
 
 /// Bytes of command buffers held at once, whatever the depth.
 const BUFFER_BYTES: u32 = 8 << 20;
+/// Data of writes that a host with streams sends ahead of their commands, if each is of optimal length. QEMU takes 16
+/// transfers on the command pipe and one on each stream, so that data of a full queue overtake its commands.
+const AHEAD_BYTES: u32 = 16 << 20;
 
 /// The drive that the arguments describe.
 pub(super) fn drive(arguments: &ServeArguments) -> Result<Drive, Failure> {
@@ -88,6 +91,10 @@ fn unit(
         naa: identity.naa(number),
         block_size: medium.block_size(),
         capacity: medium.capacity(),
+        transfer_bytes_optimal: match arguments.speed {
+            SpeedArgument::Super => limits::transfer_bytes_optimal(AHEAD_BYTES, arguments.streams),
+            SpeedArgument::High | SpeedArgument::Full => limits::TRANSFER_BYTES_OPTIMAL_MAX,
+        },
         read_only: medium.is_read_only() || arguments.read_only,
         removable: arguments.removable,
         rotational: arguments.rotational,
@@ -122,7 +129,7 @@ fn device(arguments: &ServeArguments, identity: &Identity) -> DeviceConfig {
             commands: arguments.streams.max(64) + 1,
             buffer_bytes: BUFFER_BYTES,
             // A command's buffer travels to the medium as a whole.
-            segment_bytes: target::unit::limits::TRANSFER_BYTES_MAX,
+            segment_bytes: limits::TRANSFER_BYTES_MAX,
         },
     }
 }

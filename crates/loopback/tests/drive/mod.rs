@@ -26,6 +26,7 @@ pub(crate) fn drive(speed: Speed, streams: u16, medium: Box<dyn Medium>) -> Driv
         naa: 0x3000_0000_0000_0001,
         block_size: BlockSize::B512,
         capacity: medium.capacity(),
+        transfer_bytes_optimal: target::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
         read_only: false,
         removable: false,
         rotational: false,

@@ -22,6 +22,7 @@ pub(crate) fn drive_with(medium: Box<dyn Medium>, change: impl FnOnce(&mut UnitC
         naa: 0x3000_0000_0000_0001,
         block_size: medium.block_size(),
         capacity: medium.capacity(),
+        transfer_bytes_optimal: target::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
         read_only: medium.is_read_only(),
         removable: false,
         rotational: false,

@@ -13,8 +13,13 @@ pub struct Limits {
     pub payload_bytes_hard: usize,
 }
 
+/// QEMU keeps 16 transfers on the command pipe but one on each of 256 streams and 16 more on the data pipe, so the
+/// data of a full queue come before most of its commands. Linux moves 512 KiB with a command at most, unless the
+/// block limits page tells it to be content with less, as it does.
+const AHEAD_BYTES_MAX: usize = (256 + 16) * (512 << 10);
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { outgoing_bytes: 4 << 20, payload_bytes_soft: 16 << 20, payload_bytes_hard: 64 << 20 }
+        Self { outgoing_bytes: 4 << 20, payload_bytes_soft: 16 << 20, payload_bytes_hard: AHEAD_BYTES_MAX }
     }
 }

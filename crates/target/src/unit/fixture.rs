@@ -37,6 +37,7 @@ impl Fixture {
             naa: 0x3123_4567_89ab_cdef,
             block_size: BlockSize::B512,
             capacity: BlockCount(2048),
+            transfer_bytes_optimal: crate::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
             read_only: false,
             removable: false,
             rotational: false,

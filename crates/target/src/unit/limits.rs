@@ -8,8 +8,8 @@ use units::BlockSize;
 
 /// Bytes that one READ or WRITE moves at most.
 pub const TRANSFER_BYTES_MAX: u32 = 8 << 20;
-/// Bytes of a transfer that is large enough to be fast.
-pub const TRANSFER_BYTES_OPTIMAL: u32 = 1 << 20;
+/// Bytes of a transfer that is large enough to be fast, where nothing speaks for less.
+pub const TRANSFER_BYTES_OPTIMAL_MAX: u32 = 1 << 20;
 /// Bytes that are best written or unmapped together: the page of the host's memory and of most file systems.
 pub const GRANULE_BYTES: u32 = 4096;
 /// LOGICAL BLOCKS PER PHYSICAL BLOCK EXPONENT (SBC-4 table 66): each block is written by itself, whatever lies
@@ -33,9 +33,13 @@ pub const fn transfer_blocks_max(size: BlockSize) -> u32 {
     TRANSFER_BYTES_MAX / size.bytes()
 }
 
-/// Blocks of a transfer that is large enough to be fast.
-pub const fn transfer_blocks_optimal(size: BlockSize) -> u32 {
-    TRANSFER_BYTES_OPTIMAL / size.bytes()
+/// Bytes of a transfer that is large enough to be fast, so that one on each of `streams` streams is no more than
+/// `budget_bytes` together. Hosts make their commands no longer than this unless their owner insists.
+pub const fn transfer_bytes_optimal(budget_bytes: u32, streams: u16) -> u32 {
+    let share = if streams == 0 { budget_bytes } else { budget_bytes / streams as u32 };
+    let bytes = if share < TRANSFER_BYTES_OPTIMAL_MAX { share } else { TRANSFER_BYTES_OPTIMAL_MAX };
+    let granules = bytes / GRANULE_BYTES;
+    if granules == 0 { GRANULE_BYTES } else { granules * GRANULE_BYTES }
 }
 
 /// Blocks that are best written or unmapped together, at least one.
@@ -65,5 +69,15 @@ mod tests {
         assert_eq!(blocks_per_granule(BlockSize::B4096), 1);
         assert_eq!(write_same_blocks_max(BlockSize::B512), 16384);
         assert_eq!(atomic_blocks_max(BlockSize::B4096), 256);
+    }
+
+    #[test]
+    fn streams_share_a_budget_in_whole_granules() {
+        assert_eq!(transfer_bytes_optimal(16 << 20, 256), 64 << 10);
+        assert_eq!(transfer_bytes_optimal(16 << 20, 32), 512 << 10);
+        assert_eq!(transfer_bytes_optimal(16 << 20, 2), TRANSFER_BYTES_OPTIMAL_MAX);
+        assert_eq!(transfer_bytes_optimal(16 << 20, 0), TRANSFER_BYTES_OPTIMAL_MAX);
+        assert_eq!(transfer_bytes_optimal(100_000, 3), 8 * GRANULE_BYTES);
+        assert_eq!(transfer_bytes_optimal(1, 256), GRANULE_BYTES);
     }
 }

@@ -62,6 +62,9 @@ pub struct UnitConfig {
     pub block_size: BlockSize,
     /// How many blocks there are.
     pub capacity: BlockCount,
+    /// Bytes of a transfer that is large enough to be fast: a multiple of the block, see
+    /// [`limits::transfer_bytes_optimal`].
+    pub transfer_bytes_optimal: u32,
     /// Whether writes are refused.
     pub read_only: bool,
     /// Whether the medium can be taken out (RMB, START STOP UNIT with LOEJ).

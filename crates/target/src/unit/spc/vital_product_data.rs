@@ -110,7 +110,7 @@ const fn block_limits(config: &UnitConfig) -> BlockLimits {
         maximum_compare_and_write_length: limits::COMPARE_AND_WRITE_BLOCKS_MAX,
         optimal_transfer_length_granularity: granule as u16,
         maximum_transfer_length: limits::transfer_blocks_max(size),
-        optimal_transfer_length: limits::transfer_blocks_optimal(size),
+        optimal_transfer_length: config.transfer_bytes_optimal / size.bytes(),
         maximum_prefetch_length: 0,
         maximum_unmap_lba_count: limits::UNMAP_BLOCKS_MAX,
         maximum_unmap_block_descriptor_count: limits::UNMAP_DESCRIPTORS_MAX,
@@ -233,6 +233,12 @@ mod tests {
         assert_eq!(bytes[36..48], [0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0x08, 0]);
         let bytes = page(&mut Fixture::with(|config| config.block_size = BlockSize::B4096), 0xb0);
         assert_eq!(bytes[6..12], [0, 1, 0, 0, 8, 0]);
+    }
+
+    #[test]
+    fn page_b0_tells_the_optimal_transfer_that_the_unit_was_made_with() {
+        let bytes = page(&mut Fixture::with(|config| config.transfer_bytes_optimal = 64 << 10), 0xb0);
+        assert_eq!(bytes[12..16], [0, 0, 0, 128]);
     }
 
     #[test]
