@@ -7,9 +7,10 @@ use super::Reason;
 use super::receive::ReceiveBuffer;
 use super::socket::Socket;
 use crate::drive::Drive;
-use crate::usbredir::{Limits, SLICES_MAX, Session};
+use crate::usbredir::{Limits, PAUSE, SLICES_MAX, Session};
 use mio::event;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::time::{Duration, Instant};
 
 /// A connected client.
 #[derive(Debug)]
@@ -25,12 +26,23 @@ pub(super) struct Client {
     ending: bool,
     /// Packets wait until more are welcome.
     withheld: bool,
+    /// Since when answers are held.
+    held_since: Option<Instant>,
 }
 
 impl Client {
     pub(super) fn new(socket: Socket, session: Session) -> Self {
         let received = ReceiveBuffer::new();
-        Self { socket, session, received, readable: true, writable: true, ending: false, withheld: false }
+        Self {
+            socket,
+            session,
+            received,
+            readable: true,
+            writable: true,
+            ending: false,
+            withheld: false,
+            held_since: None,
+        }
     }
 
     /// Notes what the system tells about the socket.
@@ -47,15 +59,34 @@ impl Client {
             self.read(drive)?;
             self.take(drive)?;
         }
+        self.relent();
         let was_congested = self.session.is_congested();
-        if !was_congested {
+        if !was_congested && !self.session.is_held() {
             drive.turn();
             self.session.collect(drive);
+        }
+        if self.session.is_held() {
+            self.held_since.get_or_insert_with(Instant::now);
         }
         self.send(drive).map_err(Reason::Lost)?;
         let has_input = self.session.may_receive(drive) && (self.readable || self.withheld);
         let is_relieved = was_congested && !self.session.is_congested();
         Ok(has_input || is_relieved)
+    }
+
+    /// How long to wait for the client at most: answers that are held go after a pause.
+    pub(super) fn pause(&self) -> Option<Duration> {
+        self.session.is_held().then_some(PAUSE)
+    }
+
+    /// Lets held answers go once their pause is over.
+    fn relent(&mut self) {
+        if !self.session.is_held() {
+            self.held_since = None;
+        } else if self.held_since.is_some_and(|since| since.elapsed() >= PAUSE) {
+            self.session.relent();
+            self.held_since = None;
+        }
     }
 
     /// Sends what waits, as far as the client takes it.

@@ -112,7 +112,7 @@ impl Loop {
             let pause = match (busy, self.knocked) {
                 (true, _) => Some(Duration::ZERO),
                 (false, true) => Some(ACCEPT_PAUSE),
-                (false, false) => None,
+                (false, false) => self.client.as_ref().and_then(Client::pause),
             };
             self.wait(&mut events, pause)?;
             // The client first: if it is gone, the one that knocks may have its place.

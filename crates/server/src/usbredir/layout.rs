@@ -3,6 +3,7 @@
 //! usbredir tells endpoints in tables by address; bulk packets are held against the same table, so that a client can
 //! name only what it was told. Left out: descriptors, which travel in control packets.
 
+use super::pace::Pace;
 use bus::{EndpointAddress, Pipe, Speed, StreamId};
 use target::Device;
 use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
@@ -15,6 +16,8 @@ use wire::usbredir::{
 /// The bulk endpoints of the current alternate setting, and the streams that the client has allocated.
 #[derive(Debug)]
 pub(super) struct Layout {
+    /// How fast answers may go on these endpoints. It begins anew with each change of them.
+    pub(super) pace: Pace,
     /// By [`EndpointAddress::index`].
     endpoints: [Option<BulkEndpoint>; EndpointAddress::COUNT],
     packet_bytes: u16,
@@ -45,7 +48,7 @@ impl Layout {
             endpoints[address.index()] = Some(BulkEndpoint { address, streams_max, streams: 0 });
         }
         let class = if is_uas { ClassCode::UAS } else { ClassCode::BOT };
-        Self { endpoints, packet_bytes: config.speed.bulk_packet_bytes() as u16, class }
+        Self { pace: Pace::new(0), endpoints, packet_bytes: config.speed.bulk_packet_bytes() as u16, class }
     }
 
     /// Where a bulk packet goes; `None` if there is no such endpoint or no such stream.
@@ -72,12 +75,14 @@ impl Layout {
             return false;
         }
         self.set_streams(set, count);
+        self.pace = Pace::new(count);
         true
     }
 
     /// Frees the streams of these endpoints, of those that have any.
     pub(super) fn free(&mut self, set: EndpointSet) {
         self.set_streams(set, 0);
+        self.pace = Pace::new(0);
     }
 
     /// What `interface_info` says. Before the device is configured: the interface that it will have, so that a

@@ -23,6 +23,7 @@ mod fault;
 mod layout;
 mod limits;
 mod outgoing;
+mod pace;
 mod request;
 mod session;
 #[cfg(test)]
@@ -32,4 +33,5 @@ pub use exported::Exported;
 pub use fault::Fault;
 pub use limits::Limits;
 pub use outgoing::SLICES_MAX;
+pub use pace::PAUSE;
 pub use session::{CONTIGUOUS_BYTES_MAX, Peer, Session};

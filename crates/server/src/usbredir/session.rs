@@ -170,9 +170,23 @@ impl Session {
         self.outgoing.bytes() >= self.limits.outgoing_bytes
     }
 
-    /// Answers the bulk packets whose transfers have ended.
+    /// Whether answers wait until the client's guest is seen to have taken earlier ones, or has had time to. Then
+    /// nothing should be done that makes more of them.
+    pub const fn is_held(&self) -> bool {
+        self.layout.pace.is_held()
+    }
+
+    /// Answers have been held for [`super::PAUSE`]: some may go.
+    pub fn relent(&mut self) {
+        self.layout.pace.relent();
+    }
+
+    /// Answers the bulk packets whose transfers have ended, as far as they are not held.
     pub fn collect(&mut self, device: &mut impl Exported) {
-        while let Some(completion) = device.poll() {
+        while !self.is_held()
+            && let Some(completion) = device.poll()
+        {
+            self.layout.pace.answered(completion.pipe);
             self.answer_bulk(completion, device.pool());
         }
     }
@@ -304,6 +318,7 @@ impl Session {
     }
 
     fn submit(&mut self, transfer: HostTransfer, device: &mut impl Exported) -> Result<(), Fault> {
+        self.layout.pace.submitted(transfer.pipe);
         // An answer now would overtake those of earlier transfers, which QEMU does not survive.
         device.submit(transfer).map_err(|_| Fault::TooManyTransfers)?;
         self.collect(device);

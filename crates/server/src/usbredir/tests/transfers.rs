@@ -244,3 +244,21 @@ fn answers_keep_the_order_in_which_transfers_end() {
     );
     assert_eq!(bench.device.pool().take(1).len(), 4096);
 }
+
+#[test]
+fn over_streams_answers_wait_until_the_guest_is_seen_to_have_taken_earlier_ones() {
+    let mut bench = Bench::configured(1);
+    bench.feed(&packet(18, 0, &[4, 0, 0x0a, 0, 8, 0, 0, 0])).unwrap();
+    bench.sent();
+    bench.device.echo = Some(vec![7; 16]);
+    bench.feed(&bulk(0, 0x83, 8, 112, &[])).unwrap();
+    let commands: Vec<u8> = (1..=149).flat_map(|id| bulk(id, 0x04, 0, 1, &[9])).collect();
+    bench.feed(&commands).unwrap();
+    assert_eq!(bench.sent_packets().len(), 96);
+    bench.feed(&bulk(150, 0x83, 8, 112, &[])).unwrap();
+    assert_eq!(bench.sent_packets()[0].1, 96, "one is proven, so one more goes");
+    bench.session.relent();
+    assert_eq!(bench.sent_packets().len(), 32);
+    bench.feed(&packet(3, 0, &[])).unwrap();
+    assert_eq!(bench.sent_packets().len(), 151 - 96 - 1 - 32, "a reset empties the ring");
+}
