@@ -19,6 +19,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Serve(Box<ServeArguments>),
+    Control(ControlArguments),
     List(ListArguments),
     Why(WhyArguments),
     /// Print shell completions.
@@ -66,7 +67,8 @@ pub(crate) struct ServeArguments {
     /// Which transports the drive offers.
     #[arg(long, value_enum, default_value_t = TransportArgument::Dual)]
     pub(crate) transport: TransportArgument,
-    /// Streams of its pipes at super speed: a power of two, 2 to 256. Linux runs this less two at once.
+    /// Streams of its pipes at super speed: a power of two, 2 to 256 (one stream cannot be told: the descriptor says a
+    /// power of two, and a power of 0 says that there are none). Linux runs this less two at once.
     #[arg(long, default_value = "32", value_parser = quantity::streams)]
     pub(crate) streams: u16,
     /// Bytes of a logical block: 512 or 4096.
@@ -93,6 +95,9 @@ pub(crate) struct ServeArguments {
     /// idVendor and idProduct, VID:PID in hexadecimal.
     #[arg(long, value_name = "VID:PID", default_value = "1209:0001", value_parser = quantity::usb_id)]
     pub(crate) usb_id: (u16, u16),
+    /// Take orders while it is served, at this socket: see `uaskit control`. It has mode 0600.
+    #[arg(long, value_name = "unix:PATH")]
+    pub(crate) control: Option<String>,
     /// Listen on other than loopback addresses. Whoever reaches the port can read and write the image.
     #[arg(long)]
     pub(crate) allow_remote: bool,
@@ -102,6 +107,57 @@ pub(crate) struct ServeArguments {
     /// Print nothing but errors.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// Change the media of a drive while it is served, or ask how it is.
+///
+/// The drive takes orders if it is served with `--control`. Media can be taken out and put in if it is `--removable`; the
+/// host notices, and is asked to let go of a medium first.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  uaskit serve card.img --removable --usbredir unix:drive.sock --control unix:drive.ctl
+  uaskit control unix:drive.ctl eject
+  uaskit control unix:drive.ctl insert other.img
+  uaskit control unix:drive.ctl status --json
+
+Exit codes: 0 ok, 1 failed, 2 usage.")]
+pub(crate) struct ControlArguments {
+    /// Where the drive takes orders: unix:PATH.
+    pub(crate) address: String,
+    #[command(subcommand)]
+    pub(crate) order: OrderArgument,
+    /// Print the answer as one JSON object.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrderArgument {
+    /// Tell how the drive and its units are.
+    Status,
+    /// Put an image into a unit that has none.
+    Insert {
+        /// The disk image or block device.
+        image: PathBuf,
+        /// Of which logical unit.
+        #[arg(long, default_value_t = 0)]
+        lun: u8,
+    },
+    /// Take the medium out, flushed.
+    Eject {
+        /// Of which logical unit.
+        #[arg(long, default_value_t = 0)]
+        lun: u8,
+        /// Although the host holds on to it: what it has not written yet is lost.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Look again how large the image is, and tell the host.
+    Resize {
+        /// Of which logical unit.
+        #[arg(long, default_value_t = 0)]
+        lun: u8,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -4,6 +4,7 @@
 //! happened, why, and what to do.
 
 mod args;
+mod control;
 mod failure;
 mod generate;
 mod list;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => serve::run(&serve),
+        Command::Control(control) => control::run(&control),
         Command::List(list) => list::run(&list),
         Command::Why(why) => why::run(&why),
         Command::Completions { shell } => generate::completions(shell),

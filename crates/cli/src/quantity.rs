@@ -32,6 +32,11 @@ pub(crate) fn usb_id(text: &str) -> Result<(u16, u16), String> {
 pub(crate) fn streams(text: &str) -> Result<u16, String> {
     let wrong = || format!("'{text}' is not a number of streams; it can be 2, 4, 8, 16, 32, 64, 128 or 256");
     let count: u16 = text.parse().map_err(|_| wrong())?;
+    if count == 1 {
+        return Err("one stream cannot be told: the descriptor says a power of two, and a power of 0 says that there are \
+                    none (USB 3.2 table 9-29); 2 is the least, and UAS without streams is --speed high"
+            .into());
+    }
     if count.is_power_of_two() && (2..=256).contains(&count) { Ok(count) } else { Err(wrong()) }
 }
 
@@ -60,6 +65,7 @@ mod tests {
     #[test]
     fn streams_are_a_power_of_two() {
         assert_eq!(streams("32"), Ok(32));
+        assert!(streams("1").unwrap_err().contains("2 is the least"));
         for wrong in ["0", "1", "33", "512", "many"] {
             assert!(streams(wrong).is_err(), "{wrong}");
         }

@@ -23,9 +23,30 @@ const BUFFER_BYTES: u32 = 8 << 20;
 /// transfers on the command pipe and one on each stream, so that data of a full queue overtake its commands.
 const AHEAD_BYTES: u32 = 16 << 20;
 
-/// The drive that the arguments describe.
-pub(super) fn drive(arguments: &ServeArguments) -> Result<Drive, Failure> {
+/// An image that was created just now. It is removed again unless it is kept: nothing can be in it yet.
+#[derive(Debug, Default)]
+pub(super) struct CreatedImage(Option<PathBuf>);
+
+impl CreatedImage {
+    /// The drive is served: the image stays.
+    pub(super) fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CreatedImage {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.take() {
+            // Where that fails an empty image stays, as it would without trying.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// The drive that the arguments describe, and the image that was created for it.
+pub(super) fn drive(arguments: &ServeArguments) -> Result<(Drive, CreatedImage), Failure> {
     let identity = Identity::new(arguments);
+    let created = create(arguments)?;
     let mut media = vec![first_medium(arguments)?];
     for image in &arguments.luns {
         media.push(file(image, arguments)?);
@@ -37,7 +58,16 @@ pub(super) fn drive(arguments: &ServeArguments) -> Result<Drive, Failure> {
     let units =
         media.iter().enumerate().map(|(number, medium)| unit(arguments, &identity, number, &**medium));
     let units = units.collect::<Result<Vec<_>, _>>()?;
-    Ok(Drive::new(Device::new(device(arguments, &identity), units), media))
+    Ok((Drive::new(Device::new(device(arguments, &identity), units), media), created))
+}
+
+/// Creates the image of LUN 0, if its size is given.
+fn create(arguments: &ServeArguments) -> Result<CreatedImage, Failure> {
+    let (Some(image), Some(size)) = (&arguments.image, arguments.size) else {
+        return Ok(CreatedImage::default());
+    };
+    create_image(image, size).map_err(|error| Failure::new(error.to_string()))?;
+    Ok(CreatedImage(Some(image.clone())))
 }
 
 fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium>, Failure> {
@@ -46,20 +76,11 @@ fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium>, Failure> 
             .map_err(|error| Failure::new(format!("cannot keep {size} in memory")).because(error))?;
         return Ok(Box::new(medium));
     }
-    let image = arguments.image.as_deref().unwrap_or(Path::new(""));
-    if let Some(size) = arguments.size {
-        create_image(image, size).map_err(|error| Failure::new(error.to_string()))?;
-    }
-    file(image, arguments)
+    file(arguments.image.as_deref().unwrap_or(Path::new("")), arguments)
 }
 
 fn file(image: &Path, arguments: &ServeArguments) -> Result<Box<dyn Medium>, Failure> {
-    let options = FileOptions {
-        block_size: block_size(arguments),
-        read_only: arguments.read_only,
-        ..FileOptions::default()
-    };
-    let medium = FileMedium::open(image, &options).map_err(|error| {
+    let medium = FileMedium::open(image, &options(arguments)).map_err(|error| {
         let failure = Failure::new(error.to_string());
         match error.reason {
             OpenReason::Missing => failure.try_this("To create the image of LUN 0, add --size SIZE."),
@@ -67,6 +88,15 @@ fn file(image: &Path, arguments: &ServeArguments) -> Result<Box<dyn Medium>, Fai
         }
     })?;
     Ok(Box::new(medium))
+}
+
+/// How images are opened.
+pub(super) fn options(arguments: &ServeArguments) -> FileOptions {
+    FileOptions {
+        block_size: block_size(arguments),
+        read_only: arguments.read_only,
+        ..FileOptions::default()
+    }
 }
 
 fn block_size(arguments: &ServeArguments) -> BlockSize {

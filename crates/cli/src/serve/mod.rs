@@ -7,11 +7,13 @@ mod assemble;
 mod report;
 
 use crate::args::{ServeArguments, SpeedArgument};
+use crate::control::{self, Opener};
 use crate::failure::Failure;
 use report::Report;
+pub(crate) use report::describe as transport_name;
 use serde_json::json;
 use server::drive::Drive;
-use server::net::{Address, BindError, Config, Ended, Event, Server};
+use server::net::{Address, BindError, Config, Ended, Event, PrivateSocket, Server};
 use server::usbredir::Limits;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -42,7 +44,8 @@ struct Teller(Sender<Notice>);
 /// Serves until Ctrl-C.
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let address: Address = arguments.usbredir.parse().map_err(|error| Failure::usage(format!("{error}")))?;
-    let drive = assemble::drive(arguments)?;
+    let orders = arguments.control.as_deref().map(listen_for_orders).transpose()?;
+    let (drive, created) = assemble::drive(arguments)?;
     let mut report = Report::new(arguments.json, arguments.quiet);
     introduce(&report, &drive);
     let config = Config {
@@ -54,17 +57,31 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let (sender, notices) = mpsc::channel();
     let teller = Teller(sender.clone());
     let server =
-        Server::start(config, drive, move |event| teller.tell(Notice::Event(event))).map_err(|error| {
-            let failure = Failure::new(error.to_string());
-            match error {
-                BindError::NotLoopback(_) => failure.try_this("The flag for that is --allow-remote."),
-                _ => failure,
-            }
-        })?;
+        Server::start(config, drive, move |event| teller.tell(Notice::Event(event))).map_err(unbound)?;
+    created.keep();
+    if let Some(orders) = &orders {
+        let listener =
+            orders.listener().map_err(|error| Failure::new("cannot take orders").because(error))?;
+        let opener = Opener { options: assemble::options(arguments) };
+        control::receive(listener, opener, server.controller());
+    }
     catch_signals(sender)?;
     say_how_to_plug(&report, server.address(), arguments.speed);
     watch(&server, &notices, &mut report);
     farewell(&report, server.join())
+}
+
+/// A socket for orders. Its name goes with it.
+fn listen_for_orders(address: &str) -> Result<PrivateSocket, Failure> {
+    PrivateSocket::bind(&control::socket_path(address)?).map_err(unbound)
+}
+
+fn unbound(error: BindError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        BindError::NotLoopback(_) => failure.try_this("The flag for that is --allow-remote."),
+        _ => failure,
+    }
 }
 
 impl Teller {

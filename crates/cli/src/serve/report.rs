@@ -92,7 +92,7 @@ impl Live {
 }
 
 /// A transport, for people.
-pub(super) const fn describe(transport: ActiveTransport) -> &'static str {
+pub(crate) const fn describe(transport: ActiveTransport) -> &'static str {
     match transport {
         ActiveTransport::None => "no transport yet",
         ActiveTransport::Bot => "BOT",

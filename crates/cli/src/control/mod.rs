@@ -1,0 +1,145 @@
+//! Orders to a drive that is being served, and the way they travel.
+//!
+//! `uaskit serve --control unix:PATH` takes them, `uaskit control` sends them; any program can, since an order is a line
+//! of JSON and so is its answer.
+//!
+//! ```text
+//! {"status":{}}                              {"ok":{…}}
+//! {"insert":{"lun":0,"image":"/disk.img"}}   {"ok":{}}
+//! {"eject":{"lun":0,"force":true}}           {"error":"…"}
+//! {"resize":{"lun":0}}                       {"ok":{"blocks":2048}}
+//! ```
+//! Always true: a line has a limit; what is not one of these orders is refused as a whole.
+
+mod receive;
+mod send;
+
+pub(crate) use receive::{Opener, receive};
+pub(crate) use send::{run, socket_path};
+
+use serde_json::{Map, Value, json};
+use std::fmt;
+use std::path::PathBuf;
+
+/// Bytes of a line, in either direction. A path has 4096 at most, and each can take six in JSON.
+const LINE_BYTES_MAX: usize = 32 << 10;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Status,
+    Insert { lun: u8, image: PathBuf },
+    Eject { lun: u8, force: bool },
+    Resize { lun: u8 },
+}
+
+/// Why a line is no order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NoOrder(String);
+
+impl Order {
+    /// Reads an order out of a line.
+    fn parse(line: &[u8]) -> Result<Self, NoOrder> {
+        let wrong = |why: &str| NoOrder(why.to_owned());
+        let value: Value = serde_json::from_slice(line).map_err(|error| NoOrder(error.to_string()))?;
+        let Value::Object(order) = value else { return Err(wrong("an order is an object")) };
+        let mut orders = order.into_iter();
+        let (Some((name, Value::Object(mut fields))), None) = (orders.next(), orders.next()) else {
+            return Err(wrong("an object with one order and its fields is expected"));
+        };
+        let order = match name.as_str() {
+            "status" => Self::Status,
+            "insert" => Self::Insert { lun: lun(&mut fields)?, image: image(&mut fields)? },
+            "eject" => Self::Eject { lun: lun(&mut fields)?, force: flag(&mut fields, "force")? },
+            "resize" => Self::Resize { lun: lun(&mut fields)? },
+            _ => return Err(wrong("there are the orders status, insert, eject and resize")),
+        };
+        match fields.keys().next() {
+            None => Ok(order),
+            Some(field) => Err(NoOrder(format!("{name} has no field {field:?}"))),
+        }
+    }
+
+    /// The order as a value; `None` for an image whose path is no text.
+    fn encode(&self) -> Option<Value> {
+        Some(match self {
+            Self::Status => json!({ "status": {} }),
+            Self::Insert { lun, image } => json!({ "insert": { "lun": lun, "image": image.to_str()? } }),
+            Self::Eject { lun, force } => json!({ "eject": { "lun": lun, "force": force } }),
+            Self::Resize { lun } => json!({ "resize": { "lun": lun } }),
+        })
+    }
+}
+
+fn lun(fields: &mut Map<String, Value>) -> Result<u8, NoOrder> {
+    let value = fields.remove("lun").ok_or_else(|| NoOrder("lun is missing".into()))?;
+    let number = value.as_u64().and_then(|number| u8::try_from(number).ok());
+    number.ok_or_else(|| NoOrder("lun is a number from 0 to 255".into()))
+}
+
+fn image(fields: &mut Map<String, Value>) -> Result<PathBuf, NoOrder> {
+    match fields.remove("image") {
+        Some(Value::String(path)) if path.starts_with('/') => Ok(path.into()),
+        _ => Err(NoOrder("image is a path from the root".into())),
+    }
+}
+
+fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool, NoOrder> {
+    match fields.remove(name) {
+        None => Ok(false),
+        Some(Value::Bool(value)) => Ok(value),
+        Some(_) => Err(NoOrder(format!("{name} is true or false"))),
+    }
+}
+
+impl fmt::Display for NoOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no order: {}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_read_as_they_are_written() {
+        let orders = [
+            (Order::Status, r#"{"status":{}}"#),
+            (Order::Insert { lun: 1, image: "/a b".into() }, r#"{"insert":{"lun":1,"image":"/a b"}}"#),
+            (Order::Eject { lun: 0, force: true }, r#"{"eject":{"lun":0,"force":true}}"#),
+            (Order::Resize { lun: 255 }, r#"{"resize":{"lun":255}}"#),
+        ];
+        for (order, line) in orders {
+            assert_eq!(Order::parse(line.as_bytes()), Ok(order.clone()));
+            let value: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(order.encode(), Some(value));
+        }
+        let without_force = Order::Eject { lun: 0, force: false };
+        assert_eq!(Order::parse(br#" {"eject": {"lun": 0}} "#), Ok(without_force));
+    }
+
+    #[test]
+    fn what_is_no_order_is_refused_as_a_whole() {
+        let deep = "[".repeat(10_000);
+        for line in [
+            "",
+            "eject",
+            "[]",
+            "{}",
+            r#"{"eject":0}"#,
+            r#"{"eject":{}}"#,
+            r#"{"eject":{"lun":256}}"#,
+            r#"{"eject":{"lun":-1}}"#,
+            r#"{"eject":{"lun":0,"force":1}}"#,
+            r#"{"eject":{"lun":0,"now":true}}"#,
+            r#"{"eject":{"lun":0},"status":{}}"#,
+            r#"{"insert":{"lun":0,"image":"relative"}}"#,
+            r#"{"insert":{"lun":0}}"#,
+            r#"{"format":{"lun":0}}"#,
+            &deep,
+        ] {
+            assert!(Order::parse(line.as_bytes()).is_err(), "{line:.40}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Orders to a served drive, by the program itself: what is printed, what is left behind, what bad lines do.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const UASKIT: &str = env!("CARGO_BIN_EXE_uaskit");
+
+/// A directory of a test's own, which goes when this is dropped.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("uaskit-control-{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
+    fn unix(&self, name: &str) -> String {
+        format!("unix:{}", self.file(name))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A drive that is served with `--control`.
+struct Served {
+    child: Child,
+    place: Place,
+}
+
+impl Served {
+    fn start(flags: &[&str]) -> Self {
+        let place = Place::new();
+        let mut child = Command::new(UASKIT)
+            .args(["serve", &place.file("first.img"), "--size", "1M", "--json"])
+            .args(["--usbredir", &place.unix("drive.sock"), "--control", &place.unix("control")])
+            .args(flags)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("\"listening\"")), "it listens");
+        Self { child, place }
+    }
+
+    fn control(&self, order: &[&str]) -> Output {
+        Command::new(UASKIT).args(["control", &self.place.unix("control")]).args(order).output().unwrap()
+    }
+
+    #[track_caller]
+    fn tells(&self, order: &[&str], expected: &str) {
+        let output = self.control(order);
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert!(text.contains(expected), "{expected:?} after {order:?}, not {text:?}");
+    }
+
+    /// What the drive answers to bytes that nobody meant to send.
+    fn answer(&self, bytes: &[u8]) -> String {
+        let stream = UnixStream::connect(self.place.file("control")).unwrap();
+        // A drive that closes before all is sent has refused it.
+        let _ = (&stream).write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = (&stream).read_to_end(&mut answer);
+        String::from_utf8(answer).unwrap()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn an_image_goes_and_another_comes() {
+    let served = Served::start(&["--removable"]);
+    let second = served.place.file("second.img");
+    fs::write(&second, vec![0; 4 << 20]).unwrap();
+    served.tells(&["status", "--json"], "\"bytes\":1048576");
+    served.tells(&["insert", &second], "there is a medium in it; eject that first");
+    assert!(served.control(&["eject"]).status.success());
+    served.tells(&["status", "--json"], "\"bytes\":null");
+    served.tells(&["eject"], "there is no medium in it");
+    assert!(served.control(&["insert", &second]).status.success());
+    served.tells(&["status", "--json"], "\"bytes\":4194304");
+    fs::File::options().write(true).open(&second).unwrap().set_len(8 << 20).unwrap();
+    served.tells(&["resize"], "blocks: 16384");
+}
+
+#[test]
+fn what_cannot_be_done_is_told_and_fails() {
+    let served = Served::start(&[]);
+    served.tells(&["eject"], "its medium is fixed; serve the drive with --removable");
+    assert_eq!(served.control(&["eject", "--lun", "3"]).status.code(), Some(1));
+    served.tells(&["insert", "/nowhere/image"], "there is no such image");
+}
+
+#[test]
+fn the_socket_is_its_owners_alone() {
+    let served = Served::start(&[]);
+    assert_eq!(fs::metadata(served.place.file("control")).unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn bytes_that_are_no_order_are_answered_and_do_no_harm() {
+    let served = Served::start(&[]);
+    assert!(served.answer(b"\xff\xfe\0\n").starts_with("{\"error\":"));
+    assert!(served.answer(b"{\"eject\":").starts_with("{\"error\":"));
+    assert!(served.answer("[".repeat(1 << 20).as_bytes()).len() < 200);
+    assert_eq!(served.answer(b""), "");
+    assert_eq!(served.answer(b"{}\n{}\n").lines().count(), 2);
+    served.tells(&["status"], "transport: \"no transport yet\"");
+}
+
+#[test]
+fn an_image_that_was_created_for_nothing_is_gone_again() {
+    let place = Place::new();
+    let serve = |address: &str| {
+        let image = place.file("new.img");
+        let arguments = ["serve", &image, "--size", "1M", "--usbredir", address];
+        Command::new(UASKIT).args(arguments).output().unwrap()
+    };
+    let output = serve(&place.unix("missing/drive.sock"));
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("its directory does not exist. Create it or choose another path"), "{text}");
+    assert!(!PathBuf::from(place.file("new.img")).exists());
+    fs::write(place.file("new.img"), b"precious").unwrap();
+    assert_eq!(serve(&place.unix("missing/drive.sock")).status.code(), Some(1));
+    assert_eq!(fs::read(place.file("new.img")).unwrap(), b"precious");
+}
