@@ -18,7 +18,7 @@ impl Place {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("uaskit-control-{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
+        fs::create_dir_all(&path).expect("a directory can be made");
         Self(path)
     }
 
@@ -52,32 +52,36 @@ impl Served {
             .args(flags)
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap().contains("\"listening\"")), "it listens");
+            .expect("the program starts");
+        let mut lines = BufReader::new(child.stdout.as_mut().expect("it is piped")).lines();
+        assert!(lines.any(|line| line.expect("lines are text").contains("\"listening\"")), "it listens");
         Self { child, place }
     }
 
     fn control(&self, order: &[&str]) -> Output {
-        Command::new(UASKIT).args(["control", &self.place.unix("control")]).args(order).output().unwrap()
+        Command::new(UASKIT)
+            .args(["control", &self.place.unix("control")])
+            .args(order)
+            .output()
+            .expect("the program runs")
     }
 
     #[track_caller]
     fn tells(&self, order: &[&str], expected: &str) {
         let output = self.control(order);
-        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         assert!(text.contains(expected), "{expected:?} after {order:?}, not {text:?}");
     }
 
     /// What the drive answers to bytes that nobody meant to send.
     fn answer(&self, bytes: &[u8]) -> String {
-        let stream = UnixStream::connect(self.place.file("control")).unwrap();
+        let stream = UnixStream::connect(self.place.file("control")).expect("the socket is there");
         // A drive that closes before all is sent has refused it.
         let _ = (&stream).write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut answer = Vec::new();
         let _ = (&stream).read_to_end(&mut answer);
-        String::from_utf8(answer).unwrap()
+        String::from_utf8(answer).expect("an answer is text")
     }
 }
 
