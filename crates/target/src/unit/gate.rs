@@ -26,7 +26,7 @@ pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'stat
         return Err(Plan::Check(sense));
     }
     let row = row.map_err(unsupported)?;
-    unit.check_reservations(row.needs.access)?;
+    unit.check_reservations(row, cdb)?;
     if row.needs.ready {
         check_ready(unit)?;
         if row.needs.access == Access::Write {

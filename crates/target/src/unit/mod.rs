@@ -41,7 +41,7 @@ use reservation::{Nexus, Obstacle, Reservations};
 use sanitizing::{Record, Sanitizing};
 use sat::AtaDevice;
 pub use sbc::InsertedMedium;
-use table::Access;
+use table::Row;
 use units::{BlockCount, BlockSize};
 use wire::scsi::sense::{Sense, SenseFormat};
 
@@ -215,12 +215,15 @@ impl Unit {
         self.modes.current().caching.write_cache
     }
 
-    /// What reservations say to the host's access.
+    /// What reservations say to a command of the host.
     ///
     /// # Errors
     /// What stands in the way.
-    pub fn check_reservations(&self, access: Access) -> Result<(), Obstacle> {
-        self.reservations.check(Nexus::HOST, access)
+    pub fn check_reservations(&self, row: &Row, cdb: &[u8]) -> Result<(), Obstacle> {
+        if self.reservations.are_lost() && !reservation::is_allowed_after_loss(row, cdb) {
+            return Err(Obstacle::Lost);
+        }
+        self.reservations.check(Nexus::HOST, row.needs.access)
     }
 
     /// The format of sense data: D_SENSE of the control mode page says it, but ATA registers come in their

@@ -11,8 +11,8 @@
 //! keeps them. The two kinds exclude each other, but for the exception that SPC-3 made for registrants (CRH).
 //!
 //! What was kept over a power cycle and cannot be read any more is lost, and the unit says so (SPC-4 clause
-//! 5.12.5.4, RLR_C = 1): whatever a reservation could forbid ends with DATA PROTECT, PERSISTENT RESERVATION
-//! INFORMATION LOST, until a host gives a new reservation by REPLACE LOST RESERVATION.
+//! 5.13.5.3.2, RLR_C = 1): all but a few commands end with DATA PROTECT, PERSISTENT RESERVATION INFORMATION LOST, until a
+//! host gives a new reservation by REPLACE LOST RESERVATION.
 //!
 //! Left out: SPEC_I_PT; the abort part of PREEMPT AND ABORT, since the only commands here are the sender's own.
 
@@ -33,6 +33,8 @@ pub use persistent::{
     Reservation, Serves,
 };
 use wire::scsi::Status;
+use wire::scsi::cdb::{PowerCondition, StartStopUnit};
+use wire::scsi::opcode::OperationCode;
 use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 
 /// The family's rows.
@@ -62,6 +64,26 @@ const HOST_TRANSPORT_ID: [u8; 24] =
 
 /// The relative port identifier of the one target port, as in VPD page 83h.
 const TARGET_PORT: u16 = 1;
+
+/// Whether a command runs although reservations are lost (SPC-4 clauses 5.13.5.2 and 5.13.5.3.2).
+pub(crate) fn is_allowed_after_loss(row: &Row, cdb: &[u8]) -> bool {
+    use OperationCode as Code;
+    match row.opcode {
+        Code::Inquiry
+        | Code::LogSense
+        | Code::ReadBuffer10
+        | Code::ReportLuns
+        | Code::RequestSense
+        | Code::WriteBuffer => true,
+        // Started, and by the START bit alone.
+        Code::StartStopUnit => StartStopUnit::decode(cdb)
+            .is_ok_and(|command| command.start && command.power_condition == PowerCondition::StartValid),
+        Code::PersistentReserveOut => {
+            row.service_action == replace_lost_reservation::REPLACE_LOST_RESERVATION.service_action
+        }
+        _ => false,
+    }
+}
 
 /// An I_T nexus: an initiator port, as seen from the one target port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,14 +147,8 @@ impl Reservations {
 
     /// Refuses a command of `from` for what it does to the unit.
     pub fn check(&self, from: Nexus, access: Access) -> Result<(), Obstacle> {
-        if access == Access::Always {
-            return Ok(());
-        }
-        self.check_known()?;
-        if self.whole.is_some_and(|holder| holder != from) || self.persistent.refuses(from, access) {
-            return Err(Obstacle::Conflict);
-        }
-        Ok(())
+        let whole = self.whole.is_some_and(|holder| holder != from) && access != Access::Always;
+        if whole || self.persistent.refuses(from, access) { Err(Obstacle::Conflict) } else { Ok(()) }
     }
 
     const fn check_known(&self) -> Result<(), Obstacle> {
@@ -193,10 +209,7 @@ impl Reservations {
         if !self.lost {
             return Err(Refusal::NothingLost);
         }
-        let mut anew = Persistent::default();
-        anew.register(from, registering)?;
-        anew.reserve(from, registering.new_key, coverage)?;
-        (self.persistent, self.lost) = (anew, false);
+        (self.persistent, self.lost) = (Persistent::begun_anew(from, registering, coverage)?, false);
         Ok(())
     }
 
@@ -295,8 +308,6 @@ mod tests {
     #[test]
     fn what_cannot_be_read_any_more_is_lost_until_it_is_replaced() {
         let mut reservations = Reservations::new(Some(b"not what was kept"));
-        assert_eq!(reservations.check(Nexus::HOST, Access::Read), Err(Obstacle::Lost));
-        assert_eq!(reservations.check(Nexus::HOST, Access::Always), Ok(()));
         assert_eq!(reservations.reserve(Nexus::HOST), Err(Obstacle::Lost));
         assert_eq!(reservations.persistent(), Err(Obstacle::Lost));
         let coverage = Coverage { reads_too: true, serves: Serves::Holder };

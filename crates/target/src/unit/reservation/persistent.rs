@@ -168,6 +168,18 @@ impl Persistent {
         (keys && once && held && kept.registrations.len() <= REGISTRATIONS_MAX).then_some(kept)
     }
 
+    /// One registration and its reservation, in place of what was lost (SPC-4 clause 5.13.11.3): PRGENERATION is zero.
+    pub(super) fn begun_anew(
+        from: Nexus,
+        registering: Registering,
+        coverage: Coverage,
+    ) -> Result<Self, Refusal> {
+        let mut anew = Self::default();
+        anew.register(from, registering)?;
+        anew.reserve(from, registering.new_key, coverage)?;
+        Ok(Self { generation: 0, ..anew })
+    }
+
     /// PRGENERATION: counts what changed registrations, since power came.
     pub const fn generation(&self) -> u32 {
         self.generation
@@ -354,7 +366,7 @@ impl Persistent {
         Ok(others.map(|one| (one.nexus, Attention::RegistrationsPreempted)).collect())
     }
 
-    /// REGISTER AND MOVE: gives the reservation, as it is, to another nexus (SPC-4 clause 5.12.8).
+    /// REGISTER AND MOVE: gives the reservation, as it is, to another nexus (SPC-4 clause 5.13.8).
     pub fn register_and_move(&mut self, from: Nexus, request: Moving) -> Result<Notices, Refusal> {
         self.check_key(from, request.key)?;
         let held = self.reservation.ok_or(Refusal::NothingReserved)?;

@@ -183,12 +183,12 @@ pub(super) fn fields(cdb: &[u8]) -> Result<PersistentReserveOut, Sense> {
 pub(super) const fn refused(refusal: Refusal) -> Plan {
     Plan::Check(match refusal {
         Refusal::Conflict => return Plan::Status(Status::ReservationConflict),
-        Refusal::InvalidRelease => {
+        Refusal::InvalidRelease | Refusal::NothingLost => {
             Sense::illegal_request(AdditionalSense::INVALID_RELEASE_OF_PERSISTENT_RESERVATION)
         }
         Refusal::ZeroKey => Sense::invalid_field_in_parameter_list(8, None),
         Refusal::Type => Sense::invalid_field_in_cdb(2, None),
-        Refusal::NothingReserved | Refusal::NothingLost => Sense::invalid_field_in_cdb(1, Some(4)),
+        Refusal::NothingReserved => Sense::invalid_field_in_cdb(1, Some(4)),
         Refusal::TargetPort => Sense::invalid_field_in_parameter_list(18, None),
         Refusal::InitiatorPort => Sense::invalid_field_in_parameter_list(24, None),
         Refusal::NoRoom => {

@@ -1,4 +1,4 @@
-//! PERSISTENT RESERVE OUT, REGISTER AND MOVE (SPC-4 clauses 5.12.8 and 6.16.4): gives the reservation to another
+//! PERSISTENT RESERVE OUT, REGISTER AND MOVE (SPC-4 clauses 5.13.8 and 6.16.4): gives the reservation to another
 //! I_T nexus.
 //!
 //! A USB device has one target port and one initiator port in front of it, so every destination that exists is the

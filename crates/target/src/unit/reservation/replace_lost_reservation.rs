@@ -1,4 +1,4 @@
-//! PERSISTENT RESERVE OUT, REPLACE LOST RESERVATION (SPC-4 clause 5.12.11.5): a new reservation where the one that
+//! PERSISTENT RESERVE OUT, REPLACE LOST RESERVATION (SPC-4 clause 5.13.11.3): a new reservation where the one that
 //! was to outlive a power loss cannot be read any more.
 //!
 //! The sender has no key to show, since all keys are lost: RESERVATION KEY must be zero. While nothing is lost there
@@ -63,8 +63,13 @@ mod tests {
         let mut fixture = damaged();
         assert_eq!(fixture.check(&READ), LOST);
         assert_eq!(fixture.check(&[0x5e, 0, 0, 0, 0, 0, 0, 0, 8, 0]), LOST);
-        assert_eq!(fixture.run_list(&[0x5f, 0, 0, 0, 0, 0, 0, 0, 24, 0], &list(0, 7)), Plan::Check(LOST));
+        assert_eq!(fixture.check(&[0x5f, 0, 0, 0, 0, 0, 0, 0, 24, 0]), LOST);
+        assert_eq!(fixture.check(&[0; 6]), LOST);
+        assert_eq!(fixture.check(&[0x1a, 0, 0x3f, 0, 255, 0]), LOST, "MODE SENSE");
+        assert_eq!(fixture.check(&[0x1b, 0, 0, 0, 0x00, 0]), LOST, "stop");
+        assert_eq!(fixture.run(&[0x1b, 0, 0, 0, 0x01, 0]), Plan::Good, "start");
         assert_eq!(fixture.run(&[0x12, 0, 0, 0, 36, 0]), Plan::Reply);
+        assert_eq!(fixture.run(&[0x4d, 0, 0x40, 0, 0, 0, 0, 0, 255, 0]), Plan::Reply, "LOG SENSE");
     }
 
     #[test]
@@ -75,6 +80,7 @@ mod tests {
         fixture.power_cycle();
         let state = fixture.unit.reservations.persistent().unwrap();
         assert_eq!((state.key_of(Nexus::HOST), state.holds(Nexus::HOST)), (Some(7), true));
+        assert_eq!(state.generation(), 0);
     }
 
     #[test]
@@ -91,7 +97,7 @@ mod tests {
 
     #[test]
     fn while_nothing_is_lost_there_is_nothing_to_replace() {
-        let nothing = Plan::Check(Sense::invalid_field_in_cdb(1, Some(4)));
+        let nothing = Plan::Check(Sense::illegal_request(AdditionalSense { asc: 0x26, ascq: 0x04 }));
         assert_eq!(Fixture::new().run_list(&REPLACE, &list(0, 7)), nothing);
     }
 }
