@@ -20,7 +20,7 @@ pub(super) fn first_difference_from_pattern(bytes: &[u8], pattern: &[u8]) -> Opt
     })
 }
 
-/// Ors `source` into `bytes` (ORWRITE, SBC-4 clause 5.15).
+/// Ors `source` into `bytes` (ORWRITE, SBC-4 clause 5.10).
 pub(super) fn or_into(bytes: &mut [u8], source: &[u8]) {
     for (byte, or) in bytes.iter_mut().zip(source) {
         *byte |= or;

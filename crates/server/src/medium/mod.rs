@@ -9,7 +9,7 @@
 //! Do so again whenever [`Medium::event_fd`] is readable.
 //!
 //! Left out: caching of our own (a file has the page cache of the system), and order. Jobs finish in any order, and
-//! overlapping jobs are not kept apart: COMPARE AND WRITE and ORWRITE are uninterrupted (SBC-4 clauses 5.3 and 5.15)
+//! overlapping jobs are not kept apart: COMPARE AND WRITE and ORWRITE are uninterrupted (SBC-4 clauses 5.3 and 5.10)
 //! because the unit runs them alone in its task set.
 //!
 //! Always true: each job brings exactly one `Finished` with the same buffer. How many there are at once is bounded by

@@ -112,16 +112,22 @@ pub(crate) fn medium_failure(
         MediumError::Absent => Sense::not_ready(Code::MEDIUM_NOT_PRESENT),
         MediumError::Unsupported => Sense::new(SenseKey::HardwareError, Code::INTERNAL_TARGET_FAILURE),
     };
-    if let Some(unit) = unit {
-        unit.logs.record_failure(error);
-        unit.readiness = match (unit.readiness, row.map(|row| row.opcode)) {
-            // What is not zeroed is as it was.
-            (Readiness::Formatting, Some(OperationCode::FormatUnit)) => Readiness::Ready,
-            (Readiness::Sanitizing { unrestricted_exit }, Some(OperationCode::Sanitize)) => {
-                unit.sanitizing.withdraw().unwrap_or(Readiness::SanitizeFailed { unrestricted_exit })
+    let Some(unit) = unit else { return Plan::Check(sense) };
+    unit.logs.record_failure(error);
+    match (unit.readiness, row.map(|row| row.opcode)) {
+        // What is not written is as it was.
+        (Readiness::Formatting, Some(OperationCode::FormatUnit)) => unit.readiness = Readiness::Ready,
+        (Readiness::Sanitizing { unrestricted_exit }, Some(OperationCode::Sanitize)) => {
+            if let Some(before) = unit.sanitizing.withdraw() {
+                unit.readiness = before;
+                return Plan::Check(sense);
             }
-            (readiness, _) => readiness,
-        };
+            // Whatever the cause, that is what the host is told (SBC-4 clause 4.11.4).
+            unit.readiness = Readiness::SanitizeFailed { unrestricted_exit };
+            let failed = Sense::new(SenseKey::MediumError, Code::SANITIZE_COMMAND_FAILED);
+            return Plan::Check(Sense { information: sense.information, ..failed });
+        }
+        _ => {}
     }
     Plan::Check(sense)
 }

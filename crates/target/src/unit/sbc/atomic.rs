@@ -1,4 +1,4 @@
-//! COMPARE AND WRITE, ORWRITE(16), WRITE ATOMIC(16) (SBC-4 clauses 5.3, 5.9 and 5.40).
+//! COMPARE AND WRITE, ORWRITE(16), WRITE ATOMIC(16) (SBC-4 clauses 5.3, 5.10 and 5.48).
 //!
 //! No other command may see them half done, so they run alone. What becomes of WRITE ATOMIC when power goes is the
 //! medium's concern, which is asked for all of its blocks at once. A medium that cannot promise that makes a unit without

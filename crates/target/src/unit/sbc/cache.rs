@@ -1,4 +1,4 @@
-//! SYNCHRONIZE CACHE and PRE-FETCH, (10) and (16) (SBC-4 clauses 5.10, 5.11, 5.28 and 5.29).
+//! SYNCHRONIZE CACHE and PRE-FETCH, (10) and (16) (SBC-4 clauses 5.13, 5.14, 5.33 and 5.34).
 //!
 //! Everything is flushed, whichever blocks are named. PRE-FETCH ends with GOOD and not with CONDITION MET, because
 //! the cache is the medium's and whether all of the blocks fit there is not known.

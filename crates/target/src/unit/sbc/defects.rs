@@ -1,4 +1,4 @@
-//! READ DEFECT DATA(10) and (12) (SBC-4 clauses 5.18 and 5.19): there are no defects.
+//! READ DEFECT DATA(10) and (12) (SBC-4 clauses 5.22 and 5.23): there are no defects.
 //!
 //! An empty list is the same in every format, so any format is given.
 

@@ -1,4 +1,4 @@
-//! START STOP UNIT and PREVENT ALLOW MEDIUM REMOVAL (SBC-4 clauses 5.12 and 5.27).
+//! START STOP UNIT and PREVENT ALLOW MEDIUM REMOVAL (SBC-4 clauses 5.15 and 5.31).
 //!
 //! What is cached goes to the medium before the unit stops, unless NO_FLUSH is one. Of the power conditions only
 //! "stopped" is kept: in the others a command works as ever, and which of them it woke the drive from nothing tells.

@@ -1,4 +1,4 @@
-//! READ and WRITE, (6), (10), (12) and (16), by one path (SBC-4 clauses 5.14 to 5.17 and 5.33 to 5.36).
+//! READ and WRITE, (6), (10), (12) and (16), by one path (SBC-4 clauses 5.16 to 5.18 and 5.40 to 5.42).
 //!
 //! FUA of a READ asks for data that the medium would give after a power loss; the medium door has no other.
 

@@ -1,4 +1,4 @@
-//! SANITIZE (SBC-4 clauses 4.11 and 5.24): nothing that was written can be read again.
+//! SANITIZE (SBC-4 clauses 4.11 and 5.30): nothing that was written can be read again.
 //!
 //! A block or cryptographic erase unmaps everything, which reads as zero; an overwrite writes its pattern, pass by
 //! pass. Nothing stops it but its end: neither an abort nor a reset, nor a power loss where the medium keeps the unit's
@@ -82,7 +82,7 @@ fn sanitize(context: &mut Context<'_>, cdb: &[u8]) -> Decision {
         return Err(Sense::invalid_field_in_cdb(LIST_LENGTH_FIELD, None));
     }
     if command.service_action == SanitizeAction::ExitFailureMode {
-        return Ok(exit_failure_mode(unit));
+        return exit_failure_mode(unit);
     }
     check_exit(unit, &command)?;
     begin(context, cdb, &[])
@@ -105,13 +105,16 @@ fn check_exit(unit: &Unit, command: &Sanitize) -> Result<(), Sense> {
     Ok(())
 }
 
-fn exit_failure_mode(unit: &mut Unit) -> Plan {
-    if unit.readiness != (Readiness::SanitizeFailed { unrestricted_exit: true }) {
-        return gate::check_ready(unit).err().unwrap_or(Plan::Good);
+fn exit_failure_mode(unit: &mut Unit) -> Decision {
+    match unit.readiness {
+        Readiness::SanitizeFailed { unrestricted_exit: true } => unit.sanitizing.forget(),
+        Readiness::SanitizeFailed { unrestricted_exit: false } => {
+            return Err(Sense::invalid_field_in_cdb(1, Some(4)));
+        }
+        _ => return Ok(Plan::Good),
     }
-    unit.sanitizing.forget();
     // Until that is kept, a power loss would have the unit sanitized again.
-    if unit.config.durable { Plan::Medium(SAVE) } else { leave_failure_mode(unit) }
+    Ok(if unit.config.durable { Plan::Medium(SAVE) } else { leave_failure_mode(unit) })
 }
 
 fn leave_failure_mode(unit: &mut Unit) -> Plan {
@@ -343,7 +346,8 @@ mod tests {
     fn a_failure_without_exit_is_left_by_another_sanitize_alone() {
         let mut fixture = Fixture::new();
         fixture.unit.readiness = Readiness::SanitizeFailed { unrestricted_exit: false };
-        assert_eq!(fixture.check(&cdb(0x1f, 0)), FAILED);
+        assert_eq!(fixture.check(&cdb(0x1f, 0)), Sense::invalid_field_in_cdb(1, Some(4)));
+        assert_eq!(fixture.check(&[0; 6]), FAILED);
         assert_eq!(fixture.check(&cdb(0x22, 0)), Sense::invalid_field_in_cdb(1, Some(5)));
         assert_eq!(fixture.run(&cdb(0x02, 0)), Plan::Lasting(SAVE));
     }

@@ -269,8 +269,8 @@ fn a_sanitize_that_fails_bars_the_medium() {
     bench.keep_state();
     let erase = bench.request();
     bench.complete(erase, Err(MediumError::OutOfSpace));
-    assert_eq!(bench.ends()[0].0, id);
     let failed = Sense::new(SenseKey::MediumError, AdditionalSense { asc: 0x31, ascq: 0x03 });
+    assert_eq!(bench.ends(), [(id, Status::CheckCondition, Some(failed))]);
     let test = bench.submit(&TEST_UNIT_READY);
     assert_eq!(bench.ends(), [(test, Status::CheckCondition, Some(failed))]);
     bench.submit(&[0x48, 0x1f, 0, 0, 0, 0, 0, 0, 0, 0]);

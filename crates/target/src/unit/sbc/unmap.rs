@@ -1,4 +1,4 @@
-//! UNMAP (SBC-4 clause 5.30).
+//! UNMAP (SBC-4 clause 5.35).
 //!
 //! All descriptors are checked before the first takes effect; then the medium unmaps them one by one. The step is
 //! how many are done.

@@ -1,4 +1,4 @@
-//! VERIFY and WRITE AND VERIFY, (10), (12) and (16) (SBC-4 clauses 5.31 to 5.33 and 5.37 to 5.39).
+//! VERIFY and WRITE AND VERIFY, (10), (12) and (16) (SBC-4 clauses 5.36 to 5.38 and 5.44 to 5.46).
 //!
 //! BYTCHK says what with: 0, the blocks need only be readable; 1, the command's data; 3, one block for all of them,
 //! which WRITE AND VERIFY does not have.

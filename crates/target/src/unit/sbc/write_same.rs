@@ -1,4 +1,4 @@
-//! WRITE SAME(10) and (16) (SBC-4 clauses 5.42 and 5.43).
+//! WRITE SAME(10) and (16) (SBC-4 clauses 5.52 and 5.53).
 //!
 //! UNMAP permits the medium to unmap blocks that then read as the block says, which only zeroes do. With NDOB no
 //! data comes and the block is zeroes. Nothing can be anchored.

@@ -1,4 +1,4 @@
-//! READ DEFECT DATA parameter data (SBC-4 clauses 5.18.2 and 5.19.2): the headers before the defects.
+//! READ DEFECT DATA parameter data (SBC-4 clauses 5.22 and 5.23): the headers before the defects.
 
 use crate::DecodeError;
 use crate::scsi::layout::{be16, be32, bit, bits, set_bit, set_bits};

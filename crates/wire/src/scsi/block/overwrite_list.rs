@@ -1,4 +1,4 @@
-//! SANITIZE parameter list of the OVERWRITE service action (SBC-4 clause 5.24.2.2).
+//! SANITIZE parameter list of the OVERWRITE service action (SBC-4 clause 5.30.2.2).
 
 use crate::scsi::layout::{bit, bits, set_bit, set_bits};
 use crate::{DecodeError, NoRoom, Reader, Writer};

@@ -1,4 +1,4 @@
-//! UNMAP parameter list (SBC-4 clause 5.30.2).
+//! UNMAP parameter list (SBC-4 clause 5.35.2).
 
 use crate::{DecodeError, NoRoom, Reader, Writer};
 use core::fmt;
