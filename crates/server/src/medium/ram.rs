@@ -1,27 +1,51 @@
 //! Blocks in memory: the fastest medium, and one that forgets when the process ends.
 //!
-//! The memory is one allocation of zeroes, which the system backs with pages only as they are written: a drive much
-//! larger than the memory of the machine is fine as long as little of it is used. A bit per 4 KiB granule says whether
-//! the granule is mapped (SBC-4 clause 4.7), so that GET LBA STATUS and UNMAP behave as on a thin drive. An unmap of
-//! part of a granule zeroes that part and leaves the granule mapped.
+//! The memory is made in chunks, each when it is first written, and the system backs a chunk with pages only as they are
+//! written: a drive much larger than the memory of the machine is fine as long as little of it is used. A bit per 4 KiB
+//! granule says whether the granule is mapped (SBC-4 clause 4.7), so that GET LBA STATUS and UNMAP behave as on a thin
+//! drive. An unmap of part of a granule zeroes that part and leaves the granule mapped.
 //!
-//! Left out: pages of unmapped granules are zeroed, not given back to the system.
+//! What is unmapped goes back to the system: a chunk without a mapped granule is dropped, and one that is mostly unmapped
+//! is made anew with what is left of it. Chunks are so large that the allocator asks the system for each and gives each
+//! back by itself.
 //!
-//! Always true: bytes of an unmapped granule are zero.
+//! Always true: bytes of an unmapped granule are zero; what has no chunk is unmapped.
 
 use super::{Finished, Geometry, Job, Medium, STATE_BYTES_MAX, Span, compound};
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use target::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
 use units::{BlockCount, BlockSize, ByteCount};
 
+/// Bytes of a chunk: above what glibc ever serves from its heap (32 MiB), so that a dropped chunk is unmapped.
+const CHUNK_BYTES: u64 = 64 << 20;
+/// Granules of a chunk that may lie idle, unmapped but with a page behind them, before it is made anew: 8 MiB.
+const IDLE_GRANULES_MAX: u32 = 2048;
+
 /// A medium in memory.
 pub struct RamMedium {
     geometry: Geometry,
-    bytes: Vec<u8>,
+    chunks: Vec<Option<Chunk>>,
     mapped: GranuleMap,
     state: Option<Vec<u8>>,
+}
+
+/// Memory that was asked of the system.
+struct Chunk {
+    bytes: Vec<u8>,
+    /// Granules that have been mapped since: so many may have a page behind them.
+    touched: u32,
+}
+
+/// The part of a span that lies in one chunk.
+struct Piece {
+    chunk: usize,
+    /// Bytes of the chunk.
+    inside: Range<usize>,
+    /// Bytes of the span.
+    of_span: Range<usize>,
 }
 
 /// The system has no room, not even of addresses, for a medium in memory of this size.
@@ -40,52 +64,40 @@ impl RamMedium {
         let geometry = Geometry::of(size, block_size);
         let too_large = RamTooLarge { size };
         let len = usize::try_from(geometry.capacity.0 * geometry.block_bytes()).map_err(|_| too_large)?;
-        // The macro below would end the process where this refuses. Nothing is touched, so it costs nothing.
+        // Told now and not in the middle of a write. Nothing is touched, so it costs nothing.
         Vec::<u8>::new().try_reserve_exact(len).map_err(|_| too_large)?;
-        Ok(Self { geometry, bytes: vec![0; len], mapped: GranuleMap::new(len), state: None })
+        let count = len.div_ceil(CHUNK_BYTES as usize);
+        let chunks = (0..count).map(|_| None).collect();
+        Ok(Self { geometry, chunks, mapped: GranuleMap::new(len), state: None })
     }
 
     fn perform(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> Result<MediumDone, MediumError> {
         let span = self.geometry.span(request, buffer)?;
+        let len = span.len as usize;
         let payload = &mut buffer[request.range.as_usize()];
-        let stored = &mut self.bytes[span.as_usize()];
         let block_bytes = self.geometry.block_size.bytes() as usize;
         match request.op {
-            MediumOp::Read => payload[..stored.len()].copy_from_slice(stored),
-            MediumOp::Write { .. } | MediumOp::WriteAtomic { .. } => {
-                stored.copy_from_slice(&payload[..stored.len()]);
-                self.mapped.map(span);
-            }
-            MediumOp::Compare => expect_equal(compound::first_difference(stored, payload))?,
+            MediumOp::Read => self.read(span, &mut payload[..len]),
+            MediumOp::Write { .. } | MediumOp::WriteAtomic { .. } => self.write(span, &payload[..len])?,
+            MediumOp::Compare => self.compare(span, &payload[..len])?,
             MediumOp::CompareAndWrite { .. } => {
-                let (expected, new) = payload.split_at(stored.len());
-                expect_equal(compound::first_difference(stored, expected))?;
-                stored.copy_from_slice(&new[..stored.len()]);
-                self.mapped.map(span);
+                let (expected, new) = payload.split_at(len);
+                self.compare(span, expected)?;
+                self.write(span, &new[..len])?;
             }
             MediumOp::Or { .. } => {
-                compound::or_into(stored, payload);
-                self.mapped.map(span);
+                self.change(span, |stored, at| compound::or_into(stored, &payload[at]))?;
             }
-            MediumOp::CompareSame => {
-                expect_equal(compound::first_difference_from_pattern(stored, &payload[..block_bytes]))?;
-            }
+            MediumOp::CompareSame => self.compare_same(span, &payload[..block_bytes])?,
             MediumOp::WriteSame { unmap: true } if compound::is_zero(&payload[..block_bytes]) => {
-                self.zero(span);
-                self.mapped.unmap(span);
+                self.unmap(span);
             }
             MediumOp::WriteSame { .. } => {
-                compound::fill_with_pattern(stored, &payload[..block_bytes]);
-                self.mapped.map(span);
+                let pattern = &payload[..block_bytes];
+                self.change(span, |stored, _| compound::fill_with_pattern(stored, pattern))?;
             }
-            MediumOp::WriteZeroes => {
-                self.zero(span);
-                self.mapped.map(span);
-            }
-            MediumOp::Unmap => {
-                self.zero(span);
-                self.mapped.unmap(span);
-            }
+            MediumOp::WriteZeroes => self.change(span, |stored, _| stored.fill(0))?,
+            MediumOp::Unmap => self.unmap(span),
             MediumOp::Status => return Ok(self.status(span)),
             MediumOp::Verify | MediumOp::Flush | MediumOp::Prefetch => {}
             MediumOp::SaveState => self.save_state(buffer).map_err(|_| MediumError::OutOfSpace)?,
@@ -93,16 +105,119 @@ impl RamMedium {
         Ok(MediumDone::Done)
     }
 
-    /// Zeroes a span, without touching what is unmapped and so zero.
-    fn zero(&mut self, span: Span) {
+    fn read(&self, span: Span, payload: &mut [u8]) {
+        for piece in pieces(span) {
+            let place = &mut payload[piece.of_span.clone()];
+            match self.stored(&piece) {
+                Some(stored) => place.copy_from_slice(stored),
+                None => place.fill(0),
+            }
+        }
+    }
+
+    fn write(&mut self, span: Span, payload: &[u8]) -> Result<(), MediumError> {
+        self.change(span, |stored, at| stored.copy_from_slice(&payload[at]))
+    }
+
+    /// Maps a span and has its bytes changed, all of them or, for want of memory, none. `change` is given a part of
+    /// the span and where it lies in it.
+    fn change(&mut self, span: Span, change: impl Fn(&mut [u8], Range<usize>)) -> Result<(), MediumError> {
+        for piece in pieces(span) {
+            self.provide(piece.chunk)?;
+        }
+        for piece in pieces(span) {
+            if let Some(chunk) = &mut self.chunks[piece.chunk] {
+                change(&mut chunk.bytes[piece.inside.clone()], piece.of_span.clone());
+                chunk.touched += self.mapped.map(piece.span());
+            }
+        }
+        Ok(())
+    }
+
+    /// The chunk exists, or is made: of zeroes, without a page behind it.
+    fn provide(&mut self, chunk: usize) -> Result<(), MediumError> {
+        if self.chunks[chunk].is_none() {
+            self.chunks[chunk] = Some(Chunk::new().ok_or(MediumError::OutOfSpace)?);
+        }
+        Ok(())
+    }
+
+    fn compare(&self, span: Span, expected: &[u8]) -> Result<(), MediumError> {
+        for piece in pieces(span) {
+            let part = &expected[piece.of_span.clone()];
+            let difference = match self.stored(&piece) {
+                Some(stored) => compound::first_difference(stored, part),
+                None => part.iter().position(|&byte| byte != 0),
+            };
+            expect_equal(difference.map(|offset| piece.of_span.start + offset))?;
+        }
+        Ok(())
+    }
+
+    fn compare_same(&self, span: Span, pattern: &[u8]) -> Result<(), MediumError> {
+        for piece in pieces(span) {
+            let difference = match self.stored(&piece) {
+                Some(stored) => compound::first_difference_from_pattern(stored, pattern),
+                None => pattern.iter().position(|&byte| byte != 0),
+            };
+            expect_equal(difference.map(|offset| piece.of_span.start + offset))?;
+        }
+        Ok(())
+    }
+
+    fn stored(&self, piece: &Piece) -> Option<&[u8]> {
+        self.chunks[piece.chunk].as_ref().map(|chunk| &chunk.bytes[piece.inside.clone()])
+    }
+
+    /// Zeroes a span, without touching what is unmapped and so zero; then gives back what nobody needs any more.
+    fn unmap(&mut self, span: Span) {
+        for piece in pieces(span) {
+            self.zero(&piece);
+            self.mapped.unmap(piece.span());
+            self.tidy(piece.chunk);
+        }
+    }
+
+    fn zero(&mut self, piece: &Piece) {
+        let Some(chunk) = &mut self.chunks[piece.chunk] else { return };
+        let span = piece.span();
         let mut at = span.start;
         while at < span.end() {
             let run = self.mapped.run(at, span.end());
             if self.mapped.is_mapped(at) {
-                self.bytes[run.as_usize()].fill(0);
+                let start = (at % CHUNK_BYTES) as usize;
+                chunk.bytes[start..start + run.len as usize].fill(0);
             }
             at = run.end();
         }
+    }
+
+    /// Drops a chunk that is unmapped, and makes one anew that is mostly so.
+    fn tidy(&mut self, index: usize) {
+        let Some(chunk) = &mut self.chunks[index] else { return };
+        let start = index as u64 * CHUNK_BYTES;
+        let mapped = self.mapped.count(start, start + CHUNK_BYTES);
+        if mapped == 0 {
+            self.chunks[index] = None;
+            return;
+        }
+        let idle = chunk.touched.saturating_sub(mapped);
+        if idle <= IDLE_GRANULES_MAX.max(chunk.touched / 2) {
+            return;
+        }
+        // Without memory for both the old one has to do.
+        let Some(mut anew) = Chunk::new() else { return };
+        let mut at = start;
+        let end = start + chunk.bytes.len() as u64;
+        while at < end {
+            let run = self.mapped.run(at, end);
+            if self.mapped.is_mapped(at) {
+                let inside = (at - start) as usize..(run.end() - start) as usize;
+                anew.bytes[inside.clone()].copy_from_slice(&chunk.bytes[inside]);
+            }
+            at = run.end();
+        }
+        *chunk = Chunk { touched: mapped, ..anew };
     }
 
     /// Whether the first block is mapped, and how many like it follow. A block is mapped with its granule.
@@ -113,6 +228,42 @@ impl RamMedium {
             blocks: BlockCount((run.len / self.geometry.block_bytes()).max(1)),
         }
     }
+}
+
+impl Chunk {
+    /// A chunk of zeroes, if the system has room for it.
+    fn new() -> Option<Self> {
+        // The macro below would end the process where this refuses.
+        Vec::<u8>::new().try_reserve_exact(CHUNK_BYTES as usize).ok()?;
+        Some(Self { bytes: vec![0; CHUNK_BYTES as usize], touched: 0 })
+    }
+}
+
+impl Piece {
+    /// The same as bytes of the medium.
+    const fn span(&self) -> Span {
+        let start = self.chunk as u64 * CHUNK_BYTES + self.inside.start as u64;
+        Span { start, len: (self.inside.end - self.inside.start) as u64 }
+    }
+}
+
+/// A span, cut where chunks end.
+fn pieces(span: Span) -> impl Iterator<Item = Piece> {
+    let mut at = span.start;
+    std::iter::from_fn(move || {
+        if at >= span.end() {
+            return None;
+        }
+        let (chunk, first) = (at / CHUNK_BYTES, at % CHUNK_BYTES);
+        let len = (CHUNK_BYTES - first).min(span.end() - at);
+        let done = at - span.start;
+        at += len;
+        Some(Piece {
+            chunk: chunk as usize,
+            inside: first as usize..(first + len) as usize,
+            of_span: done as usize..(done + len) as usize,
+        })
+    })
 }
 
 /// A difference at `offset` becomes a miscompare.
@@ -194,11 +345,6 @@ impl Span {
     const fn end(self) -> u64 {
         self.start + self.len
     }
-
-    /// For indexing memory that is known to hold the span.
-    const fn as_usize(self) -> core::ops::Range<usize> {
-        self.start as usize..self.end() as usize
-    }
 }
 
 /// Which granules are mapped: a bit for each.
@@ -216,9 +362,16 @@ impl GranuleMap {
         self.words[(granule / 64) as usize] & 1 << (granule % 64) != 0
     }
 
-    /// Maps every granule that the span touches.
-    fn map(&mut self, span: Span) {
-        self.set(span.start / GRANULE_BYTES, span.end().div_ceil(GRANULE_BYTES), true);
+    /// Maps every granule that the span touches. How many of them were not.
+    fn map(&mut self, span: Span) -> u32 {
+        self.set(span.start / GRANULE_BYTES, span.end().div_ceil(GRANULE_BYTES), true)
+    }
+
+    /// Granules that are mapped between two places, which are words' limits.
+    fn count(&self, from: u64, to: u64) -> u32 {
+        let word = |at: u64| (at / GRANULE_BYTES / 64) as usize;
+        let words = &self.words[word(from)..word(to).min(self.words.len())];
+        words.iter().map(|word| word.count_ones()).sum()
     }
 
     /// Unmaps every granule that lies in the span as a whole.
@@ -226,15 +379,18 @@ impl GranuleMap {
         self.set(span.start.div_ceil(GRANULE_BYTES), span.end() / GRANULE_BYTES, false);
     }
 
-    /// Granules `from..to`, a word at a time.
-    fn set(&mut self, mut from: u64, to: u64, mapped: bool) {
+    /// Granules `from..to`, a word at a time. How many of them were not like that.
+    fn set(&mut self, mut from: u64, to: u64, mapped: bool) -> u32 {
+        let mut changed = 0;
         while from < to {
             let word = &mut self.words[(from / 64) as usize];
             let count = (64 - from % 64).min(to - from);
             let bits = u64::MAX >> (64 - count) << (from % 64);
+            changed += (bits & if mapped { !*word } else { *word }).count_ones();
             *word = if mapped { *word | bits } else { *word & !bits };
             from += count;
         }
+        changed
     }
 
     /// The span from `at`, within `end`, whose granules are mapped or not like the one at `at`.
@@ -321,6 +477,51 @@ mod tests {
         suite::write(&mut medium, 0, &[1; 600 * 1024], false).unwrap();
         assert_eq!(status(&mut medium, 0, 8192), (true, 1200));
         assert_eq!(status(&mut medium, 1200, 6992), (false, 6992));
+    }
+
+    const MIB: u64 = 1 << 20;
+
+    /// Bytes of memory of its own that this process has pages for.
+    fn resident() -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * KIB
+    }
+
+    #[test]
+    fn what_is_unmapped_goes_back_to_the_system() {
+        let mut medium = medium(192 * MIB);
+        let megabyte = vec![7; MIB as usize];
+        let before = resident();
+        for at in 0..192 {
+            suite::write(&mut medium, at * 2048, &megabyte, false).unwrap();
+        }
+        let full = resident();
+        assert!(full > before + 160 * MIB);
+        // All but a granule in every megabyte of the first chunk, and all of the others.
+        for at in 0..64 {
+            suite::bare(&mut medium, MediumOp::Unmap, Extent::new(at * 2048 + 8, 2040)).unwrap();
+        }
+        suite::bare(&mut medium, MediumOp::Unmap, Extent::new(64 * 2048, 128 * 2048)).unwrap();
+        assert!(resident() < full - 140 * MIB, "{} of {full} bytes are still there", resident());
+        assert_eq!(suite::read(&mut medium, Extent::new(5 * 2048 + 7, 2)), Ok([[7; 512], [0; 512]].concat()));
+        assert_eq!(status(&mut medium, 63 * 2048, 9), (true, 8));
+    }
+
+    #[test]
+    fn spans_cross_chunks() {
+        let mut medium = medium(130 * MIB);
+        let lba = 64 * 2048 - 3;
+        suite::write(&mut medium, lba, &[9; 6 * 512], false).unwrap();
+        assert_eq!(suite::read(&mut medium, Extent::new(lba - 1, 8)).unwrap()[512..7 * 512], [9; 6 * 512]);
+        suite::bare(&mut medium, MediumOp::Unmap, Extent::new(64 * 2048, 130 * 2048 - 64 * 2048)).unwrap();
+        assert_eq!(
+            suite::read(&mut medium, Extent::new(lba, 4)).unwrap(),
+            [[9; 3 * 512].as_slice(), &[0; 512]].concat()
+        );
+        let last = 130 * 2048 - 1;
+        suite::write(&mut medium, last, &[1; 512], false).unwrap();
+        assert_eq!(suite::read(&mut medium, Extent::new(last, 1)), Ok(vec![1; 512]));
     }
 
     #[test]
