@@ -17,8 +17,8 @@ use core::fmt;
 pub(super) enum Place {
     /// Nowhere: commands of this length do not have the field.
     Absent,
-    /// `width` bits from bit `low` of byte `last` upwards, big-endian from byte `first` on.
-    Bits { first: usize, last: usize, low: u32, width: u32 },
+    /// `width` bits from bit `low` of byte `last` upwards, into the bytes before it.
+    Bits { last: usize, low: u32, width: u32 },
     /// One byte in which zero stands for 256.
     ByteOr256(usize),
     /// Bytes that do not follow each other, the most significant first.
@@ -32,16 +32,16 @@ pub(super) const fn bit(byte: usize, at: u32) -> Place {
 
 /// Bits `high` to `low` of byte `byte`.
 pub(super) const fn bits(byte: usize, high: u32, low: u32) -> Place {
-    Place::Bits { first: byte, last: byte, low, width: high - low + 1 }
+    Place::Bits { last: byte, low, width: high - low + 1 }
 }
 
 /// Bytes `first` to `last`, both counted.
 pub(super) const fn bytes(first: usize, last: usize) -> Place {
-    Place::Bits { first, last, low: 0, width: 8 * (last - first + 1) as u32 }
+    Place::Bits { last, low: 0, width: 8 * (last - first + 1) as u32 }
 }
 
 /// The 21-bit LBA of the six-byte commands: bits 4:0 of byte 1, bytes 2 and 3.
-pub(super) const LBA_21: Place = Place::Bits { first: 1, last: 3, low: 0, width: 21 };
+pub(super) const LBA_21: Place = Place::Bits { last: 3, low: 0, width: 21 };
 
 /// SERVICE ACTION, where there is one.
 const ACTION: Place = bits(1, 4, 0);
@@ -54,7 +54,7 @@ impl Place {
     fn get(self, cdb: Whole) -> u64 {
         match self {
             Self::Absent => 0,
-            Self::Bits { last, low, width, .. } => (cdb.down_to(last) >> low) as u64 & mask(width),
+            Self::Bits { last, low, width } => (cdb.down_to(last) >> low) as u64 & mask(width),
             Self::ByteOr256(at) => match cdb.byte(at) {
                 0 => 256,
                 value => value.into(),
@@ -65,23 +65,17 @@ impl Place {
         }
     }
 
-    /// Sets the field, whose bits are all zero before.
-    fn put(self, cdb: &mut [u8], value: u64) {
-        let mut or = |at: usize, value: u64| {
-            if let Some(byte) = cdb.get_mut(at) {
-                *byte |= value as u8;
-            }
-        };
+    /// The field alone, in a CDB that is zero elsewhere.
+    fn set(self, value: u64) -> Whole {
         match self {
-            Self::Absent => {}
-            Self::Bits { first, last, low, width } => {
-                let value = (value & mask(width)) << low;
-                (first..=last).rev().zip(0u32..).for_each(|(at, nth)| or(at, value >> (8 * nth)));
+            Self::Absent => Whole(0),
+            Self::Bits { last, low, width } => {
+                Whole::up_from(last, (value & mask(width)).into()).shifted(low)
             }
-            Self::ByteOr256(at) => or(at, value),
-            Self::Scattered(places) => {
-                places.iter().rev().zip(0u32..).for_each(|(at, nth)| or(*at, value >> (8 * nth)));
-            }
+            Self::ByteOr256(at) => Whole::up_from(at, (value as u8).into()),
+            Self::Scattered(places) => places.iter().rev().zip(0u32..).fold(Whole(0), |whole, (at, nth)| {
+                whole.with(Whole::up_from(*at, (value >> (8 * nth) & 0xff).into()))
+            }),
         }
     }
 }
@@ -105,6 +99,30 @@ impl Whole {
 
     const fn byte(self, at: usize) -> u8 {
         self.down_to(at) as u8
+    }
+
+    /// A number whose lowest byte is byte `last`.
+    const fn up_from(last: usize, number: u128) -> Self {
+        Self(number << (8 * (15 - last)))
+    }
+
+    const fn shifted(self, low: u32) -> Self {
+        Self(self.0 << low)
+    }
+
+    const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Without what lies past this width.
+    const fn cut(self, width: CdbWidth) -> Self {
+        let past = 8 * (16 - width.len() as u32);
+        Self(self.0 >> past << past)
+    }
+
+    /// The CDB of this width.
+    const fn cdb(self, width: CdbWidth) -> Cdb {
+        Cdb { padded: self.cut(width).0.to_be_bytes(), width }
     }
 }
 
@@ -135,11 +153,8 @@ impl Form {
         self.action.map_or(opcode, |action| opcode << 8 | u32::from(action))
     }
 
-    fn start(self) -> Cdb {
-        let mut cdb = Cdb::zeroes(self.width);
-        bytes(0, 0).put(cdb.bytes_mut(), self.opcode.into());
-        ACTION.put(cdb.bytes_mut(), self.action.unwrap_or(0).into());
-        cdb
+    fn start(self) -> Whole {
+        bytes(0, 0).set(self.opcode.into()).with(ACTION.set(self.action.unwrap_or(0).into()))
     }
 
     /// CONTROL, the last byte.
@@ -180,27 +195,30 @@ impl<const W: usize, const K: usize> Table<W, K> {
     /// The CDB of the first length that is no shorter than `narrowest` and says every value, else the
     /// longest, with values cut.
     pub(super) fn encode(&self, narrowest: CdbWidth, values: [u64; K], control: Control) -> Cdb {
-        let mut cdb = Cdb::zeroes(narrowest);
+        let mut encoded = Whole(0).cdb(narrowest);
         for (column, form) in self.forms.iter().enumerate() {
+            if form.width < narrowest && column + 1 < W {
+                continue;
+            }
             let places = self.column(column);
-            cdb = form.start();
-            places.iter().zip(values).for_each(|(place, value)| place.put(cdb.bytes_mut(), value));
-            form.control().put(cdb.bytes_mut(), control.0.into());
-            if form.width >= narrowest && places.map(|place| place.get(Whole::of(&cdb))) == values {
+            let fields = places.iter().zip(values).map(|(place, value)| place.set(value));
+            let whole = fields.fold(form.start().with(form.control().set(control.0.into())), Whole::with);
+            let whole = whole.cut(form.width);
+            encoded = whole.cdb(form.width);
+            if places.iter().zip(values).all(|(place, value)| place.get(whole) == value) {
                 break;
             }
         }
-        cdb
+        encoded
     }
 
     /// The operation code, then a one for every bit that has a meaning.
     pub(super) fn usage(&self, opcode: u8) -> Option<Cdb> {
         let column = self.forms.iter().position(|form| form.opcode == opcode)?;
         let form = self.forms.get(column)?;
-        let mut cdb = form.start();
-        self.column(column).iter().for_each(|place| place.put(cdb.bytes_mut(), u64::MAX));
-        form.control().put(cdb.bytes_mut(), CONTROL_USED);
-        Some(cdb)
+        let fields = self.column(column).map(|place| place.set(u64::MAX));
+        let whole = fields.into_iter().fold(form.start().with(form.control().set(CONTROL_USED)), Whole::with);
+        Some(whole.cdb(form.width))
     }
 
     /// The name of the command at this length, or at the next one it has.

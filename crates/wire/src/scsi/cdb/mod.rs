@@ -99,14 +99,6 @@ impl Cdb {
     pub const fn width(&self) -> CdbWidth {
         self.width
     }
-
-    const fn zeroes(width: CdbWidth) -> Self {
-        Self { padded: [0; 16], width }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self.padded.get_mut(..self.width.len()).expect("no width exceeds 16 bytes")
-    }
 }
 
 impl Deref for Cdb {
