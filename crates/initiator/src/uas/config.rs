@@ -13,6 +13,9 @@ pub const READY_DEPTH: u16 = 30;
 /// Transfers on the status pipe at once without streams. More would wait in the host controller: QEMU fetches 16.
 pub const READY_STATUSES_MAX: usize = 16;
 
+/// Tags that task management functions have in turn, without streams.
+pub(super) const READY_FUNCTION_TAGS: u16 = 8;
+
 /// Streams below which there is no room for a command and a task management function beside it.
 const STREAMS_MIN: u16 = 2;
 
@@ -54,8 +57,8 @@ pub struct TooFewStreams {
 }
 
 impl UasConfig {
-    /// Commands that can be under way with so many streams. Of the other tags, one is for task management and one is
-    /// kept free, against bridges that count one fewer than they say.
+    /// Commands that can be under way with so many streams. The other tags are for task management; with two of
+    /// them, one is to spare, against bridges that count one fewer than they say.
     pub(super) fn depth_for(&self, streams: Option<u16>) -> Result<u16, TooFewStreams> {
         let (usual, most) = match streams {
             None => (READY_DEPTH, TASKS_MAX),

@@ -8,9 +8,10 @@
 //!
 //! Always true: where a task is faulty, a rung is under way or about to be, and something with a deadline is waited for.
 
+use super::config::READY_FUNCTION_TAGS;
 use super::pipes::{Place, Role};
-use super::status::decode;
-use super::task::{Flight, Stage};
+use super::status::{ODD_STATUSES_MAX, decode};
+use super::task::{Flight, Stage, Task};
 use super::{Uas, UasConfig};
 use crate::{BusAnswer, BusRequest, CommandId, Deadline, DeadlineReason, Failure, Output};
 use bus::{Completion, TransferStatus};
@@ -26,7 +27,7 @@ pub const PORT_RESETS_MAX: u8 = 3;
 pub(super) enum Ladder {
     /// There is none.
     Rest,
-    /// A rung is to be climbed when no halt is left to be cleared.
+    /// A rung is to be climbed when no halt is left to be cleared, and no data in the way.
     Next(Rung, Culprit),
     /// A task management function is under way.
     Managing(Function),
@@ -59,7 +60,10 @@ pub(super) struct Function {
     culprit: Culprit,
     iu: Flight,
     status: Flight,
+    tag: u16,
     deadline: Instant,
+    /// Responses to earlier functions that came late, so far.
+    late_responses: u8,
     /// What came of it, once that is known; its transfers may still be under way.
     verdict: Option<bool>,
 }
@@ -114,6 +118,16 @@ impl Rung {
         }
     }
 
+    /// Whether the device lets go of this task when it takes the step for that culprit.
+    fn is_about(self, culprit: Culprit, index: u16, task: &Task) -> bool {
+        let is_meant = match self {
+            Self::AbortTask => index == culprit.index && task.command.id == culprit.id,
+            Self::LogicalUnitReset => task.command.lun == culprit.lun,
+            Self::NexusReset => true,
+        };
+        is_meant && task.is_with_device()
+    }
+
     /// The next rung; after the last comes the port.
     const fn next(self) -> Option<Self> {
         match self {
@@ -125,9 +139,23 @@ impl Rung {
 }
 
 impl Uas {
-    /// The tag of task management functions: the one after those of tasks.
-    pub(super) const fn management_tag(&self) -> u16 {
-        self.depth + 1
+    /// The tag of the function under way.
+    pub(super) const fn function_tag(&self) -> Option<u16> {
+        match self.ladder {
+            Ladder::Managing(Function { tag, .. }) => Some(tag),
+            _ => None,
+        }
+    }
+
+    /// A tag for the next function, from those after the tasks', in turn: the response to one that was given up may still
+    /// come, and is not to be taken for the next one's.
+    const fn next_function_tag(&mut self) -> u16 {
+        let spare = match self.granted {
+            None => READY_FUNCTION_TAGS,
+            Some(granted) => granted - self.depth,
+        };
+        self.functions = self.functions.wrapping_add(1);
+        self.depth + 1 + self.functions % spare
     }
 
     /// Begins to clear a halt, if there is one. Whether something is waited for.
@@ -150,7 +178,9 @@ impl Uas {
         {
             self.ladder = Ladder::Next(Rung::AbortTask, culprit);
         }
-        if let Ladder::Next(rung, culprit) = self.ladder {
+        if let Ladder::Next(rung, culprit) = self.ladder
+            && !self.withdraw(rung, culprit)
+        {
             self.ask_device(now, rung, culprit);
         }
         self.ladder.lets_commands_pass()
@@ -162,28 +192,50 @@ impl Uas {
         Some(Culprit { index, id: task.command.id, lun: task.command.lun })
     }
 
+    /// Prepares what a rung is going to end: whatever comes of the rung, these tasks cannot go on as before. Without
+    /// streams their data are taken back first, since a device that has let go of a task would take them for those of
+    /// the next. Whether some are still under way.
+    fn withdraw(&mut self, rung: Rung, culprit: Culprit) -> bool {
+        let has_streams = self.config.streams.is_some();
+        let mut waits = false;
+        for (index, task) in (0..).zip(&mut self.tasks) {
+            let Some(task) = task.as_mut().filter(|task| rung.is_about(culprit, index, task)) else {
+                continue;
+            };
+            if task.stage == Stage::Running {
+                task.stage = Stage::Faulty(Failure::Reset);
+            }
+            if !has_streams {
+                self.outputs.extend(task.data.cancel().map(Output::Cancel));
+                waits |= task.data.id().is_some();
+            }
+        }
+        waits
+    }
+
     fn ask_device(&mut self, now: Instant, rung: Rung, culprit: Culprit) {
         match rung {
             Rung::AbortTask => self.counters.task_aborts += 1,
             Rung::LogicalUnitReset => self.counters.unit_resets += 1,
             Rung::NexusReset => self.counters.nexus_resets += 1,
         }
-        let tag = self.management_tag();
+        let tag = self.next_function_tag();
         self.pipes.expect_status(&mut self.outputs);
         let status = match self.config.streams {
-            Some(_) => self.pipes.submit_management_status(&mut self.outputs, tag),
+            Some(_) => self.pipes.submit_function_status(&mut self.outputs, tag),
             None => Flight::Back,
         };
         let managed_tag = if rung == Rung::AbortTask { culprit.index + 1 } else { 0 };
         let iu = TaskManagementIu { tag, function: rung.function(), managed_tag, lun: culprit.lun.0 };
-        let iu = self.pipes.submit_management(&mut self.outputs, iu);
+        let iu = self.pipes.submit_function(&mut self.outputs, iu);
         let deadline = now + rung.patience(&self.config);
-        self.ladder = Ladder::Managing(Function { rung, culprit, iu, status, deadline, verdict: None });
+        let (late_responses, verdict) = (0, None);
+        self.ladder =
+            Ladder::Managing(Function { rung, culprit, iu, status, tag, deadline, late_responses, verdict });
     }
 
     /// A transfer of a function has completed.
     pub(super) fn handle_ladder_completion(&mut self, place: Place, completion: Completion, bytes: &[u8]) {
-        let tag = self.management_tag();
         let Ladder::Managing(function) = &mut self.ladder else { return };
         let flight = match place.role {
             Role::Command => &mut function.iu,
@@ -196,13 +248,7 @@ impl Uas {
         let moved = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
         match place.role {
             Role::Command if moved => {}
-            Role::Status if moved => match decode(bytes) {
-                Some(iu) if iu.tag() == tag => return self.take_management_iu(&iu),
-                _ => {
-                    self.counters.odd_statuses += 1;
-                    function.verdict.get_or_insert(false);
-                }
-            },
+            Role::Status if moved && function.verdict.is_none() => return self.take_function_status(bytes),
             _ => {
                 function.verdict.get_or_insert(false);
             }
@@ -210,8 +256,28 @@ impl Uas {
         self.conclude();
     }
 
-    /// An IU under the tag of task management.
-    pub(super) fn take_management_iu(&mut self, iu: &StatusIu<'_>) {
+    /// With streams: what came in the place of the response to a function. Before the function was taken, it is a late
+    /// one of an earlier function.
+    fn take_function_status(&mut self, bytes: &[u8]) {
+        let Ladder::Managing(function) = &mut self.ladder else { return };
+        let is_late = function.iu != Flight::Back && function.late_responses < ODD_STATUSES_MAX;
+        match decode(bytes) {
+            _ if is_late => {
+                function.late_responses += 1;
+                self.counters.odd_statuses += 1;
+                function.status = self.pipes.submit_function_status(&mut self.outputs, function.tag);
+            }
+            Some(iu) if iu.tag() == function.tag => self.take_function_iu(&iu),
+            _ => {
+                function.verdict = Some(false);
+                self.counters.odd_statuses += 1;
+                self.conclude();
+            }
+        }
+    }
+
+    /// An IU under the tag of the function under way.
+    pub(super) fn take_function_iu(&mut self, iu: &StatusIu<'_>) {
         match (&mut self.ladder, iu) {
             (Ladder::Managing(function), StatusIu::Response(response)) => {
                 let is_done = matches!(
@@ -286,13 +352,8 @@ impl Uas {
     /// The device has let go of what the rung is about.
     fn release_after(&mut self, rung: Rung, culprit: Culprit) {
         for index in 0..self.tasks.len() as u16 {
-            let Some(task) = &self.tasks[usize::from(index)] else { continue };
-            let is_meant = match rung {
-                Rung::AbortTask => index == culprit.index && task.command.id == culprit.id,
-                Rung::LogicalUnitReset => task.command.lun == culprit.lun,
-                Rung::NexusReset => true,
-            };
-            if is_meant && task.is_with_device() {
+            let task = self.tasks[usize::from(index)].as_ref();
+            if task.is_some_and(|task| rung.is_about(culprit, index, task)) {
                 self.release(index, Failure::Reset);
             }
         }
@@ -347,6 +408,7 @@ impl Uas {
                 self.allocate_streams(now);
             }
             (BusRequest::AllocateStreams { .. }, BusAnswer::Streams(granted)) => {
+                self.granted = Some(granted);
                 match self.config.depth_for(Some(granted)) {
                     Ok(depth) => self.be_fit_again(self.depth.min(depth)),
                     Err(_) => self.leave(Failure::Unrecoverable),

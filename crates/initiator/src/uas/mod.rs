@@ -44,6 +44,10 @@ pub struct Uas {
     config: UasConfig,
     /// Commands that can be under way; tags 1 to this.
     depth: u16,
+    /// Streams that there are.
+    granted: Option<u16>,
+    /// Counts task management functions.
+    functions: u16,
     /// Task of tag n at n - 1.
     tasks: Vec<Option<Task>>,
     /// Places in `tasks` to be used next, the last first.
@@ -73,6 +77,8 @@ impl Uas {
         let depth = config.depth_for(config.streams)?;
         Ok(Self {
             depth,
+            granted: config.streams,
+            functions: u16::MAX,
             tasks: (0..depth).map(|_| None).collect(),
             free: (0..depth).rev().collect(),
             held: VecDeque::with_capacity(depth.into()),
@@ -200,6 +206,8 @@ impl Uas {
     fn after_data(&mut self, index: u16, completion: Completion, was_cancelled: bool) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         task.moved = completion.actual;
+        // A rung may have waited for it.
+        self.unsettled |= matches!(self.ladder, Ladder::Next(..));
         match completion.status {
             TransferStatus::Done | TransferStatus::Short => {}
             TransferStatus::Cancelled if was_cancelled => {}

@@ -203,12 +203,12 @@ impl Pipes {
         self.submit_iu(outputs, Place::task(index, Role::Command), inline)
     }
 
-    pub(super) fn submit_management(&mut self, outputs: &mut Outputs, iu: TaskManagementIu) -> Flight {
+    pub(super) fn submit_function(&mut self, outputs: &mut Outputs, iu: TaskManagementIu) -> Flight {
         self.submit_iu(outputs, Place::ladder(Role::Command), Inline::new(&iu.encode()))
     }
 
-    /// A status transfer for a task management function, which has a tag of its own.
-    pub(super) fn submit_management_status(&mut self, outputs: &mut Outputs, tag: u16) -> Flight {
+    /// With streams: a status transfer for a task management function.
+    pub(super) fn submit_function_status(&mut self, outputs: &mut Outputs, tag: u16) -> Flight {
         let pipe = Pipe { endpoint: self.endpoints.status, stream: StreamId::new(tag) };
         self.submit(outputs, Place::ladder(Role::Status), pipe, Payload::Message)
     }

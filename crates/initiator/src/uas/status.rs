@@ -57,7 +57,7 @@ impl Uas {
         }
         let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
         match decode(bytes).filter(|_| came) {
-            Some(iu) if iu.tag() == self.management_tag() => self.take_management_iu(&iu),
+            Some(iu) if self.function_tag() == Some(iu.tag()) => self.take_function_iu(&iu),
             Some(iu) if self.is_with_device(iu.tag()) => {
                 self.lost_statuses = 0;
                 if matches!(iu, StatusIu::Ready(_)) {
@@ -122,6 +122,10 @@ impl Uas {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         if self.config.streams.is_some() {
             return self.wait_again(index);
+        }
+        if task.stage != Stage::Running {
+            // It is to be brought to an end; its data would be taken for another's once the device has let go.
+            return;
         }
         match task.command.transfer() {
             Some(phase) if phase.direction == direction && task.data == Flight::Idle => {

@@ -11,32 +11,41 @@ const ALLOCATE: BusRequest = BusRequest::AllocateStreams {
 };
 
 impl Script<Uas> {
-    /// The next outputs are this function, under the tag after those of commands; its IU is taken.
+    /// The next outputs are this function, under one of the two tags after those of commands in turn; its IU is taken.
     #[track_caller]
     fn expect_function(&mut self, function: u8, managed: u8) -> Transfer {
+        let tag = 15 + (self.tag % 2) as u8;
+        self.tag += 1;
         let status = self.expect_transfer(STATUS);
-        assert_eq!(status.pipe.stream.map(|stream| stream.get()), Some(15));
-        let iu = self.expect_message(COMMAND, &management_iu(15, function, managed));
+        assert_eq!(status.pipe.stream.map(|stream| stream.get()), Some(tag.into()));
+        let iu = self.expect_message(COMMAND, &management_iu(tag, function, managed));
         self.done(iu);
         status
+    }
+
+    /// The response to a function.
+    #[track_caller]
+    fn respond(&mut self, status: Transfer, code: u8) {
+        let tag = status.pipe.stream.expect("functions have streams here").get() as u8;
+        self.reply(status, &response_iu(tag, code));
     }
 
     #[track_caller]
     pub(super) fn abort_succeeds(&mut self, tag: u8) {
         let status = self.expect_function(0x01, tag);
-        self.reply(status, &response_iu(15, 0));
+        self.respond(status, 0);
     }
 
     #[track_caller]
     pub(super) fn refuse_to_abort(&mut self, tag: u8) {
         let status = self.expect_function(0x01, tag);
-        self.reply(status, &response_iu(15, 5));
+        self.respond(status, 5);
     }
 
     #[track_caller]
     pub(super) fn let_go_at_unit_reset(&mut self) {
         let status = self.expect_function(0x08, 0);
-        self.reply(status, &response_iu(15, 0));
+        self.respond(status, 0);
     }
 
     /// The function stays without an answer until its time is over.
@@ -92,7 +101,7 @@ fn a_status_that_comes_while_the_abort_is_under_way_counts() {
     script.done(read.payload);
     script.reply(read.status, &sense_iu(1, 0));
     assert_eq!(script.expect_finished(0), good(512));
-    script.reply(abort, &response_iu(15, 5));
+    script.respond(abort, 5);
     script.expect_rest();
 }
 
@@ -105,9 +114,11 @@ fn other_commands_go_on_during_an_abort() {
     let other = script.run(command);
     script.reply(other.status, &sense_iu(2, 0));
     assert_eq!(script.expect_finished(1), good(0));
-    script.reply(abort, &response_iu(15, 0));
-    script.cancelled(read.status);
-    script.cancelled(read.payload);
+    script.respond(abort, 0);
+    script.expect_cancel(read.status.id);
+    script.expect_cancel(read.payload.id);
+    script.fail(read.status, TransferStatus::Cancelled);
+    script.fail(read.payload, TransferStatus::Cancelled);
     assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
     script.expect_rest();
 }
@@ -119,7 +130,7 @@ fn each_late_command_is_aborted_by_itself() {
     script.expect_timeout(DeadlineReason::Command(test_unit_ready(0).id));
     let mut abort = script.expect_function(0x01, 1);
     for slot in 0..3u8 {
-        script.reply(abort, &response_iu(15, 0));
+        script.respond(abort, 0);
         let status = commands[usize::from(slot)].status;
         script.expect_cancel(status.id);
         if slot < 2 {
@@ -169,7 +180,7 @@ fn a_nexus_reset_ends_the_commands_of_all_units() {
     script.refuse_to_abort(1);
     script.ignore_function(0x08, 0, DeadlineReason::LogicalUnitReset);
     let reset = script.expect_function(0x10, 0);
-    script.reply(reset, &response_iu(15, 0));
+    script.respond(reset, 0);
     let transfers = [read.status, read.payload, neighbour.status, stranger.status];
     for transfer in transfers {
         script.expect_cancel(transfer.id);
@@ -235,7 +246,7 @@ fn commands_that_come_during_a_reset_are_sent_after_it() {
     command.deadline = script.now + Duration::from_secs(30);
     script.submit(command);
     script.expect_nothing();
-    script.reply(reset, &response_iu(15, 0));
+    script.respond(reset, 0);
     script.expect_cancel(read.status.id);
     script.expect_cancel(read.payload.id);
     let started = script.expect_started(command);
@@ -296,6 +307,7 @@ fn a_function_whose_iu_stalls_fails_and_the_halt_is_cleared_before_the_next() {
     let (mut script, _read) = late();
     let status = script.expect_transfer(STATUS);
     let iu = script.expect_transfer(COMMAND);
+    script.tag += 1;
     script.fail(iu, TransferStatus::Stall);
     script.expect_cancel(status.id);
     let clear = script.expect_request(BusRequest::ClearHalt(COMMAND));
@@ -395,5 +407,24 @@ fn a_device_that_goes_on_the_ladder_ends_it() {
         script.fail(transfer, TransferStatus::Disconnected);
     }
     assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::Disconnected));
+    script.expect_rest();
+}
+
+#[test]
+fn a_late_response_to_an_earlier_function_is_dropped() {
+    let (mut script, read) = late();
+    script.ignore_function(0x01, 1, DeadlineReason::AbortTask);
+    let status = script.expect_transfer(STATUS);
+    let iu = script.expect_transfer(COMMAND);
+    script.reply(status, &response_iu(16, 0));
+    let status = script.expect_transfer(STATUS);
+    script.expect_nothing();
+    script.done(iu);
+    script.respond(status, 0);
+    script.expect_cancel(read.status.id);
+    script.expect_cancel(read.payload.id);
+    script.fail(read.status, TransferStatus::Cancelled);
+    script.fail(read.payload, TransferStatus::Cancelled);
+    assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
     script.expect_rest();
 }

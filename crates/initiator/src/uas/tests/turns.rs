@@ -125,11 +125,13 @@ fn a_ready_iu_for_the_wrong_direction_or_twice_makes_the_command_faulty() {
         let payload = script.expect_transfer(DATA_IN);
         script.reply(status, &again);
         let first = script.expect_transfer(STATUS);
+        script.expect_cancel(payload.id);
+        script.expect_nothing();
+        script.fail(payload, TransferStatus::Cancelled);
         let _second = script.expect_transfer(STATUS);
         let abort = script.expect_message(COMMAND, &management_iu(31, 1, 1));
         script.done(abort);
         script.reply(first, &response_iu(31, 0));
-        script.cancelled(payload);
         assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::BadStatus));
     }
 }
@@ -159,4 +161,20 @@ fn a_halted_status_pipe_is_cleared_before_a_new_transfer_is_queued() {
     script.reply(status, &sense_iu(1, 0));
     assert_eq!(script.expect_finished(0), good(0));
     script.expect_rest();
+}
+
+/// A device that has let go of a write would take its data for those of the next.
+#[test]
+fn a_task_to_be_aborted_is_given_no_data_any_more() {
+    let mut script = without_streams();
+    let status = script.run_in_turn(write_10(0, 0, 8));
+    script.abort(0);
+    let other = script.expect_transfer(STATUS);
+    let abort = script.expect_message(COMMAND, &management_iu(31, 1, 1));
+    script.done(abort);
+    script.reply(status, &[7, 0, 0, 1]);
+    script.expect_transfer(STATUS);
+    script.expect_nothing();
+    script.reply(other, &response_iu(31, 0));
+    assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::Aborted));
 }
