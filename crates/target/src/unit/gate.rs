@@ -9,7 +9,7 @@ use crate::medium::MediumError;
 use units::Extent;
 use wire::scsi::lun::{Lun, LunField, WellKnownLun};
 use wire::scsi::opcode::OperationCode;
-use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
+use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense, SenseKey};
 
 /// Lets a command through to its `plan`, or says how it ends instead.
 pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'static Row, Plan> {
@@ -59,7 +59,14 @@ pub(crate) fn check_ready(unit: &Unit) -> Result<(), Plan> {
             return Err(Plan::Check(failed));
         }
     };
-    Err(Plan::Check(Sense::not_ready(cause)))
+    let sense = Sense::not_ready(cause);
+    // How far the medium is it does not say, but that is no reason to leave the field out (SBC-4 clause 4.11.3).
+    Err(Plan::Check(match unit.readiness {
+        Readiness::Formatting | Readiness::Sanitizing { .. } => {
+            sense.with_key_specific(KeySpecific::Progress(0))
+        }
+        _ => sense,
+    }))
 }
 
 /// DATA PROTECT, unless the medium may be written.

@@ -88,6 +88,28 @@ impl Needs {
 }
 
 impl Row {
+    /// A command whose plan says everything: no service action, no parameter list, no later step. Half a minute is
+    /// enough for it.
+    pub const fn planned(
+        opcode: OperationCode,
+        name: &'static str,
+        usage: &'static [u8],
+        needs: Needs,
+        plan: PlanFn,
+    ) -> Self {
+        Self {
+            opcode,
+            service_action: None,
+            name,
+            usage,
+            needs,
+            timeout_s: 30,
+            plan,
+            on_list: None,
+            on_medium: None,
+        }
+    }
+
     /// Whether a unit of this kind has the command.
     pub const fn is_offered(&self, config: &UnitConfig) -> bool {
         config.atomic_writes || !self.needs.atomic_writes

@@ -35,17 +35,7 @@ pub(super) const WRITE_ATOMIC_16: Row = row(
 
 const fn row(opcode: OperationCode, name: &'static str, usage: &'static [u8], plan: PlanFn) -> Row {
     let atomic_writes = matches!(opcode, OperationCode::WriteAtomic16);
-    Row {
-        opcode,
-        service_action: None,
-        name,
-        usage,
-        needs: Needs { atomic_writes, ..Needs::WRITE.exclusive() },
-        timeout_s: 30,
-        plan,
-        on_list: None,
-        on_medium: None,
-    }
+    Row::planned(opcode, name, usage, Needs { atomic_writes, ..Needs::WRITE.exclusive() }, plan)
 }
 
 fn compare_and_write(unit: &Unit, cdb: &[u8]) -> Decision {

@@ -14,53 +14,38 @@ use wire::scsi::opcode::OperationCode;
 /// Reservations stop it as they stop a write, write protection does not. It looks itself whether the unit is ready.
 const SYNCHRONIZE: Needs = Needs { access: Access::Write, ..Needs::UNIT };
 
-pub(super) const SYNCHRONIZE_CACHE_10: Row = row(
+pub(super) const SYNCHRONIZE_CACHE_10: Row = slow(Row::planned(
     OperationCode::SynchronizeCache10,
     "SYNCHRONIZE CACHE(10)",
     &[0x35, 0x02, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0x04],
     SYNCHRONIZE,
     PLAN_SYNCHRONIZE,
-);
-pub(super) const SYNCHRONIZE_CACHE_16: Row = row(
+));
+pub(super) const SYNCHRONIZE_CACHE_16: Row = slow(Row::planned(
     OperationCode::SynchronizeCache16,
     "SYNCHRONIZE CACHE(16)",
     &[0x91, 0x02, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
     SYNCHRONIZE,
     PLAN_SYNCHRONIZE,
-);
-pub(super) const PRE_FETCH_10: Row = row(
+));
+pub(super) const PRE_FETCH_10: Row = slow(Row::planned(
     OperationCode::PreFetch10,
     "PRE-FETCH(10)",
     &[0x34, 0x02, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0x04],
     Needs::READ,
     PLAN_PRE_FETCH,
-);
-pub(super) const PRE_FETCH_16: Row = row(
+));
+pub(super) const PRE_FETCH_16: Row = slow(Row::planned(
     OperationCode::PreFetch16,
     "PRE-FETCH(16)",
     &[0x90, 0x02, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
     Needs::READ,
     PLAN_PRE_FETCH,
-);
+));
 
-const fn row(
-    opcode: OperationCode,
-    name: &'static str,
-    usage: &'static [u8],
-    needs: Needs,
-    plan: PlanFn,
-) -> Row {
-    Row {
-        opcode,
-        service_action: None,
-        name,
-        usage,
-        needs,
-        timeout_s: 60,
-        plan,
-        on_list: None,
-        on_medium: None,
-    }
+/// The same, with time for a whole cache.
+const fn slow(row: Row) -> Row {
+    Row { timeout_s: 60, ..row }
 }
 
 const PLAN_SYNCHRONIZE: PlanFn = |context, cdb| match gate::check_ready(context.unit) {

@@ -170,7 +170,7 @@ mod tests {
     use crate::unit::{DataPhase, MediumPlan, Plan, Readiness};
     use alloc::vec::Vec;
     use units::Extent;
-    use wire::scsi::sense::{AdditionalSense, Sense};
+    use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense};
 
     const FORMAT: [u8; 6] = [0x04, 0, 0, 0, 0, 0];
     const WITH_LIST: [u8; 6] = [0x04, 0x10, 0, 0, 0, 0];
@@ -182,7 +182,8 @@ mod tests {
     fn a_format_zeroes_everything_and_keeps_others_out_meanwhile() {
         let mut fixture = Fixture::new();
         assert_eq!(fixture.run(&FORMAT), Plan::Lasting(UNMAP));
-        let formatting = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x04 });
+        let formatting = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x04 })
+            .with_key_specific(KeySpecific::Progress(0));
         assert_eq!(fixture.check(&[0; 6]), formatting);
         fixture.run(&FORMAT);
         assert_eq!(fixture.run_medium(&FORMAT, MediumDone::Done), Plan::Medium(FLUSH));

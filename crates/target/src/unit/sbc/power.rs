@@ -148,7 +148,7 @@ mod tests {
     use crate::unit::fixture::Fixture;
     use crate::unit::{MediumPlan, Plan, Readiness, UnitEvent};
     use units::Extent;
-    use wire::scsi::sense::{AdditionalSense, Sense};
+    use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense};
 
     const START: [u8; 6] = [0x1b, 0, 0, 0, 0x01, 0];
     const STOP: [u8; 6] = [0x1b, 0, 0, 0, 0x00, 0];
@@ -329,7 +329,8 @@ mod tests {
     fn a_unit_that_is_sanitized_cannot_be_stopped() {
         let mut fixture = Fixture::new();
         fixture.unit.readiness = Readiness::Sanitizing { unrestricted_exit: false };
-        let expected = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x1b });
+        let expected = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x1b })
+            .with_key_specific(KeySpecific::Progress(0));
         assert_eq!(fixture.check(&STOP), expected);
     }
 }

@@ -9,72 +9,62 @@ use crate::unit::{DataPhase, Unit};
 use wire::scsi::cdb::{Read, Write};
 use wire::scsi::opcode::OperationCode;
 
-pub(super) const READ_6: Row =
-    row(OperationCode::Read6, "READ(6)", &[0x08, 0x1f, 0xff, 0xff, 0xff, 0x04], Needs::READ, PLAN_READ);
-pub(super) const READ_10: Row = row(
+pub(super) const READ_6: Row = Row::planned(
+    OperationCode::Read6,
+    "READ(6)",
+    &[0x08, 0x1f, 0xff, 0xff, 0xff, 0x04],
+    Needs::READ,
+    PLAN_READ,
+);
+pub(super) const READ_10: Row = Row::planned(
     OperationCode::Read10,
     "READ(10)",
     &[0x28, 0xf8, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0x04],
     Needs::READ,
     PLAN_READ,
 );
-pub(super) const READ_12: Row = row(
+pub(super) const READ_12: Row = Row::planned(
     OperationCode::Read12,
     "READ(12)",
     &[0xa8, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
     Needs::READ,
     PLAN_READ,
 );
-pub(super) const READ_16: Row = row(
+pub(super) const READ_16: Row = Row::planned(
     OperationCode::Read16,
     "READ(16)",
     &[0x88, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
     Needs::READ,
     PLAN_READ,
 );
-pub(super) const WRITE_6: Row =
-    row(OperationCode::Write6, "WRITE(6)", &[0x0a, 0x1f, 0xff, 0xff, 0xff, 0x04], Needs::WRITE, PLAN_WRITE);
-pub(super) const WRITE_10: Row = row(
+pub(super) const WRITE_6: Row = Row::planned(
+    OperationCode::Write6,
+    "WRITE(6)",
+    &[0x0a, 0x1f, 0xff, 0xff, 0xff, 0x04],
+    Needs::WRITE,
+    PLAN_WRITE,
+);
+pub(super) const WRITE_10: Row = Row::planned(
     OperationCode::Write10,
     "WRITE(10)",
     &[0x2a, 0xf8, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0x04],
     Needs::WRITE,
     PLAN_WRITE,
 );
-pub(super) const WRITE_12: Row = row(
+pub(super) const WRITE_12: Row = Row::planned(
     OperationCode::Write12,
     "WRITE(12)",
     &[0xaa, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
     Needs::WRITE,
     PLAN_WRITE,
 );
-pub(super) const WRITE_16: Row = row(
+pub(super) const WRITE_16: Row = Row::planned(
     OperationCode::Write16,
     "WRITE(16)",
     &[0x8a, 0xf8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x04],
     Needs::WRITE,
     PLAN_WRITE,
 );
-
-const fn row(
-    opcode: OperationCode,
-    name: &'static str,
-    usage: &'static [u8],
-    needs: Needs,
-    plan: PlanFn,
-) -> Row {
-    Row {
-        opcode,
-        service_action: None,
-        name,
-        usage,
-        needs,
-        timeout_s: 30,
-        plan,
-        on_list: None,
-        on_medium: None,
-    }
-}
 
 const PLAN_READ: PlanFn = |context, cdb| settle(read(context.unit, cdb));
 const PLAN_WRITE: PlanFn = |context, cdb| settle(write(context.unit, cdb));

@@ -226,7 +226,7 @@ mod tests {
     use crate::unit::fixture::Fixture;
     use crate::unit::{DataPhase, MediumPlan, Plan, Readiness};
     use units::Extent;
-    use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
+    use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense, SenseKey};
 
     const ALL: Extent = Extent::new(0, 2048);
     const UNMAP: MediumPlan = MediumPlan::bare(MediumOp::Unmap, ALL);
@@ -266,7 +266,8 @@ mod tests {
         let immediate = cdb(0x82, 0);
         assert_eq!(fixture.run(&immediate), Plan::Lasting(SAVE));
         assert_eq!(fixture.run_medium(&immediate, MediumDone::Done), Plan::Background(UNMAP));
-        let running = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x1b });
+        let running = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x1b })
+            .with_key_specific(KeySpecific::Progress(0));
         assert_eq!(fixture.check(&cdb(0x82, 0)), running);
         assert_eq!(fixture.check(&[0; 6]), running);
     }

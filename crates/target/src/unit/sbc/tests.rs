@@ -8,12 +8,13 @@ use alloc::vec::Vec;
 use bus::Direction;
 use units::{BlockCount, ByteRange, Extent};
 use wire::scsi::Status;
-use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
+use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense, SenseKey};
 use wire::uas::TaskAttribute;
 
 const LIMITS: Limits = Limits { commands: 8, buffer_bytes: 1 << 20, segment_bytes: 4096 };
 const TEST_UNIT_READY: [u8; 6] = [0; 6];
-const SANITIZING: Sense = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x1b });
+const SANITIZING: Sense =
+    Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x1b }).with_key_specific(KeySpecific::Progress(0));
 
 /// An executor with one unit of 2048 blocks of 512 bytes, and what it wants.
 struct Bench {
@@ -258,7 +259,8 @@ fn an_immediate_format_has_ended_before_it_begins() {
     let unmap = bench.request();
     assert_eq!((unmap.id.command, unmap.op), (id, MediumOp::Unmap));
     let test = bench.submit(&TEST_UNIT_READY);
-    let formatting = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x04 });
+    let formatting = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x04 })
+        .with_key_specific(KeySpecific::Progress(0));
     assert_eq!(bench.ends(), [(test, Status::CheckCondition, Some(formatting))]);
 }
 

@@ -24,18 +24,7 @@ pub(super) const WRITE_SAME_16: Row = row(
 );
 
 const fn row(opcode: OperationCode, name: &'static str, usage: &'static [u8]) -> Row {
-    let (needs, plan) = (Needs::WRITE, PLAN);
-    Row {
-        opcode,
-        service_action: None,
-        name,
-        usage,
-        needs,
-        timeout_s: 60,
-        plan,
-        on_list: None,
-        on_medium: None,
-    }
+    Row { timeout_s: 60, ..Row::planned(opcode, name, usage, Needs::WRITE, PLAN) }
 }
 
 const PLAN: PlanFn = |context, cdb| settle(write_same(context.unit, cdb));

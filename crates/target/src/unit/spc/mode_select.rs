@@ -130,7 +130,7 @@ mod tests {
     use crate::unit::fixture::Fixture;
     use crate::unit::{MediumPlan, Plan, Readiness, UnitEvent};
     use units::Extent;
-    use wire::scsi::sense::{AdditionalSense, Sense, SenseFormat};
+    use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense, SenseFormat};
 
     const fn bare(op: MediumOp) -> Plan {
         Plan::Medium(MediumPlan::bare(op, Extent::new(0, 0)))
@@ -243,7 +243,8 @@ mod tests {
     fn nothing_changes_while_the_unit_formats() {
         let mut fixture = Fixture::new();
         fixture.unit.readiness = Readiness::Formatting;
-        let formatting = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x04 });
+        let formatting = Sense::not_ready(AdditionalSense { asc: 0x04, ascq: 0x04 })
+            .with_key_specific(KeySpecific::Progress(0));
         assert_eq!(fixture.check(&[0x15, 0x10, 0, 0, 16, 0]), formatting);
     }
 

@@ -6,10 +6,10 @@
 
 use super::{Decision, fields, settle};
 use crate::unit::table::{Needs, Row};
-use crate::unit::{Plan, Readiness, Reply, Unit, gate};
+use crate::unit::{Plan, Reply, Unit, gate};
 use wire::scsi::cdb::RequestSense;
 use wire::scsi::opcode::OperationCode;
-use wire::scsi::sense::{KeySpecific, Sense, SenseFormat};
+use wire::scsi::sense::{Sense, SenseFormat};
 
 pub(super) const ROW: Row = Row {
     opcode: OperationCode::RequestSense,
@@ -47,12 +47,6 @@ fn pending(unit: &mut Unit) -> Sense {
         return sense;
     }
     match gate::check_ready(unit) {
-        Err(Plan::Check(sense))
-            if matches!(unit.readiness, Readiness::Formatting | Readiness::Sanitizing { .. }) =>
-        {
-            // How far the medium is it does not say.
-            sense.with_key_specific(sense.key_specific.unwrap_or(KeySpecific::Progress(0)))
-        }
         Err(Plan::Check(sense)) => sense,
         _ => Sense::NONE,
     }
