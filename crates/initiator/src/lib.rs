@@ -24,6 +24,8 @@ mod script;
 mod transport;
 pub mod turbo;
 pub mod uas;
+#[cfg(test)]
+mod wild;
 
 pub use bot::{Bot, BotConfig};
 pub use command::{CDB_BYTES_MAX, Command, CommandBlock, CommandId, DataPhase};

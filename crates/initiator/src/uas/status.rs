@@ -112,6 +112,8 @@ impl Uas {
         task.stage = Stage::Answered { answer, data_by: now + self.config.patience.data_after_status };
         self.pipes.expect_no_status();
         self.port_resets = 0;
+        // A device that answers what it has not taken would leave it there for ever.
+        self.outputs.extend(task.iu.cancel().map(Output::Cancel));
         if status != Status::Good && status != Status::ConditionMet {
             self.outputs.extend(task.data.cancel().map(Output::Cancel));
         }

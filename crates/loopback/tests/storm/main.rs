@@ -13,13 +13,14 @@ mod medium;
 mod model;
 mod weather;
 
-use bus::Speed;
+use bus::{EndpointAddress, Speed};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use initiator::{Patience, Transport};
 use loopback::plug;
 use medium::held_medium;
 use model::Blocks;
 use proptest::prelude::*;
+use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use units::Duration;
 use weather::{RequestFate, Weather};
 
@@ -43,7 +44,7 @@ enum Step {
         position: usize,
         fails: bool,
     },
-    Halt(usize),
+    Halt(EndpointAddress),
     Fail(usize),
     LoseStatus,
     FailRequest,
@@ -62,7 +63,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Flow),
         12 => (any::<usize>(), prop::bool::weighted(0.1))
             .prop_map(|(position, fails)| Step::AnswerMedium { position, fails }),
-        1 => any::<usize>().prop_map(Step::Halt),
+        1 => prop::sample::select(&[DATA_IN, DATA_OUT, STATUS, COMMAND][..]).prop_map(Step::Halt),
         1 => any::<usize>().prop_map(Step::Fail),
         1 => Just(Step::LoseStatus),
         1 => Just(Step::FailRequest),
@@ -88,7 +89,7 @@ fn take<T: Transport>(weather: &mut Weather<T>, step: Step) {
         Step::Tell(position, count) => (0..count).for_each(|_| weather.tell(position)),
         Step::Flow => weather.flow(),
         Step::AnswerMedium { position, fails } => weather.answer_medium(position, fails),
-        Step::Halt(position) => weather.halt(position),
+        Step::Halt(endpoint) => weather.halt(endpoint),
         Step::Fail(position) => weather.fail(position),
         Step::LoseStatus => weather.lose_status = true,
         Step::FailRequest => weather.request_fate = RequestFate::Failed,

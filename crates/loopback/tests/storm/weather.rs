@@ -6,7 +6,7 @@
 use crate::drive::{BLOCK, command};
 use crate::medium::Hand;
 use crate::model::{Blocks, Model, Read, Stamp};
-use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStatus};
+use bus::{Completion, Direction, EndpointAddress, TransferId, TransferStatus};
 use initiator::{
     BusAnswer, BusRequest, CommandId, Failure, Outcome, Output, PEEK_BYTES_MAX, Payload, Piece, Refusal,
     RequestId, Transfer, Transport,
@@ -183,15 +183,10 @@ impl<T: Transport> Weather<T> {
         self.collect();
     }
 
-    /// The endpoint of some transfer under way halts: what is there comes back, and what comes stalls.
-    pub(crate) fn halt(&mut self, position: usize) {
-        let nth = position.checked_rem(self.with_drive.len());
-        let Some(endpoint) = nth.and_then(|nth| self.with_drive.values().nth(nth)).map(Under::endpoint)
-        else {
-            return;
-        };
+    /// An endpoint halts: what is there comes back, and what comes stalls.
+    pub(crate) fn halt(&mut self, endpoint: EndpointAddress) {
         self.halted.insert(endpoint);
-        self.throw_back(|under| under.endpoint() == endpoint, TransferStatus::Stall);
+        self.throw_back(|under| under.transfer.pipe.endpoint == endpoint, TransferStatus::Stall);
     }
 
     /// Some transfer under way fails on the bus.
@@ -482,12 +477,5 @@ impl<T: Transport> Weather<T> {
                 }
             }
         }
-    }
-}
-
-impl Under {
-    const fn endpoint(&self) -> EndpointAddress {
-        let Pipe { endpoint, .. } = self.transfer.pipe;
-        endpoint
     }
 }

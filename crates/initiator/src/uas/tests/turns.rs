@@ -178,3 +178,15 @@ fn a_task_to_be_aborted_is_given_no_data_any_more() {
     script.reply(other, &response_iu(31, 0));
     assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::Aborted));
 }
+
+#[test]
+fn a_command_that_was_answered_and_never_taken_is_taken_back() {
+    let mut script = without_streams();
+    script.submit(test_unit_ready(0));
+    let status = script.expect_transfer(STATUS);
+    let iu = script.expect_transfer(COMMAND);
+    script.reply(status, &sense_iu(1, 0));
+    script.cancelled(iu);
+    assert_eq!(script.expect_finished(0), good(0));
+    script.expect_rest();
+}
