@@ -23,7 +23,7 @@ pub enum Event {
         /// Who.
         client: String,
     },
-    /// The guest has chosen a transport, or given the device up.
+    /// The guest uses another transport than before: its first bulk transfer over it has come.
     Transport(ActiveTransport),
     /// The client is gone.
     Disconnected(Reason),

@@ -41,7 +41,8 @@ pub(super) struct Loop {
     /// Whether the client's hello was told as an event.
     greeted: bool,
     drive: Drive,
-    transport: ActiveTransport,
+    /// The transport that was told last as an event.
+    told: ActiveTransport,
     shared: Arc<Shared>,
     /// Orders that wait for commands to end.
     waiting: Vec<Order>,
@@ -79,7 +80,6 @@ impl Loop {
         for event in drive.event_fds() {
             poll.registry().register(&mut SourceFd(&event.as_raw_fd()), MEDIUM, Interest::READABLE)?;
         }
-        let transport = drive.device().transport();
         Ok(Self {
             poll,
             listener,
@@ -87,7 +87,7 @@ impl Loop {
             client: None,
             greeted: false,
             drive,
-            transport,
+            told: ActiveTransport::None,
             shared,
             waiting: Vec::new(),
             on_event,
@@ -161,15 +161,17 @@ impl Loop {
     }
 
     fn tell_progress(&mut self) {
+        let Some(session) = self.client.as_ref().map(|client| &client.session) else { return };
         if !self.greeted
-            && let Some(peer) = self.client.as_ref().and_then(|client| client.session.peer())
+            && let Some(peer) = session.peer()
         {
             self.greeted = true;
             (self.on_event)(Event::Greeted(peer.clone()));
         }
+        // A guest that enumerates passes by settings that it has no use for.
         let transport = self.drive.device().transport();
-        if transport != self.transport {
-            self.transport = transport;
+        if transport != self.told && session.is_used() {
+            self.told = transport;
             (self.on_event)(Event::Transport(transport));
         }
     }
@@ -223,7 +225,7 @@ impl Loop {
                 self.drive.pool().put(buffer);
             }
         }
-        self.transport = self.drive.device().transport();
+        self.told = ActiveTransport::None;
         (self.on_event)(Event::Disconnected(reason));
     }
 
@@ -236,7 +238,7 @@ impl Loop {
             counters: self.drive.counters(),
             depth: self.drive.device().depth(),
             has_client: self.client.is_some(),
-            transport: self.transport,
+            transport: self.drive.device().transport(),
         }
     }
 

@@ -192,6 +192,16 @@ fn a_client_finds_a_disk() {
 }
 
 #[test]
+fn a_transport_is_told_once_the_guest_uses_it() {
+    let bench = Bench::start(Limits::default());
+    let mut client = bench.connect().enumerate();
+    let is_transport = |event: &Event| matches!(event, Event::Transport(_));
+    assert!(!bench.events.try_iter().any(|event| is_transport(&event)), "it is selected and not used");
+    client.command(&[0; 6], 0, &[]);
+    bench.event(|event| matches!(event, Event::Transport(ActiveTransport::Bot)).then_some(()));
+}
+
+#[test]
 fn a_second_client_is_told_and_closed() {
     let bench = Bench::start(Limits::default());
     let mut first = bench.connect().enumerate();

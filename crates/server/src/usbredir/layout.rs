@@ -18,6 +18,8 @@ use wire::usbredir::{
 pub(super) struct Layout {
     /// How fast answers may go on these endpoints. It begins anew with each change of them.
     pub(super) pace: Pace,
+    /// Whether a bulk transfer has come since they are what they are.
+    pub(super) used: bool,
     /// By [`EndpointAddress::index`].
     endpoints: [Option<BulkEndpoint>; EndpointAddress::COUNT],
     packet_bytes: u16,
@@ -48,7 +50,13 @@ impl Layout {
             endpoints[address.index()] = Some(BulkEndpoint { address, streams_max, streams: 0 });
         }
         let class = if is_uas { ClassCode::UAS } else { ClassCode::BOT };
-        Self { pace: Pace::new(0), endpoints, packet_bytes: config.speed.bulk_packet_bytes() as u16, class }
+        Self {
+            pace: Pace::new(0),
+            used: false,
+            endpoints,
+            packet_bytes: config.speed.bulk_packet_bytes() as u16,
+            class,
+        }
     }
 
     /// Where a bulk packet goes; `None` if there is no such endpoint or no such stream.

@@ -170,6 +170,11 @@ impl Session {
         self.outgoing.bytes() >= self.limits.outgoing_bytes
     }
 
+    /// Whether the client's guest uses the setting that it has selected: a bulk transfer has come.
+    pub const fn is_used(&self) -> bool {
+        self.layout.used
+    }
+
     /// Whether answers wait until the client's guest is seen to have taken earlier ones, or has had time to. Then
     /// nothing should be done that makes more of them.
     pub const fn is_held(&self) -> bool {
@@ -318,6 +323,7 @@ impl Session {
     }
 
     fn submit(&mut self, transfer: HostTransfer, device: &mut impl Exported) -> Result<(), Fault> {
+        self.layout.used = true;
         self.layout.pace.submitted(transfer.pipe);
         // An answer now would overtake those of earlier transfers, which QEMU does not survive.
         device.submit(transfer).map_err(|_| Fault::TooManyTransfers)?;
