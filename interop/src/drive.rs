@@ -55,11 +55,11 @@ impl Drive {
         self.server.id()
     }
 
-    /// Memory that the server occupies now, in bytes (`VmRSS`).
-    pub fn resident_bytes(&self) -> Result<u64> {
+    /// Memory that the server has occupied at most since it was started, in bytes (`VmHWM`).
+    pub fn most_resident_bytes(&self) -> Result<u64> {
         let path = format!("/proc/{}/status", self.server.id());
         let status = fs::read_to_string(&path).map_err(Error::io(format!("read {path}")))?;
-        resident_bytes(&status).ok_or_else(|| Error::unexpected(format!("read {path}"), status))
+        most_resident_bytes(&status).ok_or_else(|| Error::unexpected(format!("read {path}"), status))
     }
 
     /// Ends the server as Ctrl-C does, and waits for it; returns its exit status as text.
@@ -142,9 +142,9 @@ fn listens(table: &str, socket: &Path) -> bool {
     })
 }
 
-/// `VmRSS` of `/proc/PID/status`, which counts in kB and means KiB.
-fn resident_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+/// `VmHWM` of `/proc/PID/status`, which counts in kB and means KiB.
+fn most_resident_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn resident_memory_is_read_in_bytes() {
-        assert_eq!(resident_bytes("VmHWM:\t 9000 kB\nVmRSS:\t    8192 kB\n"), Some(8_388_608));
-        assert_eq!(resident_bytes("Name:\tgone\n"), None);
+        assert_eq!(most_resident_bytes("VmHWM:\t    8192 kB\nVmRSS:\t 4096 kB\n"), Some(8_388_608));
+        assert_eq!(most_resident_bytes("Name:\tgone\n"), None);
     }
 }

@@ -221,12 +221,15 @@ impl Guest {
         }
     }
 
-    /// Waits until the guest has a disk with logical unit `lun` of the USB device with that serial number.
+    /// Waits until the guest has a disk with logical unit `lun` of the USB device with that serial number, and has
+    /// read its capacity.
     pub fn await_unit(&mut self, serial: &str, lun: u64, limit: Duration) -> Result<Disk> {
         let deadline = Deadline::after(limit);
         loop {
             let disks = self.disks()?;
-            if let Some(disk) = disks.iter().find(|disk| disk.serial == serial && disk.lun == lun) {
+            if let Some(disk) =
+                disks.iter().find(|disk| disk.serial == serial && disk.lun == lun && disk.bytes > 0)
+            {
                 return Ok(disk.clone());
             }
             if deadline.remaining().is_none() {
