@@ -66,6 +66,7 @@ impl Kind {
             speed: self.speed,
             transports: Transports::Dual,
             streams: self.streams,
+            bus_power_ma: 0,
             vendor_id: 0x1209,
             product_id: 0x0001,
             release: 0x0100,

@@ -98,6 +98,9 @@ pub(crate) struct ServeArguments {
     /// Take orders while it is served, at this socket: see `uaskit control`. It has mode 0600.
     #[arg(long, value_name = "unix:PATH")]
     pub(crate) control: Option<String>,
+    /// Tell the host that the drive draws this much from the bus, in mA; 0 is a supply of its own.
+    #[arg(long, value_name = "MILLIAMPERES", default_value = "0", value_parser = clap::value_parser!(u16).range(0..=900))]
+    pub(crate) bus_power: u16,
     /// Listen on other than loopback addresses. Whoever reaches the port can read and write the image.
     #[arg(long)]
     pub(crate) allow_remote: bool,

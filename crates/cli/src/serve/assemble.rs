@@ -148,6 +148,7 @@ fn device(arguments: &ServeArguments, identity: &Identity) -> DeviceConfig {
             TransportArgument::Bot => Transports::BotOnly,
         },
         streams: arguments.streams,
+        bus_power_ma: arguments.bus_power,
         vendor_id,
         product_id,
         release: 0x0100,

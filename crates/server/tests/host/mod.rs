@@ -163,6 +163,7 @@ pub(crate) fn drive(medium: Box<dyn Medium>) -> Drive {
         speed: Speed::Super,
         transports: Transports::Dual,
         streams: STREAMS,
+        bus_power_ma: 0,
         vendor_id: 0x1209,
         product_id: 1,
         release: 0x100,

@@ -62,6 +62,7 @@ pub(crate) fn config(speed: Speed, transports: Transports) -> DeviceConfig {
         speed,
         transports,
         streams: 8,
+        bus_power_ma: 0,
         vendor_id: 0x1209,
         product_id: 0x0001,
         release: 0x0100,

@@ -128,9 +128,9 @@ fn configuration(config: &DeviceConfig, speed: Speed, head: Head) -> Vec<u8> {
         interfaces: 1,
         value: super::endpoint0::CONFIGURATION,
         string: 0,
-        self_powered: true,
+        self_powered: config.bus_power_ma == 0,
         remote_wakeup: false,
-        max_power: 0,
+        max_power: max_power(config.bus_power_ma, speed),
     };
     let mut whole = match head {
         Head::Own => descriptor.encode(),
@@ -148,6 +148,12 @@ fn put_bot(out: &mut Vec<u8>, alternate: u8, speed: Speed) {
     for address in [DATA_IN, DATA_OUT] {
         put_endpoint(out, address, speed, 0);
     }
+}
+
+/// bMaxPower: in units of 2 mA, at super speed of 8 mA (USB 3.2 table 9-22).
+fn max_power(bus_power_ma: u16, speed: Speed) -> u8 {
+    let unit_ma = if speed == Speed::Super { 8 } else { 2 };
+    u8::try_from(bus_power_ma.div_ceil(unit_ma)).unwrap_or(u8::MAX)
 }
 
 fn put_uas(out: &mut Vec<u8>, alternate: u8, speed: Speed, streams: u16) {
@@ -258,6 +264,7 @@ mod tests {
             speed,
             transports,
             streams: 32,
+            bus_power_ma: 0,
             vendor_id: 0x1209,
             product_id: 0x0001,
             release: 0x0100,
@@ -500,6 +507,16 @@ mod tests {
             (PipeUsage::DataOut, DATA_OUT, 32),
         ];
         assert_eq!(pipes, expected);
+    }
+
+    #[test]
+    fn power_from_the_bus_is_told_in_units_of_the_speed() {
+        for (speed, unit) in [(Speed::Super, 0x12), (Speed::High, 0x48)] {
+            let config = DeviceConfig { bus_power_ma: 144, ..config(speed, Transports::Dual) };
+            let descriptors = Descriptors::new(&config);
+            let bytes = descriptors.find(DescriptorKind::Configuration, 0).unwrap();
+            assert_eq!(bytes[7..9], [0x80, unit]);
+        }
     }
 
     #[test]

@@ -73,6 +73,8 @@ pub struct DeviceConfig {
     pub transports: Transports,
     /// Streams of its bulk pipes at super speed: a power of two, 2..=256 (USB 3.2 table 9-29).
     pub streams: u16,
+    /// Current that it may draw from the bus, in mA; zero has a power supply of its own.
+    pub bus_power_ma: u16,
     /// idVendor.
     pub vendor_id: u16,
     /// idProduct.

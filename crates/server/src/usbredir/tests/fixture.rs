@@ -32,6 +32,7 @@ impl Fake {
             speed,
             transports: Transports::Dual,
             streams: 32,
+            bus_power_ma: 0,
             vendor_id: 0x1234,
             product_id: 0x5678,
             release: 0x0102,
