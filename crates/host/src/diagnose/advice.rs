@@ -149,11 +149,7 @@ pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport) -> Vec<A
 /// Keeps a drive off UAS.
 pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
     let flags = evidence.quirks.in_force().union(Flags::of(&[Flag::IgnoreUas]));
-    quirk(
-        evidence,
-        "Keep it off UAS (slower: one command at a time, and no TRIM by itself)",
-        &flags.letters(),
-    )
+    quirk(evidence, "Keep it off UAS (slower: one command at a time)", &flags.letters())
 }
 
 /// Lets SMART through.

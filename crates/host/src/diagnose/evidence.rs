@@ -3,8 +3,10 @@
 use super::quirk::coded::CodedRule;
 use super::quirk::table::{self, TableRow};
 use super::quirk::{Flag, Flags, setting};
-use crate::inventory::{Alternate, Controller, Interface, Inventory, KernelLog, UsbDevice};
+use crate::inventory::{Controller, Interface, Inventory, KernelLog, UsbDevice};
 use crate::tree::Unread;
+use initiator::probe::configuration::{Endpoint, Setting};
+use wire::uas::PipeUsage;
 use wire::usb::ClassCode;
 
 /// What was read, and where.
@@ -33,9 +35,9 @@ pub struct Evidence<'a> {
     /// Its interface.
     pub interface: &'a Interface,
     /// The alternate settings of the interface.
-    pub alternates: Vec<&'a Alternate>,
+    pub settings: Vec<&'a Setting>,
     /// The first of them that speaks UAS.
-    pub uas: Option<&'a Alternate>,
+    pub uas: Option<&'a Setting>,
     /// The controller of its bus.
     pub controller: Option<&'a Controller>,
     /// Its quirks.
@@ -73,22 +75,22 @@ impl<'a> Evidence<'a> {
     }
 
     fn of(inventory: &'a Inventory, device: &'a UsbDevice, interface: &'a Interface) -> Self {
-        let alternates: Vec<&Alternate> =
-            device.configuration.iter().flat_map(|one| one.of_interface(interface.number)).collect();
-        let uas = alternates.iter().copied().find(|alternate| alternate.class == ClassCode::UAS);
+        let settings: Vec<&Setting> =
+            device.configuration.iter().flat_map(|one| one.settings_of(interface.number)).collect();
+        let uas = settings.iter().copied().find(|setting| setting.interface.class == ClassCode::UAS);
         let quirks = Quirks {
             row: table::row_of(device),
             coded: uas.and_then(|uas| CodedRule::of(device, uas)),
             user: setting::flags_of(inventory.quirks.value(), device.id),
         };
         let controller = inventory.controller_of(device);
-        Self { inventory, device, interface, alternates, uas, controller, quirks }
+        Self { inventory, device, interface, settings, uas, controller, quirks }
     }
 
     /// Whether `usb-storage` binds when `uas` declines: alternate setting 0 is Bulk-Only, or older, and the device is
     /// not to be ignored.
     pub fn usb_storage_takes_it(&self) -> bool {
-        let first = self.alternates.first().map_or(self.interface.class, |alternate| alternate.class);
+        let first = self.settings.first().map_or(self.interface.class, |setting| setting.interface.class);
         let speaks = first.class == ClassCode::BOT.class && first.protocol != ClassCode::UAS.protocol;
         speaks && !self.quirks.user.is_some_and(|user| user.contains(Flag::IgnoreDevice))
     }
@@ -124,4 +126,9 @@ impl<'a> Evidence<'a> {
         let log = self.log()?;
         log.last(self.device, words).map(|line| Reading::new(&log.path, line))
     }
+}
+
+/// The endpoint of a pipe in a setting that speaks UAS; the last one if several claim it, as in `uas_find_endpoints`.
+pub(super) fn pipe(setting: &Setting, usage: PipeUsage) -> Option<&Endpoint> {
+    setting.endpoints.iter().rfind(|endpoint| endpoint.usage == Some(usage))
 }

@@ -4,10 +4,11 @@
 //! not ignored, scatter-gather, streams. After them: is the driver loaded, and did it start?
 
 use super::advice::{self, Advice};
-use super::evidence::{Evidence, Reading};
+use super::evidence::{Evidence, Reading, pipe};
 use super::quirk::Flag;
-use crate::inventory::{ConfigChoice, Endpoint, Module};
+use crate::inventory::{ConfigChoice, Module};
 use crate::tree::Unread;
+use initiator::probe::configuration::Endpoint;
 use wire::uas::PipeUsage;
 use wire::usb::ClassCode;
 
@@ -178,16 +179,19 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
             .says(Verdict::Unknown, "the kernel has set no configuration, or its descriptors cannot be read")
             .seen(evidence.attribute("bConfigurationValue", "empty"));
     };
-    let settings = evidence.alternates.iter().map(|one| format!("setting {} {}", one.number, one.class));
+    let settings = evidence
+        .settings
+        .iter()
+        .map(|one| format!("setting {} {}", one.interface.alternate, one.interface.class));
     let mut found = settings.collect::<Vec<_>>().join(", ");
-    if let Some(fault) = &configuration.fault {
-        found += &format!("; a descriptor is wrong: {fault}");
+    if let Some(fault) = configuration.faults.first() {
+        found += &format!("; the descriptors are wrong: {fault:?}");
     }
     let reading = evidence.attribute("descriptors", found);
     match evidence.uas {
-        Some(uas) => {
-            rule.says(Verdict::Met, format!("setting {} is {}", uas.number, ClassCode::UAS)).seen(reading)
-        }
+        Some(uas) => rule
+            .says(Verdict::Met, format!("setting {} is {}", uas.interface.alternate, ClassCode::UAS))
+            .seen(reading),
         None => rule
             .says(Verdict::Refused, format!("no setting is {}: the drive speaks no UAS", ClassCode::UAS))
             .seen(reading)
@@ -201,9 +205,9 @@ fn pipes(evidence: &Evidence<'_>) -> Judgement {
         return rule.says(Verdict::NotAsked, "there is no setting to look at");
     };
     let missing: Vec<String> =
-        PIPES.iter().filter(|usage| uas.pipe(**usage).is_none()).map(ToString::to_string).collect();
+        PIPES.iter().filter(|usage| pipe(uas, **usage).is_none()).map(ToString::to_string).collect();
     let found =
-        PIPES.iter().filter_map(|usage| Some(format!("{usage} {}", uas.pipe(*usage)?.descriptor.address)));
+        PIPES.iter().filter_map(|usage| Some(format!("{usage} {}", pipe(uas, *usage)?.descriptor.address)));
     let reading = evidence.attribute("descriptors", found.collect::<Vec<_>>().join(", "));
     if missing.is_empty() {
         return rule.says(Verdict::Met, "all four are there").seen(reading);
@@ -242,8 +246,8 @@ fn not_ignored(evidence: &Evidence<'_>) -> Judgement {
     }
     if let Some(coded) = quirks.coded {
         judgement = judgement.seen(Reading::new("Linux, uas-detect.h", coded.reason()));
-        let power = evidence.device.configuration.as_ref().map_or(0, |one| one.max_power);
-        let streams = uas.pipe(PipeUsage::Status).map_or(0, Endpoint::streams);
+        let power = evidence.device.configuration.as_ref().map_or(0, |one| one.head.max_power);
+        let streams = pipe(uas, PipeUsage::Status).map_or(0, Endpoint::streams);
         let found = format!("bMaxPower {power}, {streams} streams on the status pipe");
         judgement = judgement.seen(evidence.attribute("descriptors", found));
         judgement = judgement.seen(evidence.attribute("speed", evidence.device.speed.to_string()));

@@ -1,123 +1,45 @@
-//! The descriptors of a device as Linux read them: alternate settings, endpoints, pipes.
-//!
-//! `descriptors` of sysfs is the device descriptor and all configurations, end to end (USB 3.2 clause 9.6). A pipe
-//! usage descriptor counts for the endpoint above it, the first one if there are several, as `uas_find_endpoints` has it.
+//! The configuration that is active, out of `descriptors` of sysfs: the device descriptor and all configurations, end
+//! to end (USB 3.2 clause 9.6).
 
-use wire::uas::PipeUsage;
-use wire::usb::{ClassCode, Descriptor, Descriptors, EndpointDescriptor, SuperSpeedCompanion};
+use initiator::probe::configuration::Configuration;
+use wire::usb::ConfigurationDescriptor;
 
-/// One configuration of a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configuration {
-    /// `bConfigurationValue`.
-    pub value: u8,
-    /// The device has a power supply of its own, it says.
-    pub self_powered: bool,
-    /// `bMaxPower` as it stands: 2 mA each, 8 mA each at super speed.
-    pub max_power: u8,
-    /// Its interfaces in all their alternate settings, in their order.
-    pub alternates: Vec<Alternate>,
-    /// What was wrong with the descriptors, if anything was.
-    pub fault: Option<String>,
-}
-
-/// One alternate setting of an interface.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alternate {
-    /// `bInterfaceNumber`.
-    pub interface: u8,
-    /// `bAlternateSetting`.
-    pub number: u8,
-    /// What it speaks.
-    pub class: ClassCode,
-    /// Its endpoints, in their order.
-    pub endpoints: Vec<Endpoint>,
-}
-
-/// One endpoint of an alternate setting.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    /// Its descriptor.
-    pub descriptor: EndpointDescriptor,
-    /// Its companion, at super speed.
-    pub companion: Option<SuperSpeedCompanion>,
-    /// Its role in UAS.
-    pub usage: Option<PipeUsage>,
-}
-
-impl Configuration {
-    /// The configuration of that value, or the first one without a value.
-    pub fn decode(descriptors: &[u8], value: Option<u8>) -> Option<Self> {
-        let mut found: Option<Self> = None;
-        for descriptor in Descriptors::new(descriptors) {
-            match descriptor {
-                Ok(Descriptor::Configuration(configuration)) => {
-                    if found.is_some() {
-                        break;
-                    }
-                    found = value.is_none_or(|value| value == configuration.value).then(|| Self {
-                        value: configuration.value,
-                        self_powered: configuration.self_powered,
-                        max_power: configuration.max_power,
-                        ..Self::default()
-                    });
-                }
-                Ok(descriptor) => {
-                    if let Some(found) = &mut found {
-                        found.take(&descriptor);
-                    }
-                }
-                Err(error) => {
-                    if let Some(found) = &mut found {
-                        found.fault.get_or_insert(error.to_string());
-                    }
-                }
-            }
+/// The configuration with that bConfigurationValue.
+pub(super) fn configuration(descriptors: &[u8], value: u8) -> Option<Configuration> {
+    let mut rest = descriptors.get(usize::from(*descriptors.first()?)..)?;
+    loop {
+        let head = ConfigurationDescriptor::decode(rest).ok()?;
+        if head.value == value {
+            return Configuration::decode(rest).ok();
         }
-        found
-    }
-
-    fn take(&mut self, descriptor: &Descriptor<'_>) {
-        if let Descriptor::Interface(interface) = descriptor {
-            let (number, class) = (interface.alternate, interface.class);
-            self.alternates.push(Alternate {
-                interface: interface.number,
-                number,
-                class,
-                endpoints: Vec::new(),
-            });
-            return;
-        }
-        let Some(alternate) = self.alternates.last_mut() else { return };
-        if let Descriptor::Endpoint(descriptor) = descriptor {
-            let endpoint = Endpoint { descriptor: *descriptor, companion: None, usage: None };
-            alternate.endpoints.push(endpoint);
-            return;
-        }
-        let Some(endpoint) = alternate.endpoints.last_mut() else { return };
-        match descriptor {
-            Descriptor::Companion(companion) => endpoint.companion = Some(*companion),
-            Descriptor::PipeUsage(usage) => drop(endpoint.usage.get_or_insert(usage.usage)),
-            _ => {}
-        }
-    }
-
-    /// The alternate settings of one interface.
-    pub fn of_interface(&self, number: u8) -> impl Iterator<Item = &Alternate> {
-        self.alternates.iter().filter(move |alternate| alternate.interface == number)
+        // A length of nothing would go on forever.
+        let len = usize::from(head.total_len).max(ConfigurationDescriptor::LEN);
+        rest = rest.get(len..)?;
     }
 }
 
-impl Alternate {
-    /// The endpoint of that role; the last one if several claim it, as in Linux.
-    pub fn pipe(&self, usage: PipeUsage) -> Option<&Endpoint> {
-        self.endpoints.iter().rfind(|endpoint| endpoint.usage == Some(usage))
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Endpoint {
-    /// Streams that it offers; none without a companion.
-    pub fn streams(&self) -> u32 {
-        self.companion.map_or(0, |companion| companion.max_streams())
+    const DEVICE: [u8; 18] = [18, 1, 0, 3, 0, 0, 0, 9, 0x09, 0x12, 1, 0, 0, 1, 0, 0, 0, 2];
+
+    #[test]
+    fn the_active_one_of_two_is_taken() {
+        let first = [9, 2, 9, 0, 0, 1, 0, 0x80, 50];
+        let second = [9, 2, 9, 0, 0, 2, 0, 0xc0, 0];
+        let blob = [&DEVICE[..], &first, &second].concat();
+        let active = configuration(&blob, 2).expect("it is there");
+        assert_eq!((active.head.self_powered, active.head.max_power), (true, 0));
+        assert_eq!(configuration(&blob, 3), None);
+    }
+
+    #[test]
+    fn lengths_that_lead_nowhere_end_the_search() {
+        let empty = [9, 2, 0, 0, 0, 1, 0, 0x80, 50];
+        assert_eq!(configuration(&[&DEVICE[..], &empty, &empty].concat(), 2), None);
+        assert_eq!(configuration(&[0], 1), None);
+        assert_eq!(configuration(&[200, 1], 1), None);
+        assert_eq!(configuration(&[], 1), None);
     }
 }

@@ -4,8 +4,9 @@
 //! port 1, `2-1.4:1.0` interface 0 of configuration 1 of that. What sysfs leaves out is left out here.
 
 use super::disk::Disk;
-use super::{Configuration, Controller, DEVICES, Port};
+use super::{Controller, DEVICES, Port, descriptors};
 use crate::tree::Tree;
+use initiator::probe::configuration::Configuration;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -181,10 +182,10 @@ impl UsbDevice {
     /// Whether an interface of it is mass storage in any setting.
     pub fn speaks_storage(&self, interface: &Interface) -> bool {
         const MASS_STORAGE: u8 = ClassCode::BOT.class;
-        let mut alternates =
-            self.configuration.iter().flat_map(|configuration| configuration.of_interface(interface.number));
+        let mut settings =
+            self.configuration.iter().flat_map(|configuration| configuration.settings_of(interface.number));
         interface.class.class == MASS_STORAGE
-            || alternates.any(|alternate| alternate.class.class == MASS_STORAGE)
+            || settings.any(|setting| setting.interface.class.class == MASS_STORAGE)
     }
 
     /// The disks of all its interfaces.
@@ -214,8 +215,8 @@ impl UsbDevice {
             product: tree.hexadecimal(&at("idProduct")).unwrap_or_default(),
         };
         let value = text("bConfigurationValue").and_then(|text| text.parse::<u8>().ok());
-        let descriptors = tree.bytes(&at("descriptors")).unwrap_or_default();
-        let configuration = value.and_then(|value| Configuration::decode(&descriptors, Some(value)));
+        let blob = tree.bytes(&at("descriptors")).unwrap_or_default();
+        let configuration = value.and_then(|value| descriptors::configuration(&blob, value));
         let power = text("bMaxPower").and_then(|text| text.trim_end_matches("mA").trim().parse().ok());
         Some(Self {
             port: port.to_owned(),
@@ -223,7 +224,7 @@ impl UsbDevice {
             number: small("devnum").unwrap_or_default(),
             id,
             revision: tree.hexadecimal(&at("bcdDevice")).unwrap_or_default(),
-            usb_version: usb_version(&descriptors),
+            usb_version: usb_version(&blob),
             manufacturer: text("manufacturer"),
             product: text("product"),
             serial: text("serial"),
@@ -307,8 +308,8 @@ fn place(device: &UsbDevice) -> (u16, Vec<u32>) {
     (device.bus, ports.split('.').filter_map(|port| port.parse().ok()).collect())
 }
 
-fn usb_version(descriptors: &[u8]) -> Option<BcdVersion> {
-    match Descriptors::new(descriptors).next() {
+fn usb_version(blob: &[u8]) -> Option<BcdVersion> {
+    match Descriptors::new(blob).next() {
         Some(Ok(Descriptor::Device(device))) => Some(device.usb_version),
         _ => None,
     }

@@ -16,7 +16,6 @@ mod setting;
 mod transport;
 
 pub use controller::{Controller, StreamArrays};
-pub use descriptors::{Alternate, Configuration, Endpoint};
 pub use device::{DeviceId, Interface, LinkSpeed, UsbDevice};
 pub use disk::{Disk, UnmapSupport};
 pub use driver::{ConfigChoice, Drivers, Module};

@@ -38,6 +38,7 @@ pub(crate) fn drive(speed: Speed, streams: u16, medium: Box<dyn Medium>) -> Driv
         speed,
         transports: Transports::Dual,
         streams,
+        bus_power_ma: 0,
         vendor_id: 0x1209,
         product_id: 1,
         release: 0x100,

@@ -35,6 +35,7 @@ pub(crate) fn drive_with(medium: Box<dyn Medium>, change: impl FnOnce(&mut UnitC
         speed: Speed::Super,
         transports: Transports::Dual,
         streams: 32,
+        bus_power_ma: 0,
         vendor_id: 0x1209,
         product_id: 1,
         release: 0x100,

@@ -24,7 +24,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let reading = evidence.attribute("bMaxPower", format!("{wanted} mA"));
     let hub = evidence.inventory.hub_of(device);
     let hub_is_fed = hub.is_some_and(|hub| {
-        !hub.is_root_hub() && hub.configuration.as_ref().is_some_and(|one| !one.self_powered)
+        !hub.is_root_hub() && hub.configuration.as_ref().is_some_and(|one| !one.head.self_powered)
     });
     let given = match (hub_is_fed, device.speed.is_super()) {
         (false, true) => 900,
@@ -39,7 +39,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .seen(reading)
             .advise(more_power());
     }
-    let own = device.configuration.as_ref().is_some_and(|one| one.self_powered);
+    let own = device.configuration.as_ref().is_some_and(|one| one.head.self_powered);
     let because = match (own, wanted) {
         (true, _) => format!("it has a supply of its own, it says, and draws {wanted} mA at most"),
         (false, 0) => "it draws nothing from the bus, it says".to_owned(),

@@ -1,7 +1,7 @@
 //! TRIM: whether the kernel unmaps blocks (`provisioning_mode`, SBC-4 pages B0h and B2h), for each disk.
 //!
-//! Over Bulk-Only the kernel reads no vital product data, so it sends no UNMAP although the drive might take it: the
-//! same drive has TRIM on UAS and none on the fallback.
+//! Over Bulk-Only the kernel reads no vital product data: it unmaps by WRITE SAME (16) if READ CAPACITY (16) has LBPME,
+//! and not at all if that is not there either. The same drive may have TRIM on UAS and none on the fallback.
 
 use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;
@@ -23,11 +23,17 @@ fn check(evidence: &Evidence<'_>, disk: &Disk) -> Option<Check> {
             kind.says(Health::Good, format!("the kernel sends it to /dev/{node}: {mode}")).seen(reading),
         );
     }
+    if mode == "disabled" {
+        let because =
+            format!("/dev/{node} has refused it, or somebody has, and the kernel sends none any more");
+        let check = kind.says(Health::Concern, because).seen(reading).advise(advice::ask_unmap(node));
+        return Some(check.advise(advice::unmap_rule(evidence.device)));
+    }
     let Some(support) = disk.unmap else {
         let check = if evidence.driver() == Some("usb-storage") {
             kind.says(
                 Health::Unknown,
-                format!("the kernel sends none to /dev/{node}: over BOT it does not ask for it"),
+                format!("the kernel sends none to /dev/{node}: over BOT it does not ask whether it may"),
             )
         } else {
             kind.says(Health::Unknown, format!("the kernel sends none to /dev/{node} and has not asked"))

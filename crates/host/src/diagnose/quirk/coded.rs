@@ -1,7 +1,9 @@
 //! Rules in the code of `uas` (Linux 6.16, drivers/usb/storage/uas-detect.h): ids alone do not tell these chips apart.
 
 use super::{Flag, Flags};
-use crate::inventory::{Alternate, Configuration, DeviceId, Endpoint, UsbDevice};
+use crate::diagnose::evidence::pipe;
+use crate::inventory::{DeviceId, UsbDevice};
+use initiator::probe::configuration::{Endpoint, Setting};
 use wire::uas::PipeUsage;
 
 /// A rule that looks at more than ids.
@@ -63,7 +65,7 @@ impl CodedRule {
     }
 
     /// The one that holds for a device, if any does. Its ids are of different vendors, so it is one at most.
-    pub fn of(device: &UsbDevice, uas: &Alternate) -> Option<Self> {
+    pub fn of(device: &UsbDevice, uas: &Setting) -> Option<Self> {
         const SEAGATE: u16 = 0x0bc2;
         const REALTEK: DeviceId = DeviceId::new(0x0bda, 0x9210);
         const ASMEDIA: [DeviceId; 2] = [DeviceId::new(0x174c, 0x5106), DeviceId::new(0x174c, 0x55aa)];
@@ -82,12 +84,12 @@ impl CodedRule {
         }
     }
 
-    fn asmedia(device: &UsbDevice, uas: &Alternate) -> Self {
-        if device.configuration.as_ref().is_some_and(|Configuration { max_power, .. }| *max_power == 0) {
+    fn asmedia(device: &UsbDevice, uas: &Setting) -> Self {
+        if device.configuration.as_ref().is_some_and(|one| one.head.max_power == 0) {
             Self::Asm1153
         } else if !device.speed.is_super() {
             Self::AsmediaBelowSuperSpeed
-        } else if uas.pipe(PipeUsage::Status).map_or(0, Endpoint::streams) == 32 {
+        } else if pipe(uas, PipeUsage::Status).map_or(0, Endpoint::streams) == 32 {
             Self::AsmediaWith32Streams
         } else {
             Self::Asm1053

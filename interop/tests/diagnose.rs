@@ -1,0 +1,379 @@
+//! `uaskit list` and `uaskit why` in guests: each answer is checked against what the kernel did.
+//!
+//! Left out: USB/IP, which needs a server of its own; its rules are judged on made-up machines in `host`.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use uaskit_interop::{
+    Result, Shared,
+    drive::{self, Drive},
+    guest::Guest,
+    qemu::{Bus, Machine, Vm},
+    scratch::Scratch,
+};
+
+/// A guest with drives, and `uaskit` in it.
+struct Bench {
+    vm: Vm,
+    _drives: Vec<Drive>,
+    _images: Scratch,
+}
+
+/// The name, which is the serial number as well; the controller; the arguments of `uaskit serve`.
+type Kind = (&'static str, Bus, &'static [&'static str]);
+
+const PLUG_LIMIT: Duration = Duration::from_secs(20);
+
+/// Boots `machine` with drives of ours, and waits for `disks` of them.
+fn boot(mut machine: Machine, kinds: &[Kind], disks: usize, images: Scratch) -> Result<Bench> {
+    let mut drives = Vec::new();
+    for (name, bus, arguments) in kinds {
+        let drive = Drive::serve(name, &[&["--ram", "16M"], *arguments].concat())?;
+        let mut redirect = drive.plug();
+        redirect.bus = *bus;
+        machine = machine.redirect(&redirect);
+        drives.push(drive);
+    }
+    let mut vm = machine.boot()?;
+    vm.guest.await_disks(disks, PLUG_LIMIT)?;
+    vm.guest.install(&drive::binary()?)?;
+    Ok(Bench { vm, _drives: drives, _images: images })
+}
+
+/// What `uaskit WORDS --json` prints in the guest.
+fn ask(guest: &mut Guest, words: &str) -> Result<Value> {
+    let printed = guest.stdout_of(&format!("uaskit {words} --json"))?;
+    Ok(serde_json::from_str(&printed).expect("it prints JSON"))
+}
+
+/// The port of the device with that serial number, by `uaskit list`.
+fn port_of(guest: &mut Guest, serial: &str) -> Result<String> {
+    let listed = ask(guest, "list")?;
+    let devices = listed["devices"].as_array().expect("devices");
+    let device = devices.iter().find(|device| device["serial"] == serial);
+    Ok(device.and_then(|device| device["port"].as_str()).expect("it is listed").to_owned())
+}
+
+/// The one diagnosis of the drive with that serial number. Sees to it that `list`, `why` and the kernel agree about
+/// driver, transport and depth.
+fn diagnosis(guest: &mut Guest, serial: &str) -> Result<Value> {
+    let port = port_of(guest, serial)?;
+    let answer = ask(guest, &format!("why {port}"))?;
+    let drive = &answer["drives"][0];
+    let (diagnosis, interface) = (&drive["diagnoses"][0], &drive["device"]["interfaces"][0]);
+    let bound =
+        guest.stdout_of(&format!("basename $(readlink /sys/bus/usb/devices/{port}:1.0/driver) || true"))?;
+    let transport = match bound.trim() {
+        "uas" => "uas",
+        "usb-storage" => "bot",
+        _ => "none",
+    };
+    assert_eq!(diagnosis["transport"], transport, "{serial}: {diagnosis:#}");
+    assert_eq!(interface["transport"], transport, "{serial}: {drive:#}");
+    if let Some(disk) = guest.disks()?.into_iter().find(|disk| disk.port == port) {
+        assert_eq!(interface["disks"][0]["node"], disk.path(), "{drive:#}");
+        assert_eq!(interface["disks"][0]["queue_depth"], disk.queue_depth, "{drive:#}");
+        assert_eq!(interface["disks"][0]["bytes"], disk.bytes, "{drive:#}");
+    }
+    Ok(diagnosis.clone())
+}
+
+/// Transport, what decided, and by which rule; `agrees` must be true.
+fn verdict(guest: &mut Guest, serial: &str) -> Result<[String; 3]> {
+    let diagnosis = diagnosis(guest, serial)?;
+    assert_eq!(diagnosis["agrees"], true, "{serial}: {diagnosis:#}");
+    Ok(["transport", "decision", "rule"].map(|field| diagnosis[field].as_str().unwrap_or("-").to_owned()))
+}
+
+fn check<'a>(diagnosis: &'a Value, name: &str) -> &'a Value {
+    let checks = diagnosis["checks"].as_array().expect("checks");
+    checks.iter().find(|check| check["check"] == name).expect("it was looked at")
+}
+
+const MET: [&str; 3] = ["uas", "all-met", "-"];
+
+const fn refused(rule: &str) -> [&str; 3] {
+    ["bot", "decided", rule]
+}
+
+/// With one drive more, every port of the SuperSpeed controller is taken but the last, into which QEMU puts a hub.
+const KINDS: &[Kind] = &[
+    ("streams", Bus::Xhci, &[]),
+    ("bot-alone", Bus::Xhci, &["--transport", "bot"]),
+    ("asm1153", Bus::Xhci, &["--usb-id", "174c:55aa"]),
+    ("asm1051", Bus::Xhci, &["--usb-id", "174c:55aa", "--bus-power", "144"]),
+    ("asm1053", Bus::Xhci, &["--usb-id", "174c:55aa", "--bus-power", "144", "--streams", "16"]),
+    ("jms566", Bus::Xhci, &["--usb-id", "357d:7788"]),
+    ("seagate", Bus::Ehci, &["--usb-id", "0bc2:ab38", "--speed", "high"]),
+    ("turns", Bus::Ehci, &["--speed", "high"]),
+    ("asm-high", Bus::Ehci, &["--usb-id", "174c:5106", "--bus-power", "144", "--speed", "high"]),
+];
+
+/// QEMU's UAS drive, which has no BOT to fall back to.
+fn uas_alone(id: &str, bus: &str, image: &Path) -> [String; 6] {
+    [
+        "-blockdev".into(),
+        format!("driver=raw,node-name={id},file.driver=file,file.filename={}", image.display()),
+        "-device".into(),
+        format!("usb-uas,id={id}-bridge,bus={bus},serial={id}"),
+        "-device".into(),
+        format!("scsi-hd,drive={id},bus={id}-bridge.0"),
+    ]
+}
+
+static BENCH: Shared<Bench> = Shared::new(|| {
+    let images = Scratch::new()?;
+    let (first, second) = (images.image("first", 16 << 20)?, images.image("second", 16 << 20)?);
+    let machine = Machine::new("diagnose")
+        .arguments(["-device".into(), "qemu-xhci,id=plain,streams=off".into()])
+        .arguments(uas_alone("uas-alone", "xhci.0", &first))
+        .arguments(uas_alone("no-streams", "plain.0", &second));
+    boot(machine, KINDS, KINDS.len() + 1, images)
+});
+
+#[test]
+fn uas_is_explained() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    for serial in ["streams", "turns", "uas-alone", "asm1153", "asm1053", "seagate"] {
+        assert_eq!(verdict(guest, serial)?, MET, "{serial}");
+    }
+    Ok(())
+}
+
+#[test]
+fn bot_is_explained_by_the_rule_that_the_kernel_went_by() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    assert_eq!(verdict(guest, "bot-alone")?, refused("alternate-setting"));
+    for serial in ["asm1051", "asm-high", "jms566"] {
+        assert_eq!(verdict(guest, serial)?, refused("not-ignored"), "{serial}");
+        let port = port_of(guest, serial)?;
+        let said = format!("usb {port}: UAS is ignored for this device, using usb-storage instead");
+        assert!(guest.dmesg()?.tells(&said), "{said}");
+    }
+    let port = port_of(guest, "asm1051")?;
+    let told = guest.stdout_of(&format!("uaskit why {port}"))?;
+    println!("{told}");
+    assert!(
+        told.contains("\nIt is on BOT, one command at a time: the ASMedia chip draws current from the bus"),
+        "{told}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_controller_without_streams_is_found_out() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    assert_eq!(verdict(guest, "no-streams")?, ["none", "decided", "streams"]);
+    let said = "does not support streams, which are required by the UAS driver";
+    assert!(guest.dmesg()?.tells(said));
+    // Without the log, debugfs tells.
+    guest.stdout_of("dmesg > /tmp/log; mv /dev/kmsg /dev/kmsg-away")?;
+    let without = verdict(guest, "no-streams");
+    guest.stdout_of("mv /dev/kmsg-away /dev/kmsg")?;
+    assert_eq!(without?, ["none", "decided", "streams"]);
+    // And the log alone, from a file.
+    let port = port_of(guest, "no-streams")?;
+    let answer = ask(guest, &format!("why {port} --log /tmp/log"))?;
+    let rules = answer["drives"][0]["diagnoses"][0]["rules"].as_array().expect("rules").clone();
+    let streams = rules.iter().find(|rule| rule["rule"] == "streams").expect("asked");
+    assert_eq!(streams["readings"][0]["place"], "/tmp/log", "{streams:#}");
+    Ok(())
+}
+
+#[test]
+fn somebody_else_than_root_is_told_what_root_would_see() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    let port = port_of(guest, "no-streams")?;
+    let nobody = "echo nobody:x:65534:65534::/:/bin/sh > /etc/passwd; start-stop-daemon -S -c nobody -x /usr/bin/uaskit --";
+    let restricted = format!("echo 1 > /proc/sys/kernel/dmesg_restrict; {nobody} why {port} --json");
+    let answer: Value = serde_json::from_str(&guest.stdout_of(&restricted)?).expect("it prints JSON");
+    let diagnosis = &answer["drives"][0]["diagnoses"][0];
+    assert_eq!(
+        (&diagnosis["decision"], &diagnosis["rule"]),
+        (&"supposed".into(), &"streams".into()),
+        "{diagnosis:#}"
+    );
+    assert!(check(diagnosis, "resets")["root_adds"].is_string(), "{diagnosis:#}");
+    Ok(())
+}
+
+#[test]
+fn quirks_that_leave_uas_on_are_in_force() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    // 240 sectors are 120 KiB.
+    let limit = "cat /sys/block/$(ls /sys/bus/usb/devices/PORT:1.0/host*/target*/*:*:*:*/block)/queue/max_hw_sectors_kb";
+    let port = port_of(guest, "asm1053")?;
+    assert_eq!(guest.stdout_of(&limit.replace("PORT", &port))?.trim(), "120");
+    assert_eq!(diagnosis(guest, "asm1053")?["quirks"]["letters"], "g");
+    let seagate = diagnosis(guest, "seagate")?;
+    assert_eq!(seagate["quirks"]["letters"], "t");
+    assert_eq!(check(&seagate, "smart")["health"], "concern");
+    let disk = guest.await_disk("seagate", PLUG_LIMIT)?;
+    assert_ne!(guest.run(&format!("smartctl -d sat -i {}", disk.path()))?.status, 0);
+    let disk = guest.await_disk("streams", PLUG_LIMIT)?;
+    assert_eq!(guest.run(&format!("smartctl -d sat -i {}", disk.path()))?.status, 0);
+    Ok(())
+}
+
+#[test]
+fn trim_is_told_as_the_kernel_sends_it() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    // Over BOT the kernel does not ask how, and takes WRITE SAME since READ CAPACITY says that something will do.
+    for (serial, how) in [("streams", "unmap"), ("asm1051", "writesame_16")] {
+        let diagnosed = diagnosis(guest, serial)?;
+        let trim = check(&diagnosed, "trim");
+        assert_eq!(
+            (&trim["health"], &trim["readings"][0]["found"]),
+            (&"good".into(), &how.into()),
+            "{trim:#}"
+        );
+        let disk = guest.await_disk(serial, PLUG_LIMIT)?;
+        let accepted = guest.run(&format!("blkdiscard {}", disk.path()))?.status == 0;
+        assert!(accepted || serial == "asm1051", "UNMAP is accepted");
+        // A kernel that does not know the limits of a drive may send more than it takes, and gives up then.
+        let diagnosed = diagnosis(guest, serial)?;
+        let health = if accepted { "good" } else { "concern" };
+        assert_eq!(check(&diagnosed, "trim")["health"], health, "{diagnosed:#}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_reset_is_counted() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    assert_eq!(check(&diagnosis(guest, "turns")?, "resets")["health"], "good");
+    let disk = guest.await_disk("turns", PLUG_LIMIT)?;
+    guest.stdout_of(&format!(
+        "sg_reset --device {} || sg_reset --bus {}",
+        disk.generic_path(),
+        disk.generic_path()
+    ))?;
+    let told = guest.dmesg()?.tells(&format!("usb {}: reset high-speed USB device", disk.port));
+    assert!(told, "{}", guest.dmesg()?);
+    let resets = diagnosis(guest, "turns")?;
+    assert!(
+        check(&resets, "resets")["because"].as_str().is_some_and(|told| told.contains("resets: ")),
+        "{resets:#}"
+    );
+    Ok(())
+}
+
+#[test]
+fn what_is_recorded_here_says_the_same_elsewhere() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    guest.stdout_of("uaskit list --record /tmp/machine.tree")?;
+    let all = ask(guest, "list --all")?;
+    let devices = all["devices"].as_array().expect("devices");
+    let serials: Vec<&str> = devices.iter().filter_map(|device| device["serial"].as_str()).collect();
+    for words in ["list --all", "why"] {
+        let mut here = ask(guest, words)?;
+        let mut there = ask(guest, &format!("{words} --from /tmp/machine.tree"))?;
+        for answer in [&mut here, &mut there] {
+            blank(answer, &|text| serials.contains(&text) || text.starts_with("SERIAL-"));
+        }
+        assert!(here == there, "{words}: {here:#}\n{there:#}");
+    }
+    Ok(())
+}
+
+/// Replaces the texts that are serial numbers, which a record leaves out.
+fn blank(value: &mut Value, is_serial: &dyn Fn(&str) -> bool) {
+    match value {
+        Value::String(text) if is_serial(text) => *text = "-".into(),
+        Value::Array(values) => values.iter_mut().for_each(|value| blank(value, is_serial)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| blank(value, is_serial)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_list_is_quick() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    let begun = Instant::now();
+    let listed = guest.stdout_of("uaskit list")?;
+    println!("in {:?}, starting a shell under emulation and all:\n{listed}", begun.elapsed());
+    assert_eq!(listed.lines().filter(|line| line.contains("/dev/sd")).count(), KINDS.len() + 1);
+    Ok(())
+}
+
+/// The guest's modprobe knows the module by its name with an underscore.
+static QUIRKS: Shared<Bench> = Shared::new(|| {
+    let machine =
+        Machine::new("diagnose-quirks").kernel_words("usb_storage.quirks=1209:0001:u,357d:7788:f,174c:55aa:");
+    let kinds = [KINDS[0], KINDS[3], KINDS[5]];
+    boot(machine, &kinds, kinds.len(), Scratch::new()?)
+});
+
+#[test]
+fn the_users_quirks_are_obeyed_and_explained() -> Result<()> {
+    let guest = &mut QUIRKS.lock()?.vm.guest;
+    assert_eq!(verdict(guest, "streams")?, refused("not-ignored"));
+    assert_eq!(verdict(guest, "asm1051")?, MET);
+    assert_eq!(verdict(guest, "jms566")?, MET);
+    assert_eq!(diagnosis(guest, "jms566")?["quirks"]["letters"], "f");
+    Ok(())
+}
+
+/// The line that `why` prints for the time until the next boot does what it says, and so does its way back.
+#[test]
+fn the_advised_line_works_and_can_be_taken_back() -> Result<()> {
+    let guest = &mut QUIRKS.lock()?.vm.guest;
+    let port = port_of(guest, "streams")?;
+    let diagnosed = diagnosis(guest, "streams")?;
+    let rules = diagnosed["rules"].as_array().expect("rules");
+    let advice = &rules.iter().find(|rule| rule["rule"] == "not-ignored").expect("asked")["advice"][0];
+    let line = |steps: &Value| {
+        let steps = steps.as_array().expect("steps");
+        let step =
+            steps.iter().find(|step| step["place"].as_str().is_some_and(|place| place.contains("next boot")));
+        step.and_then(|step| step["line"].as_str()).expect("a line").replace("sudo ", "")
+    };
+    let plugged = |guest: &mut Guest, line: String| {
+        let usb = "/sys/bus/usb/drivers/usb";
+        guest.stdout_of(&format!("{line}; echo {port} > {usb}/unbind; echo {port} > {usb}/bind"))?;
+        guest.await_disk("streams", PLUG_LIMIT)
+    };
+    assert_eq!(plugged(guest, line(&advice["steps"]))?.driver, "uas");
+    assert_eq!(verdict(guest, "streams")?, MET);
+    let settings = check(&diagnosis(guest, "streams")?, "settings").clone();
+    assert_eq!(settings["health"], "concern", "{settings:#}");
+    assert_eq!(plugged(guest, line(&advice["back"]))?.driver, "usb-storage");
+    assert_eq!(verdict(guest, "streams")?, refused("not-ignored"));
+    Ok(())
+}
+
+/// A guest without the driver `uas`: nobody takes its drive. One test, since each step follows from the last.
+#[test]
+fn without_the_module_nobody_takes_the_drive() -> Result<()> {
+    let modules = ["virtio_pci", "virtio_console", "sd_mod", "sg", "usb-storage", "xhci-pci"];
+    let machine = Machine::new("diagnose-no-uas").modules(&modules);
+    let mut bench = boot(machine, &KINDS[..2], 1, Scratch::new()?)?;
+    let guest = &mut bench.vm.guest;
+    assert_eq!(verdict(guest, "streams")?, ["none", "decided", "loaded"]);
+    assert_eq!(verdict(guest, "bot-alone")?, refused("alternate-setting"));
+    // No module at all.
+    let hide = "cd /lib/modules/*; mv modules.dep /tmp; grep -v ^[^:]*/uas.ko /tmp/modules.dep > modules.dep; cat modules.dep | wc -l";
+    guest.stdout_of(hide)?;
+    let absent = diagnosis(guest, "streams")?;
+    assert_eq!((&absent["decision"], &absent["rule"]), (&"decided".into(), &"loaded".into()));
+    assert!(absent.to_string().contains("there is no module uas"), "{absent:#}");
+    // What `why` advises when the module is there.
+    guest.stdout_of("cp /tmp/modules.dep /lib/modules/*/ && modprobe uas")?;
+    let disk = guest.await_disk("streams", PLUG_LIMIT)?;
+    assert_eq!(verdict(guest, "streams")?, MET);
+    // A program that was killed while it held the interface leaves it like this.
+    let interface = format!("{}:1.0", disk.port);
+    guest.stdout_of(&format!("echo {interface} > /sys/bus/usb/drivers/uas/unbind"))?;
+    let listed = guest.stdout_of("uaskit list")?;
+    let line = format!("echo {interface} | sudo tee /sys/bus/usb/drivers_probe");
+    assert!(listed.contains(&line), "{listed}");
+    assert_eq!(verdict(guest, "streams")?, ["none", "decided", "started"]);
+    guest.stdout_of(&line.replace("sudo ", ""))?;
+    guest.await_disk("streams", PLUG_LIMIT)?;
+    assert_eq!(verdict(guest, "streams")?, MET);
+    Ok(())
+}
