@@ -80,14 +80,14 @@ pub struct Full;
 #[derive(Debug)]
 pub struct Rendezvous {
     packet_bytes: u32,
-    endpoints: Vec<Endpoint>,
+    /// By [`EndpointAddress::index`].
+    endpoints: [Endpoint; EndpointAddress::COUNT],
     events: VecDeque<Event>,
     host_transfers: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Endpoint {
-    address: EndpointAddress,
     halted: bool,
     /// Index 0 is the endpoint without streams, index n stream n.
     queues: Vec<Queue>,
@@ -112,7 +112,7 @@ impl Rendezvous {
     pub fn new(speed: Speed) -> Self {
         Self {
             packet_bytes: speed.bulk_packet_bytes(),
-            endpoints: Vec::new(),
+            endpoints: Default::default(),
             events: VecDeque::new(),
             host_transfers: 0,
         }
@@ -124,12 +124,13 @@ impl Rendezvous {
             return Err(Full);
         }
         self.host_transfers += 1;
-        let endpoint = self.endpoint(transfer.pipe.endpoint);
+        let endpoint = &mut self.endpoints[transfer.pipe.endpoint.index()];
         let halted = endpoint.halted;
-        endpoint.queue(transfer.pipe).host.push_back(Pending::new(transfer.id, transfer.length));
+        let queue = endpoint.queue(transfer.pipe);
+        queue.host.push_back(Pending::new(transfer.id, transfer.length));
         if halted {
             self.end_host_queues(transfer.pipe.endpoint, TransferStatus::Stall);
-        } else {
+        } else if !queue.device.is_empty() {
             self.meet(transfer.pipe);
         }
         Ok(())
@@ -138,8 +139,11 @@ impl Rendezvous {
     /// The device is ready for `transfer`.
     pub fn submit_device(&mut self, transfer: DeviceTransfer) {
         let pending = Pending { ends: transfer.ends, ..Pending::new(transfer.id, transfer.length) };
-        self.endpoint(transfer.pipe.endpoint).queue(transfer.pipe).device.push_back(pending);
-        self.meet(transfer.pipe);
+        let queue = self.endpoints[transfer.pipe.endpoint.index()].queue(transfer.pipe);
+        queue.device.push_back(pending);
+        if !queue.host.is_empty() {
+            self.meet(transfer.pipe);
+        }
     }
 
     /// The host takes a transfer back. Nothing happens if it has completed already.
@@ -163,20 +167,19 @@ impl Rendezvous {
 
     /// The device halts an endpoint: what the host has there, and what it brings, stalls.
     pub fn halt(&mut self, address: EndpointAddress) {
-        self.endpoint(address).halted = true;
+        self.endpoints[address.index()].halted = true;
         self.end_host_queues(address, TransferStatus::Stall);
     }
 
     /// The halt of an endpoint is cleared.
     pub fn clear_halt(&mut self, address: EndpointAddress) {
-        self.endpoint(address).halted = false;
+        self.endpoints[address.index()].halted = false;
     }
 
     /// The device ends whatever the host has on a pipe: In transfers end short, Out bytes are swallowed.
     pub fn finish(&mut self, pipe: Pipe) {
-        let queue = self.endpoint(pipe.endpoint).queue(pipe);
-        let mut ended = core::mem::take(&mut queue.host);
-        for pending in ended.drain(..) {
+        let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
+        for pending in queue.host.drain(..) {
             let completion = match pipe.endpoint.direction() {
                 Direction::In => pending.completion(TransferStatus::Short),
                 Direction::Out => {
@@ -186,8 +189,6 @@ impl Rendezvous {
             self.host_transfers -= 1;
             self.events.push_back(Event::HostCompleted(completion));
         }
-        // Gives the empty queue its memory back.
-        self.endpoint(pipe.endpoint).queue(pipe).host = ended;
     }
 
     /// The device goes away, or comes back from a reset: both sides' transfers end, halts are forgotten.
@@ -218,19 +219,8 @@ impl Rendezvous {
         self.host_transfers
     }
 
-    fn endpoint(&mut self, address: EndpointAddress) -> &mut Endpoint {
-        let found = self.endpoints.iter().position(|endpoint| endpoint.address == address);
-        let index = found.unwrap_or_else(|| {
-            self.endpoints.push(Endpoint { address, halted: false, queues: Vec::new() });
-            self.endpoints.len() - 1
-        });
-        &mut self.endpoints[index]
-    }
-
     fn end_host_queues(&mut self, address: EndpointAddress, status: TransferStatus) {
-        let Some(endpoint) = self.endpoints.iter_mut().find(|endpoint| endpoint.address == address) else {
-            return;
-        };
+        let endpoint = &mut self.endpoints[address.index()];
         for pending in endpoint.queues.iter_mut().flat_map(|queue| queue.host.drain(..)) {
             self.host_transfers -= 1;
             self.events.push_back(Event::HostCompleted(pending.completion(status)));
@@ -241,11 +231,7 @@ impl Rendezvous {
     fn meet(&mut self, pipe: Pipe) {
         let packet_bytes = self.packet_bytes;
         let direction = pipe.endpoint.direction();
-        let Some(endpoint) = self.endpoints.iter_mut().find(|endpoint| endpoint.address == pipe.endpoint)
-        else {
-            return;
-        };
-        let Queue { host, device } = endpoint.queue(pipe);
+        let Queue { host, device } = self.endpoints[pipe.endpoint.index()].queue(pipe);
         while let (Some(h), Some(d)) = (host.front_mut(), device.front_mut()) {
             let step = match direction {
                 Direction::In => step_in(h, d, packet_bytes),

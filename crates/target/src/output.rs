@@ -6,25 +6,32 @@
 
 use crate::command::CommandId;
 use crate::medium::MediumRequest;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use bus::{EndpointAddress, Pipe, TransferId};
 use units::ByteRange;
 use wire::scsi::sense::Sense;
 use wire::uas::SenseIu;
 
-/// Bytes of the longest message that travels inline: a SENSE IU with every descriptor that sense data has here. It
-/// fits the 112 bytes that Linux has room for.
+/// Bytes of the longest message that a device sends by itself: a SENSE IU with every descriptor that sense data has
+/// here. It fits the 112 bytes that Linux has room for.
 pub const INLINE_BYTES_MAX: usize = SenseIu::LEN + Sense::DESCRIPTOR_LEN_MAX;
 
-/// Bytes that are small enough to be carried in an output.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Inline {
-    bytes: [u8; INLINE_BYTES_MAX],
-    len: u8,
+/// Bytes that need no memory of their own: a SENSE IU without sense data, and whatever is shorter.
+const SHORT_BYTES_MAX: usize = 22;
+
+/// A message of the device: small enough to be carried in an output, or, with sense data, behind it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Inline(Message);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Message {
+    Short { len: u8, bytes: [u8; SHORT_BYTES_MAX] },
+    Long(Box<[u8]>),
 }
 
 /// Where the bytes of a device transfer come from or go to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// In: these bytes.
     Inline(Inline),
@@ -39,7 +46,7 @@ pub enum Payload {
 }
 
 /// A transfer that the device is ready for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceTransfer {
     /// Comes back in its completion.
     pub id: TransferId,
@@ -67,7 +74,7 @@ pub(crate) fn take_back(outputs: &mut Outputs, id: TransferId) {
 }
 
 /// Something that a device asks its driver to do. To be carried out in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Offer a transfer to the bus. Answered by [`crate::Device::handle_completion`].
     Transfer(DeviceTransfer),
@@ -89,16 +96,24 @@ pub enum Output {
 
 impl Inline {
     /// Carries `bytes`; what is past [`INLINE_BYTES_MAX`] is cut.
+    #[inline]
     pub fn new(bytes: &[u8]) -> Self {
-        let len = bytes.len().min(INLINE_BYTES_MAX);
-        let mut inline = Self { bytes: [0; INLINE_BYTES_MAX], len: len as u8 };
-        inline.bytes[..len].copy_from_slice(&bytes[..len]);
-        inline
+        let bytes = &bytes[..bytes.len().min(INLINE_BYTES_MAX)];
+        if bytes.len() > SHORT_BYTES_MAX {
+            return Self(Message::Long(bytes.into()));
+        }
+        let mut short = [0; SHORT_BYTES_MAX];
+        short[..bytes.len()].copy_from_slice(bytes);
+        Self(Message::Short { len: bytes.len() as u8, bytes: short })
     }
 
     /// The bytes.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
+        match &self.0 {
+            Message::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Message::Long(bytes) => bytes,
+        }
     }
 }
 

@@ -339,7 +339,7 @@ impl Drive {
         let (from, bytes) = (step.device_offset as usize, step.bytes as usize);
         match &device.payload {
             Payload::Inline(inline) if whole && bytes == inline.as_bytes().len() => {
-                host.gathered = Gathered::Inline(*inline);
+                host.gathered = Gathered::Inline(inline.clone());
             }
             Payload::Inline(inline) => {
                 gather(host, &mut self.pool, step, &inline.as_bytes()[from..from + bytes])

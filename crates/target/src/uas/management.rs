@@ -43,7 +43,7 @@ impl Uas {
                 None => ResponseCode::TaskManagementFailed,
             };
             let answer = Inline::new(&ResponseIu::new(iu.tag, code).encode());
-            return self.answer_loosely(iu.tag, &answer, outputs);
+            return self.answer_loosely(iu.tag, answer, outputs);
         };
         self.slots[index].tag = iu.tag;
         let unit = executor.unit_at(iu.lun);
@@ -85,7 +85,7 @@ impl Uas {
         if !self.slots[index].is_command() && !matches!(self.slots[index].state, State::Aborting) {
             let tag = self.slots[index].tag;
             let answer = Inline::new(&ResponseIu::new(tag, ResponseCode::OverlappedTag).encode());
-            return self.answer_loosely(tag, &answer, outputs);
+            return self.answer_loosely(tag, answer, outputs);
         }
         self.abort_meant(Ends::Everything, executor, outputs);
         let own = self.slots[index].drains();

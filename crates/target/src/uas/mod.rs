@@ -189,17 +189,22 @@ impl Uas {
 
     fn handle_command_iu(&mut self, iu: CommandIu<'_>, executor: &mut Executor, outputs: &mut Outputs) {
         let Some(index) = self.slot_for(iu.tag) else {
-            return self.answer_loosely(iu.tag, &sense_iu(iu.tag, &full()), outputs);
+            return self.answer_loosely(iu.tag, sense_iu(iu.tag, &full()), outputs);
         };
         if !self.slots[index].is_free() {
             return self.handle_overlap(index, executor, outputs);
         }
         self.slots[index].begin(&iu, executor.unit_at(iu.lun));
-        let mut cdb = [0; 16 + 252];
-        let (first, rest) = cdb.split_at_mut(16);
-        first.copy_from_slice(iu.cdb);
-        rest[..iu.additional_cdb.len()].copy_from_slice(iu.additional_cdb);
-        let cdb = &cdb[..16 + iu.additional_cdb.len()];
+        let mut whole = [0; 16 + 252];
+        let cdb = match iu.additional_cdb {
+            [] => iu.cdb,
+            additional => {
+                let (first, rest) = whole.split_at_mut(16);
+                first.copy_from_slice(iu.cdb);
+                rest[..additional.len()].copy_from_slice(additional);
+                &whole[..16 + additional.len()]
+            }
+        };
         match executor.submit(Request { lun: iu.lun, attribute: iu.attribute, cdb }) {
             Ok(id) => {
                 self.slots[index].state = State::Running { id };
@@ -285,18 +290,18 @@ impl Uas {
                 }
                 self.respond(index, response, outputs);
             }
-            None => self.answer_loosely(tag, &Inline::new(&response.encode()), outputs),
+            None => self.answer_loosely(tag, Inline::new(&response.encode()), outputs),
         }
     }
 
     /// Answers although no slot is free. Where the tag is no stream there is nowhere to answer.
-    fn answer_loosely(&mut self, tag: u16, iu: &Inline, outputs: &mut Outputs) {
+    fn answer_loosely(&mut self, tag: u16, iu: Inline, outputs: &mut Outputs) {
         if self.streams && (tag == 0 || usize::from(tag) > self.slots.len()) {
             return;
         }
         let transfer = self.names.name(self.slots.len() + 1);
         self.loose.push(transfer);
-        outputs.push_back(self.status_transfer(transfer, tag, *iu));
+        outputs.push_back(self.status_transfer(transfer, tag, iu));
     }
 
     fn status_transfer(&self, id: TransferId, tag: u16, iu: Inline) -> Output {
@@ -335,12 +340,15 @@ impl Uas {
 /// The SENSE IU of an outcome.
 fn sense_iu(tag: u16, outcome: &Outcome) -> Inline {
     let mut sense = [0; INLINE_BYTES_MAX - SenseIu::LEN];
-    let sense_len = match &outcome.sense {
-        Some(value) => value.encode(outcome.format, &mut sense).expect("sense data is at most 58 bytes"),
-        None => 0,
+    let sense = match &outcome.sense {
+        Some(value) => {
+            let len = value.encode(outcome.format, &mut sense).expect("sense data is at most 58 bytes");
+            &sense[..len]
+        }
+        None => &[],
     };
     let mut iu = [0; INLINE_BYTES_MAX];
-    let value = SenseIu { tag, status_qualifier: 0, status: outcome.status, sense: &sense[..sense_len] };
+    let value = SenseIu { tag, status_qualifier: 0, status: outcome.status, sense };
     let len = value.encode(&mut iu).expect("the IU is as long as its header and its sense data");
     Inline::new(&iu[..len])
 }
