@@ -82,6 +82,8 @@ pub enum Output {
     Cancel(TransferId),
     /// End whatever the host has on a pipe: In short, Out swallowed.
     Finish(Pipe),
+    /// The same for both data pipes of a stream.
+    FinishBoth(Pipe, Pipe),
     /// Halt an endpoint: what the host has there, and brings, stalls.
     Halt(EndpointAddress),
     /// The endpoint's halt is over.

@@ -317,6 +317,10 @@ impl Drive {
                 }
             }
             Output::Finish(pipe) => self.bus.finish(pipe),
+            Output::FinishBoth(data_in, data_out) => {
+                self.bus.finish(data_in);
+                self.bus.finish(data_out);
+            }
             Output::Halt(endpoint) => self.bus.halt(endpoint),
             Output::ClearHalt(endpoint) => self.bus.clear_halt(endpoint),
             Output::Acquire(id, bytes) => self.buffers.reserve(id, bytes),

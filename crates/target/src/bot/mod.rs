@@ -188,7 +188,7 @@ impl Bot {
     fn start(&mut self, cbw: Cbw, executor: &mut Executor) {
         let Ok(cdb) = cbw.meaningful(LUN_MAX) else { return };
         let LunField(lun) = LunField::from(Lun::Unit(cbw.lun.into()));
-        let request = Request { lun, attribute: TaskAttribute::Simple, cdb };
+        let request = Request { lun, attribute: TaskAttribute::Simple, cdb, asks: true };
         let expected = Expectation { direction: cbw.direction(), bytes: cbw.transfer_len };
         self.state = match executor.submit(request) {
             Ok(command) => State::Running(Running { command, tag: cbw.tag, expected, moved: 0 }),
@@ -295,7 +295,7 @@ impl Bot {
         } else {
             CswStatus::Failed
         };
-        let sense = outcome.sense.or(sense_of(outcome.status));
+        let sense = outcome.sense.map(|sense| *sense).or(sense_of(outcome.status));
         if let (Some(unit), Some(sense)) = (outcome.unit, sense)
             && let Some(unit) = executor.units_mut().get_mut(usize::from(unit))
         {

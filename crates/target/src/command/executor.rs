@@ -6,15 +6,16 @@
 //! command in a slot is in exactly one phase; late answers to an earlier holder of a slot are dropped.
 
 mod background;
+mod transfer;
 
 use super::memory::Memory;
-use super::movement::Movement;
 use super::order::TaskSet;
 use super::task::{Cdb, Phase, Task};
 use super::{CommandId, CommandOutput, Intent, Limits, Outcome, Place, Request, TaskSetFull};
-use crate::medium::{MediumCompletion, MediumRequest, MediumRequestId};
+use crate::medium::MediumCompletion;
 use crate::unit::table::{Index, Row};
 use crate::unit::{Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, Plan, Unit, UnitEvent, gate};
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bus::Direction;
@@ -86,6 +87,7 @@ impl Executor {
         let task = &mut self.tasks[usize::from(slot)];
         task.unit = unit;
         task.attribute = Some(request.attribute);
+        task.asks = request.asks;
         task.cdb = Cdb::new(request.cdb);
         task.row = row.ok();
         task.phase = Phase::Waiting;
@@ -113,10 +115,10 @@ impl Executor {
         let set = &self.sets[usize::from(unit)];
         let is_aca = |slot: &u16| self.tasks[usize::from(*slot)].attribute == Some(TaskAttribute::Aca);
         // The new command is in the set already; beside it there may be no other ACA command.
-        let taken = set.slots().iter().filter(|slot| is_aca(slot)).count() > 1;
+        let is_taken = || set.slots().iter().filter(|slot| is_aca(slot)).count() > 1;
         match (set.aca, request.attribute == TaskAttribute::Aca) {
             (true, false) => self.end(id, Status::AcaActive, None),
-            (true, true) if taken => self.end(id, Status::AcaActive, None),
+            (true, true) if is_taken() => self.end(id, Status::AcaActive, None),
             (false, true) => {
                 let code = AdditionalSense::INVALID_MESSAGE_ERROR;
                 self.end(id, Status::CheckCondition, Some(Sense::illegal_request(code)));
@@ -128,23 +130,37 @@ impl Executor {
     /// The transport is fine with the intent it was told.
     pub fn proceed(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
-        match core::mem::take(&mut task.phase) {
-            Phase::Offered(plan @ (Plan::Reply | Plan::ReplyThen(_))) => {
+        if let &Phase::Offered(plan) = &task.phase {
+            self.begin_data_phase(id, plan);
+        }
+    }
+
+    /// The data phase of a plan that has one.
+    fn begin_data_phase(&mut self, id: CommandId, plan: Plan) {
+        let Some(task) = self.task(id) else { return };
+        match plan {
+            Plan::Reply | Plan::ReplyThen(_) => {
                 task.phase = Phase::Replying { then: plan.after_reply() };
                 let range = ByteRange::new(0, task.reply.as_bytes().len() as u32);
                 let place = Place::Parameters;
                 self.outputs.push_back(CommandOutput::DataIn { id, range, place, last: true });
             }
-            Phase::Offered(Plan::List { bytes }) => {
+            Plan::List { bytes } => {
                 task.phase = Phase::List;
                 self.fetch_list(id, ByteRange::new(0, bytes), true);
             }
-            Phase::Offered(Plan::ListHead { .. }) => {
+            Plan::ListHead { .. } => {
                 task.phase = Phase::List;
                 self.fetch_list(id, ByteRange::new(0, LIST_HEAD_BYTES), false);
             }
-            Phase::Offered(Plan::Medium(plan)) => self.await_memory(id, plan),
-            other => task.phase = other,
+            Plan::Medium(plan) => self.await_memory(id, plan),
+            // These have none.
+            Plan::Good
+            | Plan::Check(_)
+            | Plan::Status(_)
+            | Plan::ListRest { .. }
+            | Plan::Lasting(_)
+            | Plan::Background(_) => {}
         }
     }
 
@@ -193,10 +209,8 @@ impl Executor {
         if actual < range.len {
             // The host has less than the CDB says; nothing more will come.
             movement.crossed = movement.segments();
-            movement.failure.get_or_insert(Plan::Check(Sense::new(
-                SenseKey::AbortedCommand,
-                AdditionalSense::DATA_PHASE_ERROR,
-            )));
+            let sense = Sense::new(SenseKey::AbortedCommand, AdditionalSense::DATA_PHASE_ERROR);
+            movement.failure.get_or_insert_with(|| Box::new(Plan::Check(sense)));
         }
         if movement.failure.is_none() {
             self.ask_medium(id, segment);
@@ -227,7 +241,7 @@ impl Executor {
                         let unit = task.unit.and_then(|unit| self.units.get_mut(usize::from(unit)));
                         let error = error.after(movement.range(segment).start);
                         let plan = gate::medium_failure(unit, task.row, error, movement.extent(segment));
-                        movement.failure.get_or_insert(plan);
+                        movement.failure.get_or_insert_with(|| Box::new(plan));
                     }
                 }
                 self.hand_over(id);
@@ -253,7 +267,11 @@ impl Executor {
             Phase::Moving(movement) => movement.outstanding,
             _ => 0,
         };
+        let waited = matches!(task.phase, Phase::Waiting).then_some(task.unit).flatten();
         task.phase = Phase::Draining { outstanding };
+        if let Some(unit) = waited {
+            self.sets[usize::from(unit)].count_start();
+        }
         if outstanding == 0 {
             self.free_aborted(id);
         }
@@ -325,7 +343,9 @@ impl Executor {
     /// Starts every command of a unit that may start.
     fn start_ready(&mut self, unit: u8) {
         while let Some(slot) = self.sets[usize::from(unit)].next(&self.tasks) {
+            self.sets[usize::from(unit)].count_start();
             let task = &mut self.tasks[usize::from(slot)];
+            task.phase = Phase::Starting;
             let id = task.id(slot);
             let units = self.units.len() as u8;
             let state = &mut self.units[usize::from(unit)];
@@ -359,6 +379,9 @@ impl Executor {
                 return self.carry_out_later(id, plan);
             }
         };
+        if !task.asks {
+            return self.begin_data_phase(id, plan);
+        }
         task.phase = Phase::Offered(plan);
         let (direction, bytes) = intent;
         self.outputs.push_back(CommandOutput::Begin { id, intent: Intent { direction, bytes } });
@@ -425,107 +448,11 @@ impl Executor {
         }
     }
 
-    fn await_memory(&mut self, id: CommandId, plan: MediumPlan) {
-        if let Some(task) = self.task(id) {
-            task.phase = Phase::Memory(plan);
-            self.memory.ask(id, plan.bytes);
-        }
-        self.grant_memory();
-    }
-
-    /// Gives buffers to those who wait for one, while there is room.
-    fn grant_memory(&mut self) {
-        while let Some((id, bytes)) = self.memory.grant() {
-            let Some(Task { phase: Phase::Memory(plan), buffer_bytes, .. }) = self.task(id) else { return };
-            *buffer_bytes = bytes;
-            let plan = *plan;
-            self.outputs.push_back(CommandOutput::Acquire { id, bytes });
-            self.start_movement(id, plan);
-        }
-    }
-
-    fn start_movement(&mut self, id: CommandId, plan: MediumPlan) {
-        let segment_bytes = self.limits.segment_bytes;
-        let Some(task) = self.tasks.get_mut(usize::from(id.slot)) else { return };
-        let unit = task.unit.and_then(|unit| self.units.get(usize::from(unit)));
-        let block_bytes = unit.map_or(512, |unit| unit.config.block_size.bytes());
-        let movement = Movement::new(plan, segment_bytes, block_bytes, task.parts);
-        let segments = movement.segments();
-        task.parts = task.parts.wrapping_add(segments as u16);
-        task.phase = Phase::Moving(movement);
-        for segment in 0..segments {
-            match plan.data {
-                DataPhase::Out => self.ask_host(id, segment),
-                DataPhase::In | DataPhase::None | DataPhase::Own => self.ask_medium(id, segment),
-            }
-        }
-    }
-
-    fn ask_host(&mut self, id: CommandId, segment: u32) {
-        let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
-        movement.handed += 1;
-        let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
-        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Buffer, last });
-    }
-
-    fn fetch_list(&mut self, id: CommandId, range: ByteRange, last: bool) {
-        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Parameters, last });
-    }
-
-    fn ask_medium(&mut self, id: CommandId, segment: u32) {
-        let Some(task) = self.task(id) else { return };
-        let Phase::Moving(movement) = &mut task.phase else { return };
-        movement.outstanding += 1;
-        let request = MediumRequest {
-            id: MediumRequestId { command: id, part: movement.part(segment) },
-            unit: task.unit.unwrap_or_default(),
-            op: movement.plan.op,
-            extent: movement.extent(segment),
-            place: if movement.plan.data == DataPhase::Own { Place::Parameters } else { Place::Buffer },
-            range: movement.range(segment),
-        };
-        self.outputs.push_back(CommandOutput::Medium(request));
-    }
-
-    /// Hands the host what the medium has brought, in order.
-    fn hand_over(&mut self, id: CommandId) {
-        while let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) {
-            if movement.plan.data != DataPhase::In {
-                return;
-            }
-            let Some(segment) = movement.next_in() else { return };
-            let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
-            self.outputs.push_back(CommandOutput::DataIn { id, range, place: Place::Buffer, last });
-        }
-    }
-
-    /// Goes on to the next step if the present movement is over.
-    fn conclude(&mut self, id: CommandId) {
-        let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
-        if !movement.is_over() {
-            return;
-        }
-        let (done, failure) = (movement.done, movement.failure);
-        let plan = failure.unwrap_or_else(|| {
-            self.consult(id, |row, context, cdb, list| match row.on_medium {
-                Some(on_medium) => on_medium(context, cdb, list, done),
-                None => Plan::Good,
-            })
-        });
-        match plan {
-            // A command whose answer comes from the medium, without a data phase before.
-            Plan::Reply if self.task(id).is_some_and(|task| task.buffer_bytes == 0) => {
-                self.carry_out(id, Plan::Reply)
-            }
-            plan => self.carry_out_later(id, plan),
-        }
-    }
-
     fn outcome(&self, id: CommandId, status: Status, sense: Option<Sense>) -> Outcome {
         let unit = self.unit_of(id);
         let state = unit.and_then(|unit| self.units.get(usize::from(unit)));
         let format = state.map_or(SenseFormat::Fixed, |unit| unit.sense_format(sense.as_ref()));
-        Outcome { unit, status, sense, format }
+        Outcome { unit, status, sense: sense.map(Box::new), format }
     }
 
     fn end(&mut self, id: CommandId, status: Status, sense: Option<Sense>) {
@@ -540,7 +467,7 @@ impl Executor {
             set.aca = true;
         }
         if detached {
-            self.defer(id, outcome.sense);
+            self.defer(id, sense);
         } else {
             self.outputs.push_back(CommandOutput::Ended { id, outcome });
         }
@@ -560,16 +487,23 @@ impl Executor {
     fn free_slot(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
         let (unit, bytes) = (task.unit, task.buffer_bytes);
+        let waited = matches!(task.phase, Phase::Waiting);
         task.clear();
         self.free.push(id.slot);
         if bytes > 0 {
             self.memory.give_back(bytes);
             self.outputs.push_back(CommandOutput::Release { id });
+        } else {
+            // Who has none may be waiting for some.
+            self.memory.forget(id);
         }
-        self.memory.forget(id);
         self.grant_memory();
         if let Some(unit) = unit {
-            self.sets[usize::from(unit)].remove(id.slot);
+            let set = &mut self.sets[usize::from(unit)];
+            set.remove(id.slot);
+            if waited {
+                set.count_start();
+            }
             self.stirred = true;
         }
     }

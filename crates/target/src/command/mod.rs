@@ -17,6 +17,7 @@ mod task;
 pub use executor::Executor;
 
 use crate::medium::MediumRequest;
+use alloc::boxed::Box;
 use bus::Direction;
 use units::ByteRange;
 use wire::scsi::Status;
@@ -53,6 +54,8 @@ pub struct Request<'a> {
     pub attribute: TaskAttribute,
     /// The command descriptor block.
     pub cdb: &'a [u8],
+    /// Whether the transport wants to hear of the data phase before it begins ([`CommandOutput::Begin`]).
+    pub asks: bool,
 }
 
 /// What a command is going to move, told before it moves anything.
@@ -75,9 +78,10 @@ pub enum Place {
 }
 
 /// What the executor wants of its surroundings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandOutput {
-    /// The transport is to answer with [`Executor::proceed`] or [`Executor::refuse`].
+    /// To a transport that wants to hear it ([`Request::asks`]); it answers with [`Executor::proceed`] or
+    /// [`Executor::refuse`].
     Begin {
         /// Which command.
         id: CommandId,
@@ -136,14 +140,14 @@ pub enum CommandOutput {
 }
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Which unit answered, if the logical unit number names one.
     pub unit: Option<u8>,
     /// The status.
     pub status: Status,
-    /// Sense data, with CHECK CONDITION.
-    pub sense: Option<Sense>,
+    /// Sense data, with CHECK CONDITION: seldom, and much larger than the rest.
+    pub sense: Option<Box<Sense>>,
     /// The format that the unit's sense data is to have.
     pub format: SenseFormat,
 }
@@ -155,8 +159,13 @@ impl Outcome {
     }
 
     /// CHECK CONDITION with sense data.
-    pub const fn of_sense(unit: Option<u8>, sense: Sense) -> Self {
-        Self { unit, status: Status::CheckCondition, sense: Some(sense), format: SenseFormat::Fixed }
+    pub fn of_sense(unit: Option<u8>, sense: Sense) -> Self {
+        Self {
+            unit,
+            status: Status::CheckCondition,
+            sense: Some(Box::new(sense)),
+            format: SenseFormat::Fixed,
+        }
     }
 }
 

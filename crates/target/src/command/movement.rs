@@ -7,6 +7,7 @@
 
 use crate::medium::{MediumDone, MediumOp};
 use crate::unit::{DataPhase, MediumPlan, Plan};
+use alloc::boxed::Box;
 use units::{ByteRange, Extent};
 
 /// Segments that one command may have: a bit each in a word.
@@ -32,7 +33,8 @@ pub(super) struct Movement {
     pub(super) handed: u32,
     /// Requests that the medium works on.
     pub(super) outstanding: u16,
-    pub(super) failure: Option<Plan>,
+    /// Boxed, since most movements have none.
+    pub(super) failure: Option<Box<Plan>>,
     pub(super) done: MediumDone,
 }
 

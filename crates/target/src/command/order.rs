@@ -14,6 +14,8 @@ use wire::uas::TaskAttribute;
 pub(super) struct TaskSet {
     /// Slots, oldest first.
     slots: Vec<u16>,
+    /// How many of them have not been started.
+    waiting: u16,
     /// An auto contingent allegiance stands (SAM-6 clause 5.10).
     pub(super) aca: bool,
 }
@@ -21,6 +23,7 @@ pub(super) struct TaskSet {
 impl TaskSet {
     pub(super) fn add(&mut self, slot: u16) {
         self.slots.push(slot);
+        self.waiting += 1;
     }
 
     pub(super) fn remove(&mut self, slot: u16) {
@@ -29,12 +32,20 @@ impl TaskSet {
         }
     }
 
+    /// One that waited waits no longer: it runs, or is gone.
+    pub(super) fn count_start(&mut self) {
+        self.waiting -= 1;
+    }
+
     pub(super) fn slots(&self) -> &[u16] {
         &self.slots
     }
 
     /// The oldest command that waits and may start.
     pub(super) fn next(&self, tasks: &[Task]) -> Option<u16> {
+        if self.waiting == 0 {
+            return None;
+        }
         let task = |slot: &u16| &tasks[usize::from(*slot)];
         let mut started = self.slots.iter().map(task).filter(|task| task.is_started());
         let alone = started.clone().any(Task::is_exclusive);

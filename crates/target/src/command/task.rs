@@ -32,6 +32,8 @@ pub(super) struct Task {
     pub(super) buffer_bytes: u32,
     /// Its work goes on whatever becomes of the command (see [`Plan::Lasting`]).
     pub(super) lasting: bool,
+    /// The transport hears of the data phase before it begins.
+    pub(super) asks: bool,
     /// The transport was told the end already (IMMED), or that the command was aborted.
     pub(super) detached: bool,
     /// The host was told GOOD before the work was done (IMMED).
@@ -48,6 +50,8 @@ pub(super) enum Phase {
     Free,
     /// The task set does not let it run yet.
     Waiting,
+    /// It may run; the unit is asked for a plan.
+    Starting,
     /// The transport was told the intent.
     Offered(Plan),
     /// The parameter list is on its way.

@@ -266,6 +266,10 @@ impl Desk {
             Output::Transfer(transfer) => self.offer(transfer),
             Output::Cancel(id) => self.bus.cancel_device(id),
             Output::Finish(pipe) => self.bus.finish(pipe),
+            Output::FinishBoth(data_in, data_out) => {
+                self.bus.finish(data_in);
+                self.bus.finish(data_out);
+            }
             Output::Halt(endpoint) => self.bus.halt(endpoint),
             Output::ClearHalt(endpoint) => self.bus.clear_halt(endpoint),
             Output::Acquire(command, bytes) => {
@@ -282,10 +286,10 @@ impl Desk {
     fn offer(&mut self, transfer: DeviceTransfer) {
         assert!(self.last_device_name < Some(transfer.id), "{:?} is not a new name", transfer.id);
         self.last_device_name = Some(transfer.id);
-        let room = match transfer.payload {
+        let room = match &transfer.payload {
             Payload::Inline(inline) => inline.as_bytes().len(),
-            Payload::Reply(command) => self.device.reply(command).len(),
-            Payload::Buffer(command, range) => self.buffers[&command][range.as_usize()].len(),
+            Payload::Reply(command) => self.device.reply(*command).len(),
+            Payload::Buffer(command, range) => self.buffers[command][range.as_usize()].len(),
             Payload::Message | Payload::Nowhere => transfer.length as usize,
         };
         assert_eq!(room, transfer.length as usize);
@@ -300,17 +304,17 @@ impl Desk {
         let host =
             &mut self.host.get_mut(&host).expect("bytes move in a transfer under way")[range(host_offset)];
         let offered = self.offers.get_mut(&device).expect("bytes move in a transfer under way");
-        match (direction, offered.transfer.payload) {
+        match (direction, &offered.transfer.payload) {
             (Direction::In, Payload::Inline(inline)) => {
                 host.copy_from_slice(&inline.as_bytes()[range(device_offset)]);
             }
-            (Direction::In, Payload::Reply(command)) => {
+            (Direction::In, &Payload::Reply(command)) => {
                 host.copy_from_slice(&self.device.reply(command)[range(device_offset)]);
             }
-            (Direction::In, Payload::Buffer(command, part)) => {
+            (Direction::In, &Payload::Buffer(command, part)) => {
                 host.copy_from_slice(&self.buffers[&command][part.as_usize()][range(device_offset)]);
             }
-            (Direction::Out, Payload::Buffer(command, part)) => {
+            (Direction::Out, &Payload::Buffer(command, part)) => {
                 let buffer = self.buffers.get_mut(&command).expect("the buffer is still held");
                 buffer[part.as_usize()][range(device_offset)].copy_from_slice(host);
             }

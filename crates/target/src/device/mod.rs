@@ -342,7 +342,7 @@ impl Device {
                 (CommandOutput::Release { id }, _) => outputs.push_back(Output::Release(id)),
                 (CommandOutput::Medium(request), _) => outputs.push_back(Output::Medium(request)),
                 (output, Transport::Bot(bot)) => bot.handle_command(output, executor, outputs),
-                (output, Transport::Uas(uas)) => uas.handle_command(output, executor, outputs),
+                (output, Transport::Uas(uas)) => uas.handle_command(output, outputs),
                 (_, Transport::None) => {}
             }
         }

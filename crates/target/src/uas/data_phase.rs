@@ -112,11 +112,12 @@ impl Uas {
             slot.ready = None;
             return;
         }
-        match slot.state {
-            State::Reporting { transfer } | State::Responding { transfer } if transfer == completion.id => {
+        match &slot.state {
+            State::Reporting { transfer } | State::Responding { transfer } if *transfer == completion.id => {
                 slot.state = State::Free;
             }
-            State::Closing { transfer, outcome } if transfer == completion.id => {
+            State::Closing { transfer, outcome } if *transfer == completion.id => {
+                let outcome = outcome.clone();
                 self.release_turn(index, Direction::In, outputs);
                 self.report(index, &outcome, outputs);
             }
@@ -163,20 +164,22 @@ impl Uas {
     /// With streams: ends what the host still has on the command's data streams, so that it waits for nothing.
     pub(super) fn finish_streams(&mut self, index: usize, outputs: &mut Outputs) {
         let tag = self.slots[index].tag;
-        outputs.push_back(Output::Finish(self.pipe(self.endpoints.data_in, tag)));
-        outputs.push_back(Output::Finish(self.pipe(self.endpoints.data_out, tag)));
+        let [data_in, data_out] =
+            [self.endpoints.data_in, self.endpoints.data_out].map(|at| self.pipe(at, tag));
+        outputs.push_back(Output::FinishBoth(data_in, data_out));
     }
 
-    /// Without streams: whether the status may be told now. A READ READY whose data ended early has made the host
-    /// queue a transfer; an empty packet ends it first.
-    pub(super) fn close_turn(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) -> bool {
-        if self.turns.inward.holder != Some(index as u16) {
-            return true;
-        }
+    /// Without streams: whether a READ READY whose data ended early has made the host queue a transfer, which must end
+    /// before the status is told.
+    pub(super) fn owes_close(&self, index: usize) -> bool {
+        self.turns.inward.holder == Some(index as u16)
+    }
+
+    /// Without streams: ends that transfer with an empty packet. The status comes after it.
+    pub(super) fn close_turn(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) {
         let transfer = self.names.name(index);
         self.slots[index].state = State::Closing { transfer, outcome };
         outputs.push_back(self.closing_transfer(transfer, index));
-        false
     }
 
     fn closing_transfer(&self, id: TransferId, index: usize) -> Output {

@@ -205,7 +205,7 @@ impl Uas {
                 &whole[..16 + additional.len()]
             }
         };
-        match executor.submit(Request { lun: iu.lun, attribute: iu.attribute, cdb }) {
+        match executor.submit(Request { lun: iu.lun, attribute: iu.attribute, cdb, asks: false }) {
             Ok(id) => {
                 self.slots[index].state = State::Running { id };
                 self.owners[usize::from(id.slot)] = Some((id, index as u16));
@@ -215,14 +215,8 @@ impl Uas {
     }
 
     /// Carries out what the executor wants of a transport.
-    pub(crate) fn handle_command(
-        &mut self,
-        output: CommandOutput,
-        executor: &mut Executor,
-        outputs: &mut Outputs,
-    ) {
+    pub(crate) fn handle_command(&mut self, output: CommandOutput, outputs: &mut Outputs) {
         match output {
-            CommandOutput::Begin { id, .. } => executor.proceed(id),
             CommandOutput::DataIn { id, range, place, last } => {
                 if let Some(index) = self.running(id) {
                     let piece = slot::Piece { direction: Direction::In, range, place, last };
@@ -246,7 +240,10 @@ impl Uas {
                     self.handle_aborted(index, outputs);
                 }
             }
-            CommandOutput::Acquire { .. } | CommandOutput::Release { .. } | CommandOutput::Medium(_) => {}
+            CommandOutput::Begin { .. }
+            | CommandOutput::Acquire { .. }
+            | CommandOutput::Release { .. }
+            | CommandOutput::Medium(_) => {}
         }
     }
 
@@ -256,8 +253,8 @@ impl Uas {
             self.finish_streams(index, outputs);
         } else {
             self.abandon_turn(index, Direction::Out, outputs);
-            if !self.close_turn(index, outcome, outputs) {
-                return;
+            if self.owes_close(index) {
+                return self.close_turn(index, outcome, outputs);
             }
         }
         self.report(index, &outcome, outputs);
@@ -357,7 +354,7 @@ const fn full() -> Outcome {
     Outcome::of_status(None, Status::TaskSetFull)
 }
 
-const fn overlapped() -> Outcome {
+fn overlapped() -> Outcome {
     let sense = Sense::new(SenseKey::AbortedCommand, AdditionalSense::OVERLAPPED_COMMANDS_ATTEMPTED);
     Outcome::of_sense(None, sense)
 }

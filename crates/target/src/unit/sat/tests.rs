@@ -378,16 +378,16 @@ fn power_cycles_are_counted_and_settings_return() {
 fn outputs_of(cdb: &[u8]) -> Vec<CommandOutput> {
     let limits = Limits { commands: 4, buffer_bytes: 1 << 20, segment_bytes: 65536 };
     let mut executor = Executor::new(vec![Fixture::new().unit], limits);
-    let request = Request { lun: [0; 8], attribute: TaskAttribute::Simple, cdb };
+    let request = Request { lun: [0; 8], attribute: TaskAttribute::Simple, cdb, asks: true };
     executor.submit(request).unwrap();
     let mut outputs = Vec::new();
     while let Some(output) = executor.poll_output() {
-        outputs.push(output);
-        match output {
-            CommandOutput::Begin { id, .. } => executor.proceed(id),
-            CommandOutput::DataIn { id, .. } => executor.handle_data_in(id),
+        match &output {
+            CommandOutput::Begin { id, .. } => executor.proceed(*id),
+            CommandOutput::DataIn { id, .. } => executor.handle_data_in(*id),
             _ => {}
         }
+        outputs.push(output);
     }
     outputs
 }
@@ -396,7 +396,7 @@ fn outputs_of(cdb: &[u8]) -> Vec<CommandOutput> {
 fn data_comes_before_the_check_condition_that_tells_the_registers() {
     let mut cdb = IDENTIFY;
     cdb[2] = 0x2e;
-    match outputs_of(&cdb)[..] {
+    match &outputs_of(&cdb)[..] {
         [
             CommandOutput::Begin { intent, .. },
             CommandOutput::DataIn { range, last: true, .. },
@@ -404,9 +404,9 @@ fn data_comes_before_the_check_condition_that_tells_the_registers() {
         ] => {
             assert_eq!((intent.bytes, range.len), (512, 512));
             assert_eq!((outcome.status, outcome.format), (Status::CheckCondition, SenseFormat::Descriptor));
-            assert!(outcome.sense.is_some_and(|sense| sense.ata_return.is_some()));
+            assert!(outcome.sense.as_ref().is_some_and(|sense| sense.ata_return.is_some()));
         }
-        ref others => panic!("{others:?}"),
+        others => panic!("{others:?}"),
     }
 }
 

@@ -1,0 +1,110 @@
+//! The data phase of a command for the medium: memory, segments, host and medium in turn.
+//!
+//! A plan for the medium waits for memory, then becomes a [`Movement`]; In, the medium is asked first and the host gets
+//! what it brings; Out, the other way round. Left out: which segments there are, see [`super::super::movement`].
+
+use super::Executor;
+use crate::command::movement::Movement;
+use crate::command::task::{Phase, Task};
+use crate::command::{CommandId, CommandOutput, Place};
+use crate::medium::{MediumRequest, MediumRequestId};
+use crate::unit::{DataPhase, MediumPlan, Plan};
+use units::ByteRange;
+
+impl Executor {
+    pub(super) fn await_memory(&mut self, id: CommandId, plan: MediumPlan) {
+        if let Some(task) = self.task(id) {
+            task.phase = Phase::Memory(plan);
+            self.memory.ask(id, plan.bytes);
+        }
+        self.grant_memory();
+    }
+
+    /// Gives buffers to those who wait for one, while there is room.
+    pub(super) fn grant_memory(&mut self) {
+        while let Some((id, bytes)) = self.memory.grant() {
+            let Some(Task { phase: Phase::Memory(plan), buffer_bytes, .. }) = self.task(id) else { return };
+            *buffer_bytes = bytes;
+            let plan = *plan;
+            self.outputs.push_back(CommandOutput::Acquire { id, bytes });
+            self.start_movement(id, plan);
+        }
+    }
+
+    pub(super) fn start_movement(&mut self, id: CommandId, plan: MediumPlan) {
+        let segment_bytes = self.limits.segment_bytes;
+        let Some(task) = self.tasks.get_mut(usize::from(id.slot)) else { return };
+        let unit = task.unit.and_then(|unit| self.units.get(usize::from(unit)));
+        let block_bytes = unit.map_or(512, |unit| unit.config.block_size.bytes());
+        let movement = Movement::new(plan, segment_bytes, block_bytes, task.parts);
+        let segments = movement.segments();
+        task.parts = task.parts.wrapping_add(segments as u16);
+        task.phase = Phase::Moving(movement);
+        for segment in 0..segments {
+            match plan.data {
+                DataPhase::Out => self.ask_host(id, segment),
+                DataPhase::In | DataPhase::None | DataPhase::Own => self.ask_medium(id, segment),
+            }
+        }
+    }
+
+    fn ask_host(&mut self, id: CommandId, segment: u32) {
+        let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
+        movement.handed += 1;
+        let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
+        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Buffer, last });
+    }
+
+    pub(super) fn fetch_list(&mut self, id: CommandId, range: ByteRange, last: bool) {
+        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Parameters, last });
+    }
+
+    pub(super) fn ask_medium(&mut self, id: CommandId, segment: u32) {
+        let Some(task) = self.task(id) else { return };
+        let Phase::Moving(movement) = &mut task.phase else { return };
+        movement.outstanding += 1;
+        let request = MediumRequest {
+            id: MediumRequestId { command: id, part: movement.part(segment) },
+            unit: task.unit.unwrap_or_default(),
+            op: movement.plan.op,
+            extent: movement.extent(segment),
+            place: if movement.plan.data == DataPhase::Own { Place::Parameters } else { Place::Buffer },
+            range: movement.range(segment),
+        };
+        self.outputs.push_back(CommandOutput::Medium(request));
+    }
+
+    /// Hands the host what the medium has brought, in order.
+    pub(super) fn hand_over(&mut self, id: CommandId) {
+        while let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) {
+            if movement.plan.data != DataPhase::In {
+                return;
+            }
+            let Some(segment) = movement.next_in() else { return };
+            let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
+            self.outputs.push_back(CommandOutput::DataIn { id, range, place: Place::Buffer, last });
+        }
+    }
+
+    /// Goes on to the next step if the present movement is over.
+    pub(super) fn conclude(&mut self, id: CommandId) {
+        let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
+        if !movement.is_over() {
+            return;
+        }
+        let (done, failure) = (movement.done, movement.failure.take());
+        let plan = failure.map(|plan| *plan).unwrap_or_else(|| {
+            self.consult(id, |row, context, cdb, list| match row.on_medium {
+                Some(on_medium) => on_medium(context, cdb, list, done),
+                None => Plan::Good,
+            })
+        });
+        match plan {
+            // A command whose answer comes from the medium, without a data phase before.
+            Plan::Reply if self.task(id).is_some_and(|task| task.buffer_bytes == 0) => {
+                self.carry_out(id, Plan::Reply)
+            }
+            plan => self.carry_out_later(id, plan),
+        }
+    }
+}
