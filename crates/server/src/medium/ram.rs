@@ -3,15 +3,17 @@
 //! The memory is made in chunks, each when it is first written, and the system backs a chunk with pages only as they are
 //! written: a drive much larger than the memory of the machine is fine as long as little of it is used. A bit per 4 KiB
 //! granule says whether the granule is mapped (SBC-4 clause 4.7), so that GET LBA STATUS and UNMAP behave as on a thin
-//! drive. An unmap of part of a granule zeroes that part and leaves the granule mapped.
+//! drive. An unmap of part of a granule zeroes that part and leaves the granule mapped. A medium that is not large is
+//! backed with huge pages where the system has them, since random blocks of small pages cost a walk of the page tables
+//! each.
 //!
 //! What is unmapped goes back to the system: a chunk without a mapped granule is dropped, and one that is mostly unmapped
-//! is made anew with what is left of it. Chunks are so large that the allocator asks the system for each and gives each
-//! back by itself.
+//! is made anew with what is left of it.
 //!
 //! Always true: bytes of an unmapped granule are zero; what has no chunk is unmapped.
 
 use super::{Finished, Geometry, Job, Medium, STATE_BYTES_MAX, Span, compound};
+use memmap2::{Advice, MmapMut};
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -19,8 +21,11 @@ use std::os::fd::BorrowedFd;
 use target::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
 use units::{BlockCount, BlockSize, ByteCount};
 
-/// Bytes of a chunk: above what glibc ever serves from its heap (32 MiB), so that a dropped chunk is unmapped.
+/// Bytes of a chunk.
 const CHUNK_BYTES: u64 = 64 << 20;
+/// The largest medium that asks for huge pages. Of a larger one little may ever be used, and a huge page makes each block
+/// that is take 2 MiB.
+const HUGE_PAGES_BYTES_MAX: usize = 1 << 30;
 /// Granules of a chunk that may lie idle, unmapped but with a page behind them, before it is made anew: 8 MiB.
 const IDLE_GRANULES_MAX: u32 = 2048;
 
@@ -28,13 +33,14 @@ const IDLE_GRANULES_MAX: u32 = 2048;
 pub struct RamMedium {
     geometry: Geometry,
     chunks: Vec<Option<Chunk>>,
+    huge_pages: bool,
     mapped: GranuleMap,
     state: Option<Vec<u8>>,
 }
 
-/// Memory that was asked of the system.
+/// Memory that was asked of the system, and goes back to it when this is dropped.
 struct Chunk {
-    bytes: Vec<u8>,
+    bytes: MmapMut,
     /// Granules that have been mapped since: so many may have a page behind them.
     touched: u32,
 }
@@ -68,7 +74,8 @@ impl RamMedium {
         Vec::<u8>::new().try_reserve_exact(len).map_err(|_| too_large)?;
         let count = len.div_ceil(CHUNK_BYTES as usize);
         let chunks = (0..count).map(|_| None).collect();
-        Ok(Self { geometry, chunks, mapped: GranuleMap::new(len), state: None })
+        let huge_pages = len <= HUGE_PAGES_BYTES_MAX;
+        Ok(Self { geometry, chunks, huge_pages, mapped: GranuleMap::new(len), state: None })
     }
 
     fn perform(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> Result<MediumDone, MediumError> {
@@ -137,7 +144,7 @@ impl RamMedium {
     /// The chunk exists, or is made: of zeroes, without a page behind it.
     fn provide(&mut self, chunk: usize) -> Result<(), MediumError> {
         if self.chunks[chunk].is_none() {
-            self.chunks[chunk] = Some(Chunk::new().ok_or(MediumError::OutOfSpace)?);
+            self.chunks[chunk] = Some(Chunk::new(self.huge_pages).ok_or(MediumError::OutOfSpace)?);
         }
         Ok(())
     }
@@ -206,7 +213,7 @@ impl RamMedium {
             return;
         }
         // Without memory for both the old one has to do.
-        let Some(mut anew) = Chunk::new() else { return };
+        let Some(mut anew) = Chunk::new(self.huge_pages) else { return };
         let mut at = start;
         let end = start + chunk.bytes.len() as u64;
         while at < end {
@@ -232,10 +239,13 @@ impl RamMedium {
 
 impl Chunk {
     /// A chunk of zeroes, if the system has room for it.
-    fn new() -> Option<Self> {
-        // The macro below would end the process where this refuses.
-        Vec::<u8>::new().try_reserve_exact(CHUNK_BYTES as usize).ok()?;
-        Some(Self { bytes: vec![0; CHUNK_BYTES as usize], touched: 0 })
+    fn new(huge_pages: bool) -> Option<Self> {
+        let bytes = MmapMut::map_anon(CHUNK_BYTES as usize).ok()?;
+        if huge_pages {
+            // Systems without huge pages say so, and nothing is lost.
+            let _ = bytes.advise(Advice::HugePage);
+        }
+        Some(Self { bytes, touched: 0 })
     }
 }
 

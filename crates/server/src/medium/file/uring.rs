@@ -2,7 +2,8 @@
 //!
 //! A task under way has a slot; the number of the slot is the `user_data` of its operation. Tasks beyond the slots
 //! wait in a queue of our own, so neither of the kernel's queues ever overflows. The ring signals an event descriptor
-//! with each completion.
+//! with each completion that comes later; what was over at once, such as a read from the page cache, is found by
+//! looking.
 //!
 //! The only module of this crate with `unsafe`. What makes it sound: memory that the kernel works on belongs to a task
 //! in a slot, whose vectors are neither touched nor freed until the completion of its one operation has been seen;
@@ -65,7 +66,7 @@ impl Ring {
         if !used.into_iter().all(|code| probe.is_supported(code)) {
             return Err(Errno::OPNOTSUPP.into());
         }
-        ring.submitter().register_eventfd(event.as_raw_fd())?;
+        ring.submitter().register_eventfd_async(event.as_raw_fd())?;
         Ok(Self {
             ring,
             image,
@@ -105,7 +106,23 @@ impl Ring {
 
     /// Moves what is over to `finished`, and starts what follows from it; `false` as for [`flush`](Self::flush).
     pub(super) fn reap(&mut self, finished: &mut VecDeque<Finished>) -> bool {
-        self.collect_outcomes();
+        loop {
+            self.collect_outcomes();
+            let is_last = self.outcomes.is_empty();
+            self.advance_all();
+            finished.append(&mut self.over);
+            if is_last {
+                return true;
+            }
+            // What follows may be over at once as well, and nothing would signal that.
+            if !self.flush() {
+                return false;
+            }
+        }
+    }
+
+    /// Hands the outcomes to their tasks, and starts what follows.
+    fn advance_all(&mut self) {
         let mut outcomes = std::mem::take(&mut self.outcomes);
         for (slot, result) in outcomes.drain(..) {
             let Some(mut task) = self.slots.get_mut(slot as usize).and_then(Option::take) else { continue };
@@ -113,8 +130,6 @@ impl Ring {
             self.advance(slot as u16, task);
         }
         self.outcomes = outcomes;
-        finished.append(&mut self.over);
-        self.flush()
     }
 
     fn collect_outcomes(&mut self) {
