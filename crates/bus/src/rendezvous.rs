@@ -8,8 +8,8 @@
 //! One idealisation: a device that ends a transfer which is full already sends nothing, where real hardware
 //! would have to know whether the host expects a zero-length packet.
 //!
-//! Payload stays with its owners: a [`Event::Move`] says which bytes go where, and must be carried out before
-//! the next call. Always true: pipes complete in the order of submission; each transfer completes once.
+//! Payload stays with its owners: a [`Meeting`] says which bytes go where, and must be carried out before the next
+//! call. Always true: pipes complete in the order of submission; each transfer completes once.
 
 use crate::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
 use alloc::collections::VecDeque;
@@ -47,17 +47,17 @@ pub struct DeviceTransfer {
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Bytes go from one side's buffer to the other's.
-    Move(Move),
-    /// A host transfer ended.
+    /// Two transfers met: bytes go from one side's buffer to the other's, and one side ends, or both.
+    Met(Meeting),
+    /// A host transfer ended without bytes.
     HostCompleted(Completion),
-    /// A device transfer ended.
+    /// A device transfer ended without bytes.
     DeviceCompleted(Completion),
 }
 
-/// Bytes on their way between two transfers.
+/// What comes of the meeting of two transfers. The bytes move before the transfers end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
+pub struct Meeting {
     /// Which way: [`Direction::In`] is from the device to the host.
     pub direction: Direction,
     /// The host's transfer.
@@ -68,8 +68,27 @@ pub struct Move {
     pub device: TransferId,
     /// Offset in the device's transfer.
     pub device_offset: u32,
-    /// How many.
+    /// How many bytes: none for a packet without.
     pub bytes: u32,
+    /// How the host's transfer ends, if it does.
+    pub host_ends: Option<TransferStatus>,
+    /// How the device's transfer ends, if it does.
+    pub device_ends: Option<TransferStatus>,
+}
+
+impl Meeting {
+    /// The end of the host's transfer.
+    pub fn host_completion(&self) -> Option<Completion> {
+        let completion = |status| Completion { id: self.host, status, actual: self.host_offset + self.bytes };
+        self.host_ends.map(completion)
+    }
+
+    /// The end of the device's transfer.
+    pub fn device_completion(&self) -> Option<Completion> {
+        let completion =
+            |status| Completion { id: self.device, status, actual: self.device_offset + self.bytes };
+        self.device_ends.map(completion)
+    }
 }
 
 /// The host has [`HOST_TRANSFERS_MAX`] transfers outstanding already.
@@ -237,24 +256,22 @@ impl Rendezvous {
                 Direction::In => step_in(h, d, packet_bytes),
                 Direction::Out => step_out(h, d, packet_bytes),
             };
-            if step.bytes > 0 {
-                self.events.push_back(Event::Move(Move {
-                    direction,
-                    host: h.id,
-                    host_offset: h.moved,
-                    device: d.id,
-                    device_offset: d.moved,
-                    bytes: step.bytes,
-                }));
-                h.moved += step.bytes;
-                d.moved += step.bytes;
-            }
-            if let Some(status) = step.device {
-                self.events.push_back(Event::DeviceCompleted(d.completion(status)));
+            self.events.push_back(Event::Met(Meeting {
+                direction,
+                host: h.id,
+                host_offset: h.moved,
+                device: d.id,
+                device_offset: d.moved,
+                bytes: step.bytes,
+                host_ends: step.host,
+                device_ends: step.device,
+            }));
+            h.moved += step.bytes;
+            d.moved += step.bytes;
+            if step.device.is_some() {
                 device.pop_front();
             }
-            if let Some(status) = step.host {
-                self.events.push_back(Event::HostCompleted(h.completion(status)));
+            if step.host.is_some() {
                 self.host_transfers -= 1;
                 host.pop_front();
             }
@@ -365,13 +382,34 @@ mod tests {
         Event::DeviceCompleted(Completion { id: TransferId(id), status, actual })
     }
 
+    /// Bytes that move in a meeting that ends nothing.
     fn moved(direction: Direction, from: (u64, u32), to: (u64, u32), bytes: u32) -> Event {
         let (host, device) = (TransferId(from.0), TransferId(to.0));
-        Event::Move(Move { direction, host, host_offset: from.1, device, device_offset: to.1, bytes })
+        let (host_ends, device_ends) = (None, None);
+        let (host_offset, device_offset) = (from.1, to.1);
+        Event::Met(Meeting {
+            direction,
+            host,
+            host_offset,
+            device,
+            device_offset,
+            bytes,
+            host_ends,
+            device_ends,
+        })
+    }
+
+    /// A meeting in its parts: bytes, then the end of the device's transfer, then that of the host's.
+    fn parts(event: Event) -> Vec<Event> {
+        let Event::Met(meeting) = event else { return vec![event] };
+        let bytes = Event::Met(Meeting { host_ends: None, device_ends: None, ..meeting });
+        let device = meeting.device_completion().map(Event::DeviceCompleted);
+        let host = meeting.host_completion().map(Event::HostCompleted);
+        (meeting.bytes > 0).then_some(bytes).into_iter().chain(device).chain(host).collect()
     }
 
     fn drain(place: &mut Rendezvous) -> Vec<Event> {
-        core::iter::from_fn(|| place.poll()).collect()
+        core::iter::from_fn(|| place.poll()).flat_map(parts).collect()
     }
 
     #[test]
@@ -555,7 +593,7 @@ mod tests {
             let mut moved = vec![0u32; lengths.len()];
             for event in drain(&mut place) {
                 match event {
-                    Event::Move(m) => for id in [m.host, m.device] { moved[id.0 as usize] += m.bytes },
+                    Event::Met(m) => for id in [m.host, m.device] { moved[id.0 as usize] += m.bytes },
                     Event::HostCompleted(c) | Event::DeviceCompleted(c) => {
                         let id = c.id.0 as usize;
                         ends[id] += 1;

@@ -1,17 +1,18 @@
-//! The bare echo: what a socket and two processes cost when nobody looks at a byte.
+//! Echoes: what a socket and two processes cost when nobody looks at a byte.
 //!
-//! It plays a tape. For every so many bytes that arrive it sends the next answer on the tape; the answers are those
-//! of a drive that completes commands in order, so that the load on the other end runs the same code against both.
-//! It reads all that is there and answers it with one write, copies nothing and parses nothing. The tape itself
-//! comes over the socket first.
+//! An echo plays a tape. For every so many bytes that arrive it sends the next answer on the tape; the answers are those
+//! of a drive that completes commands in order, so that the load on the other end runs the same code against both. It
+//! parses nothing and copies nothing. The tape itself comes over the socket first. There are three:
 //!
-//! No drive can be that bare: it fetches a block from its medium, or stores one, and where the medium is larger than
-//! the caches that takes as long as all the rest. So there is an echo that does that as well, and nothing more: for
-//! each answer it copies a block between a random place in memory and one fixed place.
+//! - *Plain*: reads what is there and answers each command with a write, as an echo does that nobody tuned.
+//! - *Batching*: answers all that it has read with one write. No drive can be that bare: it fetches a block from its
+//!   medium, or stores one, and where the medium is larger than the caches that takes as long as all the rest.
+//! - *With memory*: batches, and for each answer copies a block between a random place in memory and one fixed place.
 
 use super::link::Link;
 use super::load::{BLOCK_BYTES, Load};
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use std::hint::black_box;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -32,12 +33,40 @@ pub(crate) struct EchoArguments {
     /// Answers on the tape.
     #[arg(long)]
     answers: usize,
-    /// Blocks of memory that a block is copied from, or to, for each answer; none for the bare echo.
+    /// Which echo.
+    #[arg(long, value_enum)]
+    kind: EchoKind,
+    /// Blocks of the echo with memory.
     #[arg(long)]
     memory_blocks: usize,
     /// Copy to that memory, not from it.
     #[arg(long)]
     stores: bool,
+}
+
+/// Which echo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum EchoKind {
+    /// A write for each command.
+    Plain,
+    /// A write for all commands that were read.
+    Batching,
+    /// The same, and a block of memory is moved for each command.
+    Memory,
+}
+
+impl EchoKind {
+    /// All of them.
+    pub(super) const ALL: [Self; 3] = [Self::Plain, Self::Batching, Self::Memory];
+
+    /// How tables call it.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain echo",
+            Self::Batching => "batching echo",
+            Self::Memory => "echo with memory",
+        }
+    }
 }
 
 /// An echo in a process of its own, in the place of a drive.
@@ -50,8 +79,13 @@ pub(super) struct Echo {
 }
 
 impl Echo {
-    /// Starts an echo that answers this load, with so many blocks of memory.
-    pub(super) fn start(load: &Load, capabilities: Capabilities, memory_blocks: u32) -> Result<Self> {
+    /// Starts an echo that answers this load; `memory_blocks` are for the one with memory.
+    pub(super) fn start(
+        kind: EchoKind,
+        load: &Load,
+        capabilities: Capabilities,
+        memory_blocks: u32,
+    ) -> Result<Self> {
         let tape = load.answers()?;
         let (mut near, far) = UnixStream::pair().context("make a pair of sockets")?;
         let words = [
@@ -61,7 +95,8 @@ impl Echo {
             ("--memory-blocks", memory_blocks as usize),
         ];
         let mut command = Command::new(std::env::current_exe().context("find this program")?);
-        command.args(["bench", "echo"]);
+        let name = kind.to_possible_value().context("every echo has a name")?;
+        command.args(["bench", "echo", "--kind", name.get_name()]);
         for (option, number) in words {
             command.args([option, &number.to_string()]);
         }
@@ -89,13 +124,13 @@ pub(crate) fn run(arguments: EchoArguments) -> Result<()> {
 }
 
 fn play(mut socket: UnixStream, arguments: EchoArguments) -> Result<()> {
-    let EchoArguments { request_len, answer_len, answers, memory_blocks, stores } = arguments;
+    let EchoArguments { request_len, answer_len, answers, kind, memory_blocks, stores } = arguments;
     let mut tape = vec![0; answers * answer_len];
     socket.read_exact(&mut tape).context("read the tape")?;
     // Twice, so that as many answers as there are follow each other from any place.
     tape.extend_from_within(..);
     let mut arrived = vec![0; 1 << 20];
-    let mut memory = Memory::new(memory_blocks, stores);
+    let mut memory = Memory::new(if kind == EchoKind::Memory { memory_blocks } else { 0 }, stores);
     let (mut unanswered_len, mut played) = (0, 0);
     loop {
         unanswered_len += match socket.read(&mut arrived).context("read requests")? {
@@ -106,7 +141,11 @@ fn play(mut socket: UnixStream, arguments: EchoArguments) -> Result<()> {
         unanswered_len %= request_len;
         (0..due).for_each(|_| memory.touch());
         let start = played * answer_len;
-        socket.write_all(&tape[start..start + due * answer_len]).context("answer")?;
+        let answers_due = &tape[start..start + due * answer_len];
+        let write_len = if kind == EchoKind::Plain { answer_len } else { answers_due.len().max(1) };
+        for bytes in answers_due.chunks(write_len) {
+            socket.write_all(bytes).context("answer")?;
+        }
         played = (played + due) % answers;
     }
 }
@@ -146,14 +185,26 @@ mod tests {
     use super::*;
     use std::thread;
 
-    const BARE: EchoArguments =
-        EchoArguments { request_len: 3, answer_len: 2, answers: 2, memory_blocks: 0, stores: false };
+    /// Requests of three bytes, answers of two.
+    const SMALL: EchoArguments = EchoArguments {
+        request_len: 3,
+        answer_len: 2,
+        answers: 2,
+        kind: EchoKind::Plain,
+        memory_blocks: 0,
+        stores: false,
+    };
 
-    /// Tape and request of three bytes, one answer at a time.
     #[test]
     fn each_request_gets_the_next_answer_of_the_tape() {
+        for kind in EchoKind::ALL {
+            answers_come_in_the_order_of_the_tape(kind);
+        }
+    }
+
+    fn answers_come_in_the_order_of_the_tape(kind: EchoKind) {
         let (mut near, far) = UnixStream::pair().unwrap();
-        let echo = thread::spawn(|| play(far, BARE));
+        let echo = thread::spawn(move || play(far, EchoArguments { kind, ..SMALL }));
         near.write_all(b"aabb").unwrap();
         let mut answers = [0; 6];
         near.write_all(b"123123").unwrap();
@@ -175,6 +226,7 @@ mod tests {
             request_len: load.request_len(),
             answer_len: answers[0].len(),
             answers: answers.len(),
+            kind: EchoKind::Memory,
             memory_blocks: 2,
             stores: true,
         };

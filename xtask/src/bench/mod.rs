@@ -21,6 +21,7 @@ mod socket;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use codec::CodecTime;
+use echo::EchoKind;
 use figure::Figure;
 use guest::GuestFigures;
 use serde::Serialize;
@@ -121,7 +122,7 @@ impl Report {
     fn passes(&self) -> bool {
         let Self { codec, socket, guest } = self;
         codec.iter().flatten().all(CodecTime::passes)
-            && socket.iter().flatten().all(|figure| figure.with_memory.passes())
+            && socket.iter().flatten().all(|figure| figure.echoes.iter().all(Figure::passes))
             && guest.iter().flat_map(|guest| guest.qemu.iter().chain(&guest.nothing)).all(Figure::passes)
     }
 
@@ -136,11 +137,12 @@ impl Report {
         }
         if let Some(socket) = &self.socket {
             println!(
-                "Commands per second over a socket, depth {depth}, all on one processor, {rounds} rounds of {seconds:?}\n{}\n",
-                figure::table(["echo with memory", "drive"], socket.iter().map(|figure| &figure.with_memory))
+                "Commands per second over a socket, depth {depth}, all on one processor, {rounds} rounds of {seconds:?}"
             );
-            let bare = socket.iter().map(|figure| &figure.bare);
-            println!("The same, against a bare echo\n{}\n", figure::table(["bare echo", "drive"], bare));
+            for (nth, kind) in EchoKind::ALL.into_iter().enumerate() {
+                let figures = socket.iter().map(|figure| &figure.echoes[nth]);
+                println!("{}\n", figure::table([kind.name(), "drive"], figures));
+            }
             println!("Microseconds of processor time for a command\n{}\n", socket::busy_table(socket));
         }
         if let Some(GuestFigures { qemu, nothing }) = &self.guest {

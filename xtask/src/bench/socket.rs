@@ -3,12 +3,11 @@
 //! One processor, so that the work of all three counts: load, kernel, drive. The load is the same code against all.
 //! Media are memory, and a file that stays in the page cache. A round is one measurement of each, in changing order.
 //!
-//! There are two echoes ([`echo`](super::echo)). The bare one never leaves the caches; a block of the medium always
-//! does. What is judged is the drive against the echo that has the medium's memory to fetch and store blocks in;
-//! the other ratio is told.
+//! There are three echoes ([`echo`](super::echo)). What is judged is the drive against the plain one; the ratios to the
+//! two that batch are told, since the drive batches as well.
 
 use super::DriveArguments;
-use super::echo::Echo;
+use super::echo::{Echo, EchoKind};
 use super::figure::{self, Figure, Spread};
 use super::host::Host;
 use super::link::Link;
@@ -33,22 +32,21 @@ const MEDIUM_BYTES: u64 = 256 << 20;
 /// Reads or writes of one medium. Vectors have an entry for each round.
 #[derive(Debug, Serialize)]
 pub(super) struct SocketFigure {
-    /// Commands per second of the drive and of the bare echo. Told, not judged.
-    pub(super) bare: Figure,
-    /// Commands per second of the drive and of the echo that has a medium's memory.
-    pub(super) with_memory: Figure,
-    /// Processor time that each spends on a command, in nanoseconds: load, bare echo, echo with memory, drive.
-    pub(super) busy_ns: [Vec<f64>; 4],
+    /// Commands per second of the drive and of each echo, in the order of [`EchoKind::ALL`]. The first is judged.
+    pub(super) echoes: [Figure; 3],
+    /// Processor time that each spends on a command, in nanoseconds: the load with the plain echo, the echoes, the drive.
+    pub(super) busy_ns: [Vec<f64>; 5],
 }
 
 /// What a command costs on each side.
 pub(super) fn busy_table(figures: &[SocketFigure]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["", "load", "bare echo", "echo with memory", "drive"]);
-    for SocketFigure { bare, busy_ns, .. } in figures {
+    let [plain, batching, with_memory] = EchoKind::ALL.map(EchoKind::name);
+    table.set_header(["", "load", plain, batching, with_memory, "drive"]);
+    for SocketFigure { echoes: [plain, ..], busy_ns } in figures {
         let medians = busy_ns.each_ref().map(|ns| format!("{:.2}", Spread::of(ns.clone()).median / 1000.0));
-        table.add_row([std::slice::from_ref(&bare.what), &medians[..]].concat());
+        table.add_row([std::slice::from_ref(&plain.what), &medians[..]].concat());
     }
     figure::align(&mut table);
     table
@@ -120,21 +118,23 @@ impl<'a> Bench<'a> {
             Direction::Out => &mut self.writes,
         };
         let capabilities = self.host.link.capabilities;
-        let mut bare = Echo::start(load, capabilities, 0)?;
-        let mut with_memory = Echo::start(load, capabilities, self.blocks)?;
+        let start = |kind| Echo::start(kind, load, capabilities, self.blocks);
+        let [plain, batching, with_memory] = EchoKind::ALL.map(start);
+        let (mut plain, mut batching, mut with_memory) = (plain?, batching?, with_memory?);
+        let bars = [bar, 0.0, 0.0];
         let mut figure = SocketFigure {
-            bare: Figure::new(what.clone(), 0.0),
-            with_memory: Figure::new(what, bar),
+            echoes: bars.map(|bar| Figure::new(what.clone(), bar)),
             busy_ns: Default::default(),
         };
         let mut sides = [
-            (&mut bare.link, bare.pid),
+            (&mut plain.link, plain.pid),
+            (&mut batching.link, batching.pid),
             (&mut with_memory.link, with_memory.pid),
             (&mut self.host.link, self.pid),
         ];
         for round in 0..=u64::from(self.arguments.rounds) {
             let length = if round == 0 { WARM_UP } else { self.arguments.seconds };
-            let mut samples = [Sample::default(); 3];
+            let mut samples = [Sample::default(); 4];
             for turn in 0..samples.len() {
                 // Another one goes first in each round.
                 let side = (round as usize + turn) % samples.len();
@@ -150,12 +150,13 @@ impl<'a> Bench<'a> {
 }
 
 impl SocketFigure {
-    /// Adds a round: bare echo, echo with memory, drive.
-    fn push(&mut self, samples: [Sample; 3]) {
-        let [bare, with_memory, drive] = samples;
-        self.bare.push(bare.rate, drive.rate);
-        self.with_memory.push(with_memory.rate, drive.rate);
-        let busy = [bare.load_busy_ns, bare.busy_ns, with_memory.busy_ns, drive.busy_ns];
+    /// Adds a round: the echoes, then the drive.
+    fn push(&mut self, samples: [Sample; 4]) {
+        let [plain, batching, with_memory, drive] = samples;
+        for (figure, echo) in self.echoes.iter_mut().zip([plain, batching, with_memory]) {
+            figure.push(echo.rate, drive.rate);
+        }
+        let busy = [plain.load_busy_ns, plain.busy_ns, batching.busy_ns, with_memory.busy_ns, drive.busy_ns];
         self.busy_ns.iter_mut().zip(busy).for_each(|(all, ns)| all.push(ns));
     }
 }

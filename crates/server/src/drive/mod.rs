@@ -21,7 +21,7 @@ pub use closing::FlushError;
 pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
-use bus::rendezvous::{self, Event, Full, Move};
+use bus::rendezvous::{self, Event, Full, Meeting};
 use bus::{Completion, Direction, Pipe, Rendezvous, TransferStatus};
 use ledger::{Buffer, Buffers, DeviceEntry, Gathered, HostEntry, Ledger};
 use std::collections::VecDeque;
@@ -266,10 +266,19 @@ impl Drive {
 
     fn handle_event(&mut self, event: Event) {
         match event {
-            Event::Move(step) => match step.direction {
-                Direction::In => self.move_in(step),
-                Direction::Out => self.move_out(step),
-            },
+            Event::Met(meeting) => {
+                match meeting.direction {
+                    _ if meeting.bytes == 0 => {}
+                    Direction::In => self.move_in(&meeting),
+                    Direction::Out => self.move_out(&meeting),
+                }
+                if let Some(completion) = meeting.device_completion() {
+                    self.complete_device(completion);
+                }
+                if let Some(completion) = meeting.host_completion() {
+                    self.complete_host(completion);
+                }
+            }
             Event::HostCompleted(completion) => self.complete_host(completion),
             Event::DeviceCompleted(completion) => self.complete_device(completion),
         }
@@ -334,7 +343,7 @@ impl Drive {
     }
 
     /// Bytes from the device into a host's transfer.
-    fn move_in(&mut self, step: Move) {
+    fn move_in(&mut self, step: &Meeting) {
         let (Some(host), Some(device)) = (self.hosts.get_mut(step.host), self.devices.get_mut(step.device))
         else {
             return;
@@ -369,7 +378,7 @@ impl Drive {
     }
 
     /// Bytes from a host's transfer into the device.
-    fn move_out(&mut self, step: Move) {
+    fn move_out(&mut self, step: &Meeting) {
         let (Some(host), Some(device)) = (self.hosts.get_mut(step.host), self.devices.get_mut(step.device))
         else {
             return;
@@ -453,7 +462,7 @@ impl Drive {
 }
 
 /// Copies bytes into what a host's transfer gathers. Memory grows with what comes, not with what the host asks for.
-fn gather(host: &mut HostEntry, pool: &mut Pool, step: Move, bytes: &[u8]) {
+fn gather(host: &mut HostEntry, pool: &mut Pool, step: &Meeting, bytes: &[u8]) {
     let at = step.host_offset as usize;
     let end = at + bytes.len();
     let mut memory = match std::mem::take(&mut host.gathered) {

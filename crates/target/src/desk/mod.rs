@@ -17,7 +17,7 @@ use crate::unit::fixture::Fixture;
 use crate::{Device, DeviceConfig, Transports, Verdict};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use bus::rendezvous::{DeviceTransfer as Offer, Event, HostTransfer, Move, Rendezvous};
+use bus::rendezvous::{DeviceTransfer as Offer, Event, HostTransfer, Meeting, Rendezvous};
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
 use medium::Medium;
 use wire::usb::SetupPacket;
@@ -247,18 +247,31 @@ impl Desk {
 
     fn handle_event(&mut self, event: Event) {
         match event {
-            Event::Move(movement) => self.carry(movement),
-            Event::HostCompleted(Completion { id, status, actual }) => {
-                let mut bytes = self.host.remove(&id).expect("a host transfer completes once");
-                bytes.truncate(actual as usize);
-                self.order.push(id);
-                self.ended.insert(id, Ended { status, bytes });
+            Event::Met(meeting) => {
+                self.carry(meeting);
+                if let Some(completion) = meeting.device_completion() {
+                    self.complete_device(completion);
+                }
+                if let Some(completion) = meeting.host_completion() {
+                    self.complete_host(completion);
+                }
             }
-            Event::DeviceCompleted(completion) => {
-                let offered = self.offers.remove(&completion.id).expect("a transfer completes once");
-                self.device.handle_completion(completion, &offered.message);
-            }
+            Event::HostCompleted(completion) => self.complete_host(completion),
+            Event::DeviceCompleted(completion) => self.complete_device(completion),
         }
+    }
+
+    fn complete_host(&mut self, completion: Completion) {
+        let Completion { id, status, actual } = completion;
+        let mut bytes = self.host.remove(&id).expect("a host transfer completes once");
+        bytes.truncate(actual as usize);
+        self.order.push(id);
+        self.ended.insert(id, Ended { status, bytes });
+    }
+
+    fn complete_device(&mut self, completion: Completion) {
+        let offered = self.offers.remove(&completion.id).expect("a transfer completes once");
+        self.device.handle_completion(completion, &offered.message);
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -298,8 +311,8 @@ impl Desk {
         self.bus.submit_device(Offer { id, pipe, length, ends });
     }
 
-    fn carry(&mut self, movement: Move) {
-        let Move { direction, host, host_offset, device, device_offset, bytes } = movement;
+    fn carry(&mut self, meeting: Meeting) {
+        let Meeting { direction, host, host_offset, device, device_offset, bytes, .. } = meeting;
         let range = |offset: u32| offset as usize..(offset + bytes) as usize;
         let host =
             &mut self.host.get_mut(&host).expect("bytes move in a transfer under way")[range(host_offset)];

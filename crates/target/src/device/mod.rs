@@ -207,13 +207,12 @@ impl Device {
 
     /// The next thing to do for the device.
     pub fn poll_output(&mut self) -> Option<Output> {
-        let output = self.outputs.pop_front()?;
-        match output {
-            Output::Halt(endpoint) if !self.halted.contains(&endpoint) => self.halted.push(endpoint),
-            Output::ClearHalt(endpoint) => self.halted.retain(|&halted| halted != endpoint),
+        match self.outputs.front()? {
+            Output::Halt(endpoint) if !self.halted.contains(endpoint) => self.halted.push(*endpoint),
+            Output::ClearHalt(endpoint) => self.halted.retain(|halted| halted != endpoint),
             _ => {}
         }
-        Some(output)
+        self.outputs.pop_front()
     }
 
     /// What it was made as.
