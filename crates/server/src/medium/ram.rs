@@ -212,8 +212,8 @@ impl RamMedium {
         if idle <= IDLE_GRANULES_MAX.max(chunk.touched / 2) {
             return;
         }
-        // Without memory for both the old one has to do.
-        let Some(mut anew) = Chunk::new(self.huge_pages) else { return };
+        // What is left is scattered, so pages are small. Without memory for both the old one has to do.
+        let Some(mut anew) = Chunk::new(false) else { return };
         let mut at = start;
         let end = start + chunk.bytes.len() as u64;
         while at < end {
