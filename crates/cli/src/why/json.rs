@@ -1,9 +1,8 @@
 //! Diagnoses for programs: one object, whose fields are only added to.
 
 use crate::list::json::{device, transport_word};
-use host::diagnose::quirk::Flags;
 use host::diagnose::{
-    Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Quirks, Reading, Step, Verdict,
+    Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
 };
 use host::inventory::UsbDevice;
 use serde_json::{Value, json};
@@ -37,7 +36,7 @@ fn diagnosis(diagnosis: &Diagnosis) -> Value {
         "decision": decision,
         "rule": rule.map(|rule| rule.name()),
         "rules": diagnosis.judgements.iter().map(judgement).collect::<Vec<_>>(),
-        "quirks": quirks(&diagnosis.quirks),
+        "quirks": quirks(diagnosis),
         "checks": diagnosis.checks.iter().map(check).collect::<Vec<_>>(),
         "advice": diagnosis.advice.iter().map(advice).collect::<Vec<_>>(),
     })
@@ -74,13 +73,17 @@ fn check(check: &Check) -> Value {
     })
 }
 
-fn quirks(quirks: &Quirks) -> Value {
+fn quirks(diagnosis: &Diagnosis) -> Value {
+    let (quirks, in_force) = (&diagnosis.quirks, diagnosis.in_force());
+    let built_in = &quirks.built_in;
     json!({
-        "in_force": quirks.in_force().to_string(),
-        "letters": quirks.in_force().letters(),
-        "table": quirks.row.map(|row| row.name),
-        "coded": quirks.coded.map(|rule| rule.reason()),
-        "user": quirks.user.map(Flags::letters),
+        "in_force": in_force.to_string(),
+        "letters": in_force.letters(),
+        "table": built_in.row.map(|row| row.name),
+        "coded": built_in.coded.map(|rule| rule.reason()),
+        "storage_table": built_in.storage_row.map(|row| row.name),
+        "storage_letters": quirks.storage().letters(),
+        "user": quirks.user.map(|flags| flags.letters()),
     })
 }
 

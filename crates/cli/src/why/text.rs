@@ -36,7 +36,12 @@ fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     for (number, judgement) in diagnosis.judgements.iter().enumerate() {
         text += &judged(number, judgement, decides(diagnosis, judgement));
     }
-    text += &format!("\nQuirks in force: {}\n\nChecks\n", diagnosis.quirks.in_force());
+    text += &format!("\nQuirks in force: {}\n", diagnosis.in_force());
+    let on_bot = diagnosis.quirks.storage();
+    if on_bot != diagnosis.in_force() {
+        text += &format!("On usb-storage they would be: {on_bot}\n");
+    }
+    text += "\nChecks\n";
     text.extend(diagnosis.checks.iter().map(checked));
     let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
     let of_checks = diagnosis.checks.iter().flat_map(|check| &check.advice);

@@ -3,10 +3,10 @@
 //! A quirk is one entry of a list that may have others, and Linux takes the whole list or nothing: so every line here
 //! carries the entries that are there already. Advice changes nothing by itself.
 
+use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
-use super::quirk::setting::{self, VALUE_BYTES_MAX};
-use super::quirk::{Flag, Flags};
 use crate::inventory::{PARAMETER, Transport, UsbDevice};
+use initiator::probe::quirk::{Flag, Flags};
 
 /// Something that can be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ const MODPROBE_FILE: &str = "/etc/modprobe.d/uaskit.conf";
 pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: &str) -> Advice {
     let (device, settings) = (evidence.device, &evidence.inventory.quirks);
     let before = settings.value();
-    let value = setting::with(before, device.id, letters);
+    let value = entry::with(before, device.id, letters);
     let options = format!("options usb-storage quirks={value}");
     let mut advice = Advice::new(purpose)
         .step("on the kernel command line", format!("usb-storage.quirks={value}"))
@@ -96,9 +96,10 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: &str) -> Ad
 /// Has UAS used for a drive for which it is ignored: what other flags there are stay.
 pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
-    let by_user_alone = !quirks.built_in().contains(Flag::IgnoreUas);
-    let kept = quirks.in_force().without(Flag::IgnoreUas);
-    if by_user_alone && kept.letters() == quirks.built_in().letters() {
+    let built_in = quirks.built_in.uas();
+    let by_user_alone = !built_in.contains(Flag::IgnoreUas);
+    let kept = quirks.uas().without(Flag::IgnoreUas);
+    if by_user_alone && kept.letters() == built_in.letters() {
         return take_entry_back(evidence);
     }
     let advice = quirk(evidence, "Have UAS used all the same", &kept.letters());
@@ -116,8 +117,8 @@ pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
 fn take_entry_back(evidence: &Evidence<'_>) -> Advice {
     let (id, settings) = (evidence.device.id, &evidence.inventory.quirks);
     let mut advice = Advice::new("Have UAS used: take the entry back");
-    for place in settings.places.iter().filter(|place| setting::letters_of(&place.value, id).is_some()) {
-        let rest = setting::without(&place.value, id);
+    for place in settings.places.iter().filter(|place| entry::letters_of(&place.value, id).is_some()) {
+        let rest = entry::without(&place.value, id);
         let line = if rest.is_empty() {
             format!("take out: {}", place.line)
         } else {
@@ -127,7 +128,7 @@ fn take_entry_back(evidence: &Evidence<'_>) -> Advice {
         advice = advice.step(where_to, line).back(where_to, &place.line);
     }
     let value = settings.value();
-    let rest = setting::without(value, id);
+    let rest = entry::without(value, id);
     let rest = if rest.is_empty() { "''" } else { &rest };
     advice
         .step("until the next boot", format!("echo {rest} | sudo tee {PARAMETER}"))
@@ -148,13 +149,17 @@ pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport) -> Vec<A
 
 /// Keeps a drive off UAS.
 pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
-    let flags = evidence.quirks.in_force().union(Flags::of(&[Flag::IgnoreUas]));
-    quirk(evidence, "Keep it off UAS (slower: one command at a time)", &flags.letters())
+    quirk(evidence, "Keep it off UAS (slower: one command at a time)", &letters_off_uas(evidence))
+}
+
+/// The flags of `usb-storage`, which is to have the drive, stay.
+fn letters_off_uas(evidence: &Evidence<'_>) -> String {
+    evidence.quirks.storage().union(Flags::of(&[Flag::IgnoreUas])).letters()
 }
 
 /// Lets SMART through.
 pub(super) fn let_smart_through(evidence: &Evidence<'_>) -> Advice {
-    let letters = evidence.quirks.in_force().without(Flag::NoAta1x).letters();
+    let letters = evidence.quirks.of_driver(evidence.driver()).without(Flag::NoAta1x).letters();
     quirk(evidence, "Let ATA pass-through, and with it SMART, through", &letters)
         .caution("Linux blocks it because bridges of this kind drop the link when they are asked: try it on an idle drive")
 }
@@ -183,10 +188,10 @@ pub(super) fn install_module(evidence: &Evidence<'_>) -> Advice {
 }
 
 fn keep_off_line(evidence: &Evidence<'_>) -> String {
-    let letters = evidence.quirks.in_force().union(Flags::of(&[Flag::IgnoreUas])).letters();
+    let letters = letters_off_uas(evidence);
     format!(
         "usb-storage.quirks={}",
-        setting::with(evidence.inventory.quirks.value(), evidence.device.id, &letters)
+        entry::with(evidence.inventory.quirks.value(), evidence.device.id, &letters)
     )
 }
 
@@ -237,6 +242,11 @@ pub(super) fn drive_without_uas(evidence: &Evidence<'_>) -> Advice {
     } else {
         advice
     }
+}
+
+pub(super) fn below_super_speed() -> Advice {
+    Advice::new("Have it work without streams")
+        .step("a USB 2 port or cable", "UAS needs none there, at 480 Mb/s")
 }
 
 pub(super) fn firmware() -> Advice {

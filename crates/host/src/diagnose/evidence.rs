@@ -1,12 +1,12 @@
 //! What is known of one interface before the rules look at it, and where it was read.
 
-use super::quirk::coded::CodedRule;
-use super::quirk::table::{self, TableRow};
-use super::quirk::{Flag, Flags, setting};
+use super::entry;
+use super::quirks::Quirks;
 use crate::inventory::{Controller, Interface, Inventory, KernelLog, UsbDevice};
 use crate::tree::Unread;
-use initiator::probe::configuration::{Endpoint, Setting};
-use wire::uas::PipeUsage;
+use initiator::probe::configuration::Setting;
+use initiator::probe::quirk::{BuiltIn, Flag};
+use initiator::probe::{Finding, Link, LinuxJudgement, Rule, STREAMS_MAX};
 use wire::usb::ClassCode;
 
 /// What was read, and where.
@@ -36,36 +36,12 @@ pub struct Evidence<'a> {
     pub interface: &'a Interface,
     /// The alternate settings of the interface.
     pub settings: Vec<&'a Setting>,
-    /// The first of them that speaks UAS.
-    pub uas: Option<&'a Setting>,
+    /// What Linux's rules say as far as descriptors decide; `None` where there are none to be read.
+    pub linux: Option<LinuxJudgement>,
     /// The controller of its bus.
     pub controller: Option<&'a Controller>,
     /// Its quirks.
     pub quirks: Quirks,
-}
-
-/// The flags of a device, by where they come from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Quirks {
-    /// Its row in the table.
-    pub row: Option<&'static TableRow>,
-    /// The rule in the code that holds for it.
-    pub coded: Option<CodedRule>,
-    /// What the user says.
-    pub user: Option<Flags>,
-}
-
-impl Quirks {
-    /// What is built into `uas`.
-    pub fn built_in(&self) -> Flags {
-        let row = self.row.map_or(Flags::NONE, |row| row.flags);
-        row.union(self.coded.map_or(Flags::NONE, CodedRule::flags))
-    }
-
-    /// What `uas` goes by.
-    pub fn in_force(&self) -> Flags {
-        self.user.map_or(self.built_in(), |user| self.built_in().replaced_by(user))
-    }
 }
 
 impl<'a> Evidence<'a> {
@@ -77,14 +53,28 @@ impl<'a> Evidence<'a> {
     fn of(inventory: &'a Inventory, device: &'a UsbDevice, interface: &'a Interface) -> Self {
         let settings: Vec<&Setting> =
             device.configuration.iter().flat_map(|one| one.settings_of(interface.number)).collect();
-        let uas = settings.iter().copied().find(|setting| setting.interface.class == ClassCode::UAS);
+        // What the controller can is asked elsewhere: descriptors do not tell.
+        let link = Link { speed: device.speed.on_the_bus(), streams_max: STREAMS_MAX };
+        let judged =
+            |configuration| LinuxJudgement::of(&device.identity(), configuration, interface.number, link);
+        let linux = device.configuration.as_ref().map(judged);
+        let built_in = linux.as_ref().map(|linux| linux.built_in);
         let quirks = Quirks {
-            row: table::row_of(device),
-            coded: uas.and_then(|uas| CodedRule::of(device, uas)),
-            user: setting::flags_of(inventory.quirks.value(), device.id),
+            built_in: built_in.unwrap_or_else(|| BuiltIn::of(&device.identity(), None)),
+            user: entry::flags_of(inventory.quirks.value(), device.id),
         };
         let controller = inventory.controller_of(device);
-        Self { inventory, device, interface, settings, uas, controller, quirks }
+        Self { inventory, device, interface, settings, linux, controller, quirks }
+    }
+
+    /// What a rule about descriptors found; `None` if it could not be asked.
+    pub fn finding(&self, rule: Rule) -> Option<&Finding> {
+        self.linux.as_ref()?.finding(rule)
+    }
+
+    /// Whether a setting speaks UAS.
+    pub fn speaks_uas(&self) -> bool {
+        self.finding(Rule::UasSetting).is_some_and(|finding| finding.met)
     }
 
     /// Whether `usb-storage` binds when `uas` declines: alternate setting 0 is Bulk-Only, or older, and the device is
@@ -92,7 +82,7 @@ impl<'a> Evidence<'a> {
     pub fn usb_storage_takes_it(&self) -> bool {
         let first = self.settings.first().map_or(self.interface.class, |setting| setting.interface.class);
         let speaks = first.class == ClassCode::BOT.class && first.protocol != ClassCode::UAS.protocol;
-        speaks && !self.quirks.user.is_some_and(|user| user.contains(Flag::IgnoreDevice))
+        speaks && !self.quirks.storage().contains(Flag::IgnoreDevice)
     }
 
     /// The name of the driver that is bound.
@@ -126,9 +116,4 @@ impl<'a> Evidence<'a> {
         let log = self.log()?;
         log.last(self.device, words).map(|line| Reading::new(&log.path, line))
     }
-}
-
-/// The endpoint of a pipe in a setting that speaks UAS; the last one if several claim it, as in `uas_find_endpoints`.
-pub(super) fn pipe(setting: &Setting, usage: PipeUsage) -> Option<&Endpoint> {
-    setting.endpoints.iter().rfind(|endpoint| endpoint.usage == Some(usage))
 }

@@ -2,21 +2,25 @@
 //!
 //! Both drivers ask `uas_use_uas_driver` (Linux, drivers/usb/storage/uas-detect.h): `uas` takes the interface if the
 //! answer is yes, `usb-storage` if it is no. [`Rule`] has its questions and what comes before and after; the first
-//! that says no decides. [`Check`]s are what else a user asks: link, power, serial numbers, TRIM, SMART, resets.
+//! that says no decides. What descriptors and ids decide is judged by [`initiator::probe`]; what needs this machine, here.
+//! [`Check`]s are what else a user asks: link, power, serial numbers, TRIM, SMART, resets.
 //! Always true: a verdict names its evidence, and what the kernel really did is looked at last and never hidden.
 
 mod advice;
 mod check;
+mod entry;
 mod evidence;
-pub mod quirk;
+mod quirks;
 mod rules;
 
 pub use advice::{Advice, Step};
 pub use check::{Check, CheckKind, Health};
-pub use evidence::{Evidence, Quirks, Reading};
+pub use evidence::{Evidence, Reading};
+pub use quirks::Quirks;
 pub use rules::{Judgement, Rule, Verdict};
 
 use crate::inventory::{Inventory, Transport, UsbDevice};
+use initiator::probe::quirk::Flags;
 
 /// What is to be said of one interface of a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +35,7 @@ pub struct Diagnosis {
     pub decision: Decision,
     /// Every rule in its order.
     pub judgements: Vec<Judgement>,
-    /// Flags that are in force, and where they come from.
+    /// Flags, and where they come from.
     pub quirks: Quirks,
     /// What else is to be said.
     pub checks: Vec<Check>,
@@ -84,7 +88,7 @@ impl Diagnosis {
             decision: decision(&transport, expected, &judgements),
             checks: check::all(evidence),
             advice: advice::otherwise(evidence, &transport),
-            quirks: evidence.quirks.clone(),
+            quirks: evidence.quirks,
             transport,
             expected,
             judgements,
@@ -101,6 +105,14 @@ impl Diagnosis {
         }
     }
 
+    /// The flags that the driver goes by that has the drive; those of `uas` if none has it.
+    pub fn in_force(&self) -> Flags {
+        match self.transport {
+            Transport::Bot => self.quirks.storage(),
+            _ => self.quirks.uas(),
+        }
+    }
+
     /// What one rule says.
     pub fn judgement(&self, rule: Rule) -> Option<&Judgement> {
         self.judgements.iter().find(|judgement| judgement.rule == rule)
@@ -111,7 +123,7 @@ impl Diagnosis {
 fn expected(evidence: &Evidence<'_>, judgements: &[Judgement]) -> Expected {
     let refused = judgements.iter().find(|judgement| judgement.verdict == Verdict::Refused);
     match refused.map(|judgement| judgement.rule) {
-        None if evidence.uas.is_some() => Expected::Uas,
+        None if evidence.speaks_uas() => Expected::Uas,
         Some(Rule::Loaded | Rule::Started) => Expected::NoDriver,
         _ if evidence.usb_storage_takes_it() => Expected::UsbStorage,
         _ => Expected::NoDriver,

@@ -4,11 +4,11 @@
 //! not ignored, scatter-gather, streams. After them: is the driver loaded, and did it start?
 
 use super::advice::{self, Advice};
-use super::evidence::{Evidence, Reading, pipe};
-use super::quirk::Flag;
+use super::evidence::{Evidence, Reading};
 use crate::inventory::{ConfigChoice, Module};
 use crate::tree::Unread;
-use initiator::probe::configuration::Endpoint;
+use initiator::probe::quirk::{BridgeFacts, Flag};
+use initiator::probe::{self, Evidence as Seen};
 use wire::uas::PipeUsage;
 use wire::usb::ClassCode;
 
@@ -188,7 +188,8 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
         found += &format!("; the descriptors are wrong: {fault:?}");
     }
     let reading = evidence.attribute("descriptors", found);
-    match evidence.uas {
+    let uas = configuration.setting_of_class(evidence.interface.number, ClassCode::UAS);
+    match uas.filter(|_| evidence.speaks_uas()) {
         Some(uas) => rule
             .says(Verdict::Met, format!("setting {} is {}", uas.interface.alternate, ClassCode::UAS))
             .seen(reading),
@@ -201,17 +202,20 @@ fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
 
 fn pipes(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::Pipes;
-    let Some(uas) = evidence.uas else {
+    let Some(finding) = evidence.finding(probe::Rule::PipeUsages) else {
         return rule.says(Verdict::NotAsked, "there is no setting to look at");
     };
-    let missing: Vec<String> =
-        PIPES.iter().filter(|usage| pipe(uas, **usage).is_none()).map(ToString::to_string).collect();
-    let found =
-        PIPES.iter().filter_map(|usage| Some(format!("{usage} {}", pipe(uas, *usage)?.descriptor.address)));
+    let endpoints = match &finding.evidence {
+        Seen::Endpoints { endpoints, .. } => endpoints.as_slice(),
+        _ => &[],
+    };
+    let told = |usage: &PipeUsage| endpoints.iter().any(|endpoint| endpoint.usage == Some(*usage));
+    let found = endpoints.iter().filter_map(|end| Some(format!("{} {}", end.usage?, end.address)));
     let reading = evidence.attribute("descriptors", found.collect::<Vec<_>>().join(", "));
-    if missing.is_empty() {
+    if finding.met {
         return rule.says(Verdict::Met, "all four are there").seen(reading);
     }
+    let missing: Vec<String> = PIPES.iter().filter(|usage| !told(usage)).map(ToString::to_string).collect();
     rule.says(Verdict::Refused, format!("no endpoint says that it is the {}", missing.join(", nor the ")))
         .seen(reading)
         .advise(advice::firmware())
@@ -221,34 +225,39 @@ const PIPES: [PipeUsage; 4] = [PipeUsage::Command, PipeUsage::Status, PipeUsage:
 
 fn not_ignored(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::NotIgnored;
-    let Some(uas) = evidence.uas else { return rule.says(Verdict::NotAsked, "there is no UAS to ignore") };
+    if !evidence.speaks_uas() {
+        return rule.says(Verdict::NotAsked, "there is no UAS to ignore");
+    }
     let quirks = &evidence.quirks;
-    let in_force = quirks.in_force();
+    let (built_in, in_force) = (&quirks.built_in, quirks.uas());
     let because = if !in_force.contains(Flag::IgnoreUas) {
         match quirks.user {
-            Some(_) if quirks.built_in().contains(Flag::IgnoreUas) => {
+            Some(_) if built_in.uas().contains(Flag::IgnoreUas) => {
                 "Linux would ignore it, and usb-storage.quirks= says not to".to_owned()
             }
             _ => format!("quirks in force: {in_force}"),
         }
     } else if quirks.user.is_some_and(|user| user.contains(Flag::IgnoreUas)) {
         format!("usb-storage.quirks= has the letter u for {}", evidence.device.id)
-    } else if quirks.row.is_some_and(|row| row.flags.contains(Flag::IgnoreUas)) {
+    } else if built_in.row.is_some_and(|row| row.flags.contains(Flag::IgnoreUas)) {
         format!("Linux's own table says to ignore UAS for {}", evidence.device.id)
     } else {
-        quirks.coded.map_or_else(String::new, |coded| coded.reason().to_owned())
+        built_in.coded.map_or_else(String::new, |coded| coded.reason().to_owned())
     };
     let verdict = if in_force.contains(Flag::IgnoreUas) { Verdict::Refused } else { Verdict::Met };
     let mut judgement = rule.says(verdict, because);
-    if let Some(row) = quirks.row {
+    if let Some(row) = built_in.row {
         let found = format!("{}: {}", row.name, row.flags);
         judgement = judgement.seen(Reading::new("Linux, unusual_uas.h", found));
     }
-    if let Some(coded) = quirks.coded {
+    if let Some(coded) = built_in.coded {
         judgement = judgement.seen(Reading::new("Linux, uas-detect.h", coded.reason()));
-        let power = evidence.device.configuration.as_ref().map_or(0, |one| one.head.max_power);
-        let streams = pipe(uas, PipeUsage::Status).map_or(0, Endpoint::streams);
-        let found = format!("bMaxPower {power}, {streams} streams on the status pipe");
+    }
+    if let (Some(_), Some(Seen::Bridge { bridge, .. })) =
+        (built_in.coded, evidence.finding(probe::Rule::NotIgnored).map(|finding| &finding.evidence))
+    {
+        let BridgeFacts { max_power, status_streams, .. } = bridge;
+        let found = format!("bMaxPower {max_power}, {status_streams} streams on the status pipe");
         judgement = judgement.seen(evidence.attribute("descriptors", found));
         judgement = judgement.seen(evidence.attribute("speed", evidence.device.speed.to_string()));
     }
@@ -265,7 +274,7 @@ fn not_ignored(evidence: &Evidence<'_>) -> Judgement {
 
 fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::ScatterGather;
-    if evidence.uas.is_none() {
+    if !evidence.speaks_uas() {
         return rule.says(Verdict::NotAsked, "an earlier rule has decided");
     }
     if let Some(line) = evidence.log_line("does not support scatter-gather") {
@@ -292,7 +301,7 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
 
 fn streams(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::Streams;
-    if evidence.uas.is_none() {
+    if !evidence.speaks_uas() {
         return rule.says(Verdict::NotAsked, "an earlier rule has decided");
     }
     let speed = evidence.attribute("speed", evidence.device.speed.to_string());
@@ -421,12 +430,20 @@ fn started(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
         Some(driver) => rule
             .says(Verdict::NotAsked, format!("{driver} has the interface"))
             .seen(evidence.driver_reading()),
-        None if any(Verdict::Refused) || evidence.uas.is_none() => {
+        None if any(Verdict::Refused) || !evidence.speaks_uas() => {
             rule.says(Verdict::NotAsked, "an earlier rule has decided")
         }
         None if any(Verdict::Unknown) => rule
             .says(Verdict::Unknown, "no driver is bound, which what is not known above would explain")
             .seen(evidence.driver_reading()),
+        None if evidence.finding(probe::Rule::StreamsOffered).is_some_and(|finding| !finding.met) => {
+            let offered =
+                evidence.finding(probe::Rule::StreamsOffered).map(|finding| finding.evidence.to_string());
+            rule.says(Verdict::Refused, "at super speed a pipe of the drive has no streams: uas gave up")
+                .seen(evidence.attribute("descriptors", offered.unwrap_or_default()))
+                .seen(evidence.driver_reading())
+                .advise(advice::below_super_speed())
+        }
         None => {
             let because = "no driver is bound: uas gave up (SET_INTERFACE, endpoints, streams), or a program \
                            that had claimed the interface did not give it back";

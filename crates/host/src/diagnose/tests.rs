@@ -3,14 +3,12 @@
 //! [`situations`] is the list; one test judges each, another one sees to it that together they have every rule with
 //! every verdict, every rule in Linux's code, every controller without streams and every check.
 
-use super::quirk::coded::CodedRule;
-use super::quirk::table::TABLE;
-use super::quirk::{Flag, Flags};
 use super::rules::BROKEN_STREAMS;
 use super::*;
-use crate::inventory::{LinkSpeed, Scope};
+use crate::inventory::Scope;
 use crate::tree::{Tree, expand};
-use initiator::probe::{Answers, Link, LinuxJudgement, Names, probe};
+use initiator::probe::quirk::table::{STORAGE, TableRow, UAS};
+use initiator::probe::quirk::{CodedRule, Flag};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
@@ -119,6 +117,17 @@ fn without_status_pipe() -> String {
     })
 }
 
+/// Every companion says that there are no streams.
+fn without_streams() -> String {
+    descriptors(|bytes| {
+        for at in 0..bytes.len() - 6 {
+            if bytes[at..at + 2] == [0x06, 0x30] {
+                bytes[at + 3] = 0;
+            }
+        }
+    })
+}
+
 fn high_speed() -> String {
     at("speed", "480")
 }
@@ -217,6 +226,7 @@ fn driver_situations() -> Vec<Situation> {
             Decided(Rule::Loaded),
         ),
         alone("uas gave up", String::new(), Decided(Rule::Started)),
+        alone("a pipe has no streams", without_streams(), Decided(Rule::Started)),
     ]
 }
 
@@ -314,7 +324,7 @@ fn together_they_have_every_rule_with_every_verdict() {
     let mut seen = BTreeSet::new();
     let mut coded = Vec::new();
     for (_, diagnosis) in &*DIAGNOSED {
-        coded.extend(diagnosis.quirks.coded);
+        coded.extend(diagnosis.quirks.built_in.coded);
         seen.extend(diagnosis.judgements.iter().map(|one| (one.rule.name(), format!("{:?}", one.verdict))));
     }
     for rule in Rule::ALL {
@@ -328,20 +338,39 @@ fn together_they_have_every_rule_with_every_verdict() {
     assert!(CodedRule::ALL.iter().all(|rule| coded.contains(rule)), "{coded:?}");
 }
 
+/// The drive with the ids of a row, as the kernel would have it.
+fn diagnosed_by_row(row: &TableRow) -> Diagnosis {
+    let revision = format!("{:04x}", row.revisions.0);
+    let driver = if row.flags.contains(Flag::IgnoreUas) { "usb-storage" } else { "uas" };
+    let lines = ids(row.id.vendor, row.id.product) + &at("bcdDevice", &revision) + &bound(driver);
+    diagnosed("3-3", &lines)
+}
+
 #[test]
 fn every_row_of_the_table_is_found_and_obeyed() {
-    for row in TABLE {
-        let revision = format!("{:04x}", row.revisions.0);
+    for row in UAS {
+        let diagnosis = diagnosed_by_row(row);
+        assert_eq!(diagnosis.quirks.built_in.row, Some(row));
         let ignored = row.flags.contains(Flag::IgnoreUas);
-        let driver = if ignored { "usb-storage" } else { "uas" };
-        let lines = ids(row.id.vendor, row.id.product) + &at("bcdDevice", &revision) + &bound(driver);
-        let diagnosis = diagnosed("3-3", &lines);
-        assert_eq!(diagnosis.quirks.row, Some(row));
         let decision = if ignored { Decision::Decided(Rule::NotIgnored) } else { Decision::AllMet };
         assert_eq!(diagnosis.decision, decision, "{}", row.name);
-        let blocked = diagnosis.quirks.in_force().contains(Flag::NoAta1x);
+        let blocked = diagnosis.in_force().contains(Flag::NoAta1x);
         let smart = if blocked { Health::Concern } else { Health::Good };
         assert_eq!(check_of(&diagnosis, CheckKind::Smart).health, smart, "{}", row.name);
+    }
+}
+
+#[test]
+fn every_row_of_usb_storage_counts_once_it_has_the_drive() {
+    for row in STORAGE {
+        let diagnosis = diagnosed_by_row(row);
+        assert_eq!(diagnosis.quirks.built_in.storage_row, Some(row));
+        assert_eq!(diagnosis.quirks.storage(), row.flags, "{}", row.name);
+        // Its line keeps what usb-storage knows, and nothing that uas alone does.
+        let off_uas = &diagnosis.advice.iter().find(|advice| advice.purpose.starts_with("Keep it off UAS"));
+        let letters = row.flags.union(Flags::of(&[Flag::IgnoreUas])).letters();
+        let line = format!("usb-storage.quirks={}:{letters}", row.id);
+        assert_eq!(off_uas.map(|advice| advice.steps[0].line.as_str()), Some(line.as_str()), "{}", row.name);
     }
 }
 
@@ -355,47 +384,6 @@ fn every_verdict_has_its_evidence() {
             assert!(is_advised, "{name}: {judgement:#?}");
         }
     }
-}
-
-/// The initiator judges by the same rules, as far as descriptors go: two readings of one source.
-#[test]
-fn the_initiator_agrees_as_far_as_descriptors_decide() {
-    for Situation { name, port, lines, .. } in situations() {
-        let place = tempfile::tempdir().expect("a temporary directory");
-        expand(&format!("{GUEST}{lines}"), place.path()).expect("a tree");
-        let inventory = Inventory::read(&Tree::at(place.path()), Scope::Whole { log: None });
-        let device = inventory.devices.iter().find(|device| device.port == port).expect("it is plugged in");
-        let evidence = &Evidence::gather(&inventory, device)[0];
-        let Some(probed) = probed(device, place.path()) else { continue };
-        let pipes_are_told = Rule::Pipes.judge(evidence, &[]).verdict == Verdict::Met;
-        let ignored = pipes_are_told
-            && evidence.quirks.coded.is_some_and(|coded| coded.flags().contains(Flag::IgnoreUas));
-        assert_eq!(probed.decisive().is_none(), pipes_are_told && !ignored, "{name}: {probed:#?}");
-        if pipes_are_told {
-            let coded = evidence.quirks.coded.map_or(Flags::NONE, CodedRule::flags);
-            let flags = [probed.flags.max_sectors_240, probed.flags.no_ata_pass_through];
-            let expected = [Flag::MaxSectors240, Flag::NoAta1x].map(|flag| coded.contains(flag));
-            assert_eq!(flags, expected, "{name}");
-        }
-    }
-}
-
-/// What the initiator's probe makes of the same descriptors, on a controller that lacks nothing.
-fn probed(device: &UsbDevice, root: &std::path::Path) -> Option<LinuxJudgement> {
-    device.configuration.as_ref()?;
-    let mut blob = std::fs::read(root.join(device.path.trim_start_matches('/')).join("descriptors")).ok()?;
-    // The ids that a situation changes are those of the attributes.
-    blob[8..10].copy_from_slice(&device.id.vendor.to_le_bytes());
-    blob[10..12].copy_from_slice(&device.id.product.to_le_bytes());
-    let names = Names { manufacturer: device.manufacturer.as_deref(), product: device.product.as_deref() };
-    let answers = Answers { device: &blob[..18], configuration: &blob[18..], bos: None, names };
-    let speed = match device.speed {
-        LinkSpeed::Super { .. } => bus::Speed::Super,
-        LinkSpeed::High => bus::Speed::High,
-        _ => bus::Speed::Full,
-    };
-    let probe = probe(&answers, Link { speed, streams_max: 256 }).expect("descriptors");
-    probe.interfaces.into_iter().next().map(|interface| interface.linux)
 }
 
 #[test]
@@ -447,8 +435,8 @@ fn a_value_that_the_kernel_would_refuse_is_told() {
 #[test]
 fn flags_that_the_user_replaces_are_gone() {
     let diagnosis = diagnosed("3-3", &(ids(0x0bc2, 0x331a) + &quirks("0bc2:331a:g")));
-    assert_eq!(diagnosis.quirks.built_in(), Flags::of(&[Flag::NoReportLuns, Flag::NoAta1x]));
-    assert_eq!(diagnosis.quirks.in_force(), Flags::of(&[Flag::MaxSectors240]));
+    assert_eq!(diagnosis.quirks.built_in.uas(), Flags::of(&[Flag::NoReportLuns, Flag::NoAta1x]));
+    assert_eq!(diagnosis.quirks.uas(), Flags::of(&[Flag::MaxSectors240]));
     assert_eq!(check_of(&diagnosis, CheckKind::Smart).health, Health::Good);
 }
 

@@ -6,11 +6,12 @@
 use super::disk::Disk;
 use super::{Controller, DEVICES, Port, descriptors};
 use crate::tree::Tree;
+use bus::Speed;
 use initiator::probe::configuration::Configuration;
+use initiator::probe::{DeviceId, Identity, Names, fastest_speed};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
-use wire::usb::{BcdVersion, ClassCode, Descriptor, Descriptors, DeviceCapability, SpeedSet};
+use wire::usb::{BcdVersion, ClassCode, Descriptor, Descriptors};
 
 /// A device, a hub, or a root hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,15 +73,6 @@ pub struct Interface {
     pub disks: Vec<Disk>,
 }
 
-/// idVendor and idProduct.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DeviceId {
-    /// idVendor.
-    pub vendor: u16,
-    /// idProduct.
-    pub product: u16,
-}
-
 /// How fast a device is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkSpeed {
@@ -103,6 +95,15 @@ impl LinkSpeed {
     /// Super speed or faster: where UAS needs streams.
     pub const fn is_super(self) -> bool {
         matches!(self, Self::Super { .. })
+    }
+
+    /// The speed in the words of the bus: what is slower than full speed, or not known, is taken for that.
+    pub const fn on_the_bus(self) -> Speed {
+        match self {
+            Self::Super { .. } => Speed::Super,
+            Self::High => Speed::High,
+            Self::Full | Self::Low | Self::Unknown => Speed::Full,
+        }
     }
 
     fn parse(text: &str) -> Self {
@@ -128,29 +129,6 @@ impl fmt::Display for LinkSpeed {
             Self::Super { mbps } => write!(f, "{mbps} Mb/s"),
             Self::Unknown => f.write_str("unknown speed"),
         }
-    }
-}
-
-impl DeviceId {
-    /// An id from its two numbers.
-    pub const fn new(vendor: u16, product: u16) -> Self {
-        Self { vendor, product }
-    }
-}
-
-impl fmt::Display for DeviceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04x}:{:04x}", self.vendor, self.product)
-    }
-}
-
-impl FromStr for DeviceId {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        let (vendor, product) = text.split_once(':').ok_or(())?;
-        let parse = |digits: &str| u16::from_str_radix(digits, 16).map_err(drop);
-        Ok(Self { vendor: parse(vendor)?, product: parse(product)? })
     }
 }
 
@@ -198,6 +176,12 @@ impl UsbDevice {
         format!("{DEVICES}/{}/{name}", self.port)
     }
 
+    /// Who it says that it is.
+    pub fn identity(&self) -> Identity<'_> {
+        let names = Names { manufacturer: self.manufacturer.as_deref(), product: self.product.as_deref() };
+        Identity { id: self.id, revision: self.revision, names }
+    }
+
     /// Maker and product, as far as the device says.
     pub fn title(&self) -> String {
         let words: Vec<&str> =
@@ -233,7 +217,10 @@ impl UsbDevice {
             configuration,
             hub_ports: tree.number(&at("maxchild")).and_then(|ports| u32::try_from(ports).ok()).unwrap_or(0),
             plugged: Port::read(tree, &at("port")),
-            super_speed_capable: tree.bytes(&at("bos_descriptors")).ok().map(|bos| says_super_speed(&bos)),
+            super_speed_capable: tree
+                .bytes(&at("bos_descriptors"))
+                .ok()
+                .map(|bos| fastest_speed(&bos) == Some(Speed::Super)),
             interfaces: Vec::new(),
             path,
         })
@@ -313,15 +300,4 @@ fn usb_version(blob: &[u8]) -> Option<BcdVersion> {
         Some(Ok(Descriptor::Device(device))) => Some(device.usb_version),
         _ => None,
     }
-}
-
-/// A SuperSpeed capability that names super speed, or any SuperSpeedPlus capability (USB 3.2 clause 9.6.2).
-fn says_super_speed(bos: &[u8]) -> bool {
-    Descriptors::new(bos).flatten().any(|descriptor| match descriptor {
-        Descriptor::Capability(DeviceCapability::SuperSpeed(capability)) => {
-            capability.speeds.contains(SpeedSet::SUPER)
-        }
-        Descriptor::Capability(DeviceCapability::SuperSpeedPlus(_)) => true,
-        _ => false,
-    })
 }

@@ -16,10 +16,11 @@ mod setting;
 mod transport;
 
 pub use controller::{Controller, StreamArrays};
-pub use device::{DeviceId, Interface, LinkSpeed, UsbDevice};
+pub use device::{Interface, LinkSpeed, UsbDevice};
 pub use disk::{Disk, UnmapSupport};
 pub use driver::{ConfigChoice, Drivers, Module};
 pub use family::bridge_family;
+pub use initiator::probe::DeviceId;
 pub use kernel_log::{KernelLog, Troubles};
 pub use port::Port;
 pub use setting::{PARAMETER, QuirkSettings, SettingPlace};

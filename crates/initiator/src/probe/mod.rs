@@ -7,18 +7,21 @@
 //!
 //! Always true: any bytes are judged within the limits of [`configuration`]; a plan exists exactly if no rule that is
 //! needed is broken; the same bytes give the same answer. Left out: other configurations than the one given, other
-//! subclasses than transparent SCSI, tables of quirks.
+//! subclasses than transparent SCSI, quirks that a user sets.
 
 pub mod configuration;
+mod identity;
 mod linux;
 mod own;
 mod pipes;
 mod plan;
+pub mod quirk;
 mod rule;
 #[cfg(test)]
 mod tests;
 
-pub use linux::{LinuxFlags, LinuxJudgement};
+pub use identity::{DeviceId, Identity, Names, NoDeviceId};
+pub use linux::LinuxJudgement;
 pub use plan::{BotPlan, Matching, PipeEnd, Place, Plan, UasPlan};
 pub use rule::{EndpointFact, Evidence, Finding, Judgement, Rule, SettingName};
 
@@ -45,15 +48,6 @@ pub struct Answers<'a> {
     pub bos: Option<&'a [u8]>,
     /// The strings that some rule asks for.
     pub names: Names<'a>,
-}
-
-/// Strings of the device, where they were read.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Names<'a> {
-    /// iManufacturer.
-    pub manufacturer: Option<&'a str>,
-    /// iProduct.
-    pub product: Option<&'a str>,
 }
 
 /// What is between the host and the device.
@@ -102,13 +96,14 @@ pub fn probe(answers: &Answers<'_>, link: Link) -> Result<Probe, DecodeError> {
             numbers.push(number);
         }
     }
+    let identity = Identity::of(&device, answers.names);
     let interfaces = numbers
         .into_iter()
         .map(|number| InterfaceProbe {
             number,
             bot: own::judge_bot(&configuration, number, link),
             uas: own::judge_uas(&configuration, number, link),
-            linux: linux::judge(&device, &answers.names, &configuration, number, link),
+            linux: LinuxJudgement::of(&identity, &configuration, number, link),
         })
         .collect();
     let link = link_speed(link.speed, answers.bos);
@@ -133,18 +128,25 @@ impl Probe {
 }
 
 fn link_speed(link: Speed, bos: Option<&[u8]>) -> Finding {
-    let able = bos.and_then(fastest);
+    let able = bos.and_then(fastest_speed);
     let met = able.is_none_or(|able| link >= able);
     Finding { rule: Rule::LinkSpeed, met, evidence: Evidence::Speeds { link, able } }
 }
 
-/// The fastest of the speeds that the device says to have.
-fn fastest(bos: &[u8]) -> Option<Speed> {
-    let speeds = Descriptors::new(bos).find_map(|descriptor| match descriptor {
-        Ok(Descriptor::Capability(DeviceCapability::SuperSpeed(capability))) => Some(capability.speeds),
+/// The fastest of the speeds that a device has by its binary device object store: that of its SuperSpeed capability
+/// (USB 3.2 clause 9.6.2.2), or super speed if it has a SuperSpeedPlus one. `None` if it has neither.
+pub fn fastest_speed(bos: &[u8]) -> Option<Speed> {
+    let speeds = Descriptors::new(bos).filter_map(|descriptor| match descriptor {
+        Ok(Descriptor::Capability(DeviceCapability::SuperSpeed(capability))) => fastest_of(capability.speeds),
+        Ok(Descriptor::Capability(DeviceCapability::SuperSpeedPlus(_))) => Some(Speed::Super),
         _ => None,
-    })?;
+    });
+    speeds.max()
+}
+
+/// The fastest speed of a set.
+fn fastest_of(set: SpeedSet) -> Option<Speed> {
     [(SpeedSet::SUPER, Speed::Super), (SpeedSet::HIGH, Speed::High), (SpeedSet::FULL, Speed::Full)]
         .into_iter()
-        .find_map(|(set, speed)| speeds.contains(set).then_some(speed))
+        .find_map(|(one, speed)| set.contains(one).then_some(speed))
 }

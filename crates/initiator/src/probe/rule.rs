@@ -4,7 +4,8 @@
 //! order in which they are asked, and the plan if none that is needed is broken. Left out: what to do about it.
 
 use super::configuration::{Endpoint, Setting};
-use alloc::string::String;
+use super::identity::DeviceId;
+use super::quirk::{BridgeFacts, BuiltIn};
 use alloc::vec::Vec;
 use bus::{EndpointAddress, Speed};
 use core::fmt;
@@ -34,11 +35,8 @@ pub enum Rule {
     StreamsAgree,
     /// At SuperSpeed: the host controller has streams.
     HostStreams,
-    /// Linux: not what may be an ASM1051, whose UAS is broken: an id of ASMedia's, power from the bus, and either no
-    /// SuperSpeed or exactly 32 streams on the status pipe.
-    NotAsm1051,
-    /// Linux: not the enclosure HIKSEMI MD202 with an RTL9210.
-    NotHiksemiMd202,
+    /// Linux: neither its table nor its code says to ignore UAS for the device.
+    NotIgnored,
 }
 
 /// One rule, asked.
@@ -71,29 +69,16 @@ pub enum Evidence {
         /// What the host has at most; 0 is none.
         host_max: u16,
     },
-    /// What tells bridges with one id apart.
+    /// What is built in for the device, and what was looked at to find it.
     Bridge {
-        /// idVendor.
-        vendor: u16,
-        /// idProduct.
-        product: u16,
-        /// bMaxPower of the configuration, in its own unit.
-        max_power: u8,
-        /// Of the link.
-        speed: Speed,
-        /// Streams of the status pipe; 0 is none.
-        status_streams: u32,
-    },
-    /// Ids and names of the device.
-    Names {
-        /// idVendor.
-        vendor: u16,
-        /// idProduct.
-        product: u16,
-        /// Its iManufacturer string, where it was read.
-        manufacturer: Option<String>,
-        /// Its iProduct string, where it was read.
-        name: Option<String>,
+        /// idVendor and idProduct.
+        id: DeviceId,
+        /// bcdDevice.
+        revision: u16,
+        /// What tells bridges with one id apart.
+        bridge: BridgeFacts,
+        /// What was found.
+        built_in: BuiltIn,
     },
     /// Speeds.
     Speeds {
@@ -158,8 +143,7 @@ impl Rule {
             Self::StreamsOffered => "status, data-in and data-out have streams",
             Self::StreamsAgree => "the pipes have equally many streams",
             Self::HostStreams => "the host controller has streams",
-            Self::NotAsm1051 => "not what may be an ASM1051",
-            Self::NotHiksemiMd202 => "not a HIKSEMI MD202",
+            Self::NotIgnored => "Linux does not ignore UAS for the device",
         }
     }
 }
@@ -239,13 +223,13 @@ impl fmt::Display for Evidence {
                 f,
                 "status {status}, data-in {data_in}, data-out {data_out} streams; host {host_max} at most"
             ),
-            Self::Bridge { vendor, product, max_power, speed, status_streams } => write!(
-                f,
-                "{vendor:04x}:{product:04x}, bMaxPower {max_power}, {speed}, {status_streams} status streams"
-            ),
-            Self::Names { vendor, product, manufacturer, name } => {
-                let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "not read".into());
-                write!(f, "{vendor:04x}:{product:04x} {}, {}", text(manufacturer), text(name))
+            Self::Bridge { id, revision, bridge, built_in } => {
+                let BridgeFacts { max_power, speed, status_streams } = bridge;
+                write!(
+                    f,
+                    "{id} {revision:04x}, bMaxPower {max_power}, {speed}, {status_streams} status streams; "
+                )?;
+                write!(f, "flags {}", built_in.uas())
             }
             Self::Speeds { link, able: Some(able) } => write!(f, "link {link}, device {able}"),
             Self::Speeds { link, able: None } => write!(f, "link {link}, device does not tell"),

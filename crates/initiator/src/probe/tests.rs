@@ -1,3 +1,4 @@
+use super::quirk::{Flag, Flags};
 use super::*;
 use alloc::string::ToString;
 use bus::EndpointAddress;
@@ -175,12 +176,12 @@ fn an_asmedia_bridge_is_known_by_its_power_and_its_streams() {
     let verdict = |max_power, exponent, link| {
         let probe = judged(&DEVICE, &dual(max_power, [0, exponent, exponent, exponent]), link);
         let linux = &probe.interfaces[0].linux;
-        (against(&probe).1, linux.flags.max_sectors_240)
+        (against(&probe).1, linux.built_in.uas().contains(Flag::MaxSectors240))
     };
-    assert_eq!(verdict(36, 5, SUPER), (Some(Rule::NotAsm1051), false)); // ASM1051, or a late ASM1053
+    assert_eq!(verdict(36, 5, SUPER), (Some(Rule::NotIgnored), false)); // ASM1051, or a late ASM1053
     assert_eq!(verdict(36, 4, SUPER), (None, true)); // ASM1053
     assert_eq!(verdict(0, 5, SUPER), (None, false)); // ASM1153
-    assert_eq!(verdict(36, 4, HIGH), (Some(Rule::NotAsm1051), false));
+    assert_eq!(verdict(36, 4, HIGH), (Some(Rule::NotIgnored), false));
 }
 
 #[test]
@@ -200,7 +201,7 @@ fn the_hiksemi_enclosure_is_known_by_its_names() {
         let answers = Answers { device: &device, configuration: &configuration, bos: None, names };
         against(&probe(&answers, SUPER).unwrap()).1
     };
-    assert_eq!(with("MD202"), Some(Rule::NotHiksemiMd202));
+    assert_eq!(with("MD202"), Some(Rule::NotIgnored));
     assert_eq!(with("MD203"), None);
 }
 
@@ -210,7 +211,41 @@ fn a_seagate_keeps_uas_and_loses_pass_through() {
     device[8..10].copy_from_slice(&[0xc2, 0x0b]);
     let probe = judged(&device, &dual(0, [0, 5, 5, 5]), SUPER);
     assert_eq!(against(&probe).1, None);
-    assert!(probe.interfaces[0].linux.flags.no_ata_pass_through);
+    assert!(probe.interfaces[0].linux.built_in.uas().contains(Flag::NoAta1x));
+}
+
+#[test]
+fn a_row_of_the_table_says_no_like_a_rule_in_the_code() {
+    let mut device = NOBODY;
+    device[8..12].copy_from_slice(&[0x7d, 0x35, 0x88, 0x77]);
+    let probe = judged(&device, &dual(0, [0, 5, 5, 5]), SUPER);
+    let finding = probe.interfaces[0].linux.decisive().unwrap();
+    assert_eq!(
+        finding.to_string(),
+        "Linux does not ignore UAS for the device: no (357d:7788 0100, bMaxPower 0, super speed, \
+         32 status streams; flags f (no REPORT SUPPORTED OPERATION CODES), u (UAS is not used))"
+    );
+}
+
+#[test]
+fn without_a_uas_setting_there_is_no_coded_rule_and_the_row_counts() {
+    let mut device = DEVICE;
+    let mut bytes = dual(36, [0, 5, 5, 5]);
+    let uas = bytes.iter().rposition(|byte| *byte == 0x62).unwrap();
+    bytes[uas] = 0x63;
+    let built_in = |device: &[u8]| judged(device, &bytes, SUPER).interfaces[0].linux.built_in;
+    assert_eq!((built_in(&device).coded, built_in(&device).row), (None, None));
+    device[8..12].copy_from_slice(&[0x09, 0x21, 0x11, 0x07]);
+    assert_eq!(built_in(&device).storage(), Flags::of(&[Flag::NoAta1x]));
+}
+
+#[test]
+fn a_super_speed_plus_capability_is_super_speed() {
+    assert_eq!(fastest_speed(&[5, 0x0f, 5, 0, 0]), None);
+    let high = [10, 0x10, 0x03, 0, 0x06, 0, 1, 10, 0xff, 0x07];
+    assert_eq!(fastest_speed(&high), Some(Speed::High));
+    let plus = [20, 0x10, 0x0a, 0, 0, 0, 0, 0, 0, 0x11, 0, 0, 0x30, 0x40, 0x0a, 0, 0xb0, 0x40, 0x0a, 0];
+    assert_eq!(fastest_speed(&[&high[..], &plus].concat()), Some(Speed::Super));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! What is in force against what is said for the next boot, as far as one drive is concerned.
 
 use super::{Check, CheckKind, Health};
+use crate::diagnose::entry::{self, VALUE_BYTES_MAX};
 use crate::diagnose::evidence::{Evidence, Reading};
-use crate::diagnose::quirk::setting::{self, VALUE_BYTES_MAX};
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let kind = CheckKind::Settings;
@@ -15,11 +15,11 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         );
         return kind.says(Health::Concern, because).seen(Reading::new(&long.path, &long.line));
     }
-    let said = settings.places.last().and_then(|place| Some((place, setting::letters_of(&place.value, id)?)));
+    let said = settings.places.last().and_then(|place| Some((place, entry::letters_of(&place.value, id)?)));
     let Some(in_force) = &settings.in_force else {
         return kind.says(Health::Good, "usb-storage is not loaded; what is said counts when it is");
     };
-    let now = setting::letters_of(in_force, id);
+    let now = entry::letters_of(in_force, id);
     let reading = Reading::new(settings.path(), if in_force.is_empty() { "empty" } else { in_force });
     match (now, said) {
         (None, None) => kind.says(Health::Good, "nobody has set a quirk for it").seen(reading),

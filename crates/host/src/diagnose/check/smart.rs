@@ -3,24 +3,22 @@
 use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;
 use crate::diagnose::evidence::{Evidence, Reading};
-use crate::diagnose::quirk::Flag;
+use initiator::probe::quirk::Flag;
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let kind = CheckKind::Smart;
     let quirks = &evidence.quirks;
     let user = quirks.user.is_some_and(|user| user.contains(Flag::NoAta1x));
-    // What is built into uas does not bind usb-storage.
-    let blocked =
-        user || evidence.driver() != Some("usb-storage") && quirks.in_force().contains(Flag::NoAta1x);
+    let blocked = quirks.of_driver(evidence.driver()).contains(Flag::NoAta1x);
     if !blocked {
         return kind.says(Health::Good, "no quirk blocks ATA pass-through").seen(settings(evidence));
     }
     let reading = if user {
         settings(evidence)
-    } else if let Some(row) = quirks.row.filter(|row| row.flags.contains(Flag::NoAta1x)) {
+    } else if let Some(row) = quirks.built_in.row.filter(|row| row.flags.contains(Flag::NoAta1x)) {
         Reading::new("Linux, unusual_uas.h", format!("{}: {}", row.name, row.flags))
     } else {
-        let reason = quirks.coded.map_or("", |coded| coded.reason());
+        let reason = quirks.built_in.coded.map_or("", |coded| coded.reason());
         Reading::new("Linux, uas-detect.h", reason)
     };
     kind.says(Health::Concern, "the flag t blocks ATA pass-through: smartctl and hdparm get no answer")

@@ -1,10 +1,8 @@
-//! Rules in the code of `uas` (Linux 6.16, drivers/usb/storage/uas-detect.h): ids alone do not tell these chips apart.
+//! Rules in the code of `uas` (Linux, drivers/usb/storage/uas-detect.h): ids alone do not tell these chips apart.
 
 use super::{Flag, Flags};
-use crate::diagnose::evidence::pipe;
-use crate::inventory::{DeviceId, UsbDevice};
-use initiator::probe::configuration::{Endpoint, Setting};
-use wire::uas::PipeUsage;
+use crate::probe::identity::{DeviceId, Identity};
+use bus::Speed;
 
 /// A rule that looks at more than ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +19,17 @@ pub enum CodedRule {
     Seagate,
     /// HIKSEMI MD202, told by its strings.
     Hiksemi,
+}
+
+/// What tells bridges with one id apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BridgeFacts {
+    /// bMaxPower of the configuration, in its own unit.
+    pub max_power: u8,
+    /// Of the link.
+    pub speed: Speed,
+    /// Streams of the status pipe; 0 is none.
+    pub status_streams: u32,
 }
 
 impl CodedRule {
@@ -64,19 +73,15 @@ impl CodedRule {
         }
     }
 
-    /// The one that holds for a device, if any does. Its ids are of different vendors, so it is one at most.
-    pub fn of(device: &UsbDevice, uas: &Setting) -> Option<Self> {
-        const SEAGATE: u16 = 0x0bc2;
-        const REALTEK: DeviceId = DeviceId::new(0x0bda, 0x9210);
-        const ASMEDIA: [DeviceId; 2] = [DeviceId::new(0x174c, 0x5106), DeviceId::new(0x174c, 0x55aa)];
-        let says = |word: &Option<String>, wanted: &str| word.as_deref() == Some(wanted);
-        if ASMEDIA.contains(&device.id) {
-            Some(Self::asmedia(device, uas))
-        } else if device.id.vendor == SEAGATE {
+    /// The one that holds for a device, if any does. Their ids are of different vendors, so it is one at most.
+    pub fn of(identity: &Identity<'_>, facts: BridgeFacts) -> Option<Self> {
+        if ASMEDIA.contains(&identity.id) {
+            Some(Self::asmedia(facts))
+        } else if identity.id.vendor == SEAGATE {
             Some(Self::Seagate)
-        } else if device.id == REALTEK
-            && says(&device.manufacturer, "HIKSEMI")
-            && says(&device.product, "MD202")
+        } else if identity.id == HIKSEMI
+            && identity.names.manufacturer == Some("HIKSEMI")
+            && identity.names.product == Some("MD202")
         {
             Some(Self::Hiksemi)
         } else {
@@ -84,15 +89,18 @@ impl CodedRule {
         }
     }
 
-    fn asmedia(device: &UsbDevice, uas: &Setting) -> Self {
-        if device.configuration.as_ref().is_some_and(|one| one.head.max_power == 0) {
-            Self::Asm1153
-        } else if !device.speed.is_super() {
-            Self::AsmediaBelowSuperSpeed
-        } else if pipe(uas, PipeUsage::Status).map_or(0, Endpoint::streams) == 32 {
-            Self::AsmediaWith32Streams
-        } else {
-            Self::Asm1053
+    const fn asmedia(facts: BridgeFacts) -> Self {
+        match facts {
+            BridgeFacts { max_power: 0, .. } => Self::Asm1153,
+            BridgeFacts { speed: Speed::Full | Speed::High, .. } => Self::AsmediaBelowSuperSpeed,
+            BridgeFacts { status_streams: ASM1051_STREAMS, .. } => Self::AsmediaWith32Streams,
+            _ => Self::Asm1053,
         }
     }
 }
+
+const SEAGATE: u16 = 0x0bc2;
+/// A Realtek RTL9210, which others use as well.
+const HIKSEMI: DeviceId = DeviceId::new(0x0bda, 0x9210);
+const ASMEDIA: [DeviceId; 2] = [DeviceId::new(0x174c, 0x5106), DeviceId::new(0x174c, 0x55aa)];
+const ASM1051_STREAMS: u32 = 32;

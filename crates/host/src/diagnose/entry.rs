@@ -4,33 +4,33 @@
 //! UAS is used again for a device that Linux ignores it for. What is no entry is passed over, as in
 //! `usb_stor_adjust_quirks`.
 
-use super::{Flag, Flags};
 use crate::inventory::DeviceId;
+use initiator::probe::quirk::{Flag, Flags};
 
 /// Characters that the kernel takes; it refuses the whole of a longer value.
-pub const VALUE_BYTES_MAX: usize = 127;
+pub(super) const VALUE_BYTES_MAX: usize = 127;
 
 /// What the value says of a device; `None` if it has no entry.
-pub fn flags_of(value: &str, id: DeviceId) -> Option<Flags> {
+pub(super) fn flags_of(value: &str, id: DeviceId) -> Option<Flags> {
     let letters = letters_of(value, id)?;
     let flags = letters.chars().filter_map(Flag::of_letter);
     Some(flags.fold(Flags::NONE, |set, flag| set.union(Flags::of(&[flag]))))
 }
 
 /// The letters that the value has for a device, as they were written.
-pub fn letters_of(value: &str, id: DeviceId) -> Option<&str> {
+pub(super) fn letters_of(value: &str, id: DeviceId) -> Option<&str> {
     value.split(',').find_map(|entry| entry_letters(entry, id))
 }
 
 /// The value with these letters for a device, in place of its entry or at the end.
-pub fn with(value: &str, id: DeviceId, letters: &str) -> String {
+pub(super) fn with(value: &str, id: DeviceId, letters: &str) -> String {
     let entry = format!("{id}:{letters}");
     let others = without(value, id);
     if others.is_empty() { entry } else { format!("{others},{entry}") }
 }
 
 /// The value without the entries of a device.
-pub fn without(value: &str, id: DeviceId) -> String {
+pub(super) fn without(value: &str, id: DeviceId) -> String {
     let entries = value.split(',').filter(|entry| !entry.trim().is_empty());
     let others: Vec<&str> = entries.filter(|entry| entry_letters(entry, id).is_none()).collect();
     others.join(",")

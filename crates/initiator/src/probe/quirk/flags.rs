@@ -1,9 +1,10 @@
 //! The flags of a quirk, and their letters (Linux's kernel-parameters.txt, `usb-storage.quirks`).
 //!
-//! Left out: flags that neither a user nor the table of `uas` sets. Always true: a letter has one flag, and a flag has
-//! one letter or none.
+//! Left out: flags that neither a user nor a row of [`table`](super::table) sets. Always true: a letter has one flag,
+//! and a flag has one letter or none.
 
-use std::fmt;
+use alloc::string::String;
+use core::fmt;
 
 /// One thing that Linux does otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +32,10 @@ pub enum Flag {
     IgnoreUas,
     NoWriteProtectDetect,
     AlwaysSync,
-    /// It has no letter, so no user can set it or take it away.
+    /// This and the following have no letter, so no user can set them or take them away.
     BrokenFua,
+    NeedsCapacity16,
+    GoSlow,
 }
 
 /// A set of flags.
@@ -42,7 +45,7 @@ pub struct Flags(u32);
 /// Flag, letter, what it means.
 type Row = (Flag, Option<char>, &'static str);
 
-const ROWS: [Row; 23] = [
+const ROWS: [Row; 25] = [
     (Flag::SaneSense, Some('a'), "sense data may be longer than 18 bytes"),
     (Flag::BadSense, Some('b'), "sense data is never longer than 18 bytes"),
     (Flag::FixCapacity, Some('c'), "the capacity told is one block too much"),
@@ -66,6 +69,8 @@ const ROWS: [Row; 23] = [
     (Flag::NoWriteProtectDetect, Some('w'), "nobody asks whether the medium is write protected"),
     (Flag::AlwaysSync, Some('y'), "caches are written down although none is told of"),
     (Flag::BrokenFua, None, "force unit access is not believed in"),
+    (Flag::NeedsCapacity16, None, "READ CAPACITY (16) is asked first"),
+    (Flag::GoSlow, None, "a pause before each data phase"),
 ];
 
 impl Flag {

@@ -1,0 +1,48 @@
+//! Quirks that Linux has built in: what it does otherwise for one device.
+//!
+//! They come from tables by ids ([`table`]) and from rules in the code that look at more than ids ([`CodedRule`]). The
+//! driver `uas` has one table and the rules; `usb-storage` has a table of its own before that of `uas`, and not the
+//! rules. [`BuiltIn`] is what holds for one device. Left out: the user's entries, which replace what is built in.
+
+mod coded;
+mod flags;
+pub mod table;
+
+pub use coded::{BridgeFacts, CodedRule};
+pub use flags::{Flag, Flags};
+
+use super::identity::Identity;
+use table::TableRow;
+
+/// What is built into the drivers for one device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BuiltIn {
+    /// Its row in the table of `uas`.
+    pub row: Option<&'static TableRow>,
+    /// The rule in the code of `uas` that holds for it; none where no setting is UAS.
+    pub coded: Option<CodedRule>,
+    /// Its row as `usb-storage` finds it.
+    pub storage_row: Option<&'static TableRow>,
+}
+
+impl BuiltIn {
+    /// What holds for a device; `bridge` is what the coded rules look at, where a setting is UAS.
+    pub fn of(identity: &Identity<'_>, bridge: Option<BridgeFacts>) -> Self {
+        Self {
+            row: table::uas_row(identity.id, identity.revision),
+            coded: bridge.and_then(|facts| CodedRule::of(identity, facts)),
+            storage_row: table::storage_row(identity.id, identity.revision),
+        }
+    }
+
+    /// What `uas` goes by.
+    pub fn uas(&self) -> Flags {
+        let coded = self.coded.map_or(Flags::NONE, CodedRule::flags);
+        self.row.map_or(Flags::NONE, |row| row.flags).union(coded)
+    }
+
+    /// What `usb-storage` goes by once it has the device.
+    pub fn storage(&self) -> Flags {
+        self.storage_row.map_or(Flags::NONE, |row| row.flags)
+    }
+}

@@ -1,0 +1,161 @@
+//! The tables of quirks, row by row: ids, revisions, flags (Linux 7.0, drivers/usb/storage).
+//!
+//! [`UAS`] is unusual_uas.h, whole. [`STORAGE`] is unusual_devs.h as far as disks and bridges to disks go; cameras,
+//! players, telephones, card readers and modems are left out. `usb-storage` looks through its own table and then
+//! through that of `uas`; the first row that fits counts, so that the two drivers may see different flags. A row counts
+//! for a range of bcdDevice, most for all. An older kernel has fewer rows, or wider ones; a newer one may have more.
+
+use super::{Flag, Flags};
+use crate::probe::identity::DeviceId;
+
+/// A row of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableRow {
+    /// The device.
+    pub id: DeviceId,
+    /// The first and the last bcdDevice that is meant.
+    pub revisions: (u16, u16),
+    /// What Linux does otherwise for it.
+    pub flags: Flags,
+    /// Maker and product.
+    pub name: &'static str,
+}
+
+impl TableRow {
+    /// Whether the row is for a device with these ids and this bcdDevice.
+    pub fn is_for(&self, id: DeviceId, revision: u16) -> bool {
+        self.id == id && (self.revisions.0..=self.revisions.1).contains(&revision)
+    }
+}
+
+/// The row of a device as `uas` finds it.
+pub fn uas_row(id: DeviceId, revision: u16) -> Option<&'static TableRow> {
+    UAS.iter().find(|row| row.is_for(id, revision))
+}
+
+/// The row of a device as `usb-storage` finds it.
+pub fn storage_row(id: DeviceId, revision: u16) -> Option<&'static TableRow> {
+    STORAGE.iter().chain(UAS).find(|row| row.is_for(id, revision))
+}
+
+const fn row(vendor: u16, product: u16, flags: &[Flag], name: &'static str) -> TableRow {
+    rows(vendor, product, (0x0000, 0x9999), flags, name)
+}
+
+const fn rows(
+    vendor: u16,
+    product: u16,
+    revisions: (u16, u16),
+    flags: &[Flag],
+    name: &'static str,
+) -> TableRow {
+    TableRow { id: DeviceId::new(vendor, product), revisions, flags: Flags::of(flags), name }
+}
+
+/// What `uas` knows, in the order of ids.
+pub const UAS: &[TableRow] = &[
+    row(0x054c, 0x087d, &[Flag::NoReportOpcodes], "Sony PSZ-HA*"),
+    row(0x059f, 0x105f, &[Flag::NoReportOpcodes, Flag::NoSame], "LaCie 2Big Quadra USB3"),
+    row(0x059f, 0x1061, &[Flag::NoReportOpcodes, Flag::NoSame], "LaCie Rugged USB3-FW"),
+    row(0x0781, 0x55e8, &[Flag::IgnoreUas], "SanDisk"),
+    row(0x090c, 0x2000, &[Flag::IgnoreUas], "Hiksemi External HDD"),
+    rows(0x0984, 0x0301, (0x0128, 0x0128), &[Flag::IgnoreUas], "Apricorn"),
+    row(0x0b05, 0x1932, &[Flag::IgnoreUas], "ASUS External HDD"),
+    row(0x0bc2, 0x331a, &[Flag::NoReportLuns], "Seagate Expansion Desk"),
+    rows(0x125f, 0xa94a, (0x0160, 0x0160), &[Flag::NoAta1x], "ADATA Portable HDD CH94"),
+    // Every revision until Linux 6.18.
+    rows(0x13fd, 0x3940, (0x0000, 0x0309), &[Flag::NoAta1x, Flag::IgnoreResidue], "Initio INIC-3069"),
+    row(0x152d, 0x0539, &[Flag::NoReportOpcodes], "JMicron JMS539"),
+    row(0x152d, 0x0567, &[Flag::BrokenFua, Flag::NoReportOpcodes], "JMicron JMS567"),
+    row(0x152d, 0x0578, &[Flag::BrokenFua], "JMicron JMS567"),
+    row(0x152d, 0x0583, &[Flag::NoReportOpcodes], "JMicron JMS583Gen 2"),
+    row(0x154b, 0xf00b, &[Flag::NoAta1x], "PNY Pro Elite SSD"),
+    row(0x154b, 0xf00d, &[Flag::NoAta1x], "PNY Pro Elite SSD"),
+    row(0x17ef, 0x3899, &[Flag::IgnoreUas], "Thinkplus External HDD"),
+    row(0x2109, 0x0711, &[Flag::NoAta1x], "VIA VL711"),
+    row(0x2537, 0x1068, &[Flag::IgnoreUas], "Norelsys NS1068X"),
+    row(0x357d, 0x7788, &[Flag::NoReportOpcodes, Flag::IgnoreUas], "JMicron JMS566"),
+    row(0x4971, 0x1012, &[Flag::IgnoreUas], "Hitachi External HDD"),
+    row(0x4971, 0x8017, &[Flag::NoReportOpcodes], "SimpleTech External HDD"),
+    row(0x4971, 0x8024, &[Flag::AlwaysSync], "SimpleTech External HDD"),
+];
+
+/// What `usb-storage` alone knows of disks and bridges, in the order of ids.
+pub const STORAGE: &[TableRow] = &[
+    row(0x0525, 0xa4a5, &[Flag::CapacityOk], "Linux mass storage gadget"),
+    rows(
+        0x05e3,
+        0x0702,
+        (0x0000, 0xffff),
+        &[Flag::GoSlow, Flag::MaxSectors64, Flag::IgnoreResidue],
+        "Genesys USB to IDE",
+    ),
+    rows(0x05e3, 0x0723, (0x9451, 0x9451), &[Flag::SaneSense], "Genesys USB to SATA"),
+    rows(0x067b, 0x2317, (0x0001, 0x0001), &[Flag::NotLockable], "Prolific PL2317"),
+    rows(0x067b, 0x2507, (0x0001, 0x0100), &[Flag::FixCapacity, Flag::GoSlow], "Prolific PL2507"),
+    rows(0x067b, 0x3507, (0x0001, 0x0101), &[Flag::FixCapacity, Flag::GoSlow], "Prolific PL3507"),
+    row(0x07ab, 0xfccd, &[Flag::FixCapacity], "Freecom FHD-Classic"),
+    rows(0x0840, 0x0082, (0x0001, 0x0001), &[Flag::FixCapacity], "Argosy Storage"),
+    rows(0x0840, 0x0084, (0x0001, 0x0001), &[Flag::FixCapacity], "Argosy Storage"),
+    rows(0x0840, 0x0085, (0x0001, 0x0001), &[Flag::FixCapacity], "Argosy Storage"),
+    row(0x0bc2, 0x2300, &[Flag::WriteCache], "Seagate Portable HDD"),
+    rows(0x0bc2, 0x3010, (0x0000, 0x0000), &[Flag::SaneSense], "Seagate FreeAgent Pro"),
+    row(0x0d49, 0x7310, &[Flag::SaneSense], "Maxtor USB to SATA"),
+    rows(0x0dc4, 0x0073, (0x0000, 0x0000), &[Flag::FixCapacity], "Macpower 3.5\" enclosure"),
+    row(0x1058, 0x0704, &[Flag::SaneSense], "Western Digital External HDD"),
+    row(0x1058, 0x070a, &[Flag::WriteCache], "Western Digital My Passport"),
+    rows(0x14cd, 0x6600, (0x0201, 0x0201), &[Flag::IgnoreResidue], "Super Top USB to IDE"),
+    rows(0x152d, 0x0567, (0x0114, 0x0114), &[Flag::BrokenFua], "JMicron JMS567"),
+    rows(0x152d, 0x2329, (0x0100, 0x0100), &[Flag::IgnoreResidue, Flag::SaneSense], "JMicron USB to ATA"),
+    rows(0x1652, 0x6600, (0x0201, 0x0201), &[Flag::IgnoreResidue], "Teac HD-35PUK-B"),
+    rows(0x174c, 0x55aa, (0x0100, 0x0100), &[Flag::NeedsCapacity16], "ASMedia AS2105"),
+    rows(0x1e68, 0x001b, (0x0000, 0x0000), &[Flag::IgnoreResidue, Flag::SaneSense], "TrekStor DataStation"),
+    rows(0xed06, 0x4500, (0x0001, 0x0001), &[Flag::CapacityHeuristics], "DataStor USB4500"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_in_order_and_there_once() {
+        for (table, len) in [(UAS, 23), (STORAGE, 23)] {
+            assert!(table.is_sorted_by_key(|row| row.id));
+            assert!(table.windows(2).all(|rows| rows[0].id != rows[1].id));
+            assert!(table.iter().all(|row| row.revisions.0 <= row.revisions.1));
+            assert_eq!(table.len(), len);
+        }
+    }
+
+    #[test]
+    fn a_row_counts_for_its_revisions_alone() {
+        let apricorn = DeviceId::new(0x0984, 0x0301);
+        assert_eq!(uas_row(apricorn, 0x0128).map(|row| row.flags), Some(Flags::of(&[Flag::IgnoreUas])));
+        assert_eq!(uas_row(apricorn, 0x0127), None);
+        assert_eq!(uas_row(apricorn, 0x0129), None);
+        assert_eq!(uas_row(DeviceId::new(0x2109, 0x0711), 0xf001), None);
+    }
+
+    #[test]
+    fn usb_storage_looks_into_its_own_table_first() {
+        let jms567 = DeviceId::new(0x152d, 0x0567);
+        let flags = |row: Option<&TableRow>| row.map(|row| row.flags);
+        assert_eq!(flags(storage_row(jms567, 0x0114)), Some(Flags::of(&[Flag::BrokenFua])));
+        let of_uas = Flags::of(&[Flag::BrokenFua, Flag::NoReportOpcodes]);
+        assert_eq!(flags(uas_row(jms567, 0x0114)), Some(of_uas));
+        assert_eq!(flags(storage_row(jms567, 0x0115)), Some(of_uas));
+    }
+
+    /// Otherwise `uas` would leave a device to `usb-storage`, and `usb-storage` to `uas`.
+    #[test]
+    fn both_drivers_agree_on_whom_to_ignore() {
+        for row in UAS {
+            for revision in [row.revisions.0, row.revisions.1] {
+                let seen = storage_row(row.id, revision).expect("it looks here as well");
+                let ignores = |flags: Flags| flags.contains(Flag::IgnoreUas);
+                assert_eq!(ignores(row.flags), ignores(seen.flags), "{}", row.name);
+            }
+        }
+        assert!(STORAGE.iter().all(|row| !row.flags.contains(Flag::IgnoreUas)));
+    }
+}
