@@ -47,7 +47,7 @@ pub(crate) fn device(device: &UsbDevice) -> Value {
 }
 
 fn interface(device: &UsbDevice, interface: &Interface) -> Value {
-    let transport = Transport::of(interface, device.speed);
+    let transport = Transport::of(device, interface);
     json!({
         "name": interface.name,
         "alternate": interface.alternate,

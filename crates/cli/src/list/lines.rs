@@ -1,17 +1,19 @@
 //! The list for people: a bus, and below it one line for each drive, indented by the hubs on its way.
 //!
-//! Columns are as wide as the widest entry of all buses; what a device says of itself comes last and is escaped.
+//! Columns are as wide as the widest entry of all buses; what a device says of itself comes last and is escaped. On a
+//! terminal, lines that are longer than it is wide are cut; elsewhere nothing is.
 
 use super::tame;
-use host::inventory::{Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
+use host::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
 
 /// What stands in one line, by column.
 type Row = [String; 7];
 
 const TITLES: [&str; 7] = ["PORT", "TRANSPORT", "LINK", "DEPTH", "DISK", "SIZE", "DEVICE"];
 
-/// The whole list; everything with `all`, else drives and what they are plugged into.
-pub(super) fn inventory(inventory: &Inventory, all: bool) -> String {
+/// The whole list; everything with `all`, else drives and what they are plugged into. `columns` are those of the
+/// terminal.
+pub(super) fn inventory(inventory: &Inventory, all: bool, columns: Option<usize>) -> String {
     let mut buses: Vec<(String, Vec<Row>)> = Vec::new();
     for device in &inventory.devices {
         if device.is_root_hub() {
@@ -22,24 +24,41 @@ pub(super) fn inventory(inventory: &Inventory, all: bool) -> String {
     }
     buses.retain(|(_, rows)| all || !rows.is_empty());
     if buses.is_empty() {
-        let seen = inventory.devices.iter().any(UsbDevice::is_root_hub);
-        return if seen { "There is no USB drive.\n" } else { "There is no USB here.\n" }.to_owned();
+        return nothing(inventory);
     }
     let titles = TITLES.map(str::to_owned);
     let rows = buses.iter().flat_map(|(_, rows)| rows).chain([&titles]);
     let widths =
         rows.fold([0; 7], |widths, row| std::array::from_fn(|at| widths[at].max(row[at].chars().count())));
-    let mut text = line(&titles, &widths);
-    for (bus, rows) in &buses {
-        text += &format!("{bus}\n");
-        text.extend(rows.iter().map(|row| line(row, &widths)));
+    let mut lines = vec![line(&titles, &widths)];
+    for (bus, rows) in buses {
+        lines.push(bus);
+        lines.extend(rows.iter().map(|row| line(row, &widths)));
     }
-    text
+    let columns = columns.unwrap_or(usize::MAX);
+    lines.into_iter().map(|line| cut(line, columns) + "\n").collect()
+}
+
+/// What is said where there is no drive.
+pub(crate) fn nothing(inventory: &Inventory) -> String {
+    if inventory.devices.iter().any(UsbDevice::is_root_hub) {
+        "There is no USB drive.\n".to_owned()
+    } else {
+        format!("There is no USB here: {DEVICES} has no bus.\n")
+    }
 }
 
 fn line(row: &Row, widths: &[usize; 7]) -> String {
     let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-    format!("{}\n", cells.join("  ").trim_end())
+    cells.join("  ").trim_end().to_owned()
+}
+
+/// The line with no more letters than there are columns.
+fn cut(line: String, columns: usize) -> String {
+    if line.chars().count() <= columns {
+        return line;
+    }
+    line.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
 }
 
 fn bus_line(inventory: &Inventory, hub: &UsbDevice) -> String {
@@ -73,7 +92,7 @@ fn rows_of(device: &UsbDevice) -> Vec<Row> {
     }
     let mut rows: Vec<Row> = Vec::new();
     for interface in Interface::storage_of(device) {
-        let transport = describe(&Transport::of(interface, device.speed));
+        let transport = describe(&Transport::of(device, interface));
         let disks: Vec<[String; 3]> = interface.disks.iter().map(cells_of).collect();
         let first = disks.first().cloned().unwrap_or_default();
         let [depth, disk, size] = first;
@@ -119,6 +138,13 @@ pub(crate) fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_cut_to_the_terminal() {
+        assert_eq!(cut("bus 2".into(), 5), "bus 2");
+        assert_eq!(cut("bus 12".into(), 5), "bus …");
+        assert_eq!(cut("é→x".into(), 2), "é…");
+    }
 
     #[test]
     fn a_capacity_has_the_digits_that_matter() {

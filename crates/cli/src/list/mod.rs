@@ -3,12 +3,12 @@
 //! Reads what sysfs tells without root, and nothing else. Left out: why a drive is where it is, which `why` says.
 
 pub(crate) mod json;
-mod lines;
+pub(crate) mod lines;
 
 use crate::args::ListArguments;
 use crate::failure::Failure;
 use crate::survey::Machine;
-use host::inventory::{Interface, Inventory, Scope, Transport, UsbDevice};
+use host::inventory::{Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use host::tree::Tree;
 use std::io::Write;
 use std::path::Path;
@@ -24,9 +24,15 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
     } else if arguments.json {
         format!("{:#}\n", json::inventory(&inventory, arguments.all))
     } else {
-        lines::inventory(&inventory, arguments.all) + &forsaken(&inventory)
+        lines::inventory(&inventory, arguments.all, terminal_columns()) + &forsaken(&inventory)
     };
     print(&text)
+}
+
+/// Columns of the terminal that is written to; `None` if it is none.
+fn terminal_columns() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(std::io::stdout())?;
+    Some(width.0.into())
 }
 
 /// Prints all at once; a reader that is gone is no failure.
@@ -80,18 +86,12 @@ fn udev_rules(inventory: &Inventory) -> String {
     text
 }
 
-/// Interfaces of mass storage that nobody drives although their drivers are there.
+/// Interfaces of mass storage that nobody drives, or that a program has.
 fn forsaken(inventory: &Inventory) -> String {
     let mut text = String::new();
     for (device, interface) in storage_interfaces(inventory) {
-        match Transport::of(interface, device.speed) {
-            Transport::None => {
-                text += &format!(
-                    "\n{} has no driver. If a program that had claimed it was killed, the kernel takes it back with\n  \
-                     echo {} | sudo tee /sys/bus/usb/drivers_probe\nOtherwise: uaskit why {}\n",
-                    interface.name, interface.name, device.port
-                );
-            }
+        match Transport::of(device, interface) {
+            Transport::None => text += &without_driver(inventory, device, interface),
             Transport::Claimed => {
                 text += &format!("\n{} is in the hands of a program (usbfs).\n", interface.name);
             }
@@ -99,6 +99,22 @@ fn forsaken(inventory: &Inventory) -> String {
         }
     }
     text
+}
+
+/// A program that is killed while it holds an interface leaves it without a driver, though the drivers are there.
+fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interface) -> String {
+    let drivers = [&inventory.drivers.uas, &inventory.drivers.usb_storage];
+    let (name, port) = (&interface.name, &device.port);
+    if !drivers.iter().any(|driver| matches!(driver, Module::Registered(_))) {
+        return format!(
+            "\n{name} has no driver: neither uas nor usb-storage is loaded. They are with\n  \
+             sudo modprobe uas\nOtherwise: uaskit why {port}\n"
+        );
+    }
+    format!(
+        "\n{name} has no driver. If a program that had claimed it was killed, the kernel takes it back with\n  \
+         echo {name} | sudo tee /sys/bus/usb/drivers_probe\nOtherwise: uaskit why {port}\n"
+    )
 }
 
 fn storage_interfaces(inventory: &Inventory) -> impl Iterator<Item = (&UsbDevice, &Interface)> {

@@ -1,16 +1,19 @@
 //! `uaskit why`: Linux's rules for one drive, with verdicts, evidence and advice.
 //!
-//! Everything that is said comes from `host::diagnose`; here it is looked up and printed.
+//! Everything that is said comes from `host::diagnose`; here it is looked up and printed: one drive with everything,
+//! several with the answer and what is to be looked at.
 
 mod json;
 mod text;
 
 use crate::args::WhyArguments;
 use crate::failure::Failure;
+use crate::list::lines::nothing;
 use crate::list::print;
 use crate::survey::Machine;
 use host::diagnose::{Diagnosis, diagnose};
 use host::inventory::{Inventory, Scope, UsbDevice};
+use host::tree::Unread;
 
 pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     let machine = Machine::new(&arguments.machine)?;
@@ -20,24 +23,40 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     });
     let log = log.transpose()?.map(|path| path.display().to_string());
     let inventory = Inventory::read(&machine.tree, Scope::Whole { log: log.as_deref() });
+    if let (Some(file), Some(Err(unread))) = (&arguments.log, &inventory.log) {
+        return Err(
+            Failure::new(format!("cannot read {} as a log", file.display())).because(words_of(*unread))
+        );
+    }
     let devices = meant(&inventory, arguments.drive.as_deref())?;
     let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =
         devices.into_iter().map(|device| (device, diagnose(&inventory, device))).collect();
     if arguments.json {
         return print(&format!("{:#}\n", json::drives(&drives)));
     }
-    if drives.is_empty() {
-        return print("There is no USB drive.\n");
+    match drives.as_slice() {
+        [] => print(&nothing(&inventory)),
+        [(device, diagnoses)] => print(&text::drive(device, diagnoses)),
+        several => print(&text::drives(several)),
     }
-    let texts: Vec<String> =
-        drives.iter().map(|(device, diagnoses)| text::drive(device, diagnoses)).collect();
-    print(&texts.join("\n"))
+}
+
+const fn words_of(unread: Unread) -> &'static str {
+    match unread {
+        Unread::Absent => "it is not there",
+        Unread::Refused => "permission denied",
+        Unread::Failed => "it is no file of lines",
+    }
 }
 
 /// The drives that are meant; all of them unless one is named.
 fn meant<'a>(inventory: &'a Inventory, name: Option<&str>) -> Result<Vec<&'a UsbDevice>, Failure> {
     let Some(name) = name else { return Ok(inventory.storage().collect()) };
-    let found = inventory.find(name);
+    // Names of udev, such as those in /dev/disk/by-id, lead to a node.
+    let node =
+        Some(name).filter(|name| name.starts_with("/dev/")).and_then(|name| std::fs::canonicalize(name).ok());
+    let node = node.as_deref().and_then(std::path::Path::to_str).unwrap_or(name);
+    let found = inventory.find(node);
     if found.is_empty() {
         return Err(Failure::new(format!("there is no {name} on USB")).try_this(
             "See `uaskit list --all`; a drive is named by port, disk or id: 2-1.4, /dev/sdb, 174c:55aa.",

@@ -9,19 +9,25 @@ use host::diagnose::{
 use host::inventory::{Transport, UsbDevice, bridge_family};
 use std::fmt::Write;
 
-/// All interfaces of a drive.
+/// Several drives: for each the answer, and the checks that are to be looked at.
+pub(super) fn drives(drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> String {
+    let mut text = String::new();
+    for (device, diagnoses) in drives {
+        text += &headline(device);
+        for diagnosis in diagnoses {
+            text += &format!("   {}\n", answer(device, diagnosis));
+            let concerns = diagnosis.checks.iter().filter(|check| check.health == Health::Concern);
+            text.extend(
+                concerns.map(|check| format!("   LOOK {}: {}\n", check.kind.name(), tame(&check.because))),
+            );
+        }
+    }
+    text + "\nEvery rule with its evidence, and what can be done: uaskit why PORT\n"
+}
+
+/// All interfaces of a drive, with everything.
 pub(super) fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
-    let family = bridge_family(device.id).map_or_else(String::new, |family| format!(", {family}"));
-    let disks: Vec<String> =
-        device.disks().filter_map(|disk| Some(format!(", /dev/{}", disk.node.as_ref()?))).collect();
-    let mut text = format!(
-        "{}: {} {}{family}, {}{}\n",
-        device.port,
-        device.id,
-        tame(&device.title()),
-        device.speed,
-        disks.concat()
-    );
+    let mut text = headline(device);
     for diagnosis in diagnoses {
         if diagnoses.len() > 1 {
             text += &format!("\nInterface {}\n", diagnosis.interface);
@@ -29,6 +35,13 @@ pub(super) fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
         text += &one(device, diagnosis);
     }
     text
+}
+
+fn headline(device: &UsbDevice) -> String {
+    let family = bridge_family(device.id).map_or_else(String::new, |family| format!(", {family}"));
+    let disks = device.disks().filter_map(|disk| Some(format!(", /dev/{}", disk.node.as_ref()?)));
+    let (port, title) = (&device.port, tame(&device.title()));
+    format!("{port}: {} {title}{family}, {}{}\n", device.id, device.speed, disks.collect::<String>())
 }
 
 fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {

@@ -85,15 +85,18 @@ impl<'a> Evidence<'a> {
         speaks && !self.quirks.storage().contains(Flag::IgnoreDevice)
     }
 
-    /// The name of the driver that is bound.
+    /// The name of the driver that is bound to the interface, or has taken the whole device.
     pub fn driver(&self) -> Option<&str> {
-        self.interface.driver.as_deref()
+        self.interface.driver.as_deref().or(self.device.taken_by())
     }
 
     /// The driver that is bound, as a reading.
     pub fn driver_reading(&self) -> Reading {
         let found = self.driver().map_or_else(|| "no such link".to_owned(), |driver| format!("→ {driver}"));
-        Reading::new(self.interface.attribute("driver"), found)
+        let is_whole = self.interface.driver.is_none() && self.driver().is_some();
+        let place =
+            if is_whole { self.device.attribute("driver") } else { self.interface.attribute("driver") };
+        Reading::new(place, found)
     }
 
     /// An attribute of the device, as a reading.

@@ -81,7 +81,7 @@ impl Diagnosis {
             let judgement = rule.judge(evidence, &judgements);
             judgements.push(judgement);
         }
-        let transport = Transport::of(evidence.interface, evidence.device.speed);
+        let transport = Transport::of(evidence.device, evidence.interface);
         let expected = expected(evidence, &judgements);
         Self {
             interface: evidence.interface.name.clone(),

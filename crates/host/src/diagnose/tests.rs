@@ -59,6 +59,11 @@ fn bound(driver: &str) -> String {
     format!("{DRIVE}/3-3:1.0/driver -> ../../../../../../bus/usb/drivers/{driver}\n")
 }
 
+/// A driver has the device as a whole.
+fn at_device(driver: &str) -> String {
+    format!("{DRIVE}/driver -> ../../../../../bus/usb/drivers/{driver}\n")
+}
+
 fn unbound() -> String {
     format!("{DRIVE}/3-3:1.0/driver -\n")
 }
@@ -257,6 +262,13 @@ fn unclear_situations() -> Vec<Situation> {
             Supposed(Rule::Built),
         ),
         other("claimed by a program", String::new(), "usbfs", Expected::Uas, Decision::TakenAway),
+        situation(
+            "exported by USB/IP",
+            "3-3",
+            at_device("usbip-host") + &unbound(),
+            Expected::Uas,
+            Decision::TakenAway,
+        ),
         other("taken by another driver", String::new(), "ums-realtek", Expected::Uas, Decision::TakenAway),
         other(
             "a row that this kernel lacks",

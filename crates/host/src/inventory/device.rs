@@ -48,6 +48,8 @@ pub struct UsbDevice {
     pub plugged: Option<Port>,
     /// Whether its BOS descriptor says that it can super speed; `None` if the kernel does not tell.
     pub super_speed_capable: Option<bool>,
+    /// The driver of the device as a whole: `usb`, unless somebody has taken all of it.
+    pub driver: Option<String>,
     /// The interfaces of the active configuration.
     pub interfaces: Vec<Interface>,
 }
@@ -176,17 +178,31 @@ impl UsbDevice {
         format!("{DEVICES}/{}/{name}", self.port)
     }
 
+    /// Its node in usbfs, through which programs reach it.
+    pub fn node(&self) -> String {
+        format!("/dev/bus/usb/{:03}/{:03}", self.bus, self.number)
+    }
+
+    /// A driver that has taken the device as a whole, in place of the kernel's own, which leaves the interfaces to
+    /// others: `usbip-host` exports it.
+    pub fn taken_by(&self) -> Option<&str> {
+        self.driver.as_deref().filter(|driver| *driver != "usb")
+    }
+
     /// Who it says that it is.
     pub fn identity(&self) -> Identity<'_> {
         let names = Names { manufacturer: self.manufacturer.as_deref(), product: self.product.as_deref() };
         Identity { id: self.id, revision: self.revision, names }
     }
 
-    /// Maker and product, as far as the device says.
+    /// Maker and product, as far as the device says; the maker once, if the product begins with it.
     pub fn title(&self) -> String {
-        let words: Vec<&str> =
-            [&self.manufacturer, &self.product].into_iter().flatten().map(String::as_str).collect();
-        if words.is_empty() { "(no name)".to_owned() } else { words.join(" ") }
+        match (&self.manufacturer, &self.product) {
+            (Some(maker), Some(product)) if product.starts_with(maker.as_str()) => product.clone(),
+            (Some(maker), Some(product)) => format!("{maker} {product}"),
+            (Some(name), None) | (None, Some(name)) => name.clone(),
+            (None, None) => "(no name)".to_owned(),
+        }
     }
 
     fn read(tree: &Tree, port: &str) -> Option<Self> {
@@ -221,6 +237,7 @@ impl UsbDevice {
                 .bytes(&at("bos_descriptors"))
                 .ok()
                 .map(|bos| fastest_speed(&bos) == Some(Speed::Super)),
+            driver: tree.link_name(&at("driver")),
             interfaces: Vec::new(),
             path,
         })

@@ -92,14 +92,18 @@ impl Inventory {
         self.devices.iter().filter(|device| device.is_storage())
     }
 
-    /// The devices that a user means by a port (`2-1.4`), a disk (`/dev/sdb`, `sdb`, `sdb1`) or an id (`174c:55aa`).
+    /// The devices that a user means by a port (`2-1.4`), a disk (`/dev/sdb`, `sdb`, `sdb1`), a node of usbfs
+    /// (`/dev/bus/usb/002/003`) or an id (`174c:55aa`).
     pub fn find(&self, name: &str) -> Vec<&UsbDevice> {
         let node = name.strip_prefix("/dev/").unwrap_or(name);
         let port = name.strip_prefix(DEVICES).map_or(name, |rest| rest.trim_matches('/'));
         let port = port.split(':').next().filter(|port| port.contains('-')).unwrap_or(port);
         let id: Option<DeviceId> = name.parse().ok();
         let is_meant = |device: &&UsbDevice| {
-            device.port == port || id == Some(device.id) || device.disks().any(|disk| disk.is_node(node))
+            device.port == port
+                || id == Some(device.id)
+                || device.node() == name
+                || device.disks().any(|disk| disk.is_node(node))
         };
         self.devices.iter().filter(is_meant).collect()
     }

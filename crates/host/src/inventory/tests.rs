@@ -44,7 +44,7 @@ fn a_drive_is_told_with_its_disk() {
     assert_eq!((drive.id, drive.speed), (DeviceId::new(0x1209, 0x0001), LinkSpeed::Super { mbps: 5000 }));
     assert_eq!((drive.title().as_str(), drive.max_power_ma), ("uaskit Virtual Drive", Some(0)));
     let interface = &drive.interfaces[0];
-    assert_eq!(Transport::of(interface, drive.speed), Transport::Uas { streams: true });
+    assert_eq!(Transport::of(drive, interface), Transport::Uas { streams: true });
     let disk = &interface.disks[0];
     assert_eq!((disk.node.as_deref(), disk.queue_depth, disk.bytes), (Some("sdc"), Some(30), Some(16 << 20)));
     assert!(disk.unmap.is_some_and(|support| support.unmap && support.lba_count_max == u32::MAX));
@@ -85,11 +85,26 @@ fn a_drive_is_found_by_port_disk_partition_and_id() {
     let inventory = read("");
     let found =
         |name: &str| inventory.find(name).iter().map(|device| device.port.clone()).collect::<Vec<_>>();
-    for name in ["3-3", "3-3:1.0", "/dev/sdc", "sdc", "/dev/sdc1", "/dev/sg2", "/sys/bus/usb/devices/3-3"] {
+    for name in [
+        "3-3",
+        "3-3:1.0",
+        "/dev/sdc",
+        "sdc",
+        "/dev/sdc1",
+        "/dev/sg2",
+        "/dev/bus/usb/003/004",
+        "/sys/bus/usb/devices/3-3",
+    ] {
         assert_eq!(found(name), ["3-3"], "{name}");
     }
     assert_eq!(found("46f4:0003"), ["3-1", "5-1"]);
     assert_eq!(found("/dev/sdz"), [""; 0]);
+}
+
+#[test]
+fn a_maker_that_the_product_names_is_not_said_twice() {
+    let inventory = read("");
+    assert_eq!(device(&inventory, "3-2").title(), "QEMU USB HARDDRIVE");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What carries the commands of an interface now, by the driver that is bound to it.
 
-use super::{Interface, LinkSpeed};
+use super::{Interface, UsbDevice};
 use std::fmt;
 
 /// What carries the commands of an interface.
@@ -22,10 +22,10 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The transport of an interface of a device that is connected at `speed`.
-    pub fn of(interface: &Interface, speed: LinkSpeed) -> Self {
-        match interface.driver.as_deref() {
-            Some("uas") => Self::Uas { streams: speed.is_super() },
+    /// The transport of an interface of a device.
+    pub fn of(device: &UsbDevice, interface: &Interface) -> Self {
+        match interface.driver.as_deref().or(device.taken_by()) {
+            Some("uas") => Self::Uas { streams: device.speed.is_super() },
             Some("usb-storage") => Self::Bot,
             Some("usbfs") => Self::Claimed,
             Some(other) => Self::Other(other.to_owned()),
