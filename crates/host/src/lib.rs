@@ -4,8 +4,13 @@
 //! is as good as the running machine. [`inventory`] makes values of them: controllers, buses, devices, disks, modules,
 //! quirks. [`diagnose`] applies Linux's rules to one drive and says which of them decided, with what was read and where.
 //!
-//! Nothing here changes anything, and nothing needs root; what root would add is said where it is missing.
+//! These three change nothing, and nothing of them needs root; what root would add is said where it is missing.
+//!
+//! [`usbfs`] takes an interface from the kernel's driver and is the bus to it; [`attachment`] drives a disk over it, for a
+//! benchmark or for whoever wants its blocks, and gives it back.
 
+pub mod attachment;
 pub mod diagnose;
 pub mod inventory;
 pub mod tree;
+pub mod usbfs;

@@ -6,11 +6,16 @@ use wire::usb::ConfigurationDescriptor;
 
 /// The configuration with that bConfigurationValue.
 pub(super) fn configuration(descriptors: &[u8], value: u8) -> Option<Configuration> {
+    Configuration::decode(active_configuration(descriptors, value)?).ok()
+}
+
+/// Its bytes, and what follows it.
+pub(crate) fn active_configuration(descriptors: &[u8], value: u8) -> Option<&[u8]> {
     let mut rest = descriptors.get(usize::from(*descriptors.first()?)..)?;
     loop {
         let head = ConfigurationDescriptor::decode(rest).ok()?;
         if head.value == value {
-            return Configuration::decode(rest).ok();
+            return Some(rest);
         }
         // A length of nothing would go on forever.
         let len = usize::from(head.total_len).max(ConfigurationDescriptor::LEN);

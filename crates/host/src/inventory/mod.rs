@@ -16,6 +16,7 @@ mod setting;
 mod transport;
 
 pub use controller::{Controller, StreamArrays};
+pub(crate) use descriptors::active_configuration;
 pub use device::{Interface, LinkSpeed, UsbDevice};
 pub use disk::{Disk, UnmapSupport};
 pub use driver::{ConfigChoice, Drivers, Module};

@@ -1,0 +1,74 @@
+//! Why a disk is not driven by us.
+
+use super::TransportChoice;
+use crate::usbfs::UsbfsError;
+use initiator::disk::SurveyError;
+use initiator::probe::{Finding, Rule};
+use std::fmt;
+
+/// Why there is no attachment. What was changed on the way is set back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AttachError {
+    /// The system uses the disk.
+    InUse {
+        /// Its node.
+        disk: String,
+        /// By what.
+        by: String,
+    },
+    /// The kernel does not tell the device's descriptors, or they are none.
+    Descriptors,
+    /// The transport that was asked for does not work on this device and link.
+    NotOffered {
+        /// Which.
+        transport: TransportChoice,
+        /// The first of our needs that is not met.
+        because: Option<Finding>,
+    },
+    /// Usbfs does not do what it must.
+    Usbfs(UsbfsError),
+    /// The disk does not tell what it is.
+    Survey(SurveyError),
+    /// The survey was not over in time.
+    SurveyTimedOut,
+}
+
+impl From<UsbfsError> for AttachError {
+    fn from(error: UsbfsError) -> Self {
+        Self::Usbfs(error)
+    }
+}
+
+impl fmt::Display for AttachError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse { disk, by } => write!(f, "/dev/{disk} is in use: {by}"),
+            Self::Descriptors => f.write_str("the kernel does not show the device's descriptors"),
+            Self::NotOffered { transport, because } => {
+                write!(f, "the device has no {transport} that works here")?;
+                match because {
+                    Some(Finding { rule: Rule::HostStreams, .. }) => {
+                        f.write_str(": its controller has no streams")
+                    }
+                    Some(finding) => write!(f, ": {finding}"),
+                    None => Ok(()),
+                }
+            }
+            Self::Usbfs(error) => error.fmt(f),
+            Self::Survey(error) => error.fmt(f),
+            Self::SurveyTimedOut => f.write_str("the disk has not told what it is in time"),
+        }
+    }
+}
+
+impl std::error::Error for AttachError {}
+
+impl fmt::Display for TransportChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Best => "transport",
+            Self::Bot | Self::Turbo => "BOT",
+            Self::Uas => "UAS",
+        })
+    }
+}

@@ -1,0 +1,370 @@
+//! One interface of a device, taken from the kernel's driver, and the bus to it.
+//!
+//! Always true: whatever ends a [`Door`] (a normal end, an error, a panic), the interface is released at its first
+//! setting, its streams are freed, and the driver that it was taken from is bound again. A process that is killed with
+//! no chance to do so leaves the interface without a driver; [`give_back_command`](super::give_back_command) mends that.
+
+use super::error::UsbfsError;
+use super::kernel::{CellId, Device, Node, Readiness, USBFS, status_of_errno};
+use super::pieces::{Action, Order, Pieces, Rules};
+use bus::{Completion, EndpointAddress, TransferId};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::time::Duration;
+use units::ByteRange;
+use wire::usb::SetupPacket;
+
+/// How long a control transfer may take.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// An interface to be taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InterfaceName {
+    /// The number of the device's bus.
+    pub bus: u16,
+    /// The device's number on it.
+    pub device: u16,
+    /// bInterfaceNumber.
+    pub number: u8,
+    /// As sysfs names it: `2-1:1.0`.
+    pub name: String,
+    /// The driver that was seen to have it. It is taken from this one and from no other.
+    pub driver: Option<String>,
+}
+
+/// A claimed interface.
+#[derive(Debug)]
+pub struct Door {
+    device: Device,
+    interface: InterfaceName,
+    is_claimed: bool,
+    /// The interface is not given back yet.
+    is_owed: bool,
+    /// Endpoints with streams.
+    streams: Option<[EndpointAddress; 3]>,
+    pieces: Pieces,
+    completions: VecDeque<Completion>,
+    is_gone: bool,
+    /// Why transfers were not taken, if it is not the device's fault.
+    fault: Option<UsbfsError>,
+}
+
+/// Memory to be had, in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellBlock {
+    /// Cells.
+    pub count: u16,
+    /// Bytes of each.
+    pub bytes: u32,
+}
+
+impl InterfaceName {
+    /// The device's node.
+    pub fn node(&self) -> String {
+        format!("/dev/bus/usb/{:03}/{:03}", self.bus, self.device)
+    }
+}
+
+impl Door {
+    /// Takes an interface, and makes room for so many URBs and for memory; the first cell of each block comes back.
+    /// Cells have successive names.
+    ///
+    /// # Errors
+    /// Why it cannot be had. Then it is as it was.
+    pub fn open<const BLOCKS: usize>(
+        interface: InterfaceName,
+        urbs_max: u16,
+        blocks: [CellBlock; BLOCKS],
+    ) -> Result<(Self, [CellId; BLOCKS]), UsbfsError> {
+        let path = interface.node();
+        let node = Node::open(&path).map_err(|errno| unopened(path, errno))?;
+        let capabilities =
+            node.capabilities().map_err(|errno| UsbfsError::of("ask what usbfs can", errno))?;
+        let mut device = Device::new(node, capabilities, urbs_max);
+        let mut firsts = Vec::with_capacity(BLOCKS);
+        for CellBlock { count, bytes } in blocks {
+            let cells = device.add_cells(count, bytes);
+            firsts.push(cells.map_err(|errno| UsbfsError::of("map memory", errno))?);
+        }
+        let is_mapped = device.memory().refusal().is_none();
+        let mut door = Self {
+            device,
+            interface,
+            is_claimed: false,
+            is_owed: false,
+            streams: None,
+            pieces: Pieces::new(Rules::of(capabilities, is_mapped)),
+            completions: VecDeque::new(),
+            is_gone: false,
+            fault: None,
+        };
+        door.claim()?;
+        let firsts = firsts.try_into().expect("there is one for each block");
+        Ok((door, firsts))
+    }
+
+    /// Which interface it is.
+    pub const fn interface(&self) -> &InterfaceName {
+        &self.interface
+    }
+
+    /// Why transfers are copied between the kernel and us, if they are: an error number of mapping usbfs's memory.
+    pub const fn copies_because(&self) -> Option<Errno> {
+        self.device.memory_ref().refusal()
+    }
+
+    /// The bytes of a cell; `None` while a transfer is in it.
+    pub fn bytes(&mut self, cell: CellId) -> Option<&mut [u8]> {
+        self.device.memory().bytes(cell)
+    }
+
+    /// Copies out of a range of a cell, whatever transfer is in it; as many bytes as there are, and as there is room.
+    pub fn copy_out(&self, cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
+        self.device.memory_ref().copy_out(cell, range, into)
+    }
+
+    /// Copies into a range of a cell, likewise.
+    pub fn copy_in(&mut self, cell: CellId, range: ByteRange, from: &[u8]) -> usize {
+        self.device.memory().copy_in(cell, range, from)
+    }
+
+    /// Copies from a range of a cell to one of another, likewise.
+    pub fn copy_across(&mut self, from: (CellId, ByteRange), to: (CellId, ByteRange)) -> usize {
+        self.device.memory().copy_across(from, to)
+    }
+
+    /// Takes a transfer on. It completes once.
+    pub fn submit(&mut self, order: Order) {
+        self.pieces.submit(order);
+        self.settle();
+    }
+
+    /// Takes a transfer back. It still completes, as cancelled or as what it has become.
+    pub fn cancel(&mut self, id: TransferId) {
+        self.pieces.cancel(id);
+        self.settle();
+    }
+
+    /// The next transfer that has ended, of those that were seen to have.
+    pub fn poll(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
+    /// Looks which transfers have ended; whether any has.
+    ///
+    /// # Errors
+    /// If the device is gone and everything has completed, or usbfs fails in a way that nobody has foreseen.
+    pub fn reap(&mut self) -> Result<bool, UsbfsError> {
+        let mut any = false;
+        loop {
+            match self.device.reap() {
+                Ok(Some(reaped)) => {
+                    self.pieces.handle(reaped.ticket, reaped.status, reaped.actual);
+                    self.settle();
+                    any = true;
+                }
+                Ok(None) => return Ok(any),
+                Err(Errno::NODEV) if any => return Ok(any),
+                Err(errno) => {
+                    self.is_gone |= errno == Errno::NODEV;
+                    return Err(UsbfsError::of("reap a transfer", errno));
+                }
+            }
+        }
+    }
+
+    /// Waits until a transfer has ended, a signal came in, or the time is over.
+    ///
+    /// # Errors
+    /// If the system cannot wait.
+    pub fn wait(&self, limit: Option<Duration>) -> Result<Readiness, UsbfsError> {
+        self.device.node().wait(limit).map_err(|errno| UsbfsError::of("wait", errno))
+    }
+
+    /// Whether the device was seen to be gone.
+    pub const fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Transfers under way.
+    pub fn in_flight(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Why transfers were not taken, if that was not the device's fault; told once.
+    pub const fn take_fault(&mut self) -> Option<UsbfsError> {
+        self.fault.take()
+    }
+
+    /// Chooses a setting of the interface. Its transfers must have completed.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn select_alternate(&mut self, alternate: u8) -> Result<(), UsbfsError> {
+        let selected = self.device.node().select_alternate(self.interface.number, alternate);
+        selected.map_err(|errno| self.failed("select the alternate setting", errno))?;
+        self.streams = None;
+        Ok(())
+    }
+
+    /// Allocates streams on three endpoints of the setting in use; how many there are: ids 1 to this.
+    ///
+    /// # Errors
+    /// If device or controller have none.
+    pub fn allocate_streams(
+        &mut self,
+        endpoints: [EndpointAddress; 3],
+        wanted: u16,
+    ) -> Result<u16, UsbfsError> {
+        let granted = self.device.node().allocate_streams(endpoints.map(u8::from), wanted);
+        let granted = granted.map_err(|errno| self.failed("allocate streams", errno))?;
+        self.streams = Some(endpoints);
+        Ok(granted)
+    }
+
+    /// A control transfer; gives back how many bytes were moved. Waits for the device.
+    ///
+    /// # Errors
+    /// If the device refuses or does not answer.
+    pub fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, UsbfsError> {
+        let moved = self.device.node().control(setup, bytes, CONTROL_TIMEOUT);
+        moved.map_err(|errno| self.failed("ask the device", errno))
+    }
+
+    /// CLEAR FEATURE (ENDPOINT_HALT), and what the controller needs with it.
+    ///
+    /// # Errors
+    /// If the device refuses.
+    pub fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), UsbfsError> {
+        self.device.node().clear_halt(endpoint.into()).map_err(|errno| self.failed("clear a halt", errno))
+    }
+
+    /// Resets the port. All transfers complete; the interface is at its first setting and has no streams.
+    ///
+    /// The kernel would take the claim away and bind a driver of its own, so the interface is released before and
+    /// claimed again after.
+    ///
+    /// # Errors
+    /// If the device does not come back, or somebody else has taken the interface meanwhile.
+    pub fn reset(&mut self) -> Result<(), UsbfsError> {
+        self.release();
+        let reset = self.device.node().reset();
+        reset.map_err(|errno| self.failed("reset the port", errno))?;
+        self.claim()
+    }
+
+    /// Gives the interface back to the driver that it was taken from.
+    ///
+    /// # Errors
+    /// If that driver, or any, is not bound afterwards. The device being gone is none.
+    pub fn close(mut self) -> Result<(), UsbfsError> {
+        self.give_back()
+    }
+
+    fn give_back(&mut self) -> Result<(), UsbfsError> {
+        self.release();
+        if !std::mem::take(&mut self.is_owed) {
+            return Ok(());
+        }
+        let node = self.device.node();
+        // It is busy if somebody was quicker: a driver that came late, or the user.
+        let refusal = match node.connect(self.interface.number) {
+            Ok(true) | Err(Errno::BUSY | Errno::NODEV) => return Ok(()),
+            Ok(false) => None,
+            Err(errno) => Some(errno),
+        };
+        Err(UsbfsError::NotGivenBack { interface: self.interface.name.clone(), errno: refusal })
+    }
+
+    /// Claims the interface from the driver that was seen, or from none, as after a reset.
+    fn claim(&mut self) -> Result<(), UsbfsError> {
+        let node = self.device.node();
+        let number = self.interface.number;
+        let seen = self.interface.driver.as_deref().filter(|driver| *driver != USBFS);
+        let holder = node.driver(number).map_err(|errno| UsbfsError::of("ask for the driver", errno))?;
+        let claimed = match holder.as_deref() {
+            None => node.claim(number, None),
+            Some(holder) if Some(holder) == seen => {
+                // Also if the claim fails: the driver may have been unbound by then.
+                self.is_owed = true;
+                node.claim(number, Some(holder))
+            }
+            Some(_) => Err(Errno::BUSY),
+        };
+        match claimed {
+            Ok(()) => {
+                self.is_claimed = true;
+                Ok(())
+            }
+            Err(Errno::BUSY) => {
+                let interface = self.interface.name.clone();
+                Err(UsbfsError::Busy { interface, holder: node.driver(number).ok().flatten() })
+            }
+            Err(errno) => Err(UsbfsError::of("claim the interface", errno)),
+        }
+    }
+
+    /// Ends everything that is under way, and gives the interface up. The kernel chooses its first setting again.
+    fn release(&mut self) {
+        self.device.discard(None);
+        // Discarded URBs have ended when that call is over. An error leaves nothing to be done about them.
+        let _ = self.reap();
+        if !std::mem::take(&mut self.is_claimed) {
+            return;
+        }
+        let node = self.device.node();
+        if let Some(endpoints) = self.streams.take() {
+            // Unbinding frees those that are left.
+            let _ = node.free_streams(endpoints.map(u8::from));
+        }
+        // It fails if the device is gone, and then there is nothing to be released.
+        let _ = node.release(self.interface.number);
+        let _ = self.reap();
+    }
+
+    /// Carries out what the pieces want, until they want nothing.
+    fn settle(&mut self) {
+        while let Some(action) = self.pieces.poll() {
+            match action {
+                Action::Submit(piece) => {
+                    if let Err(errno) = self.device.submit(&piece) {
+                        self.note(errno);
+                        self.pieces.handle(piece.ticket, status_of_errno(errno), 0);
+                    }
+                }
+                Action::Discard { transfer } => self.device.discard(Some(transfer)),
+                Action::Complete(completion) => self.completions.push_back(completion),
+            }
+        }
+    }
+
+    fn failed(&mut self, action: &'static str, errno: Errno) -> UsbfsError {
+        self.is_gone |= errno == Errno::NODEV;
+        UsbfsError::of(action, errno)
+    }
+
+    /// Why an URB was not taken.
+    fn note(&mut self, errno: Errno) {
+        match errno {
+            Errno::NODEV | Errno::SHUTDOWN => self.is_gone = true,
+            // A chain that has ended early.
+            Errno::REMOTEIO => {}
+            errno => self.fault = Some(UsbfsError::of("submit a transfer", errno)),
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // Nobody is left to be told; `close` tells.
+        let _ = self.give_back();
+    }
+}
+
+fn unopened(node: String, errno: Errno) -> UsbfsError {
+    match errno {
+        Errno::ACCESS | Errno::PERM | Errno::ROFS => UsbfsError::Permission { node },
+        Errno::NOENT | Errno::NODEV | Errno::NXIO => UsbfsError::NoNode { node },
+        errno => UsbfsError::of("open the device's node", errno),
+    }
+}

@@ -1,0 +1,74 @@
+//! The kernel's side of usbfs: ioctls and memory (Linux, `include/uapi/linux/usbdevice_fs.h`, `drivers/usb/core/devio.c`).
+//!
+//! The only module of this crate with `unsafe`. What makes it sound: URBs and their buffers lie in a table and in cells
+//! that stay where they are for as long as [`Device`] lives, and what the kernel has is neither referred to nor changed.
+//! The kernel writes to a process's memory only inside of the call that reaps; to usbfs's memory, which is mapped, the
+//! controller writes at any time, so a cell with an URB in it is never borrowed. Ioctls carry the type of their argument,
+//! whose length is compared with the kernel's number when this is compiled.
+#![allow(unsafe_code)]
+
+mod layout;
+mod memory;
+mod node;
+mod urbs;
+
+pub use memory::CellId;
+pub(super) use memory::Memory;
+pub use node::Readiness;
+pub(super) use node::{Capabilities, Node, USBFS};
+pub(super) use urbs::{Reaped, status_of_errno};
+
+use super::pieces::Piece;
+use rustix::io::Result;
+use urbs::Urbs;
+
+/// An open device with its memory and its URBs.
+#[derive(Debug)]
+pub(super) struct Device {
+    node: Node,
+    urbs: Urbs,
+    memory: Memory,
+}
+
+// SAFETY: the pointers inside lead to memory that this value alone owns, and nothing of it belongs to a thread: the
+// kernel looks at the process that reaps, not at the thread.
+unsafe impl Send for Device {}
+
+impl Device {
+    /// Room for so many URBs at once.
+    pub(super) fn new(node: Node, capabilities: Capabilities, urbs_max: u16) -> Self {
+        Self { node, urbs: Urbs::new(urbs_max), memory: Memory::new(capabilities) }
+    }
+
+    pub(super) const fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub(super) const fn memory(&mut self) -> &mut Memory {
+        &mut self.memory
+    }
+
+    pub(super) const fn memory_ref(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// See [`Memory::add`].
+    pub(super) fn add_cells(&mut self, count: u16, bytes: u32) -> Result<CellId> {
+        self.memory.add(&self.node, count, bytes)
+    }
+
+    /// See [`Urbs::submit`].
+    pub(super) fn submit(&mut self, piece: &Piece) -> Result<()> {
+        self.urbs.submit(&self.node, &mut self.memory, piece)
+    }
+
+    /// See [`Urbs::discard`].
+    pub(super) fn discard(&self, transfer: Option<u32>) {
+        self.urbs.discard(&self.node, transfer);
+    }
+
+    /// See [`Urbs::reap`].
+    pub(super) fn reap(&mut self) -> Result<Option<Reaped>> {
+        self.urbs.reap(&self.node, &mut self.memory)
+    }
+}

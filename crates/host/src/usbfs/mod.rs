@@ -1,0 +1,20 @@
+//! Devices driven by ourselves, through Linux's usbfs: the bus door of real hardware.
+//!
+//! A [`Door`] is one interface, taken from the kernel's driver for as long as it lives and given back whatever happens.
+//! It takes transfers, with streams where there are some, and tells how each ended; it is waited at by readiness. Memory
+//! lies in cells, which the controller itself reads and writes where the kernel lets us map them. [`Order`]s longer
+//! than the kernel takes at once are cut up below.
+//!
+//! The kernel's documentation of usbfs: `Documentation/driver-api/usb/usb.rst`, `include/uapi/linux/usbdevice_fs.h`.
+//! Why not a library: `docs/decisions`. Left out: isochronous and interrupt transfers, other configurations than the
+//! one in use, other systems than Linux.
+
+mod door;
+mod error;
+mod kernel;
+mod pieces;
+
+pub use door::{CellBlock, Door, InterfaceName};
+pub use error::{UsbfsError, give_back_command};
+pub use kernel::{CellId, Readiness};
+pub use pieces::Order;
