@@ -1,7 +1,7 @@
 //! `cargo xtask bench drive`: is the drive as fast as it has to be?
 //!
 //! Three questions, each with a bar: how long an information unit takes in the codec ([`codec`]); how much of a
-//! bare echo the drive reaches over a unix socket, everybody on one processor ([`socket`]); how it compares in a
+//! plain echo the drive reaches over a unix socket, everybody on one processor ([`socket`]); how it compares in a
 //! guest with QEMU's own drive ([`guest`], on request). Ratios are judged, and what they are taken from is measured
 //! in turns with the drive in the same run.
 //!
