@@ -27,6 +27,21 @@ macro_rules! round_trip {
     };
 }
 
+/// The round trip of log pages, each under its code, into that buffer:
+/// `log_round_trip!(bytes, out; Temperature: TemperatureLog)`.
+#[macro_export]
+macro_rules! log_round_trip {
+    ($bytes:expr, $out:ident; $( $code:ident : $kind:ty );+ $(;)?) => { $(
+        if let Ok(log) = <$kind>::decode($bytes) {
+            let code = ::wire::scsi::log::LogPageCode::$code;
+            let mut writer = ::wire::scsi::log::LogWriter::new(code, 0, 0, &mut $out).expect("there is room for it");
+            log.encode(&mut writer).expect("there is room for it");
+            let written = writer.finish().expect("it is shorter than a page may be");
+            assert_eq!(<$kind>::decode(&$out[..written]), Ok(log));
+        }
+    )+ };
+}
+
 /// Decodes and prints, for types whose encoder takes something else than the value.
 #[macro_export]
 macro_rules! decodes {

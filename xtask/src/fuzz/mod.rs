@@ -4,8 +4,12 @@
 //! instrumentation is LLVM's and needs no nightly. What stable lacks is AddressSanitizer, which finds little in crates
 //! without `unsafe`; for it, run `cargo +nightly fuzz run TARGET` in the same folder.
 //!
-//! Seeds are in `fuzz/seeds/TARGET`; what a run finds worth keeping goes to `fuzz/corpus/TARGET` (not committed), and
-//! what makes a target fail to `fuzz/artifacts/TARGET`.
+//! Every run of a target starts from three sets of inputs. Two are committed: `fuzz/seeds/TARGET`, made by hand, and
+//! `fuzz/found/TARGET.hex`, found by earlier runs. The third, `fuzz/corpus/TARGET`, is not: there each run leaves what
+//! it found, for the next one on the same machine. `--keep` replaces what is committed as found by the fewest inputs
+//! that cover what all three cover. What makes a target fail goes to `fuzz/artifacts/TARGET`.
+
+mod found;
 
 use crate::workspace;
 use anyhow::{Context, Result, bail};
@@ -32,6 +36,8 @@ const INSTRUMENTATION: &[&str] = &[
 const INPUT_BYTES_MAX: usize = 4096;
 /// One input may take this long before it counts as a hang.
 const INPUT_SECONDS_MAX: u64 = 20;
+/// Longest input that is committed, in bytes: what a long script finds, a short one mostly finds as well.
+const KEPT_BYTES_MAX: usize = 512;
 /// Memory of one target before it counts as unbounded growth.
 const MEMORY_MB_MAX: usize = 1024;
 
@@ -46,6 +52,9 @@ pub(crate) struct Options {
     /// Runs the one named target on this input, once
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
+    /// Finds nothing new, and commits the fewest inputs that cover what was found so far
+    #[arg(long, conflicts_with_all = ["seconds", "replay"])]
+    keep: bool,
 }
 
 /// Runs what was asked for; whether every target held.
@@ -63,6 +72,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         return Ok(Command::new(program(name)?).arg(input).status().context("run the target")?.success());
     }
     let chosen = if options.targets.is_empty() { &known } else { &options.targets };
+    if options.keep {
+        return chosen.iter().try_fold(true, |all, name| Ok(keep(name)? && all));
+    }
     let verdicts = run_all(chosen, Duration::from_secs(options.seconds))?;
     for verdict in &verdicts {
         println!("{}", verdict.line());
@@ -142,13 +154,36 @@ pub(crate) fn run_all(names: &[String], each: Duration) -> Result<Vec<Verdict>> 
     Ok(verdicts)
 }
 
-fn run_one(name: &str, limit: Duration) -> Result<Verdict> {
-    let corpus = folder().join("corpus").join(name);
-    let artifacts = folder().join("artifacts").join(name);
-    let seeds = folder().join("seeds").join(name);
-    for folder in [&corpus, &artifacts] {
-        fs::create_dir_all(folder).with_context(|| format!("make {}", folder.display()))?;
+/// Commits the fewest inputs that cover what is covered by all there are, beside the seeds; whether that could be told.
+fn keep(name: &str) -> Result<bool> {
+    let chosen = folder().join("target/chosen").join(name);
+    let found = folder().join("target/found").join(name);
+    found::write_out(name, &found)?;
+    if chosen.exists() {
+        fs::remove_dir_all(&chosen).context("forget an earlier choice")?;
     }
+    fs::create_dir_all(&chosen).context("make room for a choice")?;
+    let mut command = Command::new(program(name)?);
+    command.current_dir(workspace::root()).stdin(Stdio::null());
+    // By edges: how often each is run through makes thousands of inputs differ.
+    command.args(["-set_cover_merge=1", "-use_counters=0", &format!("-max_len={KEPT_BYTES_MAX}")]);
+    let output =
+        command.arg(&chosen).args([folder_of("seeds", name)?, found, folder_of("corpus", name)?]).output();
+    let output = output.with_context(|| format!("run {name}"))?;
+    if !output.status.success() {
+        println!("{name:<16} FAILED\n{}", String::from_utf8_lossy(&output.stderr));
+        return Ok(false);
+    }
+    let inputs = fs::read_dir(&chosen)?.map(|entry| Ok(fs::read(entry?.path())?)).collect::<Result<_>>()?;
+    println!("{name:<16} {} inputs kept", found::commit(name, inputs)?);
+    Ok(true)
+}
+
+fn run_one(name: &str, limit: Duration) -> Result<Verdict> {
+    let [corpus, artifacts, seeds] = ["corpus", "artifacts", "seeds"].map(|kind| folder_of(kind, name));
+    let (corpus, artifacts, seeds) = (corpus?, artifacts?, seeds?);
+    let found = folder().join("target/found").join(name);
+    found::write_out(name, &found)?;
     let mut command = Command::new(program(name)?);
     command.current_dir(workspace::root()).stdin(Stdio::null());
     command.args([
@@ -158,10 +193,8 @@ fn run_one(name: &str, limit: Duration) -> Result<Verdict> {
         format!("-rss_limit_mb={MEMORY_MB_MAX}"),
         format!("-artifact_prefix={}/", artifacts.display()),
     ]);
-    command.arg(&corpus);
-    if seeds.is_dir() {
-        command.arg(&seeds);
-    }
+    // What is found goes into the first; the others are read.
+    command.args([corpus, seeds, found]);
     let output = command.output().with_context(|| format!("run {name}"))?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     Ok(Verdict { name: name.into(), held: output.status.success() && is_guided(&text), output: text })
@@ -176,12 +209,19 @@ fn program(name: &str) -> Result<PathBuf> {
     Ok(folder().join("target").join(host()?).join("release").join(name))
 }
 
+/// The target's folder of that kind, which is made if it is not there.
+fn folder_of(kind: &str, name: &str) -> Result<PathBuf> {
+    let folder = folder().join(kind).join(name);
+    fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    Ok(folder)
+}
+
 fn folder() -> PathBuf {
     workspace::root().join(Path::new("fuzz"))
 }
 
 /// The triple of this machine: naming it keeps the instrumentation out of build scripts.
-fn host() -> Result<String> {
+pub(crate) fn host() -> Result<String> {
     let output = Command::new("rustc").arg("-vV").output().context("ask rustc for its host")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
