@@ -35,6 +35,8 @@ pub(crate) enum Rule {
     Bits,
     /// Documents name files that exist.
     Document,
+    /// Crates of others have licences that are allowed.
+    Licence,
 }
 
 impl fmt::Display for Rule {
@@ -54,6 +56,7 @@ impl fmt::Display for Rule {
             Self::LeftOver => "left-over",
             Self::Bits => "bits",
             Self::Document => "document",
+            Self::Licence => "licence",
         })
     }
 }

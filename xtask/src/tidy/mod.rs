@@ -38,6 +38,7 @@ pub(crate) fn findings() -> Result<Vec<Finding>> {
 fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
     let paths = workspace::files(root)?;
     let mut findings = rules::arrows(root)?;
+    findings.extend(rules::licences(root)?);
     let mut sources = Vec::new();
     let files = paths.iter().map(String::as_str).collect();
     for path in &paths {

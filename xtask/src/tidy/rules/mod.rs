@@ -1,10 +1,11 @@
-//! The rules, by what they look at: a source file, a manifest, any text, the workspace as Cargo sees it.
+//! The rules, by what they look at: a source file, a manifest, any text, the workspace as Cargo sees it, the list of licences.
 
 mod ambient;
 mod arrows;
 mod bits;
 mod documents;
 mod length;
+mod licences;
 mod module_docs;
 mod names;
 mod reason;
@@ -13,6 +14,7 @@ mod tokens;
 
 pub(crate) use arrows::arrows;
 pub(crate) use documents::of_document;
+pub(crate) use licences::licences;
 pub(crate) use reason::of_manifest;
 pub(crate) use text::of_text;
 
