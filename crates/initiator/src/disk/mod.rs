@@ -7,10 +7,11 @@
 //!
 //! Always true: every request that was taken on ends exactly once, when none of its commands is under way; the limits
 //! of [`DiskConfig`] and [`DiskPatience`] hold whatever the unit answers; nothing is allocated for a request in steady
-//! state. No block data is held: commands name ranges of the requests' buffers.
+//! state. No block data is held: commands name ranges of the requests' buffers. A unit that is busy is left alone with
+//! all commands, and one whose task set is full gets fewer at once for a while.
 //!
 //! Left out: protection information, zoned disks, atomic writes, reservations of our own, ordering between requests
-//! (a flush is of writes that had ended before it was submitted).
+//! (a flush is of writes that had ended before it was submitted), several runs in one UNMAP.
 
 mod config;
 mod geometry;
@@ -39,8 +40,8 @@ use slots::{Slots, Work};
 use survey::Survey;
 use units::Instant;
 
-/// Zeroes to write: one block of any size that is served.
-static ZEROES: [u8; 4096] = [0; 4096];
+/// Zeroes to write: one block of any size that is served, or many where a unit cannot repeat one.
+static ZEROES: [u8; part::ZERO_BYTES_MAX] = [0; part::ZERO_BYTES_MAX];
 
 /// One disk on a transport.
 #[derive(Debug)]
@@ -230,7 +231,7 @@ impl Disk {
 
     /// When to call [`Self::handle_timeout`] at the latest.
     pub fn poll_timeout(&self) -> Option<DiskDeadline> {
-        self.slots.next_wake().map(|(at, reason)| DiskDeadline { at, reason })
+        self.slots.next_wake(self.requests.first().is_some()).map(|(at, reason)| DiskDeadline { at, reason })
     }
 
     /// The bytes that a command with [`Memory::Parameters`] sends; its data phase names a range of them. Valid until

@@ -9,7 +9,7 @@
 use super::geometry::{Geometry, UnmapMethod};
 use super::request::Operation;
 use crate::CommandBlock;
-use units::{BlockCount, ByteCount, ByteRange, Extent, Lba};
+use units::{BlockCount, ByteCount, ByteRange, Extent};
 use wire::scsi::block::{UnmapDescriptor, UnmapList};
 use wire::scsi::cdb::{CdbWidth, Read, SynchronizeCache, Unmap, Write, WriteSame};
 
@@ -19,8 +19,14 @@ const BLOCKS_MAX_TEN: u64 = 0xffff;
 const BLOCKS_MAX_SIX: u64 = 0x100;
 /// Blocks of one WRITE SAME that unmaps, and of one UNMAP, where the unit sets no limit: as Linux has it.
 const BLOCKS_MAX_UNMAP: u64 = 0x7f_ffff;
+/// Bytes of zeroes in one WRITE, where a unit has no WRITE SAME.
+pub(super) const ZERO_BYTES_MAX: usize = 64 << 10;
 /// The operation code of UNMAP.
 const UNMAP: u8 = 0x42;
+/// Those of WRITE SAME(10) and (16).
+const WRITE_SAME: [u8; 2] = [0x41, 0x93];
+/// Those of READ(10) and WRITE(10).
+const READ_WRITE_TEN: [u8; 2] = [0x28, 0x2a];
 /// The last address that a 6-byte CDB can say.
 const LBA_MAX_SIX: u64 = 0x1f_ffff;
 
@@ -36,6 +42,10 @@ pub(super) struct Habits {
     pub(super) no_fua: bool,
     /// SYNCHRONIZE CACHE is not there.
     pub(super) no_flush: bool,
+    /// WRITE SAME does not zero by unmapping, whatever the pages say.
+    pub(super) no_unmapping_same: bool,
+    /// WRITE SAME is not there: zeroes are written.
+    pub(super) no_same: bool,
 }
 
 /// One command's share of a request.
@@ -47,6 +57,8 @@ pub(super) struct Part {
     pub(super) cdb: CommandBlock,
     /// Whether the FUA bit is set.
     pub(super) fua: bool,
+    /// Whether it zeroes by unmapping.
+    pub(super) unmaps: bool,
 }
 
 impl Part {
@@ -54,11 +66,16 @@ impl Part {
     pub(super) fn sends_list(&self) -> bool {
         self.cdb.operation_code() == UNMAP
     }
-}
 
-/// Whether a six-byte CDB can say the address.
-pub(super) const fn fits_six(lba: Lba) -> bool {
-    lba.0 <= LBA_MAX_SIX
+    /// Whether it is a WRITE SAME.
+    pub(super) fn is_same(&self) -> bool {
+        WRITE_SAME.contains(&self.cdb.operation_code())
+    }
+
+    /// Whether it is a READ or a WRITE that six bytes could say as well.
+    pub(super) fn could_be_six(&self) -> bool {
+        READ_WRITE_TEN.contains(&self.cdb.operation_code()) && self.extent.lba.0 <= LBA_MAX_SIX
+    }
 }
 
 /// Whether the unit can do such a thing at all, as far as is known.
@@ -78,11 +95,14 @@ pub(super) fn first_part(
     let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };
     let fua = operation.fua() && geometry.fua && !rules.habits.no_fua && !rules.habits.six_bytes;
     let block_bytes = geometry.block_size.bytes();
+    let unmaps =
+        operation == Operation::Zero { may_unmap: true } && zeroes_by_unmapping(geometry, rules.habits);
     let data = match operation {
         // No part is longer than the request, whose bytes were counted in 32 bits.
         Operation::Read { .. } | Operation::Write { .. } => {
             ByteRange::new(offset, blocks as u32 * block_bytes)
         }
+        Operation::Zero { .. } if rules.habits.no_same => ByteRange::new(0, blocks as u32 * block_bytes),
         Operation::Zero { .. } | Operation::WriteSame => ByteRange::new(0, block_bytes),
         Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => {
             ByteRange::new(0, UNMAP_BYTES as u32)
@@ -91,7 +111,7 @@ pub(super) fn first_part(
         Operation::Flush => ByteRange::default(),
     };
     let cdb = command_block(operation, extent, geometry, rules.habits, fua);
-    Part { extent, data, cdb, fua }
+    Part { extent, data, cdb, fua, unmaps }
 }
 
 /// What bounds a part besides the geometry.
@@ -119,14 +139,11 @@ fn first_blocks(operation: Operation, rest: Extent, geometry: &Geometry, rules: 
     let limits = &geometry.limits;
     let (max, granule, aligned) = match operation {
         Operation::Read { .. } | Operation::Write { .. } => {
-            let bytes = ByteCount(rules.transfer_bytes_max.into());
-            let transport = geometry.block_size.blocks_in(bytes).0.max(1);
-            let six = rules.habits.six_bytes && rest.lba.0 <= LBA_MAX_SIX;
-            let field = if six { BLOCKS_MAX_SIX } else { BLOCKS_MAX_TEN };
-            let max = or_no_limit(limits.maximum_transfer_length.into()).min(transport).min(field);
-            let granule =
-                u64::from(limits.optimal_transfer_length_granularity).max(geometry.physical_blocks());
-            (max, granule, u64::from(geometry.lowest_aligned_lba))
+            moved_blocks(rest, rules.transfer_bytes_max, geometry, rules.habits)
+        }
+        Operation::Zero { .. } if rules.habits.no_same => {
+            let bytes = rules.transfer_bytes_max.min(ZERO_BYTES_MAX as u32);
+            moved_blocks(rest, bytes, geometry, rules.habits)
         }
         Operation::Unmap | Operation::Zero { may_unmap: true } => {
             let max = if geometry.unmap == Some(UnmapMethod::Unmap) && operation == Operation::Unmap {
@@ -141,6 +158,17 @@ fn first_blocks(operation: Operation, rest: Extent, geometry: &Geometry, rules: 
         Operation::Flush => return 0,
     };
     cut(rest, max, granule, aligned)
+}
+
+/// What bounds a READ or a WRITE: blocks at most, and the boundaries that the unit likes.
+fn moved_blocks(rest: Extent, bytes_max: u32, geometry: &Geometry, habits: Habits) -> (u64, u64, u64) {
+    let limits = &geometry.limits;
+    let transport = geometry.block_size.blocks_in(ByteCount(bytes_max.into())).0.max(1);
+    let six = habits.six_bytes && rest.lba.0 <= LBA_MAX_SIX;
+    let field = if six { BLOCKS_MAX_SIX } else { BLOCKS_MAX_TEN };
+    let max = or_no_limit(limits.maximum_transfer_length.into()).min(transport).min(field);
+    let granule = u64::from(limits.optimal_transfer_length_granularity).max(geometry.physical_blocks());
+    (max, granule, u64::from(geometry.lowest_aligned_lba))
 }
 
 fn write_same_max(geometry: &Geometry, unmaps: bool) -> u64 {
@@ -201,14 +229,21 @@ fn command_block(
             Unmap { parameter_list_len, ..Unmap::default() }.encode().into()
         }
         Operation::Unmap => unmapping.encode().into(),
-        Operation::Zero { may_unmap: true } if zeroes_by_unmapping(geometry) => unmapping.encode().into(),
+        Operation::Zero { .. } if habits.no_same => {
+            Write { width, lba, blocks, ..Write::default() }.encode().into()
+        }
+        Operation::Zero { may_unmap: true } if zeroes_by_unmapping(geometry, habits) => {
+            unmapping.encode().into()
+        }
         Operation::Zero { .. } | Operation::WriteSame => same.encode().into(),
     }
 }
 
 /// Whether WRITE SAME may unmap and leave zeroes behind.
-const fn zeroes_by_unmapping(geometry: &Geometry) -> bool {
+const fn zeroes_by_unmapping(geometry: &Geometry, habits: Habits) -> bool {
     geometry.unmapped_reads_zeroes
+        && !habits.no_unmapping_same
+        && !habits.no_same
         && matches!(geometry.unmap, Some(UnmapMethod::WriteSame16 | UnmapMethod::WriteSame10))
 }
 
@@ -217,12 +252,19 @@ mod tests {
     use super::super::geometry::Facts;
     use super::*;
     use proptest::prelude::*;
+    use units::Lba;
     use wire::scsi::capacity::Capacity10;
     use wire::scsi::inquiry::StandardInquiry;
 
     const RULES: Rules = Rules {
         transfer_bytes_max: 1 << 20,
-        habits: Habits { six_bytes: false, no_fua: false, no_flush: false },
+        habits: Habits {
+            six_bytes: false,
+            no_fua: false,
+            no_flush: false,
+            no_unmapping_same: false,
+            no_same: false,
+        },
     };
     const READ: Operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
 
@@ -329,6 +371,23 @@ mod tests {
         assert_eq!(bytes(zero, Extent::new(1, 2), &unsure)[..2], [0x41, 0x00]);
         let sure = Geometry { unmapped_reads_zeroes: true, ..unsure };
         assert_eq!(bytes(zero, Extent::new(1, 2), &sure)[..2], [0x41, 0x08]);
+    }
+
+    #[test]
+    fn zeroes_are_written_where_nothing_repeats_them() {
+        let zero = Operation::Zero { may_unmap: true };
+        let rules = Rules { habits: Habits { no_same: true, ..Habits::default() }, ..RULES };
+        let part = first_part(zero, Extent::new(3, 1000), 0, &geometry(), rules);
+        assert_eq!(part.cdb.as_bytes(), [0x2a, 0, 0, 0, 0, 3, 0, 0, 128, 0]);
+        assert_eq!((part.extent, part.data), (Extent::new(3, 128), ByteRange::new(0, 65_536)));
+        let short = first_part(
+            zero,
+            Extent::new(3, 1000),
+            0,
+            &geometry(),
+            Rules { transfer_bytes_max: 1024, ..rules },
+        );
+        assert_eq!(short.extent.blocks.0, 2);
     }
 
     proptest! {

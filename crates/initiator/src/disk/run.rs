@@ -16,6 +16,7 @@ use super::{Disk, Memory, Output, State, UnderSurvey};
 use crate::{Command, CommandBlock, CommandId, DataPhase, Outcome, Refusal};
 use bus::Direction;
 use units::{BlockCount, ByteRange, Duration, Extent, Instant, Lba};
+use wire::scsi::Status;
 use wire::scsi::sense::AdditionalSense;
 use wire::uas::TaskAttribute;
 
@@ -34,7 +35,7 @@ enum PutOff {
 impl Disk {
     /// Sends what there is to send and room for.
     pub(super) fn advance(&mut self, now: Instant) {
-        while self.slots.has_room() {
+        while self.slots.has_room(now) {
             if self.survey.is_some() {
                 // Nothing else is begun until it is known what the unit is.
                 self.send_step(now);
@@ -207,6 +208,7 @@ impl Disk {
         let over = self.requests.get(request).is_none_or(|active| active.is_over());
         match judged.verdict {
             Verdict::Done => {
+                self.slots.widen();
                 let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };
                 self.end_done(at, task, moved);
             }
@@ -262,6 +264,11 @@ impl Disk {
             Next::At(until) => {
                 let busy = matches!(trouble.cause, Cause::Busy { .. });
                 let reason = if busy { WaitReason::Busy } else { WaitReason::NotReady };
+                match trouble.error {
+                    Error::Busy(Status::TaskSetFull) => self.slots.narrow(),
+                    Error::Busy(_) => self.slots.hold(until),
+                    _ => {}
+                }
                 Stage::Waiting { until, reason }
             }
             Next::Never => return PutOff::GivenUp(trouble.error),
@@ -305,11 +312,21 @@ impl Disk {
 
     /// A refusal that teaches something. `true`: the command is to be sent again, otherwise.
     fn learn(&mut self, task: Task, error: Error) -> bool {
-        let Work::Blocks { request, rest, part, .. } = task.work else { return false };
-        let moves = self.requests.get(request).is_some_and(|active| active.request.operation.moves_blocks());
+        let Work::Blocks { request, part, .. } = task.work else { return false };
+        let operation = self.requests.get(request).map(|active| active.request.operation);
+        let zeroes = matches!(operation, Some(Operation::Zero { .. }));
         match error {
-            Error::Unsupported if moves && part.cdb.len() == TEN && part::fits_six(rest.lba) => {
+            Error::Unsupported if part.could_be_six() => {
                 self.habits.six_bytes = true;
+                true
+            }
+            // First another WRITE SAME, then none: each way is tried once.
+            Error::Unsupported
+            | Error::IllegalRequest { additional: AdditionalSense::INVALID_FIELD_IN_CDB, .. }
+                if zeroes && part.is_same() =>
+            {
+                self.habits.no_unmapping_same |= part.unmaps;
+                self.habits.no_same |= !part.unmaps;
                 true
             }
             Error::IllegalRequest { additional: AdditionalSense::INVALID_FIELD_IN_CDB, field }
@@ -552,6 +569,3 @@ impl Disk {
         }
     }
 }
-
-/// Bytes of the CDB that six-byte ones may replace.
-const TEN: usize = 10;

@@ -1,7 +1,8 @@
 //! The places for commands: what each is about, and whether it is under way, waits, or is to be sent.
 //!
-//! One place more than commands can be under way: the last is the survey's. Always true: as many commands under way as
-//! the depth allows; an outcome finds its command only while that is under way, since each sending has a generation of
+//! One place more than commands can be under way: the last is the survey's. A unit that says BUSY is left alone for a
+//! time; one whose task set is full gets no more commands than it had, and then one more for each [`WIDEN_AFTER`] that
+//! go well. Always true: as many commands under way as the depth allows; an outcome finds its command only while that is under way, since each sending has a generation of
 //! its own.
 
 use super::part::{Part, UNMAP_BYTES};
@@ -66,6 +67,9 @@ struct Slot {
     list: [u8; UNMAP_BYTES],
 }
 
+/// Commands that go well before a unit whose task set was full gets one more at a time.
+const WIDEN_AFTER: u16 = 32;
+
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
@@ -73,6 +77,12 @@ pub(super) struct Slots {
     ready: VecDeque<u16>,
     under_way: u16,
     waiting: u16,
+    /// Commands that the unit takes at once, as far as it has told.
+    width: u16,
+    /// Commands that went well since that changed.
+    well: u16,
+    /// Nothing is sent before that.
+    held_until: Option<Instant>,
 }
 
 impl Work {
@@ -99,6 +109,9 @@ impl Slots {
             ready: VecDeque::with_capacity(depth.into()),
             under_way: 0,
             waiting: 0,
+            width: depth,
+            well: 0,
+            held_until: None,
         }
     }
 
@@ -108,8 +121,36 @@ impl Slots {
     }
 
     /// Whether another command may go under way.
-    pub(super) const fn has_room(&self) -> bool {
-        (self.under_way as usize) < self.slots.len() - 1
+    pub(super) fn has_room(&self, now: Instant) -> bool {
+        self.under_way < self.width && self.held_until.is_none_or(|until| until <= now)
+    }
+
+    /// The unit has no time: nothing is sent until then.
+    pub(super) fn hold(&mut self, until: Instant) {
+        self.held_until = Some(self.held_until.map_or(until, |held| held.max(until)));
+    }
+
+    /// The unit has no room for more than is under way.
+    pub(super) fn narrow(&mut self) {
+        self.width = self.under_way.clamp(1, self.width);
+        self.well = 0;
+    }
+
+    /// A command went well.
+    pub(super) fn widen(&mut self) {
+        // The survey's place is none of the depth.
+        if usize::from(self.width) == self.slots.len() - 1 {
+            return;
+        }
+        self.well += 1;
+        if self.well == WIDEN_AFTER {
+            self.well = 0;
+            self.width += 1;
+        }
+    }
+
+    fn survey_is_ready(&self) -> bool {
+        self.task(self.survey()).is_some_and(|task| task.stage == Stage::Ready)
     }
 
     pub(super) fn take_free(&mut self) -> Option<u16> {
@@ -179,6 +220,7 @@ impl Slots {
 
     /// Makes those ready whose time has come.
     pub(super) fn wake(&mut self, now: Instant) {
+        self.held_until = self.held_until.filter(|&until| until > now);
         if self.waiting == 0 {
             return;
         }
@@ -195,16 +237,18 @@ impl Slots {
         }
     }
 
-    /// The earliest time at which [`Self::wake`] has something to do.
-    pub(super) fn next_wake(&self) -> Option<(Instant, WaitReason)> {
+    /// The earliest time at which [`Self::wake`] has something to do; `sends` says that there is something to begin.
+    pub(super) fn next_wake(&self, sends: bool) -> Option<(Instant, WaitReason)> {
+        let sends = sends || !self.ready.is_empty() || self.survey_is_ready();
+        let held = self.held_until.filter(|_| sends).map(|until| (until, WaitReason::Busy));
         if self.waiting == 0 {
-            return None;
+            return held;
         }
         let waits = self.slots.iter().filter_map(|slot| match slot.task?.stage {
             Stage::Waiting { until, reason } => Some((until, reason)),
             Stage::Ready | Stage::UnderWay => None,
         });
-        waits.min_by_key(|&(until, _)| until)
+        waits.chain(held).min_by_key(|&(until, _)| until)
     }
 
     /// Places and names of the commands of a request, or of all requests.

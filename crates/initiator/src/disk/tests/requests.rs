@@ -114,6 +114,72 @@ fn a_full_task_set_is_given_time() {
 }
 
 #[test]
+fn a_busy_unit_is_left_alone_with_all_commands() {
+    let mut stand = Stand::surveyed(Unit::new());
+    stand.submit(1, READ, Extent::new(0, 1));
+    stand.drain();
+    let (command, _) = stand.under_way.remove(0);
+    stand.disk.handle_outcome(stand.now, command.id, &Outcome::answered(Status::Busy, 0), &[]);
+    stand.submit(2, READ, Extent::new(1, 1));
+    stand.drain();
+    assert!(stand.under_way.is_empty());
+    // Even if the one that it was too busy for is taken back.
+    stand.disk.abort(stand.now, RequestId(1));
+    let at = stand.now + Duration::from_ms(1);
+    assert_eq!(stand.disk.poll_timeout(), Some(DiskDeadline { at, reason: WaitReason::Busy }));
+    stand.run();
+    assert_eq!(stand.finished[1], (RequestId(2), Ok(Done { moved: 512 })));
+}
+
+#[test]
+fn a_unit_whose_task_set_was_full_gets_fewer_commands_for_a_while() {
+    let mut stand = Stand::surveyed(Unit::new());
+    (1..=4).for_each(|id| stand.submit(id, READ, Extent::new(id, 1)));
+    stand.drain();
+    let (last, _) = stand.under_way.pop().unwrap();
+    stand.disk.handle_outcome(stand.now, last.id, &Outcome::answered(Status::TaskSetFull, 0), &[]);
+    stand.submit(5, READ, Extent::new(5, 1));
+    stand.drain();
+    assert_eq!(stand.disk.commands_under_way(), 3);
+    stand.run();
+    assert_eq!(stand.finished.len(), 5);
+    // 32 that go well bring the fourth back: five have, so the count begins there.
+    for id in 6..6 + 27 {
+        stand.submit(id, READ, Extent::new(1, 1));
+        stand.run();
+    }
+    (100..108).for_each(|id| stand.submit(id, READ, Extent::new(2, 1)));
+    stand.drain();
+    assert_eq!(stand.disk.commands_under_way(), 4);
+}
+
+#[test]
+fn zeroes_reach_the_blocks_of_a_unit_without_write_same() {
+    let mut stand = Stand::surveyed(Unit { missing: vec![0x41, 0x93], ..Unit::new() });
+    assert_eq!(stand.ask(Operation::Zero { may_unmap: true }, Extent::new(1, 300)), Ok(Done { moved: 0 }));
+    assert!(stand.unit.blocks[512..301 * 512].iter().all(|&byte| byte == 0));
+    assert_eq!((stand.unit.blocks[511], stand.unit.blocks[301 * 512]), (0xee, 0xee));
+    let log: Vec<_> = stand.unit.log.iter().map(|cdb| (cdb[0], cdb[8])).collect();
+    assert_eq!(log, [(0x41, 44), (0x2a, 128), (0x2a, 128), (0x2a, 44)]);
+    // It is not asked again, and a block that is not of zeroes cannot be helped.
+    assert_eq!(stand.ask(Operation::Zero { may_unmap: false }, Extent::new(400, 1)), Ok(Done { moved: 0 }));
+    assert_eq!(stand.unit.count(0x41), 1);
+    assert_eq!(stand.ask(Operation::WriteSame, Extent::new(0, 1)), Err(Error::Unsupported));
+}
+
+#[test]
+fn a_unit_that_zeroes_by_unmapping_and_refuses_gets_a_plain_write_same() {
+    let mut stand = Stand::surveyed(Unit { ways_to_unmap: 0x40, ..Unit::new() });
+    stand.unit.then(0x93, refused(AdditionalSense::INVALID_FIELD_IN_CDB));
+    for _ in 0..2 {
+        assert_eq!(stand.ask(Operation::Zero { may_unmap: true }, Extent::new(0, 9)), Ok(Done { moved: 0 }));
+    }
+    let log: Vec<_> = stand.unit.log.iter().map(|cdb| (cdb[0], cdb[1])).collect();
+    assert_eq!(log, [(0x93, 0x08), (0x41, 0), (0x41, 0)]);
+    assert!(stand.unit.blocks[..9 * 512].iter().all(|&byte| byte == 0));
+}
+
+#[test]
 fn short_data_with_good_status_is_an_error() {
     let mut unit = Unit::new();
     unit.then(0x28, good(511));

@@ -25,6 +25,8 @@ pub(super) struct Unit {
     pub(super) block_length: u32,
     pub(super) exponent: u8,
     pub(super) provisioned: bool,
+    /// Byte 5 of VPD page B2h: 80h UNMAP, 40h WRITE SAME(16).
+    pub(super) ways_to_unmap: u8,
     pub(super) limits: BlockLimits,
     pub(super) write_protected: bool,
     pub(super) dpo_fua: bool,
@@ -65,6 +67,7 @@ impl Unit {
             block_length: 512,
             exponent: 0,
             provisioned: true,
+            ways_to_unmap: 0x80,
             limits,
             write_protected: false,
             dpo_fua: true,
@@ -207,7 +210,7 @@ impl Unit {
                 VpdPage::BlockLimits(self.limits).encode(Peripheral::DISK, &mut bytes)
             }
             VpdPageCode::LogicalBlockProvisioning => {
-                let page = [0, 0xb2, 0, 4, 0, 0x80, 2, 0];
+                let page = [0, 0xb2, 0, 4, 0, self.ways_to_unmap, 2, 0];
                 LogicalBlockProvisioning::decode(&page).ok()?.encode(Peripheral::DISK, &mut bytes)
             }
             _ => return None,
