@@ -1,6 +1,4 @@
 //! `uaskit list` and `uaskit why` in guests: each answer is checked against what the kernel did.
-//!
-//! Left out: USB/IP, which needs a server of its own; its rules are judged on made-up machines in `host`.
 
 use std::{
     path::Path,
@@ -375,5 +373,54 @@ fn without_the_module_nobody_takes_the_drive() -> Result<()> {
     guest.stdout_of(&line.replace("sudo ", ""))?;
     guest.await_disk("streams", PLUG_LIMIT)?;
     assert_eq!(verdict(guest, "streams")?, MET);
+    Ok(())
+}
+
+/// Exports a drive from the guest to the guest itself, by USB/IP over its loopback, and waits for its disk there.
+fn through_usbip(guest: &mut Guest, serial: &str) -> Result<()> {
+    let port = port_of(guest, serial)?;
+    guest.stdout_of(&format!(
+        "usbip bind -b {port} && usbip attach -r 127.0.0.1 -b {port} || {{ usbip port; dmesg | tail -n 20; exit 1; }}"
+    ))?;
+    let disk = guest.await_disk(serial, PLUG_LIMIT)?;
+    assert_ne!(disk.port, port, "it is on another bus now");
+    Ok(())
+}
+
+/// USB/IP has no streams: a drive at high speed is on UAS through it, one at super speed is not.
+#[test]
+fn through_usbip_uas_needs_high_speed() -> Result<()> {
+    let machine = Machine::new("diagnose-usbip").modules(&[
+        "virtio_pci",
+        "virtio_console",
+        "sd_mod",
+        "sg",
+        "usb-storage",
+        "uas",
+        "vhci-hcd",
+        "usbip-host",
+        "ehci-pci",
+        "xhci-pci",
+    ]);
+    let kinds: &[Kind] = &[("turns", Bus::Ehci, &["--speed", "high"]), ("streams", Bus::Xhci, &[])];
+    let mut bench = boot(machine, kinds, kinds.len(), Scratch::new()?)?;
+    let guest = &mut bench.vm.guest;
+    assert_eq!(
+        (verdict(guest, "turns")?, verdict(guest, "streams")?),
+        (MET.map(str::to_owned), MET.map(str::to_owned))
+    );
+    guest.stdout_of("mkdir -p /var/run; ip link set lo up; usbipd -D")?;
+    through_usbip(guest, "turns")?;
+    assert_eq!(verdict(guest, "turns")?, MET);
+    through_usbip(guest, "streams")?;
+    assert_eq!(verdict(guest, "streams")?, refused("streams"));
+    // Without the log, its driver tells.
+    let rules = |diagnosis: &Value| diagnosis["rules"].as_array().expect("rules").clone();
+    guest.stdout_of("mv /dev/kmsg /dev/kmsg-away")?;
+    let diagnosed = diagnosis(guest, "streams")?;
+    let streams = rules(&diagnosed).into_iter().find(|rule| rule["rule"] == "streams").expect("asked");
+    assert_eq!(streams["because"], "vhci_hcd never has streams", "{streams:#}");
+    let listed = guest.stdout_of("uaskit list")?;
+    assert_eq!(listed.matches("usbip-host").count(), 2, "the exported ones, {listed}");
     Ok(())
 }

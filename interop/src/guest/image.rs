@@ -44,8 +44,19 @@ impl Image {
 }
 
 /// The programs that scenarios run, beside busybox.
-const PROGRAMS: &[&str] =
-    &["fio", "lsusb", "iscsi-test-cu", "smartctl", "hdparm", "mkfs.ext4", "e2fsck", "tune2fs", "dumpcap"];
+const PROGRAMS: &[&str] = &[
+    "fio",
+    "lsusb",
+    "iscsi-test-cu",
+    "smartctl",
+    "hdparm",
+    "mkfs.ext4",
+    "e2fsck",
+    "tune2fs",
+    "dumpcap",
+    "usbip",
+    "usbipd",
+];
 
 /// Modules that a scenario may name, with all that they need.
 const MODULES: &[&str] = &[
@@ -64,6 +75,7 @@ const MODULES: &[&str] = &[
     "crc32c_generic",
     "loop",
     "vhci-hcd",
+    "usbip-host",
     "dummy_hcd",
 ];
 
