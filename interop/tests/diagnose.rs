@@ -199,6 +199,24 @@ fn somebody_else_than_root_is_told_what_root_would_see() -> Result<()> {
     Ok(())
 }
 
+/// This kernel does not show the BOS. Root may ask the drive for it, and its answer goes into the record.
+#[test]
+fn a_drive_is_asked_whether_it_could_be_faster() -> Result<()> {
+    let guest = &mut BENCH.lock()?.vm.guest;
+    let port = port_of(guest, "turns")?;
+    let attribute = format!("/sys/bus/usb/devices/{port}/bos_descriptors");
+    assert_ne!(guest.run(&format!("test -e {attribute}"))?.status, 0, "this kernel shows it");
+    assert_eq!(check(&diagnosis(guest, "turns")?, "link")["health"], "good");
+    let recorded =
+        guest.stdout_of("uaskit list --record /tmp/bos.tree; grep bos_descriptors /tmp/bos.tree")?;
+    assert!(recorded.contains(" : 050f0c0001071002"), "{recorded}");
+    guest.stdout_of("mv /dev/bus/usb /tmp/usb-away")?;
+    let without = diagnosis(guest, "turns");
+    guest.stdout_of("mv /tmp/usb-away /dev/bus/usb")?;
+    assert_eq!(check(&without?, "link")["health"], "unknown");
+    Ok(())
+}
+
 #[test]
 fn quirks_that_leave_uas_on_are_in_force() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;

@@ -205,6 +205,17 @@ impl UsbDevice {
         }
     }
 
+    /// Asks a drive that could be faster than its link whether it can, where the kernel does not show what it knows.
+    /// Only a version of 2.01 or above has an object store (USB 3.2 clause 9.6.2).
+    pub(super) fn ask_for_super_speed(&mut self, tree: &Tree) {
+        let has_store = self.usb_version.is_some_and(|version| version > BcdVersion::USB_2_0);
+        if self.super_speed_capable.is_some() || self.speed.is_super() || !has_store || !self.is_storage() {
+            return;
+        }
+        let store = tree.object_store(&format!("{}/bos_descriptors", self.path), self.bus, self.number);
+        self.super_speed_capable = store.ok().map(|bos| says_super_speed(&bos));
+    }
+
     fn read(tree: &Tree, port: &str) -> Option<Self> {
         let path = tree.link(&format!("{DEVICES}/{port}")).unwrap_or_else(|| format!("{DEVICES}/{port}"));
         let at = |name: &str| format!("{path}/{name}");
@@ -233,10 +244,7 @@ impl UsbDevice {
             configuration,
             hub_ports: tree.number(&at("maxchild")).and_then(|ports| u32::try_from(ports).ok()).unwrap_or(0),
             plugged: Port::read(tree, &at("port")),
-            super_speed_capable: tree
-                .bytes(&at("bos_descriptors"))
-                .ok()
-                .map(|bos| fastest_speed(&bos) == Some(Speed::Super)),
+            super_speed_capable: tree.bytes(&at("bos_descriptors")).ok().map(|bos| says_super_speed(&bos)),
             driver: tree.link_name(&at("driver")),
             interfaces: Vec::new(),
             path,
@@ -310,6 +318,10 @@ pub(super) fn read_all(tree: &Tree) -> (Vec<UsbDevice>, Vec<Controller>) {
 fn place(device: &UsbDevice) -> (u16, Vec<u32>) {
     let ports = device.port.split_once('-').map_or("", |(_, ports)| ports);
     (device.bus, ports.split('.').filter_map(|port| port.parse().ok()).collect())
+}
+
+fn says_super_speed(bos: &[u8]) -> bool {
+    fastest_speed(bos) == Some(Speed::Super)
 }
 
 fn usb_version(blob: &[u8]) -> Option<BcdVersion> {

@@ -54,7 +54,8 @@ pub struct Inventory {
 pub enum Scope<'a> {
     /// What a list shows; quick.
     Brief,
-    /// What a diagnosis needs as well: the kernel's log and the index of its modules.
+    /// What a diagnosis needs as well: the kernel's log, the index of its modules, and what drives below super speed
+    /// say that they can.
     Whole {
         /// The log's path in the tree; `None` for `/dev/kmsg`.
         log: Option<&'a str>,
@@ -72,6 +73,7 @@ impl Inventory {
         inventory.drivers = Drivers::read(tree, index);
         inventory.release = release;
         if let Scope::Whole { log } = scope {
+            inventory.devices.iter_mut().for_each(|device| device.ask_for_super_speed(tree));
             inventory.log = Some(KernelLog::read(tree, log.unwrap_or(kernel_log::PATH)));
         }
         inventory

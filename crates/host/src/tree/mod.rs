@@ -9,8 +9,10 @@ mod record;
 
 pub use record::{ExpandError, Record, expand};
 
+use crate::usbfs::{self, UsbfsError};
 use record::Entry;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
@@ -41,7 +43,7 @@ impl Tree {
         Self::at("/")
     }
 
-    /// The tree below that directory.
+    /// The tree below that directory; `/` is the running machine.
     pub fn at(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), record: None }
     }
@@ -64,6 +66,24 @@ impl Tree {
             .take(FILE_BYTES_MAX)
             .read_to_end(&mut bytes)
             .map_err(|error| Unread::from(&error))?;
+        self.note(path, || Entry::Bytes(bytes.clone()));
+        Ok(bytes)
+    }
+
+    /// The binary device object store of a device: the file in sysfs, or on the running machine, where its kernel has no
+    /// such file, what the device itself answers. It is noted as if it had been the file.
+    pub fn object_store(&self, path: &str, bus: u16, device: u16) -> Result<Vec<u8>, Unread> {
+        let found = self.bytes(path);
+        if found != Err(Unread::Absent) || self.root != Path::new("/") {
+            return found;
+        }
+        let bytes = usbfs::object_store(bus, device).or_else(|error| match error {
+            UsbfsError::Permission { .. } => Err(Unread::Refused),
+            UsbfsError::NoNode { .. } | UsbfsError::Disconnected => Err(Unread::Absent),
+            // A stall: it has none.
+            UsbfsError::Failed { errno: Errno::PIPE, .. } => Ok(Vec::new()),
+            _ => Err(Unread::Failed),
+        })?;
         self.note(path, || Entry::Bytes(bytes.clone()));
         Ok(bytes)
     }

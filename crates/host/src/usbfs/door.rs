@@ -361,7 +361,7 @@ impl Drop for Door {
     }
 }
 
-fn unopened(node: String, errno: Errno) -> UsbfsError {
+pub(super) fn unopened(node: String, errno: Errno) -> UsbfsError {
     match errno {
         Errno::ACCESS | Errno::PERM | Errno::ROFS => UsbfsError::Permission { node },
         Errno::NOENT | Errno::NODEV | Errno::NXIO => UsbfsError::NoNode { node },

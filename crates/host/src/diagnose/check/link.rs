@@ -1,7 +1,8 @@
 //! Cable and port against what the drive can.
 //!
 //! A drive that can super speed and is connected at high speed has bcdUSB 2.10 and a BOS with a SuperSpeed capability
-//! (USB 3.2 clause 9.6.2). Newer kernels show the BOS in sysfs; on others only bcdUSB gives a hint.
+//! (USB 3.2 clause 9.6.2). Newer kernels show the BOS in sysfs; on others the drive itself is asked, which root may, and
+//! else only bcdUSB gives a hint.
 
 use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;
@@ -45,10 +46,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .seen(speed)
             .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
             .seen(socket(evidence))
-            .root_adds(&format!(
-                "sudo lsusb -v -s {}:{} shows the BOS: look for a SuperSpeed capability",
-                device.bus, device.number
-            )),
+            .root_adds("the drive's own answer: whether its BOS has a SuperSpeed capability"),
         (None, version) => {
             let version = version.map_or_else(|| "unknown".to_owned(), |version| version.to_string());
             kind.says(Health::Good, "the drive is no faster")

@@ -2,7 +2,7 @@
 //! numbers one's own, does TRIM arrive, does SMART, how often was the link reset, do the settings agree?
 //!
 //! A check says good, not good, or that it could not be known, with what was read. None of them changes anything or
-//! sends the drive a command.
+//! sends the drive a SCSI command.
 
 mod link;
 mod power;
