@@ -7,18 +7,21 @@ pub(crate) mod lines;
 
 use crate::args::ListArguments;
 use crate::failure::Failure;
-use crate::survey::Machine;
+use crate::survey;
 use host::inventory::{Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use host::tree::Tree;
 use std::io::Write;
 use std::path::Path;
 
 pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
-    let machine = Machine::new(&arguments.machine)?;
+    let tree = survey::tree(&arguments.machine)?;
     if let Some(file) = &arguments.record {
-        return record(arguments, file);
+        if arguments.machine.from.is_some() {
+            return Err(Failure::usage("a recorded machine need not be recorded again"));
+        }
+        return record(&tree.recording(), file);
     }
-    let inventory = Inventory::read(&machine.tree, Scope::Brief);
+    let inventory = Inventory::read(&tree, Scope::Brief);
     let text = if arguments.udev {
         udev_rules(&inventory)
     } else if arguments.json {
@@ -46,15 +49,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// Writes what a diagnosis reads, which is all that a list reads and more.
-fn record(arguments: &ListArguments, file: &Path) -> Result<(), Failure> {
-    let machine = Machine::new(&arguments.machine)?;
-    let tree = match &arguments.machine.from {
-        None => Tree::running(),
-        Some(_) => return Err(Failure::usage("a recorded machine need not be recorded again")),
-    };
-    drop(machine);
-    let tree = tree.recording();
-    Inventory::read(&tree, Scope::Whole { log: None });
+fn record(tree: &Tree, file: &Path) -> Result<(), Failure> {
+    Inventory::read(tree, Scope::Whole { log: None });
     let text = tree.record().unwrap_or_default().to_string();
     std::fs::write(file, text)
         .map_err(|error| Failure::new(format!("cannot write {}", file.display())).because(error))?;

@@ -10,19 +10,19 @@ use crate::args::WhyArguments;
 use crate::failure::Failure;
 use crate::list::lines::nothing;
 use crate::list::print;
-use crate::survey::Machine;
+use crate::survey;
 use host::diagnose::{Diagnosis, diagnose};
 use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Unread;
 
 pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
-    let machine = Machine::new(&arguments.machine)?;
+    let tree = survey::tree(&arguments.machine)?;
     let log = arguments.log.as_deref().map(|file| {
         let unreadable = |error| Failure::new(format!("cannot read {}", file.display())).because(error);
         std::path::absolute(file).and_then(std::fs::canonicalize).map_err(unreadable)
     });
     let log = log.transpose()?.map(|path| path.display().to_string());
-    let inventory = Inventory::read(&machine.tree, Scope::Whole { log: log.as_deref() });
+    let inventory = Inventory::read(&tree, Scope::Whole { log: log.as_deref() });
     if let (Some(file), Some(Err(unread))) = (&arguments.log, &inventory.log) {
         return Err(
             Failure::new(format!("cannot read {} as a log", file.display())).because(words_of(*unread))

@@ -6,7 +6,7 @@
 use super::rules::BROKEN_STREAMS;
 use super::*;
 use crate::inventory::Scope;
-use crate::tree::{Tree, expand};
+use crate::tree::Tree;
 use initiator::probe::quirk::table::{STORAGE, TableRow, UAS};
 use initiator::probe::quirk::{CodedRule, Flag};
 use std::collections::BTreeSet;
@@ -297,9 +297,8 @@ fn unclear_situations() -> Vec<Situation> {
 
 /// The guest's drive on `port`, with lines changed.
 fn diagnosed(port: &str, lines: &str) -> Diagnosis {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    expand(&format!("{GUEST}{lines}"), place.path()).expect("a tree");
-    let inventory = Inventory::read(&Tree::at(place.path()), Scope::Whole { log: None });
+    let record = format!("{GUEST}{lines}").parse().expect("a record");
+    let inventory = Inventory::read(&Tree::of(record), Scope::Whole { log: None });
     let device = inventory.devices.iter().find(|device| device.port == port).expect("it is plugged in");
     let mut diagnoses = diagnose(&inventory, device);
     assert_eq!(diagnoses.len(), 1);
@@ -454,9 +453,8 @@ fn flags_that_the_user_replaces_are_gone() {
 
 #[test]
 fn what_only_root_could_read_is_said_of_a_log() {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    expand(GUEST, place.path()).expect("a tree");
-    let mut inventory = Inventory::read(&Tree::at(place.path()), Scope::Whole { log: None });
+    let mut inventory =
+        Inventory::read(&Tree::of(GUEST.parse().expect("a record")), Scope::Whole { log: None });
     inventory.log = Some(Err(crate::tree::Unread::Refused));
     for controller in &mut inventory.controllers {
         controller.stream_arrays = Err(crate::tree::Unread::Refused);
@@ -579,9 +577,6 @@ mod anything {
     use proptest::prelude::*;
 
     proptest! {
-        // Each case makes 300 files.
-        #![proptest_config(ProptestConfig::with_cases(16))]
-
         /// Any descriptors, any quirks, any words in the log.
         #[test]
         fn any_drive_is_diagnosed(blob: Vec<u8>, value in "[^\n]{0,200}", words in "[^\n]{0,200}") {

@@ -1,29 +1,30 @@
 //! Files of the running system, or of a recorded one: everything that is read comes through here.
 //!
-//! A [`Tree`] has a root; `/` is the running machine, any other directory is a tree that was recorded or made up. What
-//! it reads may be hostile: every read is limited in bytes, every listing in names, a pipe is not waited for, a loop
-//! of links is a file that cannot be read. A path never leaves the root by its `..`. A tree can note what it reads,
-//! which is how a machine is [recorded](Tree::record).
+//! A [`Tree`] has a root: `/` is the running machine, any other directory one that was copied or made up. Or it is a
+//! [`Record`] in memory. What it reads may be hostile: every read is limited in bytes, every listing in names, a pipe is
+//! not waited for, a loop of links is a file that cannot be read. A path never leaves the root by its `..`. A tree can
+//! note what it reads, which is how a machine is [recorded](Tree::record).
 
 mod record;
+mod source;
 
-pub use record::{ExpandError, Record, expand};
+pub use record::{ExpandError, Record, RecordError, expand};
 
 use crate::usbfs::{self, UsbfsError};
 use record::Entry;
-use rustix::fs::OFlags;
 use rustix::io::Errno;
+use source::Source;
 use std::cell::RefCell;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, BufRead, Read};
+use std::path::PathBuf;
 
 /// Files below a root.
 #[derive(Debug)]
 pub struct Tree {
-    root: PathBuf,
-    record: Option<RefCell<Record>>,
+    source: Source,
+    /// What was read, if that is noted.
+    notes: Option<RefCell<Record>>,
 }
 
 /// Why something was not read.
@@ -45,24 +46,30 @@ impl Tree {
 
     /// The tree below that directory; `/` is the running machine.
     pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), record: None }
+        Self { source: Source::Directory(root.into()), notes: None }
+    }
+
+    /// The tree that was recorded.
+    pub fn of(record: Record) -> Self {
+        Self { source: Source::Record(record), notes: None }
     }
 
     /// The same tree, which notes everything that is read from now on.
     #[must_use]
     pub fn recording(self) -> Self {
-        Self { record: Some(RefCell::default()), ..self }
+        Self { notes: Some(RefCell::default()), ..self }
     }
 
     /// What has been read so far, if the tree [notes](Self::recording) it.
     pub fn record(&self) -> Option<Record> {
-        self.record.as_ref().map(|record| record.borrow().clone())
+        self.notes.as_ref().map(|notes| notes.borrow().clone())
     }
 
     /// The bytes of a small file, [`FILE_BYTES_MAX`] of them at most.
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
         let mut bytes = Vec::new();
-        self.open(path)?
+        self.source
+            .reader(path)?
             .take(FILE_BYTES_MAX)
             .read_to_end(&mut bytes)
             .map_err(|error| Unread::from(&error))?;
@@ -74,7 +81,7 @@ impl Tree {
     /// such file, what the device itself answers. It is noted as if it had been the file.
     pub fn object_store(&self, path: &str, bus: u16, device: u16) -> Result<Vec<u8>, Unread> {
         let found = self.bytes(path);
-        if found != Err(Unread::Absent) || self.root != Path::new("/") {
+        if found != Err(Unread::Absent) || !self.source.is_running() {
             return found;
         }
         let bytes = usbfs::object_store(bus, device).or_else(|error| match error {
@@ -106,7 +113,7 @@ impl Tree {
 
     /// The lines of a long file that `keep` wants, of its first [`LONG_FILE_BYTES_MAX`] bytes.
     pub fn lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let mut reader = BufReader::new(self.open(path)?.take(LONG_FILE_BYTES_MAX));
+        let mut reader = self.source.reader(path)?.take(LONG_FILE_BYTES_MAX);
         let mut kept = Vec::new();
         let mut line = Vec::new();
         loop {
@@ -131,9 +138,10 @@ impl Tree {
     /// The records of `/dev/kmsg`, or the lines of a plain file in its place, that `keep` wants; the last
     /// [`LOG_LINES_MAX`] of them.
     pub fn log(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let mut file = self.open(path)?;
-        let is_plain = file.metadata().map_err(|error| Unread::from(&error))?.is_file();
-        let mut kept = if is_plain { self.lines(path, &keep)? } else { records(&mut file, &keep)? };
+        let mut kept = match self.source.device(path)? {
+            Some(mut file) => records(&mut file, &keep)?,
+            None => self.lines(path, &keep)?,
+        };
         kept.drain(..kept.len().saturating_sub(LOG_LINES_MAX));
         self.note(path, || Entry::lines(&kept));
         Ok(kept)
@@ -141,14 +149,13 @@ impl Tree {
 
     /// The names in a directory that `keep` wants, sorted; [`NAMES_MAX`] are looked at.
     pub fn names(&self, path: &str, keep: impl Fn(&str) -> bool) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(self.inside(path)) else { return Vec::new() };
-        let names = entries.take(NAMES_MAX).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| keep(name)).collect();
+        let mut names = self.source.names(path, NAMES_MAX);
+        names.retain(|name| keep(name));
         names.sort();
         self.note(path, || Entry::Directory);
         for name in &names {
             let child = format!("{path}/{name}");
-            if self.is_directory(&child) {
+            if self.source.is_directory(&child) {
                 self.note(&child, || Entry::Directory);
             }
         }
@@ -157,11 +164,10 @@ impl Tree {
 
     /// Where a link leads, as a path of this tree; `None` if it is none.
     pub fn link(&self, path: &str) -> Option<String> {
-        let target = fs::read_link(self.inside(path)).ok()?;
-        let target = target.to_str()?;
-        self.note(path, || Entry::Link(target.to_owned()));
+        let target = self.source.link(path)?;
+        self.note(path, || Entry::Link(target.clone()));
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        Some(if target.starts_with('/') { flat("", target) } else { flat(parent, target) })
+        Some(if target.starts_with('/') { flat("", &target) } else { flat(parent, &target) })
     }
 
     /// The last name of where a link leads: a driver, most of the time.
@@ -172,31 +178,16 @@ impl Tree {
 
     /// Whether there is something, of any kind.
     pub fn exists(&self, path: &str) -> bool {
-        let exists = self.inside(path).exists();
-        if exists && self.is_directory(path) {
+        let exists = self.source.exists(path);
+        if exists && self.source.is_directory(path) {
             self.note(path, || Entry::Directory);
         }
         exists
     }
 
-    fn is_directory(&self, path: &str) -> bool {
-        self.inside(path).is_dir() && !self.inside(path).is_symlink()
-    }
-
-    /// Opens without waiting for whoever may be at the other end of a pipe.
-    fn open(&self, path: &str) -> Result<File, Unread> {
-        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-        let opened = OpenOptions::new().read(true).custom_flags(flags).open(self.inside(path));
-        opened.map_err(|error| Unread::from(&error))
-    }
-
-    fn inside(&self, path: &str) -> PathBuf {
-        self.root.join(Path::new(flat("", path).trim_start_matches('/')))
-    }
-
     fn note(&self, path: &str, entry: impl FnOnce() -> Entry) {
-        if let Some(record) = &self.record {
-            record.borrow_mut().note(flat("", path), entry());
+        if let Some(notes) = &self.notes {
+            notes.borrow_mut().note(flat("", path), entry());
         }
     }
 }
@@ -269,6 +260,7 @@ const RECORD_BYTES_MAX: usize = 8192;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     fn place() -> tempfile::TempDir {

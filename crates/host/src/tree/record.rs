@@ -16,6 +16,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::path::Path;
+use std::str::FromStr;
 use std::{fs, io};
 
 /// What was read of a tree, by path.
@@ -34,6 +35,26 @@ pub(super) enum Entry {
 impl Record {
     pub(super) fn note(&mut self, path: String, entry: Entry) {
         self.entries.insert(path, entry);
+    }
+
+    pub(super) fn entry(&self, path: &str) -> Option<&Entry> {
+        self.entries.get(path)
+    }
+
+    /// Whether something is below a path without links.
+    pub(super) fn has_below(&self, path: &str) -> bool {
+        self.names(path).next().is_some()
+    }
+
+    /// The names right below a path without links, in order.
+    pub(super) fn names<'a>(&'a self, path: &str) -> impl Iterator<Item = &'a str> {
+        let prefix = format!("{}/", path.trim_end_matches('/'));
+        let mut last = "";
+        self.entries
+            .range(prefix.clone()..)
+            .map_while(move |(path, _)| path.strip_prefix(&prefix))
+            .filter_map(|below| below.split('/').next())
+            .filter(move |name| std::mem::replace(&mut last, name) != *name)
     }
 
     /// The entries with serial numbers replaced: `SERIAL-1` for the first, and so on.
@@ -118,16 +139,49 @@ fn hexadecimal(bytes: &[u8]) -> Result<String, fmt::Error> {
     bytes.iter().try_fold(String::new(), |mut text, byte| write!(text, "{byte:02x}").map(|()| text))
 }
 
+/// A line that is no entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordError {
+    /// Its number, from one.
+    pub number: usize,
+    /// Its text.
+    pub text: String,
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {} is no entry of a tree: {}", self.number, self.text.escape_debug())
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+impl FromStr for Record {
+    type Err = RecordError;
+
+    /// A later entry of a path replaces an earlier one, so that a test can say what is different about its machine.
+    fn from_str(text: &str) -> Result<Self, RecordError> {
+        let mut entries = BTreeMap::new();
+        for (index, line) in text.lines().enumerate() {
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let broken = || RecordError { number: index + 1, text: line.to_owned() };
+            let (path, entry) = parsed(line).ok_or_else(broken)?;
+            match entry {
+                Some(entry) => drop(entries.insert(path.to_owned(), entry)),
+                None => drop(entries.remove(path)),
+            }
+        }
+        Ok(Self { entries })
+    }
+}
+
 /// Why a recorded tree did not become files.
 #[derive(Debug)]
 pub enum ExpandError {
-    /// A line that is no entry.
-    Line {
-        /// Its number, from one.
-        number: usize,
-        /// Its text.
-        text: String,
-    },
+    /// It is no record.
+    Record(RecordError),
     /// A file could not be made.
     Io(io::Error),
 }
@@ -135,7 +189,7 @@ pub enum ExpandError {
 impl fmt::Display for ExpandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Line { number, text } => write!(f, "line {number} is no entry of a tree: {text}"),
+            Self::Record(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
         }
     }
@@ -149,28 +203,18 @@ impl From<io::Error> for ExpandError {
     }
 }
 
-/// Makes the files of a recorded tree below `root`, a directory that exists. A later entry of a path replaces an
-/// earlier one, so that a test can say what is different about its machine.
+/// Makes the files of a recorded tree below `root`, a directory that exists.
 pub fn expand(text: &str, root: &Path) -> Result<(), ExpandError> {
-    let mut entries = BTreeMap::new();
-    for (index, line) in text.lines().enumerate() {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let broken = || ExpandError::Line { number: index + 1, text: line.to_owned() };
-        let (path, entry) = parsed(line).ok_or_else(broken)?;
-        entries.insert(path, entry);
-    }
-    for (path, entry) in entries {
+    let record: Record = text.parse().map_err(ExpandError::Record)?;
+    for (path, entry) in record.entries {
         let place = root.join(path.trim_start_matches('/'));
         match entry {
-            None => {}
-            Some(Entry::Directory) => fs::create_dir_all(&place)?,
-            Some(Entry::Link(target)) => {
+            Entry::Directory => fs::create_dir_all(&place)?,
+            Entry::Link(target) => {
                 fs::create_dir_all(place.parent().unwrap_or(root))?;
                 std::os::unix::fs::symlink(target, &place)?;
             }
-            Some(Entry::Bytes(bytes)) => {
+            Entry::Bytes(bytes) => {
                 fs::create_dir_all(place.parent().unwrap_or(root))?;
                 fs::write(&place, bytes)?;
             }
@@ -182,7 +226,8 @@ pub fn expand(text: &str, root: &Path) -> Result<(), ExpandError> {
 /// A line's path and entry; no entry if the line takes an earlier one back (`PATH -`).
 fn parsed(line: &str) -> Option<(&str, Option<Entry>)> {
     let (path, rest) = line.split_once(' ').unwrap_or((line, ""));
-    if !path.starts_with('/') || path.split('/').any(|name| name == "..") {
+    let mut names = path.strip_prefix('/')?.split('/');
+    if names.any(|name| ["", ".", ".."].contains(&name)) {
         return None;
     }
     let (mark, value) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -280,10 +325,11 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_entry_is_told() {
-        let place = tempfile::tempdir().expect("a temporary directory");
-        for wrong in ["a = 1", "/a", "/a ? 1", "/../a = 1", "/a : 0", "/a : zz"] {
-            let told = expand(&format!("# a tree\n{wrong}\n"), place.path()).expect_err("no entry");
-            assert!(told.to_string().starts_with("line 2 "), "{told}");
+        for wrong in
+            ["a = 1", "/a", "/a ? 1", "/../a = 1", "/a : 0", "/a : zz", "/a//b = 1", "/a/ = 1", "/./a = 1"]
+        {
+            let told = format!("# a tree\n{wrong}\n").parse::<Record>().expect_err("no entry");
+            assert_eq!(told, RecordError { number: 2, text: wrong.into() });
         }
     }
 }
