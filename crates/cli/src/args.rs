@@ -84,13 +84,13 @@ pub(crate) struct ServeArguments {
     #[arg(long)]
     pub(crate) rotational: bool,
     /// T10 vendor identification, 8 characters at most.
-    #[arg(long, default_value = "uaskit")]
+    #[arg(long, default_value = "uaskit", value_parser = quantity::text::<8>)]
     pub(crate) vendor: String,
     /// Product identification, 16 characters at most.
-    #[arg(long, default_value = "Virtual Drive")]
+    #[arg(long, default_value = "Virtual Drive", value_parser = quantity::text::<16>)]
     pub(crate) product: String,
     /// Serial number; derived from the image's path unless given, so that it stays the same.
-    #[arg(long)]
+    #[arg(long, value_parser = quantity::serial)]
     pub(crate) serial: Option<String>,
     /// idVendor and idProduct, VID:PID in hexadecimal.
     #[arg(long, value_name = "VID:PID", default_value = "1209:0001", value_parser = quantity::usb_id)]

@@ -1,4 +1,4 @@
-//! Sizes and ids as people write them.
+//! Sizes, ids and names as people write them.
 
 use units::ByteCount;
 
@@ -26,6 +26,30 @@ pub(crate) fn usb_id(text: &str) -> Result<(u16, u16), String> {
     let (vendor, product) = text.split_once(':').ok_or_else(wrong)?;
     let parse = |digits: &str| u16::from_str_radix(digits, 16).map_err(|_| wrong());
     Ok((parse(vendor)?, parse(product)?))
+}
+
+/// Characters of a serial number: a string descriptor holds 126, and further units append their number.
+const SERIAL_CHARACTERS_MAX: usize = 120;
+
+/// A name that the host is told: printable ASCII, `MAX` characters at most (SPC-5, ASCII data fields).
+pub(crate) fn text<const MAX: usize>(text: &str) -> Result<String, String> {
+    if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Err(format!("'{text}' is not all printable ASCII, and a host is told nothing else"));
+    }
+    if text.len() > MAX {
+        return Err(format!("'{text}' has {} characters where {MAX} are the most", text.len()));
+    }
+    Ok(text.to_owned())
+}
+
+/// A serial number: there has to be one (Bulk-Only Transport 1.0 clause 4.1.1).
+pub(crate) fn serial(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err(
+            "a drive has to have a serial number; without this option one is made of the image's path".into(),
+        );
+    }
+    self::text::<SERIAL_CHARACTERS_MAX>(text)
 }
 
 /// Streams of a bulk pipe: a power of two up to 256, since the descriptor tells an exponent (USB 3.2 table 9-29).
@@ -60,6 +84,24 @@ mod tests {
         assert_eq!(usb_id("174c:55aa"), Ok((0x174c, 0x55aa)));
         assert!(usb_id("174c").is_err());
         assert!(usb_id("174c:zz").is_err());
+    }
+
+    #[test]
+    fn names_are_printable_and_fit_their_field() {
+        assert_eq!(text::<8>("ACME Inc"), Ok("ACME Inc".to_owned()));
+        assert_eq!(text::<8>(""), Ok(String::new()));
+        assert!(text::<8>("ACME Inc.").unwrap_err().contains("9 characters where 8 are the most"));
+        assert!(text::<8>("caf\u{e9}").is_err());
+        assert!(text::<8>("a\tb").is_err());
+    }
+
+    #[test]
+    fn a_serial_number_has_to_be_one() {
+        assert_eq!(serial("0123456789AB"), Ok("0123456789AB".to_owned()));
+        assert!(serial("").unwrap_err().contains("has to have a serial number"));
+        assert!(serial(" ").is_err());
+        assert!(serial(&"x".repeat(120)).is_ok());
+        assert!(serial(&"x".repeat(121)).is_err());
     }
 
     #[test]

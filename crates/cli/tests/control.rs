@@ -1,41 +1,14 @@
 //! Orders to a served drive, by the program itself: what is printed, what is left behind, what bad lines do.
 
+mod place;
+
+use place::{Place, UASKIT};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-const UASKIT: &str = env!("CARGO_BIN_EXE_uaskit");
-
-/// A directory of a test's own, which goes when this is dropped.
-struct Place(PathBuf);
-
-impl Place {
-    fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("uaskit-control-{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).expect("a directory can be made");
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-
-    fn unix(&self, name: &str) -> String {
-        format!("unix:{}", self.file(name))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A drive that is served with `--control`.
 struct Served {

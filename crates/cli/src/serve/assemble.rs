@@ -49,7 +49,7 @@ pub(super) fn drive(arguments: &ServeArguments) -> Result<(Drive, CreatedImage),
     let created = create(arguments)?;
     let mut media = vec![first_medium(arguments)?];
     for image in &arguments.luns {
-        media.push(file(image, arguments)?);
+        media.push(file(image, arguments, "Create it first: truncate --size 1G PATH.")?);
     }
     if media.len() > UNITS_MAX {
         return Err(Failure::usage(format!("{} logical units where 16 is the most", media.len()))
@@ -72,18 +72,28 @@ fn create(arguments: &ServeArguments) -> Result<CreatedImage, Failure> {
 
 fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium>, Failure> {
     if let Some(size) = arguments.ram {
+        let block_bytes = block_size(arguments).bytes();
+        if size.0 < block_bytes.into() {
+            return Err(Failure::usage(format!("a drive of {size} in memory"))
+                .because(format!("it has less than one block of {block_bytes} bytes; make it larger")));
+        }
         let medium = RamMedium::new(size, block_size(arguments))
             .map_err(|error| Failure::new(format!("cannot keep {size} in memory")).because(error))?;
         return Ok(Box::new(medium));
     }
-    file(arguments.image.as_deref().unwrap_or(Path::new("")), arguments)
+    let image = arguments.image.as_deref().unwrap_or(Path::new(""));
+    file(image, arguments, "To create it, add --size SIZE.")
 }
 
-fn file(image: &Path, arguments: &ServeArguments) -> Result<Box<dyn Medium>, Failure> {
+/// Opens an image. `how_to_create` is told where there is none.
+fn file(image: &Path, arguments: &ServeArguments, how_to_create: &str) -> Result<Box<dyn Medium>, Failure> {
     let medium = FileMedium::open(image, &options(arguments)).map_err(|error| {
         let failure = Failure::new(error.to_string());
         match error.reason {
-            OpenReason::Missing => failure.try_this("To create the image of LUN 0, add --size SIZE."),
+            OpenReason::Missing => failure.try_this(how_to_create),
+            OpenReason::Denied | OpenReason::ReadOnlyFileSystem if !arguments.read_only => {
+                failure.try_this("The flag for that is --read-only.")
+            }
             _ => failure,
         }
     })?;

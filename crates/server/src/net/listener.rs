@@ -28,6 +28,8 @@ use std::{fs, net};
 
 /// Connections that wait to be accepted. All but one will be turned away.
 const BACKLOG: i32 = 16;
+/// Bytes of a socket's path, without the NUL at its end (unix(7), `sun_path`).
+const SOCKET_PATH_BYTES_MAX: usize = 107;
 /// How long a TCP peer may be silent before it is asked whether it is there, and how often it is asked.
 const KEEP_ALIVE: (Duration, Duration, u32) = (Duration::from_secs(30), Duration::from_secs(10), 3);
 
@@ -156,6 +158,10 @@ impl PrivateSocket {
 /// Removes what a dead server has left.
 fn make_room(path: &Path) -> Result<(), BindError> {
     let failed = |error| BindError::Io(Address::Unix(path.into()), error);
+    // Linux takes a byte more, without the NUL; clients do not.
+    if path.as_os_str().len() > SOCKET_PATH_BYTES_MAX {
+        return Err(failed(io::ErrorKind::InvalidFilename.into()));
+    }
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(failed(error)),
@@ -166,7 +172,11 @@ fn make_room(path: &Path) -> Result<(), BindError> {
     }
     match unix::UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            fs::remove_file(path).map_err(failed)
+            match fs::remove_file(path) {
+                // Its owner was still about to go.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+                removed => removed.map_err(failed),
+            }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(failed(error)),
@@ -219,6 +229,14 @@ impl fmt::Display for BindError {
                 "cannot listen at unix:{}: its directory does not exist. Create it or choose another path",
                 path.display()
             ),
+            Self::Io(Address::Unix(path), error) if error.kind() == io::ErrorKind::InvalidFilename => write!(
+                f,
+                "cannot listen at unix:{}: a socket's path has {SOCKET_PATH_BYTES_MAX} bytes at most. Choose a shorter one",
+                path.display()
+            ),
+            Self::Io(address, error) if error.kind() == io::ErrorKind::AddrInUse => {
+                write!(f, "cannot listen at {address}: somebody else does. Stop that or choose another port")
+            }
             Self::Io(address, error) => write!(f, "cannot listen at {address}: {error}"),
         }
     }
@@ -291,6 +309,20 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("its directory does not exist. Create it"), "{text}");
         assert!(PrivateSocket::bind(&path).is_err());
+    }
+
+    #[test]
+    fn a_path_that_is_too_long_is_told_with_its_limit() {
+        let path = PathBuf::from("x".repeat(SOCKET_PATH_BYTES_MAX + 1));
+        let text = Listener::bind(&Address::Unix(path), false).unwrap_err().to_string();
+        assert!(text.ends_with("a socket's path has 107 bytes at most. Choose a shorter one"), "{text}");
+    }
+
+    #[test]
+    fn a_port_in_use_is_told() {
+        let first = Listener::bind(&Address::Tcp("127.0.0.1:0".into()), false).unwrap();
+        let text = Listener::bind(&first.address().unwrap(), false).unwrap_err().to_string();
+        assert!(text.ends_with("somebody else does. Stop that or choose another port"), "{text}");
     }
 
     #[test]

@@ -211,9 +211,6 @@ impl Medium for FileMedium {
             None => "io_uring".to_owned(),
             Some(why) => format!("{POOL_THREADS} threads, {why}"),
         };
-        if self.image.read_only {
-            text.push_str(", read-only");
-        }
         if self.image.tail_bytes > 0 {
             text.push_str(&format!(", without the last {} bytes of the image", self.image.tail_bytes));
         }

@@ -35,6 +35,8 @@ pub enum OpenReason {
     Missing,
     /// It is to be created, but is there.
     Exists,
+    /// It is to be created, and the system refuses.
+    NotCreated(io::Error),
     /// It is a directory.
     Directory,
     /// It is neither a regular file nor a block device.
@@ -72,14 +74,23 @@ pub enum OpenReason {
 /// Creates a sparse image of `size` bytes.
 ///
 /// # Errors
-/// If it exists, or the system refuses.
+/// If it exists, or the system refuses; then there is none.
 pub fn create_image(path: &Path, size: ByteCount) -> Result<(), OpenError> {
-    let create = || {
-        let file = File::create_new(path)?;
-        file.set_len(size.0)?;
-        file.sync_all()
+    let failed = |error: io::Error| {
+        OpenError::new(
+            path,
+            match error.kind() {
+                io::ErrorKind::AlreadyExists => OpenReason::Exists,
+                _ => OpenReason::NotCreated(error),
+            },
+        )
     };
-    create().map_err(|error| OpenError::new(path, reason_of(error)))
+    let file = File::create_new(path).map_err(failed)?;
+    file.set_len(size.0).and_then(|()| file.sync_all()).map_err(|error| {
+        // Where that fails too, an empty image stays.
+        let _ = std::fs::remove_file(path);
+        failed(error)
+    })
 }
 
 impl Image {
@@ -104,7 +115,8 @@ impl Image {
         }
         let mut file = options.open(path).map_err(reason_of)?;
         lock(&file, read_only)?;
-        let size = ByteCount(file.seek(SeekFrom::End(0)).map_err(OpenReason::Io)?);
+        // Of a file that the kernel makes up while it is read nobody knows the end.
+        let size = ByteCount(file.seek(SeekFrom::End(0)).map_err(|_| OpenReason::NotStorage)?);
         let geometry = Geometry::of(size, block_size);
         if geometry.capacity.0 == 0 {
             return Err(OpenReason::TooSmall { size, block_size });
@@ -174,6 +186,16 @@ impl fmt::Display for OpenError {
             OpenReason::Exists => {
                 f.write_str("it exists and is not overwritten; choose another name, or remove it")
             }
+            OpenReason::NotCreated(error) => {
+                let why = match error.kind() {
+                    io::ErrorKind::NotFound => "its directory does not exist",
+                    io::ErrorKind::PermissionDenied => "its directory does not permit it",
+                    io::ErrorKind::ReadOnlyFilesystem => "its file system is mounted read-only",
+                    io::ErrorKind::FileTooLarge => "its file system has no files of that size",
+                    _ => return write!(f, "it cannot be created: {error}"),
+                };
+                write!(f, "it cannot be created: {why}; choose another place or size")
+            }
             OpenReason::Directory => f.write_str("it is a directory; name an image file in it"),
             OpenReason::NotStorage => {
                 f.write_str("it is neither a regular file nor a block device, so it cannot hold blocks")
@@ -217,7 +239,7 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.reason {
-            OpenReason::NoRing(error) | OpenReason::Io(error) => Some(error),
+            OpenReason::NotCreated(error) | OpenReason::NoRing(error) | OpenReason::Io(error) => Some(error),
             _ => None,
         }
     }

@@ -287,6 +287,36 @@ fn a_block_device_is_a_medium() {
 }
 
 #[test]
+fn a_mounted_block_device_is_not_written() {
+    let scratch = Scratch::new();
+    let image = scratch.image(1 << 20);
+    let place = scratch.0.join("mounted");
+    fs::create_dir(&place).unwrap();
+    let Some(device) = privileged("losetup", &["--show", "--find"], &image).map(PathBuf::from) else {
+        eprintln!("skipped: a loop device cannot be made here");
+        return;
+    };
+    let _detach = Undo("losetup", &["--detach"], device.clone());
+    privileged("mkfs.ext2", &["-q"], &device).unwrap();
+    let read_only = FileOptions { read_only: true, ..FileOptions::default() };
+    {
+        privileged("mount", &[&device.display().to_string()], &place).unwrap();
+        let _unmount = Undo("umount", &[], place);
+        let error = FileMedium::open(&device, &FileOptions::default()).unwrap_err();
+        assert!(matches!(error.reason, OpenReason::Mounted), "{error}");
+        let text = error.to_string();
+        assert!(
+            text.ends_with("the device is mounted or in use; unmount it, or open it read-only"),
+            "{text}"
+        );
+        assert!(FileMedium::open(&device, &read_only).is_ok());
+    }
+    let medium = FileMedium::open(&device, &FileOptions::default()).unwrap();
+    assert!(matches!(reason(FileMedium::open(&device, &FileOptions::default())), OpenReason::Mounted));
+    drop(medium);
+}
+
+#[test]
 fn the_reason_for_threads_is_told() {
     let reason = |errno: Errno| reason_without_ring(&errno.into());
     assert_eq!(reason(Errno::PERM), "because io_uring is forbidden: EPERM");
@@ -410,6 +440,7 @@ fn what_cannot_be_opened_says_why() {
     assert!(matches!(open(&scratch.0.join("nothing")), OpenReason::Missing));
     assert!(matches!(open(&scratch.0), OpenReason::Directory));
     assert!(matches!(open(Path::new("/dev/null")), OpenReason::NotStorage));
+    assert!(matches!(open(Path::new("/proc/cpuinfo")), OpenReason::NotStorage));
     let small = scratch.image(511);
     assert!(matches!(open(&small), OpenReason::TooSmall { size: ByteCount(511), .. }));
     let error = create_image(&small, ByteCount(1024)).unwrap_err();
@@ -420,6 +451,21 @@ fn what_cannot_be_opened_says_why() {
         text.ends_with("image: it exists and is not overwritten; choose another name, or remove it"),
         "{text}"
     );
+}
+
+#[test]
+fn what_cannot_be_created_says_why_and_leaves_nothing() {
+    let scratch = Scratch::new();
+    let told = |path: &Path, size| create_image(path, ByteCount(size)).unwrap_err().to_string();
+    let text = told(&scratch.0.join("nowhere/image"), 1024);
+    assert!(
+        text.ends_with("cannot be created: its directory does not exist; choose another place or size"),
+        "{text}"
+    );
+    let path = scratch.0.join("huge");
+    let text = told(&path, i64::MAX as u64);
+    assert!(text.contains("it cannot be created: "), "{text}");
+    assert!(!path.exists());
 }
 
 #[test]
