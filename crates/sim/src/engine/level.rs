@@ -1,0 +1,137 @@
+//! How many wait somewhere, over time: exact, so that the laws of queues can be asserted and not just hoped for.
+//!
+//! Little's law says that the mean number in a place is the rate of arrivals times the mean stay. Over a span that starts
+//! and ends empty it is an identity: the area below the number over time is the sum of all stays. Both sides are kept
+//! here, in whole picoseconds, each from its own books.
+
+use units::{Duration, Instant};
+
+/// The number of things in one place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Level {
+    count: u32,
+    most: u32,
+    changed: Instant,
+    /// Things times picoseconds.
+    area: u128,
+    arrived: u64,
+    /// The sum of all stays that have ended, in picoseconds.
+    stays: u128,
+    /// The sum of the times at which those that are still here came.
+    came: u128,
+}
+
+impl Level {
+    /// One more.
+    pub fn arrive(&mut self, now: Instant) {
+        self.pass(now);
+        self.count += 1;
+        self.most = self.most.max(self.count);
+        self.arrived += 1;
+        self.came += u128::from(now.as_ps());
+    }
+
+    /// One less: one that came at `since`.
+    pub fn leave(&mut self, now: Instant, since: Instant) {
+        debug_assert!(self.count > 0, "what leaves has come");
+        self.pass(now);
+        self.count = self.count.saturating_sub(1);
+        self.stays += u128::from((now - since).as_ps());
+        self.came = self.came.saturating_sub(u128::from(since.as_ps()));
+    }
+
+    /// How many there are.
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The most there ever were at once.
+    pub const fn most(&self) -> u32 {
+        self.most
+    }
+
+    /// How many have come.
+    pub const fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
+    /// The mean number over the time up to `now`.
+    pub fn mean(&self, now: Instant) -> f64 {
+        match now.as_ps() {
+            0 => 0.0,
+            span => self.area_at(now) as f64 / span as f64,
+        }
+    }
+
+    /// The mean stay of those that have left.
+    pub fn mean_stay(&self) -> Duration {
+        let left = u128::from(self.arrived) - u128::from(self.count);
+        Duration::from_ps(
+            self.stays.checked_div(left).map_or(0, |mean| u64::try_from(mean).unwrap_or(u64::MAX)),
+        )
+    }
+
+    /// Whether Little's law holds up to `now`: if not, something left that never came, or came twice.
+    pub fn is_consistent(&self, now: Instant) -> bool {
+        let still_here = u128::from(self.count) * u128::from(now.as_ps());
+        self.area_at(now) + self.came == self.stays + still_here
+    }
+
+    fn area_at(&self, now: Instant) -> u128 {
+        self.area + u128::from(self.count) * u128::from((now - self.changed).as_ps())
+    }
+
+    fn pass(&mut self, now: Instant) {
+        self.area = self.area_at(now);
+        self.changed = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn at(ps: u64) -> Instant {
+        Instant::from_ps(ps)
+    }
+
+    #[test]
+    fn two_that_overlap_add_up() {
+        let mut level = Level::default();
+        level.arrive(at(10));
+        level.arrive(at(20));
+        level.leave(at(40), at(10));
+        level.leave(at(60), at(20));
+        assert_eq!((level.count(), level.most(), level.arrived()), (0, 2, 2));
+        assert_eq!(level.mean_stay(), Duration::from_ps(35));
+        assert!((level.mean(at(100)) - 0.7).abs() < 1e-9);
+        assert!(level.is_consistent(at(100)));
+    }
+
+    #[test]
+    fn one_that_leaves_with_another_s_time_is_seen() {
+        let mut level = Level::default();
+        level.arrive(at(10));
+        level.leave(at(40), at(11));
+        assert!(!level.is_consistent(at(50)));
+    }
+
+    proptest! {
+        #[test]
+        fn littles_law_holds_at_any_time(steps in prop::collection::vec((0_u64..1000, any::<prop::sample::Index>(), any::<bool>()), 0..200)) {
+            let (mut level, mut here, mut now) = (Level::default(), Vec::new(), 0);
+            for (span, which, leaves) in steps {
+                now += span;
+                if leaves && !here.is_empty() {
+                    level.leave(at(now), here.swap_remove(which.index(here.len())));
+                } else {
+                    level.arrive(at(now));
+                    here.push(at(now));
+                }
+                prop_assert!(level.is_consistent(at(now + 5)));
+                prop_assert_eq!(level.count() as usize, here.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Virtual time: events in one order, and what is known about them.
+//!
+//! An [`Engine`] holds what is going to happen. [`Engine::next`] takes the earliest event and moves the time to it; of
+//! two at the same time the one that was scheduled first comes first. What an event does is the world's business: it owns
+//! the engine and its components side by side, so that an event is a plain value and no component holds another.
+//!
+//! Beside the order there are: a [`Digest`] over every event that happened, a [`Random`] source for each component,
+//! [`Level`] and [`Shares`] for statistics that add up exactly, and a [`Trace`] for the curious.
+//!
+//! Events are not taken back. A component that changes its mind ignores the event when it comes; an [`Alarm`] sees to it
+//! that one deadline that moves does not fill the queue.
+//!
+//! Always true: time never runs back; the number of events that wait is bounded; nothing depends on an address, a hash
+//! order, a clock or a thread.
+
+mod alarm;
+mod digest;
+mod level;
+mod queue;
+mod random;
+mod share;
+mod trace;
+
+pub use alarm::Alarm;
+pub use digest::Digest;
+pub use level::Level;
+pub use queue::{EVENTS_MAX, QueueFull};
+pub use random::Random;
+pub use share::{Journey, Shares, Stage};
+pub use trace::{Entry, Trace};
+
+use queue::Queue;
+use std::fmt;
+use units::{Duration, Instant};
+
+/// Something that happens in a world.
+pub trait Event {
+    /// What makes this event differ from others, in a word for the digest: a kind, a component, a number.
+    fn mark(&self) -> u64;
+}
+
+/// What is going to happen, and when.
+pub struct Engine<E> {
+    now: Instant,
+    queue: Queue<E>,
+    digest: Digest,
+    happened: u64,
+    trace: Option<Box<dyn Trace>>,
+}
+
+impl<E: Event> Engine<E> {
+    /// An engine at time zero, in which nothing is going to happen.
+    pub fn new() -> Self {
+        Self { now: Instant::ZERO, queue: Queue::new(), digest: Digest::new(), happened: 0, trace: None }
+    }
+
+    /// The time.
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Schedules an event. One that would lie in the past happens now, after all that is scheduled for now.
+    ///
+    /// # Errors
+    /// If [`EVENTS_MAX`] events wait: the world makes more than it takes.
+    pub fn at(&mut self, at: Instant, event: E) -> Result<(), QueueFull> {
+        self.queue.push(at.max(self.now), event)
+    }
+
+    /// Schedules an event that happens `span` from now.
+    ///
+    /// # Errors
+    /// As [`Engine::at`].
+    pub fn after(&mut self, span: Duration, event: E) -> Result<(), QueueFull> {
+        self.queue.push(self.now + span, event)
+    }
+
+    /// The next event; the time is then that of the event. `None` if nothing is going to happen any more.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator would borrow the engine while events schedule others"
+    )]
+    pub fn next(&mut self) -> Option<E> {
+        let (at, event) = self.queue.pop()?;
+        debug_assert!(at >= self.now, "time runs back");
+        self.now = at;
+        self.happened += 1;
+        self.digest.mix(at.as_ps());
+        self.digest.mix(event.mark());
+        Some(event)
+    }
+
+    /// When the next event happens.
+    pub fn next_at(&self) -> Option<Instant> {
+        self.queue.next_at()
+    }
+
+    /// Events that have happened.
+    pub const fn happened(&self) -> u64 {
+        self.happened
+    }
+
+    /// Events that wait.
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The digest over all events so far, and over what [`Engine::mix`] added.
+    pub const fn digest(&self) -> u64 {
+        self.digest.value()
+    }
+
+    /// Adds a result to the digest, such as a checksum of what was read.
+    pub const fn mix(&mut self, word: u64) {
+        self.digest.mix(word);
+    }
+
+    /// Sends notes to `trace` from now on.
+    pub fn trace_to(&mut self, trace: Box<dyn Trace>) {
+        self.trace = Some(trace);
+    }
+
+    /// Takes the trace back, with all that it holds.
+    pub fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
+        self.trace.take()
+    }
+
+    /// Notes what `component` does. Without a trace this is a comparison with nothing, and no text is made.
+    pub fn note(&mut self, component: &'static str, text: fmt::Arguments<'_>) {
+        if let Some(trace) = &mut self.trace {
+            trace.record(Entry { at: self.now, component, text });
+        }
+    }
+}
+
+impl<E: Event> Default for Engine<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E> fmt::Debug for Engine<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("now", &self.now)
+            .field("happened", &self.happened)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Where the time of a command goes, stage by stage, so that the stages add up to the whole.
+//!
+//! A command is in one stage at a time. [`Journey::enter`] ends one and begins another at the same instant, so no
+//! picosecond is counted twice or not at all.
+
+use units::{Duration, Instant};
+
+/// Where a command can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// In the host's driver: building it, or taking its completion.
+    Driver,
+    /// In the host controller: doorbells, rings, descriptors, events.
+    Controller,
+    /// On the link: packets, acknowledgements, turn-rounds.
+    Link,
+    /// In the bridge: firmware and translation.
+    Bridge,
+    /// In the drive.
+    Drive,
+    /// In none of them: something else has its place.
+    Waiting,
+}
+
+impl Stage {
+    /// All stages, in the order in which a command meets them.
+    pub const ALL: [Self; 6] =
+        [Self::Driver, Self::Controller, Self::Link, Self::Bridge, Self::Drive, Self::Waiting];
+
+    /// The name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Driver => "driver",
+            Self::Controller => "controller",
+            Self::Link => "link",
+            Self::Bridge => "bridge",
+            Self::Drive => "drive",
+            Self::Waiting => "waiting",
+        }
+    }
+}
+
+/// How long a command, or many, spent in each stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shares([Duration; Stage::ALL.len()]);
+
+impl Shares {
+    /// The time in one stage.
+    pub const fn of(&self, stage: Stage) -> Duration {
+        self.0[stage as usize]
+    }
+
+    /// The time in all stages.
+    pub fn total(&self) -> Duration {
+        self.0.iter().fold(Duration::ZERO, |sum, &share| sum + share)
+    }
+
+    /// The stage with the most time; of equals the first.
+    pub fn largest(&self) -> Stage {
+        Stage::ALL.into_iter().rev().max_by_key(|&stage| self.of(stage)).unwrap_or(Stage::Waiting)
+    }
+
+    /// Adds those of another command.
+    pub fn add(&mut self, other: &Self) {
+        for (share, more) in self.0.iter_mut().zip(other.0) {
+            *share += more;
+        }
+    }
+}
+
+/// A command on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Journey {
+    started: Instant,
+    entered: Instant,
+    stage: Stage,
+    shares: Shares,
+}
+
+impl Journey {
+    /// A command that starts now.
+    pub fn start(now: Instant, stage: Stage) -> Self {
+        Self { started: now, entered: now, stage, shares: Shares::default() }
+    }
+
+    /// The command goes on to another stage.
+    pub fn enter(&mut self, now: Instant, stage: Stage) {
+        self.shares.0[self.stage as usize] += now - self.entered;
+        self.entered = now;
+        self.stage = stage;
+    }
+
+    /// The command has ended: its latency, and the shares, which add up to it.
+    pub fn end(mut self, now: Instant) -> (Duration, Shares) {
+        self.enter(now, self.stage);
+        (now - self.started, self.shares)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_stage_met_twice_counts_twice() {
+        let at = Instant::from_ps;
+        let mut journey = Journey::start(at(100), Stage::Driver);
+        journey.enter(at(110), Stage::Link);
+        journey.enter(at(140), Stage::Driver);
+        let (latency, shares) = journey.end(at(145));
+        assert_eq!(latency, Duration::from_ps(45));
+        assert_eq!(shares.of(Stage::Driver), Duration::from_ps(15));
+        assert_eq!(shares.of(Stage::Link), Duration::from_ps(30));
+        assert_eq!(shares.largest(), Stage::Link);
+    }
+
+    #[test]
+    fn of_equal_stages_the_first_is_the_largest() {
+        assert_eq!(Shares::default().largest(), Stage::Driver);
+    }
+
+    proptest! {
+        #[test]
+        fn shares_add_up_to_the_latency(steps in prop::collection::vec((0_u64..1_000_000, 0..Stage::ALL.len()), 0..50)) {
+            let mut now = Instant::from_ps(77);
+            let mut journey = Journey::start(now, Stage::Waiting);
+            for (span, stage) in steps {
+                now = now + Duration::from_ps(span);
+                journey.enter(now, Stage::ALL[stage]);
+            }
+            let (latency, shares) = journey.end(now + Duration::from_ps(3));
+            prop_assert_eq!(latency, shares.total());
+        }
+    }
+}

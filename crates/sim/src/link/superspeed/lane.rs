@@ -1,0 +1,150 @@
+//! One direction of a link: one thing at a time, with clock compensation in between.
+//!
+//! Ordered sets for clock compensation are due by the number of symbols that went, and go between packets. A lane that
+//! idles sends them then, so only a lane that is busy is slowed by them.
+
+use super::packet::Packet;
+use super::rate::Rate;
+use units::{Duration, Instant};
+
+/// When something is on a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// When its first symbol is sent.
+    pub begins: Instant,
+    /// When its last symbol has been sent, and something else may follow.
+    pub ends: Instant,
+    /// When its last symbol has arrived at the other side.
+    pub arrives: Instant,
+}
+
+/// What a lane has carried, in symbols and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Symbols of packets, payload included.
+    pub packets: u64,
+    /// Symbols of link commands.
+    pub commands: u64,
+    /// Symbols of clock compensation that packets had to wait for.
+    pub skips: u64,
+    /// Bytes of payload.
+    pub payload: u64,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    rate: Rate,
+    /// What a symbol takes from one port to the other.
+    flight: Duration,
+    free_at: Instant,
+    /// Symbols since the last ordered set.
+    since_skip: u32,
+    traffic: Traffic,
+}
+
+impl Lane {
+    /// A lane that is idle.
+    pub fn new(rate: Rate, flight: Duration) -> Self {
+        Self { rate, flight, free_at: Instant::ZERO, since_skip: 0, traffic: Traffic::default() }
+    }
+
+    /// When the lane can take the next packet.
+    pub const fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// What it has carried.
+    pub const fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// Sends a packet, as soon as the lane is free and then has been idle for `gap`.
+    pub(super) fn send(&mut self, now: Instant, packet: Packet, gap: Duration) -> Crossing {
+        let symbols = packet.symbols(self.rate);
+        self.traffic.packets += u64::from(symbols);
+        self.traffic.payload += u64::from(packet.payload());
+        self.occupy(now, symbols, gap)
+    }
+
+    /// Sends link commands one after the other, as soon as the lane is free.
+    pub(super) fn send_commands(&mut self, now: Instant, count: u32) -> Crossing {
+        let symbols = count * self.rate.link_command();
+        self.traffic.commands += u64::from(symbols);
+        self.occupy(now, symbols, Duration::ZERO)
+    }
+
+    fn occupy(&mut self, now: Instant, symbols: u32, gap: Duration) -> Crossing {
+        let skips = self.skips_due(now);
+        let begins = self.free_at.max(now) + self.rate.symbols(skips) + gap;
+        let ends = begins + self.rate.symbols(symbols);
+        self.free_at = ends;
+        self.since_skip += symbols;
+        Crossing { begins, ends, arrives: ends + self.flight }
+    }
+
+    /// Symbols of clock compensation that have to go before what comes now.
+    fn skips_due(&mut self, now: Instant) -> u32 {
+        let (set, every) = self.rate.skip();
+        let due = self.since_skip / every;
+        self.since_skip %= every;
+        let symbols = due * set;
+        // An idle lane has sent them already.
+        if now >= self.free_at + self.rate.symbols(symbols) {
+            return 0;
+        }
+        self.traffic.skips += u64::from(symbols);
+        symbols
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn lane() -> Lane {
+        Lane::new(Rate::Gen1, Duration::from_ns(5))
+    }
+
+    #[test]
+    fn a_packet_arrives_after_its_symbols_and_its_flight() {
+        let crossing = lane().send(Instant::from_ps(1_000_000), Packet::Data(1024), Duration::ZERO);
+        assert_eq!(crossing.begins, Instant::from_ps(1_000_000));
+        assert_eq!(crossing.ends, Instant::from_ps(1_000_000 + 2_112_000));
+        assert_eq!(crossing.arrives, Instant::from_ps(1_000_000 + 2_117_000));
+    }
+
+    #[test]
+    fn what_follows_waits_and_lets_skips_go_first() {
+        let mut lane = lane();
+        let first = lane.send(NOW, Packet::Data(1024), Duration::ZERO);
+        // 1,056 symbols are two times 354 and 348 more.
+        let second = lane.send(NOW, Packet::Header, Duration::ZERO);
+        assert_eq!(second.begins, first.ends + Rate::Gen1.symbols(2 * 2));
+        // 348 + 20 make another 354.
+        let third = lane.send(NOW, Packet::Header, Duration::ZERO);
+        assert_eq!(third.begins, second.ends + Rate::Gen1.symbols(2));
+        assert_eq!(lane.traffic().skips, 6);
+    }
+
+    #[test]
+    fn an_idle_lane_sends_skips_unseen() {
+        let mut lane = lane();
+        let first = lane.send(NOW, Packet::Data(1024), Duration::ZERO);
+        let later = first.ends + Duration::from_ns(8);
+        assert_eq!(lane.send(later, Packet::Header, Duration::ZERO).begins, later);
+        assert_eq!(lane.traffic().skips, 0);
+    }
+
+    #[test]
+    fn commands_go_between_packets_and_a_gap_comes_after_them() {
+        let mut lane = lane();
+        let first = lane.send(NOW, Packet::Header, Duration::ZERO);
+        let commands = lane.send_commands(NOW, 2);
+        assert_eq!(commands.begins, first.ends);
+        let gap = Duration::from_ns(100);
+        assert_eq!(lane.send(NOW, Packet::Header, gap).begins, commands.ends + gap);
+    }
+}
