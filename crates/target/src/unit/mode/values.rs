@@ -6,8 +6,8 @@
 use alloc::vec::Vec;
 use wire::scsi::mode::{
     CachingPage, ControlExtensionPage, ControlPage, DisconnectReconnectPage, InformationalExceptionsPage,
-    ModePage, ModePageCode, ModePages, PowerConditionPage, QueueAlgorithm, QueueErrorManagement, RawModePage,
-    ReadWriteErrorRecoveryPage, ReportMethod, TaskSetType, UnitAttentionInterlock, forbidden_change,
+    ModePage, ModePageCode, ModePages, PowerConditionPage, QueueAlgorithm, RawModePage,
+    ReadWriteErrorRecoveryPage, ReportMethod, forbidden_change,
 };
 
 /// Bytes of the longest page.
@@ -70,7 +70,7 @@ impl ModeValues {
             control: ControlPage {
                 queue_algorithm: QueueAlgorithm::Unrestricted,
                 extended_self_test_s: EXTENDED_SELF_TEST_S,
-                ..CONTROL_ZEROES
+                ..ControlPage::ZEROES
             },
             exceptions: InformationalExceptionsPage {
                 report_method: ReportMethod::OnRequest,
@@ -84,7 +84,11 @@ impl ModeValues {
     pub fn changeable() -> Self {
         Self {
             caching: CachingPage { write_cache: true, ..Default::default() },
-            control: ControlPage { descriptor_sense: true, software_write_protect: true, ..CONTROL_ZEROES },
+            control: ControlPage {
+                descriptor_sense: true,
+                software_write_protect: true,
+                ..ControlPage::ZEROES
+            },
             exceptions: InformationalExceptionsPage {
                 disable_exceptions: true,
                 warnings: true,
@@ -99,7 +103,7 @@ impl ModeValues {
             error_recovery: Default::default(),
             disconnect_reconnect: Default::default(),
             caching: Default::default(),
-            control: CONTROL_ZEROES,
+            control: ControlPage::ZEROES,
             control_extension: Default::default(),
             power_condition: Default::default(),
             exceptions: Default::default(),
@@ -190,29 +194,6 @@ fn encoded(page: &ModePage<'_>) -> ([u8; PAGE_BYTES_MAX], usize) {
 
 /// EXTENDED SELF-TEST COMPLETION TIME: there is nothing that could take longer.
 const EXTENDED_SELF_TEST_S: u16 = 1;
-
-const CONTROL_ZEROES: ControlPage = ControlPage {
-    task_set_type: TaskSetType::Shared,
-    task_management_only: false,
-    disable_protection_check_if_zero: false,
-    descriptor_sense: false,
-    log_target_save_disable: false,
-    report_log_exception: false,
-    queue_algorithm: QueueAlgorithm::Restricted,
-    no_unit_attention_on_release: false,
-    queue_error: QueueErrorManagement::Continue,
-    report_a_check: false,
-    unit_attention_interlock: UnitAttentionInterlock::Clear,
-    software_write_protect: false,
-    application_tag_owner: false,
-    task_aborted_status: false,
-    application_tag_mode_page: false,
-    reject_write_without_protection: false,
-    supported_block_lengths: false,
-    autoload_mode: 0,
-    busy_timeout_100_ms: 0,
-    extended_self_test_s: 0,
-};
 
 #[cfg(test)]
 mod tests {

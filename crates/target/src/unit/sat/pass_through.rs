@@ -108,16 +108,8 @@ fn start(unit: &mut Unit, registers: &CommandRegisters) -> Action {
         Command::IdentifyDevice => Action::Send(identify(unit).to_vec()),
         Command::Smart => smart::start(unit, registers),
         Command::ReadLogExt | Command::ReadLogDmaExt => logs::read_log_ext(unit, registers),
-        Command::ReadSectors
-        | Command::ReadSectorsExt
-        | Command::ReadDma
-        | Command::ReadDmaExt
-        | Command::WriteSectors
-        | Command::WriteSectorsExt
-        | Command::WriteDma
-        | Command::WriteDmaExt
-        | Command::WriteDmaFuaExt
-        | Command::ReadVerifySectors
+        command if blocks::counts_sectors(command) => blocks::start(unit, registers),
+        Command::ReadVerifySectors
         | Command::ReadVerifySectorsExt
         | Command::DataSetManagement
         | Command::FlushCache

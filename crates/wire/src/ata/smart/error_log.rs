@@ -2,6 +2,7 @@
 //!
 //! The last five errors, each with the five commands before it. 28-bit LBAs only.
 
+use super::ring::Ring;
 use crate::ata::block::Block;
 use crate::ata::{AtaCommand, AtaError, AtaStatus};
 use crate::{DecodeError, Reader};
@@ -16,9 +17,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SummaryErrorLog {
-    /// Place of the newest, 1..=5; 0 if there is none.
-    newest: u8,
-    entries: [ErrorEntry; 5],
+    ring: Ring<ErrorEntry, 5>,
     error_count: u16,
 }
 
@@ -156,7 +155,7 @@ impl SummaryErrorLog {
     /// Bytes on the wire.
     pub const LEN: usize = 512;
     /// No errors.
-    pub const EMPTY: Self = Self { newest: 0, entries: [ErrorEntry::UNUSED; 5], error_count: 0 };
+    pub const EMPTY: Self = Self { ring: Ring::empty(ErrorEntry::UNUSED), error_count: 0 };
 
     /// Errors since the device was made, 65535 or more.
     pub const fn error_count(&self) -> u16 {
@@ -165,43 +164,36 @@ impl SummaryErrorLog {
 
     /// The errors that are still there, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &ErrorEntry> {
-        let newest = usize::from(self.newest);
-        let (newer, older) = self.entries.split_at_checked(newest).unwrap_or_default();
-        let kept = if newest == 0 { 0 } else { usize::from(self.error_count.min(5)) };
-        newer.iter().rev().chain(older.iter().rev()).take(kept)
+        let kept = if self.ring.newest() == 0 { 0 } else { usize::from(self.error_count.min(5)) };
+        self.ring.newest_first().take(kept)
     }
 
     /// Adds an error, over the oldest.
     pub fn record(&mut self, entry: ErrorEntry) {
-        self.newest = self.newest % 5 + 1;
-        if let Some(place) = self.entries.get_mut(usize::from(self.newest) - 1) {
-            *place = entry;
-        }
+        self.ring.record(entry);
         self.error_count = self.error_count.saturating_add(1);
     }
 
     /// Decodes a block; bytes past [`Self::LEN`] are ignored.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let block = Block::decode_summed(bytes)?;
-        let newest = block.u8::<1>();
-        if newest > 5 {
-            return Err(DecodeError::Invalid { field: "error log index", value: newest.into() });
-        }
+        let newest = block.u8::<1>().into();
         let mut entries = [ErrorEntry::UNUSED; 5];
         for (place, entry) in entries.iter_mut().zip(block.bytes::<2, 450>().as_chunks::<90>().0) {
             *place = ErrorEntry::decode(entry)?;
         }
-        Ok(Self { newest, entries, error_count: block.le16::<452>() })
+        let ring = Ring::new(newest, entries, "error log index")?;
+        Ok(Self { ring, error_count: block.le16::<452>() })
     }
 
     /// The bytes of the block.
     pub fn encode(&self) -> [u8; 512] {
         let mut block = Block::zeroed();
         let mut table = [0; 450];
-        for (place, entry) in table.as_chunks_mut::<90>().0.iter_mut().zip(&self.entries) {
+        for (place, entry) in table.as_chunks_mut::<90>().0.iter_mut().zip(self.ring.entries()) {
             *place = entry.encode();
         }
-        block.put::<0, 2>([1, self.newest]);
+        block.put::<0, 2>([1, self.ring.newest() as u8]);
         block.put::<2, 450>(table);
         block.put::<452, 2>(self.error_count.to_le_bytes());
         block.summed()

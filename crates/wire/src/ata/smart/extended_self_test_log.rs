@@ -3,6 +3,7 @@
 //! One page with room for 19 results in a ring. Left out: further pages, and vendor bytes.
 
 use super::SelfTestStatus;
+use super::ring::Ring;
 use crate::DecodeError;
 use crate::ata::SelfTest;
 use crate::ata::block::Block;
@@ -16,9 +17,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExtendedSelfTestLog {
-    /// Place of the newest, 1..=19; 0 if there is none.
-    newest: u16,
-    entries: [ExtendedSelfTestEntry; ExtendedSelfTestLog::COUNT],
+    ring: Ring<ExtendedSelfTestEntry, { ExtendedSelfTestLog::COUNT }>,
 }
 
 /// The result of one self-test.
@@ -80,46 +79,38 @@ impl ExtendedSelfTestLog {
     /// Places in the ring.
     pub const COUNT: usize = 19;
     /// No self-tests.
-    pub const EMPTY: Self = Self { newest: 0, entries: [ExtendedSelfTestEntry::UNUSED; Self::COUNT] };
+    pub const EMPTY: Self = Self { ring: Ring::empty(ExtendedSelfTestEntry::UNUSED) };
 
     /// The results that are still there, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &ExtendedSelfTestEntry> {
-        let (newer, older) = self.entries.split_at_checked(usize::from(self.newest)).unwrap_or_default();
-        let all = newer.iter().rev().chain(older.iter().rev());
-        all.take_while(|entry| **entry != ExtendedSelfTestEntry::UNUSED)
+        self.ring.newest_first().take_while(|entry| **entry != ExtendedSelfTestEntry::UNUSED)
     }
 
     /// Adds a result, over the oldest.
     pub fn record(&mut self, entry: ExtendedSelfTestEntry) {
-        self.newest = self.newest % Self::COUNT as u16 + 1;
-        if let Some(place) = self.entries.get_mut(usize::from(self.newest) - 1) {
-            *place = entry;
-        }
+        self.ring.record(entry);
     }
 
     /// Decodes a page; bytes past [`Self::LEN`] are ignored.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let block = Block::decode_summed(bytes)?;
         let newest = u16::from_le_bytes(block.bytes::<2, 2>());
-        if usize::from(newest) > Self::COUNT {
-            return Err(DecodeError::Invalid { field: "self-test index", value: newest.into() });
-        }
         let mut entries = [ExtendedSelfTestEntry::UNUSED; Self::COUNT];
         for (place, entry) in entries.iter_mut().zip(block.bytes::<4, 494>().as_chunks::<26>().0) {
             *place = ExtendedSelfTestEntry::decode(*entry);
         }
-        Ok(Self { newest, entries })
+        Ok(Self { ring: Ring::new(newest, entries, "self-test index")? })
     }
 
     /// The bytes of the page.
     pub fn encode(&self) -> [u8; 512] {
         let mut block = Block::zeroed();
         let mut table = [0; 494];
-        for (place, entry) in table.as_chunks_mut::<26>().0.iter_mut().zip(&self.entries) {
+        for (place, entry) in table.as_chunks_mut::<26>().0.iter_mut().zip(self.ring.entries()) {
             *place = entry.encode();
         }
         block.put::<0, 1>([1]);
-        block.put::<2, 2>(self.newest.to_le_bytes());
+        block.put::<2, 2>(self.ring.newest().to_le_bytes());
         block.put::<4, 494>(table);
         block.summed()
     }

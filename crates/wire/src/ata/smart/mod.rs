@@ -9,6 +9,7 @@ mod error_log;
 mod extended_error_log;
 mod extended_self_test_log;
 mod readings;
+mod ring;
 mod self_test_log;
 
 pub use error_log::{ErrorEntry, LoggedCommand, SummaryErrorLog};

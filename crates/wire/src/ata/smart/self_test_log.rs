@@ -1,6 +1,7 @@
 //! Self-test logs: results (log address 06h, ATA8-ACS annex A.16) and spans of the selective self-test
 //! (log address 09h, ACS-4 clause 9.18).
 
+use super::ring::Ring;
 use crate::ata::SelfTest;
 use crate::ata::block::Block;
 use crate::{DecodeError, Reader};
@@ -75,9 +76,7 @@ impl fmt::Display for SelfTestStatus {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SelfTestLog {
-    /// Place of the newest, 1..=21; 0 if there is none.
-    newest: u8,
-    entries: [SelfTestEntry; SelfTestLog::COUNT],
+    ring: Ring<SelfTestEntry, { SelfTestLog::COUNT }>,
 }
 
 /// The result of one self-test.
@@ -140,47 +139,39 @@ impl SelfTestLog {
     /// Places in the ring.
     pub const COUNT: usize = 21;
     /// No self-tests.
-    pub const EMPTY: Self = Self { newest: 0, entries: [SelfTestEntry::UNUSED; Self::COUNT] };
+    pub const EMPTY: Self = Self { ring: Ring::empty(SelfTestEntry::UNUSED) };
 
     /// The results that are still there, newest first.
     pub fn newest_first(&self) -> impl Iterator<Item = &SelfTestEntry> {
-        let (newer, older) = self.entries.split_at_checked(usize::from(self.newest)).unwrap_or_default();
-        let all = newer.iter().rev().chain(older.iter().rev());
-        all.take_while(|entry| **entry != SelfTestEntry::UNUSED)
+        self.ring.newest_first().take_while(|entry| **entry != SelfTestEntry::UNUSED)
     }
 
     /// Adds a result, over the oldest.
     pub fn record(&mut self, entry: SelfTestEntry) {
-        self.newest = self.newest % Self::COUNT as u8 + 1;
-        if let Some(place) = self.entries.get_mut(usize::from(self.newest) - 1) {
-            *place = entry;
-        }
+        self.ring.record(entry);
     }
 
     /// Decodes a block; bytes past [`Self::LEN`] are ignored.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let block = Block::decode_summed(bytes)?;
-        let newest = block.u8::<508>();
-        if usize::from(newest) > Self::COUNT {
-            return Err(DecodeError::Invalid { field: "self-test index", value: newest.into() });
-        }
+        let newest = block.u8::<508>().into();
         let mut entries = [SelfTestEntry::UNUSED; Self::COUNT];
         for (place, entry) in entries.iter_mut().zip(block.bytes::<2, 504>().as_chunks::<24>().0) {
             *place = SelfTestEntry::decode(*entry);
         }
-        Ok(Self { newest, entries })
+        Ok(Self { ring: Ring::new(newest, entries, "self-test index")? })
     }
 
     /// The bytes of the block.
     pub fn encode(&self) -> [u8; 512] {
         let mut block = Block::zeroed();
         let mut table = [0; 504];
-        for (place, entry) in table.as_chunks_mut::<24>().0.iter_mut().zip(&self.entries) {
+        for (place, entry) in table.as_chunks_mut::<24>().0.iter_mut().zip(self.ring.entries()) {
             *place = entry.encode();
         }
         block.put::<0, 2>([1, 0]);
         block.put::<2, 504>(table);
-        block.put::<508, 1>([self.newest]);
+        block.put::<508, 1>([self.ring.newest() as u8]);
         block.summed()
     }
 }

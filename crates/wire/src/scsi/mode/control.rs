@@ -120,6 +120,30 @@ code! {
 }
 
 impl ControlPage {
+    /// All zeroes: one task set, restricted reordering, fixed format sense.
+    pub const ZEROES: Self = Self {
+        task_set_type: TaskSetType::Shared,
+        task_management_only: false,
+        disable_protection_check_if_zero: false,
+        descriptor_sense: false,
+        log_target_save_disable: false,
+        report_log_exception: false,
+        queue_algorithm: QueueAlgorithm::Restricted,
+        no_unit_attention_on_release: false,
+        queue_error: QueueErrorManagement::Continue,
+        report_a_check: false,
+        unit_attention_interlock: UnitAttentionInterlock::Clear,
+        software_write_protect: false,
+        application_tag_owner: false,
+        task_aborted_status: false,
+        application_tag_mode_page: false,
+        reject_write_without_protection: false,
+        supported_block_lengths: false,
+        autoload_mode: 0,
+        busy_timeout_100_ms: 0,
+        extended_self_test_s: 0,
+    };
+
     /// Bytes with the header.
     pub const LEN: usize = 12;
 
@@ -178,30 +202,8 @@ impl ControlPage {
 }
 
 impl Default for ControlPage {
-    /// All zeroes: one task set, restricted reordering, fixed format sense.
     fn default() -> Self {
-        Self {
-            task_set_type: TaskSetType::Shared,
-            task_management_only: false,
-            disable_protection_check_if_zero: false,
-            descriptor_sense: false,
-            log_target_save_disable: false,
-            report_log_exception: false,
-            queue_algorithm: QueueAlgorithm::Restricted,
-            no_unit_attention_on_release: false,
-            queue_error: QueueErrorManagement::Continue,
-            report_a_check: false,
-            unit_attention_interlock: UnitAttentionInterlock::Clear,
-            software_write_protect: false,
-            application_tag_owner: false,
-            task_aborted_status: false,
-            application_tag_mode_page: false,
-            reject_write_without_protection: false,
-            supported_block_lengths: false,
-            autoload_mode: 0,
-            busy_timeout_100_ms: 0,
-            extended_self_test_s: 0,
-        }
+        Self::ZEROES
     }
 }
 
