@@ -1,0 +1,138 @@
+//! The device's end of the stream protocol.
+//!
+//! What the device wants to move is its firmware's to choose; it is asked when the host starts a stream by itself.
+
+use super::{FromDevice, FromHost, StreamField, Violation};
+use bus::StreamId;
+use std::collections::BTreeSet;
+
+/// Where the device's end is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeviceState {
+    /// The host never had a buffer, or it broke the protocol.
+    Disabled,
+    /// No stream is current.
+    Idle,
+    /// This stream was proposed, and the host has not answered.
+    StartStream(StreamId),
+    /// This stream is current, and it is the device's turn.
+    MoveData(StreamId),
+    /// This stream is current, and the host has not answered the last burst.
+    BurstSent(StreamId),
+}
+
+/// The device's end of a pipe.
+#[derive(Clone, Debug)]
+pub struct Device {
+    state: DeviceState,
+    /// Streams for which the host had no buffers, since it last said that there are new ones. At most as many as the pipe
+    /// has streams.
+    refused: BTreeSet<StreamId>,
+    is_broken: bool,
+}
+
+impl Device {
+    /// The end of a pipe of which the host has said nothing.
+    pub const fn new() -> Self {
+        Self { state: DeviceState::Disabled, refused: BTreeSet::new(), is_broken: false }
+    }
+
+    /// Where it is.
+    pub const fn state(&self) -> DeviceState {
+        self.state
+    }
+
+    /// The current stream.
+    pub const fn current(&self) -> Option<StreamId> {
+        match self.state {
+            DeviceState::MoveData(stream) | DeviceState::BurstSent(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// Whether it makes sense to propose a stream now.
+    pub fn may_propose(&self, stream: StreamId) -> bool {
+        self.state == DeviceState::Idle && !self.refused.contains(&stream)
+    }
+
+    /// The firmware wants to move a stream. What to send; nothing while another one is under way, or this was refused.
+    pub fn propose(&mut self, stream: StreamId) -> Option<FromDevice> {
+        if !self.may_propose(stream) {
+            return None;
+        }
+        self.state = DeviceState::StartStream(stream);
+        Some(FromDevice::Erdy(stream))
+    }
+
+    /// The firmware moves a burst of the current stream, perhaps its last. What to send, if it is the device's turn.
+    pub const fn burst(&mut self, ends: bool) -> Option<FromDevice> {
+        let DeviceState::MoveData(stream) = self.state else { return None };
+        self.state = DeviceState::BurstSent(stream);
+        Some(FromDevice::Burst { stream, ends })
+    }
+
+    /// The firmware has nothing for the current stream after all. What to send, if it is the device's turn.
+    pub const fn decline(&mut self) -> Option<FromDevice> {
+        let DeviceState::MoveData(stream) = self.state else { return None };
+        self.state = DeviceState::Idle;
+        Some(FromDevice::Nrdy(StreamField::Stream(stream)))
+    }
+
+    /// A packet has come. `is_ready` says whether the firmware would move a stream. What to send, if anything.
+    ///
+    /// # Errors
+    /// If the host could not have sent it; the pipe is then disabled.
+    pub fn receive(
+        &mut self,
+        packet: FromHost,
+        is_ready: impl Fn(StreamId) -> bool,
+    ) -> Result<Option<FromDevice>, Violation> {
+        match (self.state, packet) {
+            (DeviceState::Disabled, FromHost::Prime) if self.is_broken => Err(Violation),
+            // Whatever was proposed has crossed this, and is forgotten by both.
+            (DeviceState::Disabled | DeviceState::Idle | DeviceState::StartStream(_), FromHost::Prime) => {
+                self.state = DeviceState::Idle;
+                self.refused.clear();
+                Ok(Some(FromDevice::Nrdy(StreamField::Prime)))
+            }
+            (DeviceState::Idle | DeviceState::StartStream(_), FromHost::Move(stream)) => {
+                Ok(self.go_along(stream, is_ready(stream)))
+            }
+            (DeviceState::StartStream(stream), FromHost::NoStream) => {
+                self.state = DeviceState::Idle;
+                self.refused.insert(stream);
+                Ok(Some(FromDevice::Nrdy(StreamField::NoStream)))
+            }
+            (DeviceState::BurstSent(current), FromHost::Move(stream)) if current == stream => {
+                self.state = DeviceState::MoveData(stream);
+                Ok(None)
+            }
+            (DeviceState::BurstSent(current), FromHost::Last(stream)) if current == stream => {
+                self.state = DeviceState::Idle;
+                Ok(None)
+            }
+            _ => {
+                self.state = DeviceState::Disabled;
+                self.is_broken = true;
+                Err(Violation)
+            }
+        }
+    }
+
+    /// The host moves a stream: the one that was proposed, or one of its own choice.
+    fn go_along(&mut self, stream: StreamId, ready: bool) -> Option<FromDevice> {
+        if self.state == DeviceState::StartStream(stream) || ready {
+            self.state = DeviceState::MoveData(stream);
+            self.refused.remove(&stream);
+            return None;
+        }
+        self.state = DeviceState::Idle;
+        Some(FromDevice::Nrdy(StreamField::Stream(stream)))
+    }
+}
+
+impl Default for Device {
+    fn default() -> Self {
+        Self::new()
+    }
+}
