@@ -3,6 +3,7 @@
 //! One description for parsing, help, completions and man pages. What can be checked on one argument alone is checked
 //! here; what depends on the world (files, addresses) is checked where it is used.
 
+use crate::bench::BenchArguments;
 use crate::quantity;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Serve(Box<ServeArguments>),
     Control(ControlArguments),
+    Bench(Box<BenchArguments>),
     List(ListArguments),
     Why(WhyArguments),
     /// Print shell completions.

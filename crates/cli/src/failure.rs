@@ -16,6 +16,7 @@ pub(crate) struct Failure {
 enum Kind {
     Failed,
     Usage,
+    Refused,
 }
 
 impl Failure {
@@ -27,6 +28,11 @@ impl Failure {
     /// The arguments make no sense together.
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self { kind: Kind::Usage, ..Self::new(what) }
+    }
+
+    /// It could destroy something.
+    pub(crate) fn refused(what: impl Into<String>) -> Self {
+        Self { kind: Kind::Refused, ..Self::new(what) }
     }
 
     /// Adds the reason.
@@ -43,6 +49,7 @@ impl Failure {
         match self.kind {
             Kind::Failed => ExitCode::from(1),
             Kind::Usage => ExitCode::from(2),
+            Kind::Refused => ExitCode::from(3),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! happened, why, and what to do.
 
 mod args;
+mod bench;
 mod control;
 mod failure;
 mod generate;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => serve::run(&serve),
         Command::Control(control) => control::run(&control),
+        Command::Bench(bench) => bench::run(&bench),
         Command::List(list) => list::run(&list),
         Command::Why(why) => why::run(&why),
         Command::Completions { shell } => generate::completions(shell),

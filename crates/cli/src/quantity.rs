@@ -1,5 +1,6 @@
 //! Sizes, ids and names as people write them.
 
+use std::time::Duration;
 use units::ByteCount;
 
 /// A size: plain bytes, or with `K`, `M`, `G` or `T` (binary), as in `512`, `64K`, `8G`.
@@ -18,6 +19,14 @@ pub(crate) fn size(text: &str) -> Result<ByteCount, String> {
     let bytes =
         number.checked_mul(1 << shift).ok_or_else(|| format!("'{text}' is more than 64 bits can say"))?;
     Ok(ByteCount(bytes))
+}
+
+/// A span of time in seconds, a fraction or whole, up to a day.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    const DAY: f64 = 86_400.0;
+    let wrong = || format!("'{text}' is not a number of seconds up to a day");
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=DAY).contains(seconds)).ok_or_else(wrong)?;
+    Ok(Duration::from_secs_f64(seconds))
 }
 
 /// A USB id: `VID:PID`, four hexadecimal digits each.
@@ -77,6 +86,14 @@ mod tests {
         assert!(size("G").is_err());
         assert!(size("16777216T").is_err());
         assert!(size("-1").is_err());
+    }
+
+    #[test]
+    fn seconds_may_have_a_fraction() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["-1", "NaN", "inf", "86401", "1s"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

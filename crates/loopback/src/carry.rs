@@ -119,6 +119,11 @@ impl<T: Transport> Loopback<T> {
         &self.drive
     }
 
+    /// The drive alone. Transfers under way are its own affair: reset the bus before it is used again.
+    pub fn into_drive(self) -> Drive {
+        self.drive
+    }
+
     /// Memory for buffers.
     pub const fn pool(&mut self) -> &mut Pool {
         self.drive.pool()

@@ -327,7 +327,7 @@ fn an_image_is_read_and_written_and_flushed_in_the_end() {
         let place = Place::new();
         let image = place.0.join("image");
         create_image(&image, ByteCount(4 << 20)).unwrap();
-        let options = FileOptions { read_only: false, block_size: BlockSize::B512, engine };
+        let options = FileOptions { engine, ..FileOptions::default() };
         let medium = FileMedium::open(&image, &options).unwrap();
         let bench = Bench::serve(drive_on(Box::new(medium)), place, Limits::default());
         let mut client = bench.connect().enumerate().ready();

@@ -23,6 +23,8 @@ pub(super) struct Image {
     pub(super) path: PathBuf,
     pub(super) geometry: Geometry,
     pub(super) read_only: bool,
+    /// Past the page cache.
+    pub(super) direct: bool,
     /// Bytes after the last whole block.
     pub(super) tail_bytes: u64,
     /// Whether files may lie beside it: a block device's node lies where nothing outlives the machine's power.

@@ -6,7 +6,8 @@
 //! system marks as zero. WRITE ATOMIC is all or nothing by a journal beside the image (`journal`).
 //!
 //! Left out:
-//! - Direct I/O. A verify therefore believes the page cache where that has the blocks.
+//! - Direct I/O for a drive that is served: a host's buffers have any alignment. A verify therefore believes the page
+//!   cache where that has the blocks. [`FileOptions::direct`] is for callers that align theirs.
 //! - WRITE ATOMIC and kept state on a block device (see `journal`), and two atomic writes at once: the unit runs each
 //!   alone.
 //! - The block of an error that cannot be narrowed down: a write that the system had answered and could not keep is told
@@ -49,6 +50,9 @@ pub struct FileOptions {
     pub read_only: bool,
     /// The length of a block.
     pub block_size: BlockSize,
+    /// Past the page cache of the system. Payload must then be aligned in memory as the file wants it, and nothing is
+    /// written atomically.
+    pub direct: bool,
     /// Who makes the system calls.
     pub engine: Engine,
 }
@@ -87,7 +91,7 @@ impl FileMedium {
     /// # Errors
     /// Says what stands in the way and what to do about it.
     pub fn open(path: &Path, options: &FileOptions) -> Result<Self, OpenError> {
-        let image = Arc::new(Image::open(path, options.read_only, options.block_size)?);
+        let image = Arc::new(Image::open(path, options)?);
         let failed = |reason| OpenError::new(path, reason);
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let event = rustix::event::eventfd(0, flags).map_err(|errno| failed(OpenReason::Io(errno.into())))?;
@@ -211,6 +215,9 @@ impl Medium for FileMedium {
             None => "io_uring".to_owned(),
             Some(why) => format!("{POOL_THREADS} threads, {why}"),
         };
+        if self.image.direct {
+            text.push_str(", past the page cache");
+        }
         if self.image.tail_bytes > 0 {
             text.push_str(&format!(", without the last {} bytes of the image", self.image.tail_bytes));
         }

@@ -5,6 +5,7 @@
 //!
 //! What is left of the image after the last whole block is no part of the drive and is never touched.
 
+use super::FileOptions;
 use super::image::{Image, beside};
 use super::journal::{self, Journal};
 use crate::medium::Geometry;
@@ -65,6 +66,8 @@ pub enum OpenReason {
         /// What stands in the way.
         why: String,
     },
+    /// Its file system cannot go past the page cache.
+    NotDirect,
     /// `io_uring` was insisted on, and the system does not have it.
     NoRing(io::Error),
     /// Something else.
@@ -95,11 +98,12 @@ pub fn create_image(path: &Path, size: ByteCount) -> Result<(), OpenError> {
 
 impl Image {
     /// Opens and locks it.
-    pub(super) fn open(path: &Path, read_only: bool, block_size: BlockSize) -> Result<Self, OpenError> {
-        Self::open_inner(path, read_only, block_size).map_err(|reason| OpenError::new(path, reason))
+    pub(super) fn open(path: &Path, options: &FileOptions) -> Result<Self, OpenError> {
+        Self::open_inner(path, options).map_err(|reason| OpenError::new(path, reason))
     }
 
-    fn open_inner(path: &Path, read_only: bool, block_size: BlockSize) -> Result<Self, OpenReason> {
+    fn open_inner(path: &Path, options: &FileOptions) -> Result<Self, OpenReason> {
+        let &FileOptions { read_only, block_size, direct, .. } = options;
         // Looked at first, because opening a pipe waits for its other end.
         let kind = std::fs::metadata(path).map_err(reason_of)?.file_type();
         if kind.is_dir() {
@@ -108,12 +112,19 @@ impl Image {
         if !kind.is_file() && !kind.is_block_device() {
             return Err(OpenReason::NotStorage);
         }
-        let mut options = OpenOptions::new();
-        options.read(true).write(!read_only);
+        let mut flags = if direct { OFlags::DIRECT } else { OFlags::empty() };
         if kind.is_block_device() && !read_only {
-            options.custom_flags(OFlags::EXCL.bits() as i32);
+            flags |= OFlags::EXCL;
         }
-        let mut file = options.open(path).map_err(reason_of)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(!read_only).custom_flags(flags.bits() as i32);
+        let opened = options.open(path).map_err(reason_of);
+        let mut file = opened.map_err(|reason| match reason {
+            OpenReason::Io(error) if direct && Errno::from_io_error(&error) == Some(Errno::INVAL) => {
+                OpenReason::NotDirect
+            }
+            reason => reason,
+        })?;
         lock(&file, read_only)?;
         // Of a file that the kernel makes up while it is read nobody knows the end.
         let size = ByteCount(file.seek(SeekFrom::End(0)).map_err(|_| OpenReason::NotStorage)?);
@@ -124,8 +135,10 @@ impl Image {
         let journal = match kind.is_file().then(|| beside(path, ".atomic")) {
             None => None,
             Some(path) => {
-                journal::recover(&path, &file, read_only)?;
-                (!read_only && journal::is_free(&path)).then(|| Journal::new(path))
+                // What it would write has no alignment.
+                let fixed = read_only || direct;
+                journal::recover(&path, &file, fixed)?;
+                (!fixed && journal::is_free(&path)).then(|| Journal::new(path))
             }
         };
         Ok(Self {
@@ -133,6 +146,7 @@ impl Image {
             path: path.to_path_buf(),
             geometry,
             read_only,
+            direct,
             tail_bytes: size.0 % geometry.block_bytes(),
             has_companions: kind.is_file(),
             journal,
@@ -227,6 +241,9 @@ impl fmt::Display for OpenError {
                 "a WRITE ATOMIC was cut off and cannot be undone: {why}; repair that, or remove {} to take the \
                  blocks as they are",
                 journal.display()
+            ),
+            OpenReason::NotDirect => f.write_str(
+                "its file system cannot go past the page cache; go through it, or use another file system",
             ),
             OpenReason::NoRing(error) => {
                 write!(f, "io_uring is not to be had ({error}); allow it, or let threads do the work")

@@ -66,7 +66,12 @@ impl Ring {
         if !used.into_iter().all(|code| probe.is_supported(code)) {
             return Err(Errno::OPNOTSUPP.into());
         }
-        ring.submitter().register_eventfd_async(event.as_raw_fd())?;
+        if image.direct {
+            // The drive's interrupt completes those in this very thread, which an asynchronous event does not count.
+            ring.submitter().register_eventfd(event.as_raw_fd())?;
+        } else {
+            ring.submitter().register_eventfd_async(event.as_raw_fd())?;
+        }
         Ok(Self {
             ring,
             image,

@@ -1,0 +1,298 @@
+//! Jobs on routes: run in turns, repeated until the figures are steady, put together.
+//!
+//! A round runs a job once on each route, one after another, so that whatever changes on the machine meanwhile meets all
+//! of them. Rounds are repeated until the 95 % interval of each route's rate is narrow enough, or there were enough of
+//! them. Latencies of all rounds are put together. A route that cannot be put up says why, and the others go on.
+
+mod energy;
+mod run;
+mod statistics;
+
+pub use energy::Energy;
+pub use run::{Conditions, Failures, Progress, Run, RunError, Surroundings, Watch, read_back, run};
+pub use statistics::Estimate;
+
+use crate::rig::{Rig, RigError, Route, Troubles};
+use crate::verify::{Findings, LEDGER_BLOCKS_MAX, Ledger};
+use crate::workload::{Accesses, Job};
+use fastrand::Rng;
+use hdrhistogram::Histogram;
+use std::fmt;
+use std::time::Duration;
+
+/// How jobs are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Of each run.
+    pub conditions: Conditions,
+    /// Rounds at least and at most.
+    pub rounds: (u32, u32),
+    /// Rounds end when half of each route's interval is at most this part of its rate.
+    pub steady_within: f64,
+    /// Writes are stamped and read back.
+    pub verify: bool,
+    /// Tells what is written from what earlier campaigns have written: another one each time.
+    pub session: u32,
+}
+
+/// A job on one route.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The route.
+    pub route: Route,
+    /// The job.
+    pub label: String,
+    /// Its depth.
+    pub depth: u16,
+    /// What came of it.
+    pub figures: Result<Figures, MeasureError>,
+}
+
+/// What the runs of a job on one route have brought together.
+#[derive(Clone, Debug)]
+pub struct Figures {
+    /// I/Os in a second.
+    pub iops: Estimate,
+    /// Millions of bytes in a second.
+    pub mb_per_s: f64,
+    /// Latencies of all rounds, in nanoseconds.
+    pub latency: Histogram<u64>,
+    /// Processor time of this process for an I/O, in microseconds.
+    pub processor_us_per_io: f64,
+    /// Energy of the processor packages for 10⁹ bytes.
+    pub joules_per_gb: Option<f64>,
+    /// Rates against those of the first route that has figures; `None` for that one.
+    pub ratio: Option<Estimate>,
+    /// I/Os in all.
+    pub ios: u64,
+    /// Rounds.
+    pub rounds: u32,
+    /// The interval has become as narrow as it should.
+    pub is_steady: bool,
+    /// What failed.
+    pub failures: Failures,
+    /// What went wrong below.
+    pub troubles: Troubles,
+    /// What reading back has found.
+    pub findings: Option<Findings>,
+    /// Somebody has ended it early.
+    pub interrupted: bool,
+}
+
+/// Why a row has no figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MeasureError {
+    /// The route cannot be put up.
+    Route(RigError),
+    /// A run has failed.
+    Run(RunError),
+    /// More blocks than can be checked.
+    TooManyBlocks {
+        /// How many.
+        blocks: u64,
+    },
+}
+
+/// Whoever looks at a campaign.
+pub trait Onlooker: Watch {
+    /// A run begins.
+    fn begin(&mut self, job: &Job, route: Route, round: u32);
+
+    /// Whether to end here.
+    fn is_over(&self) -> bool;
+
+    /// The rows of a job are there.
+    fn rows(&mut self, rows: &[Row]) {
+        let _ = rows;
+    }
+}
+
+/// The runs of a job on one route so far.
+struct Course {
+    route: Route,
+    runs: Vec<Run>,
+    findings: Option<Findings>,
+    read_failures: Failures,
+    error: Option<MeasureError>,
+}
+
+/// Runs jobs on routes; a row for each of both, those of a job together. Rows that were not begun when it was ended are
+/// not there.
+pub fn measure(
+    rig: &mut dyn Rig,
+    routes: &[Route],
+    jobs: &[Job],
+    plan: &Plan,
+    (energy, onlooker): (&Energy, &mut dyn Onlooker),
+) -> Vec<Row> {
+    let mut campaign = Campaign { rig, routes, plan, energy, onlooker, session: plan.session };
+    let mut rows = Vec::new();
+    for job in jobs {
+        if campaign.onlooker.is_over() {
+            break;
+        }
+        let of_job = campaign.run_job(job);
+        campaign.onlooker.rows(&of_job);
+        rows.extend(of_job);
+    }
+    rows
+}
+
+/// What is measured, how, and who looks on.
+struct Campaign<'r, 'o> {
+    rig: &'r mut dyn Rig,
+    routes: &'r [Route],
+    plan: &'r Plan,
+    energy: &'r Energy,
+    onlooker: &'o mut dyn Onlooker,
+    /// Of the last run: what one run has written is never taken for what the next one has.
+    session: u32,
+}
+
+impl Campaign<'_, '_> {
+    /// All rounds of a job.
+    fn run_job(&mut self, job: &Job) -> Vec<Row> {
+        let mut courses: Vec<Course> = self.routes.iter().map(|&route| Course::new(route)).collect();
+        let (least, most) = self.plan.rounds;
+        let mut seeds = Rng::with_seed(self.plan.conditions.seed);
+        for round in 1..=most.max(1) {
+            // The same places on each route.
+            let conditions = Conditions { seed: seeds.u64(..), ..self.plan.conditions };
+            for course in courses.iter_mut().filter(|course| course.error.is_none()) {
+                if self.onlooker.is_over() {
+                    break;
+                }
+                self.onlooker.begin(job, course.route, round);
+                // Figures of earlier rounds would hide that the drive was lost.
+                course.error = self.run_round(course, job, &conditions).err();
+            }
+            let is_done =
+                |course: &Course| course.error.is_some() || course.is_steady(self.plan.steady_within);
+            if self.onlooker.is_over() || (round >= least && courses.iter().all(is_done)) {
+                break;
+            }
+        }
+        put_together(courses, job, self.plan)
+    }
+
+    /// One run, and reading back what it wrote.
+    fn run_round(
+        &mut self,
+        course: &mut Course,
+        job: &Job,
+        conditions: &Conditions,
+    ) -> Result<(), MeasureError> {
+        let runner = self.rig.put_up(course.route).map_err(MeasureError::Route)?;
+        let mut ledger = match self.plan.verify && job.writes() {
+            false => None,
+            true => {
+                let accesses = Accesses::new(job, runner.block_size(), runner.capacity(), 0);
+                let extent = accesses.map_err(|misfit| MeasureError::Run(RunError::Misfit(misfit)))?.extent();
+                self.session = self.session.wrapping_add(1);
+                let ledger = Ledger::new(extent, runner.block_size(), self.session);
+                Some(ledger.ok_or(MeasureError::TooManyBlocks { blocks: extent.blocks.0 })?)
+            }
+        };
+        let (watch, energy) = (&mut *self.onlooker, Some(self.energy));
+        let surroundings = Surroundings { ledger: ledger.as_mut(), watch, energy };
+        let run = run(runner, job, conditions, surroundings).map_err(MeasureError::Run)?;
+        course.runs.push(run);
+        if let Some(ledger) = &mut ledger {
+            let failures = read_back(runner, ledger, self.onlooker).map_err(MeasureError::Run)?;
+            course.read_failures.add(&failures);
+            course.findings.get_or_insert_default().add(ledger.findings());
+        }
+        Ok(())
+    }
+}
+
+impl Course {
+    const fn new(route: Route) -> Self {
+        let read_failures = Failures { count: 0, kinds: Vec::new() };
+        Self { route, runs: Vec::new(), findings: None, read_failures, error: None }
+    }
+
+    /// I/Os in a second, of each run that was not cut off.
+    fn rates(&self) -> Vec<f64> {
+        let rate = |run: &Run| run.ios as f64 / run.elapsed.as_secs_f64().max(f64::MIN_POSITIVE);
+        self.runs.iter().filter(|run| !run.elapsed.is_zero()).map(rate).collect()
+    }
+
+    fn is_steady(&self, within: f64) -> bool {
+        Estimate::of(&self.rates()).relative_half_width().is_some_and(|half| half <= within)
+    }
+
+    fn figures(self, first: Option<&[f64]>, plan: &Plan) -> Result<Figures, MeasureError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let is_steady = self.is_steady(plan.steady_within);
+        let rates = self.rates();
+        let (mut latency, mut failures, mut troubles) =
+            (run::histogram(), self.read_failures, Troubles::default());
+        let (mut ios, mut bytes, mut processor, mut elapsed) = (0, 0, Duration::ZERO, Duration::ZERO);
+        for run in &self.runs {
+            // All histograms have the same bounds, so that adding cannot fail.
+            let _ = latency.add(&run.latency);
+            failures.add(&run.failures);
+            troubles = troubles.and(run.troubles);
+            (ios, bytes) = (ios + run.ios, bytes + run.bytes);
+            (processor, elapsed) = (processor + run.processor, elapsed + run.elapsed);
+        }
+        let joules = self.runs.iter().map(|run| run.joules).sum::<Option<f64>>();
+        let iops = Estimate::of(&rates);
+        let bytes_per_io = bytes as f64 / (ios as f64).max(1.0);
+        Ok(Figures {
+            iops,
+            mb_per_s: iops.value * bytes_per_io / 1e6,
+            latency,
+            processor_us_per_io: processor.as_secs_f64() * 1e6 / (ios as f64).max(1.0),
+            joules_per_gb: joules.filter(|_| bytes > 0).map(|joules| joules / (bytes as f64 / 1e9)),
+            ratio: first.map(|first| Estimate::of_ratio(&rates, first)),
+            ios,
+            rounds: self.runs.len() as u32,
+            is_steady,
+            failures,
+            troubles,
+            findings: self.findings,
+            interrupted: self.runs.iter().any(|run| run.interrupted),
+        })
+    }
+}
+
+fn put_together(courses: Vec<Course>, job: &Job, plan: &Plan) -> Vec<Row> {
+    let mut first: Option<Vec<f64>> = None;
+    let mut rows = Vec::new();
+    // A route that was not begun says nothing.
+    for course in courses.into_iter().filter(|course| course.error.is_some() || !course.runs.is_empty()) {
+        let (route, rates) = (course.route, course.rates());
+        let figures = course.figures(first.as_deref(), plan);
+        if figures.is_ok() && first.is_none() {
+            first = Some(rates);
+        }
+        rows.push(Row { route, label: job.label.clone(), depth: job.depth, figures });
+    }
+    rows
+}
+
+impl fmt::Display for MeasureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Route(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+            Self::TooManyBlocks { blocks } => {
+                write!(
+                    f,
+                    "{blocks} blocks cannot be checked, {LEDGER_BLOCKS_MAX} are the most; use less with --size"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for MeasureError {}
+
+#[cfg(test)]
+mod stand;
+#[cfg(test)]
+mod tests;

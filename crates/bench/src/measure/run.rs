@@ -1,0 +1,447 @@
+//! One run: a job on a runner, at its depth, for a time.
+//!
+//! The warm-up comes first and counts for nothing; then accesses that end count until the time is over; then those under
+//! way are waited for, and count for nothing again. The latency of an access is from just before it is started to when
+//! its end is seen. An access that fails is counted as a failure and is no I/O. Where a [`Ledger`] is kept, writes are
+//! stamped, reads are checked, and no access overlaps one under way.
+//!
+//! Always true: nothing is allocated per access in steady state; the caller is asked some times a second whether to go on.
+
+use super::energy::Energy;
+use crate::payload::Payload;
+use crate::rig::{Ended, Fault, RigError, Runner, Troubles};
+use crate::verify::Ledger;
+use crate::workload::{Access, Accesses, Fill, Job, Kind, Misfit};
+use hdrhistogram::Histogram;
+use rustix::time::ClockId;
+use std::fmt;
+use std::time::{Duration, Instant};
+use units::Extent;
+
+/// How long a runner waits before it looks around.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// How often the caller is asked.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long accesses under way are waited for at the end: longer than the kernel and we give a command.
+const DRAIN_MAX: Duration = Duration::from_secs(90);
+
+/// The same, where somebody waits for it.
+const INTERRUPTED_DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// Kinds of failures that are kept apart; all are counted.
+const FAILURE_KINDS_MAX: usize = 16;
+
+/// The longest latency that is told from longer ones, in nanoseconds.
+const LATENCY_NS_MAX: u64 = 120_000_000_000;
+
+/// Places that are drawn anew since they overlap an access under way, before the slot waits.
+const DRAWS_MAX: u32 = 16;
+
+/// Blocks that are read back at once.
+const READ_BACK_BYTES: u32 = 1 << 20;
+const READ_BACK_DEPTH: u16 = 4;
+
+/// How one run is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Conditions {
+    /// What counts.
+    pub run: Duration,
+    /// What comes before it.
+    pub warm_up: Duration,
+    /// What is written.
+    pub fill: Fill,
+    /// Where places and payload come from.
+    pub seed: u64,
+}
+
+/// What one run has brought.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Accesses that ended well within the time.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The time.
+    pub elapsed: Duration,
+    /// Their latencies, in nanoseconds.
+    pub latency: Histogram<u64>,
+    /// Processor time of this process meanwhile.
+    pub processor: Duration,
+    /// Energy of the processor packages meanwhile.
+    pub joules: Option<f64>,
+    /// What failed, in the warm-up and at the end as well.
+    pub failures: Failures,
+    /// What went wrong below, likewise.
+    pub troubles: Troubles,
+    /// The caller has ended it early.
+    pub interrupted: bool,
+}
+
+/// Accesses that failed, by reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failures {
+    /// All of them.
+    pub count: u64,
+    /// The first kinds, each with how many there were.
+    pub kinds: Vec<(Fault, u64)>,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Since its begin, warm-up included.
+    pub elapsed: Duration,
+    /// How long it will be.
+    pub whole: Duration,
+    /// Accesses that have ended well.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Accesses that have failed.
+    pub failures: u64,
+}
+
+/// Whoever looks at a run.
+pub trait Watch {
+    /// How far it is; `false` ends it.
+    fn tick(&mut self, progress: Progress) -> bool;
+}
+
+/// Why there are no figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The job does not fit the drive.
+    Misfit(Misfit),
+    /// The runner cannot go on.
+    Rig(RigError),
+    /// The drive is gone, or cannot be brought to work again.
+    Gone(Fault),
+    /// Accesses do not end.
+    Stuck {
+        /// How many.
+        under_way: usize,
+    },
+}
+
+/// Runs a job.
+///
+/// # Errors
+/// Why there are no figures.
+pub fn run(
+    runner: &mut dyn Runner,
+    job: &Job,
+    conditions: &Conditions,
+    surroundings: Surroundings<'_>,
+) -> Result<Run, RunError> {
+    let accesses = Accesses::new(job, runner.block_size(), runner.capacity(), conditions.seed)
+        .map_err(RunError::Misfit)?;
+    runner.prepare(job.depth, job.bytes_max()).map_err(RunError::Rig)?;
+    let reads = job.shares.iter().any(|share| share.read_percent > 0);
+    let payload = Payload::new(job.fill.unwrap_or(conditions.fill), job.bytes_max(), reads, conditions.seed);
+    let load = Load::new(runner, surroundings, job.depth);
+    if job.writes() {
+        (0..job.depth).for_each(|slot| payload.prepare(load.runner.memory(slot)));
+    }
+    let course = Course {
+        accesses,
+        payload,
+        warm_up: job.warm_up.unwrap_or(conditions.warm_up),
+        run: job.run.unwrap_or(conditions.run),
+    };
+    load.measure(course)
+}
+
+/// Reads everything back that a ledger has stamped.
+///
+/// # Errors
+/// Why that was not possible.
+pub fn read_back(
+    runner: &mut dyn Runner,
+    ledger: &mut Ledger,
+    watch: &mut dyn Watch,
+) -> Result<Failures, RunError> {
+    runner.prepare(READ_BACK_DEPTH, READ_BACK_BYTES).map_err(RunError::Rig)?;
+    let blocks_max = u64::from(READ_BACK_BYTES / runner.block_size().bytes());
+    let mut load =
+        Load::new(runner, Surroundings { ledger: Some(ledger), watch, energy: None }, READ_BACK_DEPTH);
+    let (mut next, mut is_wanted) = (0, true);
+    loop {
+        while is_wanted && let Some(slot) = load.idle.pop() {
+            let extent =
+                load.surroundings.ledger.as_ref().and_then(|ledger| ledger.next_written(next, blocks_max));
+            match extent {
+                Some(extent) => {
+                    next = extent.lba.0 + extent.blocks.0;
+                    load.start(slot, Access { kind: Kind::Read, extent });
+                }
+                None => {
+                    load.idle.push(slot);
+                    is_wanted = false;
+                }
+            }
+        }
+        if load.is_quiet() {
+            return Ok(load.failures);
+        }
+        load.turn()?;
+        is_wanted &= load.tick(Duration::ZERO);
+    }
+}
+
+/// Who and what is there besides the runner.
+pub struct Surroundings<'a> {
+    /// What blocks must hold, if that is checked.
+    pub ledger: Option<&'a mut Ledger>,
+    /// Whoever looks on.
+    pub watch: &'a mut dyn Watch,
+    /// Meters of energy.
+    pub energy: Option<&'a Energy>,
+}
+
+/// What is to be run.
+struct Course {
+    accesses: Accesses,
+    payload: Payload,
+    warm_up: Duration,
+    run: Duration,
+}
+
+/// Accesses under way.
+struct Load<'r, 's> {
+    runner: &'r mut dyn Runner,
+    surroundings: Surroundings<'s>,
+    idle: Vec<u16>,
+    under_way: Vec<Option<(Access, Instant)>>,
+    began: Instant,
+    ticked: Instant,
+    block_bytes: u64,
+    latency: Histogram<u64>,
+    ios: u64,
+    bytes: u64,
+    failures: Failures,
+    final_fault: Option<Fault>,
+}
+
+impl<'r, 's> Load<'r, 's> {
+    fn new(runner: &'r mut dyn Runner, surroundings: Surroundings<'s>, depth: u16) -> Self {
+        let now = Instant::now();
+        Self {
+            block_bytes: runner.block_size().bytes().into(),
+            runner,
+            surroundings,
+            idle: (0..depth).rev().collect(),
+            under_way: vec![None; depth.into()],
+            began: now,
+            ticked: now,
+            latency: histogram(),
+            ios: 0,
+            bytes: 0,
+            failures: Failures::default(),
+            final_fault: None,
+        }
+    }
+
+    fn measure(mut self, mut course: Course) -> Result<Run, RunError> {
+        let troubles_before = self.runner.troubles();
+        let whole = course.warm_up + course.run;
+        let (mut from, mut to) = (None, None);
+        let mut goes_on = true;
+        loop {
+            let now = Instant::now();
+            if from.is_none() && now - self.began >= course.warm_up {
+                self.forget();
+                from = Some(Marks::now(now, self.surroundings.energy));
+            }
+            if now - self.began >= whole || !goes_on {
+                to = Some(Marks::now(now, self.surroundings.energy));
+            }
+            if to.is_some() {
+                break;
+            }
+            self.fill(&mut course);
+            self.turn()?;
+            goes_on = self.tick(whole);
+        }
+        let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
+        self.drain(if goes_on { DRAIN_MAX } else { INTERRUPTED_DRAIN_MAX })?;
+        // Ended within the warm-up: nothing counts.
+        let to = to.unwrap_or_else(|| Marks::now(Instant::now(), None));
+        let counted = from.is_some();
+        let from = from.unwrap_or_else(|| to.clone());
+        let energy = self.surroundings.energy;
+        let joules = energy.zip(from.energy.as_ref().zip(to.energy.as_ref()));
+        Ok(Run {
+            ios: if counted { ios } else { 0 },
+            bytes: if counted { bytes } else { 0 },
+            elapsed: to.at - from.at,
+            latency: if counted { latency } else { histogram() },
+            processor: to.processor.saturating_sub(from.processor),
+            joules: joules.map(|(energy, (from, to))| energy.joules_between(from, to)),
+            failures: std::mem::take(&mut self.failures),
+            troubles: self.runner.troubles().since(troubles_before),
+            interrupted: !goes_on,
+        })
+    }
+
+    /// The warm-up is over.
+    fn forget(&mut self) {
+        (self.ios, self.bytes) = (0, 0);
+        self.latency.reset();
+    }
+
+    /// Starts accesses in all slots that have none.
+    fn fill(&mut self, course: &mut Course) {
+        while let Some(slot) = self.idle.pop() {
+            let Some(access) = self.draw(&mut course.accesses) else {
+                return self.idle.push(slot);
+            };
+            let bytes = (access.extent.blocks.0 * self.block_bytes) as usize;
+            if access.kind == Kind::Write {
+                let memory = &mut self.runner.memory(slot)[..bytes];
+                match &mut self.surroundings.ledger {
+                    Some(ledger) => ledger.stamp(access.extent, memory),
+                    None => course.payload.renew(memory),
+                }
+            }
+            self.start(slot, access);
+        }
+    }
+
+    /// The next access; with a ledger, one that does not overlap those under way.
+    fn draw(&self, accesses: &mut Accesses) -> Option<Access> {
+        if self.surroundings.ledger.is_none() {
+            return Some(accesses.draw());
+        }
+        let is_taken =
+            |extent: Extent| self.under_way.iter().flatten().any(|(other, _)| other.extent.overlaps(extent));
+        (0..DRAWS_MAX).map(|_| accesses.draw()).find(|access| !is_taken(access.extent))
+    }
+
+    fn start(&mut self, slot: u16, access: Access) {
+        self.under_way[usize::from(slot)] = Some((access, Instant::now()));
+        self.runner.start(slot, access);
+    }
+
+    /// Waits, and takes what has ended.
+    fn turn(&mut self) -> Result<(), RunError> {
+        self.runner.turn(PATIENCE).map_err(RunError::Rig)?;
+        let now = Instant::now();
+        while let Some(ended) = self.runner.poll() {
+            self.end(now, ended);
+        }
+        self.final_fault.map_or(Ok(()), |fault| Err(RunError::Gone(fault)))
+    }
+
+    fn end(&mut self, now: Instant, ended: Ended) {
+        let Some((access, started)) = self.under_way[usize::from(ended.slot)].take() else { return };
+        self.idle.push(ended.slot);
+        let bytes = access.extent.blocks.0 * self.block_bytes;
+        if let Some(ledger) = &mut self.surroundings.ledger {
+            match access.kind {
+                Kind::Write => ledger.written(access.extent, ended.result.is_ok()),
+                Kind::Read if ended.result.is_ok() => {
+                    ledger.check(access.extent, &self.runner.memory(ended.slot)[..bytes as usize]);
+                }
+                Kind::Read => {}
+            }
+        }
+        match ended.result {
+            Ok(()) => {
+                self.ios += 1;
+                self.bytes += bytes;
+                self.latency.saturating_record((now - started).as_nanos() as u64);
+            }
+            Err(fault) => {
+                self.failures.count(fault, 1);
+                self.final_fault = Some(fault).filter(Fault::is_final);
+            }
+        }
+    }
+
+    /// Asks whether to go on, if it is time.
+    fn tick(&mut self, whole: Duration) -> bool {
+        let now = Instant::now();
+        if now - self.ticked < TICK {
+            return true;
+        }
+        self.ticked = now;
+        let progress = Progress {
+            elapsed: now - self.began,
+            whole,
+            ios: self.ios,
+            bytes: self.bytes,
+            failures: self.failures.count,
+        };
+        self.surroundings.watch.tick(progress)
+    }
+
+    fn drain(&mut self, patience: Duration) -> Result<(), RunError> {
+        let deadline = Instant::now() + patience;
+        while !self.is_quiet() {
+            if Instant::now() >= deadline {
+                return Err(RunError::Stuck { under_way: self.under_way.iter().flatten().count() });
+            }
+            self.turn()?;
+        }
+        Ok(())
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.idle.len() == self.under_way.len()
+    }
+}
+
+/// Clocks and meters at one moment.
+#[derive(Clone, Debug)]
+struct Marks {
+    at: Instant,
+    processor: Duration,
+    energy: Option<super::energy::EnergyMark>,
+}
+
+impl Marks {
+    fn now(at: Instant, energy: Option<&Energy>) -> Self {
+        let spent = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
+        let processor = Duration::new(spent.tv_sec as u64, spent.tv_nsec as u32);
+        Self { at, processor, energy: energy.and_then(Energy::mark) }
+    }
+}
+
+impl Failures {
+    fn count(&mut self, fault: Fault, count: u64) {
+        self.count += count;
+        if let Some((_, known)) = self.kinds.iter_mut().find(|(known, _)| *known == fault) {
+            *known += count;
+        } else if self.kinds.len() < FAILURE_KINDS_MAX {
+            self.kinds.push((fault, count));
+        }
+    }
+
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Self) {
+        let told: u64 = other.kinds.iter().map(|(_, count)| count).sum();
+        other.kinds.iter().for_each(|(fault, count)| self.count(*fault, *count));
+        self.count += other.count - told;
+    }
+}
+
+/// Latencies to three digits.
+pub(super) fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3)
+        .expect("the bounds are in order and three digits are allowed")
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misfit(misfit) => misfit.fmt(f),
+            Self::Rig(error) => error.fmt(f),
+            Self::Gone(fault) => write!(f, "the drive is lost: {fault}"),
+            Self::Stuck { under_way } => write!(f, "{under_way} requests do not end"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}

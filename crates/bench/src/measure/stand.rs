@@ -1,0 +1,161 @@
+//! A drive that does as it is told, for tests of what measures it.
+
+use super::{Job, Onlooker, Progress, Row, Watch};
+use crate::rig::{Ended, Fault, Identity, Rig, RigError, Route, Runner, Troubles};
+use crate::workload::{Access, Kind};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use target::medium::MediumError;
+use units::{BlockCount, BlockSize, Lba};
+
+/// Blocks of the drive.
+pub(super) const BLOCKS: u64 = 1024;
+
+/// A drive in memory, with faults on order.
+#[derive(Debug)]
+pub(super) struct Stand {
+    pub(super) memory: Vec<u8>,
+    slots: Vec<Vec<u8>>,
+    ended: VecDeque<Ended>,
+    /// How long each access takes, one after another.
+    pub(super) service: Duration,
+    free_at: Instant,
+    /// This block cannot be written.
+    pub(super) bad: Option<u64>,
+    /// Writes of this block are lost.
+    pub(super) forgets: Option<u64>,
+    /// After so many accesses nothing comes any more.
+    pub(super) gone_after: Option<u64>,
+    /// Routes that there are not.
+    pub(super) missing: Vec<Route>,
+    /// Routes in the order in which they were put up.
+    pub(super) put_up: Vec<Route>,
+    started: u64,
+    under_way: Vec<Access>,
+    /// Two accesses under way had a block in common.
+    pub(super) overlapped: bool,
+}
+
+impl Stand {
+    pub(super) fn new() -> Self {
+        Self {
+            memory: vec![0; BLOCKS as usize * 512],
+            slots: Vec::new(),
+            ended: VecDeque::new(),
+            service: Duration::from_micros(20),
+            free_at: Instant::now(),
+            bad: None,
+            forgets: None,
+            gone_after: None,
+            missing: Vec::new(),
+            put_up: Vec::new(),
+            started: 0,
+            under_way: Vec::new(),
+            overlapped: false,
+        }
+    }
+}
+
+impl Rig for Stand {
+    fn put_up(&mut self, route: Route) -> Result<&mut dyn Runner, RigError> {
+        self.put_up.push(route);
+        if self.missing.contains(&route) { Err(RigError::new("there is no such way")) } else { Ok(self) }
+    }
+
+    fn identity(&self) -> Identity {
+        Identity::default()
+    }
+}
+
+impl Runner for Stand {
+    fn block_size(&self) -> BlockSize {
+        BlockSize::B512
+    }
+
+    fn capacity(&self) -> BlockCount {
+        BlockCount(BLOCKS)
+    }
+
+    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError> {
+        self.slots = vec![vec![0; bytes as usize]; depth.into()];
+        Ok(())
+    }
+
+    fn memory(&mut self, slot: u16) -> &mut [u8] {
+        &mut self.slots[usize::from(slot)]
+    }
+
+    fn start(&mut self, slot: u16, access: Access) {
+        self.started += 1;
+        self.overlapped |= self.under_way.iter().any(|other| other.extent.overlaps(access.extent));
+        self.under_way.push(access);
+        let (from, len) = (access.extent.lba.0 as usize * 512, access.extent.blocks.0 as usize * 512);
+        let place = &mut self.memory[from..from + len];
+        let touches = |block: Option<u64>| {
+            block.is_some_and(|block| access.extent.overlaps(units::Extent::new(block, 1)))
+        };
+        let mut result = Ok(());
+        match access.kind {
+            Kind::Read => self.slots[usize::from(slot)][..len].copy_from_slice(place),
+            Kind::Write if touches(self.bad) => {
+                result =
+                    Err(Fault::Medium(MediumError::Unwritable { lba: Lba(self.bad.unwrap_or_default()) }));
+            }
+            Kind::Write if touches(self.forgets) => {}
+            Kind::Write => place.copy_from_slice(&self.slots[usize::from(slot)][..len]),
+        }
+        if self.gone_after.is_some_and(|most| self.started > most) {
+            result = Err(Fault::Disk(initiator::disk::Error::Gone));
+        }
+        self.ended.push_back(Ended { slot, result });
+    }
+
+    fn turn(&mut self, _patience: Duration) -> Result<(), RigError> {
+        // Each access takes its time; a wait by looking at the clock is exact where a sleep is not.
+        self.free_at = self.free_at.max(Instant::now()) + self.service;
+        while Instant::now() < self.free_at {
+            std::hint::spin_loop();
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Option<Ended> {
+        self.under_way.clear();
+        self.ended.pop_front()
+    }
+
+    fn troubles(&self) -> Troubles {
+        Troubles { retries: self.started / 10, ..Troubles::default() }
+    }
+}
+
+/// An onlooker that ends everything after so many ticks.
+#[derive(Debug, Default)]
+pub(super) struct Crowd {
+    pub(super) begun: Vec<(Route, u32)>,
+    pub(super) ticks_left: Option<u32>,
+    pub(super) seen: usize,
+}
+
+impl Watch for Crowd {
+    fn tick(&mut self, _progress: Progress) -> bool {
+        if let Some(left) = &mut self.ticks_left {
+            *left = left.saturating_sub(1);
+        }
+        !self.is_over()
+    }
+}
+
+impl Onlooker for Crowd {
+    fn begin(&mut self, _job: &Job, route: Route, round: u32) {
+        self.begun.push((route, round));
+    }
+
+    fn is_over(&self) -> bool {
+        self.ticks_left == Some(0)
+    }
+
+    fn rows(&mut self, rows: &[Row]) {
+        self.seen += rows.len();
+    }
+}

@@ -1,0 +1,181 @@
+use super::stand::{BLOCKS, Crowd, Stand};
+use super::*;
+use crate::rig::{Fault, MemoryRig};
+use crate::workload::{Fill, Share};
+use bus::Speed;
+use host::tree::Tree;
+use target::medium::MediumError;
+use units::{BlockSize, ByteCount, Lba};
+
+fn plan(rounds: (u32, u32)) -> Plan {
+    Plan {
+        conditions: Conditions {
+            run: Duration::from_millis(30),
+            warm_up: Duration::from_millis(10),
+            fill: Fill::Random,
+            seed: 1,
+        },
+        rounds,
+        steady_within: 0.05,
+        verify: false,
+        session: 1,
+    }
+}
+
+fn rows(stand: &mut dyn Rig, routes: &[Route], job: Job, plan: &Plan, crowd: &mut Crowd) -> Vec<Row> {
+    measure(stand, routes, &[job], plan, (&Energy::new(Tree::at("/nowhere")), crowd))
+}
+
+fn random(read_percent: u8, depth: u16) -> Job {
+    Job::of(Share::all(4096, read_percent, 100), depth)
+}
+
+#[test]
+fn a_drive_of_known_speed_is_measured_right() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    stand.service = Duration::from_millis(1);
+    let rows = rows(&mut stand, &[Route::Kernel], random(100, 1), &plan((3, 3)), &mut crowd);
+    let figures = rows[0].figures.as_ref().expect("figures");
+    // A thousand a second, and one that began in the warm-up; less what the machine is disturbed.
+    assert!((1.0..=1040.0).contains(&figures.iops.value), "{:?}", figures.iops);
+    assert!((figures.mb_per_s / figures.iops.value - 0.004_096).abs() < 1e-9);
+    assert!(figures.latency.min() >= 999_000 && figures.rounds == 3 && figures.ios >= 3);
+    assert!(figures.ratio.is_none() && figures.joules_per_gb.is_none());
+    assert_eq!((figures.failures.count, crowd.seen), (0, 1));
+}
+
+#[test]
+fn routes_take_turns_and_are_held_against_the_first() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let routes = [Route::Bot, Route::Turbo, Route::Uas];
+    stand.missing = vec![Route::Turbo];
+    let rows = rows(&mut stand, &routes, random(100, 4), &plan((2, 2)), &mut crowd);
+    assert_eq!(stand.put_up, [Route::Bot, Route::Turbo, Route::Uas, Route::Bot, Route::Uas]);
+    assert_eq!(crowd.begun[3..], [(Route::Bot, 2), (Route::Uas, 2)]);
+    assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.ratio.is_none()));
+    let missing = rows[1].figures.as_ref().expect_err("it is not there");
+    assert_eq!(missing.to_string(), "there is no such way");
+    let ratio = rows[2].figures.as_ref().ok().and_then(|figures| figures.ratio).expect("a ratio");
+    let [low, high] = ratio.interval.expect("two rounds");
+    assert!(low <= ratio.value && ratio.value <= high && ratio.value > 0.0, "{ratio:?}");
+}
+
+#[test]
+fn rounds_end_when_the_figures_are_steady() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let steady = Plan { steady_within: 100.0, ..plan((2, 9)) };
+    let shown = rows(&mut stand, &[Route::Kernel], random(100, 1), &steady, &mut crowd);
+    assert!(shown[0].figures.as_ref().is_ok_and(|figures| figures.rounds == 2 && figures.is_steady));
+    let never = Plan { steady_within: 0.0, ..plan((2, 4)) };
+    let shown = rows(&mut stand, &[Route::Kernel], random(100, 1), &never, &mut crowd);
+    assert!(shown[0].figures.as_ref().is_ok_and(|figures| figures.rounds == 4 && !figures.is_steady));
+}
+
+#[test]
+fn failures_and_troubles_are_counted_and_are_no_ios() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    stand.bad = Some(0);
+    let job = Job { span_bytes: Some(4096), ..random(0, 1) };
+    let rows = rows(&mut stand, &[Route::Kernel], job, &plan((1, 1)), &mut crowd);
+    let figures = rows[0].figures.as_ref().expect("figures");
+    assert_eq!((figures.ios, figures.iops.value), (0, 0.0));
+    assert!(figures.failures.count > 10 && figures.troubles.retries > 0, "{figures:?}");
+    let bad = Fault::Medium(MediumError::Unwritable { lba: Lba(0) });
+    assert_eq!(figures.failures.kinds, [(bad, figures.failures.count)]);
+}
+
+#[test]
+fn a_drive_that_is_gone_ends_its_row() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    stand.gone_after = Some(100);
+    let rows = rows(&mut stand, &[Route::Kernel], random(100, 4), &plan((3, 9)), &mut crowd);
+    let error = rows[0].figures.as_ref().expect_err("it is gone");
+    assert_eq!(error.to_string(), "the drive is lost: the unit is gone");
+    assert_eq!(stand.put_up.len(), 1);
+}
+
+#[test]
+fn an_end_before_the_end_keeps_what_was_measured() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    crowd.ticks_left = Some(2);
+    let mut plan = plan((3, 9));
+    plan.conditions.run = Duration::from_secs(3600);
+    let jobs = [random(100, 1), random(100, 2)];
+    let rows =
+        measure(&mut stand, &[Route::Kernel], &jobs, &plan, (&Energy::new(Tree::at("/nowhere")), &mut crowd));
+    assert_eq!(rows.len(), 1);
+    assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.interrupted && figures.ios > 100));
+}
+
+#[test]
+fn what_does_not_fit_the_drive_is_told() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let job = Job::of(Share::all(1 << 20, 100, 0), 1);
+    let rows = rows(&mut stand, &[Route::Kernel], job, &plan((1, 1)), &mut crowd);
+    let error = rows[0].figures.as_ref().expect_err("the drive is smaller");
+    assert_eq!(error.to_string(), "524288 bytes have no room for an access of 1048576");
+}
+
+#[test]
+fn a_good_drive_passes_verification_without_overlaps() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let verify = Plan { verify: true, ..plan((2, 2)) };
+    let job = Job::of(Share { align: crate::workload::Align::Block, ..Share::all(4096, 30, 80) }, 8);
+    let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
+    let findings =
+        rows[0].figures.as_ref().ok().and_then(|figures| figures.findings.clone()).expect("findings");
+    assert!(findings.written > 100 && findings.checked >= BLOCKS / 2 && findings.wrong == 0, "{findings:?}");
+    assert!(!stand.overlapped);
+}
+
+#[test]
+fn a_drive_that_forgets_a_write_is_caught() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    stand.forgets = Some(77);
+    let verify = Plan { verify: true, ..plan((1, 1)) };
+    let job = Job { span_bytes: Some(64 * 1024), ..Job::of(Share::all(512, 0, 0), 4) };
+    let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
+    let findings =
+        rows[0].figures.as_ref().ok().and_then(|figures| figures.findings.clone()).expect("findings");
+    assert_eq!((findings.wrong, findings.first_wrong[0].lba), (1, 77));
+}
+
+#[test]
+fn what_an_earlier_run_has_written_is_not_taken_for_this_ones() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let verify = Plan { verify: true, ..plan((1, 1)) };
+    let job = Job { span_bytes: Some(64 * 1024), ..Job::of(Share::all(512, 0, 0), 4) };
+    rows(&mut stand, &[Route::Bot], job.clone(), &verify, &mut crowd);
+    // From here on it keeps what it has.
+    stand.forgets = Some(77);
+    let rows = rows(&mut stand, &[Route::Uas], job, &Plan { session: 2, ..verify }, &mut crowd);
+    let findings =
+        rows[0].figures.as_ref().ok().and_then(|figures| figures.findings.clone()).expect("findings");
+    assert_eq!(findings.first_wrong[0].found, crate::verify::Found::OtherSession);
+}
+
+#[test]
+fn nothing_is_allocated_per_request() {
+    let mut rig = MemoryRig::new(ByteCount(16 << 20), BlockSize::B512, Speed::Super).expect("16 MiB");
+    let energy = Energy::new(Tree::at("/nowhere"));
+    for (route, read_percent) in [(Route::Uas, 100), (Route::Uas, 50), (Route::Bot, 50)] {
+        let runner = rig.put_up(route).expect("it is offered");
+        let mut allocations_and_ios = |milliseconds| {
+            let mut crowd = Crowd::default();
+            let conditions =
+                Conditions { run: Duration::from_millis(milliseconds), ..plan((1, 1)).conditions };
+            let surroundings = Surroundings { ledger: None, watch: &mut crowd, energy: Some(&energy) };
+            let mut ios = 0;
+            let counted = allocation_counter::measure(|| {
+                ios = run(runner, &random(read_percent, 32), &conditions, surroundings)
+                    .map_or(0, |run| run.ios);
+            });
+            (counted.count_total, ios)
+        };
+        allocations_and_ios(50);
+        let (short, long) = (allocations_and_ios(20), allocations_and_ios(200));
+        // Each run makes its memory at the beginning; a longer one makes no more.
+        assert!(long.1 > short.1 + 1000, "{short:?} {long:?}");
+        assert!(long.0 <= short.0 + 4, "{route}: {short:?} {long:?}");
+    }
+}

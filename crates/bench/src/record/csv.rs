@@ -1,0 +1,65 @@
+//! Rows for spreadsheets: comma-separated, quoted where they must be (RFC 4180), one line of names first.
+
+use super::{Record, RecordRow};
+
+const NAMES: &str = "transport,job,depth,iops,iops_low,iops_high,mb_per_s,mean_us,p50_us,p99_us,p999_us,max_us,\
+                     processor_us_per_io,joules_per_gb,ratio,ratio_low,ratio_high,rounds,steady,interrupted,errors,retries,\
+                     resets,wrong_blocks,error";
+
+/// The rows of a record.
+pub fn csv(record: &Record) -> String {
+    let lines = record.rows.iter().map(line);
+    std::iter::once(NAMES.to_owned()).chain(lines).map(|line| line + "\r\n").collect()
+}
+
+fn line(row: &RecordRow) -> String {
+    let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.3}"));
+    let figures = row.figures.as_ref();
+    let of = |take: fn(&super::RowFigures) -> f64| number(figures.map(take));
+    let interval = figures.and_then(|figures| figures.iops_interval);
+    let ratio = figures.and_then(|figures| figures.ratio_to_first);
+    let ratio_interval = ratio.and_then(|ratio| ratio.interval);
+    let count = |take: fn(&super::RowFigures) -> u64| {
+        figures.map_or_else(String::new, |figures| take(figures).to_string())
+    };
+    let flag = |take: fn(&super::RowFigures) -> bool| {
+        figures.map_or_else(String::new, |figures| take(figures).to_string())
+    };
+    let wrong = figures.and_then(|figures| Some(figures.verify.as_ref()?.wrong.to_string()));
+    let fields = [
+        row.transport.to_owned(),
+        quoted(&row.job),
+        row.depth.to_string(),
+        of(|figures| figures.iops),
+        number(interval.map(|[low, _]| low)),
+        number(interval.map(|[_, high]| high)),
+        of(|figures| figures.mb_per_s),
+        of(|figures| figures.mean_us),
+        of(|figures| figures.p50_us),
+        of(|figures| figures.p99_us),
+        of(|figures| figures.p999_us),
+        of(|figures| figures.max_us),
+        of(|figures| figures.processor_us_per_io),
+        number(figures.and_then(|figures| figures.joules_per_gb)),
+        number(ratio.map(|ratio| ratio.value)),
+        number(ratio_interval.map(|[low, _]| low)),
+        number(ratio_interval.map(|[_, high]| high)),
+        count(|figures| figures.rounds.into()),
+        flag(|figures| figures.steady),
+        flag(|figures| figures.interrupted),
+        count(|figures| figures.errors),
+        count(|figures| figures.troubles.retries),
+        count(|figures| figures.troubles.resets),
+        wrong.unwrap_or_default(),
+        quoted(row.error.as_deref().unwrap_or_default()),
+    ];
+    fields.join(",")
+}
+
+fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

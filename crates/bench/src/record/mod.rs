@@ -1,0 +1,284 @@
+//! What a benchmark leaves behind: figures, and everything that one must know to believe them.
+//!
+//! A [`Record`] is one value with a name for everything; programs get it as JSON, whose fields are only added to, or as
+//! lines of CSV, people as a table. Units are in the names.
+
+mod csv;
+mod machine;
+mod table;
+
+pub use csv::csv;
+pub use table::{heading, table};
+
+use crate::measure::{Estimate, Figures, Row};
+use crate::rig::{Identity, Troubles};
+use crate::verify::Findings;
+use serde::Serialize;
+
+/// One benchmark.
+#[derive(Clone, Debug, Serialize)]
+pub struct Record {
+    /// The version of this program.
+    pub version: &'static str,
+    /// What was called.
+    pub command_line: Vec<String>,
+    /// When it began, in seconds since 1970.
+    pub began_unix_s: u64,
+    /// The machine.
+    pub machine: Machine,
+    /// What was measured.
+    pub target: Target,
+    /// The workloads.
+    pub workloads: Vec<String>,
+    /// How it was measured.
+    pub method: Method,
+    /// It was ended before its end.
+    pub interrupted: bool,
+    /// I/Os in a second, where one workload ran: of its row with the most, on the first transport that has figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iops: Option<f64>,
+    /// Millions of bytes in a second, of that row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mb_per_s: Option<f64>,
+    /// Requests that failed, of all rows.
+    pub errors: u64,
+    /// What went wrong below, of all rows.
+    pub troubles: Troubles,
+    /// A row for each job on each transport.
+    pub rows: Vec<RecordRow>,
+}
+
+/// The machine.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Machine {
+    /// The kernel's release.
+    pub kernel: Option<String>,
+    /// The processor.
+    pub processor: Option<String>,
+    /// Processors in use.
+    pub processors: usize,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Target {
+    /// What was named.
+    pub name: String,
+    /// `virtual`, `file`, `block-device` or `usb-port`.
+    pub kind: &'static str,
+    /// Vendor and product.
+    pub model: Option<String>,
+    /// Its serial number.
+    pub serial: Option<String>,
+    /// The revision of its firmware.
+    pub firmware: Option<String>,
+    /// Bytes that it has.
+    pub bytes: u64,
+    /// Bytes of a logical block.
+    pub block_bytes: u32,
+    /// How requests are made.
+    pub engine: String,
+    /// Its USB port.
+    pub usb_port: Option<String>,
+    /// Its USB id, bridge and all.
+    pub usb_id: Option<String>,
+    /// Its link.
+    pub usb_speed: Option<String>,
+    /// The host controller.
+    pub controller: Option<String>,
+    /// The kernel's driver.
+    pub driver: Option<String>,
+    /// Degrees Celsius before and after, where there is a sensor.
+    pub temperature_c: [Option<f64>; 2],
+    /// What may make its figures better or worse than they are elsewhere.
+    pub notes: Vec<String>,
+}
+
+/// How it was measured.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Method {
+    /// Of each run, unless the job has its own.
+    pub run_s: f64,
+    /// Dropped before it, likewise.
+    pub warm_up_s: f64,
+    /// Rounds at least.
+    pub rounds_min: u32,
+    /// Rounds at most.
+    pub rounds_max: u32,
+    /// Rounds end when half of each interval is at most so many percent.
+    pub steady_within_percent: f64,
+    /// What intervals are.
+    pub intervals: &'static str,
+    /// Where places and payload come from.
+    pub seed: u64,
+    /// Writes were stamped and read back; stamping costs processor time.
+    pub verify: bool,
+}
+
+/// What is said of intervals.
+pub const INTERVALS: &str =
+    "95 %, Student's t on logarithms of the rates of repeated runs; ratios by rounds, transports in turns";
+
+/// A job on a transport.
+#[derive(Clone, Debug, Serialize)]
+pub struct RecordRow {
+    /// The transport: `kernel`, `bot`, `turbo` or `uas`.
+    pub transport: &'static str,
+    /// The job.
+    pub job: String,
+    /// Requests under way at once.
+    pub depth: u16,
+    /// Why there are no figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The figures.
+    #[serde(flatten)]
+    pub figures: Option<RowFigures>,
+}
+
+/// The figures of a row.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowFigures {
+    /// I/Os in a second: the geometric mean of the runs.
+    pub iops: f64,
+    /// Its interval.
+    pub iops_interval: Option<[f64; 2]>,
+    /// Millions of bytes in a second.
+    pub mb_per_s: f64,
+    /// Mean latency in microseconds.
+    pub mean_us: f64,
+    /// Median.
+    pub p50_us: f64,
+    /// 99 of a hundred are quicker.
+    pub p99_us: f64,
+    /// 999 of a thousand are quicker.
+    pub p999_us: f64,
+    /// The longest.
+    pub max_us: f64,
+    /// Processor time of this process for an I/O.
+    pub processor_us_per_io: f64,
+    /// Energy of the processor packages for 10⁹ bytes.
+    pub joules_per_gb: Option<f64>,
+    /// The rate against that of the first transport.
+    pub ratio_to_first: Option<Estimate>,
+    /// I/Os that count.
+    pub ios: u64,
+    /// Runs.
+    pub rounds: u32,
+    /// The rate is as steady as was asked for.
+    pub steady: bool,
+    /// It was ended early.
+    pub interrupted: bool,
+    /// Requests that failed.
+    pub errors: u64,
+    /// The first kinds of them.
+    pub error_kinds: Vec<ErrorKind>,
+    /// What went wrong below, and was mended or not.
+    pub troubles: Troubles,
+    /// What reading back has found.
+    pub verify: Option<Findings>,
+}
+
+/// Requests that failed for one reason.
+#[derive(Clone, Debug, Serialize)]
+pub struct ErrorKind {
+    /// The reason.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
+impl Target {
+    /// What a rig knows of it.
+    pub fn of(name: impl Into<String>, kind: &'static str, identity: Identity) -> Self {
+        let Identity { model, serial, firmware, bytes, block_bytes, engine, notes } = identity;
+        Self {
+            name: name.into(),
+            kind,
+            model,
+            serial,
+            firmware,
+            bytes,
+            block_bytes,
+            engine,
+            notes,
+            ..Self::default()
+        }
+    }
+}
+
+impl Record {
+    /// Takes rows in, and what follows from all of them.
+    pub fn take(&mut self, rows: &[Row]) {
+        self.rows = rows.iter().map(RecordRow::of).collect();
+        let figures = || {
+            self.rows.iter().filter_map(|row| row.figures.as_ref().map(|figures| (row.transport, figures)))
+        };
+        self.errors = figures().map(|(_, figures)| figures.errors).sum();
+        self.troubles = figures().fold(Troubles::default(), |sum, (_, figures)| sum.and(figures.troubles));
+        let first = figures().next().map(|(transport, _)| transport);
+        let of_first =
+            figures().filter(|(transport, _)| Some(*transport) == first).map(|(_, figures)| figures);
+        let best = of_first
+            .max_by(|one, other| one.iops.total_cmp(&other.iops))
+            .filter(|_| self.workloads.len() == 1);
+        let best = best.map(|best| (best.iops, best.mb_per_s));
+        (self.iops, self.mb_per_s) = best.unzip();
+    }
+
+    /// Blocks that were read back and were not right.
+    pub fn wrong_blocks(&self) -> u64 {
+        let findings = self.rows.iter().filter_map(|row| row.figures.as_ref()?.verify.as_ref());
+        findings.map(|findings| findings.wrong).sum()
+    }
+
+    /// Whether a row has no figures.
+    pub fn has_failed_rows(&self) -> bool {
+        self.rows.iter().any(|row| row.error.is_some())
+    }
+}
+
+impl RecordRow {
+    fn of(row: &Row) -> Self {
+        let (error, figures) = match &row.figures {
+            Ok(figures) => (None, Some(RowFigures::of(figures))),
+            Err(error) => (Some(error.to_string()), None),
+        };
+        Self { transport: row.route.word(), job: row.label.clone(), depth: row.depth, error, figures }
+    }
+}
+
+impl RowFigures {
+    fn of(figures: &Figures) -> Self {
+        let us = |nanoseconds: u64| nanoseconds as f64 / 1000.0;
+        let at = |quantile| us(figures.latency.value_at_quantile(quantile));
+        let kind = |(fault, count): &(crate::rig::Fault, u64)| ErrorKind {
+            reason: fault.to_string(),
+            count: *count,
+        };
+        Self {
+            iops: figures.iops.value,
+            iops_interval: figures.iops.interval,
+            mb_per_s: figures.mb_per_s,
+            mean_us: figures.latency.mean() / 1000.0,
+            p50_us: at(0.5),
+            p99_us: at(0.99),
+            p999_us: at(0.999),
+            max_us: us(figures.latency.max()),
+            processor_us_per_io: figures.processor_us_per_io,
+            joules_per_gb: figures.joules_per_gb,
+            ratio_to_first: figures.ratio,
+            ios: figures.ios,
+            rounds: figures.rounds,
+            steady: figures.is_steady,
+            interrupted: figures.interrupted,
+            errors: figures.failures.count,
+            error_kinds: figures.failures.kinds.iter().map(kind).collect(),
+            troubles: figures.troubles,
+            verify: figures.findings.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

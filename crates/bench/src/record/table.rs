@@ -1,0 +1,192 @@
+//! Rows for people: what was measured, a table, and below it what did not go well.
+//!
+//! Columns that nothing is known for are left out. What the table has no room for, such as reasons of failures and wrong
+//! blocks, has a line each: nothing that went wrong is hidden. Text of others comes out without control characters.
+
+use super::{Record, RecordRow, RowFigures};
+use crate::workload::short_bytes;
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+
+/// What was measured, where and how, in a few lines.
+pub fn heading(record: &Record) -> String {
+    let target = &record.target;
+    let known =
+        |words: [Option<&String>; 3]| words.into_iter().flatten().cloned().collect::<Vec<_>>().join(", ");
+    let serial = target.serial.as_ref().map(|serial| format!("serial number {serial}"));
+    let firmware = target.firmware.as_ref().map(|firmware| format!("firmware {firmware}"));
+    let size = short_bytes(target.bytes);
+    let mut lines = vec![format!(
+        "{}: {}, {size}, blocks of {}",
+        target.name,
+        known([target.model.as_ref(), serial.as_ref(), firmware.as_ref()]),
+        target.block_bytes
+    )];
+    if let Some(port) = &target.usb_port {
+        let of_usb = known([target.usb_id.as_ref(), target.usb_speed.as_ref(), target.controller.as_ref()]);
+        lines.push(format!("USB port {port}: {of_usb}"));
+    }
+    lines.push(format!("Requests: {}", target.engine));
+    let machine = &record.machine;
+    lines.push(format!(
+        "Linux {}, {} x {}, uaskit {}",
+        machine.kernel.as_deref().unwrap_or("of unknown release"),
+        machine.processors,
+        machine.processor.as_deref().unwrap_or("processor"),
+        record.version
+    ));
+    if let [_, Some(after)] = target.temperature_c {
+        lines.push(format!("{after:.0} degrees Celsius at the end"));
+    }
+    lines.into_iter().map(|line| line.chars().map(visible).collect::<String>()).collect::<Vec<_>>().join("\n")
+}
+
+/// Text of others without what could play with a terminal.
+fn visible(letter: char) -> char {
+    if letter.is_control() { '?' } else { letter }
+}
+
+/// The table of a record, and the lines below it.
+pub fn table(record: &Record) -> String {
+    let shown =
+        |any: fn(&RowFigures) -> bool| record.rows.iter().any(|row| row.figures.as_ref().is_some_and(any));
+    let columns = Columns {
+        ratio: shown(|figures| figures.ratio_to_first.is_some()),
+        joules: shown(|figures| figures.joules_per_gb.is_some()),
+        verify: shown(|figures| figures.verify.is_some()),
+    };
+    let mut table = Table::new();
+    table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
+    table.set_header(columns.header());
+    for row in &record.rows {
+        table.add_row(columns.row(row));
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index >= 2 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = table.to_string();
+    for line in remarks(record) {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    text
+}
+
+/// Which columns there is something for.
+#[derive(Clone, Copy)]
+struct Columns {
+    ratio: bool,
+    joules: bool,
+    verify: bool,
+}
+
+impl Columns {
+    fn header(self) -> Vec<&'static str> {
+        let mut names = vec![
+            "job",
+            "transport",
+            "depth",
+            "IOPS",
+            "±",
+            "MB/s",
+            "mean",
+            "p50",
+            "p99",
+            "p99.9",
+            "max",
+            "CPU/IO",
+        ];
+        names.extend(self.joules.then_some("J/GB"));
+        names.extend(self.ratio.then_some("ratio"));
+        names.extend(self.verify.then_some("wrong"));
+        names.push("errors");
+        names
+    }
+
+    fn row(self, row: &RecordRow) -> Vec<String> {
+        let mut cells = vec![row.job.clone(), row.transport.to_owned(), row.depth.to_string()];
+        let Some(figures) = &row.figures else {
+            cells.push("none".into());
+            return cells;
+        };
+        let half = figures.iops_interval.map(|[low, high]| (high / low).ln() / 2.0 * 100.0);
+        cells.push(rate(figures.iops));
+        cells.push(half.map_or_else(|| "-".into(), |percent| format!("{percent:.1} %")));
+        cells.push(format!("{:.1}", figures.mb_per_s));
+        let times = [figures.mean_us, figures.p50_us, figures.p99_us, figures.p999_us, figures.max_us];
+        cells.extend(times.map(time));
+        cells.push(time(figures.processor_us_per_io));
+        if self.joules {
+            cells.push(figures.joules_per_gb.map_or_else(|| "-".into(), |joules| format!("{joules:.1}")));
+        }
+        if self.ratio {
+            cells.push(figures.ratio_to_first.map_or_else(
+                || "1".into(),
+                |ratio| match ratio.interval {
+                    Some([low, high]) => format!("{:.2} ({low:.2} to {high:.2})", ratio.value),
+                    None => format!("{:.2}", ratio.value),
+                },
+            ));
+        }
+        if self.verify {
+            cells.push(
+                figures.verify.as_ref().map_or_else(|| "-".into(), |findings| findings.wrong.to_string()),
+            );
+        }
+        cells.push(figures.errors.to_string());
+        cells
+    }
+}
+
+/// What a table has no room for.
+fn remarks(record: &Record) -> Vec<String> {
+    let mut lines = Vec::new();
+    for row in &record.rows {
+        let name = format!("{}, {}, depth {}", row.job, row.transport, row.depth);
+        lines.extend(row.error.as_ref().map(|error| format!("{name}: no figures: {error}")));
+        let Some(figures) = &row.figures else { continue };
+        if !figures.steady && figures.rounds > 1 {
+            lines.push(format!("{name}: not steady after {} rounds", figures.rounds));
+        }
+        for kind in &figures.error_kinds {
+            lines.push(format!("{name}: {} failed: {}", kind.count, kind.reason));
+        }
+        let troubles = figures.troubles.named().into_iter().filter(|(_, count)| *count > 0);
+        let troubles: Vec<String> = troubles.map(|(what, count)| format!("{count} {what}")).collect();
+        if !troubles.is_empty() {
+            lines.push(format!("{name}: {}", troubles.join(", ")));
+        }
+        if let Some(findings) = &figures.verify {
+            let uncertain = match findings.uncertain {
+                0 => String::new(),
+                count => format!(", {count} not judged since their write failed"),
+            };
+            lines.push(format!(
+                "{name}: {} blocks written, {} read back{uncertain}, {} wrong",
+                findings.written, findings.checked, findings.wrong
+            ));
+            lines.extend(findings.first_wrong.iter().map(|wrong| format!("  {wrong}")));
+        }
+    }
+    lines.extend(record.target.notes.iter().map(|note| format!("Note: {note}.")));
+    if record.interrupted {
+        lines.push("Interrupted: these are the figures so far.".into());
+    }
+    lines
+}
+
+/// A rate with as many digits as mean something.
+fn rate(iops: f64) -> String {
+    if iops < 100.0 { format!("{iops:.1}") } else { format!("{iops:.0}") }
+}
+
+/// Microseconds, in the unit that people would choose.
+fn time(us: f64) -> String {
+    match us {
+        us if us < 10.0 => format!("{us:.2} us"),
+        us if us < 1000.0 => format!("{us:.0} us"),
+        us if us < 100_000.0 => format!("{:.1} ms", us / 1e3),
+        us => format!("{:.2} s", us / 1e6),
+    }
+}

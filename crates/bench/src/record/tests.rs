@@ -1,0 +1,216 @@
+use super::*;
+use crate::measure::{Estimate, Failures, MeasureError};
+use crate::rig::{Fault, RigError, Route};
+use crate::verify::{Found, WrongBlock};
+use hdrhistogram::Histogram;
+use serde_json::Value;
+use target::medium::MediumError;
+use units::Lba;
+
+fn figures(iops: f64) -> Figures {
+    let mut latency = Histogram::new_with_bounds(1, 1_000_000_000, 3).expect("bounds");
+    for microseconds in 1..=1000 {
+        latency.record(microseconds * 1000).expect("within the bounds");
+    }
+    Figures {
+        iops: Estimate { value: iops, interval: Some([iops * 0.9, iops * 1.1]) },
+        mb_per_s: iops * 0.004_096,
+        latency,
+        processor_us_per_io: 1.5,
+        joules_per_gb: None,
+        ratio: None,
+        ios: 1000,
+        rounds: 3,
+        is_steady: true,
+        failures: Failures::default(),
+        troubles: Troubles::default(),
+        findings: None,
+        interrupted: false,
+    }
+}
+
+fn row(route: Route, depth: u16, figures: Result<Figures, MeasureError>) -> Row {
+    Row { route, label: "4K random, 70 % read".into(), depth, figures }
+}
+
+fn record(rows: &[Row]) -> Record {
+    let mut record = Record {
+        version: "1.2.3",
+        command_line: vec!["uaskit".into(), "bench".into()],
+        began_unix_s: 1,
+        machine: Machine::default(),
+        target: Target {
+            name: "2-1".into(),
+            kind: "usb-port",
+            notes: vec!["something".into()],
+            ..Target::default()
+        },
+        workloads: vec!["one".into()],
+        method: Method::default(),
+        interrupted: false,
+        iops: None,
+        mb_per_s: None,
+        errors: 0,
+        troubles: Troubles::default(),
+        rows: Vec::new(),
+    };
+    record.take(rows);
+    record
+}
+
+/// Two transports at two depths; the second has a ratio, the third no figures.
+fn three() -> Record {
+    let against = Estimate { value: 2.0, interval: Some([1.5, 2.5]) };
+    let failed =
+        Failures { count: 7, kinds: vec![(Fault::Medium(MediumError::Unreadable { lba: Lba(9) }), 7)] };
+    let troubles = Troubles { retries: 3, ..Troubles::default() };
+    let findings = crate::verify::Findings {
+        written: 8,
+        checked: 8,
+        uncertain: 0,
+        wrong: 1,
+        first_wrong: vec![WrongBlock {
+            lba: 5,
+            expected: 2,
+            found: Found::OtherGeneration { generation: 1 },
+        }],
+    };
+    let second = Figures {
+        ratio: Some(against),
+        failures: failed,
+        troubles,
+        findings: Some(findings),
+        ..figures(2000.0)
+    };
+    let none = MeasureError::Route(RigError::new("no way, \"none\""));
+    record(&[
+        row(Route::Bot, 1, Ok(figures(1000.0))),
+        row(Route::Uas, 1, Ok(second)),
+        row(Route::Turbo, 1, Err(none)),
+    ])
+}
+
+#[test]
+fn the_top_says_what_one_workload_has_brought() {
+    let first = record(&[
+        row(Route::Bot, 1, Ok(figures(500.0))),
+        row(Route::Bot, 4, Ok(figures(1000.0))),
+        row(Route::Uas, 4, Ok(figures(9000.0))),
+    ]);
+    assert_eq!((first.iops, first.mb_per_s), (Some(1000.0), Some(4.096)));
+    let mut two = first;
+    two.workloads.push("another".into());
+    two.take(&[row(Route::Bot, 1, Ok(figures(500.0)))]);
+    assert_eq!(two.iops, None);
+}
+
+#[test]
+fn json_has_the_fields_that_programs_read() {
+    let value: Value = serde_json::to_value(three()).expect("a record is JSON");
+    let top: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let expected = [
+        "began_unix_s",
+        "command_line",
+        "errors",
+        "interrupted",
+        "iops",
+        "machine",
+        "mb_per_s",
+        "method",
+        "rows",
+        "target",
+        "troubles",
+        "version",
+        "workloads",
+    ];
+    assert_eq!(top, expected);
+    assert_eq!(
+        (&value["iops"], &value["errors"], &value["troubles"]["retries"]),
+        (&1000.0.into(), &7.into(), &3.into())
+    );
+    let row: Vec<&str> =
+        value["rows"][1].as_object().expect("an object").keys().map(String::as_str).collect();
+    let expected = [
+        "depth",
+        "error_kinds",
+        "errors",
+        "interrupted",
+        "iops",
+        "iops_interval",
+        "ios",
+        "job",
+        "joules_per_gb",
+        "max_us",
+        "mb_per_s",
+        "mean_us",
+        "p50_us",
+        "p999_us",
+        "p99_us",
+        "processor_us_per_io",
+        "ratio_to_first",
+        "rounds",
+        "steady",
+        "transport",
+        "troubles",
+        "verify",
+    ];
+    assert_eq!(row, expected);
+    assert_eq!(
+        value["rows"][1]["ratio_to_first"],
+        serde_json::json!({ "value": 2.0, "interval": [1.5, 2.5] })
+    );
+    assert_eq!(
+        value["rows"][1]["verify"]["first_wrong"][0]["found"],
+        serde_json::json!({ "kind": "other-generation", "generation": 1 })
+    );
+    assert_eq!(value["rows"][1]["error_kinds"][0]["reason"], "cannot be read at LBA 9");
+    assert_eq!(value["rows"][2]["error"], "no way, \"none\"");
+    assert!(value["rows"][2].get("iops").is_none());
+    let machine: Vec<&str> =
+        value["machine"].as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(machine, ["kernel", "processor", "processors"]);
+}
+
+#[test]
+fn percentiles_are_those_of_the_latencies() {
+    let figures = RowFigures::of(&figures(1.0));
+    let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.002;
+    assert!(near(figures.mean_us, 500.5) && near(figures.p50_us, 500.0) && near(figures.p99_us, 990.0));
+    assert!(near(figures.p999_us, 999.0) && near(figures.max_us, 1000.0));
+}
+
+#[test]
+fn csv_quotes_what_it_must() {
+    let csv = csv(&three());
+    let lines: Vec<&str> = csv.split("\r\n").collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].starts_with("transport,job,depth,iops,"));
+    assert!(
+        lines[1].starts_with("bot,\"4K random, 70 % read\",1,1000.000,900.000,1100.000,4.096,"),
+        "{}",
+        lines[1]
+    );
+    assert!(lines[2].contains(",2.000,1.500,2.500,3,true,false,7,3,0,1,"), "{}", lines[2]);
+    assert!(lines[3].ends_with(",\"no way, \"\"none\"\"\""), "{}", lines[3]);
+    let columns = lines[0].split(',').count();
+    assert_eq!(lines[1].split(',').count(), columns + 1, "the job has a comma of its own");
+}
+
+#[test]
+fn a_table_hides_nothing_that_went_wrong() {
+    let text = table(&three());
+    for expected in [
+        "2.00 (1.50 to 2.50)",
+        "4K random, 70 % read, turbo, depth 1: no figures: no way",
+        "uas, depth 1: 7 failed: cannot be read at LBA 9",
+        "uas, depth 1: 3 retries",
+        "8 blocks written, 8 read back, 1 wrong",
+        "LBA 5, write 2: it holds write 1",
+        "Note: something.",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    assert!(!text.contains("Interrupted"));
+    let interrupted = Record { interrupted: true, ..three() };
+    assert!(table(&interrupted).contains("Interrupted: these are the figures so far."));
+}

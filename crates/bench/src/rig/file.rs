@@ -1,0 +1,321 @@
+//! A block device or a file, whichever driver is behind it, by `io_uring`.
+//!
+//! The work is done by [`FileMedium`]; here memory is aligned so that requests can go past the page cache, which is what
+//! makes figures those of the drive. Where the file system has no way past it, or the caller wants the cache, the
+//! identity says so. Left out: asynchronous flushes; a write has ended when the kernel says so.
+
+use super::{Ended, Fault, Identity, Rig, RigError, Route, Runner, Troubles};
+use crate::device::BlockDevice;
+use crate::workload::{Access, Kind};
+use host::tree::Tree;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+use server::medium::{FileMedium, FileOptions, Finished, Job, Medium, OpenReason};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+use target::command::{CommandId, Place};
+use target::medium::{MediumOp, MediumRequest, MediumRequestId};
+use units::{BlockCount, BlockSize, ByteRange};
+
+/// Where no alignment in memory is told, a page is always enough.
+const MEMORY_ALIGN_BYTES: usize = 4096;
+
+/// How a file is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileRigOptions {
+    /// It is written; else it is opened for reading only.
+    pub writes: bool,
+    /// Through the page cache.
+    pub cached: bool,
+}
+
+/// A block device or a file.
+#[derive(Debug)]
+pub struct FileRig {
+    path: PathBuf,
+    options: FileOptions,
+    tree: Rc<Tree>,
+    device: Option<BlockDevice>,
+    identity: Identity,
+    up: Option<FileRunner>,
+}
+
+impl FileRig {
+    /// Looks at the file; `tree` is where block devices are described.
+    ///
+    /// # Errors
+    /// If it cannot be opened as it has to be.
+    pub fn open(path: &Path, options: FileRigOptions, tree: Tree) -> Result<Self, RigError> {
+        let direct = !options.cached;
+        let block_size = block_size(path, direct);
+        let mut file =
+            FileOptions { read_only: !options.writes, block_size, direct, ..FileOptions::default() };
+        let mut notes = Vec::new();
+        let medium = match FileMedium::open(path, &file) {
+            Err(error) if matches!(error.reason, OpenReason::NotDirect) => {
+                notes.push(
+                    "the file system has no way past the page cache: reads may come from memory".to_owned(),
+                );
+                file.direct = false;
+                FileMedium::open(path, &file)
+            }
+            medium => medium,
+        };
+        let medium = medium.map_err(|error| RigError::new(error.to_string()))?;
+        if options.cached {
+            notes.push("requests go through the page cache: reads may come from memory".to_owned());
+        }
+        let device = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_block_device());
+        let device = device.and_then(|metadata| BlockDevice::of_number(&tree, metadata.rdev()));
+        notes.extend(holes(path));
+        let identity = Identity {
+            model: device.as_ref().map_or_else(|| Some("a file".into()), |device| device.model.clone()),
+            serial: device.as_ref().and_then(|device| device.serial.clone()),
+            firmware: device.as_ref().and_then(|device| device.firmware.clone()),
+            bytes: medium.capacity().0 * u64::from(block_size.bytes()),
+            block_bytes: block_size.bytes(),
+            engine: medium.describe(),
+            notes,
+        };
+        let tree = Rc::new(tree);
+        let up = FileRunner::new(medium, Rc::clone(&tree), device.as_ref());
+        Ok(Self { path: path.to_path_buf(), options: file, tree, device, identity, up: Some(up) })
+    }
+}
+
+impl Rig for FileRig {
+    fn put_up(&mut self, route: Route) -> Result<&mut dyn Runner, RigError> {
+        if route != Route::Kernel {
+            return Err(RigError::new(format!(
+                "{}: the kernel drives it, not our own initiator; name its USB port for {route}",
+                self.path.display()
+            )));
+        }
+        if self.up.is_none() {
+            let medium = FileMedium::open(&self.path, &self.options)
+                .map_err(|error| RigError::new(error.to_string()))?;
+            self.up = Some(FileRunner::new(medium, Rc::clone(&self.tree), self.device.as_ref()));
+        }
+        self.up.as_mut().map(|up| up as &mut dyn Runner).ok_or_else(|| RigError::new("it is not open"))
+    }
+
+    fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+}
+
+/// Blocks as long as the file wants its places aligned.
+fn block_size(path: &Path, direct: bool) -> BlockSize {
+    let wanted = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::DIOALIGN);
+    match wanted {
+        Ok(told) if direct && told.stx_dio_offset_align > BlockSize::B512.bytes() => BlockSize::B4096,
+        _ => BlockSize::B512,
+    }
+}
+
+/// Where no blocks lie, nothing is read.
+fn holes(path: &Path) -> Option<String> {
+    /// The unit of `st_blocks`, whatever the file system's blocks are.
+    const UNIT_BYTES: u64 = 512;
+    let metadata =
+        std::fs::metadata(path).ok().filter(|metadata| metadata.is_file() && metadata.len() > 0)?;
+    let there = metadata.blocks().saturating_mul(UNIT_BYTES);
+    let percent = 100 - there.min(metadata.len()) * 100 / metadata.len();
+    (percent > 0).then(|| format!("{percent} % of the file are holes: reading them costs the drive nothing"))
+}
+
+/// A medium that is open, with memory for requests.
+#[derive(Debug)]
+struct FileRunner {
+    medium: FileMedium,
+    slots: Vec<Slot>,
+    under_way: u16,
+    /// Jobs that are over and were not polled yet.
+    over: Vec<Finished>,
+    /// Where the kernel counts the errors of the disk.
+    counters: Option<String>,
+    errors_before: u64,
+    tree: Rc<Tree>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    buffer: Vec<u8>,
+    /// Where in the buffer the aligned memory begins.
+    start: u32,
+}
+
+impl FileRunner {
+    fn new(medium: FileMedium, tree: Rc<Tree>, device: Option<&BlockDevice>) -> Self {
+        let counters = device.map(|device| format!("{}/device", device.disk_path));
+        let mut runner = Self {
+            medium,
+            slots: Vec::new(),
+            under_way: 0,
+            over: Vec::with_capacity(crate::workload::DEPTH_MAX.into()),
+            counters,
+            errors_before: 0,
+            tree,
+        };
+        runner.errors_before = runner.kernel_errors();
+        runner
+    }
+
+    /// Errors and timeouts of the SCSI disk, as sysfs counts them in hexadecimal.
+    fn kernel_errors(&self) -> u64 {
+        let Some(directory) = &self.counters else { return 0 };
+        let counts = ["ioerr_cnt", "iotmo_cnt"].map(|name| {
+            let text = self.tree.text(&format!("{directory}/{name}")).unwrap_or_default();
+            u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0)
+        });
+        counts.iter().sum()
+    }
+}
+
+impl Runner for FileRunner {
+    fn block_size(&self) -> BlockSize {
+        self.medium.block_size()
+    }
+
+    fn capacity(&self) -> BlockCount {
+        self.medium.capacity()
+    }
+
+    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError> {
+        self.slots.clear();
+        for _ in 0..depth {
+            let len = bytes as usize + MEMORY_ALIGN_BYTES;
+            let mut buffer = Vec::new();
+            let reserved = buffer.try_reserve_exact(len);
+            reserved.map_err(|error| {
+                RigError::new(format!("no memory for {depth} requests of {bytes} bytes: {error}"))
+            })?;
+            buffer.resize(len, 0_u8);
+            let start = buffer.as_ptr().align_offset(MEMORY_ALIGN_BYTES).min(MEMORY_ALIGN_BYTES) as u32;
+            self.slots.push(Slot { buffer, start });
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self, slot: u16) -> &mut [u8] {
+        let Slot { buffer, start } = &mut self.slots[usize::from(slot)];
+        let room = buffer.len() - MEMORY_ALIGN_BYTES;
+        &mut buffer[*start as usize..][..room]
+    }
+
+    fn start(&mut self, slot: u16, access: Access) {
+        let bytes = access.extent.blocks.0 * u64::from(self.medium.block_size().bytes());
+        let Slot { buffer, start } = &mut self.slots[usize::from(slot)];
+        let request = MediumRequest {
+            id: MediumRequestId { command: CommandId { slot, generation: 0 }, part: 0 },
+            unit: 0,
+            op: match access.kind {
+                Kind::Read => MediumOp::Read,
+                Kind::Write => MediumOp::Write { fua: false },
+            },
+            extent: access.extent,
+            place: Place::Buffer,
+            range: ByteRange::new(*start, bytes as u32),
+        };
+        self.under_way += 1;
+        let job = Job { request, buffer: std::mem::take(buffer) };
+        if let Some(finished) = self.medium.submit(job) {
+            // Refused on the spot: it ends like any other.
+            self.over.push(finished);
+        }
+    }
+
+    fn turn(&mut self, patience: Duration) -> Result<(), RigError> {
+        self.medium.flush_submissions();
+        if self.under_way == 0 || !self.over.is_empty() {
+            return Ok(());
+        }
+        if let Some(finished) = self.medium.poll() {
+            self.over.push(finished);
+            return Ok(());
+        }
+        let Some(event) = self.medium.event_fd() else { return Ok(()) };
+        let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
+        match rustix::event::poll(&mut [PollFd::new(&event, PollFlags::IN)], Some(&timeout)) {
+            // A signal ends the wait early, and the caller looks why.
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(RigError::new(format!("cannot wait for the file: {error}"))),
+        }
+    }
+
+    fn poll(&mut self) -> Option<Ended> {
+        let finished = self.over.pop().or_else(|| self.medium.poll())?;
+        let slot = finished.completion.id.command.slot;
+        self.slots[usize::from(slot)].buffer = finished.buffer;
+        self.under_way -= 1;
+        Some(Ended { slot, result: finished.completion.result.map(|_| ()).map_err(Fault::Medium) })
+    }
+
+    fn troubles(&self) -> Troubles {
+        Troubles {
+            kernel_errors: self.kernel_errors().saturating_sub(self.errors_before),
+            ..Troubles::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Extent;
+
+    fn wait(runner: &mut dyn Runner) -> Ended {
+        for _ in 0..1000 {
+            runner.turn(Duration::from_millis(100)).expect("it goes on");
+            if let Some(ended) = runner.poll() {
+                return ended;
+            }
+        }
+        panic!("nothing ends");
+    }
+
+    #[test]
+    fn a_file_is_written_and_read_past_the_page_cache_where_it_can_be() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("file");
+        std::fs::write(&path, vec![1; 1 << 20]).expect("written");
+        let options = FileRigOptions { writes: true, cached: false };
+        let mut rig = FileRig::open(&path, options, Tree::at(place.path())).expect("it opens");
+        let runner = rig.put_up(Route::Kernel).expect("it is up");
+        runner.prepare(2, 8192).expect("memory");
+        assert_eq!(runner.memory(0).as_ptr().align_offset(4096), 0);
+        runner.memory(0).fill(7);
+        runner.start(0, Access { kind: Kind::Write, extent: Extent::new(8, 16) });
+        assert_eq!(wait(runner), Ended { slot: 0, result: Ok(()) });
+        runner.start(1, Access { kind: Kind::Read, extent: Extent::new(16, 16) });
+        assert_eq!(wait(runner), Ended { slot: 1, result: Ok(()) });
+        assert!(runner.memory(1)[..4096].iter().all(|byte| *byte == 7));
+        assert!(runner.memory(1)[4096..].iter().all(|byte| *byte == 1));
+        assert!(rig.put_up(Route::Uas).is_err());
+    }
+
+    #[test]
+    fn a_write_to_a_file_that_is_only_read_fails() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("file");
+        std::fs::write(&path, vec![1; 1 << 20]).expect("written");
+        let mut rig =
+            FileRig::open(&path, FileRigOptions::default(), Tree::at(place.path())).expect("it opens");
+        let runner = rig.put_up(Route::Kernel).expect("it is up");
+        runner.prepare(1, 4096).expect("memory");
+        runner.start(0, Access { kind: Kind::Write, extent: Extent::new(0, 8) });
+        let fault = Fault::Medium(target::medium::MediumError::WriteProtected);
+        assert_eq!(wait(runner), Ended { slot: 0, result: Err(fault) });
+    }
+
+    #[test]
+    fn a_sparse_file_is_told() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join("file");
+        std::fs::File::create(&path).and_then(|file| file.set_len(1 << 20)).expect("made");
+        let rig = FileRig::open(&path, FileRigOptions::default(), Tree::at(place.path())).expect("it opens");
+        assert!(rig.identity().notes.iter().any(|note| note.starts_with("100 % of the file are holes")));
+    }
+}

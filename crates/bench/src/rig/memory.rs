@@ -1,0 +1,433 @@
+//! Initiator and virtual drive in one process, and a medium in memory: what the protocol machines cost, and nothing else.
+//!
+//! The drive is the same one on every route; its medium is written once before anything is measured, so that reads move
+//! bytes that are there. Left out: waiting. Whatever can happen happens in [`Runner::turn`], which never sleeps, since the
+//! only deadlines here are Turbo's of some microseconds.
+
+use super::{Ended, Fault, Identity, Rig, RigError, Route, Runner, Troubles};
+use crate::workload::{Access, Kind};
+use bus::{Direction, Speed};
+use initiator::disk::{Disk, DiskConfig, Memory, Operation, Output, Request, RequestId};
+use initiator::turbo::{Turbo, TurboConfig};
+use initiator::{Command, CommandId, Patience, Transport};
+use loopback::{Loopback, plug};
+use server::drive::Drive;
+use server::medium::{Job, Medium, RamMedium};
+use std::collections::VecDeque;
+use std::time::Duration;
+use target::command::{self, Limits, Place};
+use target::medium::{MediumOp, MediumRequest, MediumRequestId};
+use target::unit::{Unit, UnitConfig, limits};
+use target::{Device, DeviceConfig, Transports};
+use units::{BlockCount, BlockSize, ByteCount, ByteRange, Extent, Instant};
+
+/// Streams of the drive: more than any depth that is asked for, less the two that hosts keep back.
+const STREAMS: u16 = 256;
+
+/// Bytes of one command: what Linux sends at super speed, whatever the transport.
+const COMMAND_BYTES_MAX: u32 = 1 << 20;
+
+/// A virtual drive in memory, and our own initiators.
+#[derive(Debug)]
+pub struct MemoryRig {
+    up: Option<Box<dyn End>>,
+    drive: Option<Drive>,
+    identity: Identity,
+}
+
+/// A route that can be taken down again.
+trait End: Runner + std::fmt::Debug {
+    fn into_drive(self: Box<Self>) -> Drive;
+}
+
+impl MemoryRig {
+    /// A drive of so many bytes.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn new(size: ByteCount, block_size: BlockSize, speed: Speed) -> Result<Self, RigError> {
+        let no_memory = |error| RigError::new(format!("cannot keep {size} in memory: {error}"));
+        let mut medium = RamMedium::new(size, block_size).map_err(no_memory)?;
+        fill(&mut medium)?;
+        let identity = Identity {
+            model: Some("uaskit Virtual Drive".into()),
+            serial: None,
+            firmware: Some(env!("CARGO_PKG_VERSION").into()),
+            bytes: medium.capacity().0 * u64::from(block_size.bytes()),
+            block_bytes: block_size.bytes(),
+            engine: "initiator and drive in memory".into(),
+            notes: Vec::new(),
+        };
+        Ok(Self { up: None, drive: Some(drive(medium, speed)), identity })
+    }
+}
+
+impl Rig for MemoryRig {
+    fn put_up(&mut self, route: Route) -> Result<&mut dyn Runner, RigError> {
+        let mut drive = match self.up.take() {
+            Some(end) => end.into_drive(),
+            None => self.drive.take().ok_or_else(|| RigError::new("the drive is lost"))?,
+        };
+        drive.bus_reset();
+        while drive.poll().is_some() {}
+        let refused = |error| RigError::new(format!("the drive cannot be set up: {error}"));
+        let patience = Patience::default();
+        let up: Box<dyn End> = match route {
+            Route::Kernel => return Err(RigError::new("no driver of the kernel is involved")),
+            Route::Bot => {
+                let bot = plug::bot(&mut drive, patience).map_err(refused)?;
+                Box::new(MemoryRunner::new(bot, drive)?)
+            }
+            Route::Turbo => {
+                let bot = plug::bot_config(&mut drive, patience).map_err(refused)?;
+                Box::new(MemoryRunner::new(Turbo::new(TurboConfig::new(bot)), drive)?)
+            }
+            Route::Uas => {
+                let uas = plug::uas(&mut drive, None, patience).map_err(refused)?;
+                Box::new(MemoryRunner::new(uas, drive)?)
+            }
+        };
+        Ok(self.up.insert(up).as_mut())
+    }
+
+    fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+}
+
+/// Bytes in every block, so that a read reads.
+fn fill(medium: &mut RamMedium) -> Result<(), RigError> {
+    const PIECE_BYTES: u64 = 1 << 20;
+    let block_bytes = u64::from(medium.block_size().bytes());
+    let mut buffer = vec![0; PIECE_BYTES as usize];
+    fastrand::Rng::with_seed(1).fill(&mut buffer);
+    let (piece, capacity) = (PIECE_BYTES / block_bytes, medium.capacity().0);
+    let mut next = 0;
+    while next < capacity {
+        let blocks = piece.min(capacity - next);
+        let command = command::CommandId { slot: 0, generation: 0 };
+        let request = MediumRequest {
+            id: MediumRequestId { command, part: 0 },
+            unit: 0,
+            op: MediumOp::Write { fua: false },
+            extent: Extent::new(next, blocks),
+            place: Place::Buffer,
+            range: ByteRange::new(0, (blocks * block_bytes) as u32),
+        };
+        let finished = medium
+            .submit(Job { request, buffer })
+            .ok_or_else(|| RigError::new("memory waits for nothing"))?;
+        finished.completion.result.map_err(|error| RigError::new(format!("memory fails: {error:?}")))?;
+        buffer = finished.buffer;
+        next += blocks;
+    }
+    Ok(())
+}
+
+fn drive(medium: RamMedium, speed: Speed) -> Drive {
+    let name = || "uaskit".to_owned();
+    let serial = || "BENCH0000001".to_owned();
+    let unit = Unit::new(UnitConfig {
+        vendor: name(),
+        product: "Virtual Drive".into(),
+        revision: "1".into(),
+        serial: serial(),
+        naa: 0x3000_0000_0000_0001,
+        block_size: medium.block_size(),
+        capacity: medium.capacity(),
+        transfer_bytes_optimal: limits::TRANSFER_BYTES_OPTIMAL_MAX,
+        read_only: false,
+        removable: false,
+        rotational: false,
+        durable: false,
+        atomic_writes: false,
+        durable_state: None,
+    });
+    let config = DeviceConfig {
+        speed,
+        transports: Transports::Dual,
+        streams: STREAMS,
+        bus_power_ma: 0,
+        vendor_id: 0x1209,
+        product_id: 1,
+        release: 0x100,
+        manufacturer: name(),
+        product: "Virtual Drive".into(),
+        serial: serial(),
+        limits: Limits {
+            commands: STREAMS + 1,
+            buffer_bytes: 64 << 20,
+            segment_bytes: limits::TRANSFER_BYTES_MAX,
+        },
+    };
+    Drive::new(Device::new(config, vec![unit]), vec![Box::new(medium)])
+}
+
+/// A disk on a transport, joined with the drive.
+#[derive(Debug)]
+struct MemoryRunner<T> {
+    disk: Disk,
+    ends: Loopback<T>,
+    began: std::time::Instant,
+    slots: Vec<Slot>,
+    /// Of each command under way, by its slot: which part of a request it is.
+    parts: Vec<Option<Part>>,
+    ended: VecDeque<Ended>,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    buffer: Vec<u8>,
+    /// Of the longest access.
+    room: u32,
+    /// Of the access under way.
+    bytes: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    id: CommandId,
+    memory: Memory,
+    range: ByteRange,
+    direction: Direction,
+    /// It has the buffer of the whole request.
+    whole: bool,
+}
+
+impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
+    /// Surveys the disk.
+    fn new(transport: T, drive: Drive) -> Result<Self, RigError> {
+        let depth = transport.depth() as u16;
+        let config = DiskConfig {
+            requests_max: crate::workload::DEPTH_MAX,
+            ..DiskConfig::new(depth, COMMAND_BYTES_MAX)
+        };
+        let mut runner = Self {
+            disk: Disk::new(config),
+            ends: Loopback::new(transport, drive),
+            began: std::time::Instant::now(),
+            slots: Vec::new(),
+            // The survey has a slot of its own.
+            parts: vec![None; usize::from(depth) + 1],
+            ended: VecDeque::with_capacity(crate::workload::DEPTH_MAX.into()),
+        };
+        runner.disk.start(runner.now());
+        // Some dozens of commands; each turn ends at least one.
+        for _ in 0..SURVEY_TURNS_MAX {
+            runner.advance();
+            if runner.disk.geometry().is_some() {
+                return Ok(runner);
+            }
+        }
+        Err(RigError::new("the drive cannot be surveyed"))
+    }
+
+    fn now(&self) -> Instant {
+        Instant::from_ps((self.began.elapsed().as_nanos() as u64).saturating_mul(1000))
+    }
+
+    /// Carries out everything that can be, once around.
+    fn advance(&mut self) {
+        let now = self.now();
+        if self.disk.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+            self.disk.handle_timeout(now);
+        }
+        self.carry(now);
+        if self.ends.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
+            self.ends.handle_timeout(now);
+        }
+        self.ends.turn(now);
+        while let Some(finished) = self.ends.poll() {
+            let Some(part) = self.parts.get_mut(usize::from(finished.id.slot)).and_then(Option::take) else {
+                continue;
+            };
+            let mut answer = &[][..];
+            match part.memory {
+                Memory::Request(id) => self.give_back(id, part, &finished.buffer),
+                Memory::Answer => answer = &finished.buffer,
+                Memory::None | Memory::Parameters => {}
+            }
+            self.disk.handle_outcome(now, finished.id, &finished.outcome, answer);
+            self.keep(part, finished.buffer);
+        }
+        self.carry(now);
+    }
+
+    /// Copies what a part of a request has read to its place.
+    fn give_back(&mut self, id: RequestId, part: Part, bytes: &[u8]) {
+        let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
+        if !part.whole && part.direction == Direction::In {
+            let range = part.range.as_usize();
+            slot.buffer[range.clone()].copy_from_slice(&bytes[..range.len()]);
+        }
+    }
+
+    /// Finds a use for the memory of a command that is over.
+    fn keep(&mut self, part: Part, buffer: Vec<u8>) {
+        match part.memory {
+            Memory::Request(id) if part.whole => {
+                let Some(slot) = self.slots.get_mut(id.0 as usize) else { return };
+                // That of a write has gone to the drive, which gives another in return.
+                let room = slot.room as usize;
+                slot.buffer = if buffer.is_empty() { self.ends.pool().take(room) } else { buffer };
+                if slot.buffer.len() < room {
+                    slot.buffer.resize(room, 0);
+                }
+            }
+            _ => self.ends.pool().put(buffer),
+        }
+    }
+
+    fn carry(&mut self, now: Instant) {
+        while let Some(output) = self.disk.poll_output() {
+            match output {
+                Output::Submit(command, memory) => self.submit(now, command, memory),
+                Output::Abort(id) => self.ends.abort(now, id),
+                Output::Finished(id, result) => {
+                    let result = result.map(|_| ()).map_err(Fault::Disk);
+                    self.ended.push_back(Ended { slot: id.0 as u16, result });
+                }
+                Output::Surveyed(_) | Output::Lost(_) => {}
+            }
+        }
+    }
+
+    fn submit(&mut self, now: Instant, mut command: Command, memory: Memory) {
+        let phase = command.data_phase;
+        let (range, direction) =
+            phase.map_or((ByteRange::new(0, 0), Direction::In), |phase| (phase.range, phase.direction));
+        let mut part = Part { id: command.id, memory, range, direction, whole: false };
+        let len = range.len as usize;
+        let buffer = match memory {
+            Memory::Request(id) => {
+                let slot = &mut self.slots[id.0 as usize];
+                part.whole = range.start == 0 && range.len == slot.bytes;
+                if part.whole {
+                    std::mem::take(&mut slot.buffer)
+                } else {
+                    let mut piece = self.ends.pool().take(len);
+                    piece[..len].copy_from_slice(&slot.buffer[range.as_usize()]);
+                    piece
+                }
+            }
+            Memory::Parameters => {
+                let mut piece = self.ends.pool().take(len);
+                piece[..len].copy_from_slice(&self.disk.parameters(command.id)[range.as_usize()]);
+                piece
+            }
+            Memory::None | Memory::Answer => Vec::new(),
+        };
+        if let (false, Some(phase)) = (part.whole, &mut command.data_phase) {
+            phase.range = ByteRange::new(0, range.len);
+        }
+        self.parts[usize::from(command.id.slot)] = Some(part);
+        if let Err((refusal, buffer)) = self.ends.submit(now, &command, buffer) {
+            self.parts[usize::from(command.id.slot)] = None;
+            self.keep(part, buffer);
+            self.disk.handle_refusal(now, part.id, refusal);
+        }
+    }
+}
+
+/// Turns that a survey may take.
+const SURVEY_TURNS_MAX: u32 = 10_000;
+
+impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
+    fn block_size(&self) -> BlockSize {
+        self.disk.geometry().map_or(BlockSize::B512, |geometry| geometry.block_size)
+    }
+
+    fn capacity(&self) -> BlockCount {
+        self.disk.geometry().map_or(BlockCount(0), |geometry| geometry.capacity)
+    }
+
+    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError> {
+        for slot in self.slots.drain(..) {
+            self.ends.pool().put(slot.buffer);
+        }
+        for _ in 0..depth {
+            let buffer = self.ends.pool().take(bytes as usize);
+            self.slots.push(Slot { buffer, room: bytes, bytes });
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self, slot: u16) -> &mut [u8] {
+        let slot = &mut self.slots[usize::from(slot)];
+        &mut slot.buffer[..slot.room as usize]
+    }
+
+    fn start(&mut self, slot: u16, access: Access) {
+        let operation = match access.kind {
+            Kind::Read => Operation::Read { fua: false, dpo: false, may_be_short: false },
+            Kind::Write => Operation::Write { fua: false, dpo: false },
+        };
+        let id = RequestId(slot.into());
+        let bytes = access.extent.blocks.0 * u64::from(self.block_size().bytes());
+        self.slots[usize::from(slot)].bytes = bytes as u32;
+        let now = self.now();
+        if self.disk.submit(now, Request { id, operation, extent: access.extent }).is_err() {
+            // Only a unit that is gone takes no request that fits.
+            self.ended.push_back(Ended { slot, result: Err(Fault::Disk(initiator::disk::Error::Gone)) });
+        }
+    }
+
+    fn turn(&mut self, _patience: Duration) -> Result<(), RigError> {
+        self.advance();
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Option<Ended> {
+        self.ended.pop_front()
+    }
+
+    fn troubles(&self) -> Troubles {
+        Troubles::of(self.disk.counts(), self.ends.transport().counters())
+    }
+}
+
+impl<T: Transport + std::fmt::Debug> End for MemoryRunner<T> {
+    fn into_drive(self: Box<Self>) -> Drive {
+        self.ends.into_drive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(runner: &mut dyn Runner) -> Ended {
+        for _ in 0..1_000_000 {
+            runner.turn(Duration::ZERO).expect("it goes on");
+            if let Some(ended) = runner.poll() {
+                return ended;
+            }
+        }
+        panic!("nothing ends");
+    }
+
+    #[test]
+    fn what_one_route_has_written_another_reads() {
+        let mut rig = MemoryRig::new(ByteCount(16 << 20), BlockSize::B512, Speed::Super).expect("16 MiB");
+        // Longer than one command, so that it is cut.
+        let extent = Extent::new(3, (3 << 20) / 512);
+        let runner = rig.put_up(Route::Uas).expect("UAS");
+        runner.prepare(1, 3 << 20).expect("memory");
+        runner.memory(0).iter_mut().enumerate().for_each(|(at, byte)| *byte = (at / 13) as u8);
+        runner.start(0, Access { kind: Kind::Write, extent });
+        assert_eq!(wait(runner), Ended { slot: 0, result: Ok(()) });
+        for route in [Route::Bot, Route::Turbo, Route::Uas] {
+            let runner = rig.put_up(route).expect("it is offered");
+            assert_eq!((runner.block_size(), runner.capacity()), (BlockSize::B512, BlockCount(32_768)));
+            runner.prepare(2, 3 << 20).expect("memory");
+            runner.start(1, Access { kind: Kind::Read, extent });
+            assert_eq!(wait(runner), Ended { slot: 1, result: Ok(()) });
+            assert!(
+                runner.memory(1).iter().enumerate().all(|(at, byte)| *byte == (at / 13) as u8),
+                "{route}"
+            );
+            assert_eq!(runner.troubles().stalls, 0);
+        }
+        assert!(rig.put_up(Route::Kernel).is_err());
+    }
+}

@@ -1,0 +1,266 @@
+//! What jobs run on: a drive, and the ways in which requests get to it.
+//!
+//! A [`Rig`] is one drive with its [`Route`]s; it puts up one at a time, so that transports are compared on the same
+//! hardware in turns. A [`Runner`] is a route that is up: it has slots with memory, starts an access in a slot, and tells
+//! when that has ended. Left out: what is asked, how fast it was, whether the data are right; that is for the modules
+//! above.
+//!
+//! Always true: every access that was started ends exactly once, unless the runner fails as a whole; the memory of a slot
+//! is the caller's while nothing is under way in it.
+
+mod file;
+mod memory;
+
+pub use file::{FileRig, FileRigOptions};
+pub use memory::MemoryRig;
+
+use crate::workload::Access;
+use initiator::disk;
+use std::fmt;
+use std::time::Duration;
+use target::medium::MediumError;
+use units::{BlockCount, BlockSize};
+
+/// How requests get to a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// Whatever driver the kernel has bound.
+    Kernel,
+    /// Our own, Bulk-Only.
+    Bot,
+    /// Our own, Bulk-Only with packed requests.
+    Turbo,
+    /// Our own, USB Attached SCSI.
+    Uas,
+}
+
+/// A drive and the ways to it.
+pub trait Rig {
+    /// Puts a route up, and takes down the one that was up.
+    ///
+    /// # Errors
+    /// Why there is no such way to this drive.
+    fn put_up(&mut self, route: Route) -> Result<&mut dyn Runner, RigError>;
+
+    /// What is known of the drive by now.
+    fn identity(&self) -> Identity;
+}
+
+/// Who a drive is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Vendor and product, or what it is.
+    pub model: Option<String>,
+    /// Its serial number.
+    pub serial: Option<String>,
+    /// The revision of its firmware.
+    pub firmware: Option<String>,
+    /// Bytes that it has.
+    pub bytes: u64,
+    /// Bytes of a logical block.
+    pub block_bytes: u32,
+    /// How requests are made: the engine, and whether they go past the page cache.
+    pub engine: String,
+    /// What may make its figures better or worse than they are elsewhere.
+    pub notes: Vec<String>,
+}
+
+/// A route that is up.
+pub trait Runner {
+    /// The length of a block.
+    fn block_size(&self) -> BlockSize;
+
+    /// Blocks that there are.
+    fn capacity(&self) -> BlockCount;
+
+    /// Makes slots 0 to `depth`, each with memory of `bytes`. Nothing may be under way.
+    ///
+    /// # Errors
+    /// If there is no memory for them.
+    fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError>;
+
+    /// The memory of a slot: what an access there has read, or will write. What it holds after a write is left over.
+    fn memory(&mut self, slot: u16) -> &mut [u8];
+
+    /// Starts an access in a slot that has none under way.
+    fn start(&mut self, slot: u16, access: Access);
+
+    /// Carries out what was started, and waits until an access has ended, or so long.
+    ///
+    /// # Errors
+    /// If nothing more can come of this runner.
+    fn turn(&mut self, patience: Duration) -> Result<(), RigError>;
+
+    /// The next access that has ended.
+    fn poll(&mut self) -> Option<Ended>;
+
+    /// What went wrong below so far, whether it was mended or not.
+    fn troubles(&self) -> Troubles;
+}
+
+/// The end of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its slot.
+    pub slot: u16,
+    /// How it ended.
+    pub result: Result<(), Fault>,
+}
+
+/// Why an access failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Our own initiator says so.
+    Disk(disk::Error),
+    /// The kernel says so.
+    Medium(MediumError),
+}
+
+/// Why a runner cannot be put up, or cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RigError {
+    /// What happened, and why.
+    pub what: String,
+}
+
+/// What went wrong below, counted since a runner was put up. Most of it is mended by trying again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Troubles {
+    /// Commands sent again.
+    pub retries: u64,
+    /// Commands whose deadline passed.
+    pub timeouts: u64,
+    /// Transfers that ended with a stall.
+    pub stalls: u64,
+    /// Statuses that were not what they should be.
+    pub odd_statuses: u64,
+    /// BUSY and TASK SET FULL.
+    pub busy: u64,
+    /// Errors that the drive has mended by itself.
+    pub recovered: u64,
+    /// Resets of a unit, an interface or a port.
+    pub resets: u64,
+    /// Errors that the kernel has counted for the disk.
+    pub kernel_errors: u64,
+}
+
+impl Troubles {
+    /// What has been added since `earlier`.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            retries: self.retries.saturating_sub(earlier.retries),
+            timeouts: self.timeouts.saturating_sub(earlier.timeouts),
+            stalls: self.stalls.saturating_sub(earlier.stalls),
+            odd_statuses: self.odd_statuses.saturating_sub(earlier.odd_statuses),
+            busy: self.busy.saturating_sub(earlier.busy),
+            recovered: self.recovered.saturating_sub(earlier.recovered),
+            resets: self.resets.saturating_sub(earlier.resets),
+            kernel_errors: self.kernel_errors.saturating_sub(earlier.kernel_errors),
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            retries: self.retries.saturating_add(other.retries),
+            timeouts: self.timeouts.saturating_add(other.timeouts),
+            stalls: self.stalls.saturating_add(other.stalls),
+            odd_statuses: self.odd_statuses.saturating_add(other.odd_statuses),
+            busy: self.busy.saturating_add(other.busy),
+            recovered: self.recovered.saturating_add(other.recovered),
+            resets: self.resets.saturating_add(other.resets),
+            kernel_errors: self.kernel_errors.saturating_add(other.kernel_errors),
+        }
+    }
+
+    /// Of an initiator: what its disk and its transport have counted.
+    pub const fn of(disk: disk::Counts, transport: initiator::Counters) -> Self {
+        let resets = transport.unit_resets
+            + transport.nexus_resets
+            + transport.reset_recoveries
+            + transport.port_resets;
+        Self {
+            retries: disk.sent_again + transport.resends as u64,
+            timeouts: transport.timeouts as u64,
+            stalls: transport.stalls as u64,
+            odd_statuses: transport.odd_statuses as u64,
+            busy: disk.busy,
+            recovered: disk.recovered,
+            resets: resets as u64,
+            kernel_errors: 0,
+        }
+    }
+
+    /// Each kind with its name.
+    pub const fn named(&self) -> [(&'static str, u64); 8] {
+        [
+            ("retries", self.retries),
+            ("timeouts", self.timeouts),
+            ("stalls", self.stalls),
+            ("odd statuses", self.odd_statuses),
+            ("busy", self.busy),
+            ("recovered by the drive", self.recovered),
+            ("resets", self.resets),
+            ("errors counted by the kernel", self.kernel_errors),
+        ]
+    }
+}
+
+impl RigError {
+    /// Something cannot be done.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into() }
+    }
+}
+
+impl Route {
+    /// One word, for figures and flags.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Bot => "bot",
+            Self::Turbo => "turbo",
+            Self::Uas => "uas",
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Disk(error) => error.fmt(f),
+            Self::Medium(MediumError::Unreadable { lba }) => write!(f, "cannot be read at {lba}"),
+            Self::Medium(MediumError::Unwritable { lba }) => write!(f, "cannot be written at {lba}"),
+            Self::Medium(MediumError::OutOfSpace) => f.write_str("no room left"),
+            Self::Medium(MediumError::WriteProtected) => f.write_str("write protected"),
+            Self::Medium(MediumError::Shrunk) => f.write_str("it has become shorter"),
+            Self::Medium(error) => write!(f, "{error:?}"),
+        }
+    }
+}
+
+impl Fault {
+    /// Nothing more can come of the drive.
+    pub const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Disk(disk::Error::Gone | disk::Error::NoMedium) | Self::Medium(MediumError::Absent)
+        )
+    }
+}
+
+impl fmt::Display for RigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for RigError {}

@@ -1,0 +1,361 @@
+//! Whether a device may be overwritten.
+//!
+//! A benchmark that writes destroys what is there. So a device is refused if anything of the system uses it: a file
+//! system, swap, a device mapper or RAID on top of it, the running system itself, whoever has opened it exclusively. A
+//! disk is asked about with its partitions, a partition with its disk. Left out: data that nobody uses at the moment;
+//! only the owner knows about those, and is asked.
+//!
+//! Always true: what cannot be read speaks neither for nor against; the exclusive open ([`claim`]) decides in the end.
+
+use crate::device::BlockDevice;
+use host::tree::Tree;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::fmt;
+use std::path::Path;
+
+/// Mount points whose disk the system runs from.
+const SYSTEM_PLACES: &[&str] = &["/", "/usr", "/var", "/etc", "/boot", "/boot/efi", "/efi"];
+
+/// Why a device is not to be overwritten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Objection {
+    /// It, or a part of it, is mounted.
+    Mounted {
+        /// What.
+        device: String,
+        /// Where.
+        at: String,
+    },
+    /// It, or a part of it, is swapped to.
+    Swap {
+        /// What.
+        device: String,
+    },
+    /// Another device is made of it.
+    Held {
+        /// What of it.
+        device: String,
+        /// What is made of it, with its name where it has one.
+        by: String,
+    },
+    /// The system runs from this disk.
+    System {
+        /// The disk.
+        disk: String,
+        /// What of the system lies there.
+        place: String,
+    },
+    /// The kernel takes no writes for it.
+    ReadOnly {
+        /// What.
+        device: String,
+    },
+    /// A loop device is made of the file.
+    Loop {
+        /// Which.
+        device: String,
+    },
+    /// Somebody has it open exclusively.
+    Claimed {
+        /// Its path.
+        path: String,
+    },
+}
+
+/// A line of `/proc/self/mountinfo` (proc(5)).
+struct Mount {
+    number: String,
+    at: String,
+    source: String,
+}
+
+/// What speaks against overwriting a device, as far as files tell.
+pub fn objections(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
+    let mounts = mounts(tree);
+    let swaps = swaps(tree);
+    let mut found = Vec::new();
+    for relative in device.relatives(tree) {
+        let name = &relative.name;
+        for mount in mounts.iter().filter(|mount| mount.is_of(&relative)) {
+            found.push(Objection::Mounted { device: name.clone(), at: mount.at.clone() });
+        }
+        if swaps.iter().any(|swap| swap.strip_prefix("/dev/") == Some(name)) {
+            found.push(Objection::Swap { device: name.clone() });
+        }
+        for by in relative.holders(tree) {
+            found.push(Objection::Held { device: name.clone(), by });
+        }
+        if pools(tree).iter().any(|member| member == name) {
+            found.push(Objection::Held { device: name.clone(), by: "a btrfs file system".into() });
+        }
+    }
+    if let Some(place) = system_place(tree, &mounts, &device.disk) {
+        found.push(Objection::System { disk: device.disk.clone(), place });
+    }
+    if device.read_only {
+        found.push(Objection::ReadOnly { device: device.name.clone() });
+    }
+    found
+}
+
+/// What speaks against overwriting a plain file, by its absolute path.
+pub fn objections_to_file(tree: &Tree, path: &Path) -> Vec<Objection> {
+    let path = path.display().to_string();
+    let mut found = Vec::new();
+    if swaps(tree).contains(&path) {
+        found.push(Objection::Swap { device: path.clone() });
+    }
+    for name in tree.names("/sys/block", |name| name.starts_with("loop")) {
+        if tree.text(&format!("/sys/block/{name}/loop/backing_file")).is_ok_and(|file| file == path) {
+            found.push(Objection::Loop { device: name });
+        }
+    }
+    found
+}
+
+/// Opens a block device for nobody else (`O_EXCL`), and closes it again: whether the kernel lets us.
+///
+/// # Errors
+/// That somebody has it. Other failures to open are left to who opens it in earnest.
+pub fn claim(path: &Path) -> Result<(), Objection> {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(Errno::BUSY) => Err(Objection::Claimed { path: path.display().to_string() }),
+        _ => Ok(()),
+    }
+}
+
+impl Mount {
+    fn parse(line: &str) -> Option<Self> {
+        let (before, after) = line.split_once(" - ")?;
+        let mut words = before.split(' ');
+        let number = words.nth(2)?.to_owned();
+        let at = unescaped(words.nth(1)?);
+        let source = unescaped(after.split(' ').nth(1)?);
+        Some(Self { number, at, source })
+    }
+
+    /// By number; by name where the file system has a number of its own (btrfs).
+    fn is_of(&self, device: &BlockDevice) -> bool {
+        (!device.number.is_empty() && self.number == device.number)
+            || self.source.strip_prefix("/dev/") == Some(&device.name)
+    }
+}
+
+fn mounts(tree: &Tree) -> Vec<Mount> {
+    let lines = tree.lines("/proc/self/mountinfo", |_| true).unwrap_or_default();
+    lines.iter().filter_map(|line| Mount::parse(line)).collect()
+}
+
+/// What is swapped to: devices and files, by path.
+fn swaps(tree: &Tree) -> Vec<String> {
+    let lines = tree.lines("/proc/swaps", |line| line.starts_with('/')).unwrap_or_default();
+    lines.iter().filter_map(|line| line.split_whitespace().next()).map(unescaped).collect()
+}
+
+/// Members of btrfs file systems, of which a mount names one only.
+fn pools(tree: &Tree) -> Vec<String> {
+    let systems = tree.names("/sys/fs/btrfs", |name| name.contains('-'));
+    systems
+        .iter()
+        .flat_map(|system| tree.names(&format!("/sys/fs/btrfs/{system}/devices"), |_| true))
+        .collect()
+}
+
+/// What of the system lies on a disk.
+fn system_place(tree: &Tree, mounts: &[Mount], disk: &str) -> Option<String> {
+    let lies_there = |device: Option<BlockDevice>| {
+        device.is_some_and(|device| device.disks_below(tree).iter().any(|below| below == disk))
+    };
+    let places = mounts.iter().filter(|mount| SYSTEM_PLACES.contains(&mount.at.as_str()));
+    for mount in places {
+        let by_number = BlockDevice::of_pair(tree, &mount.number);
+        let by_name = || mount.source.strip_prefix("/dev/").and_then(|name| BlockDevice::of_name(tree, name));
+        if lies_there(by_number.or_else(by_name)) {
+            return Some(mount.at.clone());
+        }
+    }
+    let command_line = tree.text("/proc/cmdline").unwrap_or_default();
+    let root = command_line.split_whitespace().find_map(|word| word.strip_prefix("root=/dev/"))?;
+    lies_there(BlockDevice::of_name(tree, root)).then(|| "root= of the kernel's command line".to_owned())
+}
+
+/// Octal escapes, which stand for white space and backslashes in names (proc(5)).
+fn unescaped(text: &str) -> String {
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once('\\') {
+        plain.push_str(before);
+        let octal = after.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        plain.push(octal.map_or('\\', char::from));
+        rest = if octal.is_some() { &after[3..] } else { after };
+    }
+    plain + rest
+}
+
+impl fmt::Display for Objection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mounted { device, at } => write!(f, "{device} is mounted at {at}; unmount it first"),
+            Self::Swap { device } => write!(f, "{device} is swapped to; swapoff it first"),
+            Self::Held { device, by } => write!(f, "{by} is made of {device}; take that apart first"),
+            Self::System { disk, place } => write!(f, "the system runs from {disk} ({place} lies there)"),
+            Self::ReadOnly { device } => write!(f, "{device} is read-only"),
+            Self::Loop { device } => write!(f, "{device} is made of it; detach that first"),
+            Self::Claimed { path } => write!(f, "somebody has {path} open exclusively"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    /// A machine made up in a directory.
+    struct Machine(tempfile::TempDir);
+
+    impl Machine {
+        /// The system on `sda` and, by a device mapper, on `sdc`; a stick `sdb` with two partitions that nobody uses.
+        fn new() -> Self {
+            let machine = Self(tempfile::tempdir().expect("a directory"));
+            for (disk, number, partitions) in [("sda", "8:0", 2), ("sdb", "8:16", 2), ("sdc", "8:32", 1)] {
+                machine.device(&format!("/sys/devices/usb2/2-1/host6/block/{disk}"), disk, number);
+                for partition in 1..=partitions {
+                    let minor: u32 = number[2..].parse().expect("a number");
+                    let (name, number) = (format!("{disk}{partition}"), format!("8:{}", minor + partition));
+                    let path = format!("/sys/devices/usb2/2-1/host6/block/{disk}/{name}");
+                    machine.device(&path, &name, &number);
+                    machine.write(&format!("{path}/partition"), &partition.to_string());
+                }
+            }
+            machine.device("/sys/devices/virtual/block/dm-0", "dm-0", "253:0");
+            machine.write("/sys/devices/virtual/block/dm-0/dm/name", "vg-var");
+            machine.write("/sys/devices/virtual/block/dm-0/slaves/sdc1/x", "");
+            machine.write("/sys/devices/usb2/2-1/host6/block/sdc/sdc1/holders/dm-0/x", "");
+            machine.write("/sys/devices/usb2/2-1/idVendor", "174c");
+            machine.write("/sys/devices/usb2/2-1/serial", "0123");
+            machine.write("/sys/devices/usb2/2-1/host6/block/sdb/device/model", "Stick");
+            machine.write("/proc/swaps", "Filename Type Size\n");
+            machine.mounts("8:1 / / rw - ext4 /dev/sda1\n253:0 / /var rw - ext4 /dev/mapper/vg-var\n");
+            machine
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.0.path().join(path.trim_start_matches('/'));
+            fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+            fs::write(path, text).expect("written");
+        }
+
+        fn device(&self, path: &str, name: &str, number: &str) {
+            self.write(&format!("{path}/dev"), number);
+            self.write(&format!("{path}/size"), "2048");
+            for link in [format!("sys/class/block/{name}"), format!("sys/dev/block/{number}")] {
+                let link = self.0.path().join(link);
+                fs::create_dir_all(link.parent().expect("a directory")).expect("made");
+                symlink(path, link).expect("linked");
+            }
+        }
+
+        /// `NUMBER ROOT PLACE …` a line; the first two columns are of no concern.
+        fn mounts(&self, lines: &str) {
+            self.write(
+                "/proc/self/mountinfo",
+                &lines.lines().map(|line| format!("1 2 {line}\n")).collect::<String>(),
+            );
+        }
+
+        fn objections(&self, name: &str) -> Vec<String> {
+            let tree = Tree::at(self.0.path());
+            let device = BlockDevice::of_name(&tree, name).expect("it is there");
+            objections(&tree, &device).iter().map(Objection::to_string).collect()
+        }
+    }
+
+    #[test]
+    fn a_disk_that_nobody_uses_is_free() {
+        let machine = Machine::new();
+        assert_eq!(machine.objections("sdb"), [""; 0]);
+        assert_eq!(machine.objections("sdb1"), [""; 0]);
+        let tree = Tree::at(machine.0.path());
+        let stick = BlockDevice::of_pair(&tree, "8:17").expect("a partition");
+        assert_eq!((stick.name.as_str(), stick.disk.as_str(), stick.bytes), ("sdb1", "sdb", 1 << 20));
+        assert_eq!((stick.model.as_deref(), stick.serial.as_deref()), (Some("Stick"), Some("0123")));
+        assert_eq!(stick.usb_port.as_deref(), Some("2-1"));
+    }
+
+    #[test]
+    fn a_mounted_partition_speaks_for_its_disk() {
+        let machine = Machine::new();
+        machine.mounts("8:18 / /media/a\\040b rw - vfat /dev/sdb2\n");
+        assert_eq!(machine.objections("sdb"), ["sdb2 is mounted at /media/a b; unmount it first"]);
+        assert_eq!(machine.objections("sdb1"), [""; 0]);
+        machine.mounts("8:16 / /mnt rw - ext4 /dev/sdb\n");
+        assert_eq!(machine.objections("sdb1"), ["sdb is mounted at /mnt; unmount it first"]);
+    }
+
+    #[test]
+    fn a_file_system_with_a_number_of_its_own_is_found_by_name() {
+        let machine = Machine::new();
+        machine.mounts("0:31 /@ /mnt rw - btrfs /dev/sdb1\n");
+        assert_eq!(machine.objections("sdb"), ["sdb1 is mounted at /mnt; unmount it first"]);
+        machine.mounts("");
+        machine.write("/sys/fs/btrfs/1-2/devices/sdb2/x", "");
+        assert_eq!(machine.objections("sdb"), ["a btrfs file system is made of sdb2; take that apart first"]);
+    }
+
+    #[test]
+    fn the_disk_of_the_system_is_refused_with_all_of_its_partitions() {
+        let machine = Machine::new();
+        let system = "the system runs from sda (/ lies there)";
+        assert_eq!(machine.objections("sda"), ["sda1 is mounted at /; unmount it first", system]);
+        assert_eq!(machine.objections("sda2"), [system]);
+        // By way of a device mapper.
+        assert_eq!(
+            machine.objections("sdc"),
+            [
+                "dm-0 (vg-var) is made of sdc1; take that apart first",
+                "the system runs from sdc (/var lies there)"
+            ]
+        );
+        machine.mounts("");
+        machine.write("/proc/cmdline", "quiet root=/dev/sdb2 ro");
+        assert_eq!(
+            machine.objections("sdb1"),
+            ["the system runs from sdb (root= of the kernel's command line lies there)"]
+        );
+    }
+
+    #[test]
+    fn swap_and_write_protection_are_told() {
+        let machine = Machine::new();
+        machine.write("/proc/swaps", "Filename Type\n/dev/sdb1 partition 1 2 3\n/swap\\040file file 1 2 3\n");
+        machine.write("/sys/devices/usb2/2-1/host6/block/sdb/ro", "1");
+        assert_eq!(machine.objections("sdb"), ["sdb1 is swapped to; swapoff it first", "sdb is read-only"]);
+        let tree = Tree::at(machine.0.path());
+        let swapped = objections_to_file(&tree, Path::new("/swap file"));
+        assert_eq!(swapped, [Objection::Swap { device: "/swap file".into() }]);
+    }
+
+    #[test]
+    fn a_file_behind_a_loop_device_is_in_use() {
+        let machine = Machine::new();
+        machine.write("/sys/block/loop3/loop/backing_file", "/images/a.img\n");
+        let tree = Tree::at(machine.0.path());
+        assert_eq!(
+            objections_to_file(&tree, Path::new("/images/a.img")),
+            [Objection::Loop { device: "loop3".into() }]
+        );
+        assert_eq!(objections_to_file(&tree, Path::new("/images/b.img")), []);
+    }
+
+    #[test]
+    fn hostile_files_do_no_harm() {
+        let machine = Machine::new();
+        machine.write("/proc/self/mountinfo", " - \n1 2 3\n1 2 8:16 / - x\n\\\\0 - \\\n");
+        machine.write("/proc/swaps", "/\\9\\\n/dev/sdb\\04\n");
+        assert_eq!(machine.objections("sdb"), [""; 0]);
+        assert_eq!((unescaped("a\\040b\\"), unescaped("\\ü\\134")), ("a b\\".into(), "\\ü\\".into()));
+    }
+}

@@ -1,0 +1,230 @@
+//! From a job to accesses of one drive: which kind, which blocks, in an order that a seed repeats.
+//!
+//! Always true: every access lies within the part of the drive that the job uses, and its place is a multiple of its
+//! alignment from the start of that part.
+
+use super::{Align, Job, Kind, REQUEST_BYTES_MAX};
+use fastrand::Rng;
+use std::fmt;
+use units::{BlockCount, BlockSize, Extent};
+
+/// One access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Its direction.
+    pub kind: Kind,
+    /// Its blocks.
+    pub extent: Extent,
+}
+
+/// The accesses of a job on a drive, without end.
+#[derive(Clone, Debug)]
+pub struct Accesses {
+    shares: Vec<InBlocks>,
+    first_block: u64,
+    /// Blocks that are used, from the first.
+    span: u64,
+    /// Where the last access ended, from the first block.
+    cursor: u64,
+    random: Rng,
+}
+
+/// Why a job cannot run on a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// A length, an alignment or an offset is no multiple of a block, or is nothing, or is too long.
+    Length {
+        /// It.
+        bytes: u64,
+        /// A block of the drive.
+        block_bytes: u32,
+    },
+    /// There is no room for one access.
+    NoRoom {
+        /// Bytes that the job uses.
+        span_bytes: u64,
+        /// Bytes of the access.
+        bytes: u32,
+    },
+    /// The shares are not a hundred together.
+    Shares,
+}
+
+/// A share with its lengths in blocks.
+#[derive(Clone, Copy, Debug)]
+struct InBlocks {
+    /// Draws below this are this share's or an earlier one's.
+    percent_end: u64,
+    blocks: u64,
+    align: u64,
+    read_percent: u64,
+    random_percent: u64,
+}
+
+impl Accesses {
+    /// The accesses of `job` on a drive of `capacity` blocks.
+    ///
+    /// # Errors
+    /// Where the job's lengths do not fit the drive.
+    pub fn new(job: &Job, block_size: BlockSize, capacity: BlockCount, seed: u64) -> Result<Self, Misfit> {
+        let first_block = in_blocks(job.offset_bytes, block_size)?;
+        let there = capacity.0.saturating_sub(first_block);
+        let asked = job.span_bytes.map_or(there, |bytes| bytes / u64::from(block_size.bytes()));
+        let span = asked.min(there);
+        let mut shares = Vec::with_capacity(job.shares.len());
+        let mut percent_end = 0;
+        for share in &job.shares {
+            if share.bytes > REQUEST_BYTES_MAX {
+                let block_bytes = block_size.bytes();
+                return Err(Misfit::Length { bytes: share.bytes.into(), block_bytes });
+            }
+            let blocks = in_length(share.bytes.into(), block_size)?;
+            let align = match share.align {
+                Align::Length => blocks,
+                Align::Block => 1,
+                Align::Bytes(bytes) => in_length(bytes.into(), block_size)?,
+            };
+            if blocks > span {
+                let span_bytes = span * u64::from(block_size.bytes());
+                return Err(Misfit::NoRoom { span_bytes, bytes: share.bytes });
+            }
+            percent_end += u64::from(share.percent);
+            let (read_percent, random_percent) = (share.read_percent.into(), share.random_percent.into());
+            shares.push(InBlocks { percent_end, blocks, align, read_percent, random_percent });
+        }
+        if percent_end != 100 {
+            return Err(Misfit::Shares);
+        }
+        Ok(Self { shares, first_block, span, cursor: 0, random: Rng::with_seed(seed) })
+    }
+
+    /// The next access.
+    pub fn draw(&mut self) -> Access {
+        let share = self.draw_share();
+        let places = (self.span - share.blocks) / share.align + 1;
+        let place = if self.random.u64(..100) < share.random_percent {
+            self.random.u64(..places) * share.align
+        } else {
+            let onward = self.cursor.next_multiple_of(share.align);
+            if onward + share.blocks <= self.span { onward } else { 0 }
+        };
+        self.cursor = place + share.blocks;
+        let kind = if self.random.u64(..100) < share.read_percent { Kind::Read } else { Kind::Write };
+        Access { kind, extent: Extent::new(self.first_block + place, share.blocks) }
+    }
+
+    /// The blocks that are used.
+    pub const fn extent(&self) -> Extent {
+        Extent::new(self.first_block, self.span)
+    }
+
+    fn draw_share(&mut self) -> InBlocks {
+        if let [only] = self.shares[..] {
+            return only;
+        }
+        let drawn = self.random.u64(..100);
+        let found = self.shares.iter().find(|share| drawn < share.percent_end);
+        *found.expect("the last share ends at a hundred, and draws are below")
+    }
+}
+
+/// A length in whole blocks, one at least.
+fn in_length(bytes: u64, block_size: BlockSize) -> Result<u64, Misfit> {
+    match in_blocks(bytes, block_size)? {
+        0 => Err(Misfit::Length { bytes, block_bytes: block_size.bytes() }),
+        blocks => Ok(blocks),
+    }
+}
+
+fn in_blocks(bytes: u64, block_size: BlockSize) -> Result<u64, Misfit> {
+    let block_bytes = block_size.bytes();
+    match bytes % u64::from(block_bytes) {
+        0 => Ok(bytes / u64::from(block_bytes)),
+        _ => Err(Misfit::Length { bytes, block_bytes }),
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length { bytes, block_bytes } => {
+                write!(f, "{bytes} bytes cannot be a length or place on blocks of {block_bytes}")
+            }
+            Self::NoRoom { span_bytes, bytes } => {
+                write!(f, "{span_bytes} bytes have no room for an access of {bytes}")
+            }
+            Self::Shares => f.write_str("the shares of the accesses are not 100 % together"),
+        }
+    }
+}
+
+impl std::error::Error for Misfit {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Share;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn accesses(share: Share, blocks: u64) -> Accesses {
+        let job = Job::of(share, 1);
+        Accesses::new(&job, BlockSize::B512, BlockCount(blocks), 1).expect("it fits")
+    }
+
+    #[test]
+    fn sequential_accesses_follow_one_another_and_begin_again_at_the_end() {
+        let mut drawn = accesses(Share::all(1024, 100, 0), 5);
+        let places: Vec<u64> = (0..4).map(|_| drawn.draw().extent.lba.0).collect();
+        assert_eq!(places, [0, 2, 0, 2]);
+    }
+
+    #[test]
+    fn random_accesses_reach_every_place() {
+        let mut drawn = accesses(Share::all(512, 0, 100), 8);
+        let mut seen = [0; 8];
+        for _ in 0..400 {
+            let Access { kind, extent } = drawn.draw();
+            assert_eq!(kind, Kind::Write);
+            seen[extent.lba.0 as usize] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > 20), "{seen:?}");
+    }
+
+    #[test]
+    fn a_mix_reads_about_as_often_as_it_says() {
+        let mut drawn = accesses(Share::all(512, 80, 100), 64);
+        let reads = (0..10_000).filter(|_| drawn.draw().kind == Kind::Read).count();
+        assert!((7_800..8_200).contains(&reads), "{reads}");
+    }
+
+    #[test]
+    fn what_does_not_fit_the_blocks_is_told() {
+        let fit = |share: Share, blocks| {
+            let job = Job::of(share, 1);
+            Accesses::new(&job, BlockSize::B4096, BlockCount(blocks), 1).map(|_| ())
+        };
+        assert_eq!(fit(Share::all(512, 100, 0), 9), Err(Misfit::Length { bytes: 512, block_bytes: 4096 }));
+        assert_eq!(fit(Share::all(0, 100, 0), 9), Err(Misfit::Length { bytes: 0, block_bytes: 4096 }));
+        assert_eq!(fit(Share::all(8192, 100, 0), 1), Err(Misfit::NoRoom { span_bytes: 4096, bytes: 8192 }));
+        assert_eq!(fit(Share { percent: 99, ..Share::all(4096, 0, 0) }, 1), Err(Misfit::Shares));
+    }
+
+    proptest! {
+        #[test]
+        fn accesses_stay_within_their_part(
+            (blocks, align) in (1_u32..40, 1_u32..40),
+            (offset, span) in (0_u64..100, 0_u64..2000),
+            (reads, random, seed) in (0_u8..=100, 0_u8..=100, any::<u64>()),
+        ) {
+            let mut job = Job::of(Share { align: Align::Bytes(align * 512), ..Share::all(blocks * 512, reads, random) }, 1);
+            (job.offset_bytes, job.span_bytes) = (offset * 512, Some(span * 512));
+            let Ok(mut drawn) = Accesses::new(&job, BlockSize::B512, BlockCount(1000), seed) else { return Ok(()) };
+            let end = (offset + span).min(1000);
+            for _ in 0..50 {
+                let Extent { lba, blocks } = drawn.draw().extent;
+                prop_assert!(lba.0 >= offset && lba.0 + blocks.0 <= end);
+                prop_assert_eq!((lba.0 - offset) % u64::from(align), 0);
+            }
+        }
+    }
+}

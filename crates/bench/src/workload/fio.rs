@@ -1,0 +1,445 @@
+//! Job files of fio: the options that say what is asked of a drive.
+//!
+//! The format is that of fio's manual, "Job file format" and "Parameters": sections in brackets, `[global]` for what the
+//! sections after it share, `name=value` or a bare name a line, comments after `;` or `#` at the start of a line. Sizes are
+//! binary (`kb_base=1024`), times are seconds unless they have a unit.
+//!
+//! Jobs run one after another here, so every job after the first must say `stonewall`. Options about how fio itself
+//! works (its engine, its threads, its reports) are passed over, since this program has its own; everything else is
+//! an error. Left out: rates, think time, several files, verification (`--verify` is ours), expressions.
+
+use super::job_file::{JobFileError, tame};
+use super::{Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Share, Workload};
+use std::time::Duration;
+
+/// Options of fio about itself, which change nothing of what is asked of the drive here.
+const PASSED_OVER: &[&str] = &[
+    "ioengine",
+    "filename",
+    "thread",
+    "group_reporting",
+    "time_based",
+    "invalidate",
+    "randrepeat",
+    "norandommap",
+    "refill_buffers",
+    "scramble_buffers",
+    "description",
+    "stonewall",
+    "wait_for_previous",
+    "name",
+    "disable_lat",
+    "gtod_reduce",
+    "lat_percentiles",
+    "percentile_list",
+    "write_bw_log",
+    "write_lat_log",
+    "write_iops_log",
+    "log_avg_msec",
+    "userspace_reap",
+    "fixedbufs",
+    "registerfiles",
+    "hipri",
+    "allow_file_create",
+    "unlink",
+    "random_generator",
+    "exitall",
+    "minimal",
+    "eta",
+    "continue_on_error",
+    "cpus_allowed",
+    "numa_cpu_nodes",
+    "numa_mem_policy",
+    "directory",
+    "fallocate",
+    "create_on_open",
+    "overwrite",
+    "end_fsync",
+    "randseed",
+    "allrandrepeat",
+    "mem",
+    "iomem",
+    "iomem_align",
+    "size_unit",
+    "kb_base",
+    "unit_base",
+];
+
+/// The options of a section.
+#[derive(Clone, Debug)]
+struct Section {
+    job: Job,
+    blocks: Vec<(u32, u8)>,
+    reads: u8,
+    random: u8,
+    align: Align,
+    pattern: Option<Pattern>,
+    /// For the jobs before it.
+    waits: bool,
+}
+
+/// What `rw=` says.
+#[derive(Clone, Copy, Debug)]
+struct Pattern {
+    /// `None` is both, by `rwmixread`.
+    read_percent: Option<u8>,
+    random: bool,
+}
+
+/// A line and where it stands, for errors.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    number: usize,
+    text: &'a str,
+}
+
+/// The workload that a job file describes.
+///
+/// # Errors
+/// The first line that is not understood.
+pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
+    JobFileError::check_length(text)?;
+    let mut global = Section::new();
+    let mut current: Option<(Line<'_>, Section)> = None;
+    let (mut jobs, mut in_global) = (Vec::new(), false);
+    let mut last = Line { number: 1, text: "" };
+    for (index, text) in text.lines().enumerate() {
+        let line = Line { number: index + 1, text };
+        let content = text.trim();
+        if content.is_empty() || content.starts_with(['#', ';']) {
+            continue;
+        }
+        last = line;
+        if content.starts_with('[') {
+            jobs.extend(
+                current.take().map(|(head, section)| section.finish(head, jobs.is_empty())).transpose()?,
+            );
+            in_global = line.head()? == "global";
+            if !in_global {
+                current = Some((line, global.clone()));
+            }
+            continue;
+        }
+        let pair = content.split_once('=');
+        let (key, value) = pair.map_or((content, None), |(key, value)| (key.trim(), Some(value.trim())));
+        let section = match &mut current {
+            _ if in_global => &mut global,
+            Some((_, section)) => section,
+            None => return Err(line.error("an option before the first section", "put [global] before it")),
+        };
+        section.take(key, value, line)?;
+    }
+    jobs.extend(current.take().map(|(head, section)| section.finish(head, jobs.is_empty())).transpose()?);
+    match jobs.len() {
+        0 => Err(last.error("there is no job", "add a section with rw= and bs=")),
+        1..=JOBS_MAX => Ok(Workload { name: name.to_owned(), jobs }),
+        count => Err(last.error(format!("{count} jobs, {JOBS_MAX} are the most"), "split the file")),
+    }
+}
+
+impl Section {
+    fn new() -> Self {
+        Self {
+            job: Job::of(Share::all(4096, 100, 0), 1),
+            blocks: vec![(4096, 100)],
+            reads: 50,
+            random: 100,
+            align: Align::Length,
+            pattern: None,
+            waits: false,
+        }
+    }
+
+    fn take(&mut self, key: &str, value: Option<&str>, line: Line<'_>) -> Result<(), JobFileError> {
+        let needed = || value.ok_or_else(|| line.error("an option without its value", "write name=value"));
+        match key {
+            "stonewall" | "wait_for_previous" => self.waits = line.flag(value)?,
+            "rw" | "readwrite" => self.pattern(needed()?, line)?,
+            "bs" | "blocksize" => self.blocks = vec![(line.block(needed()?)?, 100)],
+            "bssplit" => self.blocks = line.split(needed()?)?,
+            "ba" | "blockalign" => self.align = Align::Bytes(line.block(needed()?)?),
+            "iodepth" => self.job.depth = line.number(needed()?, 1, u64::from(DEPTH_MAX))? as u16,
+            "rwmixread" => self.reads = line.percent(needed()?)?,
+            "rwmixwrite" => self.reads = 100 - line.percent(needed()?)?,
+            "percentage_random" => self.random = line.percent(needed()?)?,
+            "runtime" | "timeout" => self.job.run = Some(line.time(needed()?)?),
+            "ramp_time" => self.job.warm_up = Some(line.time(needed()?)?),
+            "size" | "filesize" | "io_size" => self.job.span_bytes = line.span(needed()?)?,
+            "offset" => self.job.offset_bytes = line.bytes(needed()?)?,
+            "zero_buffers" => self.job.fill = line.flag(value)?.then_some(Fill::Zero),
+            "direct" | "buffered" => {
+                if line.flag(value)? != (key == "direct") {
+                    return Err(line.error(
+                        "the page cache would be measured",
+                        "say --cached if that is meant, and remove the line",
+                    ));
+                }
+            }
+            "numjobs" | "loops" | "nrfiles" | "openfiles" => {
+                line.number(needed()?, 1, 1).map_err(|error| JobFileError {
+                    remedy: "write 1, and raise iodepth for more at a time".to_owned(),
+                    ..error
+                })?;
+            }
+            key if PASSED_OVER.contains(&key) => {}
+            _ => {
+                return Err(line.error(
+                    "the option is not understood",
+                    "remove it if the test means the same without it",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn pattern(&mut self, value: &str, line: Line<'_>) -> Result<(), JobFileError> {
+        let (read_percent, random) = match value {
+            "read" => (Some(100), false),
+            "write" => (Some(0), false),
+            "randread" => (Some(100), true),
+            "randwrite" => (Some(0), true),
+            "rw" | "readwrite" => (None, false),
+            "randrw" => (None, true),
+            _ => {
+                let known = "write read, write, rw, randread, randwrite or randrw";
+                return Err(line.error("the pattern is not understood", known));
+            }
+        };
+        self.pattern = Some(Pattern { read_percent, random });
+        Ok(())
+    }
+
+    /// The job of the section, at its end.
+    fn finish(self, head: Line<'_>, is_first: bool) -> Result<Job, JobFileError> {
+        let Some(pattern) = self.pattern else {
+            return Err(head.error("the job does not say what it does", "add rw=, such as rw=randread"));
+        };
+        if !is_first && !self.waits {
+            let reason =
+                "it would run at the same time as the job before it, and jobs run one after another here";
+            return Err(head.error(reason, "add stonewall to it, or keep one job"));
+        }
+        let read_percent = pattern.read_percent.unwrap_or(self.reads);
+        let random_percent = if pattern.random { self.random } else { 0 };
+        let align = self.align;
+        let share =
+            |&(bytes, percent): &(u32, u8)| Share { percent, bytes, read_percent, random_percent, align };
+        let shares: Vec<Share> = self.blocks.iter().map(share).collect();
+        let what = match &shares[..] {
+            [only] => only.to_string(),
+            _ => "mixed lengths".to_owned(),
+        };
+        let label = format!("{}: {what}", tame(head.head()?));
+        Ok(Job { label, shares, ..self.job })
+    }
+}
+
+impl Line<'_> {
+    fn error(self, reason: impl Into<String>, remedy: impl Into<String>) -> JobFileError {
+        JobFileError::new(self.number, self.text, reason, remedy)
+    }
+
+    /// The name in its brackets.
+    fn head(&self) -> Result<&str, JobFileError> {
+        let inner = self.text.trim().strip_prefix('[').and_then(|head| head.strip_suffix(']'));
+        let broken = || self.error("a section without its closing bracket", "write [name]");
+        inner.map(str::trim).ok_or_else(broken)
+    }
+
+    /// A size: a number with `k`, `m`, `g`, `t`, or `kib` and so on.
+    fn bytes(self, value: &str) -> Result<u64, JobFileError> {
+        let wrong =
+            || self.error(format!("`{value}` is not a size"), "write bytes, or a number with k, m, g or t");
+        let lower = value.to_ascii_lowercase();
+        let digits = lower.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let unit = lower[digits.len()..].trim_end_matches("ib").trim_end_matches('b');
+        let shift = match unit {
+            "" => 0,
+            "k" => 10,
+            "m" => 20,
+            "g" => 30,
+            "t" => 40,
+            _ => return Err(wrong()),
+        };
+        let number: u64 = digits.parse().map_err(|_| wrong())?;
+        number.checked_mul(1 << shift).ok_or_else(wrong)
+    }
+
+    /// One length for all; a list of the same for reads, writes and trims is taken as well.
+    fn block(self, value: &str) -> Result<u32, JobFileError> {
+        let mut lengths = value.split(',').filter(|part| !part.trim().is_empty());
+        let first = self.bytes(lengths.next().unwrap_or_default().trim())?;
+        for other in lengths {
+            if self.bytes(other.trim())? != first {
+                return Err(
+                    self.error("reads and writes of different lengths", "write one length, or two jobs")
+                );
+            }
+        }
+        match u32::try_from(first) {
+            Ok(bytes) if (1..=REQUEST_BYTES_MAX).contains(&bytes) => Ok(bytes),
+            _ => Err(self.error("a length from 1 byte to 16m is served", "choose one in between")),
+        }
+    }
+
+    /// `LENGTH/PERCENT:LENGTH/PERCENT`, a hundred together.
+    fn split(self, value: &str) -> Result<Vec<(u32, u8)>, JobFileError> {
+        let mut shares = Vec::new();
+        for part in value.split(':') {
+            let (length, percent) = part.split_once('/').ok_or_else(|| {
+                self.error("a share without its percent", "write LENGTH/PERCENT:LENGTH/PERCENT")
+            })?;
+            shares.push((self.block(length)?, self.percent(percent)?));
+        }
+        let whole: u32 = shares.iter().map(|(_, percent)| u32::from(*percent)).sum();
+        if shares.len() > SHARES_MAX || whole != 100 {
+            return Err(self.error(format!("the shares are {whole} % together"), "make them 100 %"));
+        }
+        Ok(shares)
+    }
+
+    fn number(self, value: &str, least: u64, most: u64) -> Result<u64, JobFileError> {
+        let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+        let wrong = || {
+            self.error(format!("`{value}` is not a number from {least} to {most}"), "choose one in between")
+        };
+        number.ok_or_else(wrong)
+    }
+
+    fn percent(self, value: &str) -> Result<u8, JobFileError> {
+        self.number(value.trim_end_matches('%'), 0, 100).map(|percent| percent as u8)
+    }
+
+    /// A time: seconds, or a number with `us`, `ms`, `s`, `m`, `h`.
+    fn time(self, value: &str) -> Result<Duration, JobFileError> {
+        /// A day is long for a benchmark, and keeps the arithmetic of times far from its end.
+        const MICROSECONDS_MAX: u64 = 24 * 3600 * 1_000_000;
+        let wrong = || {
+            self.error(
+                format!("`{value}` is not a time up to a day"),
+                "write seconds, or a number with ms, s, m or h",
+            )
+        };
+        let lower = value.to_ascii_lowercase();
+        let digits = lower.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let microseconds: u64 = match &lower[digits.len()..] {
+            "us" => 1,
+            "ms" => 1000,
+            "" | "s" => 1_000_000,
+            "m" => 60_000_000,
+            "h" => 3_600_000_000,
+            _ => return Err(wrong()),
+        };
+        let number: u64 = digits.parse().map_err(|_| wrong())?;
+        let all =
+            number.checked_mul(microseconds).filter(|all| *all <= MICROSECONDS_MAX).ok_or_else(wrong)?;
+        Ok(Duration::from_micros(all))
+    }
+
+    /// A part of the drive; 100 % is all of it.
+    fn span(self, value: &str) -> Result<Option<u64>, JobFileError> {
+        match value {
+            "100%" => Ok(None),
+            value if value.ends_with('%') => Err(self.error("a part in percent", "write it in bytes")),
+            value => self.bytes(value).map(Some),
+        }
+    }
+
+    fn flag(self, value: Option<&str>) -> Result<bool, JobFileError> {
+        match value {
+            None | Some("1") => Ok(true),
+            Some("0") => Ok(false),
+            Some(_) => Err(self.error("neither 0 nor 1", "write one of them")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn refused(text: &str) -> JobFileError {
+        parse("file", text).expect_err("it cannot be understood")
+    }
+
+    #[test]
+    fn a_usual_file_becomes_its_job() {
+        let text = "\
+; a comment
+[global]
+ioengine=libaio
+direct=1
+time_based
+runtime=30
+ramp_time=5s
+[randread]
+filename=/dev/sdX
+rw=randread
+bs=4k
+iodepth=14
+size=1g
+";
+        let workload = parse("a.fio", text).expect("it is understood");
+        let [job] = &workload.jobs[..] else { panic!("{workload:?}") };
+        assert_eq!(job.label, "randread: 4K random read");
+        assert_eq!(job.shares, [Share::all(4096, 100, 100)]);
+        assert_eq!((job.depth, job.span_bytes), (14, Some(1 << 30)));
+        assert_eq!((job.run, job.warm_up), (Some(Duration::from_secs(30)), Some(Duration::from_secs(5))));
+    }
+
+    #[test]
+    fn a_mix_has_its_percents_wherever_they_stand() {
+        let text = "[j]\nrwmixread=70\nrw=randrw\npercentage_random=60\nbs=8k\nblockalign=4k\n";
+        let job = parse("", text).expect("it is understood").jobs.remove(0);
+        assert_eq!(job.shares, [Share { align: Align::Bytes(4096), ..Share::all(8192, 70, 60) }]);
+        let text = "[j]\nrw=write\nbssplit=4k/60:64k/40\nzero_buffers\n";
+        let job = parse("", text).expect("it is understood").jobs.remove(0);
+        assert_eq!(job.shares[1], Share { percent: 40, ..Share::all(65_536, 0, 0) });
+        assert_eq!((job.shares[0].percent, job.fill), (60, Some(Fill::Zero)));
+    }
+
+    #[test]
+    fn jobs_come_one_after_another_or_not_at_all() {
+        let text = "[a]\nrw=read\n[b]\nrw=write\n";
+        assert_eq!((refused(text).line, refused(text).text.as_str()), (3, "[b]"));
+        let jobs = parse("", "[a]\nrw=read\n[b]\nstonewall\nrw=write\n").expect("one after another").jobs;
+        assert_eq!(jobs.len(), 2);
+        assert!(parse("", "[global]\nstonewall\n[a]\nrw=read\n[b]\nrw=write\n").is_ok());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_with_its_line() {
+        let error = refused("[a]\nrw=read\nrate_iops=100\n");
+        assert_eq!((error.line, error.text.as_str()), (3, "rate_iops=100"));
+        assert!(
+            error.to_string().starts_with("line 3: `rate_iops=100`: the option is not understood; remove it")
+        );
+        assert_eq!(refused("[a]\nrw=trim\n").line, 2);
+        assert_eq!(refused("rw=read\n").line, 1);
+        assert_eq!(refused("[a\n").line, 1);
+        assert_eq!(refused("[a]\nrw=read\nbs=4k,8k\n").line, 3);
+        assert_eq!(refused("[a]\nrw=read\nbs=32m\n").line, 3);
+        assert_eq!(refused("[a]\nrw=read\nnumjobs=4\n").line, 3);
+        assert_eq!(refused("[a]\nrw=read\nbuffered=1\n").line, 3);
+        assert_eq!(refused("[a]\nrw=read\nsize=50%\n").line, 3);
+        assert_eq!(refused("[a]\nrw=read\nruntime=99999999h\n").line, 3);
+        assert_eq!(refused("[a]\nbs=4k\n").reason, "the job does not say what it does");
+        assert_eq!(refused("").reason, "there is no job");
+    }
+
+    proptest! {
+        #[test]
+        fn no_file_is_too_odd(text in "(\\[[a-z\\]]{0,6}\n|(rw|bs|bssplit|size|runtime|iodepth|direct|x)=?[0-9a-z%/:,.-]{0,12}\n|.{0,20}\n){0,12}") {
+            if let Ok(workload) = parse("odd", &text) {
+                prop_assert!(!workload.jobs.is_empty());
+                for job in workload.jobs {
+                    prop_assert!((1..=DEPTH_MAX).contains(&job.depth));
+                    let whole: u32 = job.shares.iter().map(|share| u32::from(share.percent)).sum();
+                    prop_assert_eq!(whole, 100);
+                }
+            }
+        }
+    }
+}

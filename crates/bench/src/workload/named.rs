@@ -1,0 +1,133 @@
+//! Workloads that the field knows by name, as rows of a table.
+//!
+//! Each row says who, how long, how much of it reads, how random it is, and at which depths. The programs themselves
+//! do more than their best-known pattern; what is taken of each is said at its rows.
+
+use super::{Job, Share, Workload};
+
+const K: u32 = 1 << 10;
+const M: u32 = 1 << 20;
+
+/// One job, or one for each depth.
+struct Row {
+    workload: &'static str,
+    bytes: u32,
+    read_percent: u8,
+    random_percent: u8,
+    depths: &'static [u16],
+}
+
+/// As IOMeter is mostly run for figures by depth.
+const SWEEP: &[u16] = &[1, 2, 4, 8, 16, 32, 64];
+
+/// Names, each with what it is.
+pub const NAMES: &[(&str, &str)] = &[
+    ("iometer-4k-read", "4K random reads, depth 1 to 64"),
+    ("iometer-4k-write", "4K random writes, depth 1 to 64"),
+    ("iometer-512k", "512K sequential reads, then writes, depth 1 to 64"),
+    ("iometer-2m", "2M sequential reads, then writes, depth 1 to 64"),
+    ("workstation", "8K, 80 % read, 80 % random, depth 64"),
+    ("crystaldiskmark", "sequential 1M, random 512K, 4K, and 4K at depth 32; reads, then writes"),
+    ("atto", "sequential writes and reads of 0.5K to 8M, depth 4"),
+    ("hdparm", "2M sequential reads, as hdparm -t"),
+    ("dd", "1M sequential reads, then writes, one at a time"),
+    ("iozone-4k", "4K one at a time: write, read, random read, random write"),
+];
+
+const fn row(workload: &'static str, share: (u32, u8, u8), depths: &'static [u16]) -> Row {
+    let (bytes, read_percent, random_percent) = share;
+    Row { workload, bytes, read_percent, random_percent, depths }
+}
+
+/// Length, percent of reads, percent of random places; depths.
+const ROWS: &[Row] = &[
+    row("iometer-4k-read", (4 * K, 100, 100), SWEEP),
+    row("iometer-4k-write", (4 * K, 0, 100), SWEEP),
+    row("iometer-512k", (512 * K, 100, 0), SWEEP),
+    row("iometer-512k", (512 * K, 0, 0), SWEEP),
+    row("iometer-2m", (2 * M, 100, 0), SWEEP),
+    row("iometer-2m", (2 * M, 0, 0), SWEEP),
+    row("workstation", (8 * K, 80, 80), &[64]),
+    // The four rows that version 3 made known.
+    row("crystaldiskmark", (M, 100, 0), &[1]),
+    row("crystaldiskmark", (512 * K, 100, 100), &[1]),
+    row("crystaldiskmark", (4 * K, 100, 100), &[1, 32]),
+    row("crystaldiskmark", (M, 0, 0), &[1]),
+    row("crystaldiskmark", (512 * K, 0, 100), &[1]),
+    row("crystaldiskmark", (4 * K, 0, 100), &[1, 32]),
+    // Reads of the device, not those of the cache (-T).
+    row("hdparm", (2 * M, 100, 0), &[1]),
+    row("dd", (M, 100, 0), &[1]),
+    row("dd", (M, 0, 0), &[1]),
+    // -i 0, -i 1, -i 2 with -r 4k, without the second passes over the same file.
+    row("iozone-4k", (4 * K, 0, 0), &[1]),
+    row("iozone-4k", (4 * K, 100, 0), &[1]),
+    row("iozone-4k", (4 * K, 100, 100), &[1]),
+    row("iozone-4k", (4 * K, 0, 100), &[1]),
+];
+
+/// ATTO's lengths are all powers of two from here to there.
+const ATTO_BYTES: [u32; 2] = [512, 8 * M];
+
+/// ATTO's depth, unless changed in its window.
+const ATTO_DEPTH: u16 = 4;
+
+/// The workload of this name.
+pub fn named(name: &str) -> Option<Workload> {
+    let (name, _) = NAMES.iter().find(|(known, _)| *known == name)?;
+    let jobs = if *name == "atto" { atto() } else { from_rows(name) };
+    Some(Workload { name: (*name).to_owned(), jobs })
+}
+
+fn from_rows(name: &str) -> Vec<Job> {
+    let rows = ROWS.iter().filter(|row| row.workload == name);
+    let job = |row: &Row, depth| Job::of(Share::all(row.bytes, row.read_percent, row.random_percent), depth);
+    rows.flat_map(|row| row.depths.iter().map(move |&depth| job(row, depth))).collect()
+}
+
+fn atto() -> Vec<Job> {
+    let [first, last] = ATTO_BYTES;
+    let lengths =
+        std::iter::successors(Some(first), |bytes| Some(bytes * 2)).take_while(|bytes| *bytes <= last);
+    lengths.flat_map(|bytes| [0, 100].map(|reads| Job::of(Share::all(bytes, reads, 0), ATTO_DEPTH))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_jobs_within_the_limits() {
+        for (name, _) in NAMES {
+            let workload = named(name).expect("it is in the list");
+            assert!(!workload.jobs.is_empty(), "{name}");
+            assert!(workload.jobs.iter().all(|job| (1..=64).contains(&job.depth)), "{name}");
+        }
+        assert_eq!(named("bonnie"), None);
+    }
+
+    #[test]
+    fn a_depth_sweep_doubles_up_to_64() {
+        let workload = named("iometer-4k-read").expect("it is known");
+        let depths: Vec<u16> = workload.jobs.iter().map(|job| job.depth).collect();
+        assert_eq!(depths, [1, 2, 4, 8, 16, 32, 64]);
+        assert_eq!(workload.jobs[0].label, "4K random read");
+        assert!(!workload.writes());
+    }
+
+    #[test]
+    fn atto_goes_from_half_a_kilobyte_to_eight_megabytes() {
+        let jobs = named("atto").expect("it is known").jobs;
+        assert_eq!(jobs.len(), 30);
+        assert_eq!((jobs[0].bytes_max(), jobs[29].bytes_max(), jobs[0].depth), (512, 8_388_608, 4));
+        assert!(jobs[0].writes() && !jobs[1].writes());
+    }
+
+    #[test]
+    fn a_workstation_reads_eight_of_ten() {
+        let jobs = named("workstation").expect("it is known").jobs;
+        assert_eq!(jobs.len(), 1);
+        assert_eq!(jobs[0].shares, [Share::all(8192, 80, 80)]);
+        assert_eq!((jobs[0].depth, jobs[0].label.as_str()), (64, "8K 80 % random, 80 % read"));
+    }
+}

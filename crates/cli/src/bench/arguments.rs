@@ -1,0 +1,174 @@
+//! The arguments of `uaskit bench`.
+//!
+//! What can be checked on one argument alone, or on two that exclude each other, is checked here; what depends on the
+//! drive is checked where it is known.
+
+use crate::quantity;
+use bench::workload::{DEPTH_MAX, NAMES};
+use clap::{ArgGroup, Args, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+use units::ByteCount;
+
+/// Measure a drive: on BOT, Turbo and UAS with our own drivers, on whatever driver the kernel has bound, or in memory.
+///
+/// TARGET is a USB port (2-1.4, see `uaskit list`), a block device or a file. Runs are repeated until the figures are
+/// steady; several transports take turns on the same hardware and are held against the first. Nothing is written unless
+/// --write names the device. Ctrl-C ends the run, prints what was measured, and gives the driver back.
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("source").args(["workloads", "icf", "fio", "rw"]),
+    after_help = after_help(),
+)]
+pub(crate) struct BenchArguments {
+    /// A USB port, a block device, or a file.
+    #[arg(required_unless_present = "is_virtual", conflicts_with = "is_virtual")]
+    pub(crate) target: Option<String>,
+    /// Measure our own initiator and drive in memory, without any hardware.
+    #[arg(long = "virtual")]
+    pub(crate) is_virtual: bool,
+    /// On which transport, one after another in turns; all of a port unless given, uas of a virtual drive.
+    #[arg(long, value_enum)]
+    pub(crate) transport: Option<RouteArgument>,
+    /// A workload by its name, below; may be given again.
+    #[arg(long = "workload", short, value_name = "NAME", value_parser = names())]
+    pub(crate) workloads: Vec<String>,
+    /// The workload of a configuration file of IOMeter.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) icf: Option<PathBuf>,
+    /// The workload of a job file of fio.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) fio: Option<PathBuf>,
+    /// What is done, and where.
+    #[arg(long, value_enum)]
+    pub(crate) rw: Option<PatternArgument>,
+    /// Bytes of each request.
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size, requires = "rw")]
+    pub(crate) bs: ByteCount,
+    /// Requests at once, such as 32 or 1,4,16; instead of those of a named workload.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=i64::from(DEPTH_MAX)))]
+    pub(crate) depth: Vec<u16>,
+    /// Percent of reads, of rw and randrw.
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(0..=100), requires = "rw")]
+    pub(crate) mix: u8,
+    /// Requests begin at multiples of this; of their own length unless given.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "rw")]
+    pub(crate) align: Option<ByteCount>,
+    /// Use this much from the start of the drive, not all of it; the size of a virtual drive.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    pub(crate) size: Option<ByteCount>,
+    /// Length of each run; a fraction is fine.
+    #[arg(long, value_name = "SECONDS", value_parser = quantity::seconds)]
+    pub(crate) seconds: Option<Duration>,
+    /// What is dropped before each run; a quarter of it, a second at most, unless given.
+    #[arg(long, value_name = "SECONDS", value_parser = quantity::seconds)]
+    pub(crate) warm_up: Option<Duration>,
+    /// Runs of each job at most; they end earlier when the figures are steady, but not before three.
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// Steady is a rate whose 95 % interval is no wider than this to each side.
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0)]
+    pub(crate) steady: f64,
+    /// Write bytes that nothing can compress; this is so unless told otherwise.
+    #[arg(long, conflicts_with = "zero_data")]
+    pub(crate) random_data: bool,
+    /// Write zeroes.
+    #[arg(long)]
+    pub(crate) zero_data: bool,
+    /// Go through the page cache of the system.
+    #[arg(long, conflicts_with = "is_virtual")]
+    pub(crate) cached: bool,
+    /// Overwrite this device, which must be TARGET. What is on it is lost.
+    #[arg(long, value_name = "DEVICE", conflicts_with = "is_virtual")]
+    pub(crate) write: Option<String>,
+    /// Do not ask before writing.
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Stamp every block that is written, and read it back.
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Speed of the virtual drive's link.
+    #[arg(long, value_enum, default_value_t = crate::args::SpeedArgument::Super, requires = "is_virtual")]
+    pub(crate) speed: crate::args::SpeedArgument,
+    /// Where places and payload come from; the same seed repeats them.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print one JSON object.
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print comma-separated values, one row for each job and transport.
+    #[arg(long)]
+    pub(crate) csv: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Look at another machine than this one when it is decided whether a device may be written: for tests.
+    #[arg(long, value_name = "DIRECTORY", hide = true)]
+    pub(crate) machine: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RouteArgument {
+    /// Bulk-Only, one command at a time.
+    Bot,
+    /// Bulk-Only with neighbouring requests packed into large transfers.
+    Turbo,
+    /// USB Attached SCSI.
+    Uas,
+    /// All three, in turns.
+    All,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PatternArgument {
+    /// Sequential reads.
+    Read,
+    /// Sequential writes.
+    Write,
+    /// Sequential reads and writes.
+    Rw,
+    /// Random reads.
+    Randread,
+    /// Random writes.
+    Randwrite,
+    /// Random reads and writes.
+    Randrw,
+}
+
+impl PatternArgument {
+    /// Percent of reads, and of random places.
+    pub(crate) const fn percents(self, mix: u8) -> (u8, u8) {
+        match self {
+            Self::Read => (100, 0),
+            Self::Write => (0, 0),
+            Self::Rw => (mix, 0),
+            Self::Randread => (100, 100),
+            Self::Randwrite => (0, 100),
+            Self::Randrw => (mix, 100),
+        }
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    NAMES.iter().map(|(name, _)| *name).collect()
+}
+
+fn after_help() -> String {
+    let workloads: String = NAMES.iter().map(|(name, what)| format!("  {name:18}{what}\n")).collect();
+    format!(
+        "Workloads (iometer-4k-read unless given):
+{workloads}
+Examples:
+  uaskit bench --virtual --rw randread --bs 4k --depth 32
+  sudo uaskit bench /dev/sdb --workload crystaldiskmark --write=/dev/sdb
+  sudo uaskit bench 2-1.4 --transport all --workload iometer-4k-read
+  sudo uaskit bench 2-1.4 --rw randwrite --size 1G --verify --write=2-1.4
+  uaskit bench file.img --fio job.fio --json
+
+Figures are those of runs after their warm-up. Intervals are 95 %, Student's t on the logarithms of the rates of
+repeated runs; ratios are taken round by round against the first transport. CPU/IO is processor time of this program
+alone; J/GB that of the processor packages, where RAPL can be read.
+
+Exit codes: 0 ok, 1 failed (also: requests failed, wrong blocks, ended early), 2 usage, 3 refused for safety."
+    )
+}

@@ -1,0 +1,208 @@
+//! `uaskit bench`: what to run, on what, and how the result is printed.
+//!
+//! Workloads come from names, flags or files; the target is made ready, after asking where data could be lost; then the
+//! crate `bench` measures, and what was taken is given back before anything is printed. Figures go to standard output,
+//! progress and questions to standard error.
+
+mod arguments;
+mod consent;
+mod progress;
+mod target;
+
+pub(crate) use arguments::BenchArguments;
+
+use crate::failure::Failure;
+use arguments::PatternArgument;
+use bench::measure::{self, Conditions, Energy, Onlooker, Plan};
+use bench::record::{self, INTERVALS, Machine, Method, Record};
+use bench::rig::Troubles;
+use bench::workload::{
+    self, Align, FILE_BYTES_MAX, Fill, Job, JobFileError, REQUEST_BYTES_MAX, Share, Workload,
+};
+use host::tree::Tree;
+use progress::View;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use target::Bed;
+
+/// Length of a run unless given.
+const RUN: Duration = Duration::from_secs(3);
+
+/// The longest warm-up unless given.
+const WARM_UP_MAX: Duration = Duration::from_secs(1);
+
+/// Rounds before anything is called steady.
+const ROUNDS_MIN: u32 = 3;
+
+/// The workload unless given.
+const USUAL_WORKLOAD: &str = "iometer-4k-read";
+
+/// Bytes that a verified run uses unless told: reading them back is a part of each round.
+const VERIFIED_BYTES: u64 = 256 << 20;
+
+pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
+    let workloads = workloads(arguments)?;
+    let writes = workloads.iter().any(Workload::writes);
+    if arguments.verify && !writes {
+        return Err(Failure::usage("--verify checks what was written, and the workload writes nothing"));
+    }
+    let tree = arguments.machine.as_ref().map_or_else(Tree::running, Tree::at);
+    // Before the question, so that Ctrl-C there does not leave a terminal half drawn.
+    let mut bed = target::resolve(arguments, &tree, writes)?;
+    let plan = plan(arguments);
+    let mut view = View::new(arguments.quiet)?;
+    let mut record = begin(arguments, &plan, &workloads, &bed);
+    let (energy, mut rows) = (Energy::new(Tree::running()), Vec::new());
+    let jobs: Vec<Job> = workloads.into_iter().flat_map(|workload| workload.jobs).collect();
+    rows.extend(measure::measure(&mut *bed.rig, &bed.routes, &jobs, &plan, (&energy, &mut view)));
+    view.close();
+    record.interrupted = view.is_over();
+    record.target.temperature_c[1] = temperature(&bed);
+    // Whatever was taken is given back before anything is printed.
+    drop(bed);
+    record.take(&rows);
+    print(&record, arguments)?;
+    verdict(&record)
+}
+
+/// Everything that is known before the first run.
+fn begin(arguments: &BenchArguments, plan: &Plan, workloads: &[Workload], bed: &Bed) -> Record {
+    let mut target = bed.target.clone();
+    target.temperature_c[0] = temperature(bed);
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Record {
+        version: env!("CARGO_PKG_VERSION"),
+        command_line: std::env::args().collect(),
+        began_unix_s: began.as_secs(),
+        machine: Machine::of(&Tree::running()),
+        target,
+        workloads: workloads.iter().map(|workload| workload.name.clone()).collect(),
+        method: Method {
+            run_s: plan.conditions.run.as_secs_f64(),
+            warm_up_s: plan.conditions.warm_up.as_secs_f64(),
+            rounds_min: plan.rounds.0,
+            rounds_max: plan.rounds.1,
+            steady_within_percent: plan.steady_within * 100.0,
+            intervals: INTERVALS,
+            seed: arguments.seed,
+            verify: plan.verify,
+        },
+        interrupted: false,
+        iops: None,
+        mb_per_s: None,
+        errors: 0,
+        troubles: Troubles::default(),
+        rows: Vec::new(),
+    }
+}
+
+fn temperature(bed: &Bed) -> Option<f64> {
+    bed.device.as_ref()?.temperature_c(&Tree::running())
+}
+
+/// The workloads that the arguments name, with what the arguments say about all of their jobs.
+fn workloads(arguments: &BenchArguments) -> Result<Vec<Workload>, Failure> {
+    let mut workloads = match (&arguments.icf, &arguments.fio, arguments.rw) {
+        (Some(file), _, _) => vec![job_file(file, workload::icf)?],
+        (_, Some(file), _) => vec![job_file(file, workload::fio)?],
+        (_, _, Some(pattern)) => vec![plain(arguments, pattern)?],
+        _ if arguments.workloads.is_empty() => workload::named(USUAL_WORKLOAD).into_iter().collect(),
+        _ => arguments.workloads.iter().filter_map(|name| workload::named(name)).collect(),
+    };
+    let depths = &arguments.depth;
+    if !depths.is_empty() {
+        workloads = workloads.into_iter().map(|workload| workload.at_depths(depths)).collect();
+    }
+    for job in workloads.iter_mut().flat_map(|workload| &mut workload.jobs) {
+        job.span_bytes = arguments.size.map(|size| size.0).or(job.span_bytes);
+        job.run = arguments.seconds.or(job.run);
+        job.warm_up = arguments.warm_up.or(job.warm_up);
+        if arguments.verify && !arguments.is_virtual {
+            job.span_bytes = job.span_bytes.or(Some(VERIFIED_BYTES.max(u64::from(job.bytes_max()))));
+        }
+        if arguments.zero_data || arguments.random_data {
+            job.fill = Some(if arguments.zero_data { Fill::Zero } else { Fill::Random });
+        }
+    }
+    Ok(workloads)
+}
+
+/// The workload of plain flags.
+fn plain(arguments: &BenchArguments, pattern: PatternArgument) -> Result<Workload, Failure> {
+    let length = |flag: &str, bytes: u64| match u32::try_from(bytes) {
+        Ok(bytes) if (1..=REQUEST_BYTES_MAX).contains(&bytes) => Ok(bytes),
+        _ => Err(Failure::usage(format!("{flag} {bytes}"))
+            .because(format!("1 to {REQUEST_BYTES_MAX} bytes are served"))),
+    };
+    let (reads, random) = pattern.percents(arguments.mix);
+    let align = match arguments.align {
+        None => Align::Length,
+        Some(bytes) => Align::Bytes(length("--align", bytes.0)?),
+    };
+    let share = Share { align, ..Share::all(length("--bs", arguments.bs.0)?, reads, random) };
+    let job = Job::of(share, 1);
+    Ok(Workload { name: job.label.clone(), jobs: vec![job] })
+}
+
+fn job_file(
+    file: &Path,
+    parse: fn(&str, &str) -> Result<Workload, JobFileError>,
+) -> Result<Workload, Failure> {
+    let name = file.display().to_string();
+    let unread = |error| Failure::new(format!("{name}: cannot be read")).because(error);
+    let mut bytes = Vec::new();
+    let opened = std::fs::File::open(file).map_err(unread)?;
+    opened.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(unread)?;
+    parse(&name, &String::from_utf8_lossy(&bytes))
+        .map_err(|error| Failure::usage(name.clone()).because(error))
+}
+
+fn plan(arguments: &BenchArguments) -> Plan {
+    let run = arguments.seconds.unwrap_or(RUN);
+    Plan {
+        conditions: Conditions {
+            run,
+            warm_up: arguments.warm_up.unwrap_or((run / 4).min(WARM_UP_MAX)),
+            fill: Fill::Random,
+            seed: arguments.seed,
+        },
+        rounds: (ROUNDS_MIN.min(arguments.rounds), arguments.rounds),
+        steady_within: arguments.steady / 100.0,
+        verify: arguments.verify,
+        session: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u32,
+    }
+}
+
+fn print(record: &Record, arguments: &BenchArguments) -> Result<(), Failure> {
+    let unprinted = |error: &dyn std::fmt::Display| Failure::new("cannot print the figures").because(error);
+    let text = if arguments.json {
+        serde_json::to_string_pretty(record).map_err(|error| unprinted(&error))? + "\n"
+    } else if arguments.csv {
+        record::csv(record)
+    } else {
+        format!("{}\n{}\n", record::heading(record), record::table(record))
+    };
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| unprinted(&error))
+}
+
+/// Whether everything went well.
+fn verdict(record: &Record) -> Result<(), Failure> {
+    let wrong = record.wrong_blocks();
+    if wrong > 0 {
+        return Err(Failure::new(format!("{wrong} blocks do not hold what was written to them")));
+    }
+    if record.rows.iter().all(|row| row.figures.is_none()) {
+        let why = record.rows.iter().find_map(|row| row.error.clone());
+        let failure = Failure::new("nothing was measured");
+        return Err(why.into_iter().fold(failure, Failure::because));
+    }
+    if record.errors > 0 {
+        return Err(Failure::new(format!("{} requests failed", record.errors)));
+    }
+    if record.interrupted {
+        return Err(Failure::new("ended before the end"));
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! What is shown while a benchmark runs: one line on a terminal, drawn again and again.
+//!
+//! Also where Ctrl-C arrives: the first one ends the run under way and keeps what was measured.
+
+use crate::failure::Failure;
+use bench::measure::{Onlooker, Progress, Watch};
+use bench::rig::Route;
+use bench::workload::Job;
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Steps of the bar: a run is a thousand of them.
+const STEPS: u64 = 1000;
+
+/// Looks on for the user.
+#[derive(Debug)]
+pub(super) struct View {
+    bar: Option<ProgressBar>,
+    run: String,
+    stopped: Arc<AtomicBool>,
+}
+
+impl View {
+    /// Draws on a terminal only, and not if it shall be quiet.
+    pub(super) fn new(quiet: bool) -> Result<Self, Failure> {
+        let stopped = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&stopped))
+                .map_err(|error| Failure::new("cannot wait for Ctrl-C").because(error))?;
+        }
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("{prefix} {wide_bar} {msg}");
+            ProgressBar::new(STEPS).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        });
+        Ok(Self { bar, run: String::new(), stopped })
+    }
+
+    /// Takes the line away.
+    pub(super) fn close(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Watch for View {
+    fn tick(&mut self, progress: Progress) -> bool {
+        if let Some(bar) = &self.bar {
+            let Progress { elapsed, whole, ios, bytes, failures } = progress;
+            let seconds = elapsed.as_secs_f64().max(1e-3);
+            let part = if whole.is_zero() { 1.0 } else { seconds / whole.as_secs_f64() };
+            bar.set_position((part * STEPS as f64) as u64);
+            let failed = if failures > 0 { format!(", {failures} failed") } else { String::new() };
+            let what = if whole.is_zero() { "reading back" } else { "" };
+            bar.set_message(format!("{what} {ios} I/Os {:.1} MB{failed}", bytes as f64 / 1e6));
+        }
+        !self.is_over()
+    }
+}
+
+impl Onlooker for View {
+    fn begin(&mut self, job: &Job, route: Route, round: u32) {
+        self.run = format!("{}, {route}, depth {}, round {round}", job.label, job.depth);
+        if let Some(bar) = &self.bar {
+            bar.set_prefix(self.run.clone());
+            bar.set_position(0);
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}

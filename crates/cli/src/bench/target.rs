@@ -1,0 +1,119 @@
+//! What is measured: from a word on the command line to a rig.
+
+use super::arguments::{BenchArguments, RouteArgument};
+use super::consent::Victim;
+use crate::args::SpeedArgument;
+use crate::failure::Failure;
+use bench::device::BlockDevice;
+use bench::record::Target;
+use bench::rig::{FileRig, FileRigOptions, MemoryRig, Rig, Route};
+use bus::Speed;
+use host::inventory::{Inventory, Scope};
+use host::tree::Tree;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use units::{BlockSize, ByteCount};
+
+/// Bytes of a virtual drive: more than the caches of a processor hold.
+const VIRTUAL_BYTES: ByteCount = ByteCount(256 << 20);
+
+/// Something to measure.
+pub(super) struct Bed {
+    pub(super) rig: Box<dyn Rig>,
+    pub(super) routes: Vec<Route>,
+    pub(super) target: Target,
+    /// Whose temperature can be read.
+    pub(super) device: Option<BlockDevice>,
+}
+
+/// Makes what the arguments name ready, and asks before anything can be lost.
+pub(super) fn resolve(arguments: &BenchArguments, tree: &Tree, writes: bool) -> Result<Bed, Failure> {
+    match arguments.target.as_deref() {
+        _ if arguments.is_virtual => in_memory(arguments),
+        Some(name) if is_port(name) => port(name),
+        Some(name) => file(name, arguments, tree, writes),
+        None => Err(Failure::usage("name a USB port, a block device or a file, or say --virtual")),
+    }
+}
+
+fn in_memory(arguments: &BenchArguments) -> Result<Bed, Failure> {
+    let speed = match arguments.speed {
+        SpeedArgument::Super => Speed::Super,
+        SpeedArgument::High => Speed::High,
+        SpeedArgument::Full => Speed::Full,
+    };
+    let size = arguments.size.unwrap_or(VIRTUAL_BYTES);
+    let rig =
+        MemoryRig::new(size, BlockSize::B512, speed).map_err(|error| Failure::new(error.to_string()))?;
+    let target = Target::of("virtual", "virtual", rig.identity());
+    Ok(Bed {
+        rig: Box::new(rig),
+        routes: routes(arguments.transport.unwrap_or(RouteArgument::Uas)),
+        target,
+        device: None,
+    })
+}
+
+fn file(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Result<Bed, Failure> {
+    let path = Path::new(name);
+    let metadata = std::fs::metadata(path).map_err(|error| {
+        Failure::new(format!("{name}: cannot be looked at"))
+            .because(error)
+            .try_this("Name a USB port (2-1.4, see uaskit list), a block device, or a file; truncate -s 1G FILE makes one.")
+    })?;
+    let is_block = metadata.file_type().is_block_device();
+    let device = is_block.then(|| BlockDevice::of_number(&Tree::running(), metadata.rdev())).flatten();
+    if arguments.transport.is_some() {
+        let port = device.as_ref().and_then(|device| device.usb_port.as_deref());
+        let remedy = port.map_or_else(
+            || "Leave --transport out, or name a USB port (see uaskit list).".to_owned(),
+            |port| format!("Leave --transport out, or name its port: uaskit bench {port}"),
+        );
+        let failure = Failure::usage(format!("{name}: the kernel's driver carries it"));
+        return Err(failure.because("--transport is for our own drivers").try_this(remedy));
+    }
+    if writes {
+        Victim::of_path(path, tree)?.ask(arguments)?;
+    }
+    let options = FileRigOptions { writes, cached: arguments.cached };
+    let rig =
+        FileRig::open(path, options, Tree::running()).map_err(|error| Failure::new(error.to_string()))?;
+    let mut target = Target::of(name, if is_block { "block-device" } else { "file" }, rig.identity());
+    if let Some(port) = device.as_ref().and_then(|device| device.usb_port.clone()) {
+        target.add_usb(&Inventory::read(&Tree::running(), Scope::Brief), &port);
+    }
+    Ok(Bed { rig: Box::new(rig), routes: vec![Route::Kernel], target, device })
+}
+
+fn port(name: &str) -> Result<Bed, Failure> {
+    Err(Failure::new(format!("{name}: our own drivers are not here yet")))
+}
+
+fn routes(transport: RouteArgument) -> Vec<Route> {
+    match transport {
+        RouteArgument::Bot => vec![Route::Bot],
+        RouteArgument::Turbo => vec![Route::Turbo],
+        RouteArgument::Uas => vec![Route::Uas],
+        RouteArgument::All => vec![Route::Bot, Route::Turbo, Route::Uas],
+    }
+}
+
+/// `BUS-PORT.PORT…`, as sysfs names devices.
+fn is_port(name: &str) -> bool {
+    let is_number =
+        |word: &str| !word.is_empty() && word.len() <= 3 && word.bytes().all(|byte| byte.is_ascii_digit());
+    name.split_once('-').is_some_and(|(bus, ports)| is_number(bus) && ports.split('.').all(is_number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_told_from_a_path() {
+        assert!(is_port("2-1") && is_port("10-1.4.2"));
+        for path in ["/dev/sdb", "2-", "-1", "2-1.", "a-1", "2-1/x", "./2-1", "2-1:1.0", "2"] {
+            assert!(!is_port(path), "{path}");
+        }
+    }
+}

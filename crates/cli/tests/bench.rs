@@ -1,0 +1,253 @@
+//! Benchmarks by the program itself: in memory and on files; what is refused, what is printed, what Ctrl-C leaves.
+
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+const UASKIT: &str = env!("CARGO_BIN_EXE_uaskit");
+
+/// Short runs: what they bring does not matter here.
+const SHORT: [[&str; 2]; 2] = [["--seconds", "0.05"], ["--rounds", "1"]];
+
+/// A directory of a test's own, which goes when this is dropped.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("uaskit-bench-{}-{count}", std::process::id()));
+        fs::create_dir_all(&path).expect("a directory can be made");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().expect("it is in a directory")).expect("a directory can be made");
+        fs::write(&path, bytes).expect("a file can be written");
+        path.display().to_string()
+    }
+
+    /// A file of 4 MiB.
+    fn image(&self) -> String {
+        self.write("image", vec![7; 4 << 20])
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn bench(arguments: &[&str]) -> Output {
+    let mut command = Command::new(UASKIT);
+    let unless_given = SHORT.into_iter().filter(|[flag, _]| !arguments.contains(flag)).flatten();
+    command.arg("bench").args(arguments).args(unless_given).stdin(Stdio::null());
+    command.output().expect("the program runs")
+}
+
+#[track_caller]
+fn json(arguments: &[&str]) -> Value {
+    let output = bench(&[arguments, &["--json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
+
+/// Ends with this exit code and says this.
+#[track_caller]
+fn fails(arguments: &[&str], code: i32, says: &str) {
+    let output = bench(arguments);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (output.status.code(), text.contains(says)),
+        (Some(code), true),
+        "{says:?} is not in {text:?}"
+    );
+}
+
+#[test]
+fn a_virtual_drive_is_measured_with_plain_flags() {
+    let record = json(&["--virtual", "--size", "16M", "--rw", "randread", "--bs", "4k", "--depth", "32"]);
+    assert!(record["iops"].as_f64().expect("one workload ran") > 100.0, "{record}");
+    let row = &record["rows"][0];
+    assert_eq!(
+        (&row["transport"], &row["depth"], &row["job"]),
+        (&"uas".into(), &32.into(), &"4K random read".into())
+    );
+    assert_eq!((&record["errors"], &record["interrupted"]), (&0.into(), &false.into()));
+    assert_eq!(
+        (&record["target"]["kind"], &record["target"]["bytes"]),
+        (&"virtual".into(), &(16 << 20).into())
+    );
+    assert!(record["machine"]["kernel"].is_string() && record["command_line"][1] == "bench");
+}
+
+#[test]
+fn transports_are_held_against_the_first() {
+    let record = json(&[
+        "--virtual",
+        "--size",
+        "16M",
+        "--rw",
+        "read",
+        "--bs",
+        "64K",
+        "--transport",
+        "all",
+        "--rounds",
+        "2",
+    ]);
+    let rows = record["rows"].as_array().expect("rows");
+    let transports: Vec<&Value> = rows.iter().map(|row| &row["transport"]).collect();
+    assert_eq!(transports, ["bot", "turbo", "uas"]);
+    assert!(rows[0]["ratio_to_first"].is_null());
+    assert!(rows[2]["ratio_to_first"]["interval"][0].as_f64().expect("two rounds") > 0.0);
+}
+
+#[test]
+fn every_named_workload_runs_in_memory() {
+    let names =
+        ["iometer-512k", "iometer-2m", "workstation", "crystaldiskmark", "atto", "hdparm", "dd", "iozone-4k"];
+    for name in names {
+        let record = json(&["--virtual", "--size", "64M", "--workload", name, "--seconds", "0.01"]);
+        let rows = record["rows"].as_array().expect("rows");
+        assert!(rows.iter().all(|row| row["rounds"] == 1), "{name}");
+        assert_eq!((&record["workloads"][0], &record["errors"]), (&name.into(), &0.into()));
+    }
+}
+
+#[test]
+fn a_file_is_read_without_further_ado_and_stays_as_it_is() {
+    let place = Place::new();
+    let image = place.image();
+    let record = json(&[&image, "--workload", "iometer-4k-read", "--depth", "1,4"]);
+    assert_eq!(record["rows"].as_array().map(Vec::len), Some(2));
+    assert_eq!(record["rows"][0]["transport"], "kernel");
+    assert!(fs::read(&image).expect("it is there") == vec![7; 4 << 20]);
+}
+
+#[test]
+fn nothing_is_written_unless_the_very_device_is_named() {
+    let place = Place::new();
+    let (image, other) = (place.image(), place.write("other", "x"));
+    fails(&[&image, "--rw", "write"], 3, "If that is meant, add --write=");
+    fails(&[&image, "--rw", "randrw", "--write", &other, "--yes"], 3, "that is another one");
+    fails(&[&image, "--workload", "dd", "--write", &image], 3, "nobody can be asked");
+    assert!(fs::read(&image).expect("it is there") == vec![7; 4 << 20]);
+    let wrote = json(&[
+        &image,
+        "--rw",
+        "write",
+        "--bs",
+        "64k",
+        "--write",
+        &image,
+        "--yes",
+        "--zero-data",
+        "--seconds",
+        "0.2",
+    ]);
+    assert!(wrote["iops"].as_f64() > Some(0.0));
+    assert!(fs::read(&image).expect("it is there")[..65_536].iter().all(|byte| *byte == 0));
+}
+
+#[test]
+fn what_the_system_uses_is_refused() {
+    let place = Place::new();
+    let image = place.image();
+    place.write("machine/proc/swaps", format!("Filename\tType\n{image} file 1 2 3\n"));
+    let machine = place.0.join("machine").display().to_string();
+    let arguments = [&image, "--rw", "write", "--write", &image, "--yes", "--machine", &machine];
+    fails(&arguments, 3, "is swapped to; swapoff it first");
+    fs::remove_dir_all(place.0.join("machine")).expect("it was made");
+    place.write("machine/sys/block/loop9/loop/backing_file", &image);
+    fails(&arguments, 3, "loop9 is made of it");
+}
+
+#[test]
+fn what_was_written_is_read_back() {
+    let place = Place::new();
+    let image = place.image();
+    let record = json(&[
+        &image, "--rw", "randrw", "--bs", "8k", "--depth", "4", "--verify", "--write", &image, "--yes",
+    ]);
+    let findings = &record["rows"][0]["verify"];
+    assert!(findings["checked"].as_u64() > Some(0) && findings["wrong"] == 0, "{findings}");
+    fails(&[&image, "--rw", "read", "--verify"], 2, "the workload writes nothing");
+}
+
+#[test]
+fn job_files_run_or_are_refused_with_their_line() {
+    let place = Place::new();
+    let job =
+        place.write("a.fio", "[global]\nbs=8k\n[one]\nrw=randread\niodepth=4\n[two]\nstonewall\nrw=read\n");
+    let record = json(&["--virtual", "--size", "16M", "--fio", &job]);
+    assert_eq!(record["rows"][0]["job"], "one: 8K random read");
+    assert_eq!((&record["rows"][0]["depth"], &record["rows"][1]["depth"]), (&4.into(), &1.into()));
+    let odd = place.write("b.fio", "[one]\nrw=randread\nrate=1m\n");
+    fails(&["--virtual", "--fio", &odd], 2, "line 3: `rate=1m`: the option is not understood");
+    let icf = "'TEST SETUP =\n'Run Time\n\t0 0 0\n'END test setup\n'ACCESS SPECIFICATIONS =\n'Access specification name,default assignment\n\tmine,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,100,100,0,1,0,0\n";
+    let icf = place.write("a.icf", icf);
+    assert_eq!(json(&["--virtual", "--size", "16M", "--icf", &icf])["rows"][0]["job"], "mine");
+}
+
+#[test]
+fn csv_has_a_line_for_each_row() {
+    let output = bench(&["--virtual", "--size", "16M", "--rw", "read", "--depth", "1,2", "--csv"]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(text.lines().nth(2).is_some_and(|line| line.starts_with("uas,4K sequential read,2,")), "{text}");
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_told() {
+    let place = Place::new();
+    let image = place.image();
+    fails(&[&image, "--transport", "uas"], 2, "the kernel's driver carries it");
+    fails(&["--virtual", "--workload", "bonnie"], 2, "iometer-4k-read");
+    fails(&["--virtual", "--rw", "read", "--bs", "32M"], 2, "1 to 16777216 bytes are served");
+    fails(&["--virtual", "--rw", "read", "--workload", "dd"], 2, "cannot be used with");
+    fails(&[], 2, "required");
+    fails(&["/nowhere/image"], 1, "truncate -s 1G FILE makes one");
+    fails(
+        &[&image, "--rw", "read", "--bs", "5000"],
+        1,
+        "5000 bytes cannot be a length or place on blocks of",
+    );
+    fails(&[&image, "--rw", "read", "--bs", "8M"], 1, "have no room for an access of 8388608");
+}
+
+#[test]
+fn ctrl_c_prints_what_was_measured() {
+    let mut child = Command::new(UASKIT)
+        .args([
+            "bench",
+            "--virtual",
+            "--size",
+            "16M",
+            "--rw",
+            "randread",
+            "--seconds",
+            "600",
+            "--warm-up",
+            "0",
+            "--json",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    std::thread::sleep(Duration::from_millis(1500));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(killed.expect("kill is there").success());
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut child.stdout.take().expect("it is piped"), &mut text).expect("text");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+    let record: Value = serde_json::from_str(&text).expect("it prints JSON");
+    assert_eq!((&record["interrupted"], &record["rows"][0]["interrupted"]), (&true.into(), &true.into()));
+    assert!(record["iops"].as_f64() > Some(0.0), "{record}");
+}
