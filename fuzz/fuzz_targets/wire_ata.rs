@@ -1,22 +1,4 @@
-//! ATA: IDENTIFY, SMART, logs, and the frames of Serial ATA.
+//! The wire types of one family: see `crates/wire/tests/families/ata.rs`.
 #![no_main]
 
-use fuzz::round_trip;
-use wire::ata::*;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    round_trip!(bytes;
-        HostToDeviceFis; DeviceToHostFis; SetDeviceBitsFis; PioSetupFis; DmaSetupFis; DataFis; DmaActivateFis;
-        TrimRange; IdentifyDevice; LogDirectory;
-        SmartReadings; SmartThresholds; SummaryErrorLog; SelfTestLog; SelectiveSelfTestLog; ExtendedSelfTestLog; ExtendedErrorLog;
-    );
-    // Whole sectors, for types with a checksum or of 512 bytes: the fuzzer seldom makes one by itself.
-    let mut sector = [0; 512];
-    let len = bytes.len().min(sector.len() - 1);
-    sector[..len].copy_from_slice(&bytes[..len]);
-    sector[511] = sector[..511].iter().fold(0u8, |sum, byte| sum.wrapping_sub(*byte));
-    round_trip!(&sector;
-        IdentifyDevice; LogDirectory;
-        SmartReadings; SmartThresholds; SummaryErrorLog; SelfTestLog; SelectiveSelfTestLog; ExtendedSelfTestLog; ExtendedErrorLog;
-    );
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::families::ata::check(bytes));

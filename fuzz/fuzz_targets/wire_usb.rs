@@ -1,18 +1,4 @@
-//! USB: descriptors alone and end to end, setup packets, status words.
+//! The wire types of one family: see `crates/wire/tests/families/usb.rs`.
 #![no_main]
 
-use fuzz::{ROOM, round_trip};
-use wire::usb::*;
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    let mut out = [0; ROOM];
-    round_trip!(bytes;
-        SetupPacket; DeviceDescriptor; ConfigurationDescriptor; OtherSpeedConfigurationDescriptor;
-        QualifierDescriptor; InterfaceDescriptor; EndpointDescriptor; SuperSpeedCompanion; PipeUsageDescriptor;
-        BosDescriptor; Usb2ExtensionCapability; SuperSpeedCapability; ContainerIdCapability; ExitLatencies;
-        DeviceStatus; InterfaceStatus; EndpointStatus;
-        Descriptor => out; DeviceCapability => out; StringDescriptor => out; LanguageTable => out;
-    );
-    let walked = Descriptors::new(bytes).count();
-    assert!(walked <= bytes.len() / 2 + 1);
-});
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz::families::usb::check(bytes));

@@ -5,8 +5,8 @@
 //! allows; [`unit`](mod@unit) is what a command means; [`medium`] is the door through which blocks go. Requests flow down,
 //! outcomes flow up, and no layer looks past its neighbour.
 //!
-//! Always true: inputs are methods with the time, outputs are polled until there are none; nothing here blocks,
-//! knows a clock, or holds block data; every command ends once; everything has a limit with a name.
+//! Always true: inputs are methods, outputs are polled until there are none; nothing here blocks, knows the time, or
+//! holds block data; every command ends once; everything has a limit with a name.
 #![no_std]
 
 extern crate alloc;

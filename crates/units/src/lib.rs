@@ -1,6 +1,6 @@
 //! Quantities with units: time, bytes, blocks.
 //!
-//! A bare integer does not say whether it counts bytes, blocks or picoseconds, so below this crate none
+//! A bare integer does not say whether it counts bytes, blocks or picoseconds, so above this crate none
 //! is passed around for those. Only arithmetic with a meaning exists: two block counts add up, two block
 //! addresses do not; their difference is a block count.
 //!

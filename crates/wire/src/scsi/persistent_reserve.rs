@@ -473,6 +473,29 @@ fn scope_and_type(scope: u8, reservation_type: ReservationType) -> u8 {
     set_bits::<7, 4>(scope) | set_bits::<3, 0>(reservation_type.into())
 }
 
+impl fmt::Display for ReservationCapabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.persist_through_power_loss, self.persist_through_power_loss_active) {
+            (_, true) => "reservations outlive power",
+            (true, false) => "reservations can outlive power",
+            (false, false) => "reservations end with power",
+        })
+    }
+}
+
+impl fmt::Display for PersistentReserveOutList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "key {:#x}, service action key {:#x}", self.key, self.service_action_key)
+    }
+}
+
+impl fmt::Display for RegisterAndMoveList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, service_action_key, relative_target_port, .. } = self;
+        write!(f, "key {key:#x}, service action key {service_action_key:#x}, to port {relative_target_port}")
+    }
+}
+
 impl fmt::Display for ReadReservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.held {

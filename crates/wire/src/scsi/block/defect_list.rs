@@ -2,6 +2,7 @@
 
 use crate::DecodeError;
 use crate::scsi::layout::{be16, be32, bit, bits, set_bit, set_bits};
+use core::fmt;
 
 /// Header of READ DEFECT DATA(10).
 ///
@@ -100,6 +101,28 @@ impl DefectListHeader12 {
     }
 }
 
+impl fmt::Display for DefectListHeader10 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(self.primary, self.grown, self.list_len.into(), f)
+    }
+}
+
+impl fmt::Display for DefectListHeader12 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show(self.primary, self.grown, self.list_len, f)
+    }
+}
+
+fn show(primary: bool, grown: bool, len: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let lists = match (primary, grown) {
+        (true, true) => "primary and grown list",
+        (true, false) => "primary list",
+        (false, true) => "grown list",
+        (false, false) => "no list",
+    };
+    write!(f, "{lists}, {len} bytes of defects")
+}
+
 fn lists(primary: bool, grown: bool, format: u8) -> u8 {
     set_bit::<4>(primary) | set_bit::<3>(grown) | set_bits::<2, 0>(format)
 }
@@ -117,6 +140,16 @@ mod tests {
             DefectListHeader12 { primary: false, grown: true, format: 3, generation: 1, list_len: 0x1_0002 };
         assert_eq!(twelve.encode(), [0, 0x0b, 0, 1, 0, 1, 0, 2]);
         assert_eq!(DefectListHeader12::decode(&[0, 0x0b, 0, 1, 0, 1, 0, 2]), Ok(twelve));
+    }
+
+    #[test]
+    fn a_header_reads_as_a_line() {
+        extern crate std;
+        use std::string::ToString;
+        let ten = DefectListHeader10 { primary: true, grown: false, format: 5, list_len: 8 };
+        assert_eq!(ten.to_string(), "primary list, 8 bytes of defects");
+        let twelve = DefectListHeader12 { primary: true, grown: true, format: 5, generation: 0, list_len: 0 };
+        assert_eq!(twelve.to_string(), "primary and grown list, 0 bytes of defects");
     }
 
     #[test]

@@ -117,6 +117,12 @@ impl LbaStatusDescriptor {
     }
 }
 
+impl fmt::Display for LbaStatusHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes of descriptors", self.descriptors_len)
+    }
+}
+
 impl fmt::Display for LbaStatusDescriptor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "LBA {}, {} blocks {}", self.lba, self.blocks, self.provisioning)

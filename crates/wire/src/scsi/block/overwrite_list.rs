@@ -2,6 +2,7 @@
 
 use crate::scsi::layout::{bit, bits, set_bit, set_bits};
 use crate::{DecodeError, NoRoom, Reader, Writer};
+use core::fmt;
 
 /// What to overwrite with, and how often.
 ///
@@ -59,6 +60,13 @@ impl<'a> OverwriteList<'a> {
         let pattern = self.pattern.iter().cycle().map(|byte| byte ^ flip);
         block.fill(0);
         block.iter_mut().zip(pattern).for_each(|(to, from)| *to = from);
+    }
+}
+
+impl fmt::Display for OverwriteList<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passes, a pattern of {} bytes", self.count, self.pattern.len())?;
+        if self.invert { f.write_str(", inverted in turn") } else { Ok(()) }
     }
 }
 

@@ -161,6 +161,13 @@ impl SelfTestLog {
     }
 }
 
+impl fmt::Display for SelfTestLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ran = self.results.iter().filter(|result| **result != SelfTestResult::UNUSED).count();
+        write!(f, "{ran} self-tests")
+    }
+}
+
 impl fmt::Display for SelfTestResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at {} hours: {}", self.code, self.power_on_hours, self.outcome)
