@@ -391,6 +391,15 @@ fn without_the_module_nobody_takes_the_drive() -> Result<()> {
     guest.stdout_of(&line.replace("sudo ", ""))?;
     guest.await_disk("streams", PLUG_LIMIT)?;
     assert_eq!(verdict(guest, "streams")?, MET);
+    // The same with usb-storage, which the rules lead to.
+    let interface = format!("{}:1.0", port_of(guest, "bot-alone")?);
+    guest.stdout_of(&format!("echo {interface} > /sys/bus/usb/drivers/usb-storage/unbind"))?;
+    let forsaken = diagnosis(guest, "bot-alone")?;
+    assert_eq!((&forsaken["decision"], &forsaken["agrees"]), (&"not-taken".into(), &false.into()));
+    let line = forsaken["advice"][0]["steps"][0]["line"].as_str().expect("a line").replace("sudo ", "");
+    guest.stdout_of(&line)?;
+    guest.await_disk("bot-alone", PLUG_LIMIT)?;
+    assert_eq!(verdict(guest, "bot-alone")?, refused("alternate-setting"));
     Ok(())
 }
 

@@ -23,6 +23,7 @@ fn diagnosis(diagnosis: &Diagnosis) -> Value {
         Decision::Supposed(rule) => ("supposed", Some(rule)),
         Decision::Unexplained => ("unexplained", None),
         Decision::TakenAway => ("taken-away", None),
+        Decision::NotTaken => ("not-taken", None),
     };
     json!({
         "interface": diagnosis.interface,

@@ -97,6 +97,11 @@ fn answer(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
         Decision::TakenAway => {
             return format!("{now}; by the rules it would be on {}.", driver(diagnosis.expected));
         }
+        Decision::NotTaken => {
+            "usb-storage should have it, and is not loaded, gave up, or was not given it back by a \
+                               program that had claimed it"
+                .to_owned()
+        }
         Decision::Unexplained => format!(
             "by the rules it would be on {}: quirks have changed since it was plugged in, or this kernel has other rules",
             driver(diagnosis.expected)

@@ -3,6 +3,7 @@
 //! A quirk is one entry of a list that may have others, and Linux takes the whole list or nothing: so every line here
 //! carries the entries that are there already. Advice changes nothing by itself.
 
+use super::Decision;
 use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
 use crate::inventory::{PARAMETER, Transport, UsbDevice};
@@ -136,15 +137,16 @@ fn take_entry_back(evidence: &Evidence<'_>) -> Advice {
         .back("until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
 }
 
-/// How to have the other transport, where there is one and no rule's advice says it.
-pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport) -> Vec<Advice> {
-    if *transport != (Transport::Uas { streams: evidence.device.speed.is_super() }) {
-        return Vec::new();
+/// What no rule's advice says: how to have the other transport, where there is one, or a driver at all.
+pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport, decision: Decision) -> Vec<Advice> {
+    match transport {
+        Transport::Uas { .. } if evidence.usb_storage_takes_it() => vec![keep_off_uas(evidence)],
+        Transport::None if decision == Decision::NotTaken && evidence.usb_storage_is_there() => {
+            vec![probe_again(evidence)]
+        }
+        Transport::None if decision == Decision::NotTaken => vec![load_module("usb-storage", evidence)],
+        _ => Vec::new(),
     }
-    if !evidence.usb_storage_takes_it() {
-        return Vec::new();
-    }
-    vec![keep_off_uas(evidence)]
 }
 
 /// Keeps a drive off UAS.
@@ -164,11 +166,11 @@ pub(super) fn let_smart_through(evidence: &Evidence<'_>) -> Advice {
         .caution("Linux blocks it because bridges of this kind drop the link when they are asked: try it on an idle drive")
 }
 
-pub(super) fn load_module(evidence: &Evidence<'_>) -> Advice {
+pub(super) fn load_module(name: &str, evidence: &Evidence<'_>) -> Advice {
     Advice::new("Load the driver")
-        .step("now", "sudo modprobe uas")
+        .step("now", format!("sudo modprobe {name}"))
         .step("if nothing happens", probe_line(evidence))
-        .back("to unload it again", "sudo modprobe -r uas")
+        .back("to unload it again", format!("sudo modprobe -r {name}"))
 }
 
 pub(super) fn install_module(evidence: &Evidence<'_>) -> Advice {

@@ -2,7 +2,7 @@
 
 use super::entry;
 use super::quirks::Quirks;
-use crate::inventory::{Controller, Interface, Inventory, KernelLog, UsbDevice};
+use crate::inventory::{Controller, Interface, Inventory, KernelLog, Module, UsbDevice};
 use crate::tree::Unread;
 use initiator::probe::configuration::Setting;
 use initiator::probe::quirk::{BuiltIn, Flag};
@@ -83,6 +83,11 @@ impl<'a> Evidence<'a> {
         let first = self.settings.first().map_or(self.interface.class, |setting| setting.interface.class);
         let speaks = first.class == ClassCode::BOT.class && first.protocol != ClassCode::UAS.protocol;
         speaks && !self.quirks.storage().contains(Flag::IgnoreDevice)
+    }
+
+    /// Whether `usb-storage` is registered.
+    pub fn usb_storage_is_there(&self) -> bool {
+        matches!(self.inventory.drivers.usb_storage, Module::Registered(_))
     }
 
     /// The name of the driver that is bound to the interface, or has taken the whole device.

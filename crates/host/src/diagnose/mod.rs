@@ -67,6 +67,9 @@ pub enum Decision {
     Unexplained,
     /// A program or another driver has the drive now.
     TakenAway,
+    /// The rules lead to `usb-storage`, and nobody has the drive: it is not loaded, it gave up, or a program that had
+    /// claimed the interface did not give it back.
+    NotTaken,
 }
 
 /// Looks at every storage interface of a device.
@@ -83,11 +86,12 @@ impl Diagnosis {
         }
         let transport = Transport::of(evidence.device, evidence.interface);
         let expected = expected(evidence, &judgements);
+        let decision = decision(&transport, expected, &judgements);
         Self {
             interface: evidence.interface.name.clone(),
-            decision: decision(&transport, expected, &judgements),
             checks: check::all(evidence),
-            advice: advice::otherwise(evidence, &transport),
+            advice: advice::otherwise(evidence, &transport, decision),
+            decision,
             quirks: evidence.quirks,
             transport,
             expected,
@@ -145,6 +149,7 @@ fn decision(transport: &Transport, expected: Expected, judgements: &[Judgement])
             (None, Some(rule)) => Decision::Supposed(rule),
             (None, None) => Decision::Unexplained,
         },
+        Transport::None if expected == Expected::UsbStorage => Decision::NotTaken,
         Transport::None => match (first(Verdict::Refused, false), first(Verdict::Unknown, false)) {
             (Some(rule), _) => Decision::Decided(rule),
             (None, Some(rule)) => Decision::Supposed(rule),

@@ -403,7 +403,7 @@ fn loaded(evidence: &Evidence<'_>) -> Judgement {
                 Some((line, path)) => judgement
                     .seen(Reading::new(path, line))
                     .advise(advice::allow_module(line, path, evidence)),
-                None => judgement.advise(advice::load_module(evidence)),
+                None => judgement.advise(advice::load_module("uas", evidence)),
             }
         }
         Module::Absent(path) => rule

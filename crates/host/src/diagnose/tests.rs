@@ -263,6 +263,20 @@ fn unclear_situations() -> Vec<Situation> {
         ),
         other("claimed by a program", String::new(), "usbfs", Expected::Uas, Decision::TakenAway),
         situation(
+            "BOT alone, and nobody has it",
+            "3-2",
+            "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n".into(),
+            Expected::UsbStorage,
+            Decision::NotTaken,
+        ),
+        situation(
+            "ignored by uas, and nobody has it",
+            "3-3",
+            ids(0x357d, 0x7788) + &unbound(),
+            Expected::UsbStorage,
+            Decision::NotTaken,
+        ),
+        situation(
             "exported by USB/IP",
             "3-3",
             at_device("usbip-host") + &unbound(),
@@ -413,6 +427,17 @@ fn the_quirk_line_keeps_the_other_entries_and_the_other_flags() {
     );
     let back = &advice.back.last().expect("a way back").line;
     assert_eq!(back, "echo 1:2:u | sudo tee /sys/module/usb_storage/parameters/quirks");
+}
+
+#[test]
+fn a_drive_that_nobody_takes_is_given_back_or_its_driver_loaded() {
+    let first_step = |lines: String| {
+        let diagnosis = diagnosed("3-3", &(ids(0x357d, 0x7788) + &unbound() + &lines));
+        assert!(!diagnosis.agrees());
+        diagnosis.advice[0].steps[0].line.clone()
+    };
+    assert_eq!(first_step(String::new()), "echo 3-3:1.0 | sudo tee /sys/bus/usb/drivers_probe");
+    assert_eq!(first_step("/sys/bus/usb/drivers/usb-storage -\n".into()), "sudo modprobe usb-storage");
 }
 
 #[test]
@@ -577,6 +602,8 @@ mod anything {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
         /// Any descriptors, any quirks, any words in the log.
         #[test]
         fn any_drive_is_diagnosed(blob: Vec<u8>, value in "[^\n]{0,200}", words in "[^\n]{0,200}") {
