@@ -14,6 +14,7 @@ extern crate alloc;
 pub mod bot;
 mod command;
 pub mod disk;
+mod flights;
 mod outcome;
 mod output;
 mod patience;
@@ -29,6 +30,7 @@ mod wild;
 
 pub use bot::{Bot, BotConfig};
 pub use command::{CDB_BYTES_MAX, Command, CommandBlock, CommandId, DataPhase};
+pub use flights::Flights;
 pub use outcome::{Answer, Failure, Outcome, SENSE_BYTES_MAX, SenseBytes};
 pub use output::{
     BusAnswer, BusRequest, Deadline, DeadlineReason, INLINE_BYTES_MAX, Inline, Output, PEEK_BYTES_MAX,

@@ -4,11 +4,10 @@
 //! Always true: after each call nothing is left to be carried, and what waits, waits for a medium or for a deadline.
 
 use crate::plug;
-use crate::transfers::{Entry, Transfers};
-use bus::{Completion, Direction, TransferStatus};
+use bus::{Completion, Direction, TransferId, TransferStatus};
 use initiator::{
-    BusAnswer, BusRequest, Command, CommandId, Deadline, Outcome, Output, PEEK_BYTES_MAX, Payload, Piece,
-    Refusal, Transfer, Transport,
+    BusAnswer, BusRequest, Command, CommandId, Deadline, Flights, Outcome, Output, PEEK_BYTES_MAX, Payload,
+    Piece, Refusal, Transfer, Transport,
 };
 use server::drive::{Body, Drive, HostCompletion, HostTransfer, Pool};
 use std::collections::VecDeque;
@@ -31,7 +30,7 @@ pub struct Finished {
 pub struct Loopback<T> {
     transport: T,
     drive: Drive,
-    transfers: Transfers,
+    flights: Flights<Payload>,
     /// Buffers of commands under way, by slot.
     buffers: Vec<Option<Buffer>>,
     finished: VecDeque<Finished>,
@@ -48,8 +47,8 @@ struct Buffer {
 impl<T: Transport> Loopback<T> {
     /// Joins a drive that was made ready (see [`crate::plug`](mod@crate::plug)) with the transport made for it.
     pub fn new(transport: T, drive: Drive) -> Self {
-        let (transfers, finished) = (Transfers::default(), VecDeque::new());
-        Self { transport, drive, transfers, buffers: Vec::new(), finished, pieces: Vec::new() }
+        let (flights, finished) = (Flights::new(), VecDeque::new());
+        Self { transport, drive, flights, buffers: Vec::new(), finished, pieces: Vec::new() }
     }
 
     /// Takes a command on. `buffer` holds what it writes, or has room for what it reads; it is made longer where it is
@@ -146,8 +145,8 @@ impl<T: Transport> Loopback<T> {
         match output {
             Output::Submit(transfer) => self.offer(now, transfer),
             Output::Cancel(id) => {
-                if let Some(number) = self.transfers.find(id) {
-                    self.drive.cancel(number);
+                if let Some(number) = self.flights.find(id) {
+                    self.drive.cancel(number.0);
                 }
             }
             Output::Request(id, request) => {
@@ -169,9 +168,9 @@ impl<T: Transport> Loopback<T> {
             Direction::In => Vec::new(),
             Direction::Out => self.gather(&payload, length),
         };
-        let number = self.transfers.insert(Entry { id, payload });
-        if self.drive.submit(HostTransfer { id: number, pipe, length, payload: bytes }).is_err() {
-            self.transfers.remove(number);
+        let number = self.flights.insert(id, payload);
+        if self.drive.submit(HostTransfer { id: number.0, pipe, length, payload: bytes }).is_err() {
+            self.flights.remove(number);
             let completion = Completion { id, status: TransferStatus::Error, actual: 0 };
             self.transport.handle_completion(now, completion, &[]);
         }
@@ -221,7 +220,7 @@ impl<T: Transport> Loopback<T> {
 
     fn complete(&mut self, now: Instant, completion: HostCompletion) {
         let HostCompletion { id: number, status, actual, mut body, .. } = completion;
-        let Some(Entry { id, payload }) = self.transfers.remove(number) else { return };
+        let Some((id, payload)) = self.flights.remove(TransferId(number)) else { return };
         let mut peek = [0; PEEK_BYTES_MAX];
         let peeked = match (&payload, bytes_of(&body, actual)) {
             (Payload::Buffer(_) | Payload::Pieces(_), bytes) if bytes.len() <= PEEK_BYTES_MAX => {

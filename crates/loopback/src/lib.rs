@@ -10,6 +10,5 @@
 pub mod plug;
 
 mod carry;
-mod transfers;
 
 pub use carry::{Finished, Loopback};

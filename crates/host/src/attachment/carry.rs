@@ -2,7 +2,6 @@
 //!
 //! Always true: after each call nothing is left to be carried; what waits, waits for the bus or for a deadline.
 
-use super::flights::Flight;
 use super::{Attachment, Finished};
 use crate::usbfs::{CellId, Order, UsbfsError};
 use bus::{Completion, Direction, TransferStatus};
@@ -24,6 +23,17 @@ pub(super) const LIST_BYTES: u32 = 64;
 #[derive(Debug, Default)]
 pub(super) struct Commands {
     memory: Vec<Option<(CommandId, Memory)>>,
+}
+
+/// What is to be known of a transfer under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    payload: Payload,
+    direction: Direction,
+    /// Where its bytes are.
+    cell: CellId,
+    /// The cell was taken for it alone.
+    is_message: bool,
 }
 
 impl Commands {
@@ -135,13 +145,8 @@ impl Attachment {
             let completion = Completion { id, status: TransferStatus::Error, actual: 0 };
             return self.transport.handle_completion(now, completion, &[]);
         };
-        let number = self.flights.insert(Flight {
-            id,
-            payload,
-            direction: pipe.endpoint.direction(),
-            cell,
-            is_message,
-        });
+        let flight = Flight { payload, direction: pipe.endpoint.direction(), cell, is_message };
+        let number = self.flights.insert(id, flight);
         self.door.submit(Order { id: number, pipe, cell, range });
     }
 
@@ -211,8 +216,8 @@ impl Attachment {
     }
 
     fn complete(&mut self, now: Instant, completion: Completion) {
-        let Some(flight) = self.flights.remove(completion.id) else { return };
-        let Flight { id, payload, direction, cell, is_message } = flight;
+        let Some((id, flight)) = self.flights.remove(completion.id) else { return };
+        let Flight { payload, direction, cell, is_message } = flight;
         let Completion { status, actual, .. } = completion;
         let mut bytes = [0; MESSAGE_BYTES as usize];
         let shown = match payload {

@@ -32,20 +32,18 @@
 mod carry;
 mod clock;
 mod error;
-mod flights;
 mod in_use;
 mod open;
 
 pub use error::AttachError;
 
 use crate::usbfs::{Door, Readiness, UsbfsError};
-use carry::Commands;
+use carry::{Commands, Flight};
 use clock::Clock;
-use flights::Flights;
 use initiator::disk::{Counts, Disk, DiskPatience, Done, Error, Geometry, Operation, Request, RequestId};
 use initiator::disk::{RequestRefusal, SurveyError};
 use initiator::turbo::{LookAhead, TRANSFER_BYTES};
-use initiator::{Counters, Patience, Piece, Transport};
+use initiator::{Counters, Flights, Patience, Piece, Transport};
 use open::Cells;
 use std::collections::VecDeque;
 use std::fmt;
@@ -113,7 +111,7 @@ pub struct Attachment {
     chosen: Chosen,
     cells: Cells,
     commands: Commands,
-    flights: Flights,
+    flights: Flights<Flight>,
     clock: Clock,
     slots: Vec<bool>,
     slot_bytes: u32,

@@ -5,16 +5,14 @@
 
 use super::carry::{Commands, LIST_BYTES, MESSAGE_BYTES};
 use super::clock::Clock;
-use super::flights::Flights;
 use super::{AttachConfig, AttachError, Attachment, Chosen, TransportChoice, Turn, in_use};
-use crate::inventory::{Interface, LinkSpeed, UsbDevice, active_configuration};
+use crate::inventory::{Interface, UsbDevice, active_configuration};
 use crate::tree::Tree;
 use crate::usbfs::{CellBlock, CellId, Door, InterfaceName, UsbfsError};
-use bus::Speed;
-use initiator::disk::{ANSWER_BYTES_MAX, Disk, DiskConfig};
+use initiator::disk::{ANSWER_BYTES_MAX, Disk, DiskConfig, PARAMETER_BYTES_MAX};
 use initiator::probe::{Answers, BotPlan, Link, Matching, Names, Plan, Probe, UasPlan, probe};
 use initiator::uas::TASKS_MAX;
-use initiator::{Bot, BotConfig, Transport, Turbo, TurboConfig, Uas, UasConfig, UasEndpoints};
+use initiator::{Bot, BotConfig, Flights, Transport, Turbo, TurboConfig, Uas, UasConfig, UasEndpoints};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use wire::usb::DeviceDescriptor;
@@ -89,7 +87,7 @@ impl Attachment {
             chosen,
             cells,
             commands: Commands::default(),
-            flights: Flights::default(),
+            flights: Flights::new(),
             clock: Clock::start(),
             slots: vec![false; config.slots.into()],
             slot_bytes: config.slot_bytes,
@@ -131,7 +129,7 @@ fn plan(tree: &Tree, device: &UsbDevice, choice: TransportChoice) -> Result<Plan
         names: Names::default(),
     };
     // What the controller has shows when streams are allocated.
-    let link = Link { speed: speed_of(device.speed), streams_max: STREAMS_WANTED };
+    let link = Link { speed: device.speed.on_the_bus(), streams_max: STREAMS_WANTED };
     let probe = probe(&answers, link).map_err(|_| AttachError::Descriptors)?;
     let plan = match choice {
         TransportChoice::Best => probe.best(),
@@ -149,15 +147,6 @@ fn unmet(probe: &Probe, choice: TransportChoice) -> Option<initiator::probe::Fin
         _ => &interface.bot.findings,
     };
     findings.iter().find(|finding| !finding.met && !finding.rule.is_advice()).cloned()
-}
-
-/// Speeds as protocols tell them apart.
-const fn speed_of(speed: LinkSpeed) -> Speed {
-    match speed {
-        LinkSpeed::Super { .. } => Speed::Super,
-        LinkSpeed::High => Speed::High,
-        LinkSpeed::Full | LinkSpeed::Low | LinkSpeed::Unknown => Speed::Full,
-    }
 }
 
 fn interface_of(device: &UsbDevice, plan: Plan) -> Result<&Interface, AttachError> {
@@ -185,11 +174,11 @@ fn open_door(
     // A status and a COMMAND IU each; task management, and what is submitted before the last one has ended.
     let messages = commands.saturating_mul(2).saturating_add(32);
     let is_packing = config.transport == TransportChoice::Turbo;
-    let (block, page) = (|count, bytes| CellBlock { count, bytes }, ANSWER_BYTES_MAX);
+    let block = |count, bytes| CellBlock { count, bytes };
     let blocks = [
         block(messages, MESSAGE_BYTES),
-        block(1, page),
-        block(1, page),
+        block(1, ANSWER_BYTES_MAX),
+        block(1, PARAMETER_BYTES_MAX),
         block(commands.saturating_add(1), LIST_BYTES),
         block(is_packing.into(), config.transfer_bytes_max),
         block(config.slots, config.slot_bytes),

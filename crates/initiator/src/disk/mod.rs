@@ -27,6 +27,7 @@ mod verdict;
 
 pub use config::{DiskConfig, DiskPatience};
 pub use geometry::{DOUBTS_MAX, Doubt, Geometry, Identity, UnmapMethod};
+pub use part::PARAMETER_BYTES_MAX;
 pub use request::{Done, Error, Field, LostWrite, Operation, Request, RequestId, RequestRefusal};
 pub use slots::WaitReason;
 pub use survey::{ANSWER_BYTES_MAX, Step, SurveyError};
@@ -41,7 +42,7 @@ use survey::Survey;
 use units::Instant;
 
 /// Zeroes to write: one block of any size that is served, or many where a unit cannot repeat one.
-static ZEROES: [u8; part::ZERO_BYTES_MAX] = [0; part::ZERO_BYTES_MAX];
+static ZEROES: [u8; PARAMETER_BYTES_MAX as usize] = [0; PARAMETER_BYTES_MAX as usize];
 
 /// One disk on a transport.
 #[derive(Debug)]
@@ -83,7 +84,7 @@ pub enum Memory {
     Request(RequestId),
     /// In: room of the driver's, [`ANSWER_BYTES_MAX`] bytes at most, whose bytes come with the outcome.
     Answer,
-    /// Out: those of [`Disk::parameters`].
+    /// Out: those of [`Disk::parameters`], [`PARAMETER_BYTES_MAX`] bytes at most.
     Parameters,
 }
 

@@ -19,8 +19,9 @@ const BLOCKS_MAX_TEN: u64 = 0xffff;
 const BLOCKS_MAX_SIX: u64 = 0x100;
 /// Blocks of one WRITE SAME that unmaps, and of one UNMAP, where the unit sets no limit: as Linux has it.
 const BLOCKS_MAX_UNMAP: u64 = 0x7f_ffff;
-/// Bytes of zeroes in one WRITE, where a unit has no WRITE SAME.
-pub(super) const ZERO_BYTES_MAX: usize = 64 << 10;
+/// Bytes that one command with [`Memory::Parameters`](super::Memory::Parameters) sends at most: the zeroes of a WRITE,
+/// where a unit has no WRITE SAME.
+pub const PARAMETER_BYTES_MAX: u32 = 64 << 10;
 /// The operation code of UNMAP.
 const UNMAP: u8 = 0x42;
 /// Those of WRITE SAME(10) and (16).
@@ -142,7 +143,7 @@ fn first_blocks(operation: Operation, rest: Extent, geometry: &Geometry, rules: 
             moved_blocks(rest, rules.transfer_bytes_max, geometry, rules.habits)
         }
         Operation::Zero { .. } if rules.habits.no_same => {
-            let bytes = rules.transfer_bytes_max.min(ZERO_BYTES_MAX as u32);
+            let bytes = rules.transfer_bytes_max.min(PARAMETER_BYTES_MAX);
             moved_blocks(rest, bytes, geometry, rules.habits)
         }
         Operation::Unmap | Operation::Zero { may_unmap: true } => {
