@@ -6,7 +6,7 @@
 use super::Decision;
 use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
-use crate::inventory::{PARAMETER, Transport, UsbDevice};
+use crate::inventory::{COMMAND_LINE, PARAMETER, Transport, UsbDevice};
 use initiator::probe::quirk::{Flag, Flags};
 
 /// Something that can be done.
@@ -73,7 +73,7 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: &str) -> Ad
         .step("or until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
         .step("in each case, then", "unplug the drive and plug it in again");
     let old = if before.is_empty() { "''" } else { before };
-    advice = match settings.places.iter().find(|place| place.path == "/proc/cmdline") {
+    advice = match settings.places.iter().find(|place| place.path == COMMAND_LINE) {
         Some(place) => {
             advice
                 .cautions
@@ -125,7 +125,7 @@ fn take_entry_back(evidence: &Evidence<'_>) -> Advice {
         } else {
             place.line.replace(&place.value, &rest)
         };
-        let where_to = if place.path == "/proc/cmdline" { "on the kernel command line" } else { &place.path };
+        let where_to = self::place(&place.path);
         advice = advice.step(where_to, line).back(where_to, &place.line);
     }
     let value = settings.value();
@@ -197,12 +197,17 @@ fn keep_off_line(evidence: &Evidence<'_>) -> String {
     )
 }
 
+/// A file, as one that can be changed.
+fn place(path: &str) -> &str {
+    if path == COMMAND_LINE { "on the kernel command line" } else { path }
+}
+
 pub(super) fn allow_module(line: &str, path: &str, evidence: &Evidence<'_>) -> Advice {
     Advice::new("Allow the driver")
-        .step(path, format!("take out: {line}"))
+        .step(place(path), format!("take out: {line}"))
         .step("then", "sudo modprobe uas")
         .step("if nothing happens", probe_line(evidence))
-        .back(path, line)
+        .back(place(path), line)
 }
 
 pub(super) fn probe_again(evidence: &Evidence<'_>) -> Advice {

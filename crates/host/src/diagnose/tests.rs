@@ -202,6 +202,7 @@ fn situations() -> Vec<Situation> {
     ];
     all.extend(driver_situations());
     all.extend(unclear_situations());
+    all.extend(stray_situations());
     all.extend(BROKEN_STREAMS.iter().map(|(vendor, device, name)| {
         let pci = format!("{CONTROLLER}/vendor = 0x{vendor:04x}\n{CONTROLLER}/device = 0x{device:04x}\n");
         on_bot(name, pci, Rule::Streams)
@@ -261,29 +262,6 @@ fn unclear_situations() -> Vec<Situation> {
             Expected::Uas,
             Supposed(Rule::Built),
         ),
-        other("claimed by a program", String::new(), "usbfs", Expected::Uas, Decision::TakenAway),
-        situation(
-            "BOT alone, and nobody has it",
-            "3-2",
-            "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n".into(),
-            Expected::UsbStorage,
-            Decision::NotTaken,
-        ),
-        situation(
-            "ignored by uas, and nobody has it",
-            "3-3",
-            ids(0x357d, 0x7788) + &unbound(),
-            Expected::UsbStorage,
-            Decision::NotTaken,
-        ),
-        situation(
-            "exported by USB/IP",
-            "3-3",
-            at_device("usbip-host") + &unbound(),
-            Expected::Uas,
-            Decision::TakenAway,
-        ),
-        other("taken by another driver", String::new(), "ums-realtek", Expected::Uas, Decision::TakenAway),
         other(
             "a row that this kernel lacks",
             ids(0x0781, 0x55e8),
@@ -306,6 +284,20 @@ fn unclear_situations() -> Vec<Situation> {
             Expected::Uas,
             Supposed(Rule::Built),
         ),
+    ]
+}
+
+/// Somebody else has the drive, or nobody although somebody should.
+fn stray_situations() -> Vec<Situation> {
+    let taken = |name, lines| situation(name, "3-3", lines, Expected::Uas, Decision::TakenAway);
+    let forsaken = |name, port, lines| situation(name, port, lines, Expected::UsbStorage, Decision::NotTaken);
+    let bot_unbound = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";
+    vec![
+        taken("claimed by a program", bound("usbfs")),
+        taken("taken by another driver", bound("ums-realtek")),
+        taken("exported by USB/IP", at_device("usbip-host") + &unbound()),
+        forsaken("BOT alone, and nobody has it", "3-2", bot_unbound.into()),
+        forsaken("ignored by uas, and nobody has it", "3-3", ids(0x357d, 0x7788) + &unbound()),
     ]
 }
 

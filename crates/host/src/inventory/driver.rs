@@ -3,7 +3,7 @@
 //! A registered driver has a directory below `/sys/bus/usb/drivers`, whether it is a module or built in. For others
 //! the index of modules, the kernel's configuration and modprobe's files are looked at.
 
-use super::setting::modprobe_lines;
+use super::setting::{COMMAND_LINE, modprobe_lines};
 use crate::tree::Tree;
 
 /// Both drivers.
@@ -15,7 +15,7 @@ pub struct Drivers {
     pub usb_storage: Module,
     /// CONFIG_USB_UAS of this kernel, if its configuration could be read.
     pub config: Option<(ConfigChoice, String)>,
-    /// A line that forbids `uas`, and its file.
+    /// A line of modprobe's files, or a word of the kernel command line, that forbids `uas`, and its file.
     pub forbidden: Option<(String, String)>,
 }
 
@@ -48,7 +48,10 @@ impl Drivers {
     /// `release` names the index of modules; without it only what is registered is seen.
     pub(super) fn read(tree: &Tree, release: Option<&str>) -> Self {
         let config = release.and_then(|release| configuration(tree, release));
-        let forbidden = release.and_then(|_| modprobe_lines(tree, forbids_uas).into_iter().next());
+        let forbidden = release.and_then(|_| {
+            let line = modprobe_lines(tree, forbids_uas).into_iter().next();
+            line.or_else(|| forbidden_at_boot(tree))
+        });
         Self {
             uas: Module::find(tree, "uas", release),
             usb_storage: Module::find(tree, "usb-storage", release),
@@ -78,8 +81,9 @@ impl Module {
 
 fn configuration(tree: &Tree, release: &str) -> Option<(ConfigChoice, String)> {
     const OPTION: &str = "CONFIG_USB_UAS";
-    let path = format!("/boot/config-{release}");
-    let lines = tree.lines(&path, |line| line.contains(OPTION)).ok()?;
+    let paths = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
+    let read = |path: String| Some((tree.lines(&path, |line| line.contains(OPTION)).ok()?, path));
+    let (lines, path) = paths.into_iter().find_map(read)?;
     let choice = lines.iter().find_map(|line| match line.strip_prefix(OPTION) {
         Some("=y") => Some(ConfigChoice::BuiltIn),
         Some("=m") => Some(ConfigChoice::Module),
@@ -87,6 +91,19 @@ fn configuration(tree: &Tree, release: &str) -> Option<(ConfigChoice, String)> {
     });
     // An option whose own conditions are not met is not even mentioned.
     Some((choice.unwrap_or(ConfigChoice::Off), path))
+}
+
+/// The word of the kernel command line that forbids the module, to modprobe or to the kernel itself.
+fn forbidden_at_boot(tree: &Tree) -> Option<(String, String)> {
+    let lines = tree.lines(COMMAND_LINE, |line| line.split_whitespace().any(is_forbidding)).ok()?;
+    let word = lines.iter().flat_map(|line| line.split_whitespace()).find(|word| is_forbidding(word))?;
+    Some((word.to_owned(), COMMAND_LINE.to_owned()))
+}
+
+/// `modprobe.blacklist=` or `module_blacklist=` with `uas` among its names.
+fn is_forbidding(word: &str) -> bool {
+    let names = ["modprobe.blacklist=", "module_blacklist="].iter().find_map(|key| word.strip_prefix(key));
+    names.is_some_and(|names| names.split(',').any(|name| name == "uas"))
 }
 
 fn forbids_uas(line: &str) -> bool {

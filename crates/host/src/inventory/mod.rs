@@ -24,7 +24,7 @@ pub use family::bridge_family;
 pub use initiator::probe::DeviceId;
 pub use kernel_log::{KernelLog, Troubles};
 pub use port::Port;
-pub use setting::{PARAMETER, QuirkSettings, SettingPlace};
+pub use setting::{COMMAND_LINE, PARAMETER, QuirkSettings, SettingPlace};
 pub use transport::Transport;
 
 use crate::tree::{Tree, Unread};

@@ -9,6 +9,9 @@ use crate::tree::Tree;
 /// Where the quirks in force can be read and written.
 pub const PARAMETER: &str = "/sys/module/usb_storage/parameters/quirks";
 
+/// What the boot loader told the kernel.
+pub const COMMAND_LINE: &str = "/proc/cmdline";
+
 /// `usb-storage.quirks=`, wherever it is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuirkSettings {
@@ -58,13 +61,12 @@ impl QuirkSettings {
 
 /// The words of the kernel command line that say it, as one line of them.
 fn command_line(tree: &Tree) -> Vec<SettingPlace> {
-    const PATH: &str = "/proc/cmdline";
     let words = |line: &str| line.split_whitespace().any(|word| word_value(word).is_some());
-    let lines = tree.lines(PATH, words).unwrap_or_default();
+    let lines = tree.lines(COMMAND_LINE, words).unwrap_or_default();
     let words = lines.iter().flat_map(|line| line.split_whitespace());
     let said = words.filter_map(|word| {
         let value = word_value(word)?.to_owned();
-        Some(SettingPlace { path: PATH.to_owned(), line: word.to_owned(), value })
+        Some(SettingPlace { path: COMMAND_LINE.to_owned(), line: word.to_owned(), value })
     });
     said.collect()
 }

@@ -139,6 +139,15 @@ fn a_driver_is_registered_loadable_absent_or_forbidden() {
     assert!(matches!(read(config).drivers.config, Some((ConfigChoice::Off, _))));
     let forbidden = read("/etc/modprobe.d/no.conf = install uas /bin/false\n").drivers.forbidden;
     assert_eq!(forbidden.map(|(line, _)| line), Some("install uas /bin/false".into()));
+    let at_boot = |words: &str| read(&format!("/proc/cmdline = quiet {words} ro\n")).drivers.forbidden;
+    assert_eq!(
+        at_boot("modprobe.blacklist=nouveau,uas"),
+        Some(("modprobe.blacklist=nouveau,uas".into(), COMMAND_LINE.into()))
+    );
+    assert!(at_boot("module_blacklist=uas").is_some());
+    assert_eq!(at_boot("modprobe.blacklist=uas2 blacklist=uas"), None);
+    let config = read("/lib/modules/6.1.0-56-amd64/config = CONFIG_USB_UAS=y\n").drivers.config;
+    assert!(matches!(config, Some((ConfigChoice::BuiltIn, _))));
 }
 
 #[test]

@@ -131,7 +131,9 @@ impl Tree {
                 kept.push(text.to_owned());
             }
         }
-        self.note(path, || Entry::lines(&kept));
+        if let Some(notes) = &self.notes {
+            notes.borrow_mut().note_lines(flat("", path), &kept);
+        }
         Ok(kept)
     }
 

@@ -57,6 +57,21 @@ impl Record {
             .filter(move |name| std::mem::replace(&mut last, name) != *name)
     }
 
+    /// Notes lines of a file of which other lines may have been noted before: several may look for several things in it.
+    pub(super) fn note_lines(&mut self, path: String, lines: &[String]) {
+        let mut known = match self.entries.remove(&path) {
+            Some(Entry::Bytes(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+            _ => String::new(),
+        };
+        for line in lines {
+            if !known.lines().any(|other| other == line) {
+                known += line;
+                known.push('\n');
+            }
+        }
+        self.note(path, Entry::Bytes(known.into_bytes()));
+    }
+
     /// The entries with serial numbers replaced: `SERIAL-1` for the first, and so on.
     fn without_serials(&self) -> BTreeMap<&str, Entry> {
         let mut known: Vec<Vec<u8>> = Vec::new();
@@ -295,6 +310,16 @@ mod tests {
         let text = tree.record().expect("it records").to_string();
         let entries: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
         assert_eq!(entries, TREE.replace("ABC\\nDEF", "SERIAL-1"));
+    }
+
+    #[test]
+    fn lines_that_two_have_looked_for_are_both_recorded() {
+        let tree = Tree::of("/a = 1 one\\n2 two\\n3 three".parse().expect("a record")).recording();
+        for wanted in ["one", "three", "one", "four"] {
+            tree.lines("/a", |line| line.ends_with(wanted)).expect("read");
+        }
+        let text = tree.record().expect("it records").to_string();
+        assert!(text.ends_with("/a = 1 one\\n3 three\n"), "{text}");
     }
 
     #[test]
