@@ -151,3 +151,36 @@ fn unsupported(reason: Unsupported) -> Plan {
         Unsupported::CdbLength => Sense::illegal_request(AdditionalSense::INVALID_FIELD_IN_CDB),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{BlockCount, Lba};
+    use wire::scsi::sense::SenseFormat;
+
+    /// VALID and response code, sense key, INFORMATION, additional sense code and qualifier, in fixed format.
+    fn told(error: MediumError) -> (u8, u8, [u8; 4], [u8; 2]) {
+        let extent = Extent { lba: Lba(0x100), blocks: BlockCount(8) };
+        let Plan::Check(sense) = medium_failure(None, None, error, extent) else { panic!("no sense data") };
+        let mut bytes = [0; 18];
+        sense.encode(SenseFormat::Fixed, &mut bytes).unwrap();
+        (bytes[0], bytes[2], [bytes[3], bytes[4], bytes[5], bytes[6]], [bytes[12], bytes[13]])
+    }
+
+    #[test]
+    fn each_failure_of_a_medium_has_its_sense_data() {
+        let none = [0; 4];
+        for (error, expected) in [
+            (MediumError::Unreadable { lba: Lba(0x102) }, (0xf0, 0x03, [0, 0, 1, 2], [0x11, 0x00])),
+            (MediumError::Unwritable { lba: Lba(0x102) }, (0xf0, 0x03, [0, 0, 1, 2], [0x0c, 0x00])),
+            (MediumError::OutOfSpace, (0x70, 0x07, none, [0x27, 0x07])),
+            (MediumError::WriteProtected, (0x70, 0x07, none, [0x27, 0x00])),
+            (MediumError::Shrunk, (0xf0, 0x03, [0, 0, 1, 0], [0x11, 0x00])),
+            (MediumError::Miscompare { offset: 5 }, (0xf0, 0x0e, [0, 0, 0, 5], [0x1d, 0x00])),
+            (MediumError::Absent, (0x70, 0x02, none, [0x3a, 0x00])),
+            (MediumError::Unsupported, (0x70, 0x04, none, [0x44, 0x00])),
+        ] {
+            assert_eq!(told(error), expected, "{error:?}");
+        }
+    }
+}
