@@ -9,7 +9,7 @@ use crate::args::ListArguments;
 use crate::failure::Failure;
 use crate::survey;
 use host::inventory::{Interface, Inventory, Module, Scope, Transport, UsbDevice};
-use host::tree::Tree;
+use host::tree::{Tree, Unread};
 use std::io::Write;
 use std::path::Path;
 
@@ -50,14 +50,18 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes what a diagnosis reads, which is all that a list reads and more.
 fn record(tree: &Tree, file: &Path) -> Result<(), Failure> {
-    Inventory::read(tree, Scope::Whole { log: None });
+    let inventory = Inventory::read(tree, Scope::Whole { log: None });
     let text = tree.record().unwrap_or_default().to_string();
     std::fs::write(file, text)
         .map_err(|error| Failure::new(format!("cannot write {}", file.display())).because(error))?;
-    print(&format!(
+    let mut told = format!(
         "{} has what uaskit reads of this machine. Look through it before you send it.\n",
         file.display()
-    ))
+    );
+    if inventory.log == Some(Err(Unread::Refused)) {
+        told += "Recorded by root it would have the kernel's log as well.\n";
+    }
+    print(&told)
 }
 
 /// The rule that udev needs, for the drives that are attached.
@@ -70,6 +74,9 @@ fn udev_rules(inventory: &Inventory) -> String {
 # Then: sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=usb
 "
     .to_owned();
+    if ids.is_empty() {
+        text += "# No drive is attached.\n";
+    }
     for (id, title) in ids {
         text += &format!(
             "# {}\nSUBSYSTEM==\"usb\", ENV{{DEVTYPE}}==\"usb_device\", ATTR{{idVendor}}==\"{:04x}\", \
