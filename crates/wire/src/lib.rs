@@ -10,6 +10,8 @@
 #![deny(clippy::indexing_slicing)]
 
 #[macro_use]
+mod bits;
+#[macro_use]
 mod code;
 mod cursor;
 mod error;
@@ -20,6 +22,7 @@ pub mod scsi;
 pub mod uas;
 pub mod usb;
 pub mod usbredir;
+pub mod xhci;
 
 pub use cursor::{Reader, Writer};
 pub use error::{DecodeError, NoRoom};

@@ -9,8 +9,6 @@
 //! Always true: an LBA here has 48 bits; a block of 512 bytes that carries a checksum is decoded only if the
 //! checksum holds.
 
-#[macro_use]
-mod bits;
 mod block;
 mod command;
 mod fis;

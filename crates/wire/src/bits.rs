@@ -30,6 +30,13 @@ macro_rules! register_bits {
             pub const fn with(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }
+
+            /// The bits that are not in `other`.
+            #[must_use]
+            #[allow(dead_code, reason = "not every register is written back")]
+            pub const fn without(self, other: Self) -> Self {
+                Self(self.0 & !other.0)
+            }
         }
 
         impl From<$int> for $name {

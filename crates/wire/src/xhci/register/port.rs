@@ -1,0 +1,198 @@
+//! Port status and control register (xHCI 1.2 clause 5.4.8).
+
+use crate::xhci::{field, flag};
+use core::fmt;
+
+/// PORTSC. Reading it is easy; what is written back must leave out the bits that a one clears or starts.
+///
+/// ```text
+///   CCS 0, PED 1, OCA 3, PR 4, PLS 8:5, PP 9, Port Speed 13:10, LWS 16,
+///   CSC 17, PEC 18, WRC 19, OCC 20, PRC 21, PLC 22, CEC 23, CAS 24, DR 30, WPR 31
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortStatus(u32);
+
+register_bits! {
+    /// What changed at a port; a one clears it.
+    pub struct PortChanges: u32 {
+        /// Somebody came or went (CSC).
+        CONNECT = 0x0002_0000 => "connect",
+        /// It was disabled (PEC).
+        ENABLE = 0x0004_0000 => "enable",
+        /// A warm reset ended (WRC).
+        WARM_RESET = 0x0008_0000 => "warm reset",
+        /// Too much current, or no longer (OCC).
+        OVER_CURRENT = 0x0010_0000 => "over-current",
+        /// A reset ended (PRC).
+        RESET = 0x0020_0000 => "reset",
+        /// The link went to another state (PLC).
+        LINK = 0x0040_0000 => "link",
+        /// The link could not be configured (CEC).
+        CONFIG_ERROR = 0x0080_0000 => "config error",
+    }
+}
+
+code! {
+    /// State of a link (PLS).
+    pub enum LinkState: u8 {
+        /// Works.
+        U0 = 0x00 => "U0",
+        /// Sleeps lightly.
+        U1 = 0x01 => "U1",
+        /// Sleeps.
+        U2 = 0x02 => "U2",
+        /// Suspended.
+        U3 = 0x03 => "U3",
+        /// Off.
+        Disabled = 0x04 => "disabled",
+        /// Nobody is there.
+        RxDetect = 0x05 => "Rx.Detect",
+        /// Does not train; wants a warm reset.
+        Inactive = 0x06 => "inactive",
+        /// At USB 2: wants a reset.
+        Polling = 0x07 => "polling",
+        /// Trains again.
+        Recovery = 0x08 => "recovery",
+        /// Being reset.
+        HotReset = 0x09 => "hot reset",
+        /// Measured by test equipment.
+        Compliance = 0x0a => "compliance",
+        /// Measured by test equipment.
+        TestMode = 0x0b => "test mode",
+        /// Woken.
+        Resume = 0x0f => "resume",
+    }
+}
+
+impl PortStatus {
+    const CHANGES: u32 = 0x00fe_0000;
+    /// Enabled (a one disables), reset, link write strobe, changes, warm reset: not to be written by accident.
+    const ACTS: u32 = 0x8001_0012 | Self::CHANGES;
+
+    /// Somebody is connected (CCS).
+    pub const fn is_connected(self) -> bool {
+        flag(self.0, 0)
+    }
+
+    /// The port is enabled (PED).
+    pub const fn is_enabled(self) -> bool {
+        flag(self.0, 1)
+    }
+
+    /// Too much current (OCA).
+    pub const fn is_over_current(self) -> bool {
+        flag(self.0, 3)
+    }
+
+    /// A reset is under way (PR).
+    pub const fn is_resetting(self) -> bool {
+        flag(self.0, 4)
+    }
+
+    /// It has power (PP).
+    pub const fn is_powered(self) -> bool {
+        flag(self.0, 9)
+    }
+
+    /// State of the link (PLS).
+    pub fn link_state(self) -> LinkState {
+        LinkState::from(field(self.0, 5, 4) as u8)
+    }
+
+    /// Speed id of who is connected; what it means says the port's protocol.
+    pub const fn speed_id(self) -> u8 {
+        field(self.0, 10, 4) as u8
+    }
+
+    /// What changed.
+    pub fn changes(self) -> PortChanges {
+        PortChanges::from(self.0 & Self::CHANGES)
+    }
+
+    /// What to write so that nothing happens.
+    #[must_use]
+    pub const fn unchanged(self) -> Self {
+        Self(self.0 & !Self::ACTS)
+    }
+
+    /// What to write to power the port.
+    #[must_use]
+    pub const fn powering(self) -> Self {
+        Self(self.unchanged().0 | 1 << 9)
+    }
+
+    /// What to write to reset the port.
+    #[must_use]
+    pub const fn resetting(self) -> Self {
+        Self(self.unchanged().0 | 1 << 4)
+    }
+
+    /// What to write to reset a SuperSpeed port whose link does not train (WPR).
+    #[must_use]
+    pub const fn warm_resetting(self) -> Self {
+        Self(self.unchanged().0 | 1 << 31)
+    }
+
+    /// What to write to take note of changes.
+    #[must_use]
+    pub fn acknowledging(self, changes: PortChanges) -> Self {
+        Self(self.unchanged().0 | u32::from(changes) & Self::CHANGES)
+    }
+}
+
+impl From<u32> for PortStatus {
+    fn from(word: u32) -> Self {
+        Self(word)
+    }
+}
+
+impl From<PortStatus> for u32 {
+    fn from(status: PortStatus) -> Self {
+        status.0
+    }
+}
+
+impl fmt::Display for PortStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_connected() {
+            true => write!(f, "connected at speed id {}, {}", self.speed_id(), self.link_state()),
+            false => write!(f, "empty, {}", self.link_state()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::string::ToString;
+
+    /// Connected, enabled, U0, powered, speed id 4, connect and reset changes.
+    const SUPER: u32 = 0x0022_1203;
+
+    #[test]
+    fn literal_bits_are_read() {
+        let status = PortStatus::from(SUPER);
+        assert!(status.is_connected() && status.is_enabled() && status.is_powered());
+        assert!(!status.is_resetting() && !status.is_over_current());
+        assert_eq!((status.speed_id(), status.link_state()), (4, LinkState::U0));
+        assert_eq!(status.changes(), PortChanges::CONNECT.with(PortChanges::RESET));
+        assert_eq!(u32::from(status), SUPER);
+        assert_eq!(status.to_string(), "connected at speed id 4, U0");
+    }
+
+    #[test]
+    fn writes_neither_disable_nor_clear_by_accident() {
+        let status = PortStatus::from(SUPER);
+        assert_eq!(u32::from(status.unchanged()), 0x0000_1201);
+        assert_eq!(u32::from(status.resetting()), 0x0000_1211);
+        assert_eq!(u32::from(status.warm_resetting()), 0x8000_1201);
+        assert_eq!(u32::from(status.acknowledging(PortChanges::RESET)), 0x0020_1201);
+        assert_eq!(u32::from(PortStatus::from(0).powering()), 0x200);
+    }
+
+    #[test]
+    fn an_empty_port_says_its_link_state() {
+        assert_eq!(PortStatus::from(0x0000_02a0).to_string(), "empty, Rx.Detect");
+    }
+}
