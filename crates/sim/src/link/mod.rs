@@ -1,7 +1,9 @@
 //! What lies between a host controller and a device.
 //!
 //! [`superspeed`] is the dual-simplex link of USB 3: two lanes that know nothing of each other but the acknowledgements
-//! that one carries for the other. [`streams`] is the agreement of both ends on which stream of a pipe moves.
+//! that one carries for the other. [`bulk`] is what both ends of a bulk endpoint say to each other over it, and [`streams`]
+//! their agreement on which stream of a pipe moves.
 
+pub mod bulk;
 pub mod streams;
 pub mod superspeed;

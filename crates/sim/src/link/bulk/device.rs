@@ -1,0 +1,281 @@
+//! The device's end of a bulk endpoint: it answers, and asks with ERDY when it has more.
+//!
+//! What it sends or takes is queued by whoever is the device's function; without anything queued it says NRDY, and ERDY as soon
+//! as there is something. With streams it proposes the one that has waited longest (USB 3.2 clause 8.12.1.4).
+//!
+//! Always true: it sends no more than was asked for; a packet whose number is not expected is not taken.
+
+use super::NoSuchStream;
+use super::endpoint::Endpoint;
+use super::message::{Message, Piece, Sequence, named};
+use super::queue::{End, Progress, Queues, Transfer};
+use crate::link::streams::{Device, DeviceState, FromDevice, FromHost, StreamField, Violation};
+use bus::StreamId;
+use std::collections::VecDeque;
+use wire::usb::Direction;
+
+/// The device's end.
+#[derive(Clone, Debug)]
+pub struct DeviceEndpoint {
+    endpoint: Endpoint,
+    queues: Queues,
+    /// Of an endpoint with streams.
+    pipe: Option<Device>,
+    /// IN: the number of the next packet; OUT: that which is expected.
+    next: Sequence,
+    /// IN: packets that were sent and not acknowledged.
+    under_way: u8,
+    /// IN: packets that may be sent.
+    window: u8,
+    /// An endpoint without streams that has said that it is not ready, and has to say when it is.
+    owes_erdy: bool,
+    outbox: VecDeque<Message>,
+    progress: VecDeque<Progress>,
+}
+
+impl DeviceEndpoint {
+    /// An endpoint on which nothing has moved.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            queues: Queues::new(&endpoint),
+            pipe: (endpoint.streams > 0).then(Device::new),
+            next: Sequence::default(),
+            under_way: 0,
+            window: 0,
+            owes_erdy: false,
+            outbox: VecDeque::new(),
+            progress: VecDeque::new(),
+        }
+    }
+
+    /// Queues a transfer: bytes to send on an IN endpoint, room on an OUT endpoint.
+    ///
+    /// # Errors
+    /// If the endpoint has no such stream.
+    pub fn queue(&mut self, stream: Option<StreamId>, transfer: Transfer) -> Result<(), NoSuchStream> {
+        if stream.is_some() != self.pipe.is_some() {
+            return Err(NoSuchStream);
+        }
+        self.queues.push(stream, transfer).ok_or(NoSuchStream)?;
+        if std::mem::take(&mut self.owes_erdy) {
+            let packets = self.packets_of(None);
+            self.outbox.push_back(Message::Erdy { endpoint: self.endpoint.address, stream: None, packets });
+        }
+        self.propose();
+        Ok(())
+    }
+
+    /// A message of the host has come.
+    ///
+    /// # Errors
+    /// If the host could not have sent it in this state.
+    pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
+        let is_in = self.is_in();
+        match message {
+            Message::Ack { stream: Some(StreamField::Prime), .. }
+            | Message::Data { stream: Some(StreamField::Prime), .. } => {
+                self.tell_pipe(FromHost::Prime)?;
+            }
+            Message::Ack { stream: Some(StreamField::NoStream), .. }
+            | Message::Data { stream: Some(StreamField::NoStream), .. } => {
+                self.tell_pipe(FromHost::NoStream)?
+            }
+            Message::Ack { stream, expects, packets, is_pending, .. } if is_in => {
+                self.receive_ack(named(stream), expects, packets, is_pending)?;
+            }
+            Message::Data { stream, sequence, piece: Some(piece), is_last, .. } if !is_in => {
+                // What followed a packet that was not taken comes again after it.
+                if sequence == self.next {
+                    self.receive_data(named(stream), piece, is_last)?;
+                }
+            }
+            _ => return Err(Violation),
+        }
+        self.propose();
+        Ok(())
+    }
+
+    /// The next message to send.
+    pub fn poll(&mut self) -> Option<Message> {
+        self.outbox.pop_front().or_else(|| self.send_data())
+    }
+
+    /// What has moved.
+    pub fn poll_progress(&mut self) -> Option<Progress> {
+        self.progress.pop_front()
+    }
+
+    fn is_in(&self) -> bool {
+        self.endpoint.address.direction() == Direction::In
+    }
+
+    /// Whether the endpoint would move a stream.
+    fn is_ready(&self, stream: Option<StreamId>) -> bool {
+        if self.is_in() { self.queues.has_unsent(stream) } else { !self.queues.is_empty(stream) }
+    }
+
+    /// Packets of the first transfer, or as many as a burst has.
+    fn packets_of(&self, stream: Option<StreamId>) -> u8 {
+        let packets = self.queues.left(stream).map_or(0, |left| self.endpoint.packets(left));
+        u8::try_from(packets).unwrap_or(u8::MAX).min(self.endpoint.burst)
+    }
+
+    /// Asks for the stream that has waited longest, where one can be asked for.
+    fn propose(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        if pipe.state() != DeviceState::Idle {
+            return;
+        }
+        let Some(stream) = self.queues.find(|stream| pipe.may_propose(stream)) else { return };
+        if pipe.propose(stream).is_some() {
+            let (endpoint, packets) = (self.endpoint.address, self.packets_of(Some(stream)));
+            self.outbox.push_back(Message::Erdy { endpoint, stream: Some(stream), packets });
+        }
+    }
+
+    /// Gives the stream machine what the host said, and says what it answers.
+    fn tell_pipe(&mut self, said: FromHost) -> Result<(), Violation> {
+        let ready = match said {
+            FromHost::Move(stream) => self.is_ready(Some(stream)),
+            _ => false,
+        };
+        let answer = self.pipe.as_mut().ok_or(Violation)?.receive(said, |_| ready)?;
+        self.refuse(answer);
+        Ok(())
+    }
+
+    fn refuse(&mut self, answer: Option<FromDevice>) {
+        if let Some(FromDevice::Nrdy(field)) = answer {
+            self.outbox.push_back(Message::Nrdy { endpoint: self.endpoint.address, stream: Some(field) });
+        }
+    }
+
+    /// The host has taken packets, and asks for more.
+    fn receive_ack(
+        &mut self,
+        stream: Option<StreamId>,
+        expects: Sequence,
+        packets: u8,
+        is_pending: bool,
+    ) -> Result<(), Violation> {
+        let left = self.next.since(expects);
+        if left > self.under_way {
+            return Err(Violation);
+        }
+        for _ in left..self.under_way {
+            let progress = self.queues.taken(stream, self.endpoint.packet_bytes).ok_or(Violation)?;
+            self.progress.push_back(progress);
+        }
+        self.under_way = left;
+        self.window = packets.saturating_sub(left);
+        match (self.pipe.as_ref().map(Device::state), stream) {
+            (None, None) => self.refuse_for_want(),
+            (Some(DeviceState::BurstSent(_)), Some(stream)) if self.window > 0 => {
+                self.tell_pipe(FromHost::Move(stream))?;
+                self.decline_for_want(stream);
+            }
+            (Some(DeviceState::BurstSent(_)), Some(stream)) if packets == 0 && left == 0 && !is_pending => {
+                self.tell_pipe(FromHost::Last(stream))?;
+            }
+            (Some(DeviceState::BurstSent(_) | DeviceState::MoveData(_)), Some(_)) => {}
+            (Some(_), Some(stream)) => self.tell_pipe(FromHost::Move(stream))?,
+            _ => return Err(Violation),
+        }
+        Ok(())
+    }
+
+    /// The host asks, and there is nothing to send: an endpoint without streams.
+    fn refuse_for_want(&mut self) {
+        if self.window > 0 && self.under_way == 0 && !self.queues.has_unsent(None) {
+            self.window = 0;
+            self.owes_erdy = true;
+            self.outbox.push_back(Message::Nrdy { endpoint: self.endpoint.address, stream: None });
+        }
+    }
+
+    /// The same with streams.
+    fn decline_for_want(&mut self, stream: StreamId) {
+        if !self.queues.has_unsent(Some(stream)) {
+            let answer = self.pipe.as_mut().and_then(Device::decline);
+            self.refuse(answer);
+        }
+    }
+
+    /// Sends the next data packet that the host has asked for.
+    fn send_data(&mut self) -> Option<Message> {
+        if !self.is_in() || self.window == 0 {
+            return None;
+        }
+        let stream = match &self.pipe {
+            Some(pipe) => match pipe.state() {
+                DeviceState::MoveData(stream) => Some(stream),
+                _ => return None,
+            },
+            None => None,
+        };
+        let (piece, _, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;
+        let sequence = self.next;
+        self.next = self.next.next();
+        self.under_way += 1;
+        let is_short = piece.bytes < self.endpoint.packet_bytes;
+        self.window = if is_last || is_short { 0 } else { self.window - 1 };
+        match &mut self.pipe {
+            Some(pipe) if self.window == 0 => {
+                pipe.burst(is_last);
+            }
+            Some(_) => {}
+            None => self.owes_erdy = is_last,
+        }
+        let (endpoint, stream) = (self.endpoint.address, stream.map(StreamField::Stream));
+        Some(Message::Data { endpoint, stream, sequence, piece: Some(piece), is_last })
+    }
+
+    /// The host sends what is expected next.
+    fn receive_data(
+        &mut self,
+        stream: Option<StreamId>,
+        piece: Piece,
+        is_last: bool,
+    ) -> Result<(), Violation> {
+        if let (Some(pipe), Some(stream)) = (&self.pipe, stream)
+            && pipe.current() != Some(stream)
+        {
+            self.tell_pipe(FromHost::Move(stream))?;
+            if self.pipe.as_ref().and_then(Device::current) != Some(stream) {
+                return Ok(());
+            }
+        }
+        let Some(progress) = self.queues.take(stream, piece, self.endpoint.packet_bytes) else {
+            self.owes_erdy = self.pipe.is_none();
+            let endpoint = self.endpoint.address;
+            self.outbox.push_back(Message::Nrdy { endpoint, stream: stream.map(StreamField::Stream) });
+            return Ok(());
+        };
+        self.next = self.next.next();
+        self.progress.push_back(progress);
+        debug_assert!(progress.ended != Some(End::Overflow) || piece.bytes > 0, "what overflows has bytes");
+        let packets = self.packets_of(stream);
+        self.outbox.push_back(Message::Ack {
+            endpoint: self.endpoint.address,
+            stream: stream.map(StreamField::Stream),
+            expects: self.next,
+            packets,
+            is_pending: false,
+        });
+        self.end_turn(stream, is_last, packets == 0)
+    }
+
+    /// The host sends no more, or there is no room for more: the acknowledgement has said so.
+    fn end_turn(&mut self, stream: Option<StreamId>, is_last: bool, is_full: bool) -> Result<(), Violation> {
+        let (Some(pipe), Some(stream)) = (&mut self.pipe, stream) else {
+            self.owes_erdy = is_full;
+            return Ok(());
+        };
+        if is_last || is_full {
+            pipe.burst(is_full);
+            pipe.receive(FromHost::Last(stream), |_| false)?;
+        }
+        Ok(())
+    }
+}

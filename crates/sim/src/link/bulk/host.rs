@@ -1,0 +1,329 @@
+//! The host's end of a bulk endpoint: it starts every burst, in either direction.
+//!
+//! Whose turn it is on the bus is the controller's to say: it asks [`HostEndpoint::wants_bus`] and gives the bus with
+//! [`HostEndpoint::start`]. On SuperSpeed one IN endpoint has it at a time (USB 3.2 clause 8.10.2).
+
+use super::NoSuchStream;
+use super::endpoint::Endpoint;
+use super::message::{Message, Piece, Sequence, named};
+use super::queue::{End, Progress, Queues, Transfer};
+use crate::link::streams::{FromDevice, FromHost, Host, StreamField, Violation};
+use bus::StreamId;
+use std::collections::VecDeque;
+use wire::usb::Direction;
+
+/// The host's end.
+#[derive(Clone, Debug)]
+pub struct HostEndpoint {
+    endpoint: Endpoint,
+    queues: Queues,
+    /// Of an endpoint with streams.
+    pipe: Option<Host>,
+    /// IN: the number that is expected; OUT: that of the next packet.
+    next: Sequence,
+    /// Packets that were asked for, or sent, and have not come, or been acknowledged.
+    under_way: u8,
+    /// OUT: packets that the device takes after the last that it acknowledged.
+    limit: u8,
+    /// OUT: packets that may still be sent in this burst.
+    budget: u8,
+    has_bus: bool,
+    /// An endpoint without streams whose device is not ready.
+    is_blocked: bool,
+    outbox: VecDeque<Message>,
+    progress: VecDeque<Progress>,
+}
+
+impl HostEndpoint {
+    /// An endpoint on which nothing has moved.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            queues: Queues::new(&endpoint),
+            pipe: (endpoint.streams > 0).then(Host::new),
+            next: Sequence::default(),
+            under_way: 0,
+            limit: endpoint.burst,
+            budget: 0,
+            has_bus: false,
+            is_blocked: false,
+            outbox: VecDeque::new(),
+            progress: VecDeque::new(),
+        }
+    }
+
+    /// Queues a transfer: memory to fill on an IN endpoint, bytes to send on an OUT endpoint.
+    ///
+    /// # Errors
+    /// If the endpoint has no such stream.
+    pub fn queue(&mut self, stream: Option<StreamId>, transfer: Transfer) -> Result<(), NoSuchStream> {
+        if stream.is_some() != self.pipe.is_some() {
+            return Err(NoSuchStream);
+        }
+        let was_empty = self.queues.push(stream, transfer).ok_or(NoSuchStream)?;
+        if let (Some(pipe), Some(stream), true) = (&mut self.pipe, stream, was_empty) {
+            let said = pipe.arm(stream);
+            self.say(said);
+        }
+        Ok(())
+    }
+
+    /// Whether it would start a burst if it had the bus.
+    pub fn wants_bus(&self) -> bool {
+        !self.has_bus && self.current().is_some_and(|stream| self.has_more(stream)) && self.has_window()
+    }
+
+    /// Whether it has the bus: a burst is under way.
+    pub const fn has_bus(&self) -> bool {
+        self.has_bus
+    }
+
+    /// Gives it the bus for a burst.
+    pub fn start(&mut self) {
+        let Some(stream) = self.current() else { return };
+        self.has_bus = true;
+        self.budget = self.endpoint.burst;
+        if self.is_in() {
+            self.ask(stream);
+        }
+    }
+
+    /// A message of the device has come. `may_go_on` says that nobody else wants the bus.
+    ///
+    /// # Errors
+    /// If the device could not have sent it in this state.
+    pub fn receive(&mut self, message: Message, may_go_on: bool) -> Result<(), Violation> {
+        match message {
+            Message::Data { stream, sequence, piece: Some(piece), is_last, .. } if self.is_in() => {
+                self.receive_data(stream, sequence, piece, is_last, may_go_on)
+            }
+            Message::Ack { stream, expects, packets, .. } if !self.is_in() => {
+                self.receive_ack(stream, expects, packets)
+            }
+            Message::Nrdy { stream, .. } => self.receive_nrdy(stream),
+            Message::Erdy { stream, packets, .. } => self.receive_erdy(stream, packets),
+            Message::Data { .. } | Message::Ack { .. } => Err(Violation),
+        }
+    }
+
+    /// The next message to send.
+    pub fn poll(&mut self) -> Option<Message> {
+        self.outbox.pop_front().or_else(|| self.send_data())
+    }
+
+    /// What has moved.
+    pub fn poll_progress(&mut self) -> Option<Progress> {
+        self.progress.pop_front()
+    }
+
+    fn is_in(&self) -> bool {
+        self.endpoint.address.direction() == Direction::In
+    }
+
+    /// The stream that may move: `Some(None)` on an endpoint without streams.
+    fn current(&self) -> Option<Option<StreamId>> {
+        match &self.pipe {
+            Some(pipe) => pipe.current().map(Some),
+            None => (!self.is_blocked).then_some(None),
+        }
+    }
+
+    fn has_more(&self, stream: Option<StreamId>) -> bool {
+        if self.is_in() { !self.queues.is_empty(stream) } else { self.queues.has_unsent(stream) }
+    }
+
+    const fn has_window(&self) -> bool {
+        self.under_way < self.limit
+    }
+
+    /// Asks for the packets of the first transfer, or as many as a burst has.
+    fn ask(&mut self, stream: Option<StreamId>) {
+        let left = self.queues.left(stream).unwrap_or(0);
+        self.under_way =
+            u8::try_from(self.endpoint.packets(left)).unwrap_or(u8::MAX).min(self.endpoint.burst);
+        self.acknowledge(stream, true);
+    }
+
+    fn acknowledge(&mut self, stream: Option<StreamId>, is_pending: bool) {
+        self.outbox.push_back(Message::Ack {
+            endpoint: self.endpoint.address,
+            stream: stream.map(StreamField::Stream),
+            expects: self.next,
+            packets: self.under_way,
+            is_pending,
+        });
+    }
+
+    fn receive_data(
+        &mut self,
+        field: Option<StreamField>,
+        sequence: Sequence,
+        piece: Piece,
+        is_last: bool,
+        may_go_on: bool,
+    ) -> Result<(), Violation> {
+        let stream = self.current().ok_or(Violation)?;
+        let is_expected = self.has_bus && self.under_way > 0 && sequence == self.next;
+        if !is_expected || field != stream.map(StreamField::Stream) {
+            return Err(Violation);
+        }
+        self.next = self.next.next();
+        self.under_way -= 1;
+        let progress = self.queues.take(stream, piece, self.endpoint.packet_bytes).ok_or(Violation)?;
+        self.progress.push_back(progress);
+        let ends = is_last || matches!(progress.ended, Some(End::Short | End::Overflow));
+        let has_more = !self.queues.is_empty(stream);
+        match () {
+            () if may_go_on && has_more && !is_last => self.ask(stream),
+            () if !ends && self.under_way > 0 => self.acknowledge(stream, true),
+            () => self.end_burst(stream, is_last, has_more)?,
+        }
+        Ok(())
+    }
+
+    /// The burst is over, on an IN endpoint.
+    fn end_burst(
+        &mut self,
+        stream: Option<StreamId>,
+        is_last: bool,
+        has_more: bool,
+    ) -> Result<(), Violation> {
+        self.has_bus = false;
+        self.under_way = 0;
+        self.acknowledge(stream, has_more && !is_last);
+        let (Some(pipe), Some(stream)) = (&mut self.pipe, stream) else {
+            self.is_blocked = is_last;
+            return Ok(());
+        };
+        let said = pipe.receive(FromDevice::Burst { stream, ends: is_last }, |_| has_more)?;
+        // The acknowledgement has said Move or Last already.
+        for said in said.into_iter().flatten().filter(|said| *said == FromHost::Prime) {
+            self.say(Some(said));
+        }
+        // The device will propose the stream when it has more.
+        Ok(())
+    }
+
+    /// Sends the next data packet of the burst.
+    fn send_data(&mut self) -> Option<Message> {
+        if self.is_in() || !self.has_bus || !self.has_window() {
+            return None;
+        }
+        let stream = self.current()?;
+        let (piece, _, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;
+        let sequence = self.next;
+        self.next = self.next.next();
+        self.under_way += 1;
+        self.budget -= 1;
+        self.has_bus = self.budget > 0 && !is_last;
+        let (endpoint, stream) = (self.endpoint.address, stream.map(StreamField::Stream));
+        Some(Message::Data { endpoint, stream, sequence, piece: Some(piece), is_last })
+    }
+
+    fn receive_ack(
+        &mut self,
+        field: Option<StreamField>,
+        expects: Sequence,
+        packets: u8,
+    ) -> Result<(), Violation> {
+        let stream = self.current().ok_or(Violation)?;
+        let left = self.next.since(expects);
+        if field != stream.map(StreamField::Stream) || left > self.under_way {
+            return Err(Violation);
+        }
+        for _ in left..self.under_way {
+            let progress = self.queues.taken(stream, self.endpoint.packet_bytes).ok_or(Violation)?;
+            self.progress.push_back(progress);
+        }
+        self.under_way = left;
+        self.limit = packets;
+        // Without room now, the device still answers what is under way: it takes that, or says NRDY.
+        let is_answered = left == 0;
+        let ends = packets == 0;
+        if is_answered && (ends || !self.queues.has_unsent(stream)) {
+            self.end_turn(stream, ends)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// What the device has not taken will be sent again.
+    fn take_back(&mut self, stream: Option<StreamId>, from: Sequence) {
+        self.queues.rewind(stream);
+        self.next = from;
+        self.under_way = 0;
+        self.has_bus = false;
+    }
+
+    /// All that was sent is acknowledged, or the device takes no more, on an OUT endpoint.
+    fn end_turn(&mut self, stream: Option<StreamId>, ends: bool) -> Result<(), Violation> {
+        self.has_bus = false;
+        let (Some(pipe), Some(stream)) = (&mut self.pipe, stream) else {
+            self.is_blocked |= ends;
+            return Ok(());
+        };
+        self.limit = self.endpoint.burst;
+        let [_last, said] = pipe.receive(FromDevice::Burst { stream, ends }, |_| false)?;
+        self.say(said);
+        Ok(())
+    }
+
+    fn receive_nrdy(&mut self, field: Option<StreamField>) -> Result<(), Violation> {
+        let current = self.current();
+        match (&mut self.pipe, field) {
+            (None, None) => self.is_blocked = true,
+            (Some(pipe), Some(field)) => {
+                let [said, _] = pipe.receive(FromDevice::Nrdy(field), |_| false)?;
+                self.say(said);
+                // It answers Prime or a refusal, so nothing that was sent was refused.
+                if current != Some(named(Some(field))) {
+                    return Ok(());
+                }
+            }
+            _ => return Err(Violation),
+        }
+        self.has_bus = false;
+        if self.is_in() {
+            self.under_way = 0;
+        } else if let Some(stream) = current {
+            let oldest = self.next.before(self.under_way);
+            self.take_back(stream, oldest);
+            self.limit = self.endpoint.burst;
+        }
+        Ok(())
+    }
+
+    fn receive_erdy(&mut self, stream: Option<StreamId>, packets: u8) -> Result<(), Violation> {
+        match (&mut self.pipe, stream) {
+            (None, None) => {
+                self.is_blocked = false;
+                self.limit = packets.min(self.endpoint.burst);
+            }
+            (Some(pipe), Some(stream)) => {
+                let queues = &self.queues;
+                let [said, _] =
+                    pipe.receive(FromDevice::Erdy(stream), |stream| !queues.is_empty(Some(stream)))?;
+                self.say(said);
+            }
+            _ => return Err(Violation),
+        }
+        Ok(())
+    }
+
+    /// Puts what the stream machine says into a message of its own, if it has one: a stream that begins is said by the
+    /// first packet of its burst.
+    fn say(&mut self, said: Option<FromHost>) {
+        let field = match said {
+            Some(FromHost::Prime) => StreamField::Prime,
+            Some(FromHost::NoStream) => StreamField::NoStream,
+            Some(FromHost::Move(_) | FromHost::Last(_)) | None => return,
+        };
+        let (endpoint, stream) = (self.endpoint.address, Some(field));
+        self.outbox.push_back(if self.is_in() {
+            let packets = u8::from(field == StreamField::Prime);
+            Message::Ack { endpoint, stream, expects: self.next, packets, is_pending: false }
+        } else {
+            Message::Data { endpoint, stream, sequence: self.next, piece: None, is_last: true }
+        });
+    }
+}

@@ -1,0 +1,149 @@
+//! What crosses between both ends of a bulk endpoint (USB 3.2 clauses 8.5 and 8.6).
+
+use crate::link::streams::StreamField;
+use crate::link::superspeed::Packet;
+use bus::{StreamId, TransferId};
+use std::fmt;
+use wire::usb::EndpointAddress;
+
+/// The number of a data packet: 5 bits that wrap (clause 8.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sequence(u8);
+
+/// Part of a transfer of whoever sends it, in one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The sender's transfer.
+    pub transfer: TransferId,
+    /// Where in it the piece begins.
+    pub offset: u32,
+    /// Its bytes: those of the largest packet, or less if it ends the transfer.
+    pub bytes: u16,
+}
+
+/// A transaction packet or a data packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The receiver of data expects this packet next, and takes so many.
+    Ack {
+        /// The endpoint.
+        endpoint: EndpointAddress,
+        /// The stream.
+        stream: Option<StreamField>,
+        /// The number that is expected next.
+        expects: Sequence,
+        /// NumP: packets that may come.
+        packets: u8,
+        /// PP: the host has more to ask for, later.
+        is_pending: bool,
+    },
+    /// Data.
+    Data {
+        /// The endpoint.
+        endpoint: EndpointAddress,
+        /// The stream.
+        stream: Option<StreamField>,
+        /// The number of the packet.
+        sequence: Sequence,
+        /// What it carries; nothing where the stream field says all.
+        piece: Option<Piece>,
+        /// From a device: EOB, no packet follows. From a host: PP is clear, no packet follows.
+        is_last: bool,
+    },
+    /// The device has no room, or nothing to send.
+    Nrdy {
+        /// The endpoint.
+        endpoint: EndpointAddress,
+        /// The stream.
+        stream: Option<StreamField>,
+    },
+    /// The device has room, or something to send.
+    Erdy {
+        /// The endpoint.
+        endpoint: EndpointAddress,
+        /// The stream.
+        stream: Option<StreamId>,
+        /// NumP: packets that it takes or sends.
+        packets: u8,
+    },
+}
+
+impl Sequence {
+    /// Numbers there are.
+    const COUNT: u8 = 32;
+
+    /// The number after this.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self((self.0 + 1) % Self::COUNT)
+    }
+
+    /// The number of the packet so many before this one.
+    #[must_use]
+    pub const fn before(self, packets: u8) -> Self {
+        Self((self.0 + Self::COUNT - packets % Self::COUNT) % Self::COUNT)
+    }
+
+    /// How many packets after `earlier` this one is.
+    pub const fn since(self, earlier: Self) -> u8 {
+        (self.0 + Self::COUNT - earlier.0) % Self::COUNT
+    }
+}
+
+impl Message {
+    /// The endpoint that it is for or from.
+    pub const fn endpoint(&self) -> EndpointAddress {
+        match *self {
+            Self::Ack { endpoint, .. }
+            | Self::Data { endpoint, .. }
+            | Self::Nrdy { endpoint, .. }
+            | Self::Erdy { endpoint, .. } => endpoint,
+        }
+    }
+
+    /// How it looks to the link.
+    pub const fn packet(&self) -> Packet {
+        match self {
+            Self::Data { piece: Some(piece), .. } => Packet::Data(piece.bytes),
+            Self::Data { piece: None, .. } => Packet::Data(0),
+            Self::Ack { .. } | Self::Nrdy { .. } | Self::Erdy { .. } => Packet::Header,
+        }
+    }
+}
+
+/// ` stream 7`, or nothing.
+struct Named(Option<StreamField>);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |stream| write!(f, " stream {stream}"))
+    }
+}
+
+impl fmt::Display for Message {
+    /// `ACK 81h stream 7 expects 3, takes 4`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Ack { endpoint, stream, expects, packets, .. } => {
+                write!(f, "ACK {endpoint}{} expects {}, takes {packets}", Named(stream), expects.0)
+            }
+            Self::Data { endpoint, stream, sequence, piece, is_last } => {
+                let bytes = piece.map_or(0, |piece| piece.bytes);
+                let last = if is_last { ", the last" } else { "" };
+                write!(f, "DATA {endpoint}{} number {}, {bytes} bytes{last}", Named(stream), sequence.0)
+            }
+            Self::Nrdy { endpoint, stream } => write!(f, "NRDY {endpoint}{}", Named(stream)),
+            Self::Erdy { endpoint, stream, packets } => {
+                write!(f, "ERDY {endpoint}{} for {packets}", Named(stream.map(StreamField::Stream)))
+            }
+        }
+    }
+}
+
+/// The stream that a field names.
+pub(super) const fn named(field: Option<StreamField>) -> Option<StreamId> {
+    match field {
+        Some(StreamField::Stream(stream)) => Some(stream),
+        _ => None,
+    }
+}

@@ -1,0 +1,155 @@
+//! The endpoints of one device, at both ends of its link: who may send next.
+//!
+//! The host starts one burst at a time in each direction and goes round; while others wait, a burst ends after as many packets
+//! as the endpoint's largest burst, else it goes on. Answers go before data. A device answers in the order in which it
+//! was asked, and its data goes round as well.
+
+use super::NoSuchStream;
+use super::device::DeviceEndpoint;
+use super::endpoint::Endpoint;
+use super::host::HostEndpoint;
+use super::message::Message;
+use super::queue::{Progress, Transfer};
+use crate::link::streams::Violation;
+use bus::Pipe;
+use std::collections::VecDeque;
+use wire::usb::{Direction, EndpointAddress};
+
+/// The host's ends of the endpoints of a device.
+#[derive(Clone, Debug, Default)]
+pub struct HostPort {
+    endpoints: Vec<Numbered<HostEndpoint>>,
+    /// Where the last burst was started, by direction.
+    turns: [usize; 2],
+    progress: VecDeque<Progress>,
+}
+
+/// The device's ends of its endpoints.
+#[derive(Clone, Debug, Default)]
+pub struct DevicePort {
+    endpoints: Vec<Numbered<DeviceEndpoint>>,
+    /// Which was last to send.
+    turn: usize,
+    progress: VecDeque<Progress>,
+}
+
+/// An endpoint and its address.
+#[derive(Clone, Debug)]
+struct Numbered<E> {
+    address: EndpointAddress,
+    end: E,
+}
+
+impl HostPort {
+    /// The host's ends of a device's endpoints.
+    pub fn new(endpoints: &[Endpoint]) -> Self {
+        let numbered =
+            |&endpoint: &Endpoint| Numbered { address: endpoint.address, end: HostEndpoint::new(endpoint) };
+        Self { endpoints: endpoints.iter().map(numbered).collect(), turns: [0; 2], progress: VecDeque::new() }
+    }
+
+    /// Queues a transfer.
+    ///
+    /// # Errors
+    /// If there is no such endpoint or stream.
+    pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
+        find(&mut self.endpoints, pipe.endpoint).ok_or(NoSuchStream)?.queue(pipe.stream, transfer)
+    }
+
+    /// A message of the device has come.
+    ///
+    /// # Errors
+    /// If the device could not have sent it in this state, or has no such endpoint.
+    pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
+        let address = message.endpoint();
+        let others_wait = self.endpoints.iter().any(|other| {
+            other.address != address && is_like(other.address, address) && other.end.wants_bus()
+        });
+        let end = find(&mut self.endpoints, address).ok_or(Violation)?;
+        let result = end.receive(message, !others_wait);
+        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
+        result
+    }
+
+    /// What has moved.
+    pub fn poll_progress(&mut self) -> Option<Progress> {
+        self.progress.pop_front()
+    }
+
+    /// The next message to send, now that the lane is free.
+    pub fn poll(&mut self) -> Option<Message> {
+        for direction in [Direction::In, Direction::Out] {
+            self.give_bus(direction);
+        }
+        self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll())
+    }
+
+    /// Gives the bus of a direction to the next that wants it, if nobody has it.
+    fn give_bus(&mut self, direction: Direction) {
+        let is_of = |endpoint: &Numbered<HostEndpoint>| endpoint.address.direction() == direction;
+        if self.endpoints.iter().any(|endpoint| is_of(endpoint) && endpoint.end.has_bus()) {
+            return;
+        }
+        let (count, turn) = (self.endpoints.len(), &mut self.turns[usize::from(direction == Direction::In)]);
+        let next = (1..=count).map(|step| (*turn + step) % count);
+        let mut wanting =
+            next.filter(|&index| is_of(&self.endpoints[index]) && self.endpoints[index].end.wants_bus());
+        if let Some(index) = wanting.next() {
+            *turn = index;
+            self.endpoints[index].end.start();
+        }
+    }
+}
+
+impl DevicePort {
+    /// The ends of a device's endpoints.
+    pub fn new(endpoints: &[Endpoint]) -> Self {
+        let numbered =
+            |&endpoint: &Endpoint| Numbered { address: endpoint.address, end: DeviceEndpoint::new(endpoint) };
+        Self { endpoints: endpoints.iter().map(numbered).collect(), turn: 0, progress: VecDeque::new() }
+    }
+
+    /// Queues a transfer.
+    ///
+    /// # Errors
+    /// If there is no such endpoint or stream.
+    pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
+        find(&mut self.endpoints, pipe.endpoint).ok_or(NoSuchStream)?.queue(pipe.stream, transfer)
+    }
+
+    /// A message of the host has come.
+    ///
+    /// # Errors
+    /// If the host could not have sent it in this state, or there is no such endpoint.
+    pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
+        let end = find(&mut self.endpoints, message.endpoint()).ok_or(Violation)?;
+        let result = end.receive(message);
+        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
+        result
+    }
+
+    /// What has moved.
+    pub fn poll_progress(&mut self) -> Option<Progress> {
+        self.progress.pop_front()
+    }
+
+    /// The next message to send, now that the lane is free.
+    pub fn poll(&mut self) -> Option<Message> {
+        let count = self.endpoints.len();
+        for index in (1..=count).map(|step| (self.turn + step) % count) {
+            if let Some(message) = self.endpoints[index].end.poll() {
+                self.turn = index;
+                return Some(message);
+            }
+        }
+        None
+    }
+}
+
+fn find<E>(endpoints: &mut [Numbered<E>], address: EndpointAddress) -> Option<&mut E> {
+    endpoints.iter_mut().find(|endpoint| endpoint.address == address).map(|endpoint| &mut endpoint.end)
+}
+
+fn is_like(one: EndpointAddress, other: EndpointAddress) -> bool {
+    one.direction() == other.direction()
+}

@@ -1,0 +1,171 @@
+//! Transfers of one end of an endpoint, in order, by stream.
+//!
+//! An end that receives fills the first transfer of a stream; an end that sends cuts transfers into pieces, may have several
+//! under way, and sends again from what was not taken. A transfer of no bytes is one packet.
+//!
+//! Always true: bytes of a stream move in the order in which their transfers were queued, each once.
+
+use super::endpoint::Endpoint;
+use super::message::Piece;
+use bus::{StreamId, TransferId};
+use std::collections::VecDeque;
+
+/// What one end wants to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Its id.
+    pub id: TransferId,
+    /// Its bytes.
+    pub bytes: u32,
+}
+
+/// How a transfer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All of it has moved.
+    Full,
+    /// A short packet ended it.
+    Short,
+    /// A packet came that was larger than what was left.
+    Overflow,
+}
+
+/// What one packet did to a transfer of the end that tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The transfer.
+    pub id: TransferId,
+    /// Bytes of it that have moved so far.
+    pub moved: u32,
+    /// If it has ended.
+    pub ended: Option<End>,
+    /// At the end that receives: what came, of whose transfer.
+    pub piece: Option<Piece>,
+}
+
+/// Transfers of all streams of an endpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Queues {
+    /// By stream; the first is that of an endpoint without streams.
+    by_stream: Vec<VecDeque<Waiting>>,
+    /// Streams in the order in which they got something to move; some may have nothing any more.
+    arrivals: VecDeque<StreamId>,
+}
+
+/// A transfer and how far it is.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    transfer: Transfer,
+    /// Bytes that have moved for good.
+    moved: u32,
+    /// Bytes that have been sent and not acknowledged, after those.
+    sent: u32,
+    /// Whether all has been sent. Not a matter of bytes: a transfer of none has a packet as well.
+    is_all_sent: bool,
+}
+
+impl Queues {
+    pub(super) fn new(endpoint: &Endpoint) -> Self {
+        Self {
+            by_stream: vec![VecDeque::new(); usize::from(endpoint.streams) + 1],
+            arrivals: VecDeque::new(),
+        }
+    }
+
+    /// Adds one. `None` if the endpoint has no such stream, else whether there was none before.
+    pub(super) fn push(&mut self, stream: Option<StreamId>, transfer: Transfer) -> Option<bool> {
+        let queue = self.by_stream.get_mut(index(stream))?;
+        let was_empty = queue.is_empty();
+        queue.push_back(Waiting { transfer, moved: 0, sent: 0, is_all_sent: false });
+        if was_empty {
+            self.arrivals.extend(stream);
+        }
+        Some(was_empty)
+    }
+
+    pub(super) fn is_empty(&self, stream: Option<StreamId>) -> bool {
+        self.by_stream.get(index(stream)).is_none_or(VecDeque::is_empty)
+    }
+
+    /// Of the streams with something to move, the first `wanted` one, by when they got it.
+    pub(super) fn find(&mut self, wanted: impl Fn(StreamId) -> bool) -> Option<StreamId> {
+        let by_stream = &self.by_stream;
+        self.arrivals.retain(|&stream| !by_stream[index(Some(stream))].is_empty());
+        self.arrivals.iter().copied().find(|&stream| wanted(stream))
+    }
+
+    /// Bytes that the first transfer still expects.
+    pub(super) fn left(&self, stream: Option<StreamId>) -> Option<u32> {
+        let first = self.by_stream.get(index(stream))?.front()?;
+        Some(first.transfer.bytes - first.moved)
+    }
+
+    /// Receives a piece into the first transfer. `None` if there is none.
+    pub(super) fn take(&mut self, stream: Option<StreamId>, piece: Piece, largest: u16) -> Option<Progress> {
+        let queue = self.by_stream.get_mut(index(stream))?;
+        let first = queue.front_mut()?;
+        let left = first.transfer.bytes - first.moved;
+        let bytes = u32::from(piece.bytes);
+        first.moved += bytes.min(left);
+        let ended = match bytes {
+            _ if bytes > left => Some(End::Overflow),
+            _ if bytes == left => Some(End::Full),
+            _ if piece.bytes < largest => Some(End::Short),
+            _ => None,
+        };
+        let progress = Progress { id: first.transfer.id, moved: first.moved, ended, piece: Some(piece) };
+        if ended.is_some() {
+            queue.pop_front();
+        }
+        Some(progress)
+    }
+
+    /// The next piece to send, and whether it is the last of its transfer and of its stream.
+    pub(super) fn send(&mut self, stream: Option<StreamId>, largest: u16) -> Option<(Piece, bool, bool)> {
+        let queue = self.by_stream.get_mut(index(stream))?;
+        let at = queue.iter().position(|waiting| !waiting.is_all_sent)?;
+        let is_newest = at + 1 == queue.len();
+        let waiting = &mut queue[at];
+        let offset = waiting.moved + waiting.sent;
+        let left = waiting.transfer.bytes - offset;
+        let bytes = u16::try_from(left).unwrap_or(u16::MAX).min(largest);
+        waiting.sent += u32::from(bytes);
+        waiting.is_all_sent = u32::from(bytes) == left;
+        let piece = Piece { transfer: waiting.transfer.id, offset, bytes };
+        Some((piece, waiting.is_all_sent, waiting.is_all_sent && is_newest))
+    }
+
+    /// Whether something waits to be sent.
+    pub(super) fn has_unsent(&self, stream: Option<StreamId>) -> bool {
+        self.by_stream
+            .get(index(stream))
+            .is_some_and(|queue| queue.iter().any(|waiting| !waiting.is_all_sent))
+    }
+
+    /// The oldest piece that was sent has been taken.
+    pub(super) fn taken(&mut self, stream: Option<StreamId>, largest: u16) -> Option<Progress> {
+        let queue = self.by_stream.get_mut(index(stream))?;
+        let first = queue.front_mut()?;
+        let bytes = first.sent.min(u32::from(largest));
+        first.sent -= bytes;
+        first.moved += bytes;
+        let ended = (first.is_all_sent && first.sent == 0).then_some(End::Full);
+        let progress = Progress { id: first.transfer.id, moved: first.moved, ended, piece: None };
+        if ended.is_some() {
+            queue.pop_front();
+        }
+        Some(progress)
+    }
+
+    /// What was sent and not taken will be sent again.
+    pub(super) fn rewind(&mut self, stream: Option<StreamId>) {
+        for waiting in self.by_stream.get_mut(index(stream)).into_iter().flatten() {
+            waiting.sent = 0;
+            waiting.is_all_sent = false;
+        }
+    }
+}
+
+fn index(stream: Option<StreamId>) -> usize {
+    stream.map_or(0, |stream| usize::from(stream.get()))
+}

@@ -1,0 +1,402 @@
+//! Both ends over a link: scripts with times worked out by hand, ceilings, and random orders.
+
+use super::*;
+use crate::engine::{Engine, Event};
+use crate::link::superspeed::{Link, Rate, Side};
+use bus::{Pipe, StreamId, TransferId};
+use proptest::prelude::*;
+use units::Duration;
+use wire::usb::{Direction, EndpointAddress};
+
+#[derive(Clone, Copy, Debug)]
+enum Happens {
+    Free(Side),
+    Arrives(Side, Message),
+}
+
+impl Event for Happens {
+    fn mark(&self) -> u64 {
+        match self {
+            Self::Free(side) => *side as u64,
+            Self::Arrives(side, message) => 2 + *side as u64 + 4 * u64::from(message.packet().payload()),
+        }
+    }
+}
+
+/// A host and a device with a link between them, and nothing else.
+struct Wire {
+    engine: Engine<Happens>,
+    link: Link,
+    host: HostPort,
+    device: DevicePort,
+    /// A side whose lane is idle is asked when something comes up.
+    is_idle: [bool; 2],
+    /// What a side would send if it had a credit.
+    held: [Option<Message>; 2],
+    script: Vec<String>,
+    progress: [Vec<Progress>; 2],
+}
+
+impl Wire {
+    fn new(endpoints: &[Endpoint]) -> Self {
+        Self {
+            engine: Engine::new(),
+            link: Link::new(Rate::Gen1, Duration::ZERO),
+            host: HostPort::new(endpoints),
+            device: DevicePort::new(endpoints),
+            is_idle: [true; 2],
+            held: [None; 2],
+            script: Vec::new(),
+            progress: [Vec::new(), Vec::new()],
+        }
+    }
+
+    fn stir(&mut self) {
+        for side in [Side::Host, Side::Device] {
+            if std::mem::take(&mut self.is_idle[side as usize]) {
+                self.send(side);
+            }
+        }
+    }
+
+    fn send(&mut self, side: Side) {
+        let held = self.held[side as usize].take();
+        let message = held.or_else(|| match side {
+            Side::Host => self.host.poll(),
+            Side::Device => self.device.poll(),
+        });
+        let Some(message) = message else {
+            self.is_idle[side as usize] = true;
+            return;
+        };
+        let Ok(crossing) = self.link.send(self.engine.now(), side, message.packet(), Duration::ZERO) else {
+            self.held[side as usize] = Some(message);
+            return;
+        };
+        let (begins, arrives) = (crossing.begins.as_ps() / 1000, crossing.arrives.as_ps() / 1000);
+        let arrow = if side == Side::Host { "->" } else { "<-" };
+        self.script.push(format!("{begins:>5} {arrives:>5} {arrow} {message}"));
+        self.engine.at(crossing.ends, Happens::Free(side)).unwrap();
+        self.engine.at(crossing.arrives, Happens::Arrives(side.other(), message)).unwrap();
+    }
+
+    fn arrive(&mut self, side: Side, message: Message) {
+        let credit_at = self.link.take(self.engine.now(), side);
+        if self.held[side.other() as usize].is_some() {
+            self.engine.at(credit_at, Happens::Free(side.other())).unwrap();
+        }
+        let progress = &mut self.progress[side as usize];
+        match side {
+            Side::Host => {
+                let taken = self.host.receive(message);
+                assert!(
+                    taken.is_ok(),
+                    "the host takes {message}\n{}\n{:?}",
+                    self.script.join("\n"),
+                    self.host
+                );
+                progress.extend(std::iter::from_fn(|| self.host.poll_progress()));
+            }
+            Side::Device => {
+                let taken = self.device.receive(message);
+                assert!(
+                    taken.is_ok(),
+                    "the device takes {message}\n{}\n{:?}",
+                    self.script.join("\n"),
+                    self.device
+                );
+                progress.extend(std::iter::from_fn(|| self.device.poll_progress()));
+            }
+        }
+        self.stir();
+    }
+
+    fn step(&mut self) -> bool {
+        match self.engine.next() {
+            Some(Happens::Free(side)) => self.send(side),
+            Some(Happens::Arrives(side, message)) => self.arrive(side, message),
+            None => return false,
+        }
+        true
+    }
+
+    fn run(&mut self) {
+        self.stir();
+        while self.step() {}
+    }
+
+    fn both(&mut self, pipe: Pipe, transfer: Transfer) {
+        self.host.queue(pipe, transfer).unwrap();
+        self.device.queue(pipe, transfer).unwrap();
+    }
+
+    fn ended(&self, side: Side) -> Vec<(u64, u32, End)> {
+        let ended = |progress: &Progress| Some((progress.id.0, progress.moved, progress.ended?));
+        self.progress[side as usize].iter().filter_map(ended).collect()
+    }
+}
+
+const IN: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
+const OUT: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
+
+const fn plain(address: EndpointAddress, burst: u8) -> Endpoint {
+    Endpoint { address, packet_bytes: 1024, burst, streams: 0 }
+}
+
+const fn streamed(address: EndpointAddress) -> Endpoint {
+    Endpoint { address, packet_bytes: 1024, burst: 16, streams: 32 }
+}
+
+const fn transfer(id: u64, bytes: u32) -> Transfer {
+    Transfer { id: TransferId(id), bytes }
+}
+
+fn on(address: EndpointAddress, stream: u16) -> Pipe {
+    Pipe { endpoint: address, stream: StreamId::new(stream) }
+}
+
+/// What crosses: when its first symbol is sent and when its last has arrived, in nanoseconds.
+fn assert_script(wire: &Wire, expected: &[&str]) {
+    assert_eq!(wire.script, expected, "\n{}\n", wire.script.join("\n"));
+}
+
+// A header packet takes 40 ns, a full data packet 2,112 ns, LGOOD and LCRD together 32 ns. Skips are due after 354 symbols: 4 ns
+// each before what follows at once.
+
+#[test]
+fn a_read_of_4_kib_is_one_burst_acknowledged_packet_by_packet() {
+    let mut wire = Wire::new(&[plain(IN, 16)]);
+    wire.both(Pipe::plain(IN), transfer(1, 4096));
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN expects 0, takes 4",
+            // LGOOD and LCRD for the request go first.
+            "   72  2184 <- DATA 1 IN number 0, 1024 bytes",
+            // Two skips for 1,056 symbols and 16 more, and one for what was left over.
+            " 2196  4308 <- DATA 1 IN number 1, 1024 bytes",
+            " 2216  2256 -> ACK 1 IN expects 1, takes 3",
+            " 4352  6464 <- DATA 1 IN number 2, 1024 bytes",
+            " 4340  4380 -> ACK 1 IN expects 2, takes 2",
+            " 6508  8620 <- DATA 1 IN number 3, 1024 bytes, the last",
+            " 6496  6536 -> ACK 1 IN expects 3, takes 1",
+            " 8652  8692 -> ACK 1 IN expects 4, takes 0",
+        ],
+    );
+    assert_eq!(wire.ended(Side::Host), [(1, 4096, End::Full)]);
+    assert_eq!(wire.ended(Side::Device), [(1, 4096, End::Full)]);
+}
+
+#[test]
+fn a_burst_is_cut_by_what_the_endpoint_takes() {
+    let mut wire = Wire::new(&[plain(IN, 2)]);
+    wire.both(Pipe::plain(IN), transfer(1, 3072));
+    wire.run();
+    let takes: Vec<_> = wire.script.iter().filter_map(|line| line.split("takes ").nth(1)).collect();
+    // Two at most are under way: after the first has come there is room for one more beside the second, then for none.
+    assert_eq!(takes, ["2", "2", "1", "0"]);
+    assert_eq!(wire.ended(Side::Host), [(1, 3072, End::Full)]);
+}
+
+#[test]
+fn a_read_over_streams_begins_with_prime_and_the_device_s_choice() {
+    let mut wire = Wire::new(&[streamed(IN)]);
+    wire.host.queue(on(IN, 3), transfer(1, 2048)).unwrap();
+    wire.device.queue(on(IN, 3), transfer(1, 2048)).unwrap();
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN stream Prime expects 0, takes 1",
+            "   72   112 <- NRDY 1 IN stream Prime",
+            "  112   152 <- ERDY 1 IN stream 3 for 2",
+            // LGOOD and LCRD for both go first.
+            "  184   224 -> ACK 1 IN stream 3 expects 0, takes 2",
+            "  256  2368 <- DATA 1 IN stream 3 number 0, 1024 bytes",
+            " 2380  4492 <- DATA 1 IN stream 3 number 1, 1024 bytes, the last",
+            " 2400  2440 -> ACK 1 IN stream 3 expects 1, takes 1",
+            " 4524  4564 -> ACK 1 IN stream 3 expects 2, takes 0",
+        ],
+    );
+}
+
+#[test]
+fn a_prime_for_another_stream_lets_a_refused_one_wait() {
+    let mut wire = Wire::new(&[streamed(IN)]);
+    wire.host.queue(on(IN, 1), transfer(1, 16)).unwrap();
+    wire.device.queue(on(IN, 2), transfer(2, 16)).unwrap();
+    wire.run();
+    let said: Vec<_> = wire.script.iter().map(|line| &line[12..]).collect();
+    assert_eq!(
+        said,
+        [
+            "-> ACK 1 IN stream Prime expects 0, takes 1",
+            "<- NRDY 1 IN stream Prime",
+            "<- ERDY 1 IN stream 2 for 1",
+            "-> ACK 1 IN stream NoStream expects 0, takes 0",
+            "<- NRDY 1 IN stream NoStream",
+        ]
+    );
+    wire.script.clear();
+    wire.host.queue(on(IN, 2), transfer(3, 16)).unwrap();
+    wire.run();
+    assert_eq!(wire.ended(Side::Host), [(3, 16, End::Full)]);
+    assert!(wire.script[0].contains("Prime"));
+}
+
+#[test]
+fn a_write_over_streams_says_prime_with_an_empty_packet() {
+    let mut wire = Wire::new(&[streamed(OUT)]);
+    wire.both(on(OUT, 3), transfer(1, 2048));
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0    64 -> DATA 2 OUT stream Prime number 0, 0 bytes, the last",
+            "   96   136 <- NRDY 2 OUT stream Prime",
+            "  136   176 <- ERDY 2 OUT stream 3 for 2",
+            "  208  2320 -> DATA 2 OUT stream 3 number 0, 1024 bytes",
+            " 2332  4444 -> DATA 2 OUT stream 3 number 1, 1024 bytes, the last",
+            " 2352  2392 <- ACK 2 OUT stream 3 expects 1, takes 1",
+            " 4476  4516 <- ACK 2 OUT stream 3 expects 2, takes 0",
+        ],
+    );
+}
+
+#[test]
+fn what_a_device_without_room_refuses_comes_again_after_erdy() {
+    let mut wire = Wire::new(&[plain(OUT, 16)]);
+    wire.host.queue(Pipe::plain(OUT), transfer(1, 3000)).unwrap();
+    wire.run();
+    // The second packet was under way when the first was refused; both come again.
+    assert_script(
+        &wire,
+        &[
+            "    0  2112 -> DATA 2 OUT number 0, 1024 bytes",
+            " 2120  4232 -> DATA 2 OUT number 1, 1024 bytes",
+            " 2144  2184 <- NRDY 2 OUT",
+        ],
+    );
+    wire.device.queue(Pipe::plain(OUT), transfer(1, 1024)).unwrap();
+    wire.run();
+    assert_eq!(wire.ended(Side::Host), []);
+    wire.device.queue(Pipe::plain(OUT), transfer(2, 4096)).unwrap();
+    wire.run();
+    assert_eq!(wire.ended(Side::Host), [(1, 3000, End::Full)]);
+    assert_eq!(wire.ended(Side::Device), [(1, 1024, End::Full), (2, 1976, End::Short)]);
+}
+
+#[test]
+fn more_than_the_host_asked_for_is_an_overflow() {
+    let mut wire = Wire::new(&[plain(IN, 16)]);
+    wire.host.queue(Pipe::plain(IN), transfer(1, 100)).unwrap();
+    wire.device.queue(Pipe::plain(IN), transfer(1, 101)).unwrap();
+    wire.run();
+    assert_eq!(wire.ended(Side::Host), [(1, 100, End::Overflow)]);
+}
+
+/// Megabytes per second of one endpoint that always has more to move.
+fn rate_of(address: EndpointAddress) -> f64 {
+    let mut wire = Wire::new(&[plain(address, 16)]);
+    for id in 0..32 {
+        wire.both(Pipe::plain(address), transfer(id, 1 << 20));
+    }
+    wire.run();
+    assert_eq!(wire.ended(Side::Host).len(), 32);
+    f64::from(32 << 20) / (wire.engine.now().as_ps() as f64 / 1e6)
+}
+
+#[test]
+fn bursts_that_go_on_reach_what_the_link_carries() {
+    for address in [IN, OUT] {
+        let rate = rate_of(address);
+        // No timestamps here, so the ceiling itself: 1,024 bytes in 1,072 symbols and their skips.
+        assert!((474.0..475.0).contains(&rate), "{rate} MB/s");
+    }
+}
+
+#[test]
+fn two_endpoints_share_a_direction_burst_by_burst() {
+    let other = EndpointAddress::at::<3>(Direction::In);
+    let mut wire = Wire::new(&[plain(IN, 16), plain(other, 16)]);
+    wire.both(Pipe::plain(IN), transfer(1, 1 << 20));
+    wire.both(Pipe::plain(other), transfer(2, 16 << 10));
+    wire.run();
+    // The short one is done after a burst of the long one, not after all of it.
+    assert_eq!(wire.ended(Side::Host), [(2, 16 << 10, End::Full), (1, 1 << 20, End::Full)]);
+}
+
+#[test]
+fn what_the_other_end_could_not_have_sent_is_told() {
+    let ack = |expects: u8| {
+        let expects = (0..expects).fold(Sequence::default(), |sequence, _| sequence.next());
+        Message::Ack { endpoint: IN, stream: None, expects, packets: 1, is_pending: false }
+    };
+    let mut device = DevicePort::new(&[plain(IN, 16)]);
+    assert!(device.receive(ack(1)).is_err());
+    let mut host = HostPort::new(&[plain(IN, 16)]);
+    assert!(host.receive(ack(0)).is_err());
+    let data = |address| Message::Data {
+        endpoint: address,
+        stream: None,
+        sequence: Sequence::default(),
+        piece: Some(Piece { transfer: TransferId(0), offset: 0, bytes: 1 }),
+        is_last: true,
+    };
+    assert!(host.receive(data(IN)).is_err(), "nothing was asked for");
+    assert!(host.receive(data(OUT)).is_err(), "there is no such endpoint");
+}
+
+/// A transfer on one of four pipes, and when each end gets it.
+fn arrivals() -> impl Strategy<Value = Vec<(usize, u32, u64, u64)>> {
+    let bytes = prop_oneof![0_u32..3000, Just(1024), Just(4096), 0_u32..70_000];
+    prop::collection::vec((0_usize..4, bytes, 0_u64..60, 0_u64..60), 0..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn whatever_order_each_end_gets_its_transfers_in_each_ends_once(arrivals in arrivals(), burst in 1_u8..=16) {
+        let (bulk_in, bulk_out) = (EndpointAddress::at::<3>(Direction::In), EndpointAddress::at::<4>(Direction::Out));
+        let mut wire = Wire::new(&[
+            Endpoint { burst, ..streamed(IN) },
+            Endpoint { burst, ..streamed(OUT) },
+            plain(bulk_in, burst),
+            plain(bulk_out, burst),
+        ]);
+        // A pipe of its own for each, since what lies behind another there could end with it; a few on the plain ones.
+        let pipes: Vec<_> = arrivals.iter().enumerate().map(|(nth, &(kind, ..))| {
+            let stream = u16::try_from(nth % 32).unwrap() + 1;
+            [on(IN, stream), on(OUT, stream), Pipe::plain(bulk_in), Pipe::plain(bulk_out)][kind]
+        }).collect();
+        for round in 0..60 {
+            for (nth, (&pipe, &(_, bytes, host_at, device_at))) in pipes.iter().zip(&arrivals).enumerate() {
+                // In order on each pipe, so that what meets is of one size.
+                let is_turn = |at: u64| at == round;
+                let earlier = |which: fn(&(usize, u32, u64, u64)) -> u64| {
+                    pipes[..nth].iter().zip(&arrivals).filter(|(other, _)| **other == pipe).map(|(_, arrival)| which(arrival)).max().unwrap_or(0)
+                };
+                let made = Transfer { id: TransferId(nth as u64), bytes };
+                if is_turn(host_at.max(earlier(|arrival| arrival.2))) {
+                    wire.host.queue(pipe, made).unwrap();
+                }
+                if is_turn(device_at.max(earlier(|arrival| arrival.3))) {
+                    wire.device.queue(pipe, made).unwrap();
+                }
+            }
+            wire.stir();
+            for _ in 0..20 {
+                wire.step();
+            }
+        }
+        wire.run();
+        for side in [Side::Host, Side::Device] {
+            let mut ended = wire.ended(side);
+            ended.sort_unstable_by_key(|&(id, ..)| id);
+            let expected: Vec<_> = arrivals.iter().zip(0..).map(|(&(_, bytes, ..), id)| (id, bytes, End::Full)).collect();
+            prop_assert_eq!(ended, expected, "{:?}\n{}", side, wire.script.join("\n"));
+        }
+    }
+}
