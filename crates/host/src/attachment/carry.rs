@@ -17,7 +17,7 @@ use units::{ByteRange, Instant};
 pub(super) const MESSAGE_BYTES: u32 = 128;
 
 /// Bytes of a parameter list that is a command's own. What is longer is zeroes, which all share.
-pub(super) const LIST_BYTES: u32 = 64;
+pub(super) const LIST_BYTES: u32 = disk::LIST_BYTES_MAX as u32;
 
 /// Whose memory each command of the disk moves, by its slot.
 #[derive(Debug, Default)]

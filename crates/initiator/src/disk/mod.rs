@@ -11,13 +11,14 @@
 //! all commands, and one whose task set is full gets fewer at once for a while.
 //!
 //! Left out: protection information, zoned disks, atomic writes, reservations of our own, ordering between requests
-//! (a flush is of writes that had ended before it was submitted), several runs in one UNMAP.
+//! (a flush is of writes that had ended before it was submitted).
 
 mod config;
 mod geometry;
 mod part;
 mod request;
 mod requests;
+mod riders;
 mod run;
 mod slots;
 mod survey;
@@ -27,7 +28,7 @@ mod verdict;
 
 pub use config::{DiskConfig, DiskPatience};
 pub use geometry::{DOUBTS_MAX, Doubt, Geometry, Identity, UnmapMethod};
-pub use part::PARAMETER_BYTES_MAX;
+pub use part::{LIST_BYTES_MAX, PARAMETER_BYTES_MAX};
 pub use request::{Done, Error, Field, LostWrite, Operation, Request, RequestId, RequestRefusal};
 pub use slots::WaitReason;
 pub use survey::{ANSWER_BYTES_MAX, Step, SurveyError};
@@ -235,7 +236,8 @@ impl Disk {
         self.slots.next_wake(self.requests.first().is_some()).map(|(at, reason)| DiskDeadline { at, reason })
     }
 
-    /// The bytes that a command with [`Memory::Parameters`] sends; its data phase names a range of them. Valid until
+    /// The bytes that a command with [`Memory::Parameters`] sends, a list of [`LIST_BYTES_MAX`] bytes at most or zeroes,
+    /// which are more; its data phase names a range of them. Valid until
     /// its outcome is handed in.
     pub fn parameters(&self, id: CommandId) -> &[u8] {
         match self.slots.task(id.slot).map(|task| task.work) {

@@ -31,8 +31,10 @@ const READ_WRITE_TEN: [u8; 2] = [0x28, 0x2a];
 /// The last address that a 6-byte CDB can say.
 const LBA_MAX_SIX: u64 = 0x1f_ffff;
 
-/// Bytes of an UNMAP parameter list with one descriptor.
-pub(super) const UNMAP_BYTES: usize = UnmapList::HEADER_LEN + UnmapDescriptor::LEN;
+/// Runs of blocks in one UNMAP.
+pub(super) const RUNS_MAX: usize = 16;
+/// Bytes of the longest UNMAP parameter list.
+pub const LIST_BYTES_MAX: usize = list_bytes(RUNS_MAX);
 
 /// What was learnt about a unit by being refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +68,11 @@ impl Part {
     /// Whether its data are an UNMAP parameter list.
     pub(super) fn sends_list(&self) -> bool {
         self.cdb.operation_code() == UNMAP
+    }
+
+    /// The same UNMAP with more runs.
+    pub(super) fn of_runs(self, runs: usize) -> Self {
+        Self { data: ByteRange::new(0, list_bytes(runs) as u32), cdb: unmap_block(runs), ..self }
     }
 
     /// Whether it is a WRITE SAME.
@@ -106,7 +113,7 @@ pub(super) fn first_part(
         Operation::Zero { .. } if rules.habits.no_same => ByteRange::new(0, blocks as u32 * block_bytes),
         Operation::Zero { .. } | Operation::WriteSame => ByteRange::new(0, block_bytes),
         Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => {
-            ByteRange::new(0, UNMAP_BYTES as u32)
+            ByteRange::new(0, list_bytes(1) as u32)
         }
         Operation::Unmap => ByteRange::new(0, block_bytes),
         Operation::Flush => ByteRange::default(),
@@ -123,12 +130,30 @@ pub(super) struct Rules {
     pub(super) habits: Habits,
 }
 
-/// The parameter list of an UNMAP of one run.
-pub(super) fn unmap_list(extent: Extent) -> [u8; UNMAP_BYTES] {
-    let mut list = [0; UNMAP_BYTES];
-    let descriptor = UnmapDescriptor { lba: extent.lba.0, blocks: extent.blocks.0 as u32 };
-    UnmapList::encode(&[descriptor], &mut list).expect("there is room for one descriptor");
-    list
+/// Writes the parameter list of an UNMAP of these runs, [`RUNS_MAX`] at most; how long it is.
+pub(super) fn unmap_list(runs: &[Extent], list: &mut [u8; LIST_BYTES_MAX]) -> usize {
+    let mut descriptors = [UnmapDescriptor { lba: 0, blocks: 0 }; RUNS_MAX];
+    for (descriptor, run) in descriptors.iter_mut().zip(runs) {
+        *descriptor = UnmapDescriptor { lba: run.lba.0, blocks: run.blocks.0 as u32 };
+    }
+    let count = runs.len().min(RUNS_MAX);
+    UnmapList::encode(&descriptors[..count], list).expect("there is room for as many descriptors")
+}
+
+/// Bytes of an UNMAP parameter list.
+const fn list_bytes(runs: usize) -> usize {
+    UnmapList::HEADER_LEN + runs * UnmapDescriptor::LEN
+}
+
+/// Runs and blocks that one UNMAP can have.
+pub(super) fn unmap_room(geometry: &Geometry) -> (usize, u64) {
+    let limits = &geometry.limits;
+    let runs = usize::try_from(limits.maximum_unmap_block_descriptor_count).unwrap_or(RUNS_MAX);
+    (runs.clamp(1, RUNS_MAX), or_no_limit(limits.maximum_unmap_lba_count.into()))
+}
+
+fn unmap_block(runs: usize) -> CommandBlock {
+    Unmap { parameter_list_len: list_bytes(runs) as u16, ..Unmap::default() }.encode().into()
 }
 
 /// SYNCHRONIZE CACHE of all blocks.
@@ -225,10 +250,7 @@ fn command_block(
             Write { width, lba, blocks, fua, dpo, ..Write::default() }.encode().into()
         }
         Operation::Flush => flush_block(),
-        Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => {
-            let parameter_list_len = UNMAP_BYTES as u16;
-            Unmap { parameter_list_len, ..Unmap::default() }.encode().into()
-        }
+        Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => unmap_block(1),
         Operation::Unmap => unmapping.encode().into(),
         Operation::Zero { .. } if habits.no_same => {
             Write { width, lba, blocks, ..Write::default() }.encode().into()
@@ -353,7 +375,9 @@ mod tests {
         assert_eq!(part.extent, Extent::new(32, 992)); // up to 1024
         assert_eq!(part.cdb.as_bytes(), [0x42, 0, 0, 0, 0, 0, 0, 0, 24, 0]);
         let list = [0, 22, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0x03, 0xe0, 0, 0, 0, 0];
-        assert_eq!(unmap_list(part.extent), list);
+        let mut bytes = [0; LIST_BYTES_MAX];
+        let len = unmap_list(&[part.extent], &mut bytes);
+        assert_eq!(bytes[..len], list);
     }
 
     #[test]

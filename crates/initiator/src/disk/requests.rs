@@ -32,6 +32,8 @@ pub(super) struct Active {
     short_at: Option<u32>,
     error: Option<(Lba, Error)>,
     queued: bool,
+    /// It shares no command with others: one that it shared was not carried out.
+    alone: bool,
 }
 
 #[derive(Debug)]
@@ -59,7 +61,23 @@ impl Active {
             short_at: None,
             error: None,
             queued: false,
+            alone: false,
         }
+    }
+
+    pub(super) const fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// The command that it shared was not carried out: it begins again, unless it is over. Whether it does.
+    pub(super) fn go_alone(&mut self) -> bool {
+        self.alone = true;
+        if self.is_over() {
+            self.hole = true;
+            return false;
+        }
+        self.rest = self.request.extent;
+        true
     }
 
     /// Whether nothing of it is to be sent any more, or again.

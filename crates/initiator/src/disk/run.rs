@@ -102,6 +102,7 @@ impl Disk {
         if active.rest.is_empty() {
             self.requests.leave_line(request);
         }
+        let part = self.take_riders(at, request, part);
         let work = Work::Blocks { request, rest: part.extent, offset, part };
         self.slots.fill(at, Task::new(work));
         self.send_part(now, at, work, part);
@@ -126,13 +127,14 @@ impl Disk {
                 }
                 let rules = Rules { transfer_bytes_max: self.config.transfer_bytes_max, habits: self.habits };
                 let part = part::first_part(active.request.operation, rest, offset, geometry, rules);
+                let part = self.keep_riders(at, rest, part);
                 self.send_part(now, at, Work::Blocks { request, rest, offset, part }, part);
             }
         }
     }
 
     /// Why nothing of a request can be sent as things are now.
-    fn objection(&self, request: u16) -> Option<Error> {
+    pub(super) fn objection(&self, request: u16) -> Option<Error> {
         let (active, geometry) = (self.requests.get(request)?, self.geometry.as_ref()?);
         let operation = active.request.operation;
         if operation == Operation::Flush {
@@ -165,7 +167,7 @@ impl Disk {
             }
         };
         if part.sends_list() {
-            self.slots.set_list(at, part::unmap_list(part.extent));
+            self.set_runs(at, part);
         }
         let id = self.slots.send(at, work);
         self.push(id, part.cdb, Some(DataPhase { direction, range: part.data }), memory, now + timeout);
@@ -373,6 +375,7 @@ impl Disk {
     }
 
     fn end_well(&mut self, at: u16, request: u16) {
+        self.end_riders(at);
         self.slots.release(at);
         if let Some(active) = self.requests.get_mut(request) {
             active.commands -= 1;
@@ -381,6 +384,7 @@ impl Disk {
     }
 
     fn end_with(&mut self, at: u16, request: u16, lba: Lba, error: Error) {
+        self.set_down_riders(at);
         self.slots.release(at);
         if let Some(active) = self.requests.get_mut(request) {
             active.commands -= 1;
@@ -389,6 +393,7 @@ impl Disk {
     }
 
     fn end_given_up(&mut self, at: u16, request: u16) {
+        self.set_down_riders(at);
         self.slots.release(at);
         if let Some(active) = self.requests.get_mut(request) {
             active.commands -= 1;
@@ -442,6 +447,7 @@ impl Disk {
         }
         for (at, _, stage) in self.slots.of_request(Some(request)) {
             if stage != Stage::UnderWay {
+                self.set_down_riders(at);
                 self.slots.release(at);
                 if let Some(active) = self.requests.get_mut(request) {
                     active.commands -= 1;

@@ -5,7 +5,7 @@
 //! go well. Always true: as many commands under way as the depth allows; an outcome finds its command only while that is under way, since each sending has a generation of
 //! its own.
 
-use super::part::{Part, UNMAP_BYTES};
+use super::part::{self, LIST_BYTES_MAX, Part, RUNS_MAX};
 use super::verdict::Tries;
 use crate::CommandId;
 use alloc::collections::VecDeque;
@@ -64,7 +64,11 @@ pub(super) struct Task {
 struct Slot {
     generation: u32,
     task: Option<Task>,
-    list: [u8; UNMAP_BYTES],
+    /// The parameter list of an UNMAP.
+    list: [u8; LIST_BYTES_MAX],
+    list_bytes: usize,
+    /// Requests that come along.
+    riders: Vec<u16>,
 }
 
 /// Commands that go well before a unit whose task set was full gets one more at a time.
@@ -102,7 +106,13 @@ impl Task {
 
 impl Slots {
     pub(super) fn new(depth: u16) -> Self {
-        let slot = |_| Slot { generation: 0, task: None, list: [0; UNMAP_BYTES] };
+        let slot = |_| Slot {
+            generation: 0,
+            task: None,
+            list: [0; LIST_BYTES_MAX],
+            list_bytes: 0,
+            riders: Vec::with_capacity(RUNS_MAX - 1),
+        };
         Self {
             slots: (0..=depth).map(slot).collect(),
             free: (0..depth).rev().collect(),
@@ -264,13 +274,28 @@ impl Slots {
             .collect()
     }
 
-    pub(super) fn set_list(&mut self, at: u16, list: [u8; UNMAP_BYTES]) {
-        self.slots[usize::from(at)].list = list;
+    pub(super) fn set_list(&mut self, at: u16, runs: &[Extent]) {
+        let slot = &mut self.slots[usize::from(at)];
+        slot.list_bytes = part::unmap_list(runs, &mut slot.list);
+    }
+
+    /// Requests that come along with a command.
+    pub(super) fn riders(&self, at: u16) -> &[u16] {
+        &self.slots[usize::from(at)].riders
+    }
+
+    pub(super) fn add_rider(&mut self, at: u16, request: u16) {
+        self.slots[usize::from(at)].riders.push(request);
+    }
+
+    pub(super) fn take_rider(&mut self, at: u16) -> Option<u16> {
+        self.slots[usize::from(at)].riders.pop()
     }
 
     /// The parameter list of a command.
     pub(super) fn list(&self, at: u16) -> Option<&[u8]> {
-        Some(&self.slots.get(usize::from(at))?.list)
+        let slot = self.slots.get(usize::from(at))?;
+        slot.list.get(..slot.list_bytes)
     }
 
     pub(super) const fn under_way(&self) -> u16 {

@@ -137,13 +137,16 @@ proptest! {
         survey_dice in prop_oneof![Just(Vec::new()), prop::collection::vec(any::<u32>(), 0..40)],
         dice in prop::collection::vec(any::<u32>(), 0..600),
         requests in prop::collection::vec((any::<u8>(), 0u64..100, 0u64..100), 1..8),
-        unit_choice: [bool; 5], exponent in 0u8..5, transfer in prop::sample::select(vec![1, 4 << 10, 16 << 10, 1 << 20]),
+        unit_choice: [bool; 6], exponent in 0u8..5, runs in 0u32..6, depth in 1u16..5, unmaps: bool,
+        transfer in prop::sample::select(vec![1, 4 << 10, 16 << 10, 1 << 20]),
     ) {
-        let [old, protected, dpo_fua, write_cache, six] = unit_choice;
+        let [old, protected, dpo_fua, write_cache, six, no_same] = unit_choice;
         let version = if old { 0 } else { 6 };
         let unit = Unit { version, write_protected: protected && old, dpo_fua, write_cache, exponent, ..Unit::new() };
-        let unit = Unit { missing: if six { vec![0x28, 0x2a] } else { vec![] }, ..unit };
-        let config = DiskConfig { requests_max: 8, ..DiskConfig::new(4, transfer) };
+        let mut unit = Unit { missing: if six { vec![0x28, 0x2a] } else { vec![] }, ..unit };
+        unit.limits.maximum_unmap_block_descriptor_count = runs;
+        unit.missing.extend([0x41, 0x93].into_iter().filter(|_| no_same));
+        let config = DiskConfig { requests_max: 8, ..DiskConfig::new(depth, transfer) };
         let mut stand = Stand::new(unit, config);
         stand.disk.start(stand.now);
         run(&mut stand, &mut Dice(survey_dice))?;
@@ -156,7 +159,8 @@ proptest! {
         let mut taken = Vec::new();
         for (id, (choice, from, blocks)) in (0u64..).zip(requests) {
             let extent = Extent::new(id * 100 + from, blocks.min(100 - from));
-            let request = Request { id: RequestId(id), operation: operation(choice), extent };
+            let operation = if unmaps && choice < 200 { Operation::Unmap } else { operation(choice) };
+            let request = Request { id: RequestId(id), operation, extent };
             if stand.disk.submit(stand.now, request).is_ok() {
                 let bytes = request.buffer_bytes(stand.disk.geometry().unwrap().block_size).unwrap();
                 stand.buffers.insert(request.id, vec![id as u8; bytes as usize]);

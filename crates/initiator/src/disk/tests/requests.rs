@@ -293,6 +293,82 @@ fn unmapping_zeroing_and_filling_reach_the_blocks() {
     assert_eq!((stand.unit.blocks[600 * 512], stand.unit.blocks[601 * 512]), (0, 1));
 }
 
+/// A unit that takes eight runs of 256 blocks in all.
+fn unit_of_many_runs() -> Unit {
+    let mut unit = Unit::new();
+    unit.limits.maximum_unmap_block_descriptor_count = 8;
+    unit
+}
+
+#[test]
+fn unmapping_of_several_requests_goes_in_one_command() {
+    let mut stand = Stand::surveyed(unit_of_many_runs());
+    // The first four fill the depth with reads; the rest waits, and goes together.
+    (1..=4).for_each(|id| stand.submit(id, READ, Extent::new(900 + id, 1)));
+    for (id, extent) in [
+        (5, Extent::new(0, 10)),
+        (6, Extent::new(20, 200)),
+        (7, Extent::new(300, 47)),
+        (8, Extent::new(1, 1)),
+    ] {
+        stand.submit(id, Operation::Unmap, extent);
+    }
+    stand.run();
+    // 257 blocks are one too many: the last of them has a command of its own.
+    assert_eq!((stand.unit.count(0x42), stand.finished.len()), (2, 8));
+    assert!(stand.finished.iter().all(|(_, result)| result.is_ok()));
+    let list_bytes: Vec<u8> = stand.unit.log.iter().filter(|cdb| cdb[0] == 0x42).map(|cdb| cdb[8]).collect();
+    assert_eq!(list_bytes, [8 + 2 * 16, 8 + 2 * 16]);
+    for (block, byte) in
+        [(0, 0), (9, 0), (10, 0xee), (20, 0), (219, 0), (220, 0xee), (300, 0), (346, 0), (347, 0xee)]
+    {
+        assert_eq!(stand.unit.blocks[block * 512], byte, "{block}");
+    }
+}
+
+#[test]
+fn a_shared_command_that_fails_is_the_first_requests_alone() {
+    let mut stand = Stand::surveyed(unit_of_many_runs());
+    (1..=4).for_each(|id| stand.submit(id, READ, Extent::new(900 + id, 1)));
+    (5..=7).for_each(|id| stand.submit(id, Operation::Unmap, Extent::new(id, 1)));
+    stand.unit.then(0x42, refused(AdditionalSense::INVALID_FIELD_IN_PARAMETER_LIST));
+    stand.run();
+    let result = |id: u64| stand.finished.iter().find(|(own, _)| own.0 == id).unwrap().1;
+    assert!(matches!(result(5), Err(Error::IllegalRequest { .. })));
+    assert_eq!((result(6), result(7)), (Ok(Done { moved: 0 }), Ok(Done { moved: 0 })));
+    assert_eq!(stand.unit.count(0x42), 3);
+}
+
+#[test]
+fn a_shared_command_is_sent_again_with_all_that_it_had() {
+    let mut stand = Stand::surveyed(unit_of_many_runs());
+    (1..=4).for_each(|id| stand.submit(id, READ, Extent::new(900 + id, 1)));
+    (5..=7).for_each(|id| stand.submit(id, Operation::Unmap, Extent::new(id, 1)));
+    stand.unit.then(0x42, Outcome::answered(Status::Busy, 0));
+    stand.run();
+    assert_eq!((stand.finished.len(), stand.unit.count(0x42)), (7, 2));
+    assert!((5..8).all(|block| stand.unit.blocks[block * 512] == 0));
+}
+
+#[test]
+fn a_rider_that_is_taken_back_while_its_command_waits_leaves_it() {
+    let mut stand = Stand::surveyed(unit_of_many_runs());
+    (1..=4).for_each(|id| stand.submit(id, READ, Extent::new(900 + id, 1)));
+    (5..=6).for_each(|id| stand.submit(id, Operation::Unmap, Extent::new(id, 1)));
+    stand.drain();
+    for (command, memory) in core::mem::take(&mut stand.under_way) {
+        stand.complete(command, memory);
+    }
+    stand.drain();
+    let (command, _) = stand.under_way.remove(0);
+    stand.disk.handle_outcome(stand.now, command.id, &Outcome::answered(Status::Busy, 0), &[]);
+    stand.disk.abort(stand.now, RequestId(6));
+    stand.run();
+    let result = |id: u64| stand.finished.iter().find(|(own, _)| own.0 == id).unwrap().1;
+    assert_eq!((result(5), result(6)), (Ok(Done { moved: 0 }), Err(Error::Aborted)));
+    assert_eq!((stand.unit.blocks[5 * 512], stand.unit.blocks[6 * 512]), (0, 0xee));
+}
+
 #[test]
 fn a_unit_that_cannot_unmap_is_not_asked_to() {
     let mut stand = Stand::surveyed(Unit { provisioned: false, ..Unit::new() });
