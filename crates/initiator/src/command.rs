@@ -1,4 +1,4 @@
-//! A SCSI command on its way to a unit, as the one who submits it describes it (SAM-6 clause 5.1).
+//! A SCSI command on its way to a unit, as the one who submits it describes it (SAM-5 clause 5.1).
 //!
 //! Tags are the transport's affair and do not show here. Payload lies with the caller: a command names a range of its
 //! own buffer. Left out: bidirectional commands, which no USB transport carries in use.

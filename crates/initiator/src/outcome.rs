@@ -23,7 +23,7 @@ pub struct SenseBytes {
 pub struct Answer {
     /// How it ended. BOT can only say GOOD and CHECK CONDITION.
     pub status: Status,
-    /// When to try again after BUSY and the like (SAM-6 clause 5.3.2); 0 says nothing, and BOT cannot say it.
+    /// When to try again after BUSY and the like (SAM-5 clause 5.3.2); 0 says nothing, and BOT cannot say it.
     pub status_qualifier: u16,
     /// Bytes of the data phase that were moved and that the device has looked at or meant: transfer length less
     /// residue.

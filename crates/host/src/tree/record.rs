@@ -11,7 +11,7 @@
 //!
 //! `->` a link, `=` text (a backslash escapes itself and `n`), `:` bytes in hexadecimal, `/` a directory. A line that
 //! begins with `#` says something to people. Serial numbers are replaced, equal ones by equal ones. Left out: modes,
-//! times, and whatever nobody read.
+//! times, whatever nobody read, and names with white space.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -34,7 +34,10 @@ pub(super) enum Entry {
 
 impl Record {
     pub(super) fn note(&mut self, path: String, entry: Entry) {
-        self.entries.insert(path, entry);
+        // The root is there without being recorded.
+        if path != "/" {
+            self.entries.insert(path, entry);
+        }
     }
 
     pub(super) fn entry(&self, path: &str) -> Option<&Entry> {
@@ -118,7 +121,11 @@ impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "# A tree of uaskit: what was read of a machine; serial numbers are replaced.")?;
         for (path, entry) in self.without_serials() {
+            let breaks = |text: &str| text.contains(char::is_whitespace);
             match entry {
+                // The first space ends a path, and a line a link.
+                _ if breaks(path) => writeln!(f, "# not recorded: {}", path.escape_debug())?,
+                Entry::Link(target) if breaks(&target) => writeln!(f, "# not recorded: {path}")?,
                 Entry::Link(target) => writeln!(f, "{path} -> {target}")?,
                 Entry::Directory => {
                     // Any entry below it makes the directory as well.
@@ -323,6 +330,17 @@ mod tests {
     }
 
     #[test]
+    fn names_that_would_break_a_line_are_left_out_and_told() {
+        let place = expanded("/a = 1\n");
+        std::fs::write(place.path().join("my file\nb = 2"), "3").expect("written");
+        let tree = Tree::at(place.path()).recording();
+        tree.names("/", |_| true).iter().for_each(|name| drop(tree.text(&format!("/{name}"))));
+        let text = tree.record().expect("it records").to_string();
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert_eq!(lines, ["/a = 1", "# not recorded: /my file\\nb = 2"]);
+    }
+
+    #[test]
     fn equal_serials_stay_equal() {
         let place = expanded(
             "/1/serial = X\n/2/serial = Y\n/3/serial = X\n/usb1/serial = 0000:00:03.0\n/4/vpd_pg80 : 0080000158\n",
@@ -355,6 +373,26 @@ mod tests {
         {
             let told = format!("# a tree\n{wrong}\n").parse::<Record>().expect_err("no entry");
             assert_eq!(told, RecordError { number: 2, text: wrong.into() });
+        }
+    }
+
+    proptest::proptest! {
+        /// Whatever is in a record that somebody sends, what is read of it and recorded again says the same.
+        #[test]
+        fn any_record_is_read_and_recorded_again(
+            lines in proptest::collection::vec("(/[ab.]{0,2}){1,4} (->|=|:|/|-) [ab/.\\\\n0]{0,8}", 0..12),
+            junk in "[ -~\n]{0,40}",
+        ) {
+            let _ = junk.parse::<Record>();
+            let Ok(record) = lines.join("\n").parse::<Record>() else { return Ok(()) };
+            let tree = Tree::of(record).recording();
+            for path in ["/", "/a", "/a/b", "/b/a/a", "/a/../b"] {
+                let _ = (tree.text(path), tree.link(path), tree.exists(path));
+                proptest::prop_assert!(tree.names(path, |_| true).len() <= lines.len());
+            }
+            let text = tree.record().unwrap_or_default().to_string();
+            let again: Record = text.parse().expect("what was printed is a record");
+            proptest::prop_assert_eq!(again.to_string(), text);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How the device is brought to let go of a command: abort task, logical unit reset, I_T nexus reset, port reset (SAM-6
+//! How the device is brought to let go of a command: abort task, logical unit reset, I_T nexus reset, port reset (SAM-5
 //! clause 7; UAS-2 clause 6.2.7).
 //!
 //! One rung at a time, for one culprit at a time. Each has a deadline. A rung that fails, is refused or stays unanswered

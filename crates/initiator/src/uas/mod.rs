@@ -1,4 +1,4 @@
-//! USB Attached SCSI from the host's side (UAS-2; task management: SAM-6 clause 7).
+//! USB Attached SCSI from the host's side (UAS-2; task management: SAM-5 clause 7).
 //!
 //! With streams, a command's status and data transfers are queued on the stream that is its tag before the COMMAND IU
 //! goes out, so that the device finds everything it may want. Without, status transfers belong to nobody, and a READY
