@@ -1,0 +1,12 @@
+//! Rings (xHCI 1.2 clause 4.9): those that the driver fills, the one that it empties, and how a buffer is cut for them.
+//!
+//! Left out: what TRBs mean. Always true: a ring never holds more than it has room for, a TD is shown to the
+//! controller whole, an address from the controller is looked up and never trusted.
+
+mod cut;
+mod event;
+mod producer;
+
+pub(crate) use cut::{Cuts, Piece, TdSize};
+pub(crate) use event::EventRing;
+pub(crate) use producer::{Position, ProducerRing, Put, RingShape};
