@@ -60,7 +60,7 @@ pub(crate) struct ServeArguments {
     /// Create the image with this size; it must not exist.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, conflicts_with = "ram")]
     pub(crate) size: Option<ByteCount>,
-    /// Images of further logical units, LUN 1 and up.
+    /// Images of further logical units, LUN 1 and up. The one of LUN 0 stands before them.
     #[arg(long = "lun", value_name = "IMAGE", num_args = 1..)]
     pub(crate) luns: Vec<PathBuf>,
     /// The speed of the drive's link.
