@@ -6,6 +6,7 @@
 use crate::bench::BenchArguments;
 use crate::quantity;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use server::drive::Fault;
 use std::path::PathBuf;
 use units::ByteCount;
 
@@ -103,6 +104,10 @@ pub(crate) struct ServeArguments {
     /// Tell the host that the drive draws this much from the bus, in mA; 0 is a supply of its own.
     #[arg(long, value_name = "MILLIAMPERES", default_value = "0", value_parser = clap::value_parser!(u16).range(0..=900))]
     pub(crate) bus_power: u16,
+    /// Break off once, on purpose, to test a host: at the Nth status, or data of a read, that the drive sends. KIND is
+    /// stall-status, lose-status, stall-data or lose-data. Can be given several times.
+    #[arg(long = "fault", value_name = "KIND@N")]
+    pub(crate) faults: Vec<Fault>,
     /// Listen on other than loopback addresses. Whoever reaches the port can read and write the image.
     #[arg(long)]
     pub(crate) allow_remote: bool,

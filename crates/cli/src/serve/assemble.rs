@@ -58,7 +58,11 @@ pub(super) fn drive(arguments: &ServeArguments) -> Result<(Drive, CreatedImage),
     let units =
         media.iter().enumerate().map(|(number, medium)| unit(arguments, &identity, number, &**medium));
     let units = units.collect::<Result<Vec<_>, _>>()?;
-    Ok((Drive::new(Device::new(device(arguments, &identity), units), media), created))
+    let mut drive = Drive::new(Device::new(device(arguments, &identity), units), media);
+    for fault in &arguments.faults {
+        drive.plan_fault(*fault);
+    }
+    Ok((drive, created))
 }
 
 /// Creates the image of LUN 0, if its size is given.

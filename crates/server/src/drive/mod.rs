@@ -9,6 +9,7 @@
 
 mod buffer;
 mod closing;
+mod fault;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod ledger;
@@ -18,17 +19,19 @@ mod tests;
 
 pub use buffer::Pool;
 pub use closing::FlushError;
+pub use fault::{Fault, FaultKind, NotAFault};
 pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
 use bus::rendezvous::{self, Event, Full, Meeting};
 use bus::{Completion, Direction, Pipe, Rendezvous, TransferStatus};
+use fault::{Faults, Way};
 use ledger::{Buffer, Buffers, DeviceEntry, Gathered, HostEntry, Ledger};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use target::command::{CommandId, Place};
 use target::medium::{MediumOp, MediumRequest};
-use target::{Device, Inline, Output, Payload, Verdict};
+use target::{Device, DeviceTransfer, Inline, Output, Payload, Verdict};
 use wire::usb::SetupPacket;
 
 /// A transfer that the host wants done.
@@ -119,6 +122,7 @@ pub struct Drive {
     payload_bytes: usize,
     at_media: usize,
     counters: Counters,
+    faults: Faults,
 }
 
 impl Drive {
@@ -137,9 +141,15 @@ impl Drive {
             payload_bytes: 0,
             at_media: 0,
             counters: Counters::default(),
+            faults: Faults::default(),
         };
         drive.settle();
         drive
+    }
+
+    /// Has something go wrong, once, on the way to the host.
+    pub fn plan_fault(&mut self, fault: Fault) {
+        self.faults.plan(fault);
     }
 
     /// Takes a host's transfer on.
@@ -310,16 +320,7 @@ impl Drive {
 
     fn carry_out(&mut self, output: Output) {
         match output {
-            Output::Transfer(transfer) => {
-                let message = match transfer.payload {
-                    Payload::Message => self.messages.pop().unwrap_or_default(),
-                    _ => Vec::new(),
-                };
-                let id =
-                    self.devices.insert(DeviceEntry { id: transfer.id, payload: transfer.payload, message });
-                let (pipe, length, ends) = (transfer.pipe, transfer.length, transfer.ends);
-                self.bus.submit_device(rendezvous::DeviceTransfer { id, pipe, length, ends });
-            }
+            Output::Transfer(transfer) => self.offer(transfer),
             Output::Cancel(id) => {
                 if let Some(number) = self.devices.find(|entry| entry.id == id) {
                     self.bus.cancel_device(number);
@@ -340,6 +341,25 @@ impl Drive {
             }
             Output::Medium(request) => self.ask_medium(request),
         }
+    }
+
+    /// The device offers a transfer.
+    fn offer(&mut self, transfer: DeviceTransfer) {
+        let way = self.faults.way(&transfer);
+        let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
+        if matches!(way, Way::HaltedOn | Way::HaltedLost) {
+            self.bus.halt(pipe.endpoint);
+        }
+        if matches!(way, Way::Lost | Way::HaltedLost) {
+            let sent = Completion { id, status: TransferStatus::Done, actual: length };
+            return self.device.handle_completion(sent, &[]);
+        }
+        let message = match payload {
+            Payload::Message => self.messages.pop().unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let id = self.devices.insert(DeviceEntry { id, payload, message });
+        self.bus.submit_device(rendezvous::DeviceTransfer { id, pipe, length, ends });
     }
 
     /// Bytes from the device into a host's transfer.

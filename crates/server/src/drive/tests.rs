@@ -255,3 +255,62 @@ fn an_image_that_has_grown_is_told_when_its_owner_says_so() {
     assert_eq!(capacity[..4], [0, 0, 0x0f, 0xff]);
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn a_status_that_is_to_be_lost_is_lost_once() {
+    let mut drive = drive();
+    drive.plan_fault("lose-status@2".parse().unwrap());
+    assert_eq!(readiness(&mut drive), (0, 0, 0));
+    queue(&mut drive, 1, &[0; 6], None);
+    drive.turn();
+    let ended: Vec<u64> = std::iter::from_fn(|| drive.poll()).map(|completion| completion.id).collect();
+    assert_eq!(ended, [6], "the command was taken, its status does not come");
+    assert!(drive.cancel(4));
+    assert_eq!(drive.poll().unwrap().status, TransferStatus::Cancelled);
+    assert_eq!(readiness(&mut drive), (0, 0, 0));
+}
+
+#[test]
+fn a_status_waits_behind_the_halt_that_was_asked_for() {
+    let mut drive = drive();
+    drive.plan_fault("stall-status@1".parse().unwrap());
+    queue(&mut drive, 1, &[0; 6], None);
+    drive.turn();
+    let ended = |drive: &mut Drive| -> Vec<_> {
+        std::iter::from_fn(|| drive.poll()).map(|completion| (completion.id, completion.status)).collect()
+    };
+    assert_eq!(ended(&mut drive), [(6, TransferStatus::Done), (4, TransferStatus::Stall)]);
+    let (direction, kind, recipient) = (Direction::Out, RequestKind::Standard, Recipient::Endpoint);
+    let setup = SetupPacket {
+        direction,
+        kind,
+        recipient,
+        request: 1,
+        value: 0,
+        index: u8::from(STATUS).into(),
+        length: 0,
+    };
+    assert_eq!(drive.control(setup, &[]), Verdict::Done);
+    drive.submit(HostTransfer { id: 4, pipe: on(STATUS, 1), length: 112, payload: Vec::new() }).unwrap();
+    assert_eq!(ended(&mut drive), [(4, TransferStatus::Short)]);
+}
+
+#[test]
+fn data_that_are_to_be_lost_do_not_come() {
+    let mut drive = drive();
+    drive.plan_fault("lose-data@1".parse().unwrap());
+    drive.plan_fault("stall-data@2".parse().unwrap());
+    let ended = |drive: &mut Drive| -> Vec<_> {
+        std::iter::from_fn(|| drive.poll()).map(|completion| (completion.id, completion.status)).collect()
+    };
+    let read = [0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+    queue(&mut drive, 1, &read, Some(Data::In(512)));
+    drive.turn();
+    // The device ends what is left of the data phase, which is all of it.
+    let expected = [(6, TransferStatus::Done), (5, TransferStatus::Short), (4, TransferStatus::Short)];
+    assert_eq!(ended(&mut drive), expected);
+    queue(&mut drive, 2, &read, Some(Data::In(512)));
+    drive.turn();
+    let expected = [(10, TransferStatus::Done), (9, TransferStatus::Stall), (8, TransferStatus::Short)];
+    assert_eq!(ended(&mut drive), expected);
+}
