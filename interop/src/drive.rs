@@ -131,6 +131,15 @@ pub fn binary() -> Result<PathBuf> {
     Ok(scratch::target().join("release/uaskit"))
 }
 
+/// Where a trial program of `crates/host/examples` is, built here in release mode.
+pub fn example(name: &str) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--release", "--quiet", "--package", "uaskit-host", "--example", name]);
+    child::output_of(build.current_dir(scratch::workspace()))?;
+    Ok(scratch::target().join("release/examples").join(name))
+}
+
 /// Whether the kernel's table of Unix sockets shows a listener on that path.
 fn listens(table: &str, socket: &Path) -> bool {
     /// `__SO_ACCEPTCON` of include/linux/net.h, as the Flags column prints it.

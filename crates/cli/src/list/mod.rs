@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::survey;
 use host::inventory::{Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use host::tree::{Tree, Unread};
+use host::usbfs::give_back_command;
 use std::io::Write;
 use std::path::Path;
 
@@ -116,7 +117,8 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
     }
     format!(
         "\n{name} has no driver. If a program that had claimed it was killed, the kernel takes it back with\n  \
-         echo {name} | sudo tee /sys/bus/usb/drivers_probe\nOtherwise: uaskit why {port}\n"
+         {}\nOtherwise: uaskit why {port}\n",
+        give_back_command(name)
     )
 }
 

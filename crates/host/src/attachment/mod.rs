@@ -231,9 +231,9 @@ impl Attachment {
         }
     }
 
-    /// Requests under way.
+    /// Requests that were taken on and whose end [`Self::wait`] has not told yet.
     pub fn in_flight(&self) -> usize {
-        self.disk.in_flight()
+        self.disk.in_flight() + self.finished.len()
     }
 
     /// What happened so far.

@@ -215,7 +215,7 @@ pub(super) fn probe_again(evidence: &Evidence<'_>) -> Advice {
 }
 
 fn probe_line(evidence: &Evidence<'_>) -> String {
-    format!("echo {} | sudo tee /sys/bus/usb/drivers_probe", evidence.interface.name)
+    crate::usbfs::give_back_command(&evidence.interface.name)
 }
 
 pub(super) fn other_kernel() -> Advice {

@@ -74,7 +74,7 @@ fn memory_limit_mb() -> Option<u64> {
 
 /// The command that gives an interface without a driver back to the kernel.
 pub fn give_back_command(interface: &str) -> String {
-    format!("echo {interface} > /sys/bus/usb/drivers_probe")
+    format!("echo {interface} | sudo tee /sys/bus/usb/drivers_probe")
 }
 
 const MEMORY_PARAMETER: &str = "/sys/module/usbcore/parameters/usbfs_memory_mb";
@@ -98,7 +98,7 @@ impl fmt::Display for UsbfsError {
             Self::Busy { interface, holder: None } => write!(f, "{interface} is taken: try again"),
             Self::Memory { limit_mb: Some(limit) } if *limit > 0 => write!(
                 f,
-                "usbfs may not have so much memory: all programs together have {limit} MiB; `echo {} > \
+                "usbfs may not have so much memory: all programs together have {limit} MiB; `echo {} | sudo tee \
                  {MEMORY_PARAMETER}` allows more, or take a smaller depth or smaller transfers",
                 limit.saturating_mul(4)
             ),
@@ -131,10 +131,13 @@ mod tests {
         let node = "/dev/bus/usb/002/003".to_owned();
         assert!(text(UsbfsError::Permission { node }).contains("uaskit list --udev"));
         let memory = text(UsbfsError::Memory { limit_mb: Some(16) });
-        assert!(memory.contains("echo 64 > /sys/module/usbcore/parameters/usbfs_memory_mb"), "{memory}");
+        assert!(
+            memory.contains("echo 64 | sudo tee /sys/module/usbcore/parameters/usbfs_memory_mb"),
+            "{memory}"
+        );
         let interface = "2-1:1.0".to_owned();
         let lost = text(UsbfsError::NotGivenBack { interface: interface.clone(), errno: None });
-        assert!(lost.contains("echo 2-1:1.0 > /sys/bus/usb/drivers_probe"), "{lost}");
+        assert!(lost.contains("echo 2-1:1.0 | sudo tee /sys/bus/usb/drivers_probe"), "{lost}");
         let busy = text(UsbfsError::Busy { interface, holder: Some("usbfs".into()) });
         assert_eq!(busy, "another program has 2-1:1.0: end it first");
     }
