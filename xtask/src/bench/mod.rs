@@ -1,6 +1,6 @@
-//! `cargo xtask bench drive`: is the drive as fast as it has to be?
+//! `cargo xtask bench`: is the drive as fast as it has to be, and is the host side ([`initiator`])?
 //!
-//! Three questions, each with a bar: how long an information unit takes in the codec ([`codec`]); how much of a
+//! Of the drive three questions, each with a bar: how long an information unit takes in the codec ([`codec`]); how much of a
 //! plain echo the drive reaches over a unix socket, everybody on one processor ([`socket`]); how it compares in a
 //! guest with QEMU's own drive ([`guest`], on request). Ratios are judged, and what they are taken from is measured
 //! in turns with the drive in the same run.
@@ -12,6 +12,7 @@ mod echo;
 mod figure;
 mod guest;
 mod host;
+mod initiator;
 mod link;
 mod load;
 mod processor;
@@ -35,6 +36,8 @@ use std::time::Duration;
 pub(crate) enum Bench {
     /// Measure `uaskit serve`, and fail if it is slower than it has to be.
     Drive(DriveArguments),
+    /// Measure our initiator and drivers, and `uaskit list`, and fail if they are slower than they have to be.
+    Host(initiator::HostArguments),
     /// The echo that a drive is held against; the socket is standard input.
     #[command(hide = true)]
     Echo(echo::EchoArguments),
@@ -96,7 +99,8 @@ pub(crate) fn run(bench: Bench) -> Result<bool> {
             print!("{PROFILE}");
             Ok(true)
         }
-        Bench::Drive(_) if cfg!(debug_assertions) => hand_over(),
+        Bench::Drive(_) | Bench::Host(_) if cfg!(debug_assertions) => hand_over(),
+        Bench::Host(arguments) => initiator::run(&arguments),
         Bench::Drive(arguments) => measure(&arguments),
     }
 }

@@ -12,7 +12,7 @@ pub use energy::Energy;
 pub use run::{Conditions, Failures, Progress, Run, RunError, Surroundings, Watch, read_back, run};
 pub use statistics::Estimate;
 
-use crate::rig::{Rig, RigError, Route, Troubles};
+use crate::rig::{Rig, RigError, Room, Route, Troubles};
 use crate::verify::{Findings, LEDGER_BLOCKS_MAX, Ledger};
 use crate::workload::{Accesses, Job};
 use fastrand::Rng;
@@ -125,7 +125,8 @@ pub fn measure(
     plan: &Plan,
     (energy, onlooker): (&Energy, &mut dyn Onlooker),
 ) -> Vec<Row> {
-    let mut campaign = Campaign { rig, routes, plan, energy, onlooker, session: plan.session };
+    let mut campaign =
+        Campaign { rig, routes, plan, energy, onlooker, room: shared_room(jobs), session: plan.session };
     let mut rows = Vec::new();
     for job in jobs {
         if campaign.onlooker.is_over() {
@@ -138,6 +139,22 @@ pub fn measure(
     rows
 }
 
+/// Bytes of memory that every job may have, although only one needs them: a part of what usbfs gives by default.
+const SHARED_ROOM_BYTES_MAX: u64 = 8 << 20;
+
+fn room_of(job: &Job) -> Room {
+    Room { slots: job.depth, bytes: job.bytes_max() }
+}
+
+fn shared_room(jobs: &[Job]) -> Option<Room> {
+    let wider = |one: Room, other: Room| Room {
+        slots: one.slots.max(other.slots),
+        bytes: one.bytes.max(other.bytes),
+    };
+    let room = jobs.iter().map(room_of).reduce(wider)?;
+    (u64::from(room.slots) * u64::from(room.bytes) <= SHARED_ROOM_BYTES_MAX).then_some(room)
+}
+
 /// What is measured, how, and who looks on.
 struct Campaign<'r, 'o> {
     rig: &'r mut dyn Rig,
@@ -145,6 +162,8 @@ struct Campaign<'r, 'o> {
     plan: &'r Plan,
     energy: &'r Energy,
     onlooker: &'o mut dyn Onlooker,
+    /// Enough for every job, if that is not too much: a route then stays up from job to job.
+    room: Option<Room>,
     /// Of the last run: what one run has written is never taken for what the next one has.
     session: u32,
 }
@@ -182,7 +201,9 @@ impl Campaign<'_, '_> {
         job: &Job,
         conditions: &Conditions,
     ) -> Result<(), MeasureError> {
-        let runner = self.rig.put_up(course.route).map_err(MeasureError::Route)?;
+        let room = self.room.unwrap_or_else(|| room_of(job));
+        let room = if self.plan.verify { run::with_room_to_read_back(room) } else { room };
+        let runner = self.rig.put_up(course.route, room).map_err(MeasureError::Route)?;
         let mut ledger = match self.plan.verify && job.writes() {
             false => None,
             true => {

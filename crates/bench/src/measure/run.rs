@@ -9,7 +9,7 @@
 
 use super::energy::Energy;
 use crate::payload::Payload;
-use crate::rig::{Ended, Fault, RigError, Runner, Troubles};
+use crate::rig::{Ended, Fault, RigError, Room, Runner, Troubles};
 use crate::verify::Ledger;
 use crate::workload::{Access, Accesses, Fill, Job, Kind, Misfit};
 use hdrhistogram::Histogram;
@@ -39,8 +39,8 @@ const LATENCY_NS_MAX: u64 = 120_000_000_000;
 /// Places that are drawn anew since they overlap an access under way, before the slot waits.
 const DRAWS_MAX: u32 = 16;
 
-/// Blocks that are read back at once.
-const READ_BACK_BYTES: u32 = 1 << 20;
+/// How what was written is read back.
+const READ_BACK_BYTES: u32 = 64 << 10;
 const READ_BACK_DEPTH: u16 = 4;
 
 /// How one run is made.
@@ -153,7 +153,7 @@ pub fn run(
     load.measure(course)
 }
 
-/// Reads everything back that a ledger has stamped.
+/// Reads everything back that a ledger has stamped. The runner must have room for it.
 ///
 /// # Errors
 /// Why that was not possible.
@@ -188,6 +188,11 @@ pub fn read_back(
         load.turn()?;
         is_wanted &= load.tick(Duration::ZERO);
     }
+}
+
+/// Room for a job, and for reading back what it has written.
+pub(super) fn with_room_to_read_back(room: Room) -> Room {
+    Room { slots: room.slots.max(READ_BACK_DEPTH), bytes: room.bytes.max(READ_BACK_BYTES) }
 }
 
 /// Who and what is there besides the runner.

@@ -1,7 +1,7 @@
 //! A drive that does as it is told, for tests of what measures it.
 
 use super::{Job, Onlooker, Progress, Row, Watch};
-use crate::rig::{Ended, Fault, Identity, Rig, RigError, Route, Runner, Troubles};
+use crate::rig::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
 use crate::workload::{Access, Kind};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ impl Stand {
 }
 
 impl Rig for Stand {
-    fn put_up(&mut self, route: Route) -> Result<&mut dyn Runner, RigError> {
+    fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
         self.put_up.push(route);
         if self.missing.contains(&route) { Err(RigError::new("there is no such way")) } else { Ok(self) }
     }

@@ -1,6 +1,6 @@
 use super::stand::{BLOCKS, Crowd, Stand};
 use super::*;
-use crate::rig::{Fault, MemoryRig};
+use crate::rig::{Fault, MemoryRig, Room};
 use crate::workload::{Fill, Share};
 use bus::Speed;
 use host::tree::Tree;
@@ -159,7 +159,7 @@ fn nothing_is_allocated_per_request() {
     let mut rig = MemoryRig::new(ByteCount(16 << 20), BlockSize::B512, Speed::Super).expect("16 MiB");
     let energy = Energy::new(Tree::at("/nowhere"));
     for (route, read_percent) in [(Route::Uas, 100), (Route::Uas, 50), (Route::Bot, 50)] {
-        let runner = rig.put_up(route).expect("it is offered");
+        let runner = rig.put_up(route, Room { slots: 32, bytes: 4096 }).expect("it is offered");
         let mut allocations_and_ios = |milliseconds| {
             let mut crowd = Crowd::default();
             let conditions =

@@ -191,19 +191,16 @@ pub struct ErrorKind {
 impl Target {
     /// What a rig knows of it.
     pub fn of(name: impl Into<String>, kind: &'static str, identity: Identity) -> Self {
+        let mut target = Self { name: name.into(), kind, ..Self::default() };
+        target.know(identity);
+        target
+    }
+
+    /// Takes in what a rig knows by now.
+    pub fn know(&mut self, identity: Identity) {
         let Identity { model, serial, firmware, bytes, block_bytes, engine, notes } = identity;
-        Self {
-            name: name.into(),
-            kind,
-            model,
-            serial,
-            firmware,
-            bytes,
-            block_bytes,
-            engine,
-            notes,
-            ..Self::default()
-        }
+        (self.model, self.serial, self.firmware) = (model, serial, firmware);
+        (self.bytes, self.block_bytes, self.engine, self.notes) = (bytes, block_bytes, engine, notes);
     }
 }
 

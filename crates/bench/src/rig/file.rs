@@ -4,7 +4,7 @@
 //! makes figures those of the drive. Where the file system has no way past it, or the caller wants the cache, the
 //! identity says so. Left out: asynchronous flushes; a write has ended when the kernel says so.
 
-use super::{Ended, Fault, Identity, Rig, RigError, Route, Runner, Troubles};
+use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
 use crate::device::BlockDevice;
 use crate::workload::{Access, Kind};
 use host::tree::Tree;
@@ -86,7 +86,7 @@ impl FileRig {
 }
 
 impl Rig for FileRig {
-    fn put_up(&mut self, route: Route) -> Result<&mut dyn Runner, RigError> {
+    fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
         if route != Route::Kernel {
             return Err(RigError::new(format!(
                 "{}: the kernel drives it, not our own initiator; name its USB port for {route}",
@@ -264,6 +264,8 @@ impl Runner for FileRunner {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ROOM: Room = Room { slots: 2, bytes: 3 << 20 };
     use units::Extent;
 
     fn wait(runner: &mut dyn Runner) -> Ended {
@@ -283,7 +285,7 @@ mod tests {
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
         let options = FileRigOptions { writes: true, cached: false };
         let mut rig = FileRig::open(&path, options, Tree::at(place.path())).expect("it opens");
-        let runner = rig.put_up(Route::Kernel).expect("it is up");
+        let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
         runner.prepare(2, 8192).expect("memory");
         assert_eq!(runner.memory(0).as_ptr().align_offset(4096), 0);
         runner.memory(0).fill(7);
@@ -293,7 +295,7 @@ mod tests {
         assert_eq!(wait(runner), Ended { slot: 1, result: Ok(()) });
         assert!(runner.memory(1)[..4096].iter().all(|byte| *byte == 7));
         assert!(runner.memory(1)[4096..].iter().all(|byte| *byte == 1));
-        assert!(rig.put_up(Route::Uas).is_err());
+        assert!(rig.put_up(Route::Uas, ROOM).is_err());
     }
 
     #[test]
@@ -303,7 +305,7 @@ mod tests {
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
         let mut rig =
             FileRig::open(&path, FileRigOptions::default(), Tree::at(place.path())).expect("it opens");
-        let runner = rig.put_up(Route::Kernel).expect("it is up");
+        let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
         runner.prepare(1, 4096).expect("memory");
         runner.start(0, Access { kind: Kind::Write, extent: Extent::new(0, 8) });
         let fault = Fault::Medium(target::medium::MediumError::WriteProtected);

@@ -4,7 +4,7 @@
 //! bytes that are there. Left out: waiting. Whatever can happen happens in [`Runner::turn`], which never sleeps, since the
 //! only deadlines here are Turbo's of some microseconds.
 
-use super::{Ended, Fault, Identity, Rig, RigError, Route, Runner, Troubles};
+use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
 use crate::workload::{Access, Kind};
 use bus::{Direction, Speed};
 use initiator::disk::{Disk, DiskConfig, Memory, Operation, Output, Request, RequestId};
@@ -63,7 +63,7 @@ impl MemoryRig {
 }
 
 impl Rig for MemoryRig {
-    fn put_up(&mut self, route: Route) -> Result<&mut dyn Runner, RigError> {
+    fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
         let mut drive = match self.up.take() {
             Some(end) => end.into_drive(),
             None => self.drive.take().ok_or_else(|| RigError::new("the drive is lost"))?,
@@ -169,6 +169,8 @@ struct MemoryRunner<T> {
     disk: Disk,
     ends: Loopback<T>,
     began: std::time::Instant,
+    /// The time of the last turn: exact enough for what is started before the next.
+    at: Instant,
     slots: Vec<Slot>,
     /// Of each command under way, by its slot: which part of a request it is.
     parts: Vec<Option<Part>>,
@@ -206,6 +208,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
             disk: Disk::new(config),
             ends: Loopback::new(transport, drive),
             began: std::time::Instant::now(),
+            at: Instant::ZERO,
             slots: Vec::new(),
             // The survey has a slot of its own.
             parts: vec![None; usize::from(depth) + 1],
@@ -229,6 +232,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     /// Carries out everything that can be, once around.
     fn advance(&mut self) {
         let now = self.now();
+        self.at = now;
         if self.disk.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
             self.disk.handle_timeout(now);
         }
@@ -365,8 +369,7 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
         let id = RequestId(slot.into());
         let bytes = access.extent.blocks.0 * u64::from(self.block_size().bytes());
         self.slots[usize::from(slot)].bytes = bytes as u32;
-        let now = self.now();
-        if self.disk.submit(now, Request { id, operation, extent: access.extent }).is_err() {
+        if self.disk.submit(self.at, Request { id, operation, extent: access.extent }).is_err() {
             // Only a unit that is gone takes no request that fits.
             self.ended.push_back(Ended { slot, result: Err(Fault::Disk(initiator::disk::Error::Gone)) });
         }
@@ -396,6 +399,8 @@ impl<T: Transport + std::fmt::Debug> End for MemoryRunner<T> {
 mod tests {
     use super::*;
 
+    const ROOM: Room = Room { slots: 2, bytes: 3 << 20 };
+
     fn wait(runner: &mut dyn Runner) -> Ended {
         for _ in 0..1_000_000 {
             runner.turn(Duration::ZERO).expect("it goes on");
@@ -411,13 +416,13 @@ mod tests {
         let mut rig = MemoryRig::new(ByteCount(16 << 20), BlockSize::B512, Speed::Super).expect("16 MiB");
         // Longer than one command, so that it is cut.
         let extent = Extent::new(3, (3 << 20) / 512);
-        let runner = rig.put_up(Route::Uas).expect("UAS");
+        let runner = rig.put_up(Route::Uas, ROOM).expect("UAS");
         runner.prepare(1, 3 << 20).expect("memory");
         runner.memory(0).iter_mut().enumerate().for_each(|(at, byte)| *byte = (at / 13) as u8);
         runner.start(0, Access { kind: Kind::Write, extent });
         assert_eq!(wait(runner), Ended { slot: 0, result: Ok(()) });
         for route in [Route::Bot, Route::Turbo, Route::Uas] {
-            let runner = rig.put_up(route).expect("it is offered");
+            let runner = rig.put_up(route, ROOM).expect("it is offered");
             assert_eq!((runner.block_size(), runner.capacity()), (BlockSize::B512, BlockCount(32_768)));
             runner.prepare(2, 3 << 20).expect("memory");
             runner.start(1, Access { kind: Kind::Read, extent });
@@ -428,6 +433,6 @@ mod tests {
             );
             assert_eq!(runner.troubles().stalls, 0);
         }
-        assert!(rig.put_up(Route::Kernel).is_err());
+        assert!(rig.put_up(Route::Kernel, ROOM).is_err());
     }
 }

@@ -10,9 +10,11 @@
 
 mod file;
 mod memory;
+mod port;
 
 pub use file::{FileRig, FileRigOptions};
 pub use memory::MemoryRig;
+pub use port::PortRig;
 
 use crate::workload::Access;
 use initiator::disk;
@@ -36,14 +38,31 @@ pub enum Route {
 
 /// A drive and the ways to it.
 pub trait Rig {
-    /// Puts a route up, and takes down the one that was up.
+    /// Puts a route up for accesses within `room`, and takes down the one that was up.
     ///
     /// # Errors
     /// Why there is no such way to this drive.
-    fn put_up(&mut self, route: Route) -> Result<&mut dyn Runner, RigError>;
+    fn put_up(&mut self, route: Route, room: Room) -> Result<&mut dyn Runner, RigError>;
+
+    /// Takes down what is up, and gives back what was taken. Dropping a rig does the same, and cannot say what went wrong.
+    ///
+    /// # Errors
+    /// What was not given back, and what to do.
+    fn close(&mut self) -> Result<(), RigError> {
+        Ok(())
+    }
 
     /// What is known of the drive by now.
     fn identity(&self) -> Identity;
+}
+
+/// How much is under way at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Accesses.
+    pub slots: u16,
+    /// Bytes of each.
+    pub bytes: u32,
 }
 
 /// Who a drive is.
@@ -73,7 +92,7 @@ pub trait Runner {
     /// Blocks that there are.
     fn capacity(&self) -> BlockCount;
 
-    /// Makes slots 0 to `depth`, each with memory of `bytes`. Nothing may be under way.
+    /// Makes slots 0 to `depth`, each with memory of `bytes`, within the room of the route. Nothing may be under way.
     ///
     /// # Errors
     /// If there is no memory for them.

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use bench::device::BlockDevice;
 use bench::safety::{self, Objection};
 use bench::workload::short_bytes;
+use host::inventory::UsbDevice;
 use host::tree::Tree;
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -20,6 +21,8 @@ pub(super) struct Victim {
     pub(super) name: String,
     /// For the question: make, serial number, size.
     pub(super) description: String,
+    /// Its block devices, by which it may be named as well.
+    pub(super) nodes: Vec<String>,
     /// What speaks against it.
     pub(super) objections: Vec<Objection>,
 }
@@ -34,7 +37,7 @@ impl Victim {
             let path = path.canonicalize().map_err(unseen)?;
             let objections = safety::objections_to_file(tree, &path);
             let description = format!("the file {} of {}", path.display(), short_bytes(metadata.len()));
-            return Ok(Self { name, description, objections });
+            return Ok(Self { name, description, nodes: Vec::new(), objections });
         }
         let device = BlockDevice::of_number(tree, metadata.rdev());
         let device = device.ok_or_else(|| {
@@ -42,7 +45,36 @@ impl Victim {
         })?;
         let mut objections = safety::objections(tree, &device);
         objections.extend(safety::claim(path).err());
-        Ok(Self { description: describe(&name, &device), name, objections })
+        Ok(Self { description: describe(&name, &device), name, nodes: Vec::new(), objections })
+    }
+
+    /// The drive at a USB port, with all of its disks.
+    pub(super) fn of_port(device: &UsbDevice, tree: &Tree) -> Self {
+        let mut victim = Self {
+            name: device.port.clone(),
+            description: crate::list::tame(&format!("port {}, {}", device.port, device.title())),
+            nodes: Vec::new(),
+            objections: Vec::new(),
+        };
+        let disks = device.disks().filter_map(|disk| BlockDevice::of_name(tree, disk.node.as_deref()?));
+        for disk in disks {
+            let node = format!("/dev/{}", disk.name);
+            victim.description += &format!(", {}", describe(&node, &disk));
+            victim.objections.extend(safety::objections(tree, &disk));
+            victim.objections.extend(safety::claim(Path::new(&node)).err());
+            victim.nodes.push(node);
+        }
+        victim
+    }
+
+    /// Whether its driver may be taken off: somebody who uses it would lose it.
+    pub(super) fn check_unused(&self) -> Result<(), Failure> {
+        let in_use = |objection: &&Objection| !matches!(objection, Objection::ReadOnly { .. });
+        let all: Vec<String> = self.objections.iter().filter(in_use).map(Objection::to_string).collect();
+        if all.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::refused(format!("{} is not taken from its driver", self.name)).because(all.join("\n  ")))
     }
 
     /// Whether it may be overwritten: named, free, and agreed to.
@@ -52,7 +84,7 @@ impl Victim {
             let failure = refused(name, "the workload writes, and what is there would be lost".into());
             return Err(failure.try_this(format!("If that is meant, add --write={name}.")));
         };
-        if !is_same(named, name) {
+        if !is_same(named, name) && !self.nodes.iter().any(|node| is_same(named, node)) {
             let failure = refused(name, format!("--write names {named}, and that is another one"));
             return Err(failure.try_this(format!("If it is meant, write --write={name}.")));
         }

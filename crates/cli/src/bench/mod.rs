@@ -53,16 +53,19 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let plan = plan(arguments);
     let mut view = View::new(arguments.quiet)?;
     let mut record = begin(arguments, &plan, &workloads, &bed);
-    let (energy, mut rows) = (Energy::new(Tree::running()), Vec::new());
+    let energy = Energy::new(Tree::running());
     let jobs: Vec<Job> = workloads.into_iter().flat_map(|workload| workload.jobs).collect();
-    rows.extend(measure::measure(&mut *bed.rig, &bed.routes, &jobs, &plan, (&energy, &mut view)));
+    let rows = measure::measure(&mut *bed.rig, &bed.routes, &jobs, &plan, (&energy, &mut view));
     view.close();
     record.interrupted = view.is_over();
     record.target.temperature_c[1] = temperature(&bed);
+    record.target.know(bed.rig.identity());
     // Whatever was taken is given back before anything is printed.
+    let closed = bed.rig.close();
     drop(bed);
     record.take(&rows);
     print(&record, arguments)?;
+    closed.map_err(|error| Failure::new(error.to_string()))?;
     verdict(&record)
 }
 

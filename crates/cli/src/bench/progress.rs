@@ -7,7 +7,7 @@ use bench::measure::{Onlooker, Progress, Watch};
 use bench::rig::Route;
 use bench::workload::Job;
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ impl View {
     /// Draws on a terminal only, and not if it shall be quiet.
     pub(super) fn new(quiet: bool) -> Result<Self, Failure> {
         let stopped = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&stopped))
                 .map_err(|error| Failure::new("cannot wait for Ctrl-C").because(error))?;
         }

@@ -6,7 +6,7 @@ use crate::args::SpeedArgument;
 use crate::failure::Failure;
 use bench::device::BlockDevice;
 use bench::record::Target;
-use bench::rig::{FileRig, FileRigOptions, MemoryRig, Rig, Route};
+use bench::rig::{FileRig, FileRigOptions, MemoryRig, PortRig, Rig, Route};
 use bus::Speed;
 use host::inventory::{Inventory, Scope};
 use host::tree::Tree;
@@ -30,7 +30,7 @@ pub(super) struct Bed {
 pub(super) fn resolve(arguments: &BenchArguments, tree: &Tree, writes: bool) -> Result<Bed, Failure> {
     match arguments.target.as_deref() {
         _ if arguments.is_virtual => in_memory(arguments),
-        Some(name) if is_port(name) => port(name),
+        Some(name) if is_port(name) => port(name, arguments, tree, writes),
         Some(name) => file(name, arguments, tree, writes),
         None => Err(Failure::usage("name a USB port, a block device or a file, or say --virtual")),
     }
@@ -85,8 +85,24 @@ fn file(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Re
     Ok(Bed { rig: Box::new(rig), routes: vec![Route::Kernel], target, device })
 }
 
-fn port(name: &str) -> Result<Bed, Failure> {
-    Err(Failure::new(format!("{name}: our own drivers are not here yet")))
+fn port(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Result<Bed, Failure> {
+    if arguments.cached {
+        return Err(Failure::usage("--cached is for files and block devices: our own drivers have no cache"));
+    }
+    let inventory = Inventory::read(tree, Scope::Brief);
+    if let Some(device) = inventory.devices.iter().find(|device| device.port == name) {
+        // Whoever uses the disk would lose it while our drivers have it, whether they write or not.
+        let victim = Victim::of_port(device, tree);
+        victim.check_unused()?;
+        if writes {
+            victim.ask(arguments)?;
+        }
+    }
+    let rig = PortRig::new(name).map_err(|error| Failure::new(error.to_string()))?;
+    let mut target = Target::of(name, "usb-port", rig.identity());
+    target.add_usb(&inventory, name);
+    let routes = routes(arguments.transport.unwrap_or(RouteArgument::All));
+    Ok(Bed { rig: Box::new(rig), routes, target, device: None })
 }
 
 fn routes(transport: RouteArgument) -> Vec<Route> {

@@ -231,6 +231,11 @@ impl Attachment {
         }
     }
 
+    /// The next request that is known to have ended; nothing is asked of the kernel.
+    pub fn poll(&mut self) -> Option<Finished> {
+        self.finished.pop_front()
+    }
+
     /// Requests that were taken on and whose end [`Self::wait`] has not told yet.
     pub fn in_flight(&self) -> usize {
         self.disk.in_flight() + self.finished.len()

@@ -1,0 +1,211 @@
+//! A drive at a USB port, taken from the kernel's driver: our own BOT, Turbo and UAS over usbfs.
+//!
+//! A route is an [`Attachment`]; to change it, the interface is given back and taken again, since streams and settings
+//! belong to one. As long as the route and its room stay the same it stays up. Left out: units other than the first.
+//!
+//! Always true: whatever ends the rig, the kernel's driver has the interface again.
+
+use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
+use crate::workload::{Access, Kind};
+use host::attachment::{AttachConfig, Attachment, AttachmentCounters, TransportChoice};
+use host::inventory::{Inventory, Scope, UsbDevice};
+use host::tree::Tree;
+use initiator::disk::{Error, Operation};
+use std::time::{Duration, Instant};
+use units::{BlockCount, BlockSize};
+
+/// A USB port with a drive.
+#[derive(Debug)]
+pub struct PortRig {
+    tree: Tree,
+    port: String,
+    identity: Identity,
+    /// How each route was carried so far.
+    routes: Vec<String>,
+    up: Option<Up>,
+}
+
+#[derive(Debug)]
+struct Up {
+    route: Route,
+    room: Room,
+    runner: PortRunner,
+}
+
+impl PortRig {
+    /// The drive at a port of this machine. Nothing is taken yet.
+    ///
+    /// # Errors
+    /// If there is no drive.
+    pub fn new(port: &str) -> Result<Self, RigError> {
+        let tree = Tree::running();
+        let inventory = Inventory::read(&tree, Scope::Brief);
+        let device = find(&inventory, port)?;
+        let disk = device.disks().next();
+        let words = disk.map(|disk| [disk.vendor.as_deref(), disk.model.as_deref()]);
+        let model = words.map(|words| words.into_iter().flatten().collect::<Vec<_>>().join(" "));
+        let identity = Identity {
+            model: model.filter(|model| !model.is_empty()).or_else(|| device.product.clone()),
+            serial: disk.and_then(|disk| disk.serial.clone()).or_else(|| device.serial.clone()),
+            firmware: disk.and_then(|disk| disk.revision.clone()),
+            bytes: disk.and_then(|disk| disk.bytes).unwrap_or_default(),
+            ..Identity::default()
+        };
+        Ok(Self { tree, port: port.to_owned(), identity, routes: Vec::new(), up: None })
+    }
+
+    fn attach(&mut self, route: Route, room: Room) -> Result<PortRunner, RigError> {
+        let transport = match route {
+            Route::Bot => TransportChoice::Bot,
+            Route::Turbo => TransportChoice::Turbo,
+            Route::Uas => TransportChoice::Uas,
+            Route::Kernel => {
+                return Err(RigError::new("the kernel's driver was taken off; name the block device"));
+            }
+        };
+        // Read again: a reset may have given the device another number.
+        let inventory = Inventory::read(&self.tree, Scope::Brief);
+        let device = find(&inventory, &self.port)?;
+        let config =
+            AttachConfig { transport, slots: room.slots, slot_bytes: room.bytes, ..AttachConfig::default() };
+        let attachment = Attachment::open(&self.tree, device, &config)
+            .map_err(|error| RigError::new(error.to_string()))?;
+        self.learn(route, &attachment);
+        Ok(PortRunner { attachment, over: Vec::new() })
+    }
+
+    /// Notes what the disk says of itself, and how it is carried.
+    fn learn(&mut self, route: Route, attachment: &Attachment) {
+        let geometry = attachment.geometry();
+        let who = &geometry.identity;
+        self.identity.model = Some(format!("{} {}", who.vendor, who.product));
+        self.identity.firmware = Some(who.revision.to_string());
+        self.identity.serial = who.serial.clone().or_else(|| self.identity.serial.take());
+        self.identity.bytes = geometry.bytes();
+        self.identity.block_bytes = geometry.block_size.bytes();
+        let copies = if attachment.is_zero_copy() { "without a copy" } else { "copied by the kernel" };
+        let depth = attachment.depth();
+        let line = format!("{route}: {}, {depth} at once, {copies}", attachment.transport());
+        if !self.routes.contains(&line) {
+            self.routes.push(line);
+        }
+        self.identity.engine = format!("usbfs; {}", self.routes.join("; "));
+    }
+}
+
+fn find<'a>(inventory: &'a Inventory, port: &str) -> Result<&'a UsbDevice, RigError> {
+    let found = inventory.devices.iter().find(|device| device.port == port);
+    let device = found.ok_or_else(|| {
+        RigError::new(format!("nothing is plugged into port {port}; see uaskit list --all"))
+    })?;
+    if device.is_storage() {
+        Ok(device)
+    } else {
+        Err(RigError::new(format!("{} at port {port} is no drive; see uaskit list", device.title())))
+    }
+}
+
+impl Rig for PortRig {
+    fn put_up(&mut self, route: Route, room: Room) -> Result<&mut dyn Runner, RigError> {
+        let fits = |up: &Up| up.route == route && up.room == room && up.runner.attachment.depth() > 0;
+        if !self.up.as_ref().is_some_and(fits) {
+            self.close()?;
+            let runner = self.attach(route, room)?;
+            self.up = Some(Up { route, room, runner });
+        }
+        let up = self.up.as_mut().ok_or_else(|| RigError::new("nothing is attached"))?;
+        Ok(&mut up.runner)
+    }
+
+    fn close(&mut self) -> Result<(), RigError> {
+        let Some(up) = self.up.take() else { return Ok(()) };
+        up.runner.attachment.close().map_err(|error| RigError::new(error.to_string()))
+    }
+
+    fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+}
+
+/// A disk that is driven by us.
+#[derive(Debug)]
+struct PortRunner {
+    attachment: Attachment,
+    /// Accesses that have ended and were not polled yet.
+    over: Vec<Ended>,
+}
+
+impl Runner for PortRunner {
+    fn block_size(&self) -> BlockSize {
+        self.attachment.geometry().block_size
+    }
+
+    fn capacity(&self) -> BlockCount {
+        self.attachment.geometry().capacity
+    }
+
+    fn prepare(&mut self, depth: u16, _bytes: u32) -> Result<(), RigError> {
+        // The room was made when it was attached; what an earlier run left under way comes to its end first.
+        let until = Instant::now() + SETTLE_MAX;
+        while self.attachment.in_flight() > 0 && Instant::now() < until {
+            self.attachment.wait(until).map_err(|error| RigError::new(error.to_string()))?;
+        }
+        if self.attachment.in_flight() == 0 && depth <= self.attachment.slots() {
+            Ok(())
+        } else {
+            Err(RigError::new(format!("{} requests do not end", self.attachment.in_flight())))
+        }
+    }
+
+    fn memory(&mut self, slot: u16) -> &mut [u8] {
+        self.attachment.buffer(slot).unwrap_or_default()
+    }
+
+    fn start(&mut self, slot: u16, access: Access) {
+        let operation = match access.kind {
+            Kind::Read => Operation::Read { fua: false, dpo: false, may_be_short: false },
+            Kind::Write => Operation::Write { fua: false, dpo: false },
+        };
+        if self.attachment.submit(slot, operation, access.extent).is_err() {
+            // Only a unit that is gone, or that has changed, takes no request that fits.
+            self.over.push(Ended { slot, result: Err(Fault::Disk(Error::Gone)) });
+        }
+    }
+
+    fn turn(&mut self, patience: Duration) -> Result<(), RigError> {
+        if !self.over.is_empty() {
+            return Ok(());
+        }
+        let waited = self.attachment.wait(Instant::now() + patience);
+        let finished = waited.map_err(|error| RigError::new(error.to_string()))?;
+        self.over.extend(finished.map(ended));
+        Ok(())
+    }
+
+    fn poll(&mut self) -> Option<Ended> {
+        self.over.pop().or_else(|| self.attachment.poll().map(ended))
+    }
+
+    fn troubles(&self) -> Troubles {
+        let AttachmentCounters { transport, disk } = self.attachment.counters();
+        Troubles::of(disk, transport)
+    }
+}
+
+fn ended(finished: host::attachment::Finished) -> Ended {
+    Ended { slot: finished.slot, result: finished.result.map(|_| ()).map_err(Fault::Disk) }
+}
+
+/// How long requests of an earlier run are waited for.
+const SETTLE_MAX: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_without_a_drive_is_told() {
+        let error = PortRig::new("99-9").expect_err("no machine has so many buses");
+        assert_eq!(error.to_string(), "nothing is plugged into port 99-9; see uaskit list --all");
+    }
+}

@@ -1,0 +1,162 @@
+//! `uaskit bench` in a guest: each transport on the drive that it is for, stamps that come back, what is refused, Ctrl-C.
+//! Afterwards the kernel's driver has the drive again.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use uaskit_interop::{
+    Result, Shared,
+    drive::{self, Drive},
+    guest::{Disk, Guest},
+    qemu::{Machine, Vm},
+    scratch::Scratch,
+};
+
+const PLUG_LIMIT: Duration = Duration::from_secs(60);
+const RUN_LIMIT: Duration = Duration::from_secs(180);
+
+/// The serial number of our drive.
+const OURS: &str = "bench-ours";
+
+/// A guest with QEMU's drives of both kinds and one of ours.
+struct Bench {
+    vm: Vm,
+    _ours: Drive,
+    _images: Scratch,
+}
+
+fn boot() -> Result<Bench> {
+    let images = Scratch::new()?;
+    let [uas, bot] = [images.image("uas", 64 << 20)?, images.image("bot", 64 << 20)?];
+    let ours = Drive::serve(OURS, &["--ram", "64M"])?;
+    let machine = Machine::new("bench").uas_disk("uas", &uas).storage_disk("bot", &bot);
+    let mut vm = machine.redirect(&ours.plug()).boot()?;
+    vm.guest.await_disks(3, PLUG_LIMIT)?;
+    vm.guest.install(&drive::binary()?)?;
+    Ok(Bench { vm, _ours: ours, _images: images })
+}
+
+static BENCH: Shared<Bench> = Shared::new(boot);
+
+/// The disk of QEMU that is driven by this driver, or ours.
+fn disk(guest: &mut Guest, kind: &str) -> Result<Disk> {
+    let disks = guest.await_disks(3, PLUG_LIMIT)?;
+    let is_it = |disk: &&Disk| match kind {
+        OURS => disk.serial == OURS,
+        driver => disk.serial != OURS && disk.driver == driver,
+    };
+    Ok(disks.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} in {disks:?}")).clone())
+}
+
+/// What `uaskit bench WORDS --json` prints.
+fn measure(guest: &mut Guest, words: &str) -> Result<Value> {
+    let line = format!("uaskit bench {words} --seconds 0.5 --rounds 1 --json");
+    let printed = guest.stdout_within(RUN_LIMIT, &line)?;
+    Ok(serde_json::from_str(&printed).expect("it prints JSON"))
+}
+
+/// Random reads and writes with stamps, on these transports; the driver is bound again.
+fn stamps_come_back(kind: &str, transport: &str, expected: &[&str]) -> Result<()> {
+    let bench = &mut *BENCH.lock()?;
+    let guest = &mut bench.vm.guest;
+    let before = disk(guest, kind)?;
+    let port = &before.port;
+    let words = format!(
+        "{port} --transport {transport} --rw randrw --bs 8k --depth 8 --size 8M --verify --yes --write={port}"
+    );
+    let record = measure(guest, &words)?;
+    let rows = record["rows"].as_array().expect("rows");
+    assert_eq!(rows.iter().map(|row| &row["transport"]).collect::<Vec<_>>(), expected);
+    for row in rows {
+        let (ios, findings) = (row["ios"].as_u64(), &row["verify"]);
+        assert!(ios > Some(0) && findings["checked"].as_u64() > Some(0), "{row}");
+        assert_eq!((&row["errors"], &findings["wrong"]), (&0.into(), &0.into()), "{row}");
+    }
+    assert_eq!(
+        (&record["target"]["usb_port"], &record["interrupted"]),
+        (&port.as_str().into(), &false.into())
+    );
+    let after = disk(guest, kind)?;
+    assert_eq!((after.driver, after.queue_depth), (before.driver, before.queue_depth));
+    Ok(())
+}
+
+#[test]
+fn stamps_come_back_over_uas_from_qemus_drive() -> Result<()> {
+    stamps_come_back("uas", "uas", &["uas"])
+}
+
+#[test]
+fn stamps_come_back_over_bot_and_turbo_from_qemus_drive() -> Result<()> {
+    stamps_come_back("usb-storage", "bot", &["bot"])?;
+    stamps_come_back("usb-storage", "turbo", &["turbo"])
+}
+
+#[test]
+fn our_drive_is_measured_on_all_three_in_turns() -> Result<()> {
+    stamps_come_back(OURS, "all", &["bot", "turbo", "uas"])
+}
+
+#[test]
+fn the_kernels_driver_is_measured_on_the_block_device() -> Result<()> {
+    let bench = &mut *BENCH.lock()?;
+    let path = disk(&mut bench.vm.guest, "uas")?.path();
+    let words = format!("{path} --rw randwrite --bs 4k --depth 14 --size 8M --verify --yes --write={path}");
+    let record = measure(&mut bench.vm.guest, &words)?;
+    let row = &record["rows"][0];
+    assert!(row["ios"].as_u64() > Some(0) && row["verify"]["wrong"] == 0, "{row}");
+    assert_eq!(
+        (&record["target"]["kind"], &record["target"]["driver"]),
+        (&"block-device".into(), &"uas".into())
+    );
+    assert!(
+        record["target"]["engine"].as_str().is_some_and(|engine| engine.contains("past the page cache")),
+        "{record}"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_drive_in_use_is_refused_and_a_file_system_is_unharmed() -> Result<()> {
+    let bench = &mut *BENCH.lock()?;
+    let guest = &mut bench.vm.guest;
+    let Disk { port, .. } = disk(guest, "uas")?;
+    let path = disk(guest, "uas")?.path();
+    let make = "mount -t ext4 $disk /mnt; dd if=/dev/urandom of=/mnt/file bs=1M count=8; sha256sum /mnt/file > /tmp/sum";
+    guest.stdout_of(&format!("set -e; disk={path}; mkfs.ext4 -q -F $disk; {make}"))?;
+    for words in [
+        format!("{port} --rw read"),
+        format!("{port} --rw write --yes --write={port}"),
+        format!("{path} --rw write --yes --write={path}"),
+    ] {
+        let output = guest.run(&format!("uaskit bench {words} --seconds 0.1"))?;
+        assert_eq!(output.status, 3, "{words}: {output:?}");
+        assert!(output.stderr.contains("is mounted at /mnt"), "{words}: {output:?}");
+    }
+    guest.stdout_of("umount /mnt")?;
+    measure(guest, &format!("{port} --transport uas --rw read --bs 64k --depth 4"))?;
+    let path = disk(guest, "uas")?.path();
+    guest.stdout_of(&format!(
+        "set -e; mount -t ext4 {path} /mnt; sha256sum -c /tmp/sum; umount /mnt; e2fsck -fn {path}"
+    ))?;
+    Ok(())
+}
+
+#[test]
+fn ctrl_c_gives_the_driver_back_and_keeps_the_figures() -> Result<()> {
+    let bench = &mut *BENCH.lock()?;
+    let guest = &mut bench.vm.guest;
+    let before = disk(guest, "uas")?;
+    let line = format!(
+        "uaskit bench {} --transport uas --rw randread --depth 4 --warm-up 0 --seconds 600 --json > /tmp/record & pid=$!
+        sleep 3; kill -INT $pid; wait $pid; echo $?; cat /tmp/record",
+        before.port
+    );
+    let printed = guest.stdout_within(RUN_LIMIT, &line)?;
+    let (code, record) = printed.split_once('\n').expect("a code and a record");
+    assert_eq!(code.trim(), "1");
+    let record: Value = serde_json::from_str(record).expect("it prints JSON");
+    assert!(record["interrupted"] == true && record["iops"].as_f64() > Some(0.0), "{record}");
+    assert_eq!(disk(guest, "uas")?.driver, before.driver);
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! `cargo xtask bench host`: is the host side as fast as it has to be?
+//!
+//! Three questions, each with a bar: how much of a plain loop of copies initiator and drive reach in memory
+//! ([`memory`]); how our own drivers compare with the kernel's `uas` on the same drive in a guest ([`guest`]); how long
+//! `uaskit list` takes with thirty drives ([`list`]).
+
+mod guest;
+mod list;
+mod memory;
+
+use super::figure::{self, Figure};
+use anyhow::Result;
+use clap::ValueEnum;
+use memory::MemoryFigures;
+use serde::Serialize;
+use std::time::Duration;
+
+/// How to measure the host side.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct HostArguments {
+    /// Length of each measurement; a fraction is fine, but in a guest seconds are whole.
+    #[arg(long, default_value = "1", value_parser = super::seconds)]
+    pub(super) seconds: Duration,
+    /// How often each is measured, in turns with what it is held against.
+    #[arg(long, default_value_t = 7)]
+    pub(super) rounds: u32,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Measure only this.
+    #[arg(long, value_enum)]
+    pub(super) only: Option<HostPart>,
+}
+
+/// A part of the measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum HostPart {
+    /// Initiator and drive in memory.
+    Memory,
+    /// Our drivers in a guest.
+    Guest,
+    /// The list of drives.
+    List,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+struct Report {
+    memory: Option<MemoryFigures>,
+    guest: Option<Vec<Figure>>,
+    list_ms: Option<f64>,
+}
+
+/// Measures; whether every bar was reached.
+pub(super) fn run(arguments: &HostArguments) -> Result<bool> {
+    let wanted = |part| arguments.only.is_none_or(|only| only == part);
+    let report = Report {
+        memory: wanted(HostPart::Memory).then(|| memory::measure(arguments)).transpose()?,
+        guest: wanted(HostPart::Guest).then(|| guest::measure(arguments)).transpose()?,
+        list_ms: wanted(HostPart::List).then(list::measure).transpose()?.map(|time| time.as_secs_f64() * 1e3),
+    };
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        report.print(arguments);
+    }
+    Ok(report.passes())
+}
+
+impl Report {
+    fn passes(&self) -> bool {
+        self.memory.iter().all(MemoryFigures::passes)
+            && self.guest.iter().flatten().all(Figure::passes)
+            && self.list_ms.iter().all(|&time| time <= list::BAR.as_secs_f64() * 1e3)
+    }
+
+    fn print(&self, arguments: &HostArguments) {
+        let HostArguments { rounds, seconds, .. } = arguments;
+        if let Some(MemoryFigures { figures, allocations, commands }) = &self.memory {
+            println!("Commands per second in memory, one thread, {rounds} rounds of {seconds:?}");
+            println!("{}", figure::table(["copies", "initiator and drive"], figures));
+            println!("{allocations} allocations in {commands} commands\n");
+        }
+        if let Some(figures) = &self.guest {
+            println!("Commands per second in a guest, on QEMU's usb-uas, {rounds} rounds of {seconds:?}");
+            println!("{}\n", figure::table(["kernel's uas", "ours over usbfs"], figures));
+        }
+        if let Some(time) = self.list_ms {
+            println!("uaskit list with thirty drives: {time:.1} ms, at most {} ms\n", list::BAR.as_millis());
+        }
+        println!(
+            "{}",
+            if self.passes() { "Every bar is reached." } else { "TOO SLOW: a bar is not reached." }
+        );
+    }
+}
