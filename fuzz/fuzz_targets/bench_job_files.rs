@@ -15,7 +15,10 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
                 let part = accesses.extent();
                 for _ in 0..4 {
                     let extent = accesses.draw().extent;
-                    assert!(extent.lba >= part.lba && extent.lba.0 + extent.blocks.0 <= part.lba.0 + part.blocks.0);
+                    assert!(
+                        extent.lba >= part.lba
+                            && extent.lba.0 + extent.blocks.0 <= part.lba.0 + part.blocks.0
+                    );
                 }
             }
         }
