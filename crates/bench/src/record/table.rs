@@ -15,12 +15,9 @@ pub fn heading(record: &Record) -> String {
     let serial = target.serial.as_ref().map(|serial| format!("serial number {serial}"));
     let firmware = target.firmware.as_ref().map(|firmware| format!("firmware {firmware}"));
     let size = short_bytes(target.bytes);
-    let mut lines = vec![format!(
-        "{}: {}, {size}, blocks of {}",
-        target.name,
-        known([target.model.as_ref(), serial.as_ref(), firmware.as_ref()]),
-        target.block_bytes
-    )];
+    let unknown = "unknown make".to_owned();
+    let who = known([Some(target.model.as_ref().unwrap_or(&unknown)), serial.as_ref(), firmware.as_ref()]);
+    let mut lines = vec![format!("{}: {who}, {size}, blocks of {}", target.name, target.block_bytes)];
     if let Some(port) = &target.usb_port {
         let of_usb = known([target.usb_id.as_ref(), target.usb_speed.as_ref(), target.controller.as_ref()]);
         lines.push(format!("USB port {port}: {of_usb}"));
