@@ -1,23 +1,34 @@
 //! A driver of xHCI host controllers (xHCI 1.2) as a machine without I/O.
 //!
-//! It runs over two traits, [`Registers`] and [`DmaMemory`]: a simulated controller or a real one. Rings and the
-//! meaning of events ([`retire`]) are here; the machine over them is to come.
+//! It runs over two traits, [`Registers`] and [`DmaMemory`]: a simulated controller or a real one. What it is told is
+//! transfers and requests; what it tells is completions, answers, and what happens at ports. [`Controller`] is the
+//! machine, [`retire`] the table of what an event means for a transfer.
 //!
-//! Always true: nothing a controller writes makes it panic, loop or grow; every limit has a name ([`limit`]).
+//! Always true: a transfer that was taken completes exactly once, and only when the controller has let go of its
+//! buffer; nothing a controller writes makes it panic, loop or grow; every limit has a name ([`limit`]).
 //!
-//! Left out: isochronous endpoints, suspend, virtualisation, more than one interrupter.
+//! Left out: isochronous and interrupt endpoints, suspend, virtualisation, more than one interrupter.
 #![no_std]
 
 extern crate alloc;
 
+mod capabilities;
+mod controller;
+mod device;
 mod hardware;
 pub mod limit;
 mod quirks;
 pub mod retire;
-#[allow(dead_code, unused_imports, reason = "the controller that fills and empties them comes next")]
 mod ring;
 #[cfg(test)]
 mod script;
+mod words;
 
+pub use capabilities::{Capabilities, Protocol, Unusable};
+pub use controller::Controller;
 pub use hardware::{DmaLayout, DmaMemory, Hardware, Registers};
 pub use quirks::Quirks;
+pub use words::{
+    Answer, Config, ControlTransfer, Counters, Deadline, DeadlineReason, Death, DeviceId, EndpointPlan,
+    HubShape, Location, Output, Refusal, Request, RequestId, Transfer, Translator,
+};

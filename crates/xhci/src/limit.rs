@@ -16,8 +16,6 @@ pub const EVENT_RING_TRBS: u16 = 256;
 pub const EVENT_RING_SEGMENTS: u16 = 4;
 /// Events taken in one call; for what is left there is a deadline at once.
 pub const EVENTS_PER_CALL: usize = 512;
-/// Root ports that are looked at.
-pub const PORTS_MAX: u8 = 255;
 /// Extended capabilities that are looked at: a chain that goes on is taken for a circle.
 pub const EXTENDED_CAPABILITIES_MAX: usize = 64;
 /// Streams of an endpoint: a tag of SCSI needs one, and hosts ask for 256.

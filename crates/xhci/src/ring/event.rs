@@ -12,6 +12,7 @@ pub(crate) struct EventRing {
     segments: Vec<u64>,
     trbs: u16,
     table: u64,
+    entries: u16,
     segment: usize,
     index: u16,
     cycle: bool,
@@ -21,11 +22,11 @@ impl EventRing {
     /// An empty ring and its segment table. `None` if there is no memory; nothing is kept then.
     pub(crate) fn allocate(hw: &mut impl DmaMemory, segments: u16, trbs: u16) -> Option<Self> {
         let table = hw.allocate(table_layout(segments))?;
-        let mut ring = Self { segments: Vec::new(), trbs, table, segment: 0, index: 0, cycle: true };
+        let mut ring =
+            Self { segments: Vec::new(), trbs, table, entries: segments, segment: 0, index: 0, cycle: true };
         for number in 0..u64::from(segments) {
             let Some(base) = hw.allocate(ring.layout()) else {
                 ring.release(hw);
-                hw.release(table, table_layout(segments));
                 return None;
             };
             ring.segments.push(base);
@@ -35,11 +36,12 @@ impl EventRing {
         Some(ring)
     }
 
-    /// Gives the segments back; the table goes by itself, since its length is theirs.
-    fn release(&mut self, hw: &mut impl DmaMemory) {
+    /// Gives the memory back.
+    pub(crate) fn release(&mut self, hw: &mut impl DmaMemory) {
         for base in self.segments.drain(..) {
             hw.release(base, DmaLayout::within_64k(u32::from(self.trbs) * TRB_BYTES as u32, 64));
         }
+        hw.release(self.table, table_layout(self.entries));
     }
 
     /// Where the table is, and how many entries it has.

@@ -1,0 +1,166 @@
+//! The controller as its owner sees it: started, given transfers and requests, told of interrupts and time.
+//!
+//! The owner calls the methods below as things happen, takes everything from [`Controller::poll_output`] after each,
+//! and calls [`Controller::handle_timeout`] when [`Controller::poll_timeout`] says so. What a running controller is made
+//! of is in `live`; how it comes to run is in `life`.
+
+mod command;
+mod events;
+mod life;
+mod live;
+mod recovery;
+mod requests;
+#[cfg(test)]
+mod tests;
+
+use crate::capabilities::Capabilities;
+use crate::hardware::Hardware;
+use crate::words::{
+    Config, ControlTransfer, Counters, Deadline, Death, DeviceId, Output, Refusal, Request, RequestId,
+    Transfer,
+};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use bus::{Pipe, TransferId};
+use life::Phase;
+use live::Live;
+use units::Instant;
+
+/// A driver of one controller.
+///
+/// Always true: each transfer that [`submit`](Self::submit) took completes once; each request that
+/// [`request`](Self::request) took is answered once.
+#[derive(Debug)]
+pub struct Controller {
+    config: Config,
+    capabilities: Option<Capabilities>,
+    phase: Phase,
+    live: Option<Box<Live>>,
+    /// What a controller that died may still write to, until it is reset.
+    buried: Option<Box<Live>>,
+    outputs: VecDeque<Output>,
+}
+
+impl Controller {
+    /// A driver that has not touched its controller yet.
+    pub fn new(config: Config) -> Self {
+        let outputs = VecDeque::new();
+        Self { config, capabilities: None, phase: Phase::Off, live: None, buried: None, outputs }
+    }
+
+    /// Takes the controller over: from the firmware, through a reset, until it runs. [`Output::Running`] says that it
+    /// does, [`Output::Died`] that it does not. Everything that was under way ends.
+    pub fn start(&mut self, hw: &mut impl Hardware, now: Instant) {
+        self.bury();
+        self.begin(hw, now);
+    }
+
+    /// What the controller is; `None` before [`start`](Self::start).
+    pub fn capabilities(&self) -> Option<&Capabilities> {
+        self.capabilities.as_ref()
+    }
+
+    /// What went otherwise than it should, since it runs.
+    pub fn counters(&self) -> Counters {
+        self.live.as_ref().or(self.buried.as_ref()).map_or(Counters::default(), |live| live.counters)
+    }
+
+    /// Takes a transfer on. It ends with one [`Output::Completed`].
+    ///
+    /// # Errors
+    /// A [`Refusal`]; nothing comes of it then.
+    pub fn submit(&mut self, hw: &mut impl Hardware, transfer: &Transfer) -> Result<(), Refusal> {
+        self.live.as_mut().ok_or(Refusal::Gone)?.submit(hw, transfer)
+    }
+
+    /// Takes a control transfer on. It ends with one [`Output::Completed`].
+    ///
+    /// # Errors
+    /// A [`Refusal`]; nothing comes of it then.
+    pub fn submit_control(
+        &mut self,
+        hw: &mut impl Hardware,
+        transfer: &ControlTransfer,
+    ) -> Result<(), Refusal> {
+        self.live.as_mut().ok_or(Refusal::Gone)?.submit_control(hw, transfer)
+    }
+
+    /// A transfer is wanted back. It still ends with one completion, as cancelled or as what it has become in the
+    /// meantime. Nothing happens if it has ended.
+    pub fn cancel(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        (device, pipe, id): (DeviceId, Pipe, TransferId),
+    ) {
+        if let Some(live) = &mut self.live {
+            live.cancel(hw, now, device, (pipe, id));
+        }
+    }
+
+    /// Takes a request on. It ends with one [`Output::Answered`].
+    ///
+    /// # Errors
+    /// A [`Refusal`]; nothing comes of it then.
+    pub fn request(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        (id, request): (RequestId, Request),
+    ) -> Result<(), Refusal> {
+        let capabilities = self.capabilities.as_ref().ok_or(Refusal::Gone)?;
+        let live = self.live.as_mut().ok_or(Refusal::Gone)?;
+        live.request(hw, now, capabilities, (id, request))
+    }
+
+    /// The controller has raised an interrupt, or may have.
+    pub fn handle_interrupt(&mut self, hw: &mut impl Hardware, now: Instant) {
+        if let Some(live) = &mut self.live
+            && let Some(death) = live.handle_interrupt(hw, now)
+        {
+            self.die(hw, death);
+        }
+    }
+
+    /// The time of a [`Deadline`] has come. Nothing happens if it has not.
+    pub fn handle_timeout(&mut self, hw: &mut impl Hardware, now: Instant) {
+        self.wait_on(hw, now);
+        if let Some(live) = &mut self.live
+            && let Some(death) = live.handle_timeout(hw, now)
+        {
+            self.die(hw, death);
+        }
+    }
+
+    /// What happened, oldest first.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front().or_else(|| self.live.as_mut()?.poll_output())
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    pub fn poll_timeout(&self) -> Option<Deadline> {
+        let waits = match &self.phase {
+            Phase::Waiting(wait) => Some(Deadline { at: wait.poll_at, reason: wait.what }),
+            _ => None,
+        };
+        waits.or_else(|| self.live.as_ref()?.poll_timeout())
+    }
+
+    /// The controller is of no use; what is under way ends.
+    fn die(&mut self, hw: &mut impl Hardware, death: Death) {
+        self.halt(hw);
+        self.bury();
+        self.phase = Phase::Off;
+        self.outputs.push_back(Output::Died(death));
+    }
+
+    fn bury(&mut self) {
+        if let Some(mut live) = self.live.take() {
+            live.end_all();
+            while let Some(output) = live.poll_output() {
+                self.outputs.push_back(output);
+            }
+            self.buried = Some(live);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! What an endpoint needs when TDs are taken back or fail (xHCI 1.2 clauses 4.6.8 to 4.6.10).
+//!
+//! Stop or Reset Endpoint, then Set TR Dequeue Pointer ring by ring, then the doorbells. A Stop Endpoint that comes too
+//! late is told by Context State Error; the endpoint's context says what it is instead. Always true: an endpoint has one
+//! command under way at most, and an endpoint that cannot be brought to work costs the device its slot: only then has
+//! the controller surely let go of the buffers.
+
+use super::command::Purpose;
+use super::live::Live;
+use crate::device::endpoint::{Move, State};
+use crate::hardware::Hardware;
+use crate::limit::{STOP_ATTEMPTS_MAX, STOP_SETTLES};
+use crate::retire::Recovery;
+use units::Instant;
+use wire::xhci::{CommandTrb, CompletionCode, EndpointContext, EndpointId, EndpointState};
+
+/// A slot and an endpoint of the device there.
+pub(super) type Which = (u8, EndpointId);
+
+impl Live {
+    /// An event said that the endpoint needs help. If a command is under way already, its answer tells.
+    pub(super) fn recover(&mut self, hw: &mut impl Hardware, now: Instant, which: Which, recovery: Recovery) {
+        self.counters.soft_retries += u32::from(recovery == Recovery::SoftRetry);
+        let is_running =
+            self.in_slot(which.0).and_then(|d| d.endpoint(which.1)).is_some_and(|e| e.is_running());
+        if !is_running {
+            return;
+        }
+        match recovery {
+            Recovery::Nothing => {}
+            Recovery::Reset => self.reset(hw, now, which, false),
+            Recovery::SoftRetry => self.reset(hw, now, which, true),
+            Recovery::MoveDequeue => self.settle(hw, now, which),
+            Recovery::Stop => self.stop(hw, now, which),
+        }
+    }
+
+    pub(super) fn stop(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
+        found.state = State::Stopping;
+        found.stops += 1;
+        let command = CommandTrb::StopEndpoint { slot, endpoint, suspend: false };
+        self.command(hw, now, (command, Purpose::Stop(slot, endpoint)));
+    }
+
+    fn reset(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which, preserve_state: bool) {
+        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
+        found.state = State::Resetting;
+        let command = CommandTrb::ResetEndpoint { slot, endpoint, preserve_state };
+        self.command(hw, now, (command, Purpose::ResetEndpoint(slot, endpoint)));
+    }
+
+    /// Stop Endpoint was answered.
+    pub(super) fn stopped(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        which: Which,
+        code: CompletionCode,
+    ) {
+        if self.state_of(which) != Some(State::Stopping) {
+            return;
+        }
+        let is_success = code == CompletionCode::Success;
+        if is_success && self.config.quirks.stop_answered_early {
+            self.set_state(which, State::Settling(now + STOP_SETTLES));
+            self.settling.push((now + STOP_SETTLES, which.0, which.1));
+            return;
+        }
+        self.counters.stop_races += u32::from(!is_success);
+        match code {
+            CompletionCode::CommandAborted => self.give_up(hw, now, which),
+            _ => self.look(hw, now, which),
+        }
+    }
+
+    /// Late events of a stopped endpoint have had their time.
+    pub(super) fn settled(&mut self, hw: &mut impl Hardware, now: Instant, which: Which) {
+        if matches!(self.state_of(which), Some(State::Settling(_))) {
+            self.look(hw, now, which);
+        }
+    }
+
+    /// Reset Endpoint was answered.
+    pub(super) fn was_reset(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        which: Which,
+        code: CompletionCode,
+    ) {
+        match (self.state_of(which), code) {
+            (Some(State::Resetting), CompletionCode::Success) => self.settle(hw, now, which),
+            (Some(State::Resetting), CompletionCode::ContextStateError)
+                if self.context_of(hw, which) != EndpointState::Halted =>
+            {
+                self.look(hw, now, which);
+            }
+            (Some(State::Resetting), _) => self.give_up(hw, now, which),
+            _ => {}
+        }
+    }
+
+    /// Set TR Dequeue Pointer was answered.
+    pub(super) fn was_moved(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        which: Which,
+        code: CompletionCode,
+    ) {
+        match (self.state_of(which), code) {
+            (Some(State::Moving), CompletionCode::Success) => self.move_on(hw, now, which),
+            (Some(State::Moving), _) => self.give_up(hw, now, which),
+            _ => {}
+        }
+    }
+
+    /// Goes on by what the endpoint's context says.
+    fn look(&mut self, hw: &mut impl Hardware, now: Instant, which: Which) {
+        let found = self.in_slot(which.0).and_then(|device| device.endpoint(which.1));
+        let Some((stops, must_move)) = found.map(|endpoint| (endpoint.stops, endpoint.must_move())) else {
+            return;
+        };
+        match self.context_of(hw, which) {
+            EndpointState::Stopped | EndpointState::Error => self.settle(hw, now, which),
+            EndpointState::Halted => self.reset(hw, now, which, !must_move),
+            EndpointState::Running if stops < STOP_ATTEMPTS_MAX => {
+                self.counters.stop_races += 1;
+                self.stop(hw, now, which);
+            }
+            _ => self.give_up(hw, now, which),
+        }
+    }
+
+    /// The endpoint is stopped: what is wanted back leaves its rings.
+    fn settle(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+        let Some(device) = self.in_slot(slot) else { return };
+        let (id, output) = (device.id, device.output_of(endpoint));
+        let Some(found) = device.endpoint(endpoint) else { return };
+        let told = found.settle(hw, output);
+        self.tell(id, told);
+        self.move_on(hw, now, (slot, endpoint));
+    }
+
+    /// The next ring is moved; after the last the endpoint runs again.
+    fn move_on(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+        let Some(device) = self.in_slot(slot) else { return };
+        let id = device.id;
+        let Some(found) = device.endpoint(endpoint) else { return };
+        if let Some(Move { dequeue, cycle, stream }) = found.next_move() {
+            found.state = State::Moving;
+            let command = CommandTrb::SetTrDequeuePointer { slot, endpoint, dequeue, cycle, stream };
+            self.command(hw, now, (command, Purpose::Move(slot, endpoint)));
+            return;
+        }
+        let told = found.moved();
+        let again = found.has_cancelled();
+        if !again {
+            (found.state, found.stops) = (State::Running, 0);
+        }
+        let streams: alloc::vec::Vec<u16> = found.with_work().collect();
+        self.tell(id, told);
+        if again {
+            return self.settle(hw, now, (slot, endpoint));
+        }
+        for stream in streams {
+            self.ring(hw, slot, (endpoint, stream));
+        }
+    }
+
+    fn give_up(&mut self, hw: &mut impl Hardware, now: Instant, (slot, _): Which) {
+        self.counters.failed_endpoints += 1;
+        self.leave(hw, now, slot);
+    }
+
+    fn state_of(&mut self, (slot, endpoint): Which) -> Option<State> {
+        Some(self.in_slot(slot)?.endpoint(endpoint)?.state)
+    }
+
+    fn set_state(&mut self, (slot, endpoint): Which, state: State) {
+        if let Some(endpoint) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) {
+            endpoint.state = state;
+        }
+    }
+
+    fn context_of(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which) -> EndpointState {
+        let Some(device) = self.in_slot(slot) else { return EndpointState::Disabled };
+        let mut bytes = [0; EndpointContext::LEN];
+        hw.read_bytes(device.output_of(endpoint), &mut bytes);
+        EndpointContext::decode(&bytes).map_or(EndpointState::Disabled, |context| context.state)
+    }
+}

@@ -1,0 +1,447 @@
+//! An endpoint: its rings, the TDs on them, and what is done when some are taken back or fail (xHCI 1.2 clauses 4.6.8
+//! to 4.6.10, 4.8.3).
+//!
+//! To take TDs back the endpoint is stopped. Then, ring by ring: if the controller stands in such a TD, or nothing else
+//! is left, its dequeue pointer is moved on; a TD behind one that stays becomes no-ops. After a halt it is the same,
+//! with Reset Endpoint in place of Stop Endpoint. The states say which command is under way; there is one at a time.
+//!
+//! Always true: a TD's completion is told once, and only when the controller does not stand in it.
+
+use super::streams::{StreamArrays, StreamShape};
+use super::td::{Kind, Td, TdState, Writing};
+use crate::hardware::DmaMemory;
+use crate::retire::{Ending, Place, Recovery, retire};
+use crate::ring::{Position, ProducerRing, RingShape};
+use crate::words::{EndpointPlan, Refusal};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use bus::{Completion, StreamId, TransferId, TransferStatus};
+use units::Instant;
+use wire::xhci::{
+    CompletionCode, EndpointContext, EndpointId, StreamContext, StreamDequeue, TransferTrb, TrbFlags,
+};
+
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) id: EndpointId,
+    /// `None` of the control endpoint.
+    pub(crate) plan: Option<EndpointPlan>,
+    pub(crate) writing: Writing,
+    pub(crate) context: EndpointContext,
+    pub(crate) state: State,
+    /// Stop Endpoints said in a row.
+    pub(crate) stops: u8,
+    /// Transaction errors tried again since a TD ended, and how often that is done.
+    retries: u8,
+    pub(crate) retries_max: u8,
+    rings: Vec<Ring>,
+    /// Which ring a segment is of.
+    bases: BTreeMap<u64, u16>,
+    arrays: Option<StreamArrays>,
+    moves: Vec<(u16, Position)>,
+    leaving: Vec<Completion>,
+}
+
+/// What is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing; doorbells are rung.
+    Running,
+    /// Stop Endpoint.
+    Stopping,
+    /// Late events are waited for.
+    Settling(Instant),
+    /// Reset Endpoint.
+    Resetting,
+    /// Set TR Dequeue Pointer.
+    Moving,
+}
+
+#[derive(Debug)]
+struct Ring {
+    ring: ProducerRing,
+    tds: VecDeque<Td>,
+    /// A TD that the controller stands in has ended.
+    must_move: bool,
+}
+
+/// What an event was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) place: Place,
+    pub(crate) completion: Option<Completion>,
+    pub(crate) recovery: Recovery,
+}
+
+/// What an event says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TransferEvent {
+    pub(crate) pointer: u64,
+    pub(crate) length: u32,
+    pub(crate) code: CompletionCode,
+    pub(crate) event_data: bool,
+}
+
+/// A ring that is to go on elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Move {
+    pub(crate) dequeue: u64,
+    pub(crate) cycle: bool,
+    pub(crate) stream: Option<StreamDequeue>,
+}
+
+impl Endpoint {
+    /// An endpoint with one ring. `None` if there is no memory; nothing is kept then.
+    pub(crate) fn plain(
+        hw: &mut impl DmaMemory,
+        id: EndpointId,
+        context: EndpointContext,
+        writing: Writing,
+        shape: RingShape,
+    ) -> Option<Self> {
+        let mut endpoint = Self::empty(id, context, writing);
+        endpoint.add_ring(hw, shape)?;
+        endpoint.context.dequeue = endpoint.rings.first()?.ring.address(0);
+        Some(endpoint)
+    }
+
+    /// An endpoint with a ring per stream. `None` if there is no memory; nothing is kept then.
+    pub(crate) fn with_streams(
+        hw: &mut impl DmaMemory,
+        plain: &Self,
+        streams: StreamShape,
+        shape: RingShape,
+    ) -> Option<Self> {
+        let mut endpoint = Self::empty(plain.id, plain.context, plain.writing);
+        (endpoint.plan, endpoint.retries_max) = (plain.plan, plain.retries_max);
+        let arrays = StreamArrays::allocate(hw, streams)?;
+        for id in 1..=streams.streams {
+            if endpoint.add_ring(hw, shape).is_none() {
+                let mut arrays = arrays;
+                arrays.release(hw);
+                endpoint.release(hw);
+                return None;
+            }
+            let start = endpoint.rings.last()?.ring.address(0);
+            let context = StreamContext::ring(streams.context_type(), start);
+            hw.write_bytes(arrays.context(id), &context.encode());
+        }
+        endpoint.context = EndpointContext {
+            primary_streams: streams.exponent(),
+            linear_streams: streams.secondary.is_none(),
+            dequeue: arrays.primary,
+            cycle: false,
+            ..plain.context
+        };
+        endpoint.arrays = Some(arrays);
+        Some(endpoint)
+    }
+
+    fn empty(id: EndpointId, context: EndpointContext, writing: Writing) -> Self {
+        Self {
+            id,
+            plan: None,
+            writing,
+            context,
+            state: State::Running,
+            stops: 0,
+            retries: 0,
+            retries_max: 0,
+            rings: Vec::new(),
+            bases: BTreeMap::new(),
+            arrays: None,
+            moves: Vec::new(),
+            leaving: Vec::new(),
+        }
+    }
+
+    fn add_ring(&mut self, hw: &mut impl DmaMemory, shape: RingShape) -> Option<()> {
+        let ring = ProducerRing::allocate(hw, shape)?;
+        let number = self.rings.len() as u16;
+        self.bases.extend(ring.segments().iter().map(|base| (*base, number)));
+        self.rings.push(Ring { ring, tds: VecDeque::new(), must_move: false });
+        Some(())
+    }
+
+    /// Gives the memory back; the controller must have let go of it.
+    pub(crate) fn release(&mut self, hw: &mut impl DmaMemory) {
+        for ring in &mut self.rings {
+            ring.ring.release(hw);
+        }
+        if let Some(mut arrays) = self.arrays.take() {
+            arrays.release(hw);
+        }
+    }
+
+    /// The ring anew, from its beginning. For the control endpoint of a device that gets its address again.
+    pub(crate) fn restart(&mut self, hw: &mut impl DmaMemory) {
+        for ring in &mut self.rings {
+            ring.ring.clear(hw);
+            (ring.must_move, ring.tds) = (false, VecDeque::new());
+        }
+        (self.state, self.stops, self.retries) = (State::Running, 0, 0);
+        self.moves.clear();
+    }
+
+    /// Whether doorbells may be rung.
+    pub(crate) fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
+    /// How many streams it has; 0 is none.
+    pub(crate) fn streams(&self) -> u16 {
+        self.arrays.as_ref().map_or(0, |arrays| arrays.shape.streams)
+    }
+
+    /// Whether a transfer is under way.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.state != State::Running || self.rings.iter().any(|ring| ring.tds.iter().any(Td::is_open))
+    }
+
+    /// The streams (0: the one ring) with something for the controller to do.
+    pub(crate) fn with_work(&self) -> impl Iterator<Item = u16> + '_ {
+        let first = u16::from(self.arrays.is_some());
+        let has_work =
+            |ring: &Ring| ring.tds.iter().any(|td| matches!(td.state, TdState::Live | TdState::NoOp));
+        self.rings.iter().zip(first..).filter(move |(ring, _)| has_work(ring)).map(|(_, stream)| stream)
+    }
+
+    fn ring_of(&mut self, stream: Option<StreamId>) -> Option<&mut Ring> {
+        match (stream, &self.arrays) {
+            (None, None) => self.rings.first_mut(),
+            (Some(stream), Some(_)) => self.rings.get_mut(usize::from(stream.get()) - 1),
+            _ => None,
+        }
+    }
+
+    /// Puts a transfer on its ring.
+    pub(crate) fn submit(
+        &mut self,
+        hw: &mut impl DmaMemory,
+        stream: Option<StreamId>,
+        id: TransferId,
+        (kind, buffer, length): (Kind, u64, u32),
+    ) -> Result<(), Refusal> {
+        let writing = self.writing;
+        let ring = self.ring_of(stream).ok_or(Refusal::NoSuchPipe)?;
+        let mut td = Td::at_enqueue(&ring.ring, id, kind, (buffer, length));
+        if !td.write(hw, &mut ring.ring, writing) {
+            return Err(Refusal::Full);
+        }
+        ring.tds.push_back(td);
+        Ok(())
+    }
+
+    /// Marks a transfer as wanted back; whether it was there.
+    pub(crate) fn cancel(&mut self, stream: Option<StreamId>, id: TransferId) -> bool {
+        let Some(ring) = self.ring_of(stream) else { return false };
+        let td = ring.tds.iter_mut().find(|td| td.id == id && td.state == TdState::Live);
+        td.map(|td| td.state = TdState::Cancelled).is_some()
+    }
+
+    /// Whether the controller stands in a TD that has ended.
+    pub(crate) fn must_move(&self) -> bool {
+        self.rings.iter().any(|ring| ring.must_move)
+    }
+
+    /// Whether there is something for [`Self::settle`].
+    pub(crate) fn has_cancelled(&self) -> bool {
+        self.rings
+            .iter()
+            .any(|ring| ring.must_move || ring.tds.iter().any(|td| td.state == TdState::Cancelled))
+    }
+
+    /// What an event means here.
+    pub(crate) fn handle_event(&mut self, event: TransferEvent) -> Told {
+        let may_retry = self.retries < self.retries_max;
+        let found = self.locate(event);
+        let place = match found {
+            Ok((ring, td, offset)) => self.rings[ring].tds[td].place(offset),
+            Err(place) => place,
+        };
+        let retirement = retire(place, event.code, event.length, may_retry);
+        let recovery = retirement.recovery;
+        let Ok((number, at, offset)) = found else { return Told { place, completion: None, recovery } };
+        let (packet, ring) = (self.writing.packet, &mut self.rings[number]);
+        let td = &mut ring.tds[at];
+        let moved = |td: &Td, actual| td.moved(&ring.ring, packet, (offset, event.length), actual);
+        let (id, length) = (td.id, td.length);
+        let completion = match retirement.ending {
+            Ending::Open => None,
+            Ending::Note(actual) => {
+                td.noted = Some(moved(td, actual));
+                None
+            }
+            Ending::ByLength(actual) => {
+                let actual = moved(td, actual);
+                let status = if actual == length { TransferStatus::Done } else { TransferStatus::Short };
+                Some(Completion { id, status, actual })
+            }
+            Ending::With(status, actual) => Some(Completion { id, status, actual: moved(td, actual) }),
+            Ending::Dropped => {
+                td.state = TdState::Over;
+                None
+            }
+        };
+        if completion.is_some() {
+            td.state = TdState::Over;
+            ring.must_move |= recovery != Recovery::Nothing;
+            self.retries = 0;
+        }
+        self.retries += u8::from(recovery == Recovery::SoftRetry);
+        // What the controller has passed on its way here is over as well.
+        ring.tds
+            .iter_mut()
+            .take(at)
+            .filter(|td| td.state == TdState::NoOp)
+            .for_each(|td| td.state = TdState::Over);
+        ring.give_back();
+        Told { place, completion, recovery }
+    }
+
+    fn locate(&self, event: TransferEvent) -> Result<(usize, usize, u32), Place> {
+        let (_, number) = self.bases.range(..=event.pointer).next_back().ok_or(Place::Nowhere)?;
+        let ring = self.rings.get(usize::from(*number)).ok_or(Place::Nowhere)?;
+        let index = ring.ring.index_of(event.pointer).ok_or(Place::Nowhere)?;
+        for (at, td) in ring.tds.iter().enumerate() {
+            let is_its_token = td.kind == (Kind::Bulk { event_data: true }) && td.first.index == index;
+            match td.offset_of(&ring.ring, index) {
+                Some(_) if event.event_data && is_its_token => {
+                    return Ok((usize::from(*number), at, td.trbs - 1));
+                }
+                Some(offset) if !event.event_data => return Ok((usize::from(*number), at, offset)),
+                _ => {}
+            }
+        }
+        Err(Place::Finished)
+    }
+
+    /// Takes back what is wanted back, now that the endpoint is stopped. What is told at once is returned; what has to
+    /// wait for [`Self::next_move`] is told by [`Self::moved`]. `output` is where the endpoint's context is.
+    pub(crate) fn settle(&mut self, hw: &mut impl DmaMemory, output: u64) -> Vec<Completion> {
+        let mut told = Vec::new();
+        for number in 0..self.rings.len() {
+            let ring = &self.rings[number];
+            if !ring.must_move && ring.tds.iter().all(|td| td.state != TdState::Cancelled) {
+                continue;
+            }
+            let stream = number as u16 + 1;
+            let pointer = match &self.arrays {
+                None => read_context::<32, _>(hw, output, |b| EndpointContext::decode(b).map(|c| c.dequeue)),
+                Some(arrays) => read_context::<16, _>(hw, arrays.context(stream), |b| {
+                    StreamContext::decode(b).map(|c| c.dequeue)
+                }),
+            };
+            let ring = &mut self.rings[number];
+            let stands = pointer.and_then(|at| ring.ring.landing(at));
+            match ring.leave(stands) {
+                Some((to, leaving)) => {
+                    self.moves.push((number as u16, to));
+                    self.leaving.extend(leaving);
+                }
+                None => told.extend(ring.void(hw)),
+            }
+            if ring.must_move {
+                told.extend(ring.void(hw));
+                ring.must_move = false;
+            }
+        }
+        told
+    }
+
+    /// The next ring to be moved.
+    pub(crate) fn next_move(&mut self) -> Option<Move> {
+        let (number, to) = self.moves.pop()?;
+        let ring = &self.rings.get(usize::from(number))?.ring;
+        let stream = self
+            .arrays
+            .as_ref()
+            .map(|arrays| StreamDequeue { id: number + 1, context_type: arrays.shape.context_type() });
+        Some(Move { dequeue: ring.address(to.index), cycle: to.cycle, stream })
+    }
+
+    /// What has left the rings, once all of them are moved.
+    pub(crate) fn moved(&mut self) -> Vec<Completion> {
+        core::mem::take(&mut self.leaving)
+    }
+
+    /// Ends every transfer.
+    pub(crate) fn end_all(&mut self, status: TransferStatus) -> Vec<Completion> {
+        let mut ended = self.moved();
+        self.moves.clear();
+        for ring in &mut self.rings {
+            for td in ring.tds.iter_mut().filter(|td| td.is_open()) {
+                ended.push(Completion { id: td.id, status, actual: td.noted.unwrap_or(0) });
+                td.state = TdState::Over;
+            }
+            ring.give_back();
+        }
+        ended
+    }
+}
+
+impl Ring {
+    fn give_back(&mut self) {
+        while let Some(td) = self.tds.pop_front_if(|td| td.state == TdState::Over) {
+            self.ring.give_back(td.trbs);
+        }
+    }
+
+    /// Where the controller is to go on, and what leaves the ring by that; `None` if it stays where it is.
+    fn leave(&mut self, stands: Option<u32>) -> Option<(Position, Vec<Completion>)> {
+        let stands_in_cancelled = |td: &Td| {
+            let inside = stands.and_then(|index| td.offset_of(&self.ring, index)).is_some();
+            td.state == TdState::Cancelled && inside
+        };
+        let is_live = |td: &Td| td.state == TdState::Live;
+        let must =
+            self.must_move || !self.tds.iter().any(is_live) || self.tds.iter().any(stands_in_cancelled);
+        if !must {
+            return None;
+        }
+        self.must_move = true;
+        let mut leaving = Vec::new();
+        while let Some(td) = self.tds.pop_front_if(|td| td.state != TdState::Live) {
+            self.ring.give_back(td.trbs);
+            leaving.extend((td.state == TdState::Cancelled).then(|| td.cancelled()));
+        }
+        let to = self.tds.front().map_or(self.ring.enqueue(), |td| td.first);
+        Some((to, leaving))
+    }
+
+    /// Turns what is wanted back into no-ops, behind something that stays.
+    fn void(&mut self, hw: &mut impl DmaMemory) -> Vec<Completion> {
+        let mut told = Vec::new();
+        for td in self.tds.iter_mut().filter(|td| td.state == TdState::Cancelled) {
+            for number in 0..td.trbs {
+                let is_last = number + 1 == td.trbs;
+                let flags = if is_last { TrbFlags::INTERRUPT_ON_COMPLETION } else { TrbFlags::EMPTY };
+                let at = self.ring.after(td.first, number);
+                self.ring.overwrite(hw, at, TransferTrb::NoOp { interrupter: 0, flags });
+            }
+            told.push(td.cancelled());
+            td.state = TdState::NoOp;
+        }
+        told
+    }
+}
+
+impl Td {
+    fn is_open(&self) -> bool {
+        matches!(self.state, TdState::Live | TdState::Cancelled)
+    }
+
+    fn cancelled(&self) -> Completion {
+        Completion { id: self.id, status: TransferStatus::Cancelled, actual: self.noted.unwrap_or(0) }
+    }
+}
+
+fn read_context<const N: usize, T>(
+    hw: &mut impl DmaMemory,
+    at: u64,
+    decode: impl Fn(&[u8]) -> Result<T, wire::DecodeError>,
+) -> Option<T> {
+    let mut bytes = [0; N];
+    hw.read_bytes(at, &mut bytes);
+    decode(&bytes).ok()
+}
