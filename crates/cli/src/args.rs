@@ -4,6 +4,7 @@
 //! here; what depends on the world (files, addresses) is checked where it is used.
 
 use crate::bench::BenchArguments;
+use crate::compare::CompareArguments;
 use crate::quantity;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use server::drive::Fault;
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Serve(Box<ServeArguments>),
     Control(ControlArguments),
     Bench(Box<BenchArguments>),
+    Compare(CompareArguments),
     List(ListArguments),
     Why(WhyArguments),
     /// Print shell completions.

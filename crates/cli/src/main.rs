@@ -5,6 +5,7 @@
 
 mod args;
 mod bench;
+mod compare;
 mod control;
 mod failure;
 mod generate;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve::run(&serve),
         Command::Control(control) => control::run(&control),
         Command::Bench(bench) => bench::run(&bench),
+        Command::Compare(compare) => compare::run(&compare),
         Command::List(list) => list::run(&list),
         Command::Why(why) => why::run(&why),
         Command::Completions { shell } => generate::completions(shell),

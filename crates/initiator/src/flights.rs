@@ -37,6 +37,16 @@ impl<T> Flights<T> {
         Some(entry)
     }
 
+    /// The transfer of that number.
+    pub fn get(&self, number: TransferId) -> Option<&(TransferId, T)> {
+        self.entries.get(usize::try_from(number.0).ok()?)?.as_ref()
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, number: TransferId) -> Option<&mut (TransferId, T)> {
+        self.entries.get_mut(usize::try_from(number.0).ok()?)?.as_mut()
+    }
+
     /// The number of a transfer. Looks at all of them: for cancels, which are rare.
     pub fn find(&self, id: TransferId) -> Option<TransferId> {
         let is_it = |entry: &Option<(TransferId, T)>| entry.as_ref().is_some_and(|(own, _)| *own == id);

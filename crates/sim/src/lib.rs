@@ -1,10 +1,13 @@
 //! A world in virtual time, in which both ends of a USB meet packet by packet.
 //!
 //! [`engine`] keeps time: what happens next, in one order, on any machine the same. [`link`] is what lies between a host
-//! controller and a device, to the symbol.
+//! controller and a device, to the symbol. [`world`] joins the initiator and the target over it, and [`raw`] measures both
+//! transports on a plain drive.
 //!
 //! Always true: nothing here reads a clock, starts a thread, or takes an order from a hash; the same seed gives the same
 //! digest.
 
 pub mod engine;
 pub mod link;
+pub mod raw;
+pub mod world;

@@ -96,9 +96,9 @@ impl DeviceEndpoint {
         Ok(())
     }
 
-    /// The next message to send.
-    pub fn poll(&mut self) -> Option<Message> {
-        self.outbox.pop_front().or_else(|| self.send_data())
+    /// The next message to send that is no data.
+    pub fn poll_answer(&mut self) -> Option<Message> {
+        self.outbox.pop_front()
     }
 
     /// What has moved.
@@ -202,8 +202,8 @@ impl DeviceEndpoint {
         }
     }
 
-    /// Sends the next data packet that the host has asked for.
-    fn send_data(&mut self) -> Option<Message> {
+    /// The next data packet that the host has asked for.
+    pub fn poll_data(&mut self) -> Option<Message> {
         if !self.is_in() || self.window == 0 {
             return None;
         }

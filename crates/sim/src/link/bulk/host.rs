@@ -68,6 +68,11 @@ impl HostEndpoint {
         Ok(())
     }
 
+    /// Bytes that the first transfer of a stream still waits for, or has not sent.
+    pub(super) fn left(&self, stream: Option<StreamId>) -> Option<u32> {
+        if self.is_in() { self.queues.left(stream) } else { self.queues.unsent(stream) }
+    }
+
     /// Whether it would start a burst if it had the bus.
     pub fn wants_bus(&self) -> bool {
         !self.has_bus && self.current().is_some_and(|stream| self.has_more(stream)) && self.has_window()
@@ -106,9 +111,9 @@ impl HostEndpoint {
         }
     }
 
-    /// The next message to send.
-    pub fn poll(&mut self) -> Option<Message> {
-        self.outbox.pop_front().or_else(|| self.send_data())
+    /// The next message to send that is no data.
+    pub fn poll_answer(&mut self) -> Option<Message> {
+        self.outbox.pop_front()
     }
 
     /// What has moved.
@@ -204,8 +209,8 @@ impl HostEndpoint {
         Ok(())
     }
 
-    /// Sends the next data packet of the burst.
-    fn send_data(&mut self) -> Option<Message> {
+    /// The next data packet of the burst.
+    pub fn poll_data(&mut self) -> Option<Message> {
         if self.is_in() || !self.has_bus || !self.has_window() {
             return None;
         }

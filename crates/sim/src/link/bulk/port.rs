@@ -1,8 +1,8 @@
 //! The endpoints of one device, at both ends of its link: who may send next.
 //!
 //! The host starts one burst at a time in each direction and goes round; while others wait, a burst ends after as many packets
-//! as the endpoint's largest burst, else it goes on. Answers go before data. A device answers in the order in which it
-//! was asked, and its data goes round as well.
+//! as the endpoint's largest burst, else it goes on. Answers go before data, so that
+//! what ends a command is acknowledged before the next command comes. A device's data goes round as well.
 
 use super::NoSuchStream;
 use super::device::DeviceEndpoint;
@@ -56,6 +56,12 @@ impl HostPort {
         find(&mut self.endpoints, pipe.endpoint).ok_or(NoSuchStream)?.queue(pipe.stream, transfer)
     }
 
+    /// Bytes that the first transfer of a pipe still waits for, or has not sent. `None` if there is none.
+    pub fn expects(&self, pipe: Pipe) -> Option<u32> {
+        let endpoint = self.endpoints.iter().find(|endpoint| endpoint.address == pipe.endpoint)?;
+        endpoint.end.left(pipe.stream)
+    }
+
     /// A message of the device has come.
     ///
     /// # Errors
@@ -81,7 +87,8 @@ impl HostPort {
         for direction in [Direction::In, Direction::Out] {
             self.give_bus(direction);
         }
-        self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll())
+        let answer = self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll_answer());
+        answer.or_else(|| self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll_data()))
     }
 
     /// Gives the bus of a direction to the next that wants it, if nobody has it.
@@ -135,14 +142,14 @@ impl DevicePort {
 
     /// The next message to send, now that the lane is free.
     pub fn poll(&mut self) -> Option<Message> {
-        let count = self.endpoints.len();
-        for index in (1..=count).map(|step| (self.turn + step) % count) {
-            if let Some(message) = self.endpoints[index].end.poll() {
-                self.turn = index;
-                return Some(message);
-            }
+        if let Some(answer) = self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll_answer()) {
+            return Some(answer);
         }
-        None
+        let count = self.endpoints.len();
+        let mut next = (1..=count).map(|step| (self.turn + step) % count);
+        let (index, data) = next.find_map(|index| Some((index, self.endpoints[index].end.poll_data()?)))?;
+        self.turn = index;
+        Some(data)
     }
 }
 

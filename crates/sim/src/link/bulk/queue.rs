@@ -135,11 +135,15 @@ impl Queues {
         Some((piece, waiting.is_all_sent, waiting.is_all_sent && is_newest))
     }
 
+    /// Bytes that have not been sent of the first transfer of which something waits to be.
+    pub(super) fn unsent(&self, stream: Option<StreamId>) -> Option<u32> {
+        let waiting = self.by_stream.get(index(stream))?.iter().find(|waiting| !waiting.is_all_sent)?;
+        Some(waiting.transfer.bytes - waiting.moved - waiting.sent)
+    }
+
     /// Whether something waits to be sent.
     pub(super) fn has_unsent(&self, stream: Option<StreamId>) -> bool {
-        self.by_stream
-            .get(index(stream))
-            .is_some_and(|queue| queue.iter().any(|waiting| !waiting.is_all_sent))
+        self.unsent(stream).is_some()
     }
 
     /// The oldest piece that was sent has been taken.

@@ -31,6 +31,19 @@ pub struct Traffic {
     pub payload: u64,
 }
 
+impl Traffic {
+    /// What was carried since `earlier`.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Self {
+        Self {
+            packets: self.packets - earlier.packets,
+            commands: self.commands - earlier.commands,
+            skips: self.skips - earlier.skips,
+            payload: self.payload - earlier.payload,
+        }
+    }
+}
+
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub struct Lane {

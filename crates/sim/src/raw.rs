@@ -1,0 +1,393 @@
+//! The same commands over each transport, on a plain drive: what the link and the two protocols are worth by themselves.
+//!
+//! A closed loop: so many commands are under way, at random places, and each that ends is followed by another. Host and
+//! controller take no time, so these are ceilings, not predictions. BOT takes one command at a time, whatever is asked
+//! for.
+
+use crate::engine::Random;
+use crate::link::superspeed::{Rate, Side, Traffic};
+use crate::world::{self, Finished, Plain, PlugError, Plugged, Stopped, World};
+use bus::Speed;
+use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Transport};
+use std::fmt;
+use target::command::Limits;
+use target::unit::{Unit, UnitConfig};
+use target::{Device, DeviceConfig, Transports};
+use units::{BlockSize, ByteRange, Duration, Instant};
+use wire::scsi::Status;
+use wire::scsi::cdb::{Cdb, CdbWidth, Read, Write};
+use wire::scsi::lun::LunField;
+use wire::usb::Direction;
+
+/// What is asked of the drive.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// The link.
+    pub rate: Rate,
+    /// Whether blocks are written.
+    pub writes: bool,
+    /// Bytes of a command: whole blocks of 512, 1 to 65,535 of them.
+    pub bytes: u32,
+    /// Commands under way.
+    pub depth: u16,
+    /// Commands in all, after as many as are under way to begin with.
+    pub commands: u32,
+    /// What the drive takes for a command.
+    pub latency: Duration,
+    /// Commands that the drive serves at once.
+    pub at_once: u16,
+    /// Where the random places come from.
+    pub seed: u64,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    /// Commands that have ended.
+    pub commands: u64,
+    /// Virtual time that they took together.
+    pub elapsed: Duration,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Mean time of a command.
+    pub mean: Duration,
+    /// Commands under way, on average.
+    pub depth: f64,
+    /// What the lanes carried: the host's, the device's.
+    pub traffic: [Traffic; 2],
+    /// Events that happened.
+    pub events: u64,
+    /// The digest of all that happened.
+    pub digest: u64,
+}
+
+/// Why there are no figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RawError {
+    /// No whole blocks, too many of them, or no commands.
+    Load,
+    /// The drive has not the transport.
+    Plug(PlugError),
+    /// The world does not go on.
+    Stopped(Stopped),
+    /// A command failed, which none should.
+    Failed(Outcome),
+    /// Nothing happens any more, and commands are under way.
+    Stuck,
+}
+
+/// Bytes of a block.
+const BLOCK_BYTES: u32 = 512;
+/// The medium: large enough that a place is seldom asked for twice.
+const MEDIUM_BLOCKS: u32 = 128 << 10;
+/// Commands that are too old are the transport's business; none is here.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// Measures UAS with streams.
+///
+/// # Errors
+/// See [`RawError`].
+pub fn uas(load: &Load) -> Result<Figures, RawError> {
+    let plain = load.plain();
+    run(load, world::uas(device(&plain), None).map_err(RawError::Plug)?, plain)
+}
+
+/// Measures BOT.
+///
+/// # Errors
+/// See [`RawError`].
+pub fn bot(load: &Load) -> Result<Figures, RawError> {
+    let plain = load.plain();
+    run(load, world::bot(device(&plain)).map_err(RawError::Plug)?, plain)
+}
+
+impl Figures {
+    /// Commands per second.
+    pub fn iops(&self) -> f64 {
+        self.commands as f64 / self.seconds()
+    }
+
+    /// Megabytes (10⁶ bytes) per second.
+    pub fn megabytes_per_second(&self) -> f64 {
+        self.bytes as f64 / 1e6 / self.seconds()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.elapsed.as_ps() as f64 / 1e12
+    }
+}
+
+impl Load {
+    fn plain(&self) -> Plain {
+        Plain::new(MEDIUM_BLOCKS, BlockSize::B512, self.latency, self.at_once)
+    }
+
+    /// Blocks of a command.
+    fn blocks(&self) -> Option<u16> {
+        let blocks = u16::try_from(self.bytes / BLOCK_BYTES).ok()?;
+        (blocks > 0 && self.bytes.is_multiple_of(BLOCK_BYTES) && self.commands > 0).then_some(blocks)
+    }
+
+    fn command(&self, slot: u16, now: Instant, random: &mut Random) -> Option<Command> {
+        let blocks = self.blocks()?;
+        let places = u64::from(MEDIUM_BLOCKS) / u64::from(blocks);
+        let (lba, blocks) = (random.below(places) * u64::from(blocks), u32::from(blocks));
+        let cdb: Cdb = if self.writes {
+            Write { width: CdbWidth::Ten, lba, blocks, ..Write::default() }.encode()
+        } else {
+            Read { width: CdbWidth::Ten, lba, blocks, ..Read::default() }.encode()
+        };
+        let direction = if self.writes { Direction::Out } else { Direction::In };
+        Some(Command {
+            id: CommandId { slot, generation: 0 },
+            lun: LunField([0; 8]),
+            attribute: wire::uas::TaskAttribute::Simple,
+            cdb: CommandBlock::from(cdb),
+            data_phase: Some(DataPhase { direction, range: ByteRange::new(0, self.bytes) }),
+            deadline: now + PATIENCE,
+        })
+    }
+}
+
+fn device(plain: &Plain) -> Device {
+    let unit = Unit::new(UnitConfig {
+        vendor: "uaskit".into(),
+        product: "Plain Drive".into(),
+        revision: "1".into(),
+        serial: "0123456789AB".into(),
+        naa: 0x3000_0000_0000_0001,
+        block_size: plain.block_size(),
+        capacity: plain.capacity(),
+        transfer_bytes_optimal: target::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+        read_only: false,
+        removable: false,
+        rotational: false,
+        durable: true,
+        atomic_writes: false,
+        durable_state: None,
+    });
+    let config = DeviceConfig {
+        speed: Speed::Super,
+        transports: Transports::Dual,
+        streams: 32,
+        bus_power_ma: 0,
+        vendor_id: 0x1209,
+        product_id: 1,
+        release: 0x100,
+        manufacturer: "uaskit".into(),
+        product: "Plain Drive".into(),
+        serial: "0123456789AB".into(),
+        limits: Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 },
+    };
+    Device::new(config, vec![unit])
+}
+
+/// A load on a world.
+struct Loop<T> {
+    world: World<T>,
+    random: Random,
+    /// When the command of each slot was submitted.
+    since: Vec<Instant>,
+    /// Memory of commands that have ended.
+    spare: Vec<Vec<u8>>,
+}
+
+fn run<T: Transport>(load: &Load, plugged: Plugged<T>, plain: Plain) -> Result<Figures, RawError> {
+    let depth = load.depth.min(u16::try_from(plugged.transport.depth()).unwrap_or(u16::MAX)).max(1);
+    let mut turns = Loop {
+        world: World::new(load.rate, plugged, plain),
+        random: Random::new(load.seed, "places"),
+        since: vec![Instant::ZERO; usize::from(depth)],
+        spare: Vec::new(),
+    };
+    turns.greet()?;
+    for slot in 0..depth {
+        turns.submit(load, slot)?;
+    }
+    // What fills the pipes is not counted.
+    for _ in 0..depth {
+        turns.next(load)?;
+    }
+    let (started, books) = (turns.world.now(), turns.world.happened());
+    let traffic = turns.traffic();
+    let mut stays = Duration::ZERO;
+    for _ in 0..load.commands {
+        stays += turns.next(load)?;
+    }
+    let elapsed = turns.world.now() - started;
+    let commands = u64::from(load.commands);
+    let after = turns.traffic();
+    Ok(Figures {
+        commands,
+        elapsed,
+        bytes: commands * u64::from(load.bytes),
+        mean: Duration::from_ps(stays.as_ps() / commands),
+        depth: stays.as_ps() as f64 / elapsed.as_ps() as f64,
+        traffic: [after[0].since(traffic[0]), after[1].since(traffic[1])],
+        events: turns.world.happened() - books,
+        digest: turns.world.digest(),
+    })
+}
+
+impl<T: Transport> Loop<T> {
+    /// A drive that was just plugged in says so to the first command.
+    fn greet(&mut self) -> Result<(), RawError> {
+        let command = Command {
+            id: CommandId { slot: 0, generation: 0 },
+            lun: LunField([0; 8]),
+            attribute: wire::uas::TaskAttribute::Simple,
+            // TEST UNIT READY (SPC-6 clause 6.47).
+            cdb: CommandBlock::new(&[0; 6]).ok_or(RawError::Load)?,
+            data_phase: None,
+            deadline: self.world.now() + PATIENCE,
+        };
+        let _ = self.world.submit(&command, Vec::new());
+        self.world.run().map_err(RawError::Stopped)?.map(drop).ok_or(RawError::Stuck)
+    }
+
+    fn submit(&mut self, load: &Load, slot: u16) -> Result<(), RawError> {
+        let now = self.world.now();
+        let command = load.command(slot, now, &mut self.random).ok_or(RawError::Load)?;
+        let buffer = self.spare.pop().unwrap_or_else(|| vec![0; load.bytes as usize]);
+        self.since[usize::from(slot)] = now;
+        // The transport refuses nothing within its depth.
+        self.world.submit(&command, buffer).map_err(|_| RawError::Stuck)
+    }
+
+    /// A command ends, and another takes its place. How long it took.
+    fn next(&mut self, load: &Load) -> Result<Duration, RawError> {
+        let finished = self.world.run().map_err(RawError::Stopped)?.ok_or(RawError::Stuck)?;
+        let Finished { id, outcome, buffer } = finished;
+        match &outcome {
+            Outcome::Answered(answer) if answer.status == Status::Good && answer.moved == load.bytes => {}
+            _ => return Err(RawError::Failed(outcome)),
+        }
+        self.spare.push(buffer);
+        let (now, since) = (self.world.now(), self.since[usize::from(id.slot)]);
+        self.submit(load, id.slot)?;
+        Ok(now - since)
+    }
+
+    fn traffic(&self) -> [Traffic; 2] {
+        [Side::Host, Side::Device].map(|side| self.world.link().lane(side).traffic())
+    }
+}
+
+impl fmt::Display for RawError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load => write!(
+                f,
+                "a command moves 1 to 65,535 whole blocks of {BLOCK_BYTES} bytes, and there is at least one command"
+            ),
+            Self::Plug(error) => error.fmt(f),
+            Self::Stopped(stopped) => stopped.fmt(f),
+            Self::Failed(outcome) => write!(f, "a command failed in a world without faults: {outcome:?}"),
+            Self::Stuck => {
+                f.write_str("nothing happens any more, and commands are under way: a fault of the model")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RawError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(depth: u16, bytes: u32) -> Load {
+        Load {
+            rate: Rate::Gen1,
+            writes: false,
+            bytes,
+            depth,
+            commands: 2_000,
+            latency: Duration::from_us(60),
+            at_once: 32,
+            seed: 1,
+        }
+    }
+
+    fn both(load: &Load) -> [Figures; 2] {
+        [bot(load).unwrap(), uas(load).unwrap()]
+    }
+
+    #[test]
+    fn bot_is_flat_and_uas_grows_with_depth_until_the_link_is_full() {
+        let [bot_1, uas_1] = both(&load(1, 4096));
+        let [bot_4, uas_4] = both(&load(4, 4096));
+        let [bot_30, uas_30] = both(&load(30, 4096));
+        assert_eq!([bot_4.elapsed, bot_30.elapsed], [bot_1.elapsed; 2]);
+        assert!((uas_4.iops() / uas_1.iops() - 4.0).abs() < 0.01);
+        // 4 KiB and a status take a lane at least 8.8 us.
+        assert!((100_000.0..113_000.0).contains(&uas_30.iops()), "{}", uas_30.iops());
+    }
+
+    #[test]
+    fn at_depth_1_a_command_takes_its_packets_and_the_drive() {
+        for writes in [false, true] {
+            for figures in both(&Load { writes, ..load(1, 4096) }) {
+                // Four data packets of 2,112 ns, a command and a status, and what acknowledges and asks.
+                let packets = figures.mean.as_ns() - 60_000;
+                assert!((8_900..10_000).contains(&packets), "{packets} ns");
+            }
+        }
+    }
+
+    #[test]
+    fn bot_gains_by_longer_commands_what_uas_has_by_depth() {
+        let rates = |bytes| {
+            both(&Load { commands: 200, ..load(4, bytes) }).map(|figures| figures.megabytes_per_second())
+        };
+        let [bot_64k, uas_64k] = rates(64 << 10);
+        let [bot_1m, uas_1m] = rates(1 << 20);
+        assert!(bot_64k < 340.0 && bot_1m > 450.0, "{bot_64k}, {bot_1m}");
+        assert!(uas_64k > 470.0 && uas_1m <= 475.0, "{uas_64k}, {uas_1m}");
+    }
+
+    #[test]
+    fn no_lane_carries_more_than_its_symbols_and_nothing_is_lost() {
+        for writes in [false, true] {
+            for figures in both(&Load { writes, ..load(30, 4096) }) {
+                for Traffic { packets, commands, skips, .. } in figures.traffic {
+                    let busy = Rate::Gen1.symbols(u32::try_from(packets + commands + skips).unwrap());
+                    // What began before the span may end in it.
+                    assert!(busy <= figures.elapsed + Duration::from_us(3), "{busy} of {}", figures.elapsed);
+                }
+                let moved = figures.traffic[usize::from(!writes)].payload;
+                assert!(moved >= figures.bytes - 30 * 4096, "{moved} of {}", figures.bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn as_many_are_under_way_as_were_asked_for() {
+        for depth in [1, 7, 30] {
+            // Little's law: the stays of those that ended in the span, which begins and ends full.
+            let figures = uas(&load(depth, 4096)).unwrap();
+            assert!((figures.depth / f64::from(depth) - 1.0).abs() < 0.01, "{}", figures.depth);
+        }
+    }
+
+    #[test]
+    fn one_seed_is_one_world() {
+        let digest = |seed| uas(&Load { seed, commands: 100, ..load(8, 4096) }).unwrap().digest;
+        assert_eq!(digest(1), digest(1));
+        assert_eq!(digest(1), GOLDEN, "the same on every machine");
+    }
+
+    #[test]
+    fn a_load_that_makes_no_sense_is_refused() {
+        for wrong in [
+            Load { bytes: 0, ..load(1, 512) },
+            load(1, 513),
+            load(1, 64 << 20),
+            Load { commands: 0, ..load(1, 512) },
+        ] {
+            assert_eq!(uas(&wrong).err(), Some(RawError::Load), "{wrong:?}");
+        }
+    }
+
+    const GOLDEN: u64 = 5_765_250_403_194_499_395;
+}

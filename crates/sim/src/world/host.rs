@@ -1,0 +1,133 @@
+//! The host's side of a world: a transport, its transfers under way, and the memory of its commands.
+
+use super::drive::DriveSide;
+use crate::link::bulk::{End, HostPort, Piece as Packet, Progress, Transfer as Bulk};
+use bus::{Completion, TransferStatus};
+use initiator::{
+    Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, Payload, Piece, Refusal, Transfer, Transport,
+};
+use std::collections::VecDeque;
+use units::Instant;
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Which one.
+    pub id: CommandId,
+    /// How.
+    pub outcome: Outcome,
+    /// Its memory.
+    pub buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub(super) struct HostSide<T> {
+    pub(super) transport: T,
+    pub(super) port: HostPort,
+    flights: Flights<Flight>,
+    /// Memory of commands, by slot.
+    buffers: Vec<Option<(CommandId, Vec<u8>)>>,
+    pub(super) finished: VecDeque<Finished>,
+}
+
+/// A transfer under way.
+#[derive(Debug)]
+struct Flight {
+    payload: Payload,
+    length: u32,
+    /// What a transfer without memory of its own has brought.
+    message: Vec<u8>,
+}
+
+impl<T: Transport> HostSide<T> {
+    pub(super) fn new(transport: T, port: HostPort) -> Self {
+        let (flights, finished) = (Flights::new(), VecDeque::new());
+        Self { transport, port, flights, buffers: Vec::new(), finished }
+    }
+
+    pub(super) fn submit(&mut self, now: Instant, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
+        let slot = usize::from(command.id.slot);
+        if slot >= self.buffers.len() {
+            self.buffers.resize_with(slot + 1, || None);
+        }
+        self.transport.submit(now, command)?;
+        self.buffers[slot] = Some((command.id, buffer));
+        Ok(())
+    }
+
+    /// A command has ended.
+    pub(super) fn finish(&mut self, id: CommandId, outcome: Outcome) {
+        let place = self.buffers.get_mut(usize::from(id.slot));
+        let memory = place.and_then(|place| place.take_if(|(owner, _)| *owner == id));
+        let buffer = memory.map_or_else(Vec::new, |(_, buffer)| buffer);
+        self.finished.push_back(Finished { id, outcome, buffer });
+    }
+
+    /// Queues a transfer of the transport.
+    pub(super) fn offer(&mut self, transfer: Transfer) {
+        let Transfer { id, pipe, length, payload } = transfer;
+        let number = self.flights.insert(id, Flight { payload, length, message: Vec::new() });
+        let queued = self.port.queue(pipe, Bulk { id: number, bytes: length });
+        debug_assert!(queued.is_ok(), "a transport uses the endpoints that it was given");
+    }
+
+    /// Something of a transfer has moved.
+    pub(super) fn progress(&mut self, now: Instant, progress: Progress, drive: &DriveSide) {
+        let Progress { id: number, moved, ended, piece } = progress;
+        if let (Some(piece), Some((_, flight))) = (piece, self.flights.get_mut(number)) {
+            let bytes = drive.bytes(piece);
+            let start = moved as usize - bytes.len().min(moved as usize);
+            match flight.payload {
+                Payload::Buffer(Piece { command, range }) => {
+                    let at = range.start as usize + start;
+                    if let Some(place) = memory_of(&mut self.buffers, command) {
+                        place[at..at + bytes.len()].copy_from_slice(bytes);
+                    }
+                }
+                _ => flight.message.extend_from_slice(bytes),
+            }
+        }
+        let Some(end) = ended else { return };
+        let Some((id, flight)) = self.flights.remove(number) else { return };
+        let status = match end {
+            End::Overflow => TransferStatus::Babble,
+            End::Full if moved == flight.length => TransferStatus::Done,
+            End::Full | End::Short => TransferStatus::Short,
+        };
+        let mut peek = [0; PEEK_BYTES_MAX];
+        let bytes = match flight.payload {
+            Payload::Buffer(Piece { command, range }) if moved as usize <= PEEK_BYTES_MAX => {
+                let (at, len) = (range.start as usize, moved as usize);
+                if let Some(place) = memory_of(&mut self.buffers, command) {
+                    peek[..len].copy_from_slice(&place[at..at + len]);
+                }
+                &peek[..len]
+            }
+            Payload::Message => &flight.message[..],
+            _ => &[],
+        };
+        self.transport.handle_completion(now, Completion { id, status, actual: moved }, bytes);
+    }
+
+    /// The bytes of a piece that the host sends.
+    pub(super) fn bytes(&self, piece: Packet) -> &[u8] {
+        let Some((_, flight)) = self.flights.get(piece.transfer) else { return &[] };
+        let (at, len) = (piece.offset as usize, usize::from(piece.bytes));
+        match &flight.payload {
+            Payload::Inline(inline) => &inline.as_bytes()[at..at + len],
+            Payload::Buffer(Piece { command, range }) => {
+                let memory = self.buffers.get(usize::from(command.slot)).and_then(Option::as_ref);
+                let start = range.start as usize + at;
+                memory
+                    .filter(|(owner, _)| owner == command)
+                    .map_or(&[], |(_, memory)| &memory[start..start + len])
+            }
+            Payload::Message | Payload::Pieces(_) => &[],
+        }
+    }
+}
+
+fn memory_of(buffers: &mut [Option<(CommandId, Vec<u8>)>], id: CommandId) -> Option<&mut Vec<u8>> {
+    let (owner, memory) = buffers.get_mut(usize::from(id.slot))?.as_mut()?;
+    (*owner == id).then_some(memory)
+}

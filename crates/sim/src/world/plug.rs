@@ -1,0 +1,108 @@
+//! A device made ready, and a transport for it, before the time begins.
+
+use crate::link::bulk::Endpoint;
+use initiator::bot::BotConfig;
+use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
+use initiator::{Bot, BusRequest, Patience, Uas};
+use std::fmt;
+use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use target::{Device, Verdict};
+use wire::usb::{Direction, Recipient, RequestKind, StandardRequest};
+use wire::usb::{EndpointAddress, SetupPacket};
+
+/// A drive that is configured for a transport.
+#[derive(Debug)]
+pub struct Plugged<T> {
+    /// The host's transport.
+    pub transport: T,
+    /// The device.
+    pub device: Device,
+    /// The endpoints of the alternate setting.
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// Why there is no transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlugError {
+    /// The device does not offer it.
+    NotOffered,
+    /// The device refused to be configured.
+    Refused,
+    /// It has too few streams.
+    Streams(TooFewStreams),
+}
+
+/// Bytes of the largest packet, and packets of the largest burst, of our devices at super speed.
+const PACKET_BYTES: u16 = 1024;
+const BURST: u8 = 16;
+
+/// Configures a device for UAS with streams.
+///
+/// # Errors
+/// If it has none.
+pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugError> {
+    let alternate = device.config().transports.uas_alternate().ok_or(PlugError::NotOffered)?;
+    let streams = device.config().streams;
+    configure(&mut device, alternate)?;
+    let endpoints = UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
+    let patience = Patience::default();
+    let config = UasConfig { interface: 0, alternate, endpoints, streams: Some(streams), depth, patience };
+    let transport = Uas::new(config).map_err(PlugError::Streams)?;
+    let endpoints = vec![
+        endpoint(COMMAND, 0),
+        endpoint(STATUS, streams),
+        endpoint(DATA_IN, streams),
+        endpoint(DATA_OUT, streams),
+    ];
+    Ok(Plugged { transport, device, endpoints })
+}
+
+/// Configures a device for BOT.
+///
+/// # Errors
+/// If it does not offer it.
+pub fn bot(mut device: Device) -> Result<Plugged<Bot>, PlugError> {
+    let alternate = device.config().transports.bot_alternate().ok_or(PlugError::NotOffered)?;
+    configure(&mut device, alternate)?;
+    let patience = Patience::default();
+    let config = BotConfig { interface: 0, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, patience };
+    let endpoints = vec![endpoint(DATA_IN, 0), endpoint(DATA_OUT, 0)];
+    Ok(Plugged { transport: Bot::new(config), device, endpoints })
+}
+
+const fn endpoint(address: EndpointAddress, streams: u16) -> Endpoint {
+    Endpoint { address, packet_bytes: PACKET_BYTES, burst: BURST, streams }
+}
+
+/// What a host's core does before a driver comes, and then the driver.
+fn configure(device: &mut Device, alternate: u8) -> Result<(), PlugError> {
+    let to_device = |request: StandardRequest| SetupPacket {
+        direction: Direction::Out,
+        kind: RequestKind::Standard,
+        recipient: Recipient::Device,
+        request: request.into(),
+        value: 1,
+        index: 0,
+        length: 0,
+    };
+    let alternate = BusRequest::SelectAlternate { interface: 0, alternate }.setup();
+    let steps = [to_device(StandardRequest::SetAddress), to_device(StandardRequest::SetConfiguration)];
+    for setup in steps.into_iter().chain(alternate) {
+        if device.handle_control(setup, &[]) != Verdict::Done {
+            return Err(PlugError::Refused);
+        }
+    }
+    Ok(())
+}
+
+impl fmt::Display for PlugError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOffered => f.write_str("the device does not offer this transport"),
+            Self::Refused => f.write_str("the device refused to be configured"),
+            Self::Streams(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for PlugError {}

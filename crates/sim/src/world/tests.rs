@@ -1,0 +1,108 @@
+//! Both transports over packets: data right, times as they must be.
+
+use super::*;
+use bus::Speed;
+use initiator::{CommandBlock, CommandId, DataPhase};
+use target::command::Limits;
+use target::unit::{Unit, UnitConfig};
+use target::{Device, DeviceConfig, Transports};
+use units::{BlockSize, ByteRange};
+use wire::scsi::lun::LunField;
+use wire::uas::TaskAttribute;
+
+const BLOCK: u32 = 4096;
+const BLOCKS: u32 = 256;
+
+fn plain(latency: Duration, at_once: u16) -> Plain {
+    Plain::new(BLOCKS, BlockSize::B4096, latency, at_once)
+}
+
+fn device(plain: &Plain) -> Device {
+    let unit = Unit::new(UnitConfig {
+        vendor: "uaskit".into(),
+        product: "Plain".into(),
+        revision: "1".into(),
+        serial: "0123456789AB".into(),
+        naa: 0x3000_0000_0000_0001,
+        block_size: plain.block_size(),
+        capacity: plain.capacity(),
+        transfer_bytes_optimal: target::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+        read_only: false,
+        removable: false,
+        rotational: false,
+        durable: true,
+        atomic_writes: false,
+        durable_state: None,
+    });
+    let config = DeviceConfig {
+        speed: Speed::Super,
+        transports: Transports::Dual,
+        streams: 32,
+        bus_power_ma: 0,
+        vendor_id: 0x1209,
+        product_id: 1,
+        release: 0x100,
+        manufacturer: "uaskit".into(),
+        product: "Plain".into(),
+        serial: "0123456789AB".into(),
+        limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 64 << 10 },
+    };
+    Device::new(config, vec![unit])
+}
+
+/// READ(10) or WRITE(10), or TEST UNIT READY where there are no blocks.
+fn command(slot: u16, writes: bool, lba: u32, blocks: u16) -> Command {
+    let [l0, l1, l2, l3] = lba.to_be_bytes();
+    let [b0, b1] = blocks.to_be_bytes();
+    let (operation_code, direction) = if writes { (0x2a, Direction::Out) } else { (0x28, Direction::In) };
+    let cdb: &[u8] = if blocks == 0 { &[0; 6] } else { &[operation_code, 0, l0, l1, l2, l3, 0, b0, b1, 0] };
+    let range = ByteRange::new(0, u32::from(blocks) * BLOCK);
+    Command {
+        id: CommandId { slot, generation: 0 },
+        lun: LunField([0; 8]),
+        attribute: TaskAttribute::Simple,
+        cdb: CommandBlock::new(cdb).unwrap(),
+        data_phase: (blocks > 0).then_some(DataPhase { direction, range }),
+        deadline: Instant::ZERO + Duration::from_secs(30),
+    }
+}
+
+fn pattern(seed: u32) -> Vec<u8> {
+    (0..BLOCK * 3).map(|at| (at / 7 + seed) as u8).collect()
+}
+
+fn ask<T: Transport>(world: &mut World<T>, command: &Command, buffer: Vec<u8>) -> Vec<u8> {
+    world.submit(command, buffer).unwrap();
+    let finished = world.run().unwrap().expect("the command ends");
+    assert_eq!(finished.id, command.id);
+    let initiator::Outcome::Answered(answer) = &finished.outcome else { panic!("{:?}", finished.outcome) };
+    assert_eq!((answer.status, answer.moved), (wire::scsi::Status::Good, finished.buffer.len() as u32));
+    finished.buffer
+}
+
+/// The attention of a device that was just plugged in comes first.
+fn first<T: Transport>(world: &mut World<T>) {
+    world.submit(&command(0, false, 0, 0), Vec::new()).unwrap();
+    world.run().unwrap().expect("the command ends");
+}
+
+fn write_and_read<T: Transport>(mut world: World<T>) -> u64 {
+    first(&mut world);
+    for seed in 0..20 {
+        ask(&mut world, &command(1, true, seed * 5, 3), pattern(seed));
+    }
+    for seed in 0..20 {
+        let read = ask(&mut world, &command(2, false, seed * 5, 3), vec![0; 3 * BLOCK as usize]);
+        assert!(read == pattern(seed), "block {}", seed * 5);
+    }
+    world.digest()
+}
+
+#[test]
+fn what_is_read_is_what_was_written_on_both_transports() {
+    let plain = plain(Duration::from_us(20), 4);
+    let on_uas = || World::new(Rate::Gen1, uas(device(&plain), None).unwrap(), plain.clone());
+    let on_bot = || World::new(Rate::Gen1, bot(device(&plain)).unwrap(), plain.clone());
+    assert_eq!(write_and_read(on_uas()), write_and_read(on_uas()), "two worlds of one kind do not differ");
+    assert_ne!(write_and_read(on_uas()), write_and_read(on_bot()));
+}
