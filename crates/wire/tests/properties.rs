@@ -70,3 +70,4 @@ family!(scsi, "wire_scsi");
 family!(uas, "wire_uas");
 family!(usb, "wire_usb");
 family!(usbredir, "wire_usbredir");
+family!(xhci, "wire_xhci");
