@@ -16,6 +16,8 @@ pub const EVENT_RING_TRBS: u16 = 256;
 pub const EVENT_RING_SEGMENTS: u16 = 4;
 /// Events taken in one call; for what is left there is a deadline at once.
 pub const EVENTS_PER_CALL: usize = 512;
+/// Events taken before the controller is told that there is room again: half of the shortest event ring.
+pub const EVENTS_PER_ACKNOWLEDGEMENT: usize = 128;
 /// Extended capabilities that are looked at: a chain that goes on is taken for a circle.
 pub const EXTENDED_CAPABILITIES_MAX: usize = 64;
 /// Streams of an endpoint: a tag of SCSI needs one, and hosts ask for 256.

@@ -91,9 +91,8 @@ pub struct Retirement {
 pub fn retire(place: Place, code: CompletionCode, residual: u32, may_retry: bool) -> Retirement {
     use CompletionCode as Code;
     match place {
-        Place::Finished => return Retirement::OPEN,
         // Some controllers do not say which TRB a halt or a bad stream was at; the endpoint needs help all the same.
-        Place::Nowhere => return Retirement::of(Ending::Open, recovery_of(code)),
+        Place::Finished | Place::Nowhere => return Retirement::of(Ending::Open, recovery_of(code)),
         Place::NoOp => return Retirement::of(Ending::Dropped, recovery_of(code)),
         _ => {}
     }
@@ -298,12 +297,17 @@ mod tests {
     #[test]
     fn no_event_for_nobody_ends_anything() {
         for code in 0..=u8::MAX {
-            assert_eq!(cell(Place::Finished, code, 7), (Ending::Open, Recovery::Nothing));
+            assert_eq!(cell(Place::Finished, code, 7).0, Ending::Open);
             assert_eq!(cell(Place::Nowhere, code, 7).0, Ending::Open);
         }
-        assert_eq!(cell(Place::Nowhere, 6, 0).1, Recovery::Reset);
-        assert_eq!(cell(Place::Nowhere, 34, 0).1, Recovery::Reset);
-        assert_eq!(cell(Place::Nowhere, SUCCESS, 0).1, Recovery::Nothing);
+    }
+
+    #[test]
+    fn a_halt_at_nobody_still_resets_the_endpoint() {
+        for place in [Place::Finished, Place::Nowhere] {
+            assert_eq!([6, 34].map(|code| cell(place, code, 0).1), [Recovery::Reset; 2]);
+            assert_eq!([SUCCESS, SHORT, 26].map(|code| cell(place, code, 0).1), [Recovery::Nothing; 3]);
+        }
     }
 
     #[test]

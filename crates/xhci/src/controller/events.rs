@@ -6,7 +6,7 @@
 use super::live::Live;
 use crate::device::endpoint::TransferEvent;
 use crate::hardware::Hardware;
-use crate::limit::EVENTS_PER_CALL;
+use crate::limit::{EVENTS_PER_ACKNOWLEDGEMENT, EVENTS_PER_CALL};
 use crate::retire::{Place, Recovery};
 use crate::words::{Answer, Death};
 use units::Instant;
@@ -36,6 +36,9 @@ impl Live {
                 break;
             }
             let Some(trb) = self.events.take(hw) else { break };
+            if taken % EVENTS_PER_ACKNOWLEDGEMENT == 0 && taken > 0 {
+                self.acknowledge_events(hw);
+            }
             match EventTrb::decode(&trb) {
                 Ok((event, _)) => self.handle_event(hw, now, event),
                 Err(_) => self.counters.unknown_events += 1,

@@ -399,6 +399,54 @@ fn a_stall_before_the_stop_turns_it_into_a_reset() {
 }
 
 #[test]
+fn a_ring_is_never_moved_back_to_what_the_controller_has_passed() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    stand.submit(device, plain_in(), (2, 512)).unwrap();
+    let trbs = stand.trbs(device, plain_in());
+    stand.hw.set_dequeue(device.slot(), IN, 0, (trbs[1].0, true));
+    stand.cancel(device, plain_in(), 2);
+    stand.interrupt();
+    assert_eq!(stand.completions(), [(2, Cancelled, 0)]);
+    assert_eq!(stand.hw.dequeue(device.slot(), IN, 0), (trbs[1].0 + 16, true));
+    // The event of the first was late, and still ends it.
+    stand.event(device, bulk_in(), (trbs[0].0, 1, 0));
+    assert_eq!(stand.completions(), [(1, Done, 512)]);
+}
+
+#[test]
+fn a_transfer_taken_back_while_the_ring_is_moved_is_seen_to_before_it_runs() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    stand.hw.is_mute = true;
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    stand.submit(device, plain_in(), (2, 512)).unwrap();
+    stand.cancel(device, plain_in(), 1);
+    stand.hw.execute();
+    stand.interrupt();
+    stand.cancel(device, plain_in(), 2);
+    stand.hw.rung.clear();
+    stand.hw.is_mute = false;
+    stand.hw.execute();
+    stand.interrupt();
+    assert_eq!(stand.completions(), [(1, Cancelled, 0), (2, Cancelled, 0)]);
+    let types: Vec<_> = stand.hw.commands.iter().map(CommandTrb::trb_type).collect();
+    assert_eq!(types, [TrbType::StopEndpoint, TrbType::SetTrDequeuePointer, TrbType::SetTrDequeuePointer]);
+    assert_eq!(stand.hw.rung, []);
+}
+
+#[test]
+fn a_trb_error_moves_the_ring_without_a_reset() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    let at = stand.trbs(device, plain_in())[0].0;
+    stand.hw.set_state(device.slot(), IN, EndpointState::Error);
+    stand.event(device, bulk_in(), (at, 5, 512));
+    assert_eq!(stand.completions(), [(1, Error, 0)]);
+    let types: Vec<_> = stand.hw.commands.iter().map(CommandTrb::trb_type).collect();
+    assert_eq!(types, [TrbType::SetTrDequeuePointer]);
+}
+
+#[test]
 fn an_endpoint_that_goes_on_running_costs_the_device_its_slot() {
     let (mut stand, device) = Stand::with_device(Config::default());
     stand.submit(device, plain_in(), (1, 512)).unwrap();
@@ -465,6 +513,34 @@ fn streams_come_and_go_and_leave_no_memory_behind() {
     assert_eq!(stand.ask(allocate), Err(Refusal::NoStreams));
     assert_eq!(stand.ask(Request::FreeStreams(device, endpoints)), Ok(Answer::Done));
     assert_eq!(stand.hw.memory.pieces_out(), before);
+}
+
+#[test]
+fn streams_that_cannot_be_had_leave_no_memory_behind() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    let before = stand.hw.memory.pieces_out();
+    let request = Request::AllocateStreams { device, endpoints: vec![bulk_in(), bulk_out()], wanted: 8 };
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    assert_eq!(stand.ask(request.clone()), Err(Refusal::Busy));
+    assert_eq!(stand.hw.memory.pieces_out(), before);
+    stand.cancel(device, plain_in(), 1);
+    stand.interrupt();
+    for pieces in 0..18 {
+        stand.hw.memory.limit(pieces);
+        assert_eq!(stand.ask(request.clone()), Ok(Answer::NoMemory));
+        assert_eq!(stand.hw.memory.pieces_out(), before);
+    }
+}
+
+#[test]
+fn a_controller_without_memory_is_given_up_and_nothing_is_kept() {
+    for pieces in 0..8 {
+        let (mut hw, mut xhci) = (Machine::default(), Controller::new(Config::default()));
+        hw.memory.limit(pieces);
+        xhci.start(&mut hw, Instant::ZERO);
+        assert_eq!(xhci.poll_output(), Some(Output::Died(Death::NoMemory)));
+        assert_eq!(hw.memory.pieces_out(), 0);
+    }
 }
 
 #[test]

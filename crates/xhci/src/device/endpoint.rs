@@ -387,25 +387,32 @@ impl Ring {
         }
     }
 
-    /// Where the controller is to go on, and what leaves the ring by that; `None` if it stays where it is.
+    /// Where the controller is to go on, and what leaves the ring by that; `None` if it stays where it is. It never
+    /// goes back: a transfer that it has passed is not done twice, even if nobody has told of its end.
     fn leave(&mut self, stands: Option<u32>) -> Option<(Position, Vec<Completion>)> {
-        let stands_in_cancelled = |td: &Td| {
-            let inside = stands.and_then(|index| td.offset_of(&self.ring, index)).is_some();
-            td.state == TdState::Cancelled && inside
-        };
-        let is_live = |td: &Td| td.state == TdState::Live;
-        let must =
-            self.must_move || !self.tds.iter().any(is_live) || self.tds.iter().any(stands_in_cancelled);
-        if !must {
+        let is_here = |td: &Td| stands.and_then(|index| td.offset_of(&self.ring, index)).is_some();
+        let here = self.tds.iter().position(is_here).unwrap_or(0);
+        let is_cancelled_here =
+            self.tds.get(here).is_some_and(|td| td.state == TdState::Cancelled && is_here(td));
+        let has_more = self.tds.iter().skip(here).any(|td| td.state == TdState::Live);
+        if !self.must_move && !is_cancelled_here && has_more {
             return None;
         }
         self.must_move = true;
-        let mut leaving = Vec::new();
-        while let Some(td) = self.tds.pop_front_if(|td| td.state != TdState::Live) {
-            self.ring.give_back(td.trbs);
-            leaving.extend((td.state == TdState::Cancelled).then(|| td.cancelled()));
+        let (mut to, mut leaving) = (self.ring.enqueue(), Vec::new());
+        for (number, td) in self.tds.iter_mut().enumerate() {
+            match td.state {
+                TdState::Live if number < here => continue,
+                TdState::Live => {
+                    to = td.first;
+                    break;
+                }
+                TdState::Cancelled => leaving.push(td.cancelled()),
+                TdState::NoOp | TdState::Over => {}
+            }
+            td.state = TdState::Over;
         }
-        let to = self.tds.front().map_or(self.ring.enqueue(), |td| td.first);
+        self.give_back();
         Some((to, leaving))
     }
 

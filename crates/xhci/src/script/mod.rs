@@ -27,6 +27,11 @@ impl Memory {
         Self { left: Some(pieces), ..Self::default() }
     }
 
+    /// From now on there are this many pieces to give.
+    pub(crate) fn limit(&mut self, pieces: usize) {
+        self.left = Some(pieces);
+    }
+
     /// Pieces that were not given back.
     pub(crate) fn pieces_out(&self) -> usize {
         self.out.len()
