@@ -36,7 +36,8 @@ pub struct DmaLayout {
 
 /// Memory that the controller sees, by its bus address.
 pub trait DmaMemory {
-    /// A piece of zeroes. `None` if there is none left.
+    /// A piece of zeroes. `None` if there is none left. For a controller without 64-bit addresses
+    /// ([`wire::xhci::ControllerFeatures::ADDRESS_64`]) it lies below 4 GiB, and so do the buffers of transfers.
     fn allocate(&mut self, layout: DmaLayout) -> Option<u64>;
 
     /// Gives a piece back that was allocated with this layout.

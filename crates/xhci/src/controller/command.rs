@@ -43,6 +43,8 @@ pub(crate) struct Commands {
     /// Until when the first one is to be answered; or, while it is aborted, until when the ring is to stop.
     deadline: Option<Instant>,
     is_aborting: bool,
+    /// The oldest command was given up before and is still not answered.
+    was_aborted: bool,
 }
 
 impl Commands {
@@ -50,7 +52,7 @@ impl Commands {
         let shape = RingShape { segments: 1, trbs: COMMAND_RING_TRBS, chained_links };
         let ring = ProducerRing::allocate(hw, shape)?;
         let (pending, waiting) = (VecDeque::new(), VecDeque::new());
-        Some(Self { ring, pending, waiting, deadline: None, is_aborting: false })
+        Some(Self { ring, pending, waiting, deadline: None, is_aborting: false, was_aborted: false })
     }
 
     pub(crate) fn release(&mut self, hw: &mut impl Hardware) {
@@ -107,15 +109,21 @@ impl Commands {
     ) -> Option<(Purpose, bool)> {
         let answered = self.pending.pop_front_if(|pending| pending.address == address)?;
         self.ring.give_back(1);
+        self.was_aborted = false;
         if !self.is_aborting {
             self.deadline = (!self.pending.is_empty()).then(|| now + COMMAND_PATIENCE);
         }
         Some((answered.purpose, self.fill(hw, now)))
     }
 
-    /// The oldest command is to be aborted; the ring is to stop in time.
-    pub(crate) fn abort(&mut self, now: Instant) {
-        (self.is_aborting, self.deadline) = (true, Some(now + ABORT_PATIENCE));
+    /// The oldest command is to be aborted; the ring is to stop in time. Whether that is of use: a command that outlives
+    /// one abort, which some controllers carry out without an answer, outlives the next as well.
+    pub(crate) fn abort(&mut self, now: Instant) -> bool {
+        if self.is_aborting || self.was_aborted {
+            return false;
+        }
+        (self.is_aborting, self.was_aborted, self.deadline) = (true, true, Some(now + ABORT_PATIENCE));
+        true
     }
 
     /// The ring has stopped; whether the doorbell is to be rung.

@@ -55,7 +55,9 @@ impl Live {
                 self.handle_transfer(hw, now, ((slot, endpoint), event));
             }
             EventTrb::Transfer { endpoint: None, .. } => self.counters.stray_events += 1,
-            EventTrb::CommandCompletion { code: CompletionCode::CommandRingStopped, .. } => {
+            EventTrb::CommandCompletion { code: CompletionCode::CommandRingStopped, .. }
+                if self.commands.is_aborting() =>
+            {
                 if self.commands.stopped(hw, now) {
                     self.ring_command(hw);
                 }
@@ -152,11 +154,10 @@ impl Live {
             self.answer(request, Answer::TimedOut);
         }
         if self.commands.deadline().is_some_and(|at| at <= now) {
-            if self.commands.is_aborting() {
+            if !self.commands.abort(now) {
                 return Some(Death::CommandsStuck);
             }
             self.counters.command_timeouts += 1;
-            self.commands.abort(now);
             // Only the low half: the pointer in the high one is not to change, and the ring runs.
             let abort = CommandRingControl { abort: true, ..CommandRingControl::default() };
             hw.write_register(self.operational + offset::COMMAND_RING_CONTROL, abort.encode() as u32);

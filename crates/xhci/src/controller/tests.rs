@@ -616,6 +616,43 @@ fn a_command_without_an_answer_is_aborted_and_then_the_controller_given_up() {
 }
 
 #[test]
+fn an_aborted_command_is_answered_and_the_rest_goes_on() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    stand.hw.is_mute = true;
+    let request = Request::Configure { device, add: Vec::new(), drop: vec![bulk_in()] };
+    stand.xhci.request(&mut stand.hw, stand.now, (RequestId(1), request)).unwrap();
+    stand.submit(device, Pipe::plain(bulk_out()), (1, 512)).unwrap();
+    stand.cancel(device, Pipe::plain(bulk_out()), 1);
+    stand.pass(limit::COMMAND_PATIENCE);
+    stand.hw.refusals.push_back((TrbType::ConfigureEndpoint, 25));
+    stand.hw.is_mute = false;
+    stand.hw.execute();
+    let stopped = CompletionCode::CommandRingStopped;
+    stand.hw.post(EventTrb::CommandCompletion { pointer: 0, parameter: 0, code: stopped, slot: 0 });
+    stand.interrupt();
+    let outputs = stand.outputs();
+    assert!(outputs.contains(&Output::Answered(RequestId(1), Answer::TimedOut)));
+    assert!(matches!(outputs[1], Output::Completed(_, done) if done.status == Cancelled));
+    assert_eq!(stand.xhci.poll_timeout(), None);
+    assert_eq!(stand.xhci.counters().command_timeouts, 1);
+}
+
+#[test]
+fn a_command_that_outlives_its_abort_costs_the_controller() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    stand.hw.is_mute = true;
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    stand.cancel(device, plain_in(), 1);
+    stand.pass(limit::COMMAND_PATIENCE);
+    let stopped = CompletionCode::CommandRingStopped;
+    stand.hw.post(EventTrb::CommandCompletion { pointer: 0, parameter: 0, code: stopped, slot: 0 });
+    stand.interrupt();
+    assert_eq!(stand.outputs(), []);
+    stand.pass(limit::COMMAND_PATIENCE);
+    assert_eq!(stand.outputs().last(), Some(&Output::Died(Death::CommandsStuck)));
+}
+
+#[test]
 fn a_controller_that_is_pulled_out_or_breaks_ends_everything() {
     for (word, death) in
         [(u32::MAX, Death::Removed), (0x1000, Death::ControllerError), (0x4, Death::HostSystemError)]
