@@ -241,7 +241,7 @@ fn ctrl_c_prints_what_was_measured() {
         .stderr(Stdio::null())
         .spawn()
         .expect("the program starts");
-    std::thread::sleep(Duration::from_millis(1500));
+    std::thread::sleep(Duration::from_millis(2500));
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(killed.expect("kill is there").success());
     let mut text = String::new();
