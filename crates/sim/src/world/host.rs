@@ -28,6 +28,9 @@ pub(super) struct HostSide<T> {
     /// Memory of commands, by slot.
     buffers: Vec<Option<(CommandId, Vec<u8>)>>,
     pub(super) finished: VecDeque<Finished>,
+    /// Whether the transport was told something since its deadline was asked for. To ask costs a look at every slot, and
+    /// most packets tell it nothing.
+    pub(super) has_news: bool,
 }
 
 /// A transfer under way.
@@ -42,7 +45,7 @@ struct Flight {
 impl<T: Transport> HostSide<T> {
     pub(super) fn new(transport: T, port: HostPort) -> Self {
         let (flights, finished) = (Flights::new(), VecDeque::new());
-        Self { transport, port, flights, buffers: Vec::new(), finished }
+        Self { transport, port, flights, buffers: Vec::new(), finished, has_news: true }
     }
 
     pub(super) fn submit(&mut self, now: Instant, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
@@ -50,6 +53,7 @@ impl<T: Transport> HostSide<T> {
         if slot >= self.buffers.len() {
             self.buffers.resize_with(slot + 1, || None);
         }
+        self.has_news = true;
         self.transport.submit(now, command)?;
         self.buffers[slot] = Some((command.id, buffer));
         Ok(())
@@ -106,6 +110,7 @@ impl<T: Transport> HostSide<T> {
             Payload::Message => &flight.message[..],
             _ => &[],
         };
+        self.has_news = true;
         self.transport.handle_completion(now, Completion { id, status, actual: moved }, bytes);
     }
 

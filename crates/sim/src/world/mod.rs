@@ -160,6 +160,7 @@ impl<T: Transport> World<T> {
             Happens::Arrives(side, message) => self.arrive(side, message),
             Happens::Stored => self.drive.store(),
             Happens::Deadline if self.alarm.ring(now) => {
+                self.host.has_news = true;
                 if self.host.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
                     self.host.transport.handle_timeout(now);
                 }
@@ -207,9 +208,11 @@ impl<T: Transport> World<T> {
                 self.send(side);
             }
         }
-        let deadline = self.host.transport.poll_timeout().map(|deadline| deadline.at);
-        if let Some(at) = self.alarm.set(deadline) {
-            self.at(at, Happens::Deadline);
+        if std::mem::take(&mut self.host.has_news) {
+            let deadline = self.host.transport.poll_timeout().map(|deadline| deadline.at);
+            if let Some(at) = self.alarm.set(deadline) {
+                self.at(at, Happens::Deadline);
+            }
         }
     }
 
@@ -219,6 +222,7 @@ impl<T: Transport> World<T> {
             Output::Cancel(_) => self.stopped = Some(Stopped::NotModelled("a cancelled transfer")),
             Output::Request(id, request) => {
                 let answer = self.ask(request);
+                self.host.has_news = true;
                 self.host.transport.handle_answer(self.engine.now(), id, answer);
             }
             Output::Finished(id, outcome) => self.host.finish(id, outcome),
