@@ -7,12 +7,8 @@
 use crate::engine::Random;
 use crate::link::superspeed::{Rate, Side, Traffic};
 use crate::world::{self, Finished, Plain, PlugError, Plugged, Stopped, World};
-use bus::Speed;
 use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Transport};
 use std::fmt;
-use target::command::Limits;
-use target::unit::{Unit, UnitConfig};
-use target::{Device, DeviceConfig, Transports};
 use units::{BlockSize, ByteRange, Duration, Instant};
 use wire::scsi::Status;
 use wire::scsi::cdb::{Cdb, CdbWidth, Read, Write};
@@ -89,7 +85,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// See [`RawError`].
 pub fn uas(load: &Load) -> Result<Figures, RawError> {
     let plain = load.plain();
-    run(load, world::uas(device(&plain), None).map_err(RawError::Plug)?, plain)
+    run(load, world::uas(plain.device(), None).map_err(RawError::Plug)?, plain)
 }
 
 /// Measures BOT.
@@ -98,7 +94,7 @@ pub fn uas(load: &Load) -> Result<Figures, RawError> {
 /// See [`RawError`].
 pub fn bot(load: &Load) -> Result<Figures, RawError> {
     let plain = load.plain();
-    run(load, world::bot(device(&plain)).map_err(RawError::Plug)?, plain)
+    run(load, world::bot(plain.device()).map_err(RawError::Plug)?, plain)
 }
 
 impl Figures {
@@ -147,39 +143,6 @@ impl Load {
             deadline: now + PATIENCE,
         })
     }
-}
-
-fn device(plain: &Plain) -> Device {
-    let unit = Unit::new(UnitConfig {
-        vendor: "uaskit".into(),
-        product: "Plain Drive".into(),
-        revision: "1".into(),
-        serial: "0123456789AB".into(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: plain.block_size(),
-        capacity: plain.capacity(),
-        transfer_bytes_optimal: target::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
-        read_only: false,
-        removable: false,
-        rotational: false,
-        durable: true,
-        atomic_writes: false,
-        durable_state: None,
-    });
-    let config = DeviceConfig {
-        speed: Speed::Super,
-        transports: Transports::Dual,
-        streams: 32,
-        bus_power_ma: 0,
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
-        manufacturer: "uaskit".into(),
-        product: "Plain Drive".into(),
-        serial: "0123456789AB".into(),
-        limits: Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 },
-    };
-    Device::new(config, vec![unit])
 }
 
 /// A load on a world.

@@ -3,8 +3,12 @@
 //! It stands for no product. Blocks lie in memory and change when their request is done. Left out: whatever else a medium
 //! may be asked; it says so.
 
+use bus::Speed;
 use std::collections::VecDeque;
+use target::command::Limits;
 use target::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
+use target::unit::{Unit, UnitConfig};
+use target::{Device, DeviceConfig, Transports};
 use units::{BlockCount, BlockSize, Duration, Extent, Instant};
 
 /// A drive in memory with a latency.
@@ -39,6 +43,40 @@ impl Plain {
     /// Bytes of a block.
     pub const fn block_size(&self) -> BlockSize {
         self.block_size
+    }
+
+    /// A device with this as its one unit: both transports, 32 streams, super speed.
+    pub fn device(&self) -> Device {
+        let unit = Unit::new(UnitConfig {
+            vendor: "uaskit".into(),
+            product: "Plain Drive".into(),
+            revision: "1".into(),
+            serial: "0123456789AB".into(),
+            naa: 0x3000_0000_0000_0001,
+            block_size: self.block_size(),
+            capacity: self.capacity(),
+            transfer_bytes_optimal: target::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
+            read_only: false,
+            removable: false,
+            rotational: false,
+            durable: true,
+            atomic_writes: false,
+            durable_state: None,
+        });
+        let config = DeviceConfig {
+            speed: Speed::Super,
+            transports: Transports::Dual,
+            streams: 32,
+            bus_power_ma: 0,
+            vendor_id: 0x1209,
+            product_id: 1,
+            release: 0x100,
+            manufacturer: "uaskit".into(),
+            product: "Plain Drive".into(),
+            serial: "0123456789AB".into(),
+            limits: Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 },
+        };
+        Device::new(config, vec![unit])
     }
 
     /// Takes a request. When it will be done.

@@ -1,11 +1,7 @@
 //! Both transports over packets: data right, times as they must be.
 
 use super::*;
-use bus::Speed;
 use initiator::{CommandBlock, CommandId, DataPhase};
-use target::command::Limits;
-use target::unit::{Unit, UnitConfig};
-use target::{Device, DeviceConfig, Transports};
 use units::{BlockSize, ByteRange};
 use wire::scsi::lun::LunField;
 use wire::uas::TaskAttribute;
@@ -15,39 +11,6 @@ const BLOCKS: u32 = 256;
 
 fn plain(latency: Duration, at_once: u16) -> Plain {
     Plain::new(BLOCKS, BlockSize::B4096, latency, at_once)
-}
-
-fn device(plain: &Plain) -> Device {
-    let unit = Unit::new(UnitConfig {
-        vendor: "uaskit".into(),
-        product: "Plain".into(),
-        revision: "1".into(),
-        serial: "0123456789AB".into(),
-        naa: 0x3000_0000_0000_0001,
-        block_size: plain.block_size(),
-        capacity: plain.capacity(),
-        transfer_bytes_optimal: target::unit::limits::TRANSFER_BYTES_OPTIMAL_MAX,
-        read_only: false,
-        removable: false,
-        rotational: false,
-        durable: true,
-        atomic_writes: false,
-        durable_state: None,
-    });
-    let config = DeviceConfig {
-        speed: Speed::Super,
-        transports: Transports::Dual,
-        streams: 32,
-        bus_power_ma: 0,
-        vendor_id: 0x1209,
-        product_id: 1,
-        release: 0x100,
-        manufacturer: "uaskit".into(),
-        product: "Plain".into(),
-        serial: "0123456789AB".into(),
-        limits: Limits { commands: 64, buffer_bytes: 16 << 20, segment_bytes: 64 << 10 },
-    };
-    Device::new(config, vec![unit])
 }
 
 /// READ(10) or WRITE(10), or TEST UNIT READY where there are no blocks.
@@ -101,8 +64,8 @@ fn write_and_read<T: Transport>(mut world: World<T>) -> u64 {
 #[test]
 fn what_is_read_is_what_was_written_on_both_transports() {
     let plain = plain(Duration::from_us(20), 4);
-    let on_uas = || World::new(Rate::Gen1, uas(device(&plain), None).unwrap(), plain.clone());
-    let on_bot = || World::new(Rate::Gen1, bot(device(&plain)).unwrap(), plain.clone());
+    let on_uas = || World::new(Rate::Gen1, uas(plain.device(), None).unwrap(), plain.clone());
+    let on_bot = || World::new(Rate::Gen1, bot(plain.device()).unwrap(), plain.clone());
     assert_eq!(write_and_read(on_uas()), write_and_read(on_uas()), "two worlds of one kind do not differ");
     assert_ne!(write_and_read(on_uas()), write_and_read(on_bot()));
 }
