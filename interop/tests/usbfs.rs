@@ -298,6 +298,7 @@ fn faults_of_a_drive_are_recovered_from_and_counted() -> Result<()> {
         ("broken-write", 0, &["timeouts", "sent_again"][..]),
         ("broken-halt", 0, &["stalls"]),
         ("broken-read", 1, &["timeouts", "sent_again"]),
+        ("broken-data", 0, &["stalls", "sent_again"]),
         ("broken-bot-write", 0, &["timeouts", "reset_recoveries", "sent_again"]),
         ("broken-bot-halt", 0, &["stalls"]),
         ("broken-bot-data", 2, &["stalls"]),

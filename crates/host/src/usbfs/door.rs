@@ -234,8 +234,13 @@ impl Door {
     /// CLEAR FEATURE (ENDPOINT_HALT), and what the controller needs with it.
     ///
     /// # Errors
-    /// If the device refuses.
+    /// If the device refuses, or if other streams of the endpoint have transfers: the kernel wants none under way, since
+    /// the controller loses its place in them. A port reset is left then, which is what Linux's own driver does.
     pub fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), UsbfsError> {
+        let has_streams = self.streams.is_some_and(|endpoints| endpoints.contains(&endpoint));
+        if has_streams && self.pieces.is_busy(endpoint) {
+            return Err(UsbfsError::Failed { action: "clear a halt", errno: Errno::BUSY });
+        }
         self.device.node().clear_halt(endpoint.into()).map_err(|errno| self.failed("clear a halt", errno))
     }
 

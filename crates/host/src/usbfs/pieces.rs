@@ -8,7 +8,7 @@
 //! transfer; a transfer ends exactly once, when none of its pieces is under way. Left out: where bytes are.
 
 use super::kernel::{Capabilities, CellId};
-use bus::{Completion, Direction, Pipe, TransferId, TransferStatus};
+use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStatus};
 use std::collections::VecDeque;
 use units::ByteRange;
 
@@ -216,6 +216,11 @@ impl Pieces {
         None
     }
 
+    /// Whether an endpoint has transfers.
+    pub(super) fn is_busy(&self, endpoint: EndpointAddress) -> bool {
+        self.entries.iter().flatten().any(|entry| entry.order.pipe.endpoint == endpoint)
+    }
+
     /// Transfers under way.
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.free.len()
@@ -280,7 +285,7 @@ impl Pieces {
 mod tests {
     use super::*;
     use TransferStatus::{Babble, Cancelled, Done, Short, Stall};
-    use bus::{EndpointAddress, StreamId};
+    use bus::StreamId;
     use proptest::prelude::*;
 
     const WHOLE: Rules = Rules { piece_bytes_max: WHOLE_BYTES_MAX, chained: false };
@@ -418,6 +423,8 @@ mod tests {
         }
         let expected = [(1000, 100, false, false), (1000, 100, false, false)];
         assert_eq!(submitted(&taken(&mut pieces)), expected);
+        assert!(pieces.is_busy(endpoint));
+        assert!(!pieces.is_busy(EndpointAddress::at::<3>(Direction::Out)));
     }
 
     #[test]
