@@ -66,12 +66,9 @@ impl Ring {
         if !used.into_iter().all(|code| probe.is_supported(code)) {
             return Err(Errno::OPNOTSUPP.into());
         }
-        if image.direct {
-            // The drive's interrupt completes those in this very thread, which an asynchronous event does not count.
-            ring.submitter().register_eventfd(event.as_raw_fd())?;
-        } else {
-            ring.submitter().register_eventfd_async(event.as_raw_fd())?;
-        }
+        // Not the asynchronous kind, which leaves out what is completed in this very thread: a page that had to be read
+        // first is, and it may be just before the thread waits.
+        ring.submitter().register_eventfd(event.as_raw_fd())?;
         Ok(Self {
             ring,
             image,
