@@ -116,7 +116,7 @@ impl Ring {
             if is_last {
                 return true;
             }
-            // What follows may be over at once as well, and nothing would signal that.
+            // What follows may be over at once as well, and need not wait for another turn.
             if !self.flush() {
                 return false;
             }
