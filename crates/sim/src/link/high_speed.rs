@@ -7,7 +7,7 @@
 //!
 //! Always true: a microframe carries no more than its bytes; a transaction never crosses into the next.
 
-use crate::link::superspeed::Crossing;
+use super::Crossing;
 use units::{Duration, Instant};
 
 /// A microframe (USB 2.0 clause 8.4.3.1).

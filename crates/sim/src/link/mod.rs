@@ -3,8 +3,25 @@
 //! [`superspeed`] is the dual-simplex link of USB 3: two lanes that know nothing of each other but the acknowledgements
 //! that one carries for the other. [`bulk`] is what both ends of a bulk endpoint say to each other over it, and [`streams`]
 //! their agreement on which stream of a pipe moves. [`high_speed`] is the bus of USB 2.0.
+//! A [`Joint`] is the ports of a host and a device with a SuperSpeed link between them.
 
 pub mod bulk;
 pub mod high_speed;
+mod joint;
 pub mod streams;
 pub mod superspeed;
+
+pub use joint::{Arrival, Joint};
+
+use units::Instant;
+
+/// When something is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// When its first symbol is sent.
+    pub begins: Instant,
+    /// When its last symbol has been sent, and something else may follow.
+    pub ends: Instant,
+    /// When its last symbol has arrived at the other side.
+    pub arrives: Instant,
+}

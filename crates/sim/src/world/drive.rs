@@ -2,6 +2,7 @@
 
 use super::host::HostSide;
 use super::plain::Plain;
+use super::plug::PACKET_BYTES;
 use crate::link::bulk::{DevicePort, Piece, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{Flights, Transport};
@@ -13,7 +14,6 @@ use wire::usb::Direction;
 #[derive(Debug)]
 pub(super) struct DriveSide {
     pub(super) device: Device,
-    pub(super) port: DevicePort,
     pub(super) plain: Plain,
     offers: Flights<Offer>,
     buffers: BTreeMap<CommandId, Vec<u8>>,
@@ -33,28 +33,22 @@ struct Offer {
 const NOBODY: TransferId = TransferId(u64::MAX);
 
 impl DriveSide {
-    pub(super) fn new(device: Device, port: DevicePort, plain: Plain) -> Self {
-        Self { device, port, plain, offers: Flights::new(), buffers: BTreeMap::new() }
+    pub(super) fn new(device: Device, plain: Plain) -> Self {
+        Self { device, plain, offers: Flights::new(), buffers: BTreeMap::new() }
     }
 
     /// Queues a transfer of the device. `expected` is what the host's transfer on the pipe waits for, which a real drive
     /// knows from the command: one that ends short of it with a full packet needs an empty one.
-    pub(super) fn offer(&mut self, transfer: DeviceTransfer, expected: Option<u32>) {
+    pub(super) fn offer(&mut self, port: &mut DevicePort, transfer: DeviceTransfer, expected: Option<u32>) {
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
         let direction = pipe.endpoint.direction();
         let number = self.offers.insert(id, Offer { payload, length, direction, message: Vec::new() });
-        let queued = self.port.queue(pipe, Bulk { id: number, bytes: length });
+        let queued = port.queue(pipe, Bulk { id: number, bytes: length });
         debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
-        let is_cut = ends && length > 0 && length.is_multiple_of(1024);
+        let is_cut = ends && length > 0 && length.is_multiple_of(PACKET_BYTES.into());
         if is_cut && direction == Direction::In && expected.is_some_and(|expected| expected > length) {
-            self.end(pipe);
+            end(port, pipe);
         }
-    }
-
-    /// Sends an empty packet.
-    pub(super) fn end(&mut self, pipe: Pipe) {
-        let queued = self.port.queue(pipe, Bulk { id: NOBODY, bytes: 0 });
-        debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
     }
 
     pub(super) fn acquire(&mut self, id: CommandId, bytes: u32) {
@@ -114,4 +108,10 @@ impl DriveSide {
             Payload::Message | Payload::Nowhere => &[],
         }
     }
+}
+
+/// Sends an empty packet.
+pub(super) fn end(port: &mut DevicePort, pipe: Pipe) {
+    let queued = port.queue(pipe, Bulk { id: NOBODY, bytes: 0 });
+    debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
 }

@@ -23,7 +23,6 @@ pub struct Finished {
 #[derive(Debug)]
 pub(super) struct HostSide<T> {
     pub(super) transport: T,
-    pub(super) port: HostPort,
     flights: Flights<Flight>,
     /// Memory of commands, by slot.
     buffers: Vec<Option<(CommandId, Vec<u8>)>>,
@@ -43,9 +42,9 @@ struct Flight {
 }
 
 impl<T: Transport> HostSide<T> {
-    pub(super) fn new(transport: T, port: HostPort) -> Self {
+    pub(super) fn new(transport: T) -> Self {
         let (flights, finished) = (Flights::new(), VecDeque::new());
-        Self { transport, port, flights, buffers: Vec::new(), finished, has_news: true }
+        Self { transport, flights, buffers: Vec::new(), finished, has_news: true }
     }
 
     pub(super) fn submit(&mut self, now: Instant, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
@@ -68,10 +67,10 @@ impl<T: Transport> HostSide<T> {
     }
 
     /// Queues a transfer of the transport.
-    pub(super) fn offer(&mut self, transfer: Transfer) {
+    pub(super) fn offer(&mut self, port: &mut HostPort, transfer: Transfer) {
         let Transfer { id, pipe, length, payload } = transfer;
         let number = self.flights.insert(id, Flight { payload, length, message: Vec::new() });
-        let queued = self.port.queue(pipe, Bulk { id: number, bytes: length });
+        let queued = port.queue(pipe, Bulk { id: number, bytes: length });
         debug_assert!(queued.is_ok(), "a transport uses the endpoints that it was given");
     }
 

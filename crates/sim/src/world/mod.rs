@@ -21,6 +21,7 @@ pub use plug::{PlugError, Plugged, bot, uas};
 use crate::engine::{Alarm, Engine, Event, QueueFull};
 use crate::link::bulk::{DevicePort, HostPort, Message};
 use crate::link::superspeed::{Link, Rate, Side};
+use crate::link::{Arrival, Joint};
 use bus::Pipe;
 use drive::DriveSide;
 use host::HostSide;
@@ -34,13 +35,9 @@ use wire::usb::Direction;
 #[derive(Debug)]
 pub struct World<T> {
     engine: Engine<Happens>,
-    link: Link,
+    joint: Joint,
     host: HostSide<T>,
     drive: DriveSide,
-    /// Sides that had nothing to send when they were asked last.
-    is_idle: [bool; 2],
-    /// What a side would send if it had a credit.
-    held: [Option<Message>; 2],
     alarm: Alarm,
     stopped: Option<Stopped>,
 }
@@ -84,13 +81,12 @@ impl<T: Transport> World<T> {
     /// A world in which a drive has been plugged in and configured.
     pub fn new(rate: Rate, plugged: Plugged<T>, plain: Plain) -> Self {
         let Plugged { transport, device, endpoints } = plugged;
+        let link = Link::new(rate, Duration::from_ns(5));
         Self {
             engine: Engine::new(),
-            link: Link::new(rate, Duration::from_ns(5)),
-            host: HostSide::new(transport, HostPort::new(&endpoints)),
-            drive: DriveSide::new(device, DevicePort::new(&endpoints), plain),
-            is_idle: [true; 2],
-            held: [None; 2],
+            joint: Joint::new(link, HostPort::new(&endpoints), DevicePort::new(&endpoints)),
+            host: HostSide::new(transport),
+            drive: DriveSide::new(device, plain),
             alarm: Alarm::default(),
             stopped: None,
         }
@@ -118,7 +114,7 @@ impl<T: Transport> World<T> {
 
     /// The link, with what it has carried.
     pub const fn link(&self) -> &Link {
-        &self.link
+        self.joint.link()
     }
 
     /// Sends notes of every packet to a trace.
@@ -170,24 +166,20 @@ impl<T: Transport> World<T> {
         self.settle();
     }
 
-    /// A message has arrived: the link takes it, its endpoint takes it, and its payload is copied.
+    /// A message has arrived: it is taken, and its payload is copied.
     fn arrive(&mut self, side: Side, message: Message) {
-        let credit_at = self.link.take(self.engine.now(), side);
-        if self.held[side.other() as usize].is_some() {
-            self.at(credit_at, Happens::Free(side.other()));
+        let now = self.engine.now();
+        let Arrival { frees_other_at, taken } = self.joint.arrive(now, side, message);
+        if let Some(at) = frees_other_at {
+            self.at(at, Happens::Free(side.other()));
         }
-        let taken = match side {
-            Side::Host => self.host.port.receive(message),
-            Side::Device => self.drive.port.receive(message),
-        };
         if taken.is_err() {
             self.stopped = Some(Stopped::Violation);
         }
-        let now = self.engine.now();
-        while let Some(progress) = self.host.port.poll_progress() {
+        while let Some(progress) = self.joint.host.poll_progress() {
             self.host.progress(now, progress, &self.drive);
         }
-        while let Some(progress) = self.drive.port.poll_progress() {
+        while let Some(progress) = self.joint.device.poll_progress() {
             self.drive.progress(progress, &self.host);
         }
     }
@@ -204,7 +196,7 @@ impl<T: Transport> World<T> {
             }
         }
         for side in [Side::Host, Side::Device] {
-            if std::mem::take(&mut self.is_idle[side as usize]) {
+            if self.joint.wakes(side) {
                 self.send(side);
             }
         }
@@ -218,7 +210,7 @@ impl<T: Transport> World<T> {
 
     fn carry_out(&mut self, output: Output) {
         match output {
-            Output::Submit(transfer) => self.host.offer(transfer),
+            Output::Submit(transfer) => self.host.offer(&mut self.joint.host, transfer),
             Output::Cancel(_) => self.stopped = Some(Stopped::NotModelled("a cancelled transfer")),
             Output::Request(id, request) => {
                 let answer = self.ask(request);
@@ -233,8 +225,8 @@ impl<T: Transport> World<T> {
         use target::Output as Out;
         match output {
             Out::Transfer(transfer) => {
-                let expected = self.host.port.expects(transfer.pipe);
-                self.drive.offer(transfer, expected);
+                let expected = self.joint.host.expects(transfer.pipe);
+                self.drive.offer(&mut self.joint.device, transfer, expected);
             }
             Out::Finish(pipe) => self.finish(pipe),
             Out::FinishBoth(data_in, data_out) => {
@@ -258,9 +250,9 @@ impl<T: Transport> World<T> {
 
     /// Ends what the host still has on a pipe: In with an empty packet.
     fn finish(&mut self, pipe: Pipe) {
-        match (self.host.port.expects(pipe), pipe.endpoint.direction()) {
+        match (self.joint.host.expects(pipe), pipe.endpoint.direction()) {
             (None, _) => {}
-            (Some(_), Direction::In) => self.drive.end(pipe),
+            (Some(_), Direction::In) => drive::end(&mut self.joint.device, pipe),
             (Some(_), Direction::Out) => {
                 self.stopped = Some(Stopped::NotModelled("data that the device does not want"));
             }
@@ -289,19 +281,7 @@ impl<T: Transport> World<T> {
 
     /// Sends the next message of a side whose lane is free.
     fn send(&mut self, side: Side) {
-        let held = self.held[side as usize].take();
-        let message = held.or_else(|| match side {
-            Side::Host => self.host.port.poll(),
-            Side::Device => self.drive.port.poll(),
-        });
-        let Some(message) = message else {
-            self.is_idle[side as usize] = true;
-            return;
-        };
-        let Ok(crossing) = self.link.send(self.engine.now(), side, message.packet(), Duration::ZERO) else {
-            self.held[side as usize] = Some(message);
-            return;
-        };
+        let Some((message, crossing)) = self.joint.send(self.engine.now(), side) else { return };
         let component = match side {
             Side::Host => "host",
             Side::Device => "device",

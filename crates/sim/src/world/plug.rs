@@ -33,7 +33,7 @@ pub enum PlugError {
 }
 
 /// Bytes of the largest packet, and packets of the largest burst, of our devices at super speed.
-const PACKET_BYTES: u16 = 1024;
+pub(super) const PACKET_BYTES: u16 = 1024;
 const BURST: u8 = 16;
 
 /// Configures a device for UAS with streams.

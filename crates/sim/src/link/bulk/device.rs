@@ -8,7 +8,7 @@
 use super::NoSuchStream;
 use super::endpoint::Endpoint;
 use super::message::{Message, Piece, Sequence, named};
-use super::queue::{End, Progress, Queues, Transfer};
+use super::queue::{Progress, Queues, Transfer};
 use crate::link::streams::{Device, DeviceState, FromDevice, FromHost, StreamField, Violation};
 use bus::StreamId;
 use std::collections::VecDeque;
@@ -214,7 +214,7 @@ impl DeviceEndpoint {
             },
             None => None,
         };
-        let (piece, _, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;
+        let (piece, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;
         let sequence = self.next;
         self.next = self.next.next();
         self.under_way += 1;
@@ -254,7 +254,6 @@ impl DeviceEndpoint {
         };
         self.next = self.next.next();
         self.progress.push_back(progress);
-        debug_assert!(progress.ended != Some(End::Overflow) || piece.bytes > 0, "what overflows has bytes");
         let packets = self.packets_of(stream);
         self.outbox.push_back(Message::Ack {
             endpoint: self.endpoint.address,

@@ -215,7 +215,7 @@ impl HostEndpoint {
             return None;
         }
         let stream = self.current()?;
-        let (piece, _, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;
+        let (piece, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;
         let sequence = self.next;
         self.next = self.next.next();
         self.under_way += 1;

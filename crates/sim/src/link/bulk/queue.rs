@@ -120,8 +120,8 @@ impl Queues {
         Some(progress)
     }
 
-    /// The next piece to send, and whether it is the last of its transfer and of its stream.
-    pub(super) fn send(&mut self, stream: Option<StreamId>, largest: u16) -> Option<(Piece, bool, bool)> {
+    /// The next piece to send, and whether it is the last that its stream has.
+    pub(super) fn send(&mut self, stream: Option<StreamId>, largest: u16) -> Option<(Piece, bool)> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let at = queue.iter().position(|waiting| !waiting.is_all_sent)?;
         let is_newest = at + 1 == queue.len();
@@ -132,7 +132,7 @@ impl Queues {
         waiting.sent += u32::from(bytes);
         waiting.is_all_sent = u32::from(bytes) == left;
         let piece = Piece { transfer: waiting.transfer.id, offset, bytes };
-        Some((piece, waiting.is_all_sent, waiting.is_all_sent && is_newest))
+        Some((piece, waiting.is_all_sent && is_newest))
     }
 
     /// Bytes that have not been sent of the first transfer of which something waits to be.

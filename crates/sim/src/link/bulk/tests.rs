@@ -3,6 +3,7 @@
 use super::*;
 use crate::engine::{Engine, Event};
 use crate::link::superspeed::{Link, Rate, Side};
+use crate::link::{Arrival, Joint};
 use bus::{Pipe, StreamId, TransferId};
 use proptest::prelude::*;
 use units::Duration;
@@ -26,13 +27,7 @@ impl Event for Happens {
 /// A host and a device with a link between them, and nothing else.
 struct Wire {
     engine: Engine<Happens>,
-    link: Link,
-    host: HostPort,
-    device: DevicePort,
-    /// A side whose lane is idle is asked when something comes up.
-    is_idle: [bool; 2],
-    /// What a side would send if it had a credit.
-    held: [Option<Message>; 2],
+    joint: Joint,
     script: Vec<String>,
     progress: [Vec<Progress>; 2],
 }
@@ -41,11 +36,11 @@ impl Wire {
     fn new(endpoints: &[Endpoint]) -> Self {
         Self {
             engine: Engine::new(),
-            link: Link::new(Rate::Gen1, Duration::ZERO),
-            host: HostPort::new(endpoints),
-            device: DevicePort::new(endpoints),
-            is_idle: [true; 2],
-            held: [None; 2],
+            joint: Joint::new(
+                Link::new(Rate::Gen1, Duration::ZERO),
+                HostPort::new(endpoints),
+                DevicePort::new(endpoints),
+            ),
             script: Vec::new(),
             progress: [Vec::new(), Vec::new()],
         }
@@ -53,26 +48,14 @@ impl Wire {
 
     fn stir(&mut self) {
         for side in [Side::Host, Side::Device] {
-            if std::mem::take(&mut self.is_idle[side as usize]) {
+            if self.joint.wakes(side) {
                 self.send(side);
             }
         }
     }
 
     fn send(&mut self, side: Side) {
-        let held = self.held[side as usize].take();
-        let message = held.or_else(|| match side {
-            Side::Host => self.host.poll(),
-            Side::Device => self.device.poll(),
-        });
-        let Some(message) = message else {
-            self.is_idle[side as usize] = true;
-            return;
-        };
-        let Ok(crossing) = self.link.send(self.engine.now(), side, message.packet(), Duration::ZERO) else {
-            self.held[side as usize] = Some(message);
-            return;
-        };
+        let Some((message, crossing)) = self.joint.send(self.engine.now(), side) else { return };
         let (begins, arrives) = (crossing.begins.as_ps() / 1000, crossing.arrives.as_ps() / 1000);
         let arrow = if side == Side::Host { "->" } else { "<-" };
         self.script.push(format!("{begins:>5} {arrives:>5} {arrow} {message}"));
@@ -81,32 +64,15 @@ impl Wire {
     }
 
     fn arrive(&mut self, side: Side, message: Message) {
-        let credit_at = self.link.take(self.engine.now(), side);
-        if self.held[side.other() as usize].is_some() {
-            self.engine.at(credit_at, Happens::Free(side.other())).unwrap();
+        let Arrival { frees_other_at, taken } = self.joint.arrive(self.engine.now(), side, message);
+        assert!(taken.is_ok(), "{side:?} takes {message}\n{}\n{:?}", self.script.join("\n"), self.joint);
+        if let Some(at) = frees_other_at {
+            self.engine.at(at, Happens::Free(side.other())).unwrap();
         }
         let progress = &mut self.progress[side as usize];
         match side {
-            Side::Host => {
-                let taken = self.host.receive(message);
-                assert!(
-                    taken.is_ok(),
-                    "the host takes {message}\n{}\n{:?}",
-                    self.script.join("\n"),
-                    self.host
-                );
-                progress.extend(std::iter::from_fn(|| self.host.poll_progress()));
-            }
-            Side::Device => {
-                let taken = self.device.receive(message);
-                assert!(
-                    taken.is_ok(),
-                    "the device takes {message}\n{}\n{:?}",
-                    self.script.join("\n"),
-                    self.device
-                );
-                progress.extend(std::iter::from_fn(|| self.device.poll_progress()));
-            }
+            Side::Host => progress.extend(std::iter::from_fn(|| self.joint.host.poll_progress())),
+            Side::Device => progress.extend(std::iter::from_fn(|| self.joint.device.poll_progress())),
         }
         self.stir();
     }
@@ -126,8 +92,8 @@ impl Wire {
     }
 
     fn both(&mut self, pipe: Pipe, transfer: Transfer) {
-        self.host.queue(pipe, transfer).unwrap();
-        self.device.queue(pipe, transfer).unwrap();
+        self.joint.host.queue(pipe, transfer).unwrap();
+        self.joint.device.queue(pipe, transfer).unwrap();
     }
 
     fn ended(&self, side: Side) -> Vec<(u64, u32, End)> {
@@ -202,8 +168,8 @@ fn a_burst_is_cut_by_what_the_endpoint_takes() {
 #[test]
 fn a_read_over_streams_begins_with_prime_and_the_device_s_choice() {
     let mut wire = Wire::new(&[streamed(IN)]);
-    wire.host.queue(on(IN, 3), transfer(1, 2048)).unwrap();
-    wire.device.queue(on(IN, 3), transfer(1, 2048)).unwrap();
+    wire.joint.host.queue(on(IN, 3), transfer(1, 2048)).unwrap();
+    wire.joint.device.queue(on(IN, 3), transfer(1, 2048)).unwrap();
     wire.run();
     assert_script(
         &wire,
@@ -224,8 +190,8 @@ fn a_read_over_streams_begins_with_prime_and_the_device_s_choice() {
 #[test]
 fn a_prime_for_another_stream_lets_a_refused_one_wait() {
     let mut wire = Wire::new(&[streamed(IN)]);
-    wire.host.queue(on(IN, 1), transfer(1, 16)).unwrap();
-    wire.device.queue(on(IN, 2), transfer(2, 16)).unwrap();
+    wire.joint.host.queue(on(IN, 1), transfer(1, 16)).unwrap();
+    wire.joint.device.queue(on(IN, 2), transfer(2, 16)).unwrap();
     wire.run();
     let said: Vec<_> = wire.script.iter().map(|line| &line[12..]).collect();
     assert_eq!(
@@ -239,7 +205,7 @@ fn a_prime_for_another_stream_lets_a_refused_one_wait() {
         ]
     );
     wire.script.clear();
-    wire.host.queue(on(IN, 2), transfer(3, 16)).unwrap();
+    wire.joint.host.queue(on(IN, 2), transfer(3, 16)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(3, 16, End::Full)]);
     assert!(wire.script[0].contains("Prime"));
@@ -267,7 +233,7 @@ fn a_write_over_streams_says_prime_with_an_empty_packet() {
 #[test]
 fn what_a_device_without_room_refuses_comes_again_after_erdy() {
     let mut wire = Wire::new(&[plain(OUT, 16)]);
-    wire.host.queue(Pipe::plain(OUT), transfer(1, 3000)).unwrap();
+    wire.joint.host.queue(Pipe::plain(OUT), transfer(1, 3000)).unwrap();
     wire.run();
     // The second packet was under way when the first was refused; both come again.
     assert_script(
@@ -278,10 +244,10 @@ fn what_a_device_without_room_refuses_comes_again_after_erdy() {
             " 2144  2184 <- NRDY 2 OUT",
         ],
     );
-    wire.device.queue(Pipe::plain(OUT), transfer(1, 1024)).unwrap();
+    wire.joint.device.queue(Pipe::plain(OUT), transfer(1, 1024)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), []);
-    wire.device.queue(Pipe::plain(OUT), transfer(2, 4096)).unwrap();
+    wire.joint.device.queue(Pipe::plain(OUT), transfer(2, 4096)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 3000, End::Full)]);
     assert_eq!(wire.ended(Side::Device), [(1, 1024, End::Full), (2, 1976, End::Short)]);
@@ -290,8 +256,8 @@ fn what_a_device_without_room_refuses_comes_again_after_erdy() {
 #[test]
 fn more_than_the_host_asked_for_is_an_overflow() {
     let mut wire = Wire::new(&[plain(IN, 16)]);
-    wire.host.queue(Pipe::plain(IN), transfer(1, 100)).unwrap();
-    wire.device.queue(Pipe::plain(IN), transfer(1, 101)).unwrap();
+    wire.joint.host.queue(Pipe::plain(IN), transfer(1, 100)).unwrap();
+    wire.joint.device.queue(Pipe::plain(IN), transfer(1, 101)).unwrap();
     wire.run();
     assert_eq!(wire.ended(Side::Host), [(1, 100, End::Overflow)]);
 }
@@ -380,10 +346,10 @@ proptest! {
                 };
                 let made = Transfer { id: TransferId(nth as u64), bytes };
                 if is_turn(host_at.max(earlier(|arrival| arrival.2))) {
-                    wire.host.queue(pipe, made).unwrap();
+                    wire.joint.host.queue(pipe, made).unwrap();
                 }
                 if is_turn(device_at.max(earlier(|arrival| arrival.3))) {
-                    wire.device.queue(pipe, made).unwrap();
+                    wire.joint.device.queue(pipe, made).unwrap();
                 }
             }
             wire.stir();

@@ -5,18 +5,8 @@
 
 use super::packet::Packet;
 use super::rate::Rate;
+use crate::link::Crossing;
 use units::{Duration, Instant};
-
-/// When something is on a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crossing {
-    /// When its first symbol is sent.
-    pub begins: Instant,
-    /// When its last symbol has been sent, and something else may follow.
-    pub ends: Instant,
-    /// When its last symbol has arrived at the other side.
-    pub arrives: Instant,
-}
 
 /// What a lane has carried, in symbols and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

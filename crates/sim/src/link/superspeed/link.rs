@@ -3,9 +3,10 @@
 //! A port may have four header packets under way that the other has not taken (USB 3.2 clause 7.2.4.1). For each that it
 //! takes, a port sends LGOOD and LCRD. Left out: packets that arrive damaged (clause 7.2.4.1.4).
 
-use super::lane::{Crossing, Lane};
+use super::lane::Lane;
 use super::packet::Packet;
 use super::rate::Rate;
+use crate::link::Crossing;
 use units::{Duration, Instant};
 
 /// Header packets that may be under way without having been taken (clause 7.2.4.1.1).

@@ -18,7 +18,7 @@ mod link;
 mod packet;
 mod rate;
 
-pub use lane::{Crossing, Lane, Traffic};
+pub use lane::{Lane, Traffic};
 pub use link::{Blocked, Link, Side};
 pub use packet::Packet;
 pub use rate::Rate;

@@ -1,0 +1,82 @@
+//! A host's and a device's port with a SuperSpeed link between them.
+//!
+//! A side sends when its lane is free. One that has nothing to send is asked again when something has come up; one that
+//! has no credit keeps its message until a credit is back. Left out: when things happen; whoever has the time calls.
+//!
+//! Always true: a side has one message on its lane, and messages cross in the order in which its port made them.
+
+use super::Crossing;
+use super::bulk::{DevicePort, HostPort, Message};
+use super::streams::Violation;
+use super::superspeed::{Link, Side};
+use units::{Duration, Instant};
+
+/// Both ports and the link.
+#[derive(Clone, Debug)]
+pub struct Joint {
+    /// The host's port.
+    pub host: HostPort,
+    /// The device's port.
+    pub device: DevicePort,
+    link: Link,
+    /// Sides that had nothing to send when they were asked last.
+    is_idle: [bool; 2],
+    /// What a side would send if it had a credit.
+    held: [Option<Message>; 2],
+}
+
+/// What comes of a message that has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When the lane of the other side is to be looked at again, since a credit that it waited for is back then.
+    pub frees_other_at: Option<Instant>,
+    /// Whether the port could take it.
+    pub taken: Result<(), Violation>,
+}
+
+impl Joint {
+    /// Two ports and an idle link.
+    pub const fn new(link: Link, host: HostPort, device: DevicePort) -> Self {
+        Self { host, device, link, is_idle: [true; 2], held: [None; 2] }
+    }
+
+    /// The link, with what it has carried.
+    pub const fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// The lane of a side is free: what it sends next, and when that crosses. `None` if it has nothing to send, or waits for
+    /// a credit.
+    pub fn send(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
+        let held = self.held[side as usize].take();
+        let message = held.or_else(|| match side {
+            Side::Host => self.host.poll(),
+            Side::Device => self.device.poll(),
+        });
+        let Some(message) = message else {
+            self.is_idle[side as usize] = true;
+            return None;
+        };
+        let Ok(crossing) = self.link.send(now, side, message.packet(), Duration::ZERO) else {
+            self.held[side as usize] = Some(message);
+            return None;
+        };
+        Some((message, crossing))
+    }
+
+    /// Something has come up: whether a side is to be asked what it sends, since it had nothing before.
+    pub fn wakes(&mut self, side: Side) -> bool {
+        std::mem::take(&mut self.is_idle[side as usize])
+    }
+
+    /// A message has arrived at a side: the link takes it, and its port does.
+    pub fn arrive(&mut self, now: Instant, side: Side, message: Message) -> Arrival {
+        let credit_at = self.link.take(now, side);
+        let frees_other_at = self.held[side.other() as usize].is_some().then_some(credit_at);
+        let taken = match side {
+            Side::Host => self.host.receive(message),
+            Side::Device => self.device.receive(message),
+        };
+        Arrival { frees_other_at, taken }
+    }
+}
