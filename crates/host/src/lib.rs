@@ -6,10 +6,13 @@
 //!
 //! These three change nothing, and nothing of them needs root; what root would add is said where it is missing.
 //!
+//! [`block`] knows block devices and who uses them.
+//!
 //! [`usbfs`] takes an interface from the kernel's driver and is the bus to it; [`attachment`] drives a disk over it, for a
 //! benchmark or for whoever wants its blocks, and gives it back.
 
 pub mod attachment;
+pub mod block;
 pub mod diagnose;
 pub mod inventory;
 pub mod tree;

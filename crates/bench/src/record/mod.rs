@@ -66,18 +66,9 @@ pub struct Target {
     pub name: String,
     /// `virtual`, `file`, `block-device` or `usb-port`.
     pub kind: &'static str,
-    /// Vendor and product.
-    pub model: Option<String>,
-    /// Its serial number.
-    pub serial: Option<String>,
-    /// The revision of its firmware.
-    pub firmware: Option<String>,
-    /// Bytes that it has.
-    pub bytes: u64,
-    /// Bytes of a logical block.
-    pub block_bytes: u32,
-    /// How requests are made.
-    pub engine: String,
+    /// Who it is, as far as the rig knows by now.
+    #[serde(flatten)]
+    pub identity: Identity,
     /// Its USB port.
     pub usb_port: Option<String>,
     /// Its USB id, bridge and all.
@@ -90,8 +81,6 @@ pub struct Target {
     pub driver: Option<String>,
     /// Degrees Celsius before and after, where there is a sensor.
     pub temperature_c: [Option<f64>; 2],
-    /// What may make its figures better or worse than they are elsewhere.
-    pub notes: Vec<String>,
 }
 
 /// How it was measured.
@@ -191,16 +180,7 @@ pub struct ErrorKind {
 impl Target {
     /// What a rig knows of it.
     pub fn of(name: impl Into<String>, kind: &'static str, identity: Identity) -> Self {
-        let mut target = Self { name: name.into(), kind, ..Self::default() };
-        target.know(identity);
-        target
-    }
-
-    /// Takes in what a rig knows by now.
-    pub fn know(&mut self, identity: Identity) {
-        let Identity { model, serial, firmware, bytes, block_bytes, engine, notes } = identity;
-        (self.model, self.serial, self.firmware) = (model, serial, firmware);
-        (self.bytes, self.block_bytes, self.engine, self.notes) = (bytes, block_bytes, engine, notes);
+        Self { name: name.into(), kind, identity, ..Self::default() }
     }
 }
 

@@ -12,17 +12,19 @@ pub fn heading(record: &Record) -> String {
     let target = &record.target;
     let known =
         |words: [Option<&String>; 3]| words.into_iter().flatten().cloned().collect::<Vec<_>>().join(", ");
-    let serial = target.serial.as_ref().map(|serial| format!("serial number {serial}"));
-    let firmware = target.firmware.as_ref().map(|firmware| format!("firmware {firmware}"));
-    let size = short_bytes(target.bytes);
+    let serial = target.identity.serial.as_ref().map(|serial| format!("serial number {serial}"));
+    let firmware = target.identity.firmware.as_ref().map(|firmware| format!("firmware {firmware}"));
+    let size = short_bytes(target.identity.bytes);
     let unknown = "unknown make".to_owned();
-    let who = known([Some(target.model.as_ref().unwrap_or(&unknown)), serial.as_ref(), firmware.as_ref()]);
-    let mut lines = vec![format!("{}: {who}, {size}, blocks of {}", target.name, target.block_bytes)];
+    let who =
+        known([Some(target.identity.model.as_ref().unwrap_or(&unknown)), serial.as_ref(), firmware.as_ref()]);
+    let mut lines =
+        vec![format!("{}: {who}, {size}, blocks of {}", target.name, target.identity.block_bytes)];
     if let Some(port) = &target.usb_port {
         let of_usb = known([target.usb_id.as_ref(), target.usb_speed.as_ref(), target.controller.as_ref()]);
         lines.push(format!("USB port {port}: {of_usb}"));
     }
-    lines.push(format!("Requests: {}", target.engine));
+    lines.push(format!("Requests: {}", target.identity.engine));
     let machine = &record.machine;
     lines.push(format!(
         "Linux {}, {} x {}, uaskit {}",
@@ -166,7 +168,7 @@ fn remarks(record: &Record) -> Vec<String> {
             lines.extend(findings.first_wrong.iter().map(|wrong| format!("  {wrong}")));
         }
     }
-    lines.extend(record.target.notes.iter().map(|note| format!("Note: {note}.")));
+    lines.extend(record.target.identity.notes.iter().map(|note| format!("Note: {note}.")));
     if record.interrupted {
         lines.push("Interrupted: these are the figures so far.".into());
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::measure::{Estimate, Failures, MeasureError};
+use crate::rig::Identity;
 use crate::rig::{Fault, RigError, Route};
 use crate::verify::{Found, WrongBlock};
 use hdrhistogram::Histogram;
@@ -42,7 +43,7 @@ fn record(rows: &[Row]) -> Record {
         target: Target {
             name: "2-1".into(),
             kind: "usb-port",
-            notes: vec!["something".into()],
+            identity: Identity { notes: vec!["something".into()], ..Identity::default() },
             ..Target::default()
         },
         workloads: vec!["one".into()],

@@ -5,8 +5,8 @@
 //! identity says so. Left out: asynchronous flushes; a write has ended when the kernel says so.
 
 use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
-use crate::device::BlockDevice;
 use crate::workload::{Access, Kind};
+use host::block::BlockDevice;
 use host::tree::Tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{AtFlags, CWD, StatxFlags};

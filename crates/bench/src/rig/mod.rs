@@ -18,6 +18,7 @@ pub use port::PortRig;
 
 use crate::workload::Access;
 use initiator::disk;
+use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 use target::medium::MediumError;
@@ -66,7 +67,7 @@ pub struct Room {
 }
 
 /// Who a drive is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Identity {
     /// Vendor and product, or what it is.
     pub model: Option<String>,

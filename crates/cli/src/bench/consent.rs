@@ -2,9 +2,8 @@
 
 use super::arguments::BenchArguments;
 use crate::failure::Failure;
-use bench::device::BlockDevice;
-use bench::safety::{self, Objection};
 use bench::workload::short_bytes;
+use host::block::{self, BlockDevice, Objection};
 use host::inventory::UsbDevice;
 use host::tree::Tree;
 use std::io::{BufRead, IsTerminal, Write};
@@ -35,7 +34,7 @@ impl Victim {
         let metadata = std::fs::metadata(path).map_err(unseen)?;
         if !metadata.file_type().is_block_device() {
             let path = path.canonicalize().map_err(unseen)?;
-            let objections = safety::objections_to_file(tree, &path);
+            let objections = block::objections_to_file(tree, &path);
             let description = format!("the file {} of {}", path.display(), short_bytes(metadata.len()));
             return Ok(Self { name, description, nodes: Vec::new(), objections });
         }
@@ -43,8 +42,8 @@ impl Victim {
         let device = device.ok_or_else(|| {
             refused(&name, "sysfs does not know this device, so that nobody can tell who uses it".into())
         })?;
-        let mut objections = safety::objections(tree, &device);
-        objections.extend(safety::claim(path).err());
+        let mut objections = block::objections(tree, &device);
+        objections.extend(block::claim(path).err());
         Ok(Self { description: describe(&name, &device), name, nodes: Vec::new(), objections })
     }
 
@@ -60,8 +59,8 @@ impl Victim {
         for disk in disks {
             let node = format!("/dev/{}", disk.name);
             victim.description += &format!(", {}", describe(&node, &disk));
-            victim.objections.extend(safety::objections(tree, &disk));
-            victim.objections.extend(safety::claim(Path::new(&node)).err());
+            victim.objections.extend(block::objections(tree, &disk));
+            victim.objections.extend(block::claim(Path::new(&node)).err());
             victim.nodes.push(node);
         }
         victim

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     view.close();
     record.interrupted = view.is_over();
     record.target.temperature_c[1] = temperature(&bed);
-    record.target.know(bed.rig.identity());
+    record.target.identity = bed.rig.identity();
     // Whatever was taken is given back before anything is printed.
     let closed = bed.rig.close();
     drop(bed);

@@ -1,9 +1,10 @@
 //! Whether the system uses a disk, so that its driver must not be taken away.
 //!
 //! The kernel itself is asked: a block device that is mounted, swapped to, part of a volume or opened by one who wants
-//! it alone cannot be opened for exclusive use. Without the right to open it, the list of mounts is looked through, and
-//! those who hold it in sysfs. On the way what was written to the device is sent to it.
+//! it alone cannot be opened for exclusive use. Without the right to open it, files tell ([`block`]). On the way what was
+//! written to the device is sent to it.
 
+use crate::block::{self, BlockDevice, Objection};
 use crate::inventory::Disk;
 use crate::tree::Tree;
 use rustix::fs::OFlags;
@@ -22,31 +23,22 @@ pub(super) fn user_of(tree: &Tree, disk: &Disk) -> Option<String> {
             None
         }
         Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-            Some(mount_of(tree, node).map_or_else(|| "something holds it".to_owned(), said))
+            Some(user_by_files(tree, node).unwrap_or_else(|| "something holds it".to_owned()))
         }
-        Err(_) => mount_of(tree, node).map(said).or_else(|| holder_of(tree, node)),
+        Err(_) => user_by_files(tree, node),
     }
 }
 
-fn said(place: String) -> String {
-    format!("it is mounted at {place}")
-}
-
-/// Where the disk, or a partition of it, is mounted.
-fn mount_of(tree: &Tree, node: &str) -> Option<String> {
-    let source = format!("/dev/{node}");
-    let is_part = |rest: &str| rest.chars().all(|letter| letter.is_ascii_digit());
-    let is_of = |line: &str| {
-        line.split(' ').next().and_then(|device| device.strip_prefix(&source)).is_some_and(is_part)
-    };
-    let lines = tree.lines("/proc/self/mounts", is_of).ok()?;
-    lines.first()?.split(' ').nth(1).map(str::to_owned)
-}
-
-/// A volume that the disk is part of.
-fn holder_of(tree: &Tree, node: &str) -> Option<String> {
-    let holders = tree.names(&format!("/sys/class/block/{node}/holders"), |_| true);
-    holders.first().map(|holder| format!("it is part of {holder}"))
+/// The first that files name of those who use the disk, or a part of it.
+fn user_by_files(tree: &Tree, node: &str) -> Option<String> {
+    let device = BlockDevice::of_name(tree, node)?;
+    block::objections(tree, &device).into_iter().find_map(|objection| match objection {
+        Objection::Mounted { at, .. } => Some(format!("it is mounted at {at}")),
+        Objection::Held { by, .. } => Some(format!("it is part of {by}")),
+        // Nobody loses anything by that.
+        Objection::ReadOnly { .. } => None,
+        other => Some(other.to_string()),
+    })
 }
 
 #[cfg(test)]
@@ -54,23 +46,44 @@ mod tests {
     use super::*;
     use std::fs;
 
+    /// A machine with these directories and this list of mounts.
+    fn machine(directories: &[&str], mounts: &str) -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for directory in directories.iter().chain(&["proc/self"]) {
+            fs::create_dir_all(place.path().join(directory)).expect("made");
+        }
+        fs::write(place.path().join("proc/self/mountinfo"), mounts).expect("written");
+        place
+    }
+
     #[test]
     fn a_mounted_partition_is_found() {
-        let place = tempfile::tempdir().expect("a temporary directory");
-        fs::create_dir_all(place.path().join("proc/self")).expect("made");
-        let mounts = "/dev/sdab1 /other ext4 rw 0 0\n/dev/sda2 /media/stick vfat rw 0 0\n";
-        fs::write(place.path().join("proc/self/mounts"), mounts).expect("written");
+        let partition = "sys/class/block/sda/sda2";
+        let mounts =
+            "1 2 8:200 / /other rw - ext4 /dev/sdab1 rw\n1 2 8:2 / /media/stick rw - vfat /dev/sda2 rw\n";
+        let place = machine(&[partition, "sys/class/block/sda2", "sys/class/block/sdb"], mounts);
+        fs::write(place.path().join(partition).join("partition"), "2").expect("written");
         let tree = Tree::at(place.path());
-        assert_eq!(mount_of(&tree, "sda"), Some("/media/stick".into()));
-        assert_eq!(mount_of(&tree, "sdb"), None);
+        assert_eq!(user_by_files(&tree, "sda"), Some("it is mounted at /media/stick".into()));
+        assert_eq!(user_by_files(&tree, "sdb"), None);
     }
 
     #[test]
     fn a_disk_that_is_part_of_a_volume_is_found() {
-        let place = tempfile::tempdir().expect("a temporary directory");
-        fs::create_dir_all(place.path().join("sys/class/block/sda/holders/md0")).expect("made");
+        let place = machine(&["sys/class/block/sda/holders/md0", "sys/class/block/sdb"], "");
         let tree = Tree::at(place.path());
-        assert_eq!(holder_of(&tree, "sda"), Some("it is part of md0".into()));
-        assert_eq!(holder_of(&tree, "sdb"), None);
+        assert_eq!(user_by_files(&tree, "sda"), Some("it is part of md0".into()));
+        assert_eq!(user_by_files(&tree, "sdb"), None);
+    }
+
+    #[test]
+    fn a_disk_with_a_partition_that_is_swapped_to_is_found() {
+        let partition = "sys/class/block/sda/sda1";
+        let place = machine(&[partition, "sys/class/block/sda1"], "");
+        fs::write(place.path().join(partition).join("partition"), "1").expect("written");
+        fs::write(place.path().join("proc/swaps"), "Filename Type\n/dev/sda1 partition 1 2 3\n")
+            .expect("written");
+        let tree = Tree::at(place.path());
+        assert_eq!(user_by_files(&tree, "sda"), Some("sda1 is swapped to; swapoff it first".into()));
     }
 }

@@ -1,14 +1,14 @@
-//! Whether a device may be overwritten.
+//! Whether a device may be overwritten, or taken from its driver.
 //!
-//! A benchmark that writes destroys what is there. So a device is refused if anything of the system uses it: a file
+//! Either destroys what somebody relies on. So a device is refused if anything of the system uses it: a file
 //! system, swap, a device mapper or RAID on top of it, the running system itself, whoever has opened it exclusively. A
 //! disk is asked about with its partitions, a partition with its disk. Left out: data that nobody uses at the moment;
 //! only the owner knows about those, and is asked.
 //!
 //! Always true: what cannot be read speaks neither for nor against; the exclusive open ([`claim`]) decides in the end.
 
-use crate::device::BlockDevice;
-use host::tree::Tree;
+use super::device::BlockDevice;
+use crate::tree::Tree;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fmt;

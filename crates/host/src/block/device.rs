@@ -3,7 +3,7 @@
 //! Everything is read through a [`Tree`], so that tests can make machines up. Left out: what is behind a device mapper or
 //! a RAID; those are devices of their own here.
 
-use host::tree::Tree;
+use crate::tree::Tree;
 use wire::scsi::vpd::UnitSerialNumber;
 
 /// Where sysfs has all block devices, as links.
