@@ -21,6 +21,7 @@ pub mod bot;
 pub mod scsi;
 pub mod uas;
 pub mod usb;
+pub mod usbmon;
 pub mod usbredir;
 pub mod xhci;
 

@@ -1,4 +1,4 @@
-//! USB 2.0 and 3.2: setup packets and descriptors (chapter 9 of both).
+//! USB 2.0 and 3.2: setup packets and descriptors (chapter 9 of both), and the packets of USB 2.0 (chapter 8).
 //!
 //! Everything is little-endian. A descriptor begins with its length and its kind, and may be longer than the
 //! version of the standard that defined it: decoders ignore what lies past the fields they know, and refuse
@@ -15,6 +15,7 @@ mod exit_latency;
 mod feature;
 mod interface;
 mod other_speed;
+mod packet;
 mod pipe_usage;
 mod qualifier;
 mod setup;
@@ -39,6 +40,7 @@ pub use feature::{
 };
 pub use interface::InterfaceDescriptor;
 pub use other_speed::OtherSpeedConfigurationDescriptor;
+pub use packet::{PacketId, Token, check_of_payload};
 pub use pipe_usage::PipeUsageDescriptor;
 pub use qualifier::QualifierDescriptor;
 pub use setup::{Recipient, RequestKind, SetupPacket, StandardRequest};

@@ -1,0 +1,25 @@
+//! What can go wrong with a capture, and with which file.
+
+use std::fmt;
+use std::io;
+
+/// A capture could not be written.
+#[derive(Debug)]
+pub struct WriteError {
+    /// The file, as whoever made the capture calls it.
+    pub file: String,
+    /// Why.
+    pub cause: io::Error,
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the capture {} cannot be written: {}", self.file, self.cause)
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}

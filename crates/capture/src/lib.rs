@@ -1,0 +1,29 @@
+//! USB traffic as pcapng files, which tshark and Wireshark open, with the stream of each transfer kept.
+//!
+//! [`Pcapng`] writes the blocks of a file. On it one of two things is told of a device: its [`Transfers`], as Linux's usbmon
+//! would (link type 220), or the [`Transactions`] that move them, as an analyser of USB 2.0 would (link type 288). What is in
+//! such a file, and where the stream is, says docs/CAPTURE.md.
+//!
+//! Whoever owns the traffic calls, and says when; nothing here reads a clock. Left out: reading.
+//!
+//! Always true: what is held in memory does not grow with the file; an error names the file; a record is whole or not there,
+//! unless the writer below fails in the middle of it.
+
+mod error;
+mod pcapng;
+mod transactions;
+mod transfers;
+
+pub use error::WriteError;
+pub use pcapng::{COMMENT_BYTES_MAX, INTERFACES_MAX, Interface, InterfaceId, LinkType, Pcapng, Record};
+pub use transactions::{Said, Transactions, UNDER_WAY_MAX};
+pub use transfers::{Control, Transfer, Transfers};
+
+/// Where a device is, to whoever reads a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Number of the bus, from 1.
+    pub bus: u16,
+    /// Address of the device, 1 to 127.
+    pub device: u8,
+}
