@@ -2,12 +2,13 @@
 //!
 //! [`engine`] keeps time: what happens next, in one order, on any machine the same. [`link`] is what lies between a host
 //! controller and a device, to the symbol. [`world`] joins the initiator and the target over it, and [`raw`] measures both
-//! transports on a plain drive.
+//! transports on a plain drive; [`explain`] looks on, and says where the time of each command goes.
 //!
 //! Always true: nothing here reads a clock, starts a thread, or takes an order from a hash; the same seed gives the same
 //! digest.
 
 pub mod engine;
+pub mod explain;
 pub mod link;
 pub mod raw;
 pub mod world;

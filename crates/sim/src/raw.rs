@@ -4,11 +4,14 @@
 //! controller take no time, so these are ceilings, not predictions. BOT takes one command at a time, whatever is asked
 //! for.
 
-use crate::engine::Random;
+use crate::engine::{Random, Shares, Trace};
+use crate::explain::Explain;
 use crate::link::superspeed::{Rate, Side, Traffic};
-use crate::world::{self, Finished, Plain, PlugError, Plugged, Stopped, World};
+use crate::world::{self, Finished, Observer, Plain, PlugError, Plugged, Stopped, World};
 use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Transport};
+use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 use units::{BlockSize, ByteRange, Duration, Instant};
 use wire::scsi::Status;
 use wire::scsi::cdb::{Cdb, CdbWidth, Read, Write};
@@ -55,6 +58,28 @@ pub struct Figures {
     pub events: u64,
     /// The digest of all that happened.
     pub digest: u64,
+    /// Where the time of all commands together went, if that was to be explained.
+    pub shares: Option<Shares>,
+}
+
+/// A transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// One command at a time.
+    Bot,
+    /// With streams.
+    Uas,
+}
+
+/// Who looks on while a load runs. Nobody by default, which costs nothing.
+#[derive(Default)]
+pub struct Watch {
+    /// Is told everything from the enumeration on.
+    pub observer: Option<Box<dyn Observer>>,
+    /// Gets the notes of so many commands.
+    pub trace: Option<(Box<dyn Trace>, u32)>,
+    /// Whether to say where the time goes.
+    pub explain: bool,
 }
 
 /// Why there are no figures.
@@ -79,22 +104,32 @@ const MEDIUM_BLOCKS: u32 = 128 << 10;
 /// Commands that are too old are the transport's business; none is here.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// Measures UAS with streams.
+/// Measures a transport.
+///
+/// # Errors
+/// See [`RawError`].
+pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Figures, RawError> {
+    let plain = load.plain();
+    match protocol {
+        Protocol::Bot => run(load, world::bot(plain.device()).map_err(RawError::Plug)?, plain, watch),
+        Protocol::Uas => run(load, world::uas(plain.device(), None).map_err(RawError::Plug)?, plain, watch),
+    }
+}
+
+/// Measures UAS with streams, with nobody looking on.
 ///
 /// # Errors
 /// See [`RawError`].
 pub fn uas(load: &Load) -> Result<Figures, RawError> {
-    let plain = load.plain();
-    run(load, world::uas(plain.device(), None).map_err(RawError::Plug)?, plain)
+    measure(load, Protocol::Uas, Watch::default())
 }
 
-/// Measures BOT.
+/// Measures BOT, with nobody looking on.
 ///
 /// # Errors
 /// See [`RawError`].
 pub fn bot(load: &Load) -> Result<Figures, RawError> {
-    let plain = load.plain();
-    run(load, world::bot(plain.device()).map_err(RawError::Plug)?, plain)
+    measure(load, Protocol::Bot, Watch::default())
 }
 
 impl Figures {
@@ -153,16 +188,19 @@ struct Loop<T> {
     since: Vec<Instant>,
     /// Memory of commands that have ended.
     spare: Vec<Vec<u8>>,
+    explain: Option<Rc<RefCell<Explain>>>,
+    /// Commands whose notes are still wanted.
+    noted: u32,
 }
 
-fn run<T: Transport>(load: &Load, plugged: Plugged<T>, plain: Plain) -> Result<Figures, RawError> {
+fn run<T: Transport>(
+    load: &Load,
+    plugged: Plugged<T>,
+    plain: Plain,
+    watch: Watch,
+) -> Result<Figures, RawError> {
     let depth = load.depth.min(u16::try_from(plugged.transport.depth()).unwrap_or(u16::MAX)).max(1);
-    let mut turns = Loop {
-        world: World::new(load.rate, plugged, plain),
-        random: Random::new(load.seed, "places"),
-        since: vec![Instant::ZERO; usize::from(depth)],
-        spare: Vec::new(),
-    };
+    let mut turns = Loop::new(load, plugged, plain, watch, depth);
     turns.greet()?;
     for slot in 0..depth {
         turns.submit(load, slot)?;
@@ -174,8 +212,12 @@ fn run<T: Transport>(load: &Load, plugged: Plugged<T>, plain: Plain) -> Result<F
     let (started, books) = (turns.world.now(), turns.world.happened());
     let traffic = turns.traffic();
     let mut stays = Duration::ZERO;
+    let mut shares = turns.take_shares().map(|_| Shares::default());
     for _ in 0..load.commands {
         stays += turns.next(load)?;
+        if let (Some(all), Some(one)) = (&mut shares, turns.take_shares()) {
+            all.add(&one);
+        }
     }
     let elapsed = turns.world.now() - started;
     let commands = u64::from(load.commands);
@@ -189,10 +231,42 @@ fn run<T: Transport>(load: &Load, plugged: Plugged<T>, plain: Plain) -> Result<F
         traffic: [after[0].since(traffic[0]), after[1].since(traffic[1])],
         events: turns.world.happened() - books,
         digest: turns.world.digest(),
+        shares,
     })
 }
 
 impl<T: Transport> Loop<T> {
+    fn new(load: &Load, plugged: Plugged<T>, plain: Plain, watch: Watch, depth: u16) -> Self {
+        let Watch { mut observer, trace, explain } = watch;
+        if let Some(observer) = &mut observer {
+            plugged.enumeration.iter().for_each(|exchange| observer.enumerated(exchange));
+        }
+        let mut world = World::new(load.rate, plugged, plain);
+        observer.into_iter().for_each(|observer| world.observe(observer));
+        let explain = explain.then(|| Rc::new(RefCell::new(Explain::default())));
+        explain.iter().for_each(|explain| world.observe(Box::new(Rc::clone(explain))));
+        let noted = trace.as_ref().map_or(0, |(_, commands)| *commands);
+        trace.into_iter().for_each(|(trace, _)| world.trace_to(trace));
+        Self {
+            world,
+            random: Random::new(load.seed, "places"),
+            since: vec![Instant::ZERO; usize::from(depth)],
+            spare: Vec::new(),
+            explain,
+            noted,
+        }
+    }
+
+    /// Where the time of all commands went that have ended since it was asked last, if it is to be explained.
+    fn take_shares(&mut self) -> Option<Shares> {
+        let mut explain = self.explain.as_ref()?.borrow_mut();
+        let mut all = Shares::default();
+        while let Some(explained) = explain.poll() {
+            all.add(&explained.shares);
+        }
+        Some(all)
+    }
+
     /// A drive that was just plugged in says so to the first command.
     fn greet(&mut self) -> Result<(), RawError> {
         let command = Command {
@@ -226,6 +300,10 @@ impl<T: Transport> Loop<T> {
             _ => return Err(RawError::Failed(outcome)),
         }
         self.spare.push(buffer);
+        self.noted = self.noted.saturating_sub(1);
+        if self.noted == 0 {
+            self.world.take_trace();
+        }
         let (now, since) = (self.world.now(), self.since[usize::from(id.slot)]);
         self.submit(load, id.slot)?;
         Ok(now - since)
@@ -258,6 +336,7 @@ impl std::error::Error for RawError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Stage;
 
     fn load(depth: u16, bytes: u32) -> Load {
         Load {
@@ -330,6 +409,41 @@ mod tests {
             // Little's law: the stays of those that ended in the span, which begins and ends full.
             let figures = uas(&load(depth, 4096)).unwrap();
             assert!((figures.depth / f64::from(depth) - 1.0).abs() < 0.01, "{}", figures.depth);
+        }
+    }
+
+    #[test]
+    fn shares_add_up_to_the_time_of_all_commands() {
+        for (protocol, depth, writes) in [
+            (Protocol::Bot, 1, false),
+            (Protocol::Bot, 1, true),
+            (Protocol::Uas, 1, false),
+            (Protocol::Uas, 1, true),
+            (Protocol::Uas, 30, false),
+            (Protocol::Uas, 30, true),
+        ] {
+            let load = Load { writes, commands: 500, ..load(depth, 4096) };
+            let watched = measure(&load, protocol, Watch { explain: true, ..Watch::default() }).unwrap();
+            let shares = watched.shares.unwrap();
+            // The mean is cut down to a whole picosecond.
+            assert_eq!(shares.total().as_ps() / 500, watched.mean.as_ps(), "{protocol:?} {writes}");
+            assert_eq!(shares.of(Stage::Drive), Duration::from_us(60 * 500), "{protocol:?} {writes}");
+            let waits = shares.of(Stage::Waiting).as_ps() / 500;
+            assert_eq!(waits > 1_000_000, depth > 1, "{protocol:?} {writes}: {waits} ps");
+        }
+    }
+
+    #[test]
+    fn looking_on_changes_nothing() {
+        struct Nobody;
+        impl Observer for Nobody {}
+        let load = Load { commands: 300, ..load(30, 4096) };
+        for protocol in [Protocol::Bot, Protocol::Uas] {
+            let trace: Box<dyn Trace> = Box::new(Vec::new());
+            let watch = Watch { observer: Some(Box::new(Nobody)), trace: Some((trace, 5)), explain: true };
+            let watched = measure(&load, protocol, watch).unwrap();
+            let alone = measure(&load, protocol, Watch::default()).unwrap();
+            assert_eq!((watched.digest, watched.events), (alone.digest, alone.events));
         }
     }
 

@@ -1,13 +1,18 @@
 //! The host's side of a world: a transport, its transfers under way, and the memory of its commands.
+//!
+//! A transfer is a flight from its submission to its completion, which is told to who looks on as well. Left out: a
+//! controller; a transfer is on its endpoint as soon as it is submitted.
 
 use super::drive::DriveSide;
+use super::observer::{HostTransfer, Observers};
 use crate::link::bulk::{End, HostPort, Piece as Packet, Progress, Transfer as Bulk};
-use bus::{Completion, TransferStatus};
+use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{
     Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, Payload, Piece, Refusal, Transfer, Transport,
 };
 use std::collections::VecDeque;
 use units::Instant;
+use wire::usb::Direction;
 
 /// A command that has ended.
 #[derive(Debug)]
@@ -30,12 +35,14 @@ pub(super) struct HostSide<T> {
     /// Whether the transport was told something since its deadline was asked for. To ask costs a look at every slot, and
     /// most packets tell it nothing.
     pub(super) has_news: bool,
+    pub(super) observers: Observers,
 }
 
 /// A transfer under way.
 #[derive(Debug)]
 struct Flight {
     payload: Payload,
+    pipe: Pipe,
     length: u32,
     /// What a transfer without memory of its own has brought.
     message: Vec<u8>,
@@ -43,8 +50,8 @@ struct Flight {
 
 impl<T: Transport> HostSide<T> {
     pub(super) fn new(transport: T) -> Self {
-        let (flights, finished) = (Flights::new(), VecDeque::new());
-        Self { transport, flights, buffers: Vec::new(), finished, has_news: true }
+        let (flights, finished, observers) = (Flights::new(), VecDeque::new(), Observers::default());
+        Self { transport, flights, buffers: Vec::new(), finished, has_news: true, observers }
     }
 
     pub(super) fn submit(&mut self, now: Instant, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
@@ -55,11 +62,13 @@ impl<T: Transport> HostSide<T> {
         self.has_news = true;
         self.transport.submit(now, command)?;
         self.buffers[slot] = Some((command.id, buffer));
+        self.observers.tell(|observer| observer.began(now, command));
         Ok(())
     }
 
     /// A command has ended.
-    pub(super) fn finish(&mut self, id: CommandId, outcome: Outcome) {
+    pub(super) fn finish(&mut self, now: Instant, id: CommandId, outcome: Outcome) {
+        self.observers.tell(|observer| observer.ended(now, id, &outcome));
         let place = self.buffers.get_mut(usize::from(id.slot));
         let memory = place.and_then(|place| place.take_if(|(owner, _)| *owner == id));
         let buffer = memory.map_or_else(Vec::new, |(_, buffer)| buffer);
@@ -67,9 +76,14 @@ impl<T: Transport> HostSide<T> {
     }
 
     /// Queues a transfer of the transport.
-    pub(super) fn offer(&mut self, port: &mut HostPort, transfer: Transfer) {
+    pub(super) fn offer(&mut self, now: Instant, port: &mut HostPort, transfer: Transfer) {
         let Transfer { id, pipe, length, payload } = transfer;
-        let number = self.flights.insert(id, Flight { payload, length, message: Vec::new() });
+        let flight = Flight { payload, pipe, length, message: Vec::new() };
+        if !self.observers.is_empty() {
+            let (shown, bytes) = (flight.shown(id), flight.bytes_out(&self.buffers));
+            self.observers.tell(|observer| observer.submitted(now, &shown, bytes));
+        }
+        let number = self.flights.insert(id, flight);
         let queued = port.queue(pipe, Bulk { id: number, bytes: length });
         debug_assert!(queued.is_ok(), "a transport uses the endpoints that it was given");
     }
@@ -109,6 +123,10 @@ impl<T: Transport> HostSide<T> {
             Payload::Message => &flight.message[..],
             _ => &[],
         };
+        if !self.observers.is_empty() {
+            let (shown, bytes) = (flight.shown(id), flight.bytes_in(&self.buffers, moved));
+            self.observers.tell(|observer| observer.completed(now, &shown, (status, moved), bytes));
+        }
         self.has_news = true;
         self.transport.handle_completion(now, Completion { id, status, actual: moved }, bytes);
     }
@@ -129,6 +147,46 @@ impl<T: Transport> HostSide<T> {
             Payload::Message | Payload::Pieces(_) => &[],
         }
     }
+}
+
+impl Flight {
+    /// How it looks to who looks on.
+    fn shown(&self, id: TransferId) -> HostTransfer {
+        let command = match self.payload {
+            Payload::Buffer(piece) => Some(piece.command),
+            _ => None,
+        };
+        HostTransfer { id, pipe: self.pipe, length: self.length, command }
+    }
+
+    /// All that it sends.
+    fn bytes_out<'a>(&'a self, buffers: &'a [Option<(CommandId, Vec<u8>)>]) -> &'a [u8] {
+        match &self.payload {
+            _ if self.pipe.endpoint.direction() == Direction::In => &[],
+            Payload::Inline(inline) => inline.as_bytes(),
+            Payload::Buffer(piece) => buffer_of(buffers, piece, self.length),
+            Payload::Message | Payload::Pieces(_) => &[],
+        }
+    }
+
+    /// What it has brought.
+    fn bytes_in<'a>(&'a self, buffers: &'a [Option<(CommandId, Vec<u8>)>], moved: u32) -> &'a [u8] {
+        match &self.payload {
+            _ if self.pipe.endpoint.direction() == Direction::Out => &[],
+            Payload::Buffer(piece) => buffer_of(buffers, piece, moved),
+            _ => &self.message,
+        }
+    }
+}
+
+/// The first bytes of a piece of a command's memory.
+fn buffer_of<'a>(buffers: &'a [Option<(CommandId, Vec<u8>)>], piece: &Piece, len: u32) -> &'a [u8] {
+    let owned = buffers.get(usize::from(piece.command.slot)).and_then(Option::as_ref);
+    let start = piece.range.start as usize;
+    owned
+        .filter(|(owner, _)| *owner == piece.command)
+        .and_then(|(_, memory)| memory.get(start..start + len as usize))
+        .unwrap_or(&[])
 }
 
 fn memory_of(buffers: &mut [Option<(CommandId, Vec<u8>)>], id: CommandId) -> Option<&mut Vec<u8>> {

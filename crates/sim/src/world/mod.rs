@@ -10,18 +10,22 @@
 //! Always true: the time of a command is the time of its packets and of the drive, and of nothing else.
 
 mod drive;
+mod enumerate;
 mod host;
+mod observer;
 mod plain;
 mod plug;
 
+pub use enumerate::Exchange;
 pub use host::Finished;
+pub use observer::{HostTransfer, Observer};
 pub use plain::Plain;
 pub use plug::{PlugError, Plugged, bot, uas};
 
 use crate::engine::{Alarm, Engine, Event, QueueFull};
 use crate::link::bulk::{DevicePort, HostPort, Message};
 use crate::link::superspeed::{Link, Rate, Side};
-use crate::link::{Arrival, Joint};
+use crate::link::{Arrival, Crossing, Joint};
 use bus::Pipe;
 use drive::DriveSide;
 use host::HostSide;
@@ -29,6 +33,7 @@ use initiator::{BusAnswer, BusRequest, Command, Output, Refusal, Transport};
 use std::fmt;
 use target::{ActiveTransport, Verdict};
 use units::{Duration, Instant};
+use wire::scsi::opcode::OperationCode;
 use wire::usb::Direction;
 
 /// A host and a drive with a link between them.
@@ -80,7 +85,7 @@ impl Event for Happens {
 impl<T: Transport> World<T> {
     /// A world in which a drive has been plugged in and configured.
     pub fn new(rate: Rate, plugged: Plugged<T>, plain: Plain) -> Self {
-        let Plugged { transport, device, endpoints } = plugged;
+        let Plugged { transport, device, endpoints, enumeration: _ } = plugged;
         let link = Link::new(rate, Duration::from_ns(5));
         Self {
             engine: Engine::new(),
@@ -122,12 +127,27 @@ impl<T: Transport> World<T> {
         self.engine.trace_to(trace);
     }
 
+    /// Takes the trace back; no notes are made from now on.
+    pub fn take_trace(&mut self) -> Option<Box<dyn crate::engine::Trace>> {
+        self.engine.take_trace()
+    }
+
+    /// Tells `observer` what happens from now on.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.host.observers.add(observer);
+    }
+
     /// Gives the transport a command. `buffer` holds what it writes, or has room for what it reads.
     ///
     /// # Errors
     /// The transport's refusal.
     pub fn submit(&mut self, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
         self.host.submit(self.engine.now(), command, buffer)?;
+        let operation = command.cdb.as_bytes().first().copied().map(OperationCode::from);
+        if let (id, Some(operation)) = (command.id, operation) {
+            let bytes = command.transfer_len();
+            self.engine.note("driver", format_args!("{id} begins: {operation}, {bytes} bytes"));
+        }
         self.settle();
         Ok(())
     }
@@ -169,6 +189,7 @@ impl<T: Transport> World<T> {
     /// A message has arrived: it is taken, and its payload is copied.
     fn arrive(&mut self, side: Side, message: Message) {
         let now = self.engine.now();
+        self.show(side.other(), &message, None);
         let Arrival { frees_other_at, taken } = self.joint.arrive(now, side, message);
         if let Some(at) = frees_other_at {
             self.at(at, Happens::Free(side.other()));
@@ -210,14 +231,17 @@ impl<T: Transport> World<T> {
 
     fn carry_out(&mut self, output: Output) {
         match output {
-            Output::Submit(transfer) => self.host.offer(&mut self.joint.host, transfer),
+            Output::Submit(transfer) => self.host.offer(self.engine.now(), &mut self.joint.host, transfer),
             Output::Cancel(_) => self.stopped = Some(Stopped::NotModelled("a cancelled transfer")),
             Output::Request(id, request) => {
                 let answer = self.ask(request);
                 self.host.has_news = true;
                 self.host.transport.handle_answer(self.engine.now(), id, answer);
             }
-            Output::Finished(id, outcome) => self.host.finish(id, outcome),
+            Output::Finished(id, outcome) => {
+                self.engine.note("driver", format_args!("{id} ends"));
+                self.host.finish(self.engine.now(), id, outcome);
+            }
         }
     }
 
@@ -225,6 +249,8 @@ impl<T: Transport> World<T> {
         use target::Output as Out;
         match output {
             Out::Transfer(transfer) => {
+                let now = self.engine.now();
+                self.host.observers.tell(|observer| observer.offered(now, &transfer));
                 let expected = self.joint.host.expects(transfer.pipe);
                 self.drive.offer(&mut self.joint.device, transfer, expected);
             }
@@ -236,7 +262,11 @@ impl<T: Transport> World<T> {
             Out::Acquire(id, bytes) => self.drive.acquire(id, bytes),
             Out::Release(id) => self.drive.release(id),
             Out::Medium(request) => {
-                let done_at = self.drive.plain.take(self.engine.now(), request);
+                let now = self.engine.now();
+                let done_at = self.drive.plain.take(now, request);
+                self.host.observers.tell(|observer| observer.asked(now, &request, done_at));
+                let (blocks, lba, span) = (request.extent.blocks.0, request.extent.lba.0, done_at - now);
+                self.engine.note("drive", format_args!("{blocks} blocks from {lba} on, done in {span}"));
                 self.at(done_at, Happens::Stored);
             }
             Out::Cancel(_) => {
@@ -287,8 +317,28 @@ impl<T: Transport> World<T> {
             Side::Device => "device",
         };
         self.engine.note(component, format_args!("{message}"));
+        self.show(side, &message, Some(&crossing));
         self.at(crossing.ends, Happens::Free(side));
         self.at(crossing.arrives, Happens::Arrives(side.other(), message));
+    }
+
+    /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.
+    fn show(&mut self, from: Side, message: &Message, crossing: Option<&Crossing>) {
+        if self.host.observers.is_empty() {
+            return;
+        }
+        let mut observers = std::mem::take(&mut self.host.observers);
+        let bytes = match (message.piece(), from) {
+            (None, _) => &[][..],
+            (Some(piece), Side::Host) => self.host.bytes(piece),
+            (Some(piece), Side::Device) => self.drive.bytes(piece),
+        };
+        let now = self.engine.now();
+        observers.tell(|observer| match crossing {
+            Some(crossing) => observer.sent(from, message, crossing, bytes),
+            None => observer.arrived(now, from.other(), message, bytes),
+        });
+        self.host.observers = observers;
     }
 
     fn at(&mut self, at: Instant, event: Happens) {

@@ -1,14 +1,14 @@
 //! A device made ready, and a transport for it, before the time begins.
 
+use super::enumerate::{Exchange, enumerate};
 use crate::link::bulk::Endpoint;
 use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
-use initiator::{Bot, BusRequest, Patience, Uas};
+use initiator::{Bot, Patience, Uas};
 use std::fmt;
+use target::Device;
 use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use target::{Device, Verdict};
-use wire::usb::{Direction, Recipient, RequestKind, StandardRequest};
-use wire::usb::{EndpointAddress, SetupPacket};
+use wire::usb::EndpointAddress;
 
 /// A drive that is configured for a transport.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Plugged<T> {
     pub device: Device,
     /// The endpoints of the alternate setting.
     pub endpoints: Vec<Endpoint>,
+    /// What the host asked it to get there.
+    pub enumeration: Vec<Exchange>,
 }
 
 /// Why there is no transport.
@@ -43,7 +45,7 @@ const BURST: u8 = 16;
 pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugError> {
     let alternate = device.config().transports.uas_alternate().ok_or(PlugError::NotOffered)?;
     let streams = device.config().streams;
-    configure(&mut device, alternate)?;
+    let enumeration = enumerate(&mut device, alternate)?;
     let endpoints = UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
     let patience = Patience::default();
     let config = UasConfig { interface: 0, alternate, endpoints, streams: Some(streams), depth, patience };
@@ -54,7 +56,7 @@ pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugE
         endpoint(DATA_IN, streams),
         endpoint(DATA_OUT, streams),
     ];
-    Ok(Plugged { transport, device, endpoints })
+    Ok(Plugged { transport, device, endpoints, enumeration })
 }
 
 /// Configures a device for BOT.
@@ -63,36 +65,15 @@ pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugE
 /// If it does not offer it.
 pub fn bot(mut device: Device) -> Result<Plugged<Bot>, PlugError> {
     let alternate = device.config().transports.bot_alternate().ok_or(PlugError::NotOffered)?;
-    configure(&mut device, alternate)?;
+    let enumeration = enumerate(&mut device, alternate)?;
     let patience = Patience::default();
     let config = BotConfig { interface: 0, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, patience };
     let endpoints = vec![endpoint(DATA_IN, 0), endpoint(DATA_OUT, 0)];
-    Ok(Plugged { transport: Bot::new(config), device, endpoints })
+    Ok(Plugged { transport: Bot::new(config), device, endpoints, enumeration })
 }
 
 const fn endpoint(address: EndpointAddress, streams: u16) -> Endpoint {
     Endpoint { address, packet_bytes: PACKET_BYTES, burst: BURST, streams }
-}
-
-/// What a host's core does before a driver comes, and then the driver.
-fn configure(device: &mut Device, alternate: u8) -> Result<(), PlugError> {
-    let to_device = |request: StandardRequest| SetupPacket {
-        direction: Direction::Out,
-        kind: RequestKind::Standard,
-        recipient: Recipient::Device,
-        request: request.into(),
-        value: 1,
-        index: 0,
-        length: 0,
-    };
-    let alternate = BusRequest::SelectAlternate { interface: 0, alternate }.setup();
-    let steps = [to_device(StandardRequest::SetAddress), to_device(StandardRequest::SetConfiguration)];
-    for setup in steps.into_iter().chain(alternate) {
-        if device.handle_control(setup, &[]) != Verdict::Done {
-            return Err(PlugError::Refused);
-        }
-    }
-    Ok(())
 }
 
 impl fmt::Display for PlugError {

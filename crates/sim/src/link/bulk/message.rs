@@ -1,4 +1,7 @@
 //! What crosses between both ends of a bulk endpoint (USB 3.2 clauses 8.5 and 8.6).
+//!
+//! Only what the protocol layer says; framing, checks and link commands are lengths to the link below. Payload is named by
+//! the sender's transfer and not carried: whoever owns the memory copies it.
 
 use crate::link::streams::StreamField;
 use crate::link::superspeed::Packet;
@@ -72,6 +75,11 @@ impl Sequence {
     /// Numbers there are.
     const COUNT: u8 = 32;
 
+    /// The number.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
     /// The number after this.
     #[must_use]
     pub const fn next(self) -> Self {
@@ -98,6 +106,23 @@ impl Message {
             | Self::Data { endpoint, .. }
             | Self::Nrdy { endpoint, .. }
             | Self::Erdy { endpoint, .. } => endpoint,
+        }
+    }
+
+    /// What its stream field says.
+    pub const fn stream(&self) -> Option<StreamField> {
+        match *self {
+            Self::Ack { stream, .. } | Self::Data { stream, .. } | Self::Nrdy { stream, .. } => stream,
+            Self::Erdy { stream: Some(stream), .. } => Some(StreamField::Stream(stream)),
+            Self::Erdy { stream: None, .. } => None,
+        }
+    }
+
+    /// What it carries, if anything.
+    pub const fn piece(&self) -> Option<Piece> {
+        match *self {
+            Self::Data { piece, .. } => piece,
+            Self::Ack { .. } | Self::Nrdy { .. } | Self::Erdy { .. } => None,
         }
     }
 

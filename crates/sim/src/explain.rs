@@ -1,0 +1,198 @@
+//! Where the time of each command goes, by looking on: on the link, in the drive, or waiting for one of them.
+//!
+//! At each instant a command is *in the drive* while its medium has been asked for something, the drive's own queue included,
+//! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent or under
+//! way, in either direction; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by there
+//! being one command. Left out: driver, controller and bridge, which take no time in these worlds.
+//!
+//! Always true: the shares of a command add up to its latency, to the picosecond.
+
+use crate::engine::{Journey, Shares, Stage};
+use crate::link::Crossing;
+use crate::link::bulk::Message;
+use crate::link::streams::StreamField;
+use crate::link::superspeed::Side;
+use crate::world::{HostTransfer, Observer};
+use bus::StreamId;
+use initiator::{Command, CommandId, Outcome};
+use std::collections::{BTreeMap, VecDeque};
+use target::medium::MediumRequest;
+use target::{DeviceTransfer, Payload};
+use units::{Duration, Instant};
+use wire::uas::CommandIu;
+
+/// The time of one command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// Which one.
+    pub command: CommandId,
+    /// From its submission to its end.
+    pub latency: Duration,
+    /// Where that went.
+    pub shares: Shares,
+}
+
+/// Commands of the device that may have had the medium do something before they offered to move data. Those that move none,
+/// such as a flush, never do, and are forgotten when there are more.
+const UNKNOWN_MAX: usize = 256;
+
+/// Looks on, and explains each command that ends.
+#[derive(Debug, Default)]
+pub struct Explain {
+    under_way: BTreeMap<CommandId, Account>,
+    by_stream: BTreeMap<StreamId, CommandId>,
+    /// Commands as the device names them, once it has offered to move their data.
+    by_device: BTreeMap<target::command::CommandId, CommandId>,
+    /// What the medium does for commands of the device that are not known yet.
+    at_medium: BTreeMap<target::command::CommandId, Vec<Span>>,
+    explained: VecDeque<Explained>,
+}
+
+/// A command under way.
+#[derive(Debug)]
+struct Account {
+    began: Instant,
+    spans: Vec<Span>,
+}
+
+/// Time in a stage.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    stage: Stage,
+    from: Instant,
+    to: Instant,
+}
+
+impl Explain {
+    /// The next command that has ended, in the order of their ends.
+    pub fn poll(&mut self) -> Option<Explained> {
+        self.explained.pop_front()
+    }
+
+    /// The command of a stream, or the only one.
+    fn command_of(&self, stream: Option<StreamId>) -> Option<CommandId> {
+        match stream {
+            Some(stream) => self.by_stream.get(&stream).copied(),
+            None if self.under_way.len() == 1 => self.under_way.keys().next().copied(),
+            None => None,
+        }
+    }
+
+    fn add(&mut self, command: Option<CommandId>, spans: impl IntoIterator<Item = Span>) {
+        if let Some(account) = command.and_then(|command| self.under_way.get_mut(&command)) {
+            account.spans.extend(spans);
+        }
+    }
+}
+
+impl Observer for Explain {
+    fn began(&mut self, at: Instant, command: &Command) {
+        self.under_way.insert(command.id, Account { began: at, spans: Vec::new() });
+    }
+
+    fn submitted(&mut self, _: Instant, transfer: &HostTransfer, _: &[u8]) {
+        if let (Some(stream), Some(command)) = (transfer.pipe.stream, transfer.command) {
+            self.by_stream.insert(stream, command);
+        }
+    }
+
+    fn sent(&mut self, _: Side, message: &Message, crossing: &Crossing, bytes: &[u8]) {
+        let stream = match message.stream() {
+            Some(StreamField::Stream(stream)) => Some(stream),
+            Some(StreamField::Prime | StreamField::NoStream) => return,
+            // A command that is on its way to a device with streams has its tag, which is its stream.
+            None => CommandIu::decode(bytes).ok().and_then(|command| StreamId::new(command.tag)),
+        };
+        let known = stream.filter(|stream| self.by_stream.contains_key(stream));
+        let span = Span { stage: Stage::Link, from: crossing.begins, to: crossing.arrives };
+        self.add(self.command_of(known), [span]);
+    }
+
+    fn asked(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {
+        let span = Span { stage: Stage::Drive, from: at, to: done_at };
+        let device_command = request.id.command;
+        if let Some(&command) = self.by_device.get(&device_command) {
+            return self.add(Some(command), [span]);
+        }
+        self.at_medium.entry(device_command).or_default().push(span);
+        if self.at_medium.len() > UNKNOWN_MAX {
+            self.at_medium.pop_first();
+        }
+    }
+
+    fn offered(&mut self, _: Instant, transfer: &DeviceTransfer) {
+        // What it reads has been asked for before it offers to send it; what it writes, afterwards.
+        if let Payload::Buffer(device_command, _) = transfer.payload {
+            let Some(command) = self.command_of(transfer.pipe.stream) else { return };
+            self.by_device.insert(device_command, command);
+            let spans = self.at_medium.remove(&device_command).unwrap_or_default();
+            self.add(Some(command), spans);
+        }
+    }
+
+    fn ended(&mut self, at: Instant, command: CommandId, _: &Outcome) {
+        let Some(account) = self.under_way.remove(&command) else { return };
+        self.by_stream.retain(|_, of| *of != command);
+        self.by_device.retain(|_, of| *of != command);
+        let (latency, shares) = account.settle(at);
+        self.explained.push_back(Explained { command, latency, shares });
+    }
+}
+
+impl Account {
+    /// Goes through all that begins and ends, in the order of time.
+    fn settle(&self, ended: Instant) -> (Duration, Shares) {
+        let clip = |at: Instant| at.clamp(self.began, ended);
+        let mut turns: Vec<(Instant, Stage, bool)> = Vec::with_capacity(2 * self.spans.len());
+        for span in &self.spans {
+            turns.push((clip(span.from), span.stage, true));
+            turns.push((clip(span.to), span.stage, false));
+        }
+        turns.sort_unstable_by_key(|&(at, stage, begins)| (at, stage, !begins));
+        let mut journey = Journey::start(self.began, Stage::Waiting);
+        let (mut on_link, mut in_drive) = (0_u32, 0_u32);
+        for (at, stage, begins) in turns {
+            let count = if stage == Stage::Link { &mut on_link } else { &mut in_drive };
+            *count = if begins { *count + 1 } else { count.saturating_sub(1) };
+            journey.enter(
+                at,
+                match (on_link, in_drive) {
+                    (0, 0) => Stage::Waiting,
+                    (_, 0) => Stage::Link,
+                    _ => Stage::Drive,
+                },
+            );
+        }
+        journey.end(ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(ps: u64) -> Instant {
+        Instant::from_ps(ps)
+    }
+
+    const fn span(stage: Stage, from: u64, to: u64) -> Span {
+        Span { stage, from: at(from), to: at(to) }
+    }
+
+    #[test]
+    fn what_overlaps_counts_once_and_the_drive_comes_first() {
+        let spans = vec![
+            span(Stage::Link, 15, 20),
+            span(Stage::Drive, 20, 50),
+            span(Stage::Link, 40, 60),
+            span(Stage::Link, 45, 62),
+            span(Stage::Link, 90, 120),
+        ];
+        let (latency, shares) = Account { began: at(10), spans }.settle(at(100));
+        assert_eq!(latency, Duration::from_ps(90));
+        assert_eq!(shares.of(Stage::Link), Duration::from_ps(5 + 12 + 10));
+        assert_eq!(shares.of(Stage::Drive), Duration::from_ps(30));
+        assert_eq!(shares.of(Stage::Waiting), Duration::from_ps(5 + 28));
+        assert_eq!(shares.total(), latency);
+    }
+}

@@ -1,0 +1,127 @@
+//! Who looks on: what crosses between driver and controller, on the link, and at the medium, as it happens.
+//!
+//! For captures and for accounts of where time goes. Whoever looks on changes nothing: events, times and digest are the
+//! same. Without anybody it costs a look at an empty list.
+
+use super::enumerate::Exchange;
+use crate::link::Crossing;
+use crate::link::bulk::Message;
+use crate::link::superspeed::Side;
+use bus::{Pipe, TransferId, TransferStatus};
+use initiator::{Command, CommandId, Outcome};
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::Rc;
+use target::DeviceTransfer;
+use target::medium::MediumRequest;
+use units::Instant;
+
+/// A bulk transfer of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostTransfer {
+    /// Which; the transport's own number.
+    pub id: TransferId,
+    /// Where.
+    pub pipe: Pipe,
+    /// Bytes to send, or room.
+    pub length: u32,
+    /// Whose buffer it moves, if a command's.
+    pub command: Option<CommandId>,
+}
+
+/// Is told what happens. Everything is optional.
+#[expect(unused_variables, reason = "names are for readers; who does not care does nothing")]
+pub trait Observer {
+    /// A control transfer was done, before time began.
+    fn enumerated(&mut self, exchange: &Exchange) {}
+
+    /// The transport was given a command.
+    fn began(&mut self, at: Instant, command: &Command) {}
+
+    /// A command has ended.
+    fn ended(&mut self, at: Instant, command: CommandId, outcome: &Outcome) {}
+
+    /// A transfer was submitted; `bytes` are what it sends.
+    fn submitted(&mut self, at: Instant, transfer: &HostTransfer, bytes: &[u8]) {}
+
+    /// A transfer has ended, with so many bytes moved; `bytes` are what it has brought.
+    fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {}
+
+    /// The device has made a transfer of its own ready.
+    fn offered(&mut self, at: Instant, transfer: &DeviceTransfer) {}
+
+    /// The medium was asked for something that will be done at a time.
+    fn asked(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {}
+
+    /// A side sends a packet; `bytes` are what it carries.
+    fn sent(&mut self, from: Side, message: &Message, crossing: &Crossing, bytes: &[u8]) {}
+
+    /// A packet has arrived at a side; `bytes` are what it carries.
+    fn arrived(&mut self, at: Instant, side: Side, message: &Message, bytes: &[u8]) {}
+}
+
+/// One that somebody else holds as well, to ask it afterwards.
+impl<O: Observer> Observer for Rc<RefCell<O>> {
+    fn enumerated(&mut self, exchange: &Exchange) {
+        self.borrow_mut().enumerated(exchange);
+    }
+
+    fn began(&mut self, at: Instant, command: &Command) {
+        self.borrow_mut().began(at, command);
+    }
+
+    fn ended(&mut self, at: Instant, command: CommandId, outcome: &Outcome) {
+        self.borrow_mut().ended(at, command, outcome);
+    }
+
+    fn submitted(&mut self, at: Instant, transfer: &HostTransfer, bytes: &[u8]) {
+        self.borrow_mut().submitted(at, transfer, bytes);
+    }
+
+    fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {
+        self.borrow_mut().completed(at, transfer, end, bytes);
+    }
+
+    fn offered(&mut self, at: Instant, transfer: &DeviceTransfer) {
+        self.borrow_mut().offered(at, transfer);
+    }
+
+    fn asked(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {
+        self.borrow_mut().asked(at, request, done_at);
+    }
+
+    fn sent(&mut self, from: Side, message: &Message, crossing: &Crossing, bytes: &[u8]) {
+        self.borrow_mut().sent(from, message, crossing, bytes);
+    }
+
+    fn arrived(&mut self, at: Instant, side: Side, message: &Message, bytes: &[u8]) {
+        self.borrow_mut().arrived(at, side, message, bytes);
+    }
+}
+
+/// Those who look on.
+#[derive(Default)]
+pub(super) struct Observers(Vec<Box<dyn Observer>>);
+
+impl Observers {
+    pub(super) fn add(&mut self, observer: Box<dyn Observer>) {
+        self.0.push(observer);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Tells each.
+    pub(super) fn tell(&mut self, tell: impl Fn(&mut dyn Observer)) {
+        for observer in &mut self.0 {
+            tell(observer.as_mut());
+        }
+    }
+}
+
+impl fmt::Debug for Observers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} observers", self.0.len())
+    }
+}
