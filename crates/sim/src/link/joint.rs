@@ -23,6 +23,10 @@ pub struct Joint {
     is_idle: [bool; 2],
     /// What a side would send if it had a credit.
     held: [Option<Message>; 2],
+    /// Messages on their way to a side, and how many of them are for a port that is not there any more.
+    on_the_way: [u32; 2],
+    stale: [u32; 2],
+    is_cut: bool,
 }
 
 /// What comes of a message that has arrived.
@@ -37,7 +41,16 @@ pub struct Arrival {
 impl Joint {
     /// Two ports and an idle link.
     pub const fn new(link: Link, host: HostPort, device: DevicePort) -> Self {
-        Self { host, device, link, is_idle: [true; 2], held: [None; 2] }
+        Self {
+            host,
+            device,
+            link,
+            is_idle: [true; 2],
+            held: [None; 2],
+            on_the_way: [0; 2],
+            stale: [0; 2],
+            is_cut: false,
+        }
     }
 
     /// The link, with what it has carried.
@@ -45,9 +58,47 @@ impl Joint {
         &self.link
     }
 
+    /// Lets nothing cross any more. What is on its way arrives, and nobody takes it.
+    pub const fn cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    /// Whether nothing crosses.
+    pub const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Lets things cross again.
+    pub const fn mend(&mut self) {
+        self.is_cut = false;
+    }
+
+    /// Puts another port in the place of the host's: the device was reset, or set up in another way. What is on its way
+    /// to the old one is lost.
+    pub fn replace_host(&mut self, port: HostPort) {
+        self.host = port;
+        self.forget(Side::Host);
+    }
+
+    /// The same for the device's.
+    pub fn replace_device(&mut self, port: DevicePort) {
+        self.device = port;
+        self.forget(Side::Device);
+    }
+
+    fn forget(&mut self, side: Side) {
+        self.stale[side as usize] = self.on_the_way[side as usize];
+        // Nobody would come back for a credit.
+        self.is_idle[side as usize] |= self.held[side as usize].take().is_some();
+    }
+
     /// The lane of a side is free: what it sends next, and when that crosses. `None` if it has nothing to send, or waits for
     /// a credit.
     pub fn send(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
+        if self.is_cut {
+            self.is_idle[side as usize] = true;
+            return None;
+        }
         let held = self.held[side as usize].take();
         let message = held.or_else(|| match side {
             Side::Host => self.host.poll(),
@@ -61,6 +112,7 @@ impl Joint {
             self.held[side as usize] = Some(message);
             return None;
         };
+        self.on_the_way[side.other() as usize] += 1;
         Some((message, crossing))
     }
 
@@ -73,6 +125,12 @@ impl Joint {
     pub fn arrive(&mut self, now: Instant, side: Side, message: Message) -> Arrival {
         let credit_at = self.link.take(now, side);
         let frees_other_at = self.held[side.other() as usize].is_some().then_some(credit_at);
+        self.on_the_way[side as usize] -= 1;
+        let stale = &mut self.stale[side as usize];
+        if self.is_cut || *stale > 0 {
+            *stale = stale.saturating_sub(1);
+            return Arrival { frees_other_at, taken: Ok(()) };
+        }
         let taken = match side {
             Side::Host => self.host.receive(message),
             Side::Device => self.device.receive(message),

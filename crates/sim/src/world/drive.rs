@@ -1,9 +1,12 @@
 //! The drive's side of a world: a device, its transfers on offer, its buffers, and where blocks lie.
+//!
+//! What ends a transfer of the host before its time is queued here as well: an empty packet, or room for what nobody wants.
+//! Always true: each transfer of the device completes once.
 
 use super::host::HostSide;
 use super::plain::Plain;
 use super::plug::PACKET_BYTES;
-use crate::link::bulk::{DevicePort, Piece, Progress, Transfer as Bulk};
+use crate::link::bulk::{DevicePort, End, Piece, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{Flights, Transport};
 use std::collections::BTreeMap;
@@ -23,13 +26,13 @@ pub(super) struct DriveSide {
 #[derive(Debug)]
 struct Offer {
     payload: Payload,
+    pipe: Pipe,
     length: u32,
-    direction: Direction,
     /// What has come, where the device is handed it with the completion.
     message: Vec<u8>,
 }
 
-/// The transfer of an empty packet, which nobody has asked for and nobody waits for.
+/// A transfer that ends one of the host's, and for whose completion nobody waits.
 const NOBODY: TransferId = TransferId(u64::MAX);
 
 impl DriveSide {
@@ -39,16 +42,51 @@ impl DriveSide {
 
     /// Queues a transfer of the device. `expected` is what the host's transfer on the pipe waits for, which a real drive
     /// knows from the command: one that ends short of it with a full packet needs an empty one.
-    pub(super) fn offer(&mut self, port: &mut DevicePort, transfer: DeviceTransfer, expected: Option<u32>) {
+    /// That empty packet's number.
+    pub(super) fn offer(
+        &mut self,
+        port: &mut DevicePort,
+        transfer: DeviceTransfer,
+        expected: Option<u32>,
+    ) -> Option<TransferId> {
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
-        let direction = pipe.endpoint.direction();
-        let number = self.offers.insert(id, Offer { payload, length, direction, message: Vec::new() });
+        let number = self.offers.insert(id, Offer { payload, pipe, length, message: Vec::new() });
         let queued = port.queue(pipe, Bulk { id: number, bytes: length });
         debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
         let is_cut = ends && length > 0 && length.is_multiple_of(PACKET_BYTES.into());
-        if is_cut && direction == Direction::In && expected.is_some_and(|expected| expected > length) {
-            end(port, pipe);
+        let is_in = pipe.endpoint.direction() == Direction::In;
+        (is_cut && is_in && expected.is_some_and(|expected| expected > length))
+            .then(|| self.end(port, pipe, 0))
+    }
+
+    /// Queues what ends a transfer of the host: an empty packet, or room for so many bytes that are thrown away.
+    pub(super) fn end(&mut self, port: &mut DevicePort, pipe: Pipe, length: u32) -> TransferId {
+        let offer = Offer { payload: Payload::Nowhere, pipe, length, message: Vec::new() };
+        let number = self.offers.insert(NOBODY, offer);
+        let queued = port.queue(pipe, Bulk { id: number, bytes: length });
+        debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
+        number
+    }
+
+    /// Takes back what would have ended a transfer of the host that has ended otherwise.
+    pub(super) fn withdraw(&mut self, port: &mut DevicePort, pipe: Pipe, ending: TransferId) {
+        if !port.withdraw(pipe, ending) {
+            self.offers.remove(ending);
         }
+    }
+
+    /// The device takes a transfer back. It ends when nothing of it is under way.
+    pub(super) fn cancel(&mut self, port: &mut DevicePort, id: TransferId) {
+        let Some(number) = self.offers.find(id) else { return };
+        let Some(pipe) = self.offers.get(number).map(|(_, offer)| offer.pipe) else { return };
+        if !port.withdraw(pipe, number) {
+            self.complete(number, TransferStatus::Cancelled, 0);
+        }
+    }
+
+    /// Forgets what is on offer: the device has been told of each, or never wanted to be.
+    pub(super) fn forget_offers(&mut self) {
+        self.offers = Flights::new();
     }
 
     pub(super) fn acquire(&mut self, id: CommandId, bytes: u32) {
@@ -85,13 +123,23 @@ impl DriveSide {
                 Payload::Inline(_) | Payload::Reply(_) | Payload::Nowhere => {}
             }
         }
-        if ended.is_none() {
-            return;
-        }
+        let Some(end) = ended else { return };
+        let Some((_, offer)) = self.offers.get(number) else { return };
+        let status = match end {
+            End::Withdrawn => TransferStatus::Cancelled,
+            _ if moved == offer.length || offer.pipe.endpoint.direction() == Direction::In => {
+                TransferStatus::Done
+            }
+            _ => TransferStatus::Short,
+        };
+        self.complete(number, status, moved);
+    }
+
+    fn complete(&mut self, number: TransferId, status: TransferStatus, actual: u32) {
         let Some((id, offer)) = self.offers.remove(number) else { return };
-        let is_all = moved == offer.length || offer.direction == Direction::In;
-        let status = if is_all { TransferStatus::Done } else { TransferStatus::Short };
-        self.device.handle_completion(Completion { id, status, actual: moved }, &offer.message);
+        if id != NOBODY {
+            self.device.handle_completion(Completion { id, status, actual }, &offer.message);
+        }
     }
 
     /// The bytes of a piece that the device sends.
@@ -100,7 +148,7 @@ impl DriveSide {
         let (at, len) = (piece.offset as usize, usize::from(piece.bytes));
         match &offer.payload {
             Payload::Inline(inline) => &inline.as_bytes()[at..at + len],
-            Payload::Reply(command) => &self.device.reply(*command)[at..at + len],
+            Payload::Reply(command) => self.device.reply(*command).get(at..at + len).unwrap_or(&[]),
             Payload::Buffer(command, range) => {
                 let start = range.start as usize + at;
                 self.buffers.get(command).map_or(&[], |memory| &memory[start..start + len])
@@ -108,10 +156,4 @@ impl DriveSide {
             Payload::Message | Payload::Nowhere => &[],
         }
     }
-}
-
-/// Sends an empty packet.
-pub(super) fn end(port: &mut DevicePort, pipe: Pipe) {
-    let queued = port.queue(pipe, Bulk { id: NOBODY, bytes: 0 });
-    debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
 }

@@ -56,6 +56,16 @@ pub(super) fn enumerate(device: &mut Device, alternate: u8) -> Result<Vec<Exchan
     Ok(asked)
 }
 
+/// The same after a reset of the port: the device is known already.
+pub(super) fn set_up_again(device: &mut Device) -> Result<(), PlugError> {
+    for request in [StandardRequest::SetAddress, StandardRequest::SetConfiguration] {
+        if device.handle_control(standard(request), &[]) != Verdict::Done {
+            return Err(PlugError::Refused);
+        }
+    }
+    Ok(())
+}
+
 /// The first address, or the first configuration.
 fn standard(request: StandardRequest) -> SetupPacket {
     SetupPacket {

@@ -44,6 +44,12 @@ struct Flight {
     payload: Payload,
     pipe: Pipe,
     length: u32,
+    /// Out: bytes that the device has taken, whether the host knows or not.
+    taken: u32,
+    /// Whether the transport has taken it back, and packets of it are under way.
+    is_cancelled: bool,
+    /// What the device has queued to end it, if anything.
+    ending: Option<TransferId>,
     /// What a transfer without memory of its own has brought.
     message: Vec<u8>,
 }
@@ -75,21 +81,69 @@ impl<T: Transport> HostSide<T> {
         self.finished.push_back(Finished { id, outcome, buffer });
     }
 
-    /// Queues a transfer of the transport.
+    /// Queues a transfer of the transport. One on an endpoint that is halted, or that is not there, ends at once.
     pub(super) fn offer(&mut self, now: Instant, port: &mut HostPort, transfer: Transfer) {
         let Transfer { id, pipe, length, payload } = transfer;
-        let flight = Flight { payload, pipe, length, message: Vec::new() };
+        let (message, taken, is_cancelled, ending) = (Vec::new(), 0, false, None);
+        let flight = Flight { payload, pipe, length, taken, is_cancelled, ending, message };
         if !self.observers.is_empty() {
             let (shown, bytes) = (flight.shown(id), flight.bytes_out(&self.buffers));
             self.observers.tell(|observer| observer.submitted(now, &shown, bytes));
         }
         let number = self.flights.insert(id, flight);
-        let queued = port.queue(pipe, Bulk { id: number, bytes: length });
-        debug_assert!(queued.is_ok(), "a transport uses the endpoints that it was given");
+        if port.is_halted(pipe.endpoint) {
+            self.end(now, number, TransferStatus::Stall, 0);
+        } else if port.queue(pipe, Bulk { id: number, bytes: length }).is_err() {
+            self.end(now, number, TransferStatus::Error, 0);
+        }
     }
 
-    /// Something of a transfer has moved.
-    pub(super) fn progress(&mut self, now: Instant, progress: Progress, drive: &DriveSide) {
+    /// A transfer of the transport has nowhere to go.
+    pub(super) fn refuse(&mut self, now: Instant, transfer: Transfer) {
+        let completion = Completion { id: transfer.id, status: TransferStatus::Disconnected, actual: 0 };
+        self.has_news = true;
+        self.transport.handle_completion(now, completion, &[]);
+    }
+
+    /// The transport takes a transfer back: its number and its pipe, unless it has ended.
+    pub(super) fn cancel(&mut self, id: TransferId) -> Option<(TransferId, Pipe)> {
+        let number = self.flights.find(id)?;
+        let (_, flight) = self.flights.get_mut(number)?;
+        flight.is_cancelled = true;
+        Some((number, flight.pipe))
+    }
+
+    pub(super) fn is_cancelled(&self, number: TransferId) -> bool {
+        self.flights.get(number).is_some_and(|(_, flight)| flight.is_cancelled)
+    }
+
+    /// Bytes of a transfer that the device has not taken, if nothing of the device ends it already.
+    pub(super) fn wants_end(&self, number: TransferId) -> Option<u32> {
+        let (_, flight) = self.flights.get(number)?;
+        flight.ending.is_none().then_some(flight.length - flight.taken)
+    }
+
+    /// The device has queued something that ends a transfer.
+    pub(super) fn ends_with(&mut self, number: TransferId, ending: TransferId) {
+        if let Some((_, flight)) = self.flights.get_mut(number) {
+            flight.ending = Some(ending);
+        }
+    }
+
+    /// The device has taken a piece.
+    pub(super) fn taken(&mut self, piece: Packet) {
+        if let Some((_, flight)) = self.flights.get_mut(piece.transfer) {
+            flight.taken = piece.offset + u32::from(piece.bytes);
+        }
+    }
+
+    /// Something of a transfer has moved. What the device has queued to end it, if it has ended.
+    pub(super) fn progress(
+        &mut self,
+        now: Instant,
+        progress: Progress,
+        drive: &DriveSide,
+    ) -> Option<(Pipe, TransferId)> {
         let Progress { id: number, moved, ended, piece } = progress;
         if let (Some(piece), Some((_, flight))) = (piece, self.flights.get_mut(number)) {
             let bytes = drive.bytes(piece);
@@ -104,13 +158,25 @@ impl<T: Transport> HostSide<T> {
                 _ => flight.message.extend_from_slice(bytes),
             }
         }
-        let Some(end) = ended else { return };
-        let Some((id, flight)) = self.flights.remove(number) else { return };
-        let status = match end {
+        let status = match ended? {
             End::Overflow => TransferStatus::Babble,
-            End::Full if moved == flight.length => TransferStatus::Done,
+            End::Stalled => TransferStatus::Stall,
+            End::Withdrawn => TransferStatus::Cancelled,
+            End::Full if moved == self.flights.get(number)?.1.length => TransferStatus::Done,
             End::Full | End::Short => TransferStatus::Short,
         };
+        self.end(now, number, status, moved)
+    }
+
+    /// A transfer has ended. What the device has queued to end it, and on which pipe.
+    pub(super) fn end(
+        &mut self,
+        now: Instant,
+        number: TransferId,
+        status: TransferStatus,
+        moved: u32,
+    ) -> Option<(Pipe, TransferId)> {
+        let (id, flight) = self.flights.remove(number)?;
         let mut peek = [0; PEEK_BYTES_MAX];
         let bytes = match flight.payload {
             Payload::Buffer(Piece { command, range }) if moved as usize <= PEEK_BYTES_MAX => {
@@ -129,6 +195,7 @@ impl<T: Transport> HostSide<T> {
         }
         self.has_news = true;
         self.transport.handle_completion(now, Completion { id, status, actual: moved }, bytes);
+        flight.ending.map(|ending| (flight.pipe, ending))
     }
 
     /// The bytes of a piece that the host sends.

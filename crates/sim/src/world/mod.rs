@@ -4,12 +4,12 @@
 //! [`Link`] say when each packet arrives. Payload is copied as its packets arrive, so what is read is what was on the
 //! wire. The drive is a [`Plain`] one.
 //!
-//! Left out so far: a host controller and its driver, which take no time here; control transfers, which are answered at once;
-//! cancels, halts and resets, which stop the world with [`Stopped`].
+//! Left out so far: a host controller and its driver, which take no time here; control transfers, which take a fixed time.
 //!
 //! Always true: the time of a command is the time of its packets and of the drive, and of nothing else.
 
 mod drive;
+mod endings;
 mod enumerate;
 mod host;
 mod observer;
@@ -26,15 +26,13 @@ use crate::engine::{Alarm, Engine, Event, QueueFull};
 use crate::link::bulk::{DevicePort, HostPort, Message};
 use crate::link::superspeed::{Link, Rate, Side};
 use crate::link::{Arrival, Crossing, Joint};
-use bus::Pipe;
 use drive::DriveSide;
+use endings::Endings;
 use host::HostSide;
-use initiator::{BusAnswer, BusRequest, Command, Output, Refusal, Transport};
+use initiator::{Command, CommandId, Output, Refusal, Transport};
 use std::fmt;
-use target::{ActiveTransport, Verdict};
 use units::{Duration, Instant};
 use wire::scsi::opcode::OperationCode;
-use wire::usb::Direction;
 
 /// A host and a drive with a link between them.
 #[derive(Debug)]
@@ -43,6 +41,7 @@ pub struct World<T> {
     joint: Joint,
     host: HostSide<T>,
     drive: DriveSide,
+    endings: Endings,
     alarm: Alarm,
     stopped: Option<Stopped>,
 }
@@ -50,8 +49,6 @@ pub struct World<T> {
 /// Why a world does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// Something happened that is not modelled.
-    NotModelled(&'static str),
     /// One end sent what it could not have sent: a fault of ours.
     Violation,
     /// See [`QueueFull`].
@@ -69,6 +66,15 @@ enum Happens {
     Stored,
     /// A deadline of the transport.
     Deadline,
+    /// A control transfer has come to the device.
+    Asked,
+    /// Its answer has come to the host.
+    Answered {
+        /// Whether the device has not stalled it.
+        is_done: bool,
+    },
+    /// A port has been reset.
+    PortReset,
 }
 
 impl Event for Happens {
@@ -77,6 +83,9 @@ impl Event for Happens {
             Self::Stored => 0,
             Self::Deadline => 1,
             Self::Free(side) => 2 + *side as u64,
+            Self::PortReset => 6,
+            Self::Asked => 7,
+            Self::Answered { is_done } => 8 + u64::from(*is_done),
             Self::Arrives(side, message) => 4 + *side as u64 + 2 * u64::from(message.packet().payload()),
         }
     }
@@ -92,6 +101,7 @@ impl<T: Transport> World<T> {
             joint: Joint::new(link, HostPort::new(&endpoints), DevicePort::new(&endpoints)),
             host: HostSide::new(transport),
             drive: DriveSide::new(device, plain),
+            endings: Endings::default(),
             alarm: Alarm::default(),
             stopped: None,
         }
@@ -152,6 +162,13 @@ impl<T: Transport> World<T> {
         Ok(())
     }
 
+    /// The caller wants a command to end. It still ends once.
+    pub fn abort(&mut self, id: CommandId) {
+        self.host.has_news = true;
+        self.host.transport.abort(self.engine.now(), id);
+        self.settle();
+    }
+
     /// Lets things happen until a command ends. `None` if nothing is going to happen any more.
     ///
     /// # Errors
@@ -164,9 +181,16 @@ impl<T: Transport> World<T> {
             if let Some(finished) = self.host.finished.pop_front() {
                 return Ok(Some(finished));
             }
-            let Some(event) = self.engine.next() else { return Ok(None) };
-            self.handle(event);
+            if !self.step() {
+                return Ok(None);
+            }
         }
+    }
+
+    /// Lets the next thing happen, if there is one.
+    fn step(&mut self) -> bool {
+        let event = self.engine.next();
+        event.map(|event| self.handle(event)).is_some()
     }
 
     fn handle(&mut self, event: Happens) {
@@ -174,6 +198,9 @@ impl<T: Transport> World<T> {
         match event {
             Happens::Free(side) => return self.send(side),
             Happens::Arrives(side, message) => self.arrive(side, message),
+            Happens::Asked => self.ask(),
+            Happens::Answered { is_done } => self.handle_answer(is_done),
+            Happens::PortReset => self.end_port_reset(),
             Happens::Stored => self.drive.store(),
             Happens::Deadline if self.alarm.ring(now) => {
                 self.host.has_news = true;
@@ -198,9 +225,19 @@ impl<T: Transport> World<T> {
             self.stopped = Some(Stopped::Violation);
         }
         while let Some(progress) = self.joint.host.poll_progress() {
-            self.host.progress(now, progress, &self.drive);
+            let ending = self.host.progress(now, progress, &self.drive);
+            self.forget_ending(ending);
         }
+        self.tell_drive();
+        self.look_after_endpoints();
+    }
+
+    /// Tells the drive what of its transfers has moved or ended.
+    fn tell_drive(&mut self) {
         while let Some(progress) = self.joint.device.poll_progress() {
+            if let Some(piece) = progress.piece {
+                self.host.taken(piece);
+            }
             self.drive.progress(progress, &self.host);
         }
     }
@@ -231,13 +268,16 @@ impl<T: Transport> World<T> {
 
     fn carry_out(&mut self, output: Output) {
         match output {
-            Output::Submit(transfer) => self.host.offer(self.engine.now(), &mut self.joint.host, transfer),
-            Output::Cancel(_) => self.stopped = Some(Stopped::NotModelled("a cancelled transfer")),
-            Output::Request(id, request) => {
-                let answer = self.ask(request);
-                self.host.has_news = true;
-                self.host.transport.handle_answer(self.engine.now(), id, answer);
+            Output::Submit(transfer) => {
+                let now = self.engine.now();
+                if self.joint.is_cut() {
+                    self.host.refuse(now, transfer);
+                } else {
+                    self.host.offer(now, &mut self.joint.host, transfer);
+                }
             }
+            Output::Cancel(id) => self.cancel(id),
+            Output::Request(id, request) => self.request(id, request),
             Output::Finished(id, outcome) => {
                 self.engine.note("driver", format_args!("{id} ends"));
                 self.host.finish(self.engine.now(), id, outcome);
@@ -252,7 +292,11 @@ impl<T: Transport> World<T> {
                 let now = self.engine.now();
                 self.host.observers.tell(|observer| observer.offered(now, &transfer));
                 let expected = self.joint.host.expects(transfer.pipe);
-                self.drive.offer(&mut self.joint.device, transfer, expected);
+                let pipe = transfer.pipe;
+                let ending = self.drive.offer(&mut self.joint.device, transfer, expected);
+                if let Some((ending, number)) = ending.zip(self.joint.host.transfers(pipe).next()) {
+                    self.host.ends_with(number, ending);
+                }
             }
             Out::Finish(pipe) => self.finish(pipe),
             Out::FinishBoth(data_in, data_out) => {
@@ -269,42 +313,14 @@ impl<T: Transport> World<T> {
                 self.engine.note("drive", format_args!("{blocks} blocks from {lba} on, done in {span}"));
                 self.at(done_at, Happens::Stored);
             }
-            Out::Cancel(_) => {
-                self.stopped = Some(Stopped::NotModelled("a transfer that the device takes back"))
+            Out::Cancel(id) => {
+                self.drive.cancel(&mut self.joint.device, id);
+                self.tell_drive();
             }
-            Out::Halt(_) | Out::ClearHalt(_) => {
-                self.stopped = Some(Stopped::NotModelled("a halted endpoint"))
-            }
-        }
-    }
-
-    /// Ends what the host still has on a pipe: In with an empty packet.
-    fn finish(&mut self, pipe: Pipe) {
-        match (self.joint.host.expects(pipe), pipe.endpoint.direction()) {
-            (None, _) => {}
-            (Some(_), Direction::In) => drive::end(&mut self.joint.device, pipe),
-            (Some(_), Direction::Out) => {
-                self.stopped = Some(Stopped::NotModelled("data that the device does not want"));
-            }
-        }
-    }
-
-    /// Answers a control transfer at once.
-    fn ask(&mut self, request: BusRequest) -> BusAnswer {
-        match (request, request.setup()) {
-            (_, Some(setup)) => match self.drive.device.handle_control(setup, &[]) {
-                Verdict::Done => BusAnswer::Done,
-                _ => BusAnswer::Stalled,
-            },
-            (BusRequest::AllocateStreams { wanted, .. }, None) => match self.drive.device.transport() {
-                ActiveTransport::Uas { streams: true } => {
-                    BusAnswer::Streams(wanted.min(self.drive.device.config().streams))
-                }
-                _ => BusAnswer::Failed,
-            },
-            (_, None) => {
-                self.stopped = Some(Stopped::NotModelled("a port reset"));
-                BusAnswer::Failed
+            Out::Halt(endpoint) => self.joint.device.halt(endpoint),
+            Out::ClearHalt(endpoint) => {
+                self.joint.device.clear_halt(endpoint);
+                self.tell_drive();
             }
         }
     }
@@ -351,7 +367,6 @@ impl<T: Transport> World<T> {
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotModelled(what) => write!(f, "{what} is not modelled yet"),
             Self::Violation => {
                 f.write_str("one end sent what it could not have sent, which is a fault of the model")
             }

@@ -6,8 +6,8 @@ use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
 use initiator::{Bot, Patience, Uas};
 use std::fmt;
-use target::Device;
 use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
+use target::{ActiveTransport, Device};
 use wire::usb::EndpointAddress;
 
 /// A drive that is configured for a transport.
@@ -50,12 +50,7 @@ pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugE
     let patience = Patience::default();
     let config = UasConfig { interface: 0, alternate, endpoints, streams: Some(streams), depth, patience };
     let transport = Uas::new(config).map_err(PlugError::Streams)?;
-    let endpoints = vec![
-        endpoint(COMMAND, 0),
-        endpoint(STATUS, streams),
-        endpoint(DATA_IN, streams),
-        endpoint(DATA_OUT, streams),
-    ];
+    let endpoints = endpoints_of(&device);
     Ok(Plugged { transport, device, endpoints, enumeration })
 }
 
@@ -68,12 +63,25 @@ pub fn bot(mut device: Device) -> Result<Plugged<Bot>, PlugError> {
     let enumeration = enumerate(&mut device, alternate)?;
     let patience = Patience::default();
     let config = BotConfig { interface: 0, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, patience };
-    let endpoints = vec![endpoint(DATA_IN, 0), endpoint(DATA_OUT, 0)];
+    let endpoints = endpoints_of(&device);
     Ok(Plugged { transport: Bot::new(config), device, endpoints, enumeration })
 }
 
 const fn endpoint(address: EndpointAddress, streams: u16) -> Endpoint {
     Endpoint { address, packet_bytes: PACKET_BYTES, burst: BURST, streams }
+}
+
+/// The endpoints that a device has in its alternate setting: none before it is configured.
+pub(super) fn endpoints_of(device: &Device) -> Vec<Endpoint> {
+    match device.transport() {
+        ActiveTransport::None => Vec::new(),
+        ActiveTransport::Bot => vec![endpoint(DATA_IN, 0), endpoint(DATA_OUT, 0)],
+        ActiveTransport::Uas { streams } => {
+            let streams = if streams { device.config().streams } else { 0 };
+            let with_streams = [STATUS, DATA_IN, DATA_OUT].map(|address| endpoint(address, streams));
+            std::iter::once(endpoint(COMMAND, 0)).chain(with_streams).collect()
+        }
+    }
 }
 
 impl fmt::Display for PlugError {

@@ -1,7 +1,8 @@
 //! The device's end of a bulk endpoint: it answers, and asks with ERDY when it has more.
 //!
 //! What it sends or takes is queued by whoever is the device's function; without anything queued it says NRDY, and ERDY as soon
-//! as there is something. With streams it proposes the one that has waited longest (USB 3.2 clause 8.12.1.4).
+//! as there is something. With streams it proposes the one that has waited longest (USB 3.2 clause 8.12.1.4). While it is
+//! halted it answers STALL to all that wants something; what is queued waits until the halt is cleared.
 //!
 //! Always true: it sends no more than was asked for; a packet whose number is not expected is not taken.
 
@@ -10,7 +11,7 @@ use super::endpoint::Endpoint;
 use super::message::{Message, Piece, Sequence, named};
 use super::queue::{Progress, Queues, Transfer};
 use crate::link::streams::{Device, DeviceState, FromDevice, FromHost, StreamField, Violation};
-use bus::StreamId;
+use bus::{StreamId, TransferId};
 use std::collections::VecDeque;
 use wire::usb::Direction;
 
@@ -27,8 +28,11 @@ pub struct DeviceEndpoint {
     under_way: u8,
     /// IN: packets that may be sent.
     window: u8,
+    /// IN: what ends a burst was sent and not acknowledged. What the host asked for before it knew is void.
+    is_burst_over: bool,
     /// An endpoint without streams that has said that it is not ready, and has to say when it is.
     owes_erdy: bool,
+    is_halted: bool,
     outbox: VecDeque<Message>,
     progress: VecDeque<Progress>,
 }
@@ -43,7 +47,9 @@ impl DeviceEndpoint {
             next: Sequence::default(),
             under_way: 0,
             window: 0,
+            is_burst_over: false,
             owes_erdy: false,
+            is_halted: false,
             outbox: VecDeque::new(),
             progress: VecDeque::new(),
         }
@@ -58,12 +64,46 @@ impl DeviceEndpoint {
             return Err(NoSuchStream);
         }
         self.queues.push(stream, transfer).ok_or(NoSuchStream)?;
-        if std::mem::take(&mut self.owes_erdy) {
-            let packets = self.packets_of(None);
-            self.outbox.push_back(Message::Erdy { endpoint: self.endpoint.address, stream: None, packets });
-        }
+        self.say_ready();
         self.propose();
         Ok(())
+    }
+
+    /// Takes a transfer back. Whether it was queued: it then ends as withdrawn, as soon as the host has acknowledged what
+    /// was sent of it.
+    pub fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> bool {
+        let Some(ended) = self.queues.withdraw(stream, id) else { return false };
+        self.progress.extend(ended);
+        if self.is_in() && self.window > 0 && self.under_way == 0 {
+            self.answer_want();
+        }
+        true
+    }
+
+    /// Halts it (clause 8.11.1: a device answers STALL then). One that the host has been told to leave alone says that it is
+    /// ready, so that the host asks and learns of the halt.
+    pub fn halt(&mut self) {
+        if std::mem::replace(&mut self.is_halted, true) {
+            return;
+        }
+        // What waits for an acknowledgement is answered when that comes.
+        if std::mem::take(&mut self.window) > 0 && self.under_way == 0 {
+            let stream = self.pipe.as_ref().and_then(Device::current);
+            self.stall(stream.map(StreamField::Stream));
+        }
+        self.say_ready();
+        self.propose();
+    }
+
+    /// Ends the halt, or makes the endpoint as it was in the beginning if there was none, but for its transfers, which start
+    /// where they are: sequence number 0, no stream (clause 9.4.5).
+    pub fn clear_halt(&mut self) {
+        while let Some(ended) = self.queues.forget_sent() {
+            self.progress.push_back(ended);
+        }
+        let queues = std::mem::replace(&mut self.queues, Queues::new(&self.endpoint));
+        let progress = std::mem::take(&mut self.progress);
+        *self = Self { queues, progress, ..Self::new(self.endpoint) };
     }
 
     /// A message of the host has come.
@@ -72,9 +112,13 @@ impl DeviceEndpoint {
     /// If the host could not have sent it in this state.
     pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
         let is_in = self.is_in();
+        if self.is_halted {
+            return self.receive_halted(message);
+        }
         match message {
             Message::Ack { stream: Some(StreamField::Prime), .. }
             | Message::Data { stream: Some(StreamField::Prime), .. } => {
+                self.window = 0;
                 self.tell_pipe(FromHost::Prime)?;
             }
             Message::Ack { stream: Some(StreamField::NoStream), .. }
@@ -104,6 +148,50 @@ impl DeviceEndpoint {
     /// What has moved.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()
+    }
+
+    /// Says that it is ready, if it has said that it is not.
+    fn say_ready(&mut self) {
+        if std::mem::take(&mut self.owes_erdy) {
+            let packets = self.packets_of(None).max(1);
+            self.outbox.push_back(Message::Erdy { endpoint: self.endpoint.address, stream: None, packets });
+        }
+    }
+
+    fn stall(&mut self, stream: Option<StreamField>) {
+        self.outbox.push_back(Message::Stall { endpoint: self.endpoint.address, stream });
+    }
+
+    /// While it is halted, acknowledgements are taken and everything else is answered with STALL.
+    fn receive_halted(&mut self, message: Message) -> Result<(), Violation> {
+        match message {
+            Message::Ack { stream, expects, packets, .. } if self.is_in() => {
+                let left = self.next.since(expects);
+                if left <= self.under_way {
+                    self.acknowledge(named(stream), left)?;
+                }
+                let wants_data = packets > 0 && left == 0;
+                if wants_data || matches!(stream, Some(StreamField::Prime | StreamField::NoStream)) {
+                    self.stall(stream);
+                }
+                Ok(())
+            }
+            Message::Data { stream, .. } => {
+                self.stall(stream);
+                Ok(())
+            }
+            _ => Err(Violation),
+        }
+    }
+
+    /// Packets have been taken, but for so many.
+    fn acknowledge(&mut self, stream: Option<StreamId>, left: u8) -> Result<(), Violation> {
+        for _ in left..self.under_way {
+            let progress = self.queues.taken(stream, self.endpoint.packet_bytes).ok_or(Violation)?;
+            self.progress.push_back(progress);
+        }
+        self.under_way = left;
+        Ok(())
     }
 
     fn is_in(&self) -> bool {
@@ -163,43 +251,51 @@ impl DeviceEndpoint {
         if left > self.under_way {
             return Err(Violation);
         }
-        for _ in left..self.under_way {
-            let progress = self.queues.taken(stream, self.endpoint.packet_bytes).ok_or(Violation)?;
-            self.progress.push_back(progress);
-        }
-        self.under_way = left;
-        self.window = packets.saturating_sub(left);
+        self.acknowledge(stream, left)?;
+        self.is_burst_over &= left > 0;
+        self.window = if self.is_burst_over { 0 } else { packets.saturating_sub(left) };
         match (self.pipe.as_ref().map(Device::state), stream) {
-            (None, None) => self.refuse_for_want(),
+            (None, None) => self.answer_want(),
             (Some(DeviceState::BurstSent(_)), Some(stream)) if self.window > 0 => {
                 self.tell_pipe(FromHost::Move(stream))?;
-                self.decline_for_want(stream);
+                self.answer_want();
             }
             (Some(DeviceState::BurstSent(_)), Some(stream)) if packets == 0 && left == 0 && !is_pending => {
                 self.tell_pipe(FromHost::Last(stream))?;
             }
-            (Some(DeviceState::BurstSent(_) | DeviceState::MoveData(_)), Some(_)) => {}
-            (Some(_), Some(stream)) => self.tell_pipe(FromHost::Move(stream))?,
+            (Some(DeviceState::BurstSent(_)), Some(_)) => {}
+            (Some(DeviceState::MoveData(_)), Some(_)) => self.answer_want(),
+            (Some(_), Some(stream)) => {
+                self.tell_pipe(FromHost::Move(stream))?;
+                if self.pipe.as_ref().and_then(Device::current).is_none() {
+                    // It has been refused.
+                    self.window = 0;
+                }
+                self.answer_want();
+            }
             _ => return Err(Violation),
         }
         Ok(())
     }
 
-    /// The host asks, and there is nothing to send: an endpoint without streams.
-    fn refuse_for_want(&mut self) {
-        if self.window > 0 && self.under_way == 0 && !self.queues.has_unsent(None) {
-            self.window = 0;
-            self.owes_erdy = true;
-            self.outbox.push_back(Message::Nrdy { endpoint: self.endpoint.address, stream: None });
+    /// Says that there is nothing to send, if the host asks for more than there is.
+    fn answer_want(&mut self) {
+        let stream = self.pipe.as_ref().and_then(Device::current);
+        if self.window == 0 || self.under_way > 0 || self.queues.has_unsent(stream) {
+            return;
         }
+        self.window = 0;
+        self.decline(stream);
     }
 
-    /// The same with streams.
-    fn decline_for_want(&mut self, stream: StreamId) {
-        if !self.queues.has_unsent(Some(stream)) {
-            let answer = self.pipe.as_mut().and_then(Device::decline);
-            self.refuse(answer);
+    /// Says that the endpoint is not ready, and will say when it is.
+    fn decline(&mut self, stream: Option<StreamId>) {
+        if let Some(pipe) = &mut self.pipe {
+            pipe.decline();
         }
+        self.owes_erdy = self.pipe.is_none();
+        let endpoint = self.endpoint.address;
+        self.outbox.push_back(Message::Nrdy { endpoint, stream: stream.map(StreamField::Stream) });
     }
 
     /// The next data packet that the host has asked for.
@@ -219,7 +315,8 @@ impl DeviceEndpoint {
         self.next = self.next.next();
         self.under_way += 1;
         let is_short = piece.bytes < self.endpoint.packet_bytes;
-        self.window = if is_last || is_short { 0 } else { self.window - 1 };
+        self.is_burst_over = is_last || is_short;
+        self.window = if self.is_burst_over { 0 } else { self.window - 1 };
         match &mut self.pipe {
             Some(pipe) if self.window == 0 => {
                 pipe.burst(is_last);
@@ -247,9 +344,7 @@ impl DeviceEndpoint {
             }
         }
         let Some(progress) = self.queues.take(stream, piece, self.endpoint.packet_bytes) else {
-            self.owes_erdy = self.pipe.is_none();
-            let endpoint = self.endpoint.address;
-            self.outbox.push_back(Message::Nrdy { endpoint, stream: stream.map(StreamField::Stream) });
+            self.decline(stream);
             return Ok(());
         };
         self.next = self.next.next();

@@ -2,15 +2,30 @@
 //!
 //! Whose turn it is on the bus is the controller's to say: it asks [`HostEndpoint::wants_bus`] and gives the bus with
 //! [`HostEndpoint::start`]. On SuperSpeed one IN endpoint has it at a time (USB 3.2 clause 8.10.2).
+//!
+//! Software stops an endpoint with [`HostEndpoint::stop`]: it gives the bus up at a packet boundary, and is quiet when what
+//! was asked for or sent has been answered. Then transfers can be taken back. A STALL halts it: the transfer at hand ends,
+//! the others wait. [`HostEndpoint::reset`] makes it as new but for its transfers, and [`HostEndpoint::resume`] starts
+//! it again (xHCI 1.2 clauses 4.6.8 to 4.6.10 are what this is for).
 
 use super::NoSuchStream;
 use super::endpoint::Endpoint;
 use super::message::{Message, Piece, Sequence, named};
-use super::queue::{End, Progress, Queues, Transfer};
+use super::queue::{End, NotWithdrawn, Progress, Queues, Transfer};
 use crate::link::streams::{FromDevice, FromHost, Host, StreamField, Violation};
-use bus::StreamId;
+use bus::{StreamId, TransferId};
 use std::collections::VecDeque;
 use wire::usb::Direction;
+
+/// Whether an endpoint may start anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    Running,
+    /// Software has stopped it.
+    Stopped,
+    /// The device's end is halted.
+    Halted,
+}
 
 /// The host's end.
 #[derive(Clone, Debug)]
@@ -28,6 +43,7 @@ pub struct HostEndpoint {
     /// OUT: packets that may still be sent in this burst.
     budget: u8,
     has_bus: bool,
+    run: Run,
     /// An endpoint without streams whose device is not ready.
     is_blocked: bool,
     outbox: VecDeque<Message>,
@@ -46,6 +62,7 @@ impl HostEndpoint {
             limit: endpoint.burst,
             budget: 0,
             has_bus: false,
+            run: Run::Running,
             is_blocked: false,
             outbox: VecDeque::new(),
             progress: VecDeque::new(),
@@ -64,8 +81,91 @@ impl HostEndpoint {
         if let (Some(pipe), Some(stream), true) = (&mut self.pipe, stream, was_empty) {
             let said = pipe.arm(stream);
             self.say(said);
+            self.leave_if_done();
         }
         Ok(())
+    }
+
+    /// Gives up the bus at the next packet boundary, and starts nothing until [`Self::resume`].
+    pub fn stop(&mut self) {
+        if self.run != Run::Running {
+            return;
+        }
+        self.run = Run::Stopped;
+        // What was asked for comes still; what was not sent is not.
+        self.has_bus &= self.is_in();
+        if let Some(pipe) = &mut self.pipe {
+            pipe.hold();
+        }
+    }
+
+    /// Whether it was stopped or is halted, and nothing of it is under way.
+    pub fn is_quiet(&self) -> bool {
+        let is_settled = self.run == Run::Halted || self.pipe.as_ref().is_none_or(Host::is_settled);
+        self.run != Run::Running
+            && !self.has_bus
+            && self.under_way == 0
+            && is_settled
+            && self.outbox.is_empty()
+    }
+
+    /// Whether the device has halted it.
+    pub fn is_halted(&self) -> bool {
+        self.run == Run::Halted
+    }
+
+    /// Starts it again after [`Self::stop`] or [`Self::reset`]. One that is halted stays so.
+    pub fn resume(&mut self) {
+        if self.run != Run::Stopped {
+            return;
+        }
+        self.run = Run::Running;
+        if let Some(pipe) = &mut self.pipe {
+            let queues = &self.queues;
+            let said = pipe.release(|stream| !queues.is_empty(Some(stream)));
+            self.say(said);
+            self.leave_if_done();
+        }
+    }
+
+    /// Takes a transfer back. Bytes of it that have moved.
+    ///
+    /// # Errors
+    /// If it is not queued, or packets of its stream are under way.
+    pub fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> Result<u32, NotWithdrawn> {
+        let is_current = self.pipe.as_ref().is_none_or(|pipe| pipe.current() == stream);
+        if is_current && (self.has_bus || self.under_way > 0) {
+            return Err(NotWithdrawn::UnderWay);
+        }
+        let progress = self.queues.withdraw(stream, id).flatten().ok_or(NotWithdrawn::Unknown)?;
+        self.leave_if_done();
+        Ok(progress.moved)
+    }
+
+    /// Makes it as it was in the beginning, but for its transfers, which start where they are: sequence number 0, no
+    /// stream, not halted. It is stopped then.
+    pub fn reset(&mut self) {
+        // Nothing of a host is taken back while it is under way.
+        let _ = self.queues.forget_sent();
+        let queues = std::mem::replace(&mut self.queues, Queues::new(&self.endpoint));
+        let progress = std::mem::take(&mut self.progress);
+        *self = Self { queues, progress, run: Run::Stopped, ..Self::new(self.endpoint) };
+        if let Some(pipe) = &mut self.pipe {
+            pipe.hold();
+            if let Some(stream) = self.queues.find(|_| true) {
+                pipe.arm(stream);
+            }
+        }
+    }
+
+    /// Transfers of a stream, oldest first.
+    pub(super) fn transfers(&self, stream: Option<StreamId>) -> impl Iterator<Item = TransferId> {
+        self.queues.of(stream)
+    }
+
+    /// The same of all streams.
+    pub(super) fn all_transfers(&self) -> impl Iterator<Item = (Option<StreamId>, TransferId)> {
+        self.queues.all()
     }
 
     /// Bytes that the first transfer of a stream still waits for, or has not sent.
@@ -75,7 +175,10 @@ impl HostEndpoint {
 
     /// Whether it would start a burst if it had the bus.
     pub fn wants_bus(&self) -> bool {
-        !self.has_bus && self.current().is_some_and(|stream| self.has_more(stream)) && self.has_window()
+        !self.has_bus
+            && self.run == Run::Running
+            && self.current().is_some_and(|stream| self.has_more(stream))
+            && self.has_window()
     }
 
     /// Whether it has the bus: a burst is under way.
@@ -99,6 +202,8 @@ impl HostEndpoint {
     /// If the device could not have sent it in this state.
     pub fn receive(&mut self, message: Message, may_go_on: bool) -> Result<(), Violation> {
         match message {
+            // It has crossed what halted the endpoint.
+            _ if self.run == Run::Halted => Ok(()),
             Message::Data { stream, sequence, piece: Some(piece), is_last, .. } if self.is_in() => {
                 self.receive_data(stream, sequence, piece, is_last, may_go_on)
             }
@@ -106,6 +211,10 @@ impl HostEndpoint {
                 self.receive_ack(stream, expects, packets)
             }
             Message::Nrdy { stream, .. } => self.receive_nrdy(stream),
+            Message::Stall { .. } => {
+                self.receive_stall();
+                Ok(())
+            }
             Message::Erdy { stream, packets, .. } => self.receive_erdy(stream, packets),
             Message::Data { .. } | Message::Ack { .. } => Err(Violation),
         }
@@ -179,7 +288,7 @@ impl HostEndpoint {
         let ends = is_last || matches!(progress.ended, Some(End::Short | End::Overflow));
         let has_more = !self.queues.is_empty(stream);
         match () {
-            () if may_go_on && has_more && !is_last => self.ask(stream),
+            () if may_go_on && has_more && !is_last && self.run == Run::Running => self.ask(stream),
             () if !ends && self.under_way > 0 => self.acknowledge(stream, true),
             () => self.end_burst(stream, is_last, has_more)?,
         }
@@ -296,6 +405,34 @@ impl HostEndpoint {
             self.limit = self.endpoint.burst;
         }
         Ok(())
+    }
+
+    /// The device's endpoint is halted, and so is this one: the transfer at hand ends, if there is one. Packets that were on
+    /// their way when the device said NRDY are answered so as well.
+    fn receive_stall(&mut self) {
+        let stream = match &self.pipe {
+            Some(pipe) => pipe.current().map(Some),
+            None => Some(None),
+        };
+        if let Some(stream) = stream {
+            self.queues.rewind(stream);
+            self.progress.extend(self.queues.end_first(stream, End::Stalled));
+        }
+        self.run = Run::Halted;
+        self.has_bus = false;
+        self.under_way = 0;
+        self.outbox.clear();
+    }
+
+    /// Leaves a stream of which all was taken back, for others that have come.
+    fn leave_if_done(&mut self) {
+        let is_at_rest = self.run == Run::Running && !self.has_bus && self.under_way == 0;
+        let Some(pipe) = self.pipe.as_mut().filter(|pipe| is_at_rest && pipe.has_news()) else { return };
+        let queues = &self.queues;
+        if pipe.current().is_some_and(|stream| queues.is_empty(Some(stream))) {
+            let said = pipe.leave();
+            self.say(said);
+        }
     }
 
     fn receive_erdy(&mut self, stream: Option<StreamId>, packets: u8) -> Result<(), Violation> {

@@ -60,6 +60,13 @@ pub enum Message {
         /// The stream.
         stream: Option<StreamField>,
     },
+    /// The device's endpoint is halted.
+    Stall {
+        /// The endpoint.
+        endpoint: EndpointAddress,
+        /// The stream.
+        stream: Option<StreamField>,
+    },
     /// The device has room, or something to send.
     Erdy {
         /// The endpoint.
@@ -105,6 +112,7 @@ impl Message {
             Self::Ack { endpoint, .. }
             | Self::Data { endpoint, .. }
             | Self::Nrdy { endpoint, .. }
+            | Self::Stall { endpoint, .. }
             | Self::Erdy { endpoint, .. } => endpoint,
         }
     }
@@ -112,7 +120,10 @@ impl Message {
     /// What its stream field says.
     pub const fn stream(&self) -> Option<StreamField> {
         match *self {
-            Self::Ack { stream, .. } | Self::Data { stream, .. } | Self::Nrdy { stream, .. } => stream,
+            Self::Ack { stream, .. }
+            | Self::Data { stream, .. }
+            | Self::Nrdy { stream, .. }
+            | Self::Stall { stream, .. } => stream,
             Self::Erdy { stream: Some(stream), .. } => Some(StreamField::Stream(stream)),
             Self::Erdy { stream: None, .. } => None,
         }
@@ -122,7 +133,7 @@ impl Message {
     pub const fn piece(&self) -> Option<Piece> {
         match *self {
             Self::Data { piece, .. } => piece,
-            Self::Ack { .. } | Self::Nrdy { .. } | Self::Erdy { .. } => None,
+            Self::Ack { .. } | Self::Nrdy { .. } | Self::Stall { .. } | Self::Erdy { .. } => None,
         }
     }
 
@@ -131,7 +142,7 @@ impl Message {
         match self {
             Self::Data { piece: Some(piece), .. } => Packet::Data(piece.bytes),
             Self::Data { piece: None, .. } => Packet::Data(0),
-            Self::Ack { .. } | Self::Nrdy { .. } | Self::Erdy { .. } => Packet::Header,
+            Self::Ack { .. } | Self::Nrdy { .. } | Self::Stall { .. } | Self::Erdy { .. } => Packet::Header,
         }
     }
 }
@@ -158,6 +169,7 @@ impl fmt::Display for Message {
                 write!(f, "DATA {endpoint}{} number {}, {bytes} bytes{last}", Named(stream), sequence.0)
             }
             Self::Nrdy { endpoint, stream } => write!(f, "NRDY {endpoint}{}", Named(stream)),
+            Self::Stall { endpoint, stream } => write!(f, "STALL {endpoint}{}", Named(stream)),
             Self::Erdy { endpoint, stream, packets } => {
                 write!(f, "ERDY {endpoint}{} for {packets}", Named(stream.map(StreamField::Stream)))
             }

@@ -7,7 +7,8 @@
 //!
 //! An acknowledgement says which packet is expected next and how many may follow (NumP). A receiver without room answers
 //! with none at all or with NRDY, and says ERDY when it has room; the sender then starts again with the packet that was not
-//! taken. A packet shorter than the largest ends its transfer.
+//! taken. A packet shorter than the largest ends its transfer. A device that has halted an endpoint answers STALL, and goes on
+//! when its host has cleared the halt.
 //!
 //! Left out: packets that are lost or damaged; control, interrupt and isochronous endpoints.
 //!
@@ -25,7 +26,7 @@ pub use endpoint::Endpoint;
 pub use host::HostEndpoint;
 pub use message::{Message, Piece, Sequence};
 pub use port::{DevicePort, HostPort};
-pub use queue::{End, Progress, Transfer};
+pub use queue::{End, NotWithdrawn, Progress, Transfer};
 
 use std::fmt;
 

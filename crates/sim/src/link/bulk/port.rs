@@ -9,9 +9,9 @@ use super::device::DeviceEndpoint;
 use super::endpoint::Endpoint;
 use super::host::HostEndpoint;
 use super::message::Message;
-use super::queue::{Progress, Transfer};
+use super::queue::{NotWithdrawn, Progress, Transfer};
 use crate::link::streams::Violation;
-use bus::Pipe;
+use bus::{Pipe, TransferId};
 use std::collections::VecDeque;
 use wire::usb::{Direction, EndpointAddress};
 
@@ -22,6 +22,8 @@ pub struct HostPort {
     /// Where the last burst was started, by direction.
     turns: [usize; 2],
     progress: VecDeque<Progress>,
+    /// Endpoints that have halted, and nobody was told.
+    halts: VecDeque<EndpointAddress>,
 }
 
 /// The device's ends of its endpoints.
@@ -45,7 +47,7 @@ impl HostPort {
     pub fn new(endpoints: &[Endpoint]) -> Self {
         let numbered =
             |&endpoint: &Endpoint| Numbered { address: endpoint.address, end: HostEndpoint::new(endpoint) };
-        Self { endpoints: endpoints.iter().map(numbered).collect(), turns: [0; 2], progress: VecDeque::new() }
+        Self { endpoints: endpoints.iter().map(numbered).collect(), ..Self::default() }
     }
 
     /// Queues a transfer.
@@ -62,6 +64,79 @@ impl HostPort {
         endpoint.end.left(pipe.stream)
     }
 
+    /// Transfers of a pipe that have not ended, oldest first.
+    pub fn transfers(&self, pipe: Pipe) -> impl Iterator<Item = TransferId> {
+        let endpoint = self.endpoints.iter().find(|endpoint| endpoint.address == pipe.endpoint);
+        endpoint.into_iter().flat_map(move |endpoint| endpoint.end.transfers(pipe.stream))
+    }
+
+    /// Transfers that have not ended, on all pipes of an endpoint.
+    pub fn transfers_of(&self, address: EndpointAddress) -> Vec<(Pipe, TransferId)> {
+        self.select(|other| other == address)
+    }
+
+    /// The same of all endpoints.
+    pub fn all_transfers(&self) -> Vec<(Pipe, TransferId)> {
+        self.select(|_| true)
+    }
+
+    fn select(&self, wanted: impl Fn(EndpointAddress) -> bool) -> Vec<(Pipe, TransferId)> {
+        let endpoints = self.endpoints.iter().filter(|endpoint| wanted(endpoint.address));
+        let all = endpoints.flat_map(|&Numbered { address, ref end }| {
+            end.all_transfers().map(move |(stream, id)| (Pipe { endpoint: address, stream }, id))
+        });
+        all.collect()
+    }
+
+    /// Its endpoints.
+    pub fn addresses(&self) -> impl Iterator<Item = EndpointAddress> {
+        self.endpoints.iter().map(|endpoint| endpoint.address)
+    }
+
+    /// Stops an endpoint: see [`HostEndpoint::stop`]. Nothing happens if there is none.
+    pub fn stop(&mut self, address: EndpointAddress) {
+        if let Some(end) = find(&mut self.endpoints, address) {
+            end.stop();
+        }
+    }
+
+    /// Whether an endpoint is stopped or halted, and nothing of it is under way; so is one that is not there.
+    pub fn is_quiet(&self, address: EndpointAddress) -> bool {
+        self.endpoints.iter().all(|endpoint| endpoint.address != address || endpoint.end.is_quiet())
+    }
+
+    /// Whether an endpoint is halted.
+    pub fn is_halted(&self, address: EndpointAddress) -> bool {
+        self.endpoints.iter().any(|endpoint| endpoint.address == address && endpoint.end.is_halted())
+    }
+
+    /// Starts an endpoint again: see [`HostEndpoint::resume`].
+    pub fn resume(&mut self, address: EndpointAddress) {
+        if let Some(end) = find(&mut self.endpoints, address) {
+            end.resume();
+        }
+    }
+
+    /// Takes a transfer back. Bytes of it that have moved.
+    ///
+    /// # Errors
+    /// If it is not queued, or packets of its stream are under way.
+    pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> Result<u32, NotWithdrawn> {
+        find(&mut self.endpoints, pipe.endpoint).ok_or(NotWithdrawn::Unknown)?.withdraw(pipe.stream, id)
+    }
+
+    /// Resets an endpoint: see [`HostEndpoint::reset`].
+    pub fn reset(&mut self, address: EndpointAddress) {
+        if let Some(end) = find(&mut self.endpoints, address) {
+            end.reset();
+        }
+    }
+
+    /// The next endpoint that has halted.
+    pub fn poll_halt(&mut self) -> Option<EndpointAddress> {
+        self.halts.pop_front()
+    }
+
     /// A message of the device has come.
     ///
     /// # Errors
@@ -72,8 +147,12 @@ impl HostPort {
             other.address != address && is_like(other.address, address) && other.end.wants_bus()
         });
         let end = find(&mut self.endpoints, address).ok_or(Violation)?;
+        let was_halted = end.is_halted();
         let result = end.receive(message, !others_wait);
         self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
+        if end.is_halted() && !was_halted {
+            self.halts.push_back(address);
+        }
         result
     }
 
@@ -122,6 +201,32 @@ impl DevicePort {
     /// If there is no such endpoint or stream.
     pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
         find(&mut self.endpoints, pipe.endpoint).ok_or(NoSuchStream)?.queue(pipe.stream, transfer)
+    }
+
+    /// Takes a transfer back: see [`DeviceEndpoint::withdraw`]. Whether it was queued.
+    pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> bool {
+        self.change(pipe.endpoint, |end| end.withdraw(pipe.stream, id)).unwrap_or(false)
+    }
+
+    /// Halts an endpoint: see [`DeviceEndpoint::halt`]. Nothing happens if there is none.
+    pub fn halt(&mut self, address: EndpointAddress) {
+        self.change(address, DeviceEndpoint::halt);
+    }
+
+    /// Ends the halt of an endpoint: see [`DeviceEndpoint::clear_halt`].
+    pub fn clear_halt(&mut self, address: EndpointAddress) {
+        self.change(address, DeviceEndpoint::clear_halt);
+    }
+
+    fn change<R>(
+        &mut self,
+        address: EndpointAddress,
+        change: impl FnOnce(&mut DeviceEndpoint) -> R,
+    ) -> Option<R> {
+        let end = find(&mut self.endpoints, address)?;
+        let result = change(end);
+        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
+        Some(result)
     }
 
     /// A message of the host has come.

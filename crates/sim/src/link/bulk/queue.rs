@@ -28,6 +28,19 @@ pub enum End {
     Short,
     /// A packet came that was larger than what was left.
     Overflow,
+    /// Host: the device's endpoint is halted, and so is the host's now.
+    Stalled,
+    /// Device: it was taken back.
+    Withdrawn,
+}
+
+/// Why a transfer cannot be taken back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotWithdrawn {
+    /// It has ended, or was never queued.
+    Unknown,
+    /// Packets of its stream are under way. Stop the endpoint, and ask again when it is quiet.
+    UnderWay,
 }
 
 /// What one packet did to a transfer of the end that tells.
@@ -62,6 +75,8 @@ struct Waiting {
     sent: u32,
     /// Whether all has been sent. Not a matter of bytes: a transfer of none has a packet as well.
     is_all_sent: bool,
+    /// Whether it was taken back, and ends when what was sent is acknowledged.
+    is_withdrawn: bool,
 }
 
 impl Queues {
@@ -76,7 +91,7 @@ impl Queues {
     pub(super) fn push(&mut self, stream: Option<StreamId>, transfer: Transfer) -> Option<bool> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let was_empty = queue.is_empty();
-        queue.push_back(Waiting { transfer, moved: 0, sent: 0, is_all_sent: false });
+        queue.push_back(Waiting { transfer, moved: 0, sent: 0, is_all_sent: false, is_withdrawn: false });
         if was_empty {
             self.arrivals.extend(stream);
         }
@@ -153,7 +168,8 @@ impl Queues {
         let bytes = first.sent.min(u32::from(largest));
         first.sent -= bytes;
         first.moved += bytes;
-        let ended = (first.is_all_sent && first.sent == 0).then_some(End::Full);
+        let end = if first.is_withdrawn { End::Withdrawn } else { End::Full };
+        let ended = (first.is_all_sent && first.sent == 0).then_some(end);
         let progress = Progress { id: first.transfer.id, moved: first.moved, ended, piece: None };
         if ended.is_some() {
             queue.pop_front();
@@ -167,6 +183,59 @@ impl Queues {
             waiting.sent = 0;
             waiting.is_all_sent = false;
         }
+    }
+
+    /// The same on all streams, where nobody will acknowledge it any more. What was taken back has ended: the next of
+    /// them, until there is none.
+    pub(super) fn forget_sent(&mut self) -> Option<Progress> {
+        for queue in &mut self.by_stream {
+            if let Some(at) = queue.iter().position(|waiting| waiting.is_withdrawn) {
+                return queue.remove(at).map(|waiting| waiting.ended(End::Withdrawn));
+            }
+            for waiting in queue {
+                (waiting.sent, waiting.is_all_sent) = (0, false);
+            }
+        }
+        None
+    }
+
+    /// Takes a transfer back. `None` if it is not queued, else how it has ended, unless that waits for what was sent to be
+    /// acknowledged.
+    pub(super) fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> Option<Option<Progress>> {
+        let queue = self.by_stream.get_mut(index(stream))?;
+        let at = queue.iter().position(|waiting| waiting.transfer.id == id && !waiting.is_withdrawn)?;
+        let waiting = &mut queue[at];
+        if waiting.sent == 0 && !waiting.is_all_sent {
+            return queue.remove(at).map(|waiting| Some(waiting.ended(End::Withdrawn)));
+        }
+        waiting.transfer.bytes = waiting.moved + waiting.sent;
+        waiting.is_all_sent = true;
+        waiting.is_withdrawn = true;
+        Some(None)
+    }
+
+    /// The first transfer ends as it is.
+    pub(super) fn end_first(&mut self, stream: Option<StreamId>, end: End) -> Option<Progress> {
+        let first = self.by_stream.get_mut(index(stream))?.pop_front()?;
+        Some(first.ended(end))
+    }
+
+    /// Transfers of all streams.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Option<StreamId>, TransferId)> {
+        self.by_stream.iter().zip(0_u16..).flat_map(|(queue, stream)| {
+            queue.iter().map(move |waiting| (StreamId::new(stream), waiting.transfer.id))
+        })
+    }
+
+    /// Transfers of a stream, oldest first.
+    pub(super) fn of(&self, stream: Option<StreamId>) -> impl Iterator<Item = TransferId> {
+        self.by_stream.get(index(stream)).into_iter().flatten().map(|waiting| waiting.transfer.id)
+    }
+}
+
+impl Waiting {
+    const fn ended(&self, end: End) -> Progress {
+        Progress { id: self.transfer.id, moved: self.moved, ended: Some(end), piece: None }
     }
 }
 

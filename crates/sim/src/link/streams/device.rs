@@ -89,8 +89,9 @@ impl Device {
     ) -> Result<Option<FromDevice>, Violation> {
         match (self.state, packet) {
             (DeviceState::Disabled, FromHost::Prime) if self.is_broken => Err(Violation),
-            // Whatever was proposed has crossed this, and is forgotten by both.
-            (DeviceState::Disabled | DeviceState::Idle | DeviceState::StartStream(_), FromHost::Prime) => {
+            // Whatever was proposed has crossed this, and is forgotten by both; a stream that was current has lost its
+            // buffers.
+            (_, FromHost::Prime) => {
                 self.state = DeviceState::Idle;
                 self.refused.clear();
                 Ok(Some(FromDevice::Nrdy(StreamField::Prime)))

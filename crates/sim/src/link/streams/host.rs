@@ -29,6 +29,10 @@ pub struct Host {
     last: Option<StreamId>,
     /// Buffers have come that the device has not been told of.
     has_news: bool,
+    /// Software has stopped the endpoint: nothing is started.
+    is_held: bool,
+    /// What the device has proposed meanwhile.
+    proposed: Option<StreamId>,
     /// Something the device could not have sent has come; the pipe stays as it is until it is made anew.
     is_broken: bool,
 }
@@ -36,7 +40,14 @@ pub struct Host {
 impl Host {
     /// The end of a pipe without buffers.
     pub const fn new() -> Self {
-        Self { state: HostState::Disabled, last: None, has_news: false, is_broken: false }
+        Self {
+            state: HostState::Disabled,
+            last: None,
+            has_news: false,
+            is_held: false,
+            proposed: None,
+            is_broken: false,
+        }
     }
 
     /// Where it is.
@@ -56,16 +67,52 @@ impl Host {
     pub fn arm(&mut self, stream: StreamId) -> Option<FromHost> {
         match self.state {
             HostState::Disabled if self.is_broken => None,
-            HostState::Disabled => self.prime(),
+            HostState::Disabled | HostState::Idle if self.is_held => {
+                self.has_news = true;
+                None
+            }
+            HostState::Disabled => Some(self.prime()),
             // The device may not be told that this one has buffers again: it need not ask for what moves anyway.
-            HostState::Idle if self.last == Some(stream) => self.begin(stream),
-            HostState::Idle => self.prime(),
+            HostState::Idle if self.last == Some(stream) => Some(self.begin(stream)),
+            HostState::Idle => Some(self.prime()),
             HostState::MoveData(current) if current == stream => None,
             HostState::PrimePipe | HostState::StartStream | HostState::MoveData(_) => {
                 self.has_news = true;
                 None
             }
         }
+    }
+
+    /// Whether nothing that the host said waits for an answer.
+    pub const fn is_settled(&self) -> bool {
+        !matches!(self.state, HostState::PrimePipe | HostState::StartStream)
+    }
+
+    /// Whether buffers have come that the device has not been told of.
+    pub const fn has_news(&self) -> bool {
+        self.has_news
+    }
+
+    /// Starts nothing any more until [`Self::release`]; what is under way goes on.
+    pub const fn hold(&mut self) {
+        self.is_held = true;
+    }
+
+    /// Starts again. What to send, if anything, to a pipe that is not in Move Data.
+    pub fn release(&mut self, is_armed: impl Fn(StreamId) -> bool) -> Option<FromHost> {
+        self.is_held = false;
+        match (self.state, self.proposed.take()) {
+            (HostState::Idle, Some(stream)) => Some(self.answer(stream, is_armed(stream))),
+            (HostState::Disabled, _) if self.is_broken => None,
+            (HostState::Idle | HostState::Disabled, _) if self.has_news => Some(self.prime()),
+            _ => None,
+        }
+    }
+
+    /// Leaves a stream that is current and of which nothing is under way, since its buffers were taken back and others
+    /// have come. The device, whose turn it may be, goes along.
+    pub fn leave(&mut self) -> Option<FromHost> {
+        matches!(self.state, HostState::MoveData(_)).then(|| self.prime())
     }
 
     /// A packet has come. `is_armed` says whether a stream has buffers, for the current one after what has come. What to
@@ -79,10 +126,12 @@ impl Host {
         is_armed: impl Fn(StreamId) -> bool,
     ) -> Result<[Option<FromHost>; 2], Violation> {
         match (self.state, packet) {
-            (HostState::Idle, FromDevice::Erdy(stream)) if is_armed(stream) => Ok([self.begin(stream), None]),
-            (HostState::Idle, FromDevice::Erdy(_)) => {
-                self.state = HostState::StartStream;
-                Ok([Some(FromHost::NoStream), None])
+            (HostState::Idle, FromDevice::Erdy(stream)) if self.is_held => {
+                self.proposed = Some(stream);
+                Ok([None; 2])
+            }
+            (HostState::Idle, FromDevice::Erdy(stream)) => {
+                Ok([Some(self.answer(stream, is_armed(stream))), None])
             }
             // It has crossed what the host sent. The device forgets it when that arrives.
             (HostState::PrimePipe | HostState::MoveData(_), FromDevice::Erdy(_)) => Ok([None; 2]),
@@ -107,22 +156,32 @@ impl Host {
         }
     }
 
+    /// Goes along with what the device proposes, or refuses it.
+    const fn answer(&mut self, stream: StreamId, is_armed: bool) -> FromHost {
+        if is_armed {
+            return self.begin(stream);
+        }
+        self.state = HostState::StartStream;
+        FromHost::NoStream
+    }
+
     /// Enters Idle, and leaves it at once if there is news: one Prime for each time that Idle is entered.
     fn rest(&mut self) -> Option<FromHost> {
         self.state = HostState::Idle;
-        if self.has_news { self.prime() } else { None }
+        (self.has_news && !self.is_held).then(|| self.prime())
     }
 
-    const fn prime(&mut self) -> Option<FromHost> {
+    const fn prime(&mut self) -> FromHost {
         self.state = HostState::PrimePipe;
         self.has_news = false;
-        Some(FromHost::Prime)
+        self.proposed = None;
+        FromHost::Prime
     }
 
-    const fn begin(&mut self, stream: StreamId) -> Option<FromHost> {
+    const fn begin(&mut self, stream: StreamId) -> FromHost {
         self.state = HostState::MoveData(stream);
         self.last = Some(stream);
-        Some(FromHost::Move(stream))
+        FromHost::Move(stream)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Both transports over packets: data right, times as they must be.
 
+mod endings;
+
 use super::*;
 use initiator::{CommandBlock, CommandId, DataPhase};
 use units::{BlockSize, ByteRange};
 use wire::scsi::lun::LunField;
 use wire::uas::TaskAttribute;
+use wire::usb::Direction;
 
 const BLOCK: u32 = 4096;
 const BLOCKS: u32 = 256;

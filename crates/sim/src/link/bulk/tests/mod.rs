@@ -1,5 +1,7 @@
 //! Both ends over a link: scripts with times worked out by hand, ceilings, and random orders.
 
+mod endings;
+
 use super::*;
 use crate::engine::{Engine, Event};
 use crate::link::superspeed::{Link, Rate, Side};

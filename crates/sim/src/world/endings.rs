@@ -1,0 +1,286 @@
+//! How things end before their time: transfers taken back by either side, endpoints that halt, resets, a drive pulled out.
+//!
+//! What a driver does with its controller: an endpoint is stopped before a transfer of it is taken back or its halt is
+//! cleared, and goes on when it is quiet. A halt ends all that the host has on the endpoint, and what it brings until
+//! the halt is cleared, as in [`bus::rendezvous`]. A port that is reset forgets what crosses, on both sides.
+//!
+//! Left out: what the controller and its driver take for it; see the crate's controller.
+//!
+//! Always true: each transfer of either side ends once; requests are answered in the order in which they came.
+
+use super::{Happens, World, enumerate, plug};
+use crate::link::bulk::{DevicePort, HostPort, NotWithdrawn};
+use bus::{Pipe, TransferId, TransferStatus};
+use initiator::{BusAnswer, BusRequest, RequestId, Transport};
+use std::collections::VecDeque;
+use target::{ActiveTransport, Verdict};
+use units::Duration;
+use wire::usb::{Direction, EndpointAddress, Recipient, RequestKind, SetupPacket, StandardRequest};
+
+/// What a host waits after it has told a port to reset, before it looks again: the shortest wait of Linux' hub driver. The
+/// reset itself is done by then (USB 3.2 clause 7.5.12: Hot Reset takes 12 ms at most).
+const PORT_RESET: Duration = Duration::from_ms(10);
+
+/// What a control transfer takes in each direction, until its packets are modelled.
+const CONTROL: Duration = Duration::from_us(5);
+
+/// What a world does beside moving data.
+#[derive(Debug, Default)]
+pub(super) struct Endings {
+    /// Endpoints that were stopped, and are not quiet yet.
+    stopping: Vec<EndpointAddress>,
+    /// What the transport wants of the bus, oldest first. The first is under way.
+    requests: VecDeque<(RequestId, BusRequest)>,
+    /// Whether the first of them is on its way.
+    is_asking: bool,
+    is_unplugged: bool,
+}
+
+impl<T: Transport> World<T> {
+    /// Pulls the drive out: whatever is under way ends, and the transport is told.
+    pub fn unplug(&mut self) {
+        if std::mem::replace(&mut self.endings.is_unplugged, true) {
+            return;
+        }
+        self.endings.stopping.clear();
+        self.endings.requests.clear();
+        self.end_all(TransferStatus::Disconnected);
+        self.drive.device.handle_nexus_loss();
+        self.replace_device();
+        self.replace_host();
+        self.joint.cut();
+        self.host.has_news = true;
+        self.host.transport.handle_disconnect(self.engine.now());
+        self.settle();
+    }
+
+    /// An endpoint of the drive halts by itself, as one does whose firmware has met something that it does not understand.
+    pub fn halt(&mut self, endpoint: EndpointAddress) {
+        let setup = SetupPacket {
+            direction: Direction::Out,
+            kind: RequestKind::Standard,
+            recipient: Recipient::Endpoint,
+            request: StandardRequest::SetFeature.into(),
+            // ENDPOINT_HALT.
+            value: 0,
+            index: u8::from(endpoint).into(),
+            length: 0,
+        };
+        self.drive.device.handle_control(setup, &[]);
+        self.settle();
+    }
+
+    /// The transport takes a transfer back.
+    pub(super) fn cancel(&mut self, id: TransferId) {
+        if let Some((number, pipe)) = self.host.cancel(id) {
+            self.take_back(number, pipe);
+        }
+    }
+
+    fn take_back(&mut self, number: TransferId, pipe: Pipe) {
+        match self.joint.host.withdraw(pipe, number) {
+            Ok(moved) => self.end_transfer(number, TransferStatus::Cancelled, moved),
+            Err(NotWithdrawn::UnderWay) => self.stop(pipe.endpoint),
+            // Its end is on its way to the transport.
+            Err(NotWithdrawn::Unknown) => {}
+        }
+    }
+
+    /// Ends a transfer of the host, and takes back what the device has queued to end it.
+    fn end_transfer(&mut self, number: TransferId, status: TransferStatus, moved: u32) {
+        let ending = self.host.end(self.engine.now(), number, status, moved);
+        self.forget_ending(ending);
+    }
+
+    pub(super) fn forget_ending(&mut self, ending: Option<(Pipe, TransferId)>) {
+        if let Some((pipe, ending)) = ending {
+            self.drive.withdraw(&mut self.joint.device, pipe, ending);
+        }
+    }
+
+    fn stop(&mut self, endpoint: EndpointAddress) {
+        self.joint.host.stop(endpoint);
+        if !self.endings.stopping.contains(&endpoint) {
+            self.endings.stopping.push(endpoint);
+        }
+    }
+
+    /// Looks after endpoints that have halted, and those that have become quiet.
+    pub(super) fn look_after_endpoints(&mut self) {
+        while let Some(endpoint) = self.joint.host.poll_halt() {
+            for (pipe, number) in self.joint.host.transfers_of(endpoint) {
+                if let Ok(moved) = self.joint.host.withdraw(pipe, number) {
+                    self.end_transfer(number, TransferStatus::Stall, moved);
+                }
+            }
+        }
+        if self.endings.stopping.is_empty() {
+            return;
+        }
+        for endpoint in std::mem::take(&mut self.endings.stopping) {
+            if !self.joint.host.is_quiet(endpoint) {
+                self.endings.stopping.push(endpoint);
+                continue;
+            }
+            for (pipe, number) in self.joint.host.transfers_of(endpoint) {
+                if self.host.is_cancelled(number) {
+                    self.take_back(number, pipe);
+                }
+            }
+            self.joint.host.resume(endpoint);
+        }
+        self.go_on_with_requests();
+    }
+
+    /// The device ends what the host has on a pipe: In with an empty packet, Out with room for all that comes.
+    pub(super) fn finish(&mut self, pipe: Pipe) {
+        if self.joint.host.transfers(pipe).next().is_none() {
+            return;
+        }
+        let numbers: Vec<_> = self.joint.host.transfers(pipe).collect();
+        for number in numbers {
+            let length = match (self.host.wants_end(number), pipe.endpoint.direction()) {
+                (None, _) => continue,
+                (Some(_), Direction::In) => 0,
+                // It has all, and the host does not know yet.
+                (Some(0), Direction::Out) => continue,
+                (Some(rest), Direction::Out) => rest,
+            };
+            let ending = self.drive.end(&mut self.joint.device, pipe, length);
+            self.host.ends_with(number, ending);
+        }
+    }
+
+    /// The transport wants something of the bus.
+    pub(super) fn request(&mut self, id: RequestId, request: BusRequest) {
+        if self.endings.is_unplugged {
+            return self.answer(id, BusAnswer::Failed);
+        }
+        self.endings.requests.push_back((id, request));
+        self.go_on_with_requests();
+    }
+
+    /// Sends the first request, as soon as nothing has to be waited for.
+    fn go_on_with_requests(&mut self) {
+        let Some(&(_, request)) = self.endings.requests.front() else { return };
+        if self.endings.is_asking || !self.is_ready_for(request) {
+            return;
+        }
+        self.endings.is_asking = true;
+        let now = self.engine.now();
+        if request == BusRequest::ResetPort {
+            self.joint.cut();
+            return self.at(now + PORT_RESET, Happens::PortReset);
+        }
+        self.at(now + CONTROL, Happens::Asked);
+    }
+
+    /// The first request has come to the device.
+    pub(super) fn ask(&mut self) {
+        let Some(&(_, request)) = self.endings.requests.front() else { return };
+        let Some(setup) = request.setup() else {
+            let answer = self.allocate(request);
+            return self.end_request(answer);
+        };
+        let is_done = self.drive.device.handle_control(setup, &[]) == Verdict::Done;
+        if is_done && matches!(request, BusRequest::SelectAlternate { .. }) {
+            self.replace_device();
+        }
+        self.at(self.engine.now() + CONTROL, Happens::Answered { is_done });
+    }
+
+    /// Its answer has come to the host.
+    pub(super) fn handle_answer(&mut self, is_done: bool) {
+        match self.endings.requests.front() {
+            Some(&(_, BusRequest::ClearHalt(endpoint))) => {
+                if is_done {
+                    self.joint.host.reset(endpoint);
+                }
+                self.joint.host.resume(endpoint);
+            }
+            Some((_, BusRequest::SelectAlternate { .. })) if is_done => {
+                self.end_all(TransferStatus::Error);
+                self.replace_host();
+            }
+            _ => {}
+        }
+        self.end_request(if is_done { BusAnswer::Done } else { BusAnswer::Stalled });
+    }
+
+    fn end_request(&mut self, answer: BusAnswer) {
+        self.endings.is_asking = false;
+        if let Some((id, _)) = self.endings.requests.pop_front() {
+            self.answer(id, answer);
+        }
+        self.go_on_with_requests();
+    }
+
+    fn answer(&mut self, id: RequestId, answer: BusAnswer) {
+        self.host.has_news = true;
+        self.host.transport.handle_answer(self.engine.now(), id, answer);
+    }
+
+    /// Whether what a request is about is quiet. If not, it will be.
+    fn is_ready_for(&mut self, request: BusRequest) -> bool {
+        let endpoints = match request {
+            BusRequest::ClearHalt(endpoint) => vec![endpoint],
+            BusRequest::SelectAlternate { .. } => self.joint.host.addresses().collect(),
+            _ => return true,
+        };
+        for &endpoint in &endpoints {
+            self.joint.host.stop(endpoint);
+        }
+        let mut busy = endpoints.into_iter().filter(|&endpoint| !self.joint.host.is_quiet(endpoint));
+        let Some(endpoint) = busy.next() else { return true };
+        if !self.endings.stopping.contains(&endpoint) {
+            self.endings.stopping.push(endpoint);
+        }
+        false
+    }
+
+    fn allocate(&self, request: BusRequest) -> BusAnswer {
+        match (request, self.drive.device.transport()) {
+            (BusRequest::AllocateStreams { wanted, .. }, ActiveTransport::Uas { streams: true }) => {
+                BusAnswer::Streams(wanted.min(self.drive.device.config().streams))
+            }
+            _ => BusAnswer::Failed,
+        }
+    }
+
+    /// The port has been reset: the device is as it was when it was plugged in, and set up as far as a host's core does.
+    pub(super) fn end_port_reset(&mut self) {
+        if self.endings.is_unplugged {
+            return;
+        }
+        self.endings.stopping.clear();
+        self.end_all(TransferStatus::Error);
+        self.drive.device.handle_bus_reset();
+        self.replace_device();
+        self.drive.forget_offers();
+        let is_set_up = enumerate::set_up_again(&mut self.drive.device).is_ok();
+        self.replace_device();
+        self.replace_host();
+        self.joint.mend();
+        self.end_request(if is_set_up { BusAnswer::Done } else { BusAnswer::Failed });
+    }
+
+    /// Ends all that the host has under way.
+    fn end_all(&mut self, status: TransferStatus) {
+        for (_, number) in self.joint.host.all_transfers() {
+            let status = if self.host.is_cancelled(number) { TransferStatus::Cancelled } else { status };
+            self.host.end(self.engine.now(), number, status, 0);
+        }
+    }
+
+    fn replace_host(&mut self) {
+        self.joint.replace_host(HostPort::new(&plug::endpoints_of(&self.drive.device)));
+    }
+
+    /// The device's port anew, with the endpoints that it has now, and what the device has to say about the old ones.
+    fn replace_device(&mut self) {
+        self.joint.replace_device(DevicePort::new(&plug::endpoints_of(&self.drive.device)));
+        while let Some(output) = self.drive.device.poll_output() {
+            self.carry_out_of_device(output);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Commands that do not go well, on both transports: each ends once, and the next one works.
+
+use super::*;
+use initiator::{Failure, Outcome};
+use proptest::prelude::*;
+use wire::scsi::Status;
+use wire::usb::EndpointAddress;
+
+const ENDPOINTS: [EndpointAddress; 4] =
+    [target::device::COMMAND, target::device::STATUS, target::device::DATA_IN, target::device::DATA_OUT];
+
+fn on_uas(plain: &Plain) -> World<initiator::Uas> {
+    let mut world = World::new(Rate::Gen1, uas(plain.device(), None).unwrap(), plain.clone());
+    first(&mut world);
+    world
+}
+
+fn on_bot(plain: &Plain) -> World<initiator::Bot> {
+    let mut world = World::new(Rate::Gen1, bot(plain.device()).unwrap(), plain.clone());
+    first(&mut world);
+    world
+}
+
+/// A command that must end in so long.
+fn within(span: Duration, now: Instant, command: Command) -> Command {
+    Command { deadline: now + span, ..command }
+}
+
+/// How a command ends that has time.
+fn outcome<T: Transport>(world: &mut World<T>, command: Command) -> Outcome {
+    outcome_of(world, &within(Duration::from_secs(30), world.now(), command))
+}
+
+fn outcome_of<T: Transport>(world: &mut World<T>, command: &Command) -> Outcome {
+    let bytes = command.data_phase.map_or(0, |phase| phase.range.len as usize);
+    world.submit(command, vec![7; bytes]).unwrap();
+    world.run().unwrap().expect("the command ends").outcome
+}
+
+fn sense_key(outcome: &Outcome) -> (Status, u8) {
+    let Outcome::Answered(answer) = outcome else { panic!("{outcome:?}") };
+    (answer.status, answer.sense.as_bytes()[2] & 0x0f)
+}
+
+fn works<T: Transport>(world: &mut World<T>) {
+    // A reset leaves an attention that the next command is told of.
+    let _ = outcome(world, command(0, false, 0, 0));
+    let later = Duration::from_secs(30);
+    ask(world, &within(later, world.now(), command(1, true, 9, 3)), pattern(3));
+    let read = within(later, world.now(), command(2, false, 9, 3));
+    assert!(ask(world, &read, vec![0; 3 * BLOCK as usize]) == pattern(3));
+}
+
+fn out_of_range<T: Transport>(mut world: World<T>) {
+    for writes in [false, true] {
+        let outcome = outcome(&mut world, command(0, writes, BLOCKS, 3));
+        // ILLEGAL REQUEST.
+        assert_eq!(sense_key(&outcome), (Status::CheckCondition, 5));
+        works(&mut world);
+    }
+}
+
+#[test]
+fn a_command_that_the_drive_refuses_moves_nothing_and_the_next_one_works() {
+    let plain = plain(Duration::from_us(20), 4);
+    out_of_range(on_uas(&plain));
+    out_of_range(on_bot(&plain));
+}
+
+#[test]
+fn bot_clears_the_halt_in_the_place_of_data_and_reads_the_status() {
+    let mut world = on_bot(&plain(Duration::from_us(20), 4));
+    outcome(&mut world, command(0, false, BLOCKS, 3));
+    assert_eq!(world.transport().counters().stalls, 1);
+    assert_eq!(world.transport().counters().reset_recoveries, 0);
+}
+
+#[test]
+fn an_aborted_command_gives_its_transfers_back_and_the_drive_forgets_it() {
+    for writes in [false, true] {
+        let mut world = on_uas(&plain(Duration::from_ms(5), 4));
+        world.submit(&command(0, writes, 0, 3), pattern(1)).unwrap();
+        world.abort(command(0, writes, 0, 3).id);
+        let finished = world.run().unwrap().expect("the command ends");
+        assert_eq!(finished.outcome, Outcome::Failed(Failure::Aborted));
+        assert_eq!(world.transport().counters().task_aborts, 1);
+        works(&mut world);
+    }
+}
+
+fn too_slow<T: Transport>(mut world: World<T>, rung: fn(&initiator::Counters) -> u32) {
+    let command = within(Duration::from_ms(1), world.now(), command(0, false, 0, 3));
+    assert_eq!(outcome_of(&mut world, &command), Outcome::Failed(Failure::TimedOut));
+    assert_eq!(rung(&world.transport().counters()), 1);
+    works(&mut world);
+}
+
+#[test]
+fn a_drive_that_is_too_slow_is_brought_to_let_go() {
+    let plain = plain(Duration::from_ms(700), 4);
+    too_slow(on_uas(&plain), |counters| counters.task_aborts);
+    too_slow(on_bot(&plain), |counters| counters.reset_recoveries);
+}
+
+#[test]
+fn a_drive_that_is_pulled_out_ends_everything() {
+    let mut world = on_uas(&plain(Duration::from_us(20), 4));
+    for slot in 0..4 {
+        world.submit(&command(slot, slot % 2 == 0, 0, 3), pattern(1)).unwrap();
+    }
+    world.unplug();
+    for _ in 0..4 {
+        let finished = world.run().unwrap().expect("the command ends");
+        assert_eq!(finished.outcome, Outcome::Failed(Failure::Disconnected));
+    }
+    assert!(world.run().unwrap().is_none());
+    assert_eq!(world.submit(&command(0, false, 0, 3), pattern(1)), Err(Refusal::Gone));
+}
+
+/// What happens to a world.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Submit { slot: u16, writes: bool, lba: u32, is_hasty: bool },
+    Abort(u16),
+    Halt(usize),
+    Events(u8),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        4 => (0_u16..6, any::<bool>(), 0..BLOCKS + 5, prop::bool::weighted(0.2))
+            .prop_map(|(slot, writes, lba, is_hasty)| Act::Submit { slot, writes, lba, is_hasty }),
+        1 => (0_u16..6).prop_map(Act::Abort),
+        1 => (0_usize..4).prop_map(Act::Halt),
+        6 => any::<u8>().prop_map(Act::Events),
+    ]
+}
+
+/// Carries out acts and lets everything end. The digest.
+fn weather<T: Transport>(mut world: World<T>, acts: &[Act]) -> u64 {
+    let mut under_way = [None; 6];
+    let mut generation = 0;
+    for &act in acts {
+        match act {
+            Act::Submit { slot, writes, lba, is_hasty } if under_way[usize::from(slot)].is_none() => {
+                generation += 1;
+                let made = command(slot, writes, lba, 3);
+                let deadline = world.now() + Duration::from_us(if is_hasty { 40 } else { 900_000 });
+                let made = Command { id: CommandId { slot, generation }, deadline, ..made };
+                if world.submit(&made, pattern(7)).is_ok() {
+                    under_way[usize::from(slot)] = Some(made.id);
+                }
+            }
+            Act::Submit { .. } => {}
+            Act::Abort(slot) => {
+                if let Some(id) = under_way[usize::from(slot)] {
+                    world.abort(id);
+                }
+            }
+            Act::Halt(which) => world.halt(ENDPOINTS[which]),
+            Act::Events(count) => {
+                for _ in 0..count {
+                    // Not to the next deadline, which may be far.
+                    if world.engine.next_at().is_some_and(|at| at < world.now() + Duration::from_ms(1)) {
+                        world.step();
+                    }
+                }
+            }
+        }
+        while let Some(finished) = world.host.finished.pop_front() {
+            assert_eq!(under_way[usize::from(finished.id.slot)].take(), Some(finished.id));
+        }
+    }
+    while under_way.iter().any(Option::is_some) {
+        let finished = world.run().unwrap().expect("commands under way end");
+        assert_eq!(under_way[usize::from(finished.id.slot)].take(), Some(finished.id));
+    }
+    // Halts that nobody has met yet, and attentions.
+    let is_good = |outcome| matches!(outcome, Outcome::Answered(answer) if answer.status == Status::Good);
+    for writes in [true, false] {
+        let mut tries = 0..20;
+        while !is_good(outcome(&mut world, command(0, writes, 0, 3))) && tries.next().is_some() {}
+    }
+    works(&mut world);
+    world.digest()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn whatever_is_aborted_halted_and_late_each_command_ends_once_and_the_next_works(
+        acts in prop::collection::vec(act(), 0..40), latency_us in 0_u64..80,
+    ) {
+        let plain = plain(Duration::from_us(latency_us), 2);
+        prop_assert_eq!(weather(on_uas(&plain), &acts), weather(on_uas(&plain), &acts));
+        prop_assert_eq!(weather(on_bot(&plain), &acts), weather(on_bot(&plain), &acts));
+    }
+}
