@@ -2,14 +2,14 @@
 //!
 //! [`superspeed`] is the dual-simplex link of USB 3: two lanes that know nothing of each other but the acknowledgements
 //! that one carries for the other. [`bulk`] is what both ends of a bulk endpoint say to each other over it, and [`streams`]
-//! their agreement on which stream of a pipe moves. [`high_speed`] is the bus of USB 2.0.
+//! their agreement on which stream of a pipe moves. [`usb2`] is the bus of USB 2.0, at high and at full speed.
 //! A [`Joint`] is the ports of a host and a device with a SuperSpeed link between them.
 
 pub mod bulk;
-pub mod high_speed;
 mod joint;
 pub mod streams;
 pub mod superspeed;
+pub mod usb2;
 
 pub use joint::{Arrival, Joint};
 

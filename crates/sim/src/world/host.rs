@@ -164,6 +164,7 @@ impl<T: Transport> HostSide<T> {
             End::Withdrawn => TransferStatus::Cancelled,
             End::Full if moved == self.flights.get(number)?.1.length => TransferStatus::Done,
             End::Full | End::Short => TransferStatus::Short,
+            End::Failed => TransferStatus::Error,
         };
         self.end(now, number, status, moved)
     }

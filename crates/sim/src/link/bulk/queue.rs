@@ -32,6 +32,8 @@ pub enum End {
     Stalled,
     /// Device: it was taken back.
     Withdrawn,
+    /// Host: packets were not answered, as often as they were tried, and its endpoint is halted.
+    Failed,
 }
 
 /// Why a transfer cannot be taken back.

@@ -1,0 +1,105 @@
+//! The device's end of a bulk endpoint: it answers (USB 2.0 clauses 8.5.1, 8.5.2 and 8.6).
+//!
+//! What it sends or takes is queued by whoever is the device's function; without anything queued it says NAK. While it is
+//! halted it says STALL; what is queued waits until the halt is cleared.
+//!
+//! Always true: data that has been sent is sent again until it is acknowledged; data that has been taken is not taken again.
+
+use super::line::Line;
+use super::packet::{Answer, Ask, Handshake, Toggle};
+use super::rate::Rate;
+use crate::link::bulk::{Endpoint, Progress, Transfer};
+use bus::TransferId;
+use std::collections::VecDeque;
+
+/// The device's end.
+#[derive(Clone, Debug)]
+pub struct DeviceEndpoint {
+    endpoint: Endpoint,
+    rate: Rate,
+    line: Line,
+    toggle: Toggle,
+    /// IN: whether the first packet was sent and not acknowledged.
+    is_sent: bool,
+    is_halted: bool,
+    progress: VecDeque<Progress>,
+}
+
+impl DeviceEndpoint {
+    /// An endpoint on which nothing has moved.
+    pub fn new(endpoint: Endpoint, rate: Rate) -> Self {
+        Self {
+            endpoint,
+            rate,
+            line: Line::default(),
+            toggle: Toggle::Data0,
+            is_sent: false,
+            is_halted: false,
+            progress: VecDeque::new(),
+        }
+    }
+
+    /// Queues a transfer: bytes to send on an IN endpoint, room on an OUT endpoint.
+    pub fn queue(&mut self, transfer: Transfer) {
+        self.line.push(transfer);
+    }
+
+    /// Takes a transfer back. Whether it was queued: it then ends as withdrawn, as soon as the host has acknowledged what was
+    /// sent of it.
+    pub fn withdraw(&mut self, id: TransferId) -> bool {
+        let withdrawn = self.line.withdraw(id, self.is_sent);
+        self.progress.extend(withdrawn.flatten());
+        withdrawn.is_some()
+    }
+
+    /// Halts it (clause 8.4.5: a device answers STALL then).
+    pub const fn halt(&mut self) {
+        self.is_halted = true;
+    }
+
+    /// Ends the halt, or makes the endpoint as it was in the beginning if there was none, but for its transfers, which start
+    /// where they are: DATA0 (clause 9.4.5).
+    pub fn clear_halt(&mut self) {
+        self.progress.extend(self.line.forget_sent());
+        self.toggle = Toggle::Data0;
+        (self.is_sent, self.is_halted) = (false, false);
+    }
+
+    /// What it answers to the host.
+    pub fn asked(&mut self, ask: Ask) -> Answer {
+        match ask {
+            _ if self.is_halted => Answer::Handshake(Handshake::Stall),
+            Ask::In(_) => {
+                let Some(piece) = self.line.piece(self.endpoint.packet_bytes) else {
+                    return Answer::Handshake(Handshake::Nak);
+                };
+                self.is_sent = true;
+                Answer::Data(self.toggle, piece)
+            }
+            // What it has answered was lost.
+            Ask::Out(_, toggle, _) if toggle != self.toggle => Answer::Handshake(Handshake::Ack),
+            Ask::Ping(_) | Ask::Out(..) if self.line.is_empty() => Answer::Handshake(Handshake::Nak),
+            Ask::Ping(_) => Answer::Handshake(Handshake::Ack),
+            Ask::Out(_, _, piece) => {
+                self.toggle = self.toggle.other();
+                self.progress.extend(self.line.take(piece, self.endpoint.packet_bytes));
+                let has_no_room = self.rate.has_ping() && self.line.is_empty();
+                Answer::Handshake(if has_no_room { Handshake::Nyet } else { Handshake::Ack })
+            }
+        }
+    }
+
+    /// The host has acknowledged what was sent last.
+    pub fn acknowledged(&mut self) {
+        let piece = self.line.piece(self.endpoint.packet_bytes);
+        if let Some(piece) = piece.filter(|_| std::mem::take(&mut self.is_sent)) {
+            self.toggle = self.toggle.other();
+            self.progress.extend(self.line.taken(piece));
+        }
+    }
+
+    /// What has moved.
+    pub fn poll_progress(&mut self) -> Option<Progress> {
+        self.progress.pop_front()
+    }
+}

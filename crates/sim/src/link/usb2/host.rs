@@ -1,0 +1,211 @@
+//! The host's end of a bulk endpoint: it begins every transaction (USB 2.0 clauses 8.5.1, 8.5.2 and 8.6).
+//!
+//! Of the same use as the end of [`crate::link::bulk::HostEndpoint`]: it can be stopped between packets, a STALL halts
+//! it, and [`HostEndpoint::reset`] makes it as new but for its transfers. An endpoint that was stopped is quiet when what was
+//! not answered has been tried again, so that both ends agree on the next data packet.
+
+use super::line::Line;
+use super::packet::{Answer, Ask, Handshake, Toggle};
+use super::rate::Rate;
+use crate::link::bulk::{End, Endpoint, NotWithdrawn, Progress, Transfer};
+use bus::TransferId;
+use std::collections::VecDeque;
+use units::{Duration, Instant};
+use wire::usb::Direction;
+
+/// How often a transaction is tried that is not answered (clause 8.6.4; xHCI 1.2 clause 4.10.2.3).
+pub const TRIES_MAX: u8 = 3;
+
+/// What a host controller adds to the times of the bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// Between two transactions.
+    pub gap: Duration,
+    /// After a NAK, before the endpoint is asked again.
+    pub after_nak: Duration,
+}
+
+/// Whether an endpoint may begin anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    Running,
+    /// Software has stopped it.
+    Stopped,
+    /// The device's end is halted, or does not answer.
+    Halted,
+}
+
+/// The host's end.
+#[derive(Clone, Debug)]
+pub struct HostEndpoint {
+    endpoint: Endpoint,
+    rate: Rate,
+    line: Line,
+    toggle: Toggle,
+    run: Run,
+    /// OUT: whether the device has said that there is no room, and is asked before data is sent.
+    asks_for_room: bool,
+    /// Tries of what is under way or comes next that were not answered.
+    failures: u8,
+    /// What was asked and is not over.
+    asked: Option<Ask>,
+    /// When it may be asked again.
+    patient_until: Instant,
+    progress: VecDeque<Progress>,
+}
+
+impl Default for Pacing {
+    /// No gaps, and 10 us after a NAK, for which EHCI lets its list of bulk endpoints rest (EHCI 1.0 clause 4.8.4).
+    fn default() -> Self {
+        Self { gap: Duration::ZERO, after_nak: Duration::from_us(10) }
+    }
+}
+
+impl HostEndpoint {
+    /// An endpoint on which nothing has moved.
+    pub fn new(endpoint: Endpoint, rate: Rate) -> Self {
+        Self {
+            endpoint,
+            rate,
+            line: Line::default(),
+            toggle: Toggle::Data0,
+            run: Run::Running,
+            asks_for_room: false,
+            failures: 0,
+            asked: None,
+            patient_until: Instant::ZERO,
+            progress: VecDeque::new(),
+        }
+    }
+
+    /// Queues a transfer: memory to fill on an IN endpoint, bytes to send on an OUT endpoint.
+    pub fn queue(&mut self, transfer: Transfer) {
+        self.line.push(transfer);
+    }
+
+    /// Begins nothing from the next packet boundary until [`Self::resume`].
+    pub fn stop(&mut self) {
+        if self.run == Run::Running {
+            self.run = Run::Stopped;
+        }
+    }
+
+    /// Whether it was stopped or is halted, and nothing of it is under way.
+    pub const fn is_quiet(&self) -> bool {
+        !matches!(self.run, Run::Running) && self.asked.is_none() && self.failures == 0
+    }
+
+    /// Whether it is halted.
+    pub fn is_halted(&self) -> bool {
+        self.run == Run::Halted
+    }
+
+    /// Starts it again after [`Self::stop`] or [`Self::reset`]. One that is halted stays so.
+    pub fn resume(&mut self) {
+        if self.run == Run::Stopped {
+            self.run = Run::Running;
+        }
+    }
+
+    /// Takes a transfer back. Bytes of it that have moved.
+    ///
+    /// # Errors
+    /// If it is not queued, or a packet of the endpoint is under way.
+    pub fn withdraw(&mut self, id: TransferId) -> Result<u32, NotWithdrawn> {
+        if self.asked.is_some() || self.failures > 0 {
+            return Err(NotWithdrawn::UnderWay);
+        }
+        let progress = self.line.withdraw(id, false).flatten().ok_or(NotWithdrawn::Unknown)?;
+        Ok(progress.moved)
+    }
+
+    /// Makes it as it was in the beginning, but for its transfers, which start where they are: DATA0, not halted. It is
+    /// stopped then.
+    pub fn reset(&mut self) {
+        let (line, progress) = (std::mem::take(&mut self.line), std::mem::take(&mut self.progress));
+        *self = Self { line, progress, run: Run::Stopped, ..Self::new(self.endpoint, self.rate) };
+    }
+
+    /// Transfers, oldest first.
+    pub fn transfers(&self) -> impl Iterator<Item = TransferId> {
+        self.line.transfers()
+    }
+
+    /// Bytes that the first transfer still waits for, or has not sent.
+    pub fn left(&self) -> Option<u32> {
+        self.line.left()
+    }
+
+    /// What it would ask, and from when on. `None` if it has nothing to ask.
+    pub fn wants(&self) -> Option<(Instant, Ask)> {
+        let may_run = self.run == Run::Running || self.run == Run::Stopped && self.failures > 0;
+        if !may_run || self.asked.is_some() {
+            return None;
+        }
+        let piece = self.line.piece(self.endpoint.packet_bytes)?;
+        let ask = match self.endpoint.address {
+            address if address.direction() == Direction::In => Ask::In(address),
+            address if self.asks_for_room => Ask::Ping(address),
+            address => Ask::Out(address, self.toggle, piece),
+        };
+        Some((self.patient_until, ask))
+    }
+
+    /// It has its turn on the bus, and asks what it wanted.
+    pub fn ask(&mut self, ask: Ask) {
+        self.asked = Some(ask);
+    }
+
+    /// What the device has answered; `None` if nothing came, or nothing that could be read. Data is to be acknowledged if
+    /// this says so.
+    pub fn answered(&mut self, now: Instant, answer: Option<Answer>, pacing: &Pacing) -> bool {
+        let Some(ask) = self.asked.take() else { return false };
+        let failures = std::mem::take(&mut self.failures);
+        match (ask, answer) {
+            (Ask::In(_), Some(Answer::Data(toggle, piece))) => {
+                // Else the acknowledgement of a packet was lost: it has come again.
+                return toggle != self.toggle || self.take(piece);
+            }
+            (_, Some(Answer::Handshake(Handshake::Stall))) => self.halt(End::Stalled),
+            (_, Some(Answer::Handshake(Handshake::Nak))) => {
+                self.asks_for_room = self.rate.has_ping() && !matches!(ask, Ask::In(_));
+                self.patient_until = now + pacing.after_nak;
+            }
+            (Ask::Ping(_), Some(Answer::Handshake(Handshake::Ack))) => self.asks_for_room = false,
+            (
+                Ask::Out(_, _, piece),
+                Some(Answer::Handshake(handshake @ (Handshake::Ack | Handshake::Nyet))),
+            ) => {
+                self.asks_for_room = handshake == Handshake::Nyet;
+                self.toggle = self.toggle.other();
+                self.progress.extend(self.line.taken(piece));
+            }
+            _ if failures + 1 < TRIES_MAX => self.failures = failures + 1,
+            _ => self.halt(End::Failed),
+        }
+        false
+    }
+
+    /// What has moved.
+    pub fn poll_progress(&mut self) -> Option<Progress> {
+        self.progress.pop_front()
+    }
+
+    /// Takes new data. Whether it is acknowledged: what has no room is not, and halts (xHCI 1.2 clause 4.10.2.4).
+    fn take(&mut self, piece: crate::link::bulk::Piece) -> bool {
+        let has_room = self.line.left().is_some_and(|left| u32::from(piece.bytes) <= left);
+        if !has_room {
+            self.halt(End::Overflow);
+            return false;
+        }
+        self.toggle = self.toggle.other();
+        self.progress.extend(self.line.take(piece, self.endpoint.packet_bytes));
+        true
+    }
+
+    /// The transfer at hand ends, and the others wait.
+    fn halt(&mut self, end: End) {
+        self.run = Run::Halted;
+        self.progress.extend(self.line.end_first(end));
+    }
+}

@@ -1,0 +1,116 @@
+//! Transfers of one end of an endpoint, in order, one packet at a time.
+//!
+//! Always true: bytes move in the order in which their transfers were queued, each once; a transfer of no bytes is one
+//! packet.
+
+use crate::link::bulk::{End, Piece, Progress, Transfer};
+use bus::TransferId;
+use std::collections::VecDeque;
+
+/// Transfers that wait.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line(VecDeque<Waiting>);
+
+/// A transfer and how far it is.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    transfer: Transfer,
+    moved: u32,
+    /// Whether it was taken back, and ends with the packet that is on its way.
+    is_withdrawn: bool,
+}
+
+impl Line {
+    pub(super) fn push(&mut self, transfer: Transfer) {
+        self.0.push_back(Waiting { transfer, moved: 0, is_withdrawn: false });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes that the first transfer still waits for, or has not sent.
+    pub(super) fn left(&self) -> Option<u32> {
+        self.0.front().map(Waiting::left)
+    }
+
+    /// What is to be sent next.
+    pub(super) fn piece(&self, largest: u16) -> Option<Piece> {
+        let first = self.0.front()?;
+        let bytes = u16::try_from(first.left()).unwrap_or(u16::MAX).min(largest);
+        Some(Piece { transfer: first.transfer.id, offset: first.moved, bytes })
+    }
+
+    /// What was sent has been taken.
+    pub(super) fn taken(&mut self, piece: Piece) -> Option<Progress> {
+        let first = self.0.front_mut()?;
+        first.moved += u32::from(piece.bytes);
+        let ended = match first.left() {
+            _ if first.is_withdrawn => Some(End::Withdrawn),
+            0 => Some(End::Full),
+            _ => None,
+        };
+        Some(self.told(ended, None))
+    }
+
+    /// Receives a piece into the first transfer. `None` if there is none.
+    pub(super) fn take(&mut self, piece: Piece, largest: u16) -> Option<Progress> {
+        let first = self.0.front_mut()?;
+        let (left, bytes) = (first.left(), u32::from(piece.bytes));
+        first.moved += bytes.min(left);
+        let ended = match bytes {
+            _ if bytes > left => Some(End::Overflow),
+            _ if bytes == left => Some(End::Full),
+            _ if piece.bytes < largest => Some(End::Short),
+            _ => None,
+        };
+        Some(self.told(ended, Some(piece)))
+    }
+
+    /// The first transfer ends as it is.
+    pub(super) fn end_first(&mut self, end: End) -> Option<Progress> {
+        self.0.front()?;
+        Some(self.told(Some(end), None))
+    }
+
+    /// Takes a transfer back. `None` if it is not queued, else how it has ended, unless that waits for the packet of it that
+    /// `is_sent`.
+    pub(super) fn withdraw(&mut self, id: TransferId, is_sent: bool) -> Option<Option<Progress>> {
+        let at = self.0.iter().position(|waiting| waiting.transfer.id == id && !waiting.is_withdrawn)?;
+        if at == 0 && is_sent {
+            self.0[at].is_withdrawn = true;
+            return Some(None);
+        }
+        self.0.remove(at).map(|waiting| Some(waiting.progress(Some(End::Withdrawn), None)))
+    }
+
+    /// What was sent will not be acknowledged any more: a transfer that was taken back ends.
+    pub(super) fn forget_sent(&mut self) -> Option<Progress> {
+        let is_withdrawn = self.0.front().is_some_and(|first| first.is_withdrawn);
+        if is_withdrawn { self.end_first(End::Withdrawn) } else { None }
+    }
+
+    /// Transfers, oldest first.
+    pub(super) fn transfers(&self) -> impl Iterator<Item = TransferId> {
+        self.0.iter().map(|waiting| waiting.transfer.id)
+    }
+
+    /// Tells of the first transfer, and lets it go if it has ended.
+    fn told(&mut self, ended: Option<End>, piece: Option<Piece>) -> Progress {
+        let progress = self.0[0].progress(ended, piece);
+        if ended.is_some() {
+            self.0.pop_front();
+        }
+        progress
+    }
+}
+
+impl Waiting {
+    const fn left(&self) -> u32 {
+        self.transfer.bytes - self.moved
+    }
+
+    const fn progress(&self, ended: Option<End>, piece: Option<Piece>) -> Progress {
+        Progress { id: self.transfer.id, moved: self.moved, ended, piece }
+    }
+}

@@ -1,0 +1,37 @@
+//! The bus of USB 2.0 with a bulk-only device on it: high speed and full speed (clauses 5.8 and 8).
+//!
+//! A [`Bus`] is half duplex: one packet at a time, and whole transactions within a frame. The host asks and the device answers:
+//! [`Ask`], [`Answer`], and where data came in, the host's ACK. [`HostPort`] and [`DevicePort`] are both ends of
+//! the endpoints, of the same shape as those of [`super::bulk`], with the same [`Transfer`](super::bulk::Transfer) and
+//! [`Progress`](super::bulk::Progress); a [`Joint`] lets them meet on a bus, packet by packet.
+//!
+//! A device that is not ready says NAK and is asked again, as often as the host's [`Pacing`] says. At high speed a host
+//! asks for room with PING before it sends data to a device that had none. Data packets alternate between DATA0 and DATA1, so
+//! that one whose handshake was lost is known when it comes again. A packet that is not answered is tried three times.
+//!
+//! Left out: bit stuffing, periodic endpoints, split transactions, suspend. After OUT data that was not answered the host
+//! sends it again; some controllers ask with PING first, which a device without a buffer beside its transfers could not
+//! tell from what it has said already.
+//!
+//! Always true: one transaction is under way; data of an endpoint is taken in order, each packet once; a transaction never
+//! crosses from one frame into the next.
+
+mod device;
+mod host;
+mod joint;
+mod line;
+mod packet;
+mod port;
+mod rate;
+mod wires;
+
+pub use device::DeviceEndpoint;
+pub use host::{HostEndpoint, Pacing, TRIES_MAX};
+pub use joint::{Fate, Joint, Sent};
+pub use packet::{Answer, Ask, Handshake, Packet, Toggle};
+pub use port::{DevicePort, HostPort, Turn};
+pub use rate::Rate;
+pub use wires::Bus;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! What crosses the bus (USB 2.0 clause 8.4), and what a transaction begins with and is answered with.
+
+use crate::link::bulk::Piece;
+use std::fmt;
+use wire::usb::EndpointAddress;
+
+/// Which of the two data packets it is (clause 8.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Toggle {
+    /// DATA0, the first after a configuration or the end of a halt.
+    #[default]
+    Data0,
+    /// DATA1.
+    Data1,
+}
+
+/// What ends a transaction, or stands for data that does not come (clause 8.4.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Handshake {
+    /// It was taken; to a PING: there is room.
+    Ack,
+    /// Not now.
+    Nak,
+    /// It was taken, and there is no room for more. High speed alone.
+    Nyet,
+    /// The endpoint is halted.
+    Stall,
+}
+
+/// What the host begins a transaction with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// A token that asks for data.
+    In(EndpointAddress),
+    /// A token, and data.
+    Out(EndpointAddress, Toggle, Piece),
+    /// A token that asks for room. High speed alone.
+    Ping(EndpointAddress),
+}
+
+/// What a device answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// To IN. The host acknowledges it.
+    Data(Toggle, Piece),
+    /// To anything.
+    Handshake(Handshake),
+}
+
+/// A packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// What an ask begins with.
+    Token(Ask),
+    /// Data of either side.
+    Data(Toggle, Piece),
+    /// A handshake of either side.
+    Handshake(Handshake),
+}
+
+impl Toggle {
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Data0 => Self::Data1,
+            Self::Data1 => Self::Data0,
+        }
+    }
+}
+
+impl Ask {
+    /// The endpoint.
+    pub const fn endpoint(&self) -> EndpointAddress {
+        match *self {
+            Self::In(endpoint) | Self::Out(endpoint, ..) | Self::Ping(endpoint) => endpoint,
+        }
+    }
+
+    /// The data that follows the token.
+    pub const fn data_packet(&self) -> Option<Packet> {
+        match *self {
+            Self::Out(_, toggle, piece) => Some(Packet::Data(toggle, piece)),
+            Self::In(_) | Self::Ping(_) => None,
+        }
+    }
+}
+
+impl From<Answer> for Packet {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Data(toggle, piece) => Self::Data(toggle, piece),
+            Answer::Handshake(handshake) => Self::Handshake(handshake),
+        }
+    }
+}
+
+impl fmt::Display for Handshake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ack => "ACK",
+            Self::Nak => "NAK",
+            Self::Nyet => "NYET",
+            Self::Stall => "STALL",
+        })
+    }
+}
+
+impl fmt::Display for Packet {
+    /// `IN 1`, `DATA0 512 bytes`, `ACK`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(ask) => {
+                let name = match ask {
+                    Ask::In(_) => "IN",
+                    Ask::Out(..) => "OUT",
+                    Ask::Ping(_) => "PING",
+                };
+                write!(f, "{name} {}", ask.endpoint().number())
+            }
+            Self::Data(toggle, piece) => write!(f, "DATA{} {} bytes", *toggle as u8, piece.bytes),
+            Self::Handshake(handshake) => handshake.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The endpoints of one device, at both ends of the bus: whose turn it is.
+//!
+//! The host goes round among the endpoints that have something to ask, one transaction at a time, and leaves those in peace
+//! that have said NAK a moment ago.
+
+use super::device::DeviceEndpoint;
+use super::host::{HostEndpoint, Pacing};
+use super::packet::{Answer, Ask};
+use super::rate::Rate;
+use crate::link::bulk::{Endpoint, NoSuchStream, NotWithdrawn, Progress, Transfer};
+use bus::{Pipe, TransferId};
+use std::collections::VecDeque;
+use units::Instant;
+use wire::usb::EndpointAddress;
+
+/// The host's ends of the endpoints of a device.
+#[derive(Clone, Debug)]
+pub struct HostPort {
+    endpoints: Vec<Numbered<HostEndpoint>>,
+    pacing: Pacing,
+    /// Which was last to ask.
+    turn: usize,
+    /// Whether one of them may have something to ask that had not.
+    has_news: bool,
+    progress: VecDeque<Progress>,
+    /// Endpoints that have halted, and nobody was told.
+    halts: VecDeque<EndpointAddress>,
+}
+
+/// The device's ends of its endpoints.
+#[derive(Clone, Debug)]
+pub struct DevicePort {
+    endpoints: Vec<Numbered<DeviceEndpoint>>,
+    progress: VecDeque<Progress>,
+}
+
+/// What the host does with a bus that is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It asks. The device sends so many bytes at most, if it is to send.
+    Ask(Ask, u16),
+    /// It waits until then, since all that have something to ask have said NAK.
+    Later(Instant),
+    /// It has nothing to ask.
+    Nothing,
+}
+
+/// An endpoint and its address.
+#[derive(Clone, Debug)]
+struct Numbered<E> {
+    address: EndpointAddress,
+    packet_bytes: u16,
+    end: E,
+}
+
+impl HostPort {
+    /// The host's ends of a device's endpoints.
+    pub fn new(rate: Rate, endpoints: &[Endpoint], pacing: Pacing) -> Self {
+        Self {
+            endpoints: numbered(endpoints, |endpoint| HostEndpoint::new(endpoint, rate)),
+            pacing,
+            turn: 0,
+            has_news: false,
+            progress: VecDeque::new(),
+            halts: VecDeque::new(),
+        }
+    }
+
+    /// What the controller adds to the times of the bus.
+    pub const fn pacing(&self) -> &Pacing {
+        &self.pacing
+    }
+
+    /// Queues a transfer.
+    ///
+    /// # Errors
+    /// If there is no such endpoint, or a stream is named: there are none on this bus.
+    pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
+        self.change(plain(pipe)?, |end| end.queue(transfer)).ok_or(NoSuchStream)
+    }
+
+    /// Bytes that the first transfer of a pipe still waits for, or has not sent. `None` if there is none.
+    pub fn expects(&self, pipe: Pipe) -> Option<u32> {
+        self.find(pipe.endpoint)?.left()
+    }
+
+    /// Transfers of a pipe that have not ended, oldest first.
+    pub fn transfers(&self, pipe: Pipe) -> impl Iterator<Item = TransferId> {
+        self.find(pipe.endpoint).into_iter().flat_map(HostEndpoint::transfers)
+    }
+
+    /// Stops an endpoint: see [`HostEndpoint::stop`]. Nothing happens if there is none.
+    pub fn stop(&mut self, address: EndpointAddress) {
+        self.change(address, HostEndpoint::stop);
+    }
+
+    /// Whether an endpoint is stopped or halted, and nothing of it is under way; so is one that is not there.
+    pub fn is_quiet(&self, address: EndpointAddress) -> bool {
+        self.find(address).is_none_or(HostEndpoint::is_quiet)
+    }
+
+    /// Whether an endpoint is halted.
+    pub fn is_halted(&self, address: EndpointAddress) -> bool {
+        self.find(address).is_some_and(HostEndpoint::is_halted)
+    }
+
+    /// Starts an endpoint again: see [`HostEndpoint::resume`].
+    pub fn resume(&mut self, address: EndpointAddress) {
+        self.change(address, HostEndpoint::resume);
+    }
+
+    /// Takes a transfer back. Bytes of it that have moved.
+    ///
+    /// # Errors
+    /// If it is not queued, or a packet of the endpoint is under way.
+    pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> Result<u32, NotWithdrawn> {
+        self.change(pipe.endpoint, |end| end.withdraw(id)).ok_or(NotWithdrawn::Unknown)?
+    }
+
+    /// Resets an endpoint: see [`HostEndpoint::reset`].
+    pub fn reset(&mut self, address: EndpointAddress) {
+        self.change(address, HostEndpoint::reset);
+    }
+
+    /// The next endpoint that has halted.
+    pub fn poll_halt(&mut self) -> Option<EndpointAddress> {
+        self.halts.pop_front()
+    }
+
+    /// What has moved.
+    pub fn poll_progress(&mut self) -> Option<Progress> {
+        self.progress.pop_front()
+    }
+
+    /// What comes next on a bus that is free. Nothing is begun yet.
+    pub fn turn(&self, now: Instant) -> Turn {
+        let count = self.endpoints.len();
+        let mut earliest = None;
+        for step in 1..=count {
+            let endpoint = &self.endpoints[(self.turn + step) % count];
+            match endpoint.end.wants() {
+                Some((at, ask)) if at <= now => return Turn::Ask(ask, endpoint.packet_bytes),
+                Some((at, _)) => earliest = Some(earliest.map_or(at, |earliest: Instant| earliest.min(at))),
+                None => {}
+            }
+        }
+        earliest.map_or(Turn::Nothing, Turn::Later)
+    }
+
+    /// Begins what [`Self::turn`] said.
+    pub fn ask(&mut self, ask: Ask) {
+        if let Some(index) = self.endpoints.iter().position(|endpoint| endpoint.address == ask.endpoint()) {
+            self.turn = index;
+            self.endpoints[index].end.ask(ask);
+        }
+    }
+
+    /// What the device has answered; `None` if nothing came that could be read. Whether the host acknowledges it.
+    pub fn answered(&mut self, now: Instant, ask: &Ask, answer: Option<Answer>) -> bool {
+        let (address, pacing) = (ask.endpoint(), self.pacing);
+        let Some(end) = find(&mut self.endpoints, address) else { return false };
+        let was_halted = end.is_halted();
+        let acknowledges = end.answered(now, answer, &pacing);
+        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
+        if end.is_halted() && !was_halted {
+            self.halts.push_back(address);
+        }
+        acknowledges
+    }
+
+    /// Whether there may be something to ask that there was not when this was asked last.
+    pub(super) const fn take_news(&mut self) -> bool {
+        std::mem::replace(&mut self.has_news, false)
+    }
+
+    fn find(&self, address: EndpointAddress) -> Option<&HostEndpoint> {
+        self.endpoints.iter().find(|endpoint| endpoint.address == address).map(|endpoint| &endpoint.end)
+    }
+
+    fn change<R>(
+        &mut self,
+        address: EndpointAddress,
+        change: impl FnOnce(&mut HostEndpoint) -> R,
+    ) -> Option<R> {
+        self.has_news = true;
+        find(&mut self.endpoints, address).map(change)
+    }
+}
+
+impl DevicePort {
+    /// The ends of a device's endpoints.
+    pub fn new(rate: Rate, endpoints: &[Endpoint]) -> Self {
+        let endpoints = numbered(endpoints, |endpoint| DeviceEndpoint::new(endpoint, rate));
+        Self { endpoints, progress: VecDeque::new() }
+    }
+
+    /// Queues a transfer.
+    ///
+    /// # Errors
+    /// If there is no such endpoint, or a stream is named: there are none on this bus.
+    pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
+        self.change(plain(pipe)?, |end| end.queue(transfer)).ok_or(NoSuchStream)
+    }
+
+    /// Takes a transfer back: see [`DeviceEndpoint::withdraw`]. Whether it was queued.
+    pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> bool {
+        self.change(pipe.endpoint, |end| end.withdraw(id)).unwrap_or(false)
+    }
+
+    /// Halts an endpoint. Nothing happens if there is none.
+    pub fn halt(&mut self, address: EndpointAddress) {
+        self.change(address, DeviceEndpoint::halt);
+    }
+
+    /// Ends the halt of an endpoint: see [`DeviceEndpoint::clear_halt`].
+    pub fn clear_halt(&mut self, address: EndpointAddress) {
+        self.change(address, DeviceEndpoint::clear_halt);
+    }
+
+    /// What the device answers. `None` if it has no such endpoint.
+    pub fn asked(&mut self, ask: Ask) -> Option<Answer> {
+        self.change(ask.endpoint(), |end| end.asked(ask))
+    }
+
+    /// The host has acknowledged what an endpoint sent.
+    pub fn acknowledged(&mut self, address: EndpointAddress) {
+        self.change(address, DeviceEndpoint::acknowledged);
+    }
+
+    /// What has moved.
+    pub fn poll_progress(&mut self) -> Option<Progress> {
+        self.progress.pop_front()
+    }
+
+    fn change<R>(
+        &mut self,
+        address: EndpointAddress,
+        change: impl FnOnce(&mut DeviceEndpoint) -> R,
+    ) -> Option<R> {
+        let end = find(&mut self.endpoints, address)?;
+        let result = change(end);
+        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
+        Some(result)
+    }
+}
+
+fn numbered<E>(endpoints: &[Endpoint], end: impl Fn(Endpoint) -> E) -> Vec<Numbered<E>> {
+    let one = |&endpoint: &Endpoint| Numbered {
+        address: endpoint.address,
+        packet_bytes: endpoint.packet_bytes,
+        end: end(endpoint),
+    };
+    endpoints.iter().map(one).collect()
+}
+
+fn find<E>(endpoints: &mut [Numbered<E>], address: EndpointAddress) -> Option<&mut E> {
+    endpoints.iter_mut().find(|endpoint| endpoint.address == address).map(|endpoint| &mut endpoint.end)
+}
+
+const fn plain(pipe: Pipe) -> Result<EndpointAddress, NoSuchStream> {
+    match pipe.stream {
+        None => Ok(pipe.endpoint),
+        Some(_) => Err(NoSuchStream),
+    }
+}

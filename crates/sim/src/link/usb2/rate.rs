@@ -1,0 +1,127 @@
+//! How fast bits go, and how many of them everything takes.
+
+use super::packet::{Ask, Packet};
+use units::Duration;
+
+/// The rate of a bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rate {
+    /// 12 Mb/s, in frames.
+    Full,
+    /// 480 Mb/s, in microframes.
+    High,
+}
+
+impl Rate {
+    /// A frame or a microframe: what begins with a start of frame (USB 2.0 clause 8.4.3).
+    pub const fn frame(self) -> Duration {
+        match self {
+            Self::Full => Duration::from_ms(1),
+            Self::High => Duration::from_us(125),
+        }
+    }
+
+    /// Bits of a frame.
+    pub const fn frame_bits(self) -> u64 {
+        match self {
+            Self::Full => 12_000,
+            Self::High => 60_000,
+        }
+    }
+
+    /// Bytes of the largest packet of a bulk endpoint (clause 5.8.3).
+    pub const fn packet_bytes(self) -> u16 {
+        match self {
+            Self::Full => 64,
+            Self::High => 512,
+        }
+    }
+
+    /// Whether there are PING and NYET (clause 8.5.1).
+    pub const fn has_ping(self) -> bool {
+        matches!(self, Self::High)
+    }
+
+    /// Bits of a packet, with the delay before the next.
+    pub const fn packet_bits(self, packet: &Packet) -> u64 {
+        let fields = match packet {
+            Packet::Token(_) => TOKEN_FIELD_BYTES,
+            Packet::Data(_, piece) => DATA_FIELD_BYTES + piece.bytes as u64,
+            Packet::Handshake(_) => 0,
+        };
+        8 * (self.around_bytes() + fields)
+    }
+
+    /// Bits of the longest transaction that an ask can become, if a device sends `packet_bytes` at most.
+    pub const fn transaction_bits(self, ask: &Ask, packet_bytes: u16) -> u64 {
+        let around = self.around_bytes();
+        8 * match ask {
+            Ask::In(_) => 3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + packet_bytes as u64,
+            Ask::Out(_, _, piece) => 3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + piece.bytes as u64,
+            Ask::Ping(_) => 2 * around + TOKEN_FIELD_BYTES,
+        }
+    }
+
+    /// Bits of the start of frame.
+    pub const fn start_bits(self) -> u64 {
+        8 * (self.around_bytes() + TOKEN_FIELD_BYTES)
+    }
+
+    /// Bits for which the host waits for an answer (clauses 7.1.19.2 and 8.7.2, the least that is allowed).
+    pub const fn patience_bits(self) -> u64 {
+        match self {
+            Self::Full => 16,
+            Self::High => 736,
+        }
+    }
+
+    /// Bits that a packet is late behind a hub: 36 and 4 ns at high speed (clause 7.1.14.2), 44 ns with its cable at full speed
+    /// (clause 7.1.14.1), in whole bits.
+    pub const fn hub_bits(self) -> u64 {
+        match self {
+            Self::Full => 1,
+            Self::High => 36 + 2,
+        }
+    }
+
+    /// What is around the fields of any packet. High speed: SYNC 4, PID 1, end of packet and delay 12 (table 5-10). Full
+    /// speed: SYNC 1, PID 1, delay 1 (table 5-9).
+    const fn around_bytes(self) -> u64 {
+        match self {
+            Self::Full => 1 + 1 + 1,
+            Self::High => 4 + 1 + 12,
+        }
+    }
+}
+
+/// What a token has beside: address, endpoint, CRC-5. A start of frame has as much (clause 8.4.3).
+const TOKEN_FIELD_BYTES: u64 = 2;
+
+/// What a data packet has beside its payload: CRC-16.
+const DATA_FIELD_BYTES: u64 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::bulk::Piece;
+    use crate::link::usb2::Toggle;
+    use bus::TransferId;
+    use wire::usb::{Direction, EndpointAddress};
+
+    fn ask(bytes: u16) -> Ask {
+        let piece = Piece { transfer: TransferId(0), offset: 0, bytes };
+        Ask::Out(EndpointAddress::at::<2>(Direction::Out), Toggle::Data0, piece)
+    }
+
+    #[test]
+    fn a_bulk_transaction_has_55_bytes_beside_its_data_at_high_speed_and_13_at_full() {
+        assert_eq!(Rate::High.transaction_bits(&ask(512), 512), 8 * (512 + 55));
+        assert_eq!(Rate::Full.transaction_bits(&ask(64), 64), 8 * (64 + 13));
+    }
+
+    #[test]
+    fn a_ping_takes_36_bytes() {
+        let ping = Ask::Ping(EndpointAddress::at::<2>(Direction::Out));
+        assert_eq!(Rate::High.transaction_bits(&ping, 512), 8 * 36);
+    }
+}
