@@ -47,11 +47,12 @@ pub(super) const LBA_21: Place = Place::Bits { last: 3, low: 0, width: 21 };
 const ACTION: Place = bits(1, 4, 0);
 
 /// The bit of CONTROL that a unit looks at: NACA.
-const CONTROL_USED: u64 = 0x04;
+const CONTROL_USED: u8 = 0x04;
 
 impl Place {
     /// The field's value.
-    fn get(self, cdb: Whole) -> u64 {
+    #[inline]
+    pub(super) fn get(self, cdb: Whole) -> u64 {
         match self {
             Self::Absent => 0,
             Self::Bits { last, low, width } => (cdb.down_to(last) >> low) as u64 & mask(width),
@@ -66,7 +67,8 @@ impl Place {
     }
 
     /// The field alone, in a CDB that is zero elsewhere.
-    fn set(self, value: u64) -> Whole {
+    #[inline]
+    pub(super) fn set(self, value: u64) -> Whole {
         match self {
             Self::Absent => Whole(0),
             Self::Bits { last, low, width } => {
@@ -82,11 +84,15 @@ impl Place {
 
 /// A CDB as one number: the shortest way to a field that lies across bytes. Bytes that are not there are zero.
 #[derive(Clone, Copy)]
-struct Whole(u128);
+pub(super) struct Whole(u128);
 
 impl Whole {
     /// Of at most 16 bytes; no place lies past them.
+    #[inline]
     fn of(cdb: &[u8]) -> Self {
+        if let Some(bytes) = cdb.first_chunk() {
+            return Self(u128::from_be_bytes(*bytes));
+        }
         let mut bytes = [0; 16];
         bytes.iter_mut().zip(cdb).for_each(|(place, byte)| *place = *byte);
         Self(u128::from_be_bytes(bytes))
@@ -110,18 +116,18 @@ impl Whole {
         Self(self.0 << low)
     }
 
-    const fn with(self, other: Self) -> Self {
+    pub(super) const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// Without what lies past this width.
-    const fn cut(self, width: CdbWidth) -> Self {
+    pub(super) const fn cut(self, width: CdbWidth) -> Self {
         let past = 8 * (16 - width.len() as u32);
         Self(self.0 >> past << past)
     }
 
     /// The CDB of this width.
-    const fn cdb(self, width: CdbWidth) -> Cdb {
+    pub(super) const fn cdb(self, width: CdbWidth) -> Cdb {
         Cdb { padded: self.cut(width).0.to_be_bytes(), width }
     }
 }
@@ -142,6 +148,7 @@ pub(super) struct Form {
 
 impl Form {
     /// Whether `cdb` begins as this command does; a service action cut off speaks for it.
+    #[inline]
     pub(super) fn begins(self, cdb: &[u8]) -> bool {
         let other_action = |action| cdb.get(1).is_some_and(|byte| byte & 0x1f != action);
         cdb.first() == Some(&self.opcode) && !self.action.is_some_and(other_action)
@@ -153,12 +160,31 @@ impl Form {
         self.action.map_or(opcode, |action| opcode << 8 | u32::from(action))
     }
 
-    fn start(self) -> Whole {
-        bytes(0, 0).set(self.opcode.into()).with(ACTION.set(self.action.unwrap_or(0).into()))
+    /// A CDB of this length.
+    #[inline]
+    pub(super) fn whole(self, cdb: &[u8]) -> Result<Whole, DecodeError> {
+        let needed = self.width.len();
+        if cdb.len() < needed {
+            return Err(DecodeError::Truncated { needed, got: cdb.len() });
+        }
+        Ok(Whole::of(cdb))
     }
 
-    /// CONTROL, the last byte.
-    fn control(self) -> Place {
+    /// What is not a field's: the operation code, the service action, CONTROL.
+    #[inline]
+    pub(super) fn start(self, control: Control) -> Whole {
+        let opcode = bytes(0, 0).set(self.opcode.into());
+        let action = ACTION.set(self.action.unwrap_or(0).into());
+        opcode.with(action).with(self.last().set(control.0.into()))
+    }
+
+    /// CONTROL of a CDB of this length.
+    #[inline]
+    pub(super) fn control(self, whole: Whole) -> Control {
+        Control(self.last().get(whole) as u8)
+    }
+
+    const fn last(self) -> Place {
         bytes(self.width.len() - 1, self.width.len() - 1)
     }
 }
@@ -169,66 +195,62 @@ pub(super) struct Table<const W: usize, const K: usize> {
     pub(super) places: [[Place; W]; K],
 }
 
-/// A CDB taken apart: its length, the values of its fields in the table's order, CONTROL.
-pub(super) type Parts<const K: usize> = (CdbWidth, [u64; K], Control);
+/// One column of a table. Made when compiling, so that each field is a shift and a mask of its own.
+pub(super) struct Layout<const K: usize> {
+    pub(super) form: Form,
+    pub(super) places: [Place; K],
+}
 
 impl<const W: usize, const K: usize> Table<W, K> {
-    /// Takes a CDB apart. Bits without a field are not looked at, nor are bytes past the CDB.
-    pub(super) fn decode(&self, cdb: &[u8]) -> Result<Parts<K>, DecodeError> {
-        let column = self.forms.iter().position(|form| form.begins(cdb));
-        let form = self.forms.get(column.unwrap_or(0)).expect("a command has at least one length");
-        let needed = form.width.len();
-        // Of an empty CDB nothing is known but that some length is missing.
-        if cdb.is_empty() || column.is_some() && cdb.len() < needed {
-            return Err(DecodeError::Truncated { needed, got: cdb.len() });
+    /// The column of an operation code.
+    #[allow(clippy::indexing_slicing, reason = "called when compiling only")]
+    pub(super) const fn column(&self, opcode: u8) -> usize {
+        let mut column = 0;
+        while self.forms[column].opcode != opcode {
+            column += 1;
         }
-        let whole = Whole::of(cdb);
-        let column = column.ok_or_else(|| {
-            let action = form.action.map(|_| ACTION.get(whole) as u8);
-            let found = Form { opcode: whole.byte(0), action, ..*form };
-            DecodeError::WrongKind { expected: form.kind(), found: found.kind() }
-        })?;
-        let values = self.column(column).map(|place| place.get(whole));
-        Ok((form.width, values, Control(form.control().get(whole) as u8)))
+        column
     }
 
-    /// The CDB of the first length that is no shorter than `narrowest` and says every value, else the
-    /// longest, with values cut.
-    pub(super) fn encode(&self, narrowest: CdbWidth, values: [u64; K], control: Control) -> Cdb {
-        let mut encoded = Whole(0).cdb(narrowest);
-        for (column, form) in self.forms.iter().enumerate() {
-            if form.width < narrowest && column + 1 < W {
-                continue;
-            }
-            let places = self.column(column);
-            let fields = places.iter().zip(values).map(|(place, value)| place.set(value));
-            let whole = fields.fold(form.start().with(form.control().set(control.0.into())), Whole::with);
-            let whole = whole.cut(form.width);
-            encoded = whole.cdb(form.width);
-            if places.iter().zip(values).all(|(place, value)| place.get(whole) == value) {
-                break;
-            }
+    /// What a column says.
+    #[allow(clippy::indexing_slicing, reason = "called when compiling only")]
+    pub(super) const fn layout(&self, column: usize) -> Layout<K> {
+        let mut places = [Place::Absent; K];
+        let mut field = 0;
+        while field < K {
+            places[field] = self.places[field][column];
+            field += 1;
         }
-        encoded
+        Layout { form: self.forms[column], places }
+    }
+
+    /// Why a CDB is none of these.
+    #[cold]
+    pub(super) fn refusal(&self, cdb: &[u8]) -> DecodeError {
+        let form = self.forms.first().expect("a command has at least one length");
+        // Of an empty CDB nothing is known but that some length is missing.
+        if cdb.is_empty() {
+            return DecodeError::Truncated { needed: form.width.len(), got: 0 };
+        }
+        let whole = Whole::of(cdb);
+        let action = form.action.map(|_| ACTION.get(whole) as u8);
+        let found = Form { opcode: whole.byte(0), action, ..*form };
+        DecodeError::WrongKind { expected: form.kind(), found: found.kind() }
     }
 
     /// The operation code, then a one for every bit that has a meaning.
     pub(super) fn usage(&self, opcode: u8) -> Option<Cdb> {
         let column = self.forms.iter().position(|form| form.opcode == opcode)?;
         let form = self.forms.get(column)?;
-        let fields = self.column(column).map(|place| place.set(u64::MAX));
-        let whole = fields.into_iter().fold(form.start().with(form.control().set(CONTROL_USED)), Whole::with);
-        Some(whole.cdb(form.width))
+        let Layout { places, .. } = self.layout(column);
+        let fields = places.iter().map(|place| place.set(u64::MAX));
+        Some(fields.fold(form.start(Control(CONTROL_USED)), Whole::with).cdb(form.width))
     }
 
     /// The name of the command at this length, or at the next one it has.
     pub(super) fn name(&self, width: CdbWidth) -> &'static str {
         let form = self.forms.iter().find(|form| form.width >= width).or(self.forms.last());
         form.map_or("", |form| form.name)
-    }
-
-    fn column(&self, column: usize) -> [&Place; K] {
-        self.places.each_ref().map(|row| row.get(column).unwrap_or(&Place::Absent))
     }
 }
 
@@ -434,15 +456,51 @@ macro_rules! cdb {
             ///
             /// In `WrongKind`, a code of two bytes is an operation code and a service action.
             pub fn decode(cdb: &[u8]) -> Result<Self, crate::DecodeError> {
-                let (_width, values, control) = Self::TABLE.decode(cdb)?;
-                Ok(Self { $( $kept: _width, )? ..Self::from_values(values, control) })
+                $( if const { Self::TABLE.layout(Self::TABLE.column($opcode)) }.form.begins(cdb) {
+                    return Self::decode_column::<{ Self::TABLE.column($opcode) }>(cdb);
+                } )+
+                Err(Self::TABLE.refusal(cdb))
             }
 
             /// The CDB. A value wider than its field is cut to the field's width, but where a command has
             /// several widths, the first one from `width` on is taken that cuts nothing.
             pub fn encode(&self) -> super::Cdb {
-                let values = [$( super::field::Value::into_bits(self.$field) ),*];
-                Self::TABLE.encode(cdb!(@width self $narrowest), values, self.control)
+                let narrowest = cdb!(@width self $narrowest);
+                let mut longest = None;
+                $( if super::CdbWidth::$width >= narrowest {
+                    let (cdb, says_all) = self.encode_column::<{ Self::TABLE.column($opcode) }>();
+                    if says_all {
+                        return cdb;
+                    }
+                    longest = Some(cdb);
+                } )+
+                longest.unwrap_or_else(|| self.encode_column::<{ Self::WIDTHS - 1 }>().0)
+            }
+
+            #[inline]
+            fn decode_column<const COLUMN: usize>(cdb: &[u8]) -> Result<Self, crate::DecodeError> {
+                let super::field::Layout { form, places } = const { Self::TABLE.layout(COLUMN) };
+                let [$( $field ),*] = places;
+                let whole = form.whole(cdb)?;
+                Ok(Self {
+                    $( $kept: form.width, )?
+                    $( $field: super::field::Value::from_bits($field.get(whole)), )*
+                    control: form.control(whole),
+                })
+            }
+
+            /// The CDB of a column, and whether it says every value.
+            #[inline]
+            fn encode_column<const COLUMN: usize>(&self) -> (super::Cdb, bool) {
+                let super::field::Layout { form, places } = const { Self::TABLE.layout(COLUMN) };
+                let [$( $field ),*] = places;
+                let whole = form.start(self.control);
+                $( let whole = whole.with($field.set(super::field::Value::into_bits(self.$field))); )*
+                let whole = whole.cut(form.width);
+                let says_all = true;
+                $( let says_all =
+                    says_all && $field.get(whole) == super::field::Value::into_bits(self.$field); )*
+                (whole.cdb(form.width), says_all)
             }
 
             /// The CDB USAGE DATA of REPORT SUPPORTED OPERATION CODES for a unit that looks at every field
@@ -451,21 +509,17 @@ macro_rules! cdb {
             pub fn usage(opcode: u8) -> Option<super::Cdb> {
                 Self::TABLE.usage(opcode)
             }
-
-            fn from_values(values: [u64; Self::FIELDS], control: super::Control) -> Self {
-                let [$( $field ),*] = values;
-                Self {
-                    $( $kept: super::CdbWidth::default(), )?
-                    $( $field: super::field::Value::from_bits($field), )*
-                    control,
-                }
-            }
         }
 
         impl Default for $name {
             /// Every field zero.
+            #[inline]
             fn default() -> Self {
-                Self::from_values([0; Self::FIELDS], super::Control(0))
+                Self {
+                    $( $kept: super::CdbWidth::default(), )?
+                    $( $field: super::field::Value::from_bits(0), )*
+                    control: super::Control(0),
+                }
             }
         }
 
