@@ -8,10 +8,11 @@
 //! One idealisation: a device that ends a transfer which is full already sends nothing, where real hardware
 //! would have to know whether the host expects a zero-length packet.
 //!
-//! Payload stays with its owners: a [`Meeting`] says which bytes go where, and must be carried out before the next
-//! call. Always true: pipes complete in the order of submission; each transfer completes once.
+//! Whatever an owner keeps with a transfer lies here while it is outstanding and goes back when it ends, so that
+//! nobody has to look it up. Payload is moved by whoever polls: a [`Passage`] says which bytes. Everything is polled
+//! before the next call. Always true: pipes complete in the order of submission; each transfer ends once.
 
-use crate::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
+use crate::{Direction, EndpointAddress, Pipe, Speed, TransferStatus};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -20,167 +21,160 @@ use alloc::vec::Vec;
 /// QEMU keeps at most streams + 16 on an endpoint, so 256 streams on three endpoints fit four times.
 pub const HOST_TRANSFERS_MAX: usize = 4096;
 
-/// A transfer that the host wants done.
+/// Bytes that are to go from one transfer to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HostTransfer {
-    /// The host's name for it.
-    pub id: TransferId,
-    /// Where it goes.
-    pub pipe: Pipe,
-    /// Bytes to send, or room for bytes to come.
-    pub length: u32,
+pub struct Passage {
+    /// Which way: [`Direction::In`] is from the device to the host.
+    pub direction: Direction,
+    /// Offset in the host's transfer.
+    pub host_offset: u32,
+    /// Offset in the device's transfer.
+    pub device_offset: u32,
+    /// How many bytes: at least one.
+    pub bytes: u32,
+    /// Whether the host's transfer ends with them.
+    pub host_ends: bool,
+    /// Whether the device's transfer ends with them.
+    pub device_ends: bool,
 }
 
-/// A transfer that the device is ready for.
+impl Passage {
+    /// Whether these are all bytes of both transfers.
+    pub const fn is_all(&self) -> bool {
+        self.host_offset == 0 && self.device_offset == 0 && self.host_ends && self.device_ends
+    }
+}
+
+/// A transfer that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceTransfer {
-    /// The device's name for it.
-    pub id: TransferId,
-    /// Where it goes.
+pub struct Ended<T> {
+    /// What its owner kept with it.
+    pub kept: T,
+    /// Where it went.
     pub pipe: Pipe,
-    /// Bytes to send, or room for bytes to come.
+    /// Bytes that it was to send, or room that it had.
     pub length: u32,
-    /// In: whether the host's transfer ends with it even if there is room left. Out: no meaning.
-    pub ends: bool,
+    /// How it ended.
+    pub status: TransferStatus,
+    /// Bytes moved.
+    pub actual: u32,
 }
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// Two transfers met: bytes go from one side's buffer to the other's, and one side ends, or both.
-    Met(Meeting),
-    /// A host transfer ended without bytes.
-    HostCompleted(Completion),
-    /// A device transfer ended without bytes.
-    DeviceCompleted(Completion),
-}
-
-/// What comes of the meeting of two transfers. The bytes move before the transfers end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meeting {
-    /// Which way: [`Direction::In`] is from the device to the host.
-    pub direction: Direction,
-    /// The host's transfer.
-    pub host: TransferId,
-    /// Offset in the host's transfer.
-    pub host_offset: u32,
-    /// The device's transfer.
-    pub device: TransferId,
-    /// Offset in the device's transfer.
-    pub device_offset: u32,
-    /// How many bytes: none for a packet without.
-    pub bytes: u32,
-    /// How the host's transfer ends, if it does.
-    pub host_ends: Option<TransferStatus>,
-    /// How the device's transfer ends, if it does.
-    pub device_ends: Option<TransferStatus>,
-}
-
-impl Meeting {
-    /// The end of the host's transfer.
-    pub fn host_completion(&self) -> Option<Completion> {
-        let completion = |status| Completion { id: self.host, status, actual: self.host_offset + self.bytes };
-        self.host_ends.map(completion)
-    }
-
-    /// The end of the device's transfer.
-    pub fn device_completion(&self) -> Option<Completion> {
-        let completion =
-            |status| Completion { id: self.device, status, actual: self.device_offset + self.bytes };
-        self.device_ends.map(completion)
-    }
+pub enum Event<H, D> {
+    /// Two transfers met, and one of them is over, or both.
+    Met {
+        /// The device's, if it is over.
+        device: Option<Ended<D>>,
+        /// The host's, if it is over.
+        host: Option<Ended<H>>,
+    },
+    /// A host transfer ended without another.
+    HostEnded(Ended<H>),
+    /// A device transfer ended without another.
+    DeviceEnded(Ended<D>),
 }
 
 /// The host has [`HOST_TRANSFERS_MAX`] transfers outstanding already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// The meeting place of one device's pipes.
+/// The meeting place of one device's pipes. `H` is what the host keeps with a transfer, `D` what the device does.
 #[derive(Debug)]
-pub struct Rendezvous {
+pub struct Rendezvous<H, D> {
     packet_bytes: u32,
     /// By [`EndpointAddress::index`].
-    endpoints: [Endpoint; EndpointAddress::COUNT],
-    events: VecDeque<Event>,
+    endpoints: [Endpoint<H, D>; EndpointAddress::COUNT],
+    /// Ends without a meeting.
+    events: VecDeque<Event<H, D>>,
+    /// Pipes on which transfers of both sides may wait for each other.
+    ripe: Vec<Pipe>,
     host_transfers: usize,
 }
 
-#[derive(Debug, Default)]
-struct Endpoint {
+#[derive(Debug)]
+struct Endpoint<H, D> {
     halted: bool,
     /// Index 0 is the endpoint without streams, index n stream n.
-    queues: Vec<Queue>,
+    queues: Vec<Queue<H, D>>,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    host: VecDeque<Pending>,
-    device: VecDeque<Pending>,
+#[derive(Debug)]
+struct Queue<H, D> {
+    host: VecDeque<Pending<H>>,
+    device: VecDeque<Pending<D>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pending {
-    id: TransferId,
+struct Pending<T> {
+    kept: T,
+    pipe: Pipe,
     length: u32,
     moved: u32,
     ends: bool,
 }
 
-impl Rendezvous {
+impl<H, D> Rendezvous<H, D> {
     /// An empty place for a device at `speed`.
     pub fn new(speed: Speed) -> Self {
         Self {
             packet_bytes: speed.bulk_packet_bytes(),
-            endpoints: Default::default(),
+            endpoints: core::array::from_fn(|_| Endpoint { halted: false, queues: Vec::new() }),
             events: VecDeque::new(),
+            ripe: Vec::new(),
             host_transfers: 0,
         }
     }
 
-    /// The host wants `transfer` done. It completes at once where the endpoint is halted.
-    pub fn submit_host(&mut self, transfer: HostTransfer) -> Result<(), Full> {
+    /// The host wants a transfer done: `length` bytes to send, or room for bytes to come. It ends at once where the
+    /// endpoint is halted.
+    ///
+    /// # Errors
+    /// [`Full`], with what was to be kept.
+    #[inline]
+    pub fn submit_host(&mut self, pipe: Pipe, length: u32, kept: H) -> Result<(), (Full, H)> {
         if self.host_transfers >= HOST_TRANSFERS_MAX {
-            return Err(Full);
+            return Err((Full, kept));
         }
         self.host_transfers += 1;
-        let endpoint = &mut self.endpoints[transfer.pipe.endpoint.index()];
+        let endpoint = &mut self.endpoints[pipe.endpoint.index()];
         let halted = endpoint.halted;
-        let queue = endpoint.queue(transfer.pipe);
-        queue.host.push_back(Pending::new(transfer.id, transfer.length));
+        let queue = endpoint.queue(pipe);
+        queue.host.push_back(Pending::new(kept, pipe, length));
         if halted {
-            self.end_host_queues(transfer.pipe.endpoint, TransferStatus::Stall);
+            self.end_host_queues(pipe.endpoint, TransferStatus::Stall);
         } else if !queue.device.is_empty() {
-            self.meet(transfer.pipe);
+            self.ripe.push(pipe);
         }
         Ok(())
     }
 
-    /// The device is ready for `transfer`.
-    pub fn submit_device(&mut self, transfer: DeviceTransfer) {
-        let pending = Pending { ends: transfer.ends, ..Pending::new(transfer.id, transfer.length) };
-        let queue = self.endpoints[transfer.pipe.endpoint.index()].queue(transfer.pipe);
-        queue.device.push_back(pending);
+    /// The device is ready for a transfer: `length` bytes to send, or room for bytes to come. `ends` says of an In
+    /// transfer whether the host's ends with it even if there is room left.
+    #[inline]
+    pub fn submit_device(&mut self, pipe: Pipe, length: u32, ends: bool, kept: D) {
+        let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
+        queue.device.push_back(Pending { ends, ..Pending::new(kept, pipe, length) });
         if !queue.host.is_empty() {
-            self.meet(transfer.pipe);
+            self.ripe.push(pipe);
         }
     }
 
-    /// The host takes a transfer back. Nothing happens if it has completed already.
-    pub fn cancel_host(&mut self, id: TransferId) {
+    /// The host takes a transfer back. `false`: there is none such, since it has ended already.
+    pub fn cancel_host(&mut self, is_it: impl Fn(&H) -> bool) -> bool {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
-        let found = queues.find_map(|queue| take(&mut queue.host, id));
-        if let Some(pending) = found {
-            self.host_transfers -= 1;
-            self.events.push_back(Event::HostCompleted(pending.completion(TransferStatus::Cancelled)));
-        }
+        let Some(pending) = queues.find_map(|queue| take(&mut queue.host, &is_it)) else { return false };
+        self.host_transfers -= 1;
+        self.events.push_back(Event::HostEnded(pending.end(TransferStatus::Cancelled)));
+        true
     }
 
-    /// The device takes a transfer back. Nothing happens if it has completed already.
-    pub fn cancel_device(&mut self, id: TransferId) {
+    /// The device takes a transfer back. Nothing happens if it has ended already.
+    pub fn cancel_device(&mut self, is_it: impl Fn(&D) -> bool) {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
-        let found = queues.find_map(|queue| take(&mut queue.device, id));
-        if let Some(pending) = found {
-            self.events.push_back(Event::DeviceCompleted(pending.completion(TransferStatus::Cancelled)));
+        if let Some(pending) = queues.find_map(|queue| take(&mut queue.device, &is_it)) {
+            self.events.push_back(Event::DeviceEnded(pending.end(TransferStatus::Cancelled)));
         }
     }
 
@@ -196,44 +190,64 @@ impl Rendezvous {
     }
 
     /// The device ends whatever the host has on a pipe: In transfers end short, Out bytes are swallowed.
+    #[inline]
     pub fn finish(&mut self, pipe: Pipe) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
-        for pending in queue.host.drain(..) {
-            let completion = match pipe.endpoint.direction() {
-                Direction::In => pending.completion(TransferStatus::Short),
-                Direction::Out => {
-                    Pending { moved: pending.length, ..pending }.completion(TransferStatus::Done)
-                }
+        while let Some(pending) = queue.host.pop_front() {
+            let ended = match pipe.endpoint.direction() {
+                Direction::In => pending.end(TransferStatus::Short),
+                Direction::Out => Pending { moved: pending.length, ..pending }.end(TransferStatus::Done),
             };
             self.host_transfers -= 1;
-            self.events.push_back(Event::HostCompleted(completion));
+            self.events.push_back(Event::HostEnded(ended));
         }
     }
 
     /// The device goes away, or comes back from a reset: both sides' transfers end, halts are forgotten.
     pub fn disconnect(&mut self) {
+        let gone = TransferStatus::Disconnected;
         for endpoint in &mut self.endpoints {
             endpoint.halted = false;
             for queue in &mut endpoint.queues {
-                for pending in queue.host.drain(..) {
-                    let completion = pending.completion(TransferStatus::Disconnected);
-                    self.events.push_back(Event::HostCompleted(completion));
-                }
-                for pending in queue.device.drain(..) {
-                    let completion = pending.completion(TransferStatus::Disconnected);
-                    self.events.push_back(Event::DeviceCompleted(completion));
-                }
+                let hosts = queue.host.drain(..);
+                self.events.extend(hosts.map(|pending| Event::HostEnded(pending.end(gone))));
+                let devices = queue.device.drain(..);
+                self.events.extend(devices.map(|pending| Event::DeviceEnded(pending.end(gone))));
             }
         }
         self.host_transfers = 0;
     }
 
-    /// The next thing that came of the calls so far.
-    pub fn poll(&mut self) -> Option<Event> {
-        self.events.pop_front()
+    /// The next thing that comes of the calls so far. If bytes are to move, `carry` moves them first.
+    #[inline]
+    pub fn poll(&mut self, carry: impl FnOnce(Passage, &mut H, &mut D)) -> Option<Event<H, D>> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        while let Some(&pipe) = self.ripe.last() {
+            let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
+            if let (Some(host), Some(device)) = (queue.host.front_mut(), queue.device.front_mut()) {
+                let step = meet(pipe.endpoint.direction(), host, device, self.packet_bytes, carry);
+                let device = step.device.and_then(|status| Some(queue.device.pop_front()?.end(status)));
+                let host = step.host.and_then(|status| Some(queue.host.pop_front()?.end(status)));
+                self.host_transfers -= usize::from(host.is_some());
+                if queue.host.is_empty() || queue.device.is_empty() {
+                    self.ripe.pop();
+                }
+                return Some(Event::Met { device, host });
+            }
+            self.ripe.pop();
+        }
+        None
     }
 
-    /// Host transfers that have not completed.
+    /// Whether there is nothing to poll.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.events.is_empty() && self.ripe.is_empty()
+    }
+
+    /// Host transfers that have not ended.
     pub const fn host_transfers(&self) -> usize {
         self.host_transfers
     }
@@ -242,41 +256,39 @@ impl Rendezvous {
         let endpoint = &mut self.endpoints[address.index()];
         for pending in endpoint.queues.iter_mut().flat_map(|queue| queue.host.drain(..)) {
             self.host_transfers -= 1;
-            self.events.push_back(Event::HostCompleted(pending.completion(status)));
+            self.events.push_back(Event::HostEnded(pending.end(status)));
         }
     }
+}
 
-    /// Moves what can be moved on one pipe.
-    fn meet(&mut self, pipe: Pipe) {
-        let packet_bytes = self.packet_bytes;
-        let direction = pipe.endpoint.direction();
-        let Queue { host, device } = self.endpoints[pipe.endpoint.index()].queue(pipe);
-        while let (Some(h), Some(d)) = (host.front_mut(), device.front_mut()) {
-            let step = match direction {
-                Direction::In => step_in(h, d, packet_bytes),
-                Direction::Out => step_out(h, d, packet_bytes),
-            };
-            self.events.push_back(Event::Met(Meeting {
-                direction,
-                host: h.id,
-                host_offset: h.moved,
-                device: d.id,
-                device_offset: d.moved,
-                bytes: step.bytes,
-                host_ends: step.host,
-                device_ends: step.device,
-            }));
-            h.moved += step.bytes;
-            d.moved += step.bytes;
-            if step.device.is_some() {
-                device.pop_front();
-            }
-            if step.host.is_some() {
-                self.host_transfers -= 1;
-                host.pop_front();
-            }
-        }
+/// Moves what can be moved between two transfers.
+#[inline]
+fn meet<H, D>(
+    direction: Direction,
+    host: &mut Pending<H>,
+    device: &mut Pending<D>,
+    packet_bytes: u32,
+    carry: impl FnOnce(Passage, &mut H, &mut D),
+) -> Step {
+    let step = match direction {
+        Direction::In => step_in(host, device, packet_bytes),
+        Direction::Out => step_out(host, device, packet_bytes),
+    };
+    let bytes = step.bytes;
+    if bytes > 0 {
+        let passage = Passage {
+            direction,
+            host_offset: host.moved,
+            device_offset: device.moved,
+            bytes,
+            host_ends: step.host.is_some(),
+            device_ends: step.device.is_some(),
+        };
+        carry(passage, &mut host.kept, &mut device.kept);
+        host.moved += bytes;
+        device.moved += bytes;
     }
+    step
 }
 
 /// What one meeting of two transfers brings: bytes, and who has ended how. At least one side ends.
@@ -286,16 +298,16 @@ struct Step {
     device: Option<TransferStatus>,
 }
 
-fn step_in(host: &Pending, device: &Pending, packet_bytes: u32) -> Step {
+fn step_in<H, D>(host: &Pending<H>, device: &Pending<D>, packet_bytes: u32) -> Step {
     let (room, left) = (host.remaining(), device.remaining());
-    let last_room = room % packet_bytes;
+    let last_room = past_packets(room, packet_bytes);
     if left > room && last_room != 0 {
         let babble = Some(TransferStatus::Babble);
         return Step { bytes: room - last_room, host: babble, device: babble };
     }
     let bytes = room.min(left);
     let device_done = bytes == left;
-    let short = device_done && (device.ends || !device.length.is_multiple_of(packet_bytes));
+    let short = device_done && (device.ends || past_packets(device.length, packet_bytes) != 0);
     let host_status = if bytes == room {
         Some(TransferStatus::Done)
     } else if short {
@@ -306,11 +318,11 @@ fn step_in(host: &Pending, device: &Pending, packet_bytes: u32) -> Step {
     Step { bytes, host: host_status, device: device_done.then_some(TransferStatus::Done) }
 }
 
-fn step_out(host: &Pending, device: &Pending, packet_bytes: u32) -> Step {
+fn step_out<H, D>(host: &Pending<H>, device: &Pending<D>, packet_bytes: u32) -> Step {
     let (room, left) = (device.remaining(), host.remaining());
     let bytes = room.min(left);
     let host_done = bytes == left;
-    let short = host_done && (host.length == 0 || !host.length.is_multiple_of(packet_bytes));
+    let short = host_done && (host.length == 0 || past_packets(host.length, packet_bytes) != 0);
     let device_status = if bytes == room && room > 0 {
         Some(TransferStatus::Done)
     } else if short || room == 0 {
@@ -321,32 +333,41 @@ fn step_out(host: &Pending, device: &Pending, packet_bytes: u32) -> Step {
     Step { bytes, host: host_done.then_some(TransferStatus::Done), device: device_status }
 }
 
-impl Endpoint {
-    fn queue(&mut self, pipe: Pipe) -> &mut Queue {
+/// Bytes past the last whole packet. At every speed a packet is a power of two.
+const fn past_packets(bytes: u32, packet_bytes: u32) -> u32 {
+    bytes & (packet_bytes - 1)
+}
+
+impl<H, D> Endpoint<H, D> {
+    #[inline]
+    fn queue(&mut self, pipe: Pipe) -> &mut Queue<H, D> {
         let index = pipe.stream.map_or(0, |stream| usize::from(stream.get()));
         if index >= self.queues.len() {
-            self.queues.resize_with(index + 1, Queue::default);
+            let empty = || Queue { host: VecDeque::new(), device: VecDeque::new() };
+            self.queues.resize_with(index + 1, empty);
         }
         &mut self.queues[index]
     }
 }
 
-impl Pending {
-    const fn new(id: TransferId, length: u32) -> Self {
-        Self { id, length, moved: 0, ends: false }
+impl<T> Pending<T> {
+    #[inline]
+    const fn new(kept: T, pipe: Pipe, length: u32) -> Self {
+        Self { kept, pipe, length, moved: 0, ends: false }
     }
 
     const fn remaining(&self) -> u32 {
         self.length - self.moved
     }
 
-    const fn completion(&self, status: TransferStatus) -> Completion {
-        Completion { id: self.id, status, actual: self.moved }
+    #[inline]
+    fn end(self, status: TransferStatus) -> Ended<T> {
+        Ended { kept: self.kept, pipe: self.pipe, length: self.length, status, actual: self.moved }
     }
 }
 
-fn take(queue: &mut VecDeque<Pending>, id: TransferId) -> Option<Pending> {
-    let index = queue.iter().position(|pending| pending.id == id)?;
+fn take<T>(queue: &mut VecDeque<Pending<T>>, is_it: impl Fn(&T) -> bool) -> Option<Pending<T>> {
+    let index = queue.iter().position(|pending| is_it(&pending.kept))?;
     queue.remove(index)
 }
 
@@ -366,179 +387,171 @@ mod tests {
         Pipe::plain(EndpointAddress::at::<2>(Direction::Out))
     }
 
-    fn host(id: u64, pipe: Pipe, length: u32) -> HostTransfer {
-        HostTransfer { id: TransferId(id), pipe, length }
+    /// What came of it, in its parts.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Part {
+        Moved(Direction, (u64, u32), (u64, u32), u32),
+        HostEnd(u64, TransferStatus, u32),
+        DeviceEnd(u64, TransferStatus, u32),
+    }
+    use Part::{DeviceEnd, HostEnd, Moved};
+
+    /// Transfers are kept by their numbers.
+    type Place = Rendezvous<u64, u64>;
+
+    fn host(place: &mut Place, id: u64, pipe: Pipe, length: u32) {
+        place.submit_host(pipe, length, id).unwrap();
     }
 
-    fn device(id: u64, pipe: Pipe, length: u32, ends: bool) -> DeviceTransfer {
-        DeviceTransfer { id: TransferId(id), pipe, length, ends }
+    fn device(place: &mut Place, id: u64, pipe: Pipe, length: u32, ends: bool) {
+        place.submit_device(pipe, length, ends, id);
     }
 
-    fn host_end(id: u64, status: TransferStatus, actual: u32) -> Event {
-        Event::HostCompleted(Completion { id: TransferId(id), status, actual })
-    }
-
-    fn device_end(id: u64, status: TransferStatus, actual: u32) -> Event {
-        Event::DeviceCompleted(Completion { id: TransferId(id), status, actual })
-    }
-
-    /// Bytes that move in a meeting that ends nothing.
-    fn moved(direction: Direction, from: (u64, u32), to: (u64, u32), bytes: u32) -> Event {
-        let (host, device) = (TransferId(from.0), TransferId(to.0));
-        let (host_ends, device_ends) = (None, None);
-        let (host_offset, device_offset) = (from.1, to.1);
-        Event::Met(Meeting {
-            direction,
-            host,
-            host_offset,
-            device,
-            device_offset,
-            bytes,
-            host_ends,
-            device_ends,
-        })
-    }
-
-    /// A meeting in its parts: bytes, then the end of the device's transfer, then that of the host's.
-    fn parts(event: Event) -> Vec<Event> {
-        let Event::Met(meeting) = event else { return vec![event] };
-        let bytes = Event::Met(Meeting { host_ends: None, device_ends: None, ..meeting });
-        let device = meeting.device_completion().map(Event::DeviceCompleted);
-        let host = meeting.host_completion().map(Event::HostCompleted);
-        (meeting.bytes > 0).then_some(bytes).into_iter().chain(device).chain(host).collect()
-    }
-
-    fn drain(place: &mut Rendezvous) -> Vec<Event> {
-        core::iter::from_fn(|| place.poll()).flat_map(parts).collect()
+    fn drain(place: &mut Place) -> Vec<Part> {
+        let mut parts = vec![];
+        loop {
+            let event = place.poll(|passage, host, device| {
+                let Passage { direction, host_offset, device_offset, bytes, .. } = passage;
+                parts.push(Moved(direction, (*host, host_offset), (*device, device_offset), bytes));
+            });
+            let (device, host) = match event {
+                None => return parts,
+                Some(Event::Met { device, host }) => (device, host),
+                Some(Event::DeviceEnded(ended)) => (Some(ended), None),
+                Some(Event::HostEnded(ended)) => (None, Some(ended)),
+            };
+            parts.extend(device.map(|ended| DeviceEnd(ended.kept, ended.status, ended.actual)));
+            parts.extend(host.map(|ended| HostEnd(ended.kept, ended.status, ended.actual)));
+        }
     }
 
     #[test]
     fn a_short_packet_ends_the_hosts_transfer() {
-        let mut place = Rendezvous::new(Speed::High);
-        place.submit_host(host(1, bulk_in(), 4096)).unwrap();
-        place.submit_device(device(9, bulk_in(), 36, false));
+        let mut place = Place::new(Speed::High);
+        host(&mut place, 1, bulk_in(), 4096);
+        device(&mut place, 9, bulk_in(), 36, false);
         let events = vec![
-            moved(Direction::In, (1, 0), (9, 0), 36),
-            device_end(9, TransferStatus::Done, 36),
-            host_end(1, TransferStatus::Short, 36),
+            Moved(Direction::In, (1, 0), (9, 0), 36),
+            DeviceEnd(9, TransferStatus::Done, 36),
+            HostEnd(1, TransferStatus::Short, 36),
         ];
         assert_eq!(drain(&mut place), events);
     }
 
     #[test]
     fn whole_packets_leave_the_hosts_transfer_open_until_the_device_ends_it() {
-        let mut place = Rendezvous::new(Speed::High);
-        place.submit_host(host(1, bulk_in(), 4096)).unwrap();
-        place.submit_device(device(8, bulk_in(), 512, false));
+        let mut place = Place::new(Speed::High);
+        host(&mut place, 1, bulk_in(), 4096);
+        device(&mut place, 8, bulk_in(), 512, false);
         drain(&mut place);
         assert_eq!(place.host_transfers(), 1);
-        place.submit_device(device(9, bulk_in(), 0, true));
-        let events = vec![device_end(9, TransferStatus::Done, 0), host_end(1, TransferStatus::Short, 512)];
+        device(&mut place, 9, bulk_in(), 0, true);
+        let events = vec![DeviceEnd(9, TransferStatus::Done, 0), HostEnd(1, TransferStatus::Short, 512)];
         assert_eq!(drain(&mut place), events);
     }
 
     #[test]
     fn one_device_transfer_fills_several_of_the_hosts() {
-        let mut place = Rendezvous::new(Speed::High);
-        place.submit_device(device(9, bulk_in(), 1536, true));
-        place.submit_host(host(1, bulk_in(), 1024)).unwrap();
-        place.submit_host(host(2, bulk_in(), 1024)).unwrap();
+        let mut place = Place::new(Speed::High);
+        device(&mut place, 9, bulk_in(), 1536, true);
+        host(&mut place, 1, bulk_in(), 1024);
+        host(&mut place, 2, bulk_in(), 1024);
         let events = vec![
-            moved(Direction::In, (1, 0), (9, 0), 1024),
-            host_end(1, TransferStatus::Done, 1024),
-            moved(Direction::In, (2, 0), (9, 1024), 512),
-            device_end(9, TransferStatus::Done, 1536),
-            host_end(2, TransferStatus::Short, 512),
+            Moved(Direction::In, (1, 0), (9, 0), 1024),
+            HostEnd(1, TransferStatus::Done, 1024),
+            Moved(Direction::In, (2, 0), (9, 1024), 512),
+            DeviceEnd(9, TransferStatus::Done, 1536),
+            HostEnd(2, TransferStatus::Short, 512),
         ];
         assert_eq!(drain(&mut place), events);
     }
 
     #[test]
     fn a_packet_larger_than_the_room_is_babble() {
-        let mut place = Rendezvous::new(Speed::High);
-        place.submit_host(host(1, bulk_in(), 13)).unwrap();
-        place.submit_device(device(9, bulk_in(), 36, true));
-        let events = vec![device_end(9, TransferStatus::Babble, 0), host_end(1, TransferStatus::Babble, 0)];
+        let mut place = Place::new(Speed::High);
+        host(&mut place, 1, bulk_in(), 13);
+        device(&mut place, 9, bulk_in(), 36, true);
+        let events = vec![DeviceEnd(9, TransferStatus::Babble, 0), HostEnd(1, TransferStatus::Babble, 0)];
         assert_eq!(drain(&mut place), events);
     }
 
     #[test]
     fn a_short_host_transfer_ends_the_devices() {
-        let mut place = Rendezvous::new(Speed::Super);
-        place.submit_device(device(9, bulk_out(), 1024, false));
-        place.submit_host(host(1, bulk_out(), 31)).unwrap();
+        let mut place = Place::new(Speed::Super);
+        device(&mut place, 9, bulk_out(), 1024, false);
+        host(&mut place, 1, bulk_out(), 31);
         let events = vec![
-            moved(Direction::Out, (1, 0), (9, 0), 31),
-            device_end(9, TransferStatus::Short, 31),
-            host_end(1, TransferStatus::Done, 31),
+            Moved(Direction::Out, (1, 0), (9, 0), 31),
+            DeviceEnd(9, TransferStatus::Short, 31),
+            HostEnd(1, TransferStatus::Done, 31),
         ];
         assert_eq!(drain(&mut place), events);
     }
 
     #[test]
     fn a_zero_length_packet_is_something() {
-        let mut place = Rendezvous::new(Speed::Super);
-        place.submit_host(host(1, bulk_out(), 0)).unwrap();
-        place.submit_device(device(9, bulk_out(), 1024, false));
-        let events = vec![device_end(9, TransferStatus::Short, 0), host_end(1, TransferStatus::Done, 0)];
+        let mut place = Place::new(Speed::Super);
+        host(&mut place, 1, bulk_out(), 0);
+        device(&mut place, 9, bulk_out(), 1024, false);
+        let events = vec![DeviceEnd(9, TransferStatus::Short, 0), HostEnd(1, TransferStatus::Done, 0)];
         assert_eq!(drain(&mut place), events);
     }
 
     #[test]
     fn a_halt_stalls_what_is_there_and_what_comes_until_it_is_cleared() {
-        let mut place = Rendezvous::new(Speed::Super);
-        place.submit_host(host(1, bulk_in(), 512)).unwrap();
+        let mut place = Place::new(Speed::Super);
+        host(&mut place, 1, bulk_in(), 512);
         place.halt(bulk_in().endpoint);
-        place.submit_host(host(2, bulk_in(), 512)).unwrap();
-        let stalls = vec![host_end(1, TransferStatus::Stall, 0), host_end(2, TransferStatus::Stall, 0)];
+        host(&mut place, 2, bulk_in(), 512);
+        let stalls = vec![HostEnd(1, TransferStatus::Stall, 0), HostEnd(2, TransferStatus::Stall, 0)];
         assert_eq!(drain(&mut place), stalls);
         place.clear_halt(bulk_in().endpoint);
-        place.submit_host(host(3, bulk_in(), 512)).unwrap();
+        host(&mut place, 3, bulk_in(), 512);
         assert_eq!(drain(&mut place), vec![]);
     }
 
     #[test]
     fn a_cancel_is_answered_once_and_only_while_the_transfer_lives() {
-        let mut place = Rendezvous::new(Speed::Super);
-        place.submit_host(host(1, bulk_in(), 512)).unwrap();
-        place.cancel_host(TransferId(1));
-        place.cancel_host(TransferId(1));
-        assert_eq!(drain(&mut place), vec![host_end(1, TransferStatus::Cancelled, 0)]);
+        let mut place = Place::new(Speed::Super);
+        host(&mut place, 1, bulk_in(), 512);
+        assert!(place.cancel_host(|&id| id == 1));
+        assert!(!place.cancel_host(|&id| id == 1));
+        assert_eq!(drain(&mut place), vec![HostEnd(1, TransferStatus::Cancelled, 0)]);
     }
 
     #[test]
     fn streams_do_not_wait_for_each_other() {
-        let mut place = Rendezvous::new(Speed::Super);
+        let mut place = Place::new(Speed::Super);
         let on = |id| Pipe::stream(EndpointAddress::at::<1>(Direction::In), StreamId::new(id).unwrap());
-        place.submit_host(host(1, on(1), 512)).unwrap();
-        place.submit_host(host(2, on(2), 512)).unwrap();
-        place.submit_device(device(9, on(2), 512, true));
+        host(&mut place, 1, on(1), 512);
+        host(&mut place, 2, on(2), 512);
+        device(&mut place, 9, on(2), 512, true);
         let events = vec![
-            moved(Direction::In, (2, 0), (9, 0), 512),
-            device_end(9, TransferStatus::Done, 512),
-            host_end(2, TransferStatus::Done, 512),
+            Moved(Direction::In, (2, 0), (9, 0), 512),
+            DeviceEnd(9, TransferStatus::Done, 512),
+            HostEnd(2, TransferStatus::Done, 512),
         ];
         assert_eq!(drain(&mut place), events);
     }
 
     #[test]
     fn finishing_a_pipe_ends_what_the_host_has_there() {
-        let mut place = Rendezvous::new(Speed::Super);
-        place.submit_host(host(1, bulk_in(), 512)).unwrap();
-        place.submit_host(host(2, bulk_out(), 4096)).unwrap();
+        let mut place = Place::new(Speed::Super);
+        host(&mut place, 1, bulk_in(), 512);
+        host(&mut place, 2, bulk_out(), 4096);
         place.finish(bulk_in());
         place.finish(bulk_out());
-        let events = vec![host_end(1, TransferStatus::Short, 0), host_end(2, TransferStatus::Done, 4096)];
+        let events = vec![HostEnd(1, TransferStatus::Short, 0), HostEnd(2, TransferStatus::Done, 4096)];
         assert_eq!(drain(&mut place), events);
     }
 
     #[test]
     fn a_host_cannot_queue_without_bound() {
-        let mut place = Rendezvous::new(Speed::Super);
+        let mut place = Place::new(Speed::Super);
         for id in 0..HOST_TRANSFERS_MAX as u64 {
-            place.submit_host(host(id, bulk_in(), 1)).unwrap();
+            host(&mut place, id, bulk_in(), 1);
         }
-        assert_eq!(place.submit_host(host(9999, bulk_in(), 1)), Err(Full));
+        assert_eq!(place.submit_host(bulk_in(), 1, 9999), Err((Full, 9999)));
     }
 
     #[derive(Clone, Debug)]
@@ -569,15 +582,15 @@ mod tests {
     proptest! {
         #[test]
         fn every_transfer_completes_once_with_the_bytes_that_moved(calls in prop::collection::vec(call(), 1..40)) {
-            let mut place = Rendezvous::new(Speed::High);
+            let mut place = Place::new(Speed::High);
             let pipe = |inward| if inward { bulk_in() } else { bulk_out() };
-            let (mut lengths, mut next) = (vec![], 0u64);
+            let (mut lengths, mut next, mut parts) = (vec![], 0u64, vec![]);
             for call in calls {
                 match call {
-                    Call::Host(i, length) => place.submit_host(host(next, pipe(i), length)).unwrap(),
-                    Call::Device(i, length, ends) => place.submit_device(device(next, pipe(i), length, ends)),
-                    Call::CancelHost(id) => place.cancel_host(TransferId(id)),
-                    Call::CancelDevice(id) => place.cancel_device(TransferId(id)),
+                    Call::Host(i, length) => host(&mut place, next, pipe(i), length),
+                    Call::Device(i, length, ends) => device(&mut place, next, pipe(i), length, ends),
+                    Call::CancelHost(id) => drop(place.cancel_host(|&own| own == id)),
+                    Call::CancelDevice(id) => place.cancel_device(|&own| own == id),
                     Call::Halt(i) => place.halt(pipe(i).endpoint),
                     Call::ClearHalt(i) => place.clear_halt(pipe(i).endpoint),
                     Call::Finish(i) => place.finish(pipe(i)),
@@ -587,19 +600,23 @@ mod tests {
                     lengths.push(length);
                     next += 1;
                 }
+                parts.extend(drain(&mut place));
             }
             place.disconnect();
+            parts.extend(drain(&mut place));
             let mut ends = vec![0u32; lengths.len()];
             let mut moved = vec![0u32; lengths.len()];
-            for event in drain(&mut place) {
-                match event {
-                    Event::Met(m) => for id in [m.host, m.device] { moved[id.0 as usize] += m.bytes },
-                    Event::HostCompleted(c) | Event::DeviceCompleted(c) => {
-                        let id = c.id.0 as usize;
+            for part in parts {
+                match part {
+                    Moved(_, (host, _), (device, _), bytes) => {
+                        for id in [host, device] { moved[id as usize] += bytes }
+                    }
+                    HostEnd(id, status, actual) | DeviceEnd(id, status, actual) => {
+                        let id = id as usize;
                         ends[id] += 1;
-                        prop_assert!(c.actual <= lengths[id]);
+                        prop_assert!(actual <= lengths[id]);
                         // Bytes that the device swallows count as done without having been moved.
-                        prop_assert!(c.actual == moved[id] || c.status == TransferStatus::Done);
+                        prop_assert!(actual == moved[id] || status == TransferStatus::Done);
                     }
                 }
             }

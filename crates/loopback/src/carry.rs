@@ -6,8 +6,8 @@
 use crate::plug;
 use bus::{Completion, Direction, TransferId, TransferStatus};
 use initiator::{
-    BusAnswer, BusRequest, Command, CommandId, Deadline, Flights, Outcome, Output, PEEK_BYTES_MAX, Payload,
-    Piece, Refusal, Transfer, Transport,
+    BusAnswer, BusRequest, Command, CommandId, Deadline, Flights, Outcome, Output, PEEK_BYTES_MAX, PackId,
+    Payload, Piece, Refusal, Transfer, Transport,
 };
 use server::drive::{Body, Drive, HostCompletion, HostTransfer, Pool};
 use std::collections::VecDeque;
@@ -30,12 +30,25 @@ pub struct Finished {
 pub struct Loopback<T> {
     transport: T,
     drive: Drive,
-    flights: Flights<Payload>,
+    flights: Flights<Place>,
     /// Buffers of commands under way, by slot.
     buffers: Vec<Option<Buffer>>,
     finished: VecDeque<Finished>,
     /// The pieces of the transfer at hand.
     pieces: Vec<Piece>,
+}
+
+/// Where the bytes of a transfer belong.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// With the transport.
+    Message,
+    /// Nowhere: they went out.
+    Sent,
+    /// In a command's buffer.
+    Buffer(Piece),
+    /// In several.
+    Pieces(PackId),
 }
 
 #[derive(Debug)]
@@ -168,7 +181,13 @@ impl<T: Transport> Loopback<T> {
             Direction::In => Vec::new(),
             Direction::Out => self.gather(&payload, length),
         };
-        let number = self.flights.insert(id, payload);
+        let place = match payload {
+            Payload::Inline(_) => Place::Sent,
+            Payload::Message => Place::Message,
+            Payload::Buffer(piece) => Place::Buffer(piece),
+            Payload::Pieces(pack) => Place::Pieces(pack),
+        };
+        let number = self.flights.insert(id, place);
         if self.drive.submit(HostTransfer { id: number.0, pipe, length, payload: bytes }).is_err() {
             self.flights.remove(number);
             let completion = Completion { id, status: TransferStatus::Error, actual: 0 };
@@ -178,31 +197,35 @@ impl<T: Transport> Loopback<T> {
 
     /// The bytes that a transfer sends.
     fn gather(&mut self, payload: &Payload, length: u32) -> Vec<u8> {
-        match payload {
-            Payload::Inline(inline) => {
+        match *payload {
+            Payload::Inline(ref inline) => {
                 let bytes = inline.as_bytes();
                 let mut memory = self.drive.pool().take(bytes.len());
                 memory[..bytes.len()].copy_from_slice(bytes);
                 memory
             }
-            &Payload::Buffer(Piece { command, range }) if range.start == 0 => {
+            Payload::Buffer(Piece { command, range }) if range.start == 0 => {
                 std::mem::take(memory_of(&mut self.buffers, command).unwrap_or(&mut Vec::new()))
             }
-            Payload::Buffer(_) | Payload::Pieces(_) => {
-                self.take_pieces(payload);
+            Payload::Buffer(piece) => {
+                self.take_pieces(Place::Buffer(piece));
+                self.copy_pieces(length)
+            }
+            Payload::Pieces(pack) => {
+                self.take_pieces(Place::Pieces(pack));
                 self.copy_pieces(length)
             }
             Payload::Message => Vec::new(),
         }
     }
 
-    /// Notes which pieces a payload covers.
-    fn take_pieces(&mut self, payload: &Payload) {
+    /// Notes which pieces a transfer covers.
+    fn take_pieces(&mut self, place: Place) {
         self.pieces.clear();
-        match payload {
-            Payload::Buffer(piece) => self.pieces.push(*piece),
-            Payload::Pieces(pack) => self.pieces.extend_from_slice(self.transport.pieces(*pack)),
-            Payload::Inline(_) | Payload::Message => {}
+        match place {
+            Place::Buffer(piece) => self.pieces.push(piece),
+            Place::Pieces(pack) => self.pieces.extend_from_slice(self.transport.pieces(pack)),
+            Place::Sent | Place::Message => {}
         }
     }
 
@@ -220,36 +243,41 @@ impl<T: Transport> Loopback<T> {
 
     fn complete(&mut self, now: Instant, completion: HostCompletion) {
         let HostCompletion { id: number, status, actual, mut body, .. } = completion;
-        let Some((id, payload)) = self.flights.remove(TransferId(number)) else { return };
-        let mut peek = [0; PEEK_BYTES_MAX];
-        let peeked = match (&payload, bytes_of(&body, actual)) {
-            (Payload::Buffer(_) | Payload::Pieces(_), bytes) if bytes.len() <= PEEK_BYTES_MAX => {
-                peek[..bytes.len()].copy_from_slice(bytes);
-                bytes.len()
+        let Some((id, place)) = self.flights.remove(TransferId(number)) else { return };
+        let completion = Completion { id, status, actual };
+        match place {
+            Place::Message => {
+                self.transport.handle_completion(now, completion, bytes_of(&body, actual));
             }
-            _ => 0,
-        };
-        self.take_pieces(&payload);
-        self.scatter(&mut body, actual);
-        let bytes = match payload {
-            Payload::Message => bytes_of(&body, actual),
-            _ => &peek[..peeked],
-        };
-        self.transport.handle_completion(now, Completion { id, status, actual }, bytes);
+            Place::Sent => self.transport.handle_completion(now, completion, &[]),
+            Place::Buffer(_) | Place::Pieces(_) => {
+                let mut peek = [0; PEEK_BYTES_MAX];
+                let peeked = match bytes_of(&body, actual) {
+                    bytes if bytes.len() <= PEEK_BYTES_MAX => {
+                        peek[..bytes.len()].copy_from_slice(bytes);
+                        bytes.len()
+                    }
+                    _ => 0,
+                };
+                self.scatter(place, &mut body, actual);
+                self.transport.handle_completion(now, completion, &peek[..peeked]);
+            }
+        }
         if let Body::Buffer(memory) = body {
             self.drive.pool().put(memory);
         }
     }
 
     /// Puts what a transfer has brought where it belongs.
-    fn scatter(&mut self, body: &mut Body, actual: u32) {
-        if let ([piece], Body::Buffer(memory)) = (&self.pieces[..], &mut *body)
+    fn scatter(&mut self, place: Place, body: &mut Body, actual: u32) {
+        if let (Place::Buffer(piece), Body::Buffer(memory)) = (place, &mut *body)
             && piece.range.start == 0
             && piece.range.len == actual
             && let Some(place) = memory_of(&mut self.buffers, piece.command)
         {
             return std::mem::swap(place, memory);
         }
+        self.take_pieces(place);
         let mut bytes = bytes_of(body, actual);
         for piece in &self.pieces {
             let Some(place) = memory_of(&mut self.buffers, piece.command) else { continue };

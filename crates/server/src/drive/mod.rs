@@ -12,7 +12,7 @@ mod closing;
 mod fault;
 #[cfg(test)]
 pub(crate) mod fixture;
-mod ledger;
+mod memory;
 mod presence;
 #[cfg(test)]
 mod tests;
@@ -23,10 +23,10 @@ pub use fault::{Fault, FaultKind, NotAFault};
 pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
-use bus::rendezvous::{self, Event, Full, Meeting};
+use bus::rendezvous::{Ended, Event, Full};
 use bus::{Completion, Direction, Pipe, Rendezvous, TransferStatus};
 use fault::{Faults, Way};
-use ledger::{Buffer, Buffers, DeviceEntry, Gathered, HostEntry, Ledger};
+use memory::{Buffer, DeviceEntry, HostEntry, Memory};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use target::command::{CommandId, Place};
@@ -111,15 +111,9 @@ impl Counters {
 pub struct Drive {
     device: Device,
     media: Vec<Box<dyn Medium>>,
-    bus: Rendezvous,
-    hosts: Ledger<HostEntry>,
-    devices: Ledger<DeviceEntry>,
-    buffers: Buffers,
-    pool: Pool,
-    /// Emptied message memory of device transfers.
-    messages: Vec<Vec<u8>>,
+    bus: Rendezvous<HostEntry, DeviceEntry>,
+    memory: Memory,
     completions: VecDeque<HostCompletion>,
-    payload_bytes: usize,
     at_media: usize,
     counters: Counters,
     faults: Faults,
@@ -132,13 +126,8 @@ impl Drive {
             bus: Rendezvous::new(device.config().speed),
             device,
             media,
-            hosts: Ledger::new(),
-            devices: Ledger::new(),
-            buffers: Buffers::default(),
-            pool: Pool::default(),
-            messages: Vec::new(),
+            memory: Memory::default(),
             completions: VecDeque::new(),
-            payload_bytes: 0,
             at_media: 0,
             counters: Counters::default(),
             faults: Faults::default(),
@@ -158,26 +147,23 @@ impl Drive {
     /// [`Full`] when the host has too many outstanding; the transfer is dropped.
     pub fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full> {
         let HostTransfer { id, pipe, length, payload } = transfer;
-        self.payload_bytes += payload.len();
-        let number = self.hosts.insert(HostEntry { id, pipe, length, payload, gathered: Gathered::Nothing });
-        let submitted = self.bus.submit_host(rendezvous::HostTransfer { id: number, pipe, length });
-        if submitted.is_err()
-            && let Some(entry) = self.hosts.remove(number)
-        {
-            self.payload_bytes -= entry.payload.len();
-            self.pool.put(entry.payload);
+        let body = self.memory.accept(payload);
+        if let Err((full, entry)) = self.bus.submit_host(pipe, length, HostEntry { id, body }) {
+            self.memory.discard(entry.body);
+            return Err(full);
         }
-        submitted?;
-        self.settle();
+        // Nearly always what was submitted waits for something that comes later.
+        if !self.bus.is_quiet() {
+            self.settle();
+        }
         Ok(())
     }
 
     /// Takes a host's transfer back. It completes, as cancelled or as what it was before. `false` if there is none.
     pub fn cancel(&mut self, id: u64) -> bool {
-        let Some(number) = self.hosts.find(|entry| entry.id == id) else { return false };
-        self.bus.cancel_host(number);
+        let found = self.bus.cancel_host(|entry| entry.id == id);
         self.settle();
-        true
+        found
     }
 
     /// A control transfer on endpoint 0.
@@ -228,7 +214,7 @@ impl Drive {
 
     /// Memory for payload.
     pub const fn pool(&mut self) -> &mut Pool {
-        &mut self.pool
+        &mut self.memory.pool
     }
 
     /// The device.
@@ -253,7 +239,7 @@ impl Drive {
 
     /// Memory that holds payload which the device has not taken yet, in bytes.
     pub const fn payload_bytes(&self) -> usize {
-        self.payload_bytes
+        self.memory.payload_bytes
     }
 
     /// Requests that the media work on.
@@ -264,68 +250,57 @@ impl Drive {
     /// Carries events and outputs to where they belong, until there are none.
     fn settle(&mut self) {
         loop {
-            if let Some(event) = self.bus.poll() {
+            while let Some(event) = self.next_event() {
                 self.handle_event(event);
-            } else if let Some(output) = self.device.poll_output() {
-                self.carry_out(output);
-            } else {
-                return;
             }
+            let Some(output) = self.device.poll_output() else { return };
+            self.carry_out(output);
         }
     }
 
-    fn handle_event(&mut self, event: Event) {
+    fn next_event(&mut self) -> Option<Event<HostEntry, DeviceEntry>> {
+        let (memory, device) = (&mut self.memory, &self.device);
+        self.bus.poll(|passage, host, offered| memory.carry(passage, host, offered, device))
+    }
+
+    fn handle_event(&mut self, event: Event<HostEntry, DeviceEntry>) {
         match event {
-            Event::Met(meeting) => {
-                match meeting.direction {
-                    _ if meeting.bytes == 0 => {}
-                    Direction::In => self.move_in(&meeting),
-                    Direction::Out => self.move_out(&meeting),
+            Event::Met { device, host } => {
+                if let Some(device) = device {
+                    self.complete_device(device, host.as_ref());
                 }
-                if let Some(completion) = meeting.device_completion() {
-                    self.complete_device(completion);
-                }
-                if let Some(completion) = meeting.host_completion() {
-                    self.complete_host(completion);
+                if let Some(host) = host {
+                    self.complete_host(host);
                 }
             }
-            Event::HostCompleted(completion) => self.complete_host(completion),
-            Event::DeviceCompleted(completion) => self.complete_device(completion),
+            Event::HostEnded(ended) => self.complete_host(ended),
+            Event::DeviceEnded(ended) => self.complete_device(ended, None),
         }
     }
 
-    fn complete_host(&mut self, completion: Completion) {
-        let Some(entry) = self.hosts.remove(completion.id) else { return };
-        self.payload_bytes -= entry.payload.len();
-        self.pool.put(entry.payload);
-        self.completions.push_back(HostCompletion {
-            id: entry.id,
-            pipe: entry.pipe,
-            length: entry.length,
-            status: completion.status,
-            actual: completion.actual,
-            body: entry.gathered.into_body(),
-        });
+    fn complete_host(&mut self, ended: Ended<HostEntry>) {
+        let Ended { kept: HostEntry { id, mut body }, pipe, length, status, actual } = ended;
+        if pipe.endpoint.direction() == Direction::Out {
+            self.memory.discard(std::mem::replace(&mut body, Body::Empty));
+        }
+        self.completions.push_back(HostCompletion { id, pipe, length, status, actual, body });
     }
 
-    fn complete_device(&mut self, completion: Completion) {
-        let Some(mut entry) = self.devices.remove(completion.id) else { return };
-        self.device.handle_completion(Completion { id: entry.id, ..completion }, &entry.message);
-        // What brought no message has no memory to keep.
-        if entry.message.capacity() > 0 {
-            entry.message.clear();
-            self.messages.push(entry.message);
-        }
+    /// A transfer of the device is over. A message that came in one piece still lies with the host's transfer.
+    fn complete_device(&mut self, ended: Ended<DeviceEntry>, host: Option<&Ended<HostEntry>>) {
+        let Ended { kept: DeviceEntry { id, payload, message }, status, actual, .. } = ended;
+        let bytes = match (&payload, host) {
+            (Payload::Message, Some(host)) if message.is_empty() => host.kept.body.as_bytes(),
+            _ => &message,
+        };
+        let bytes = &bytes[..bytes.len().min(actual as usize)];
+        self.device.handle_completion(Completion { id, status, actual }, bytes);
     }
 
     fn carry_out(&mut self, output: Output) {
         match output {
             Output::Transfer(transfer) => self.offer(transfer),
-            Output::Cancel(id) => {
-                if let Some(number) = self.devices.find(|entry| entry.id == id) {
-                    self.bus.cancel_device(number);
-                }
-            }
+            Output::Cancel(id) => self.bus.cancel_device(|entry| entry.id == id),
             Output::Finish(pipe) => self.bus.finish(pipe),
             Output::FinishBoth(data_in, data_out) => {
                 self.bus.finish(data_in);
@@ -333,10 +308,10 @@ impl Drive {
             }
             Output::Halt(endpoint) => self.bus.halt(endpoint),
             Output::ClearHalt(endpoint) => self.bus.clear_halt(endpoint),
-            Output::Acquire(id, bytes) => self.buffers.reserve(id, bytes),
+            Output::Acquire(id, bytes) => self.memory.buffers.reserve(id, bytes),
             Output::Release(id) => {
-                if let Some(Buffer::Present(buffer)) = self.buffers.release(id) {
-                    self.pool.put(buffer);
+                if let Some(Buffer::Present(buffer)) = self.memory.buffers.release(id) {
+                    self.memory.pool.put(buffer);
                 }
             }
             Output::Medium(request) => self.ask_medium(request),
@@ -354,81 +329,8 @@ impl Drive {
             let sent = Completion { id, status: TransferStatus::Done, actual: length };
             return self.device.handle_completion(sent, &[]);
         }
-        let message = match payload {
-            Payload::Message => self.messages.pop().unwrap_or_default(),
-            _ => Vec::new(),
-        };
-        let id = self.devices.insert(DeviceEntry { id, payload, message });
-        self.bus.submit_device(rendezvous::DeviceTransfer { id, pipe, length, ends });
-    }
-
-    /// Bytes from the device into a host's transfer.
-    fn move_in(&mut self, step: &Meeting) {
-        let (Some(host), Some(device)) = (self.hosts.get_mut(step.host), self.devices.get_mut(step.device))
-        else {
-            return;
-        };
-        let whole = step.host_offset == 0 && step.device_offset == 0;
-        let (from, bytes) = (step.device_offset as usize, step.bytes as usize);
-        match &device.payload {
-            Payload::Inline(inline) if whole && bytes == inline.as_bytes().len() => {
-                host.gathered = Gathered::Inline(inline.clone());
-            }
-            Payload::Inline(inline) => {
-                gather(host, &mut self.pool, step, &inline.as_bytes()[from..from + bytes])
-            }
-            &Payload::Reply(id) => {
-                gather(host, &mut self.pool, step, &self.device.reply(id)[from..from + bytes]);
-            }
-            &Payload::Buffer(id, range) => {
-                let Some((buffer_bytes, buffer)) = self.buffers.get_mut(id) else { return };
-                let Buffer::Present(memory) = buffer else { return };
-                let start = range.start as usize + from;
-                // All of the command's data in one transfer: the memory itself goes to the host, since a command
-                // that sends data has no use for it afterwards.
-                if whole && range.start == 0 && step.bytes == buffer_bytes {
-                    host.gathered = Gathered::Buffer(std::mem::take(memory));
-                    *buffer = Buffer::Away;
-                } else {
-                    gather(host, &mut self.pool, step, &memory[start..start + bytes]);
-                }
-            }
-            Payload::Message | Payload::Nowhere => {}
-        }
-    }
-
-    /// Bytes from a host's transfer into the device.
-    fn move_out(&mut self, step: &Meeting) {
-        let (Some(host), Some(device)) = (self.hosts.get_mut(step.host), self.devices.get_mut(step.device))
-        else {
-            return;
-        };
-        let (from, bytes) = (step.host_offset as usize, step.bytes as usize);
-        match &device.payload {
-            Payload::Message => device.message.extend_from_slice(&host.payload[from..from + bytes]),
-            &Payload::Buffer(id, range) => {
-                let Some((all, buffer)) = self.buffers.get_mut(id) else { return };
-                let (whole, at) =
-                    (step.device_offset == 0 && from == 0, (range.start + step.device_offset) as usize);
-                match buffer {
-                    // The payload is the whole of the command's data: its memory becomes the command's buffer.
-                    Buffer::Reserved if whole && step.bytes == all && host.length == all => {
-                        self.payload_bytes -= host.payload.len();
-                        *buffer = Buffer::Present(std::mem::take(&mut host.payload));
-                    }
-                    Buffer::Reserved => {
-                        let mut memory = self.pool.take(all as usize);
-                        memory[at..at + bytes].copy_from_slice(&host.payload[from..from + bytes]);
-                        *buffer = Buffer::Present(memory);
-                    }
-                    Buffer::Present(memory) => {
-                        memory[at..at + bytes].copy_from_slice(&host.payload[from..from + bytes]);
-                    }
-                    Buffer::Away => {}
-                }
-            }
-            Payload::Inline(_) | Payload::Reply(_) | Payload::Nowhere => {}
-        }
+        let kept = DeviceEntry { id, payload, message: Vec::new() };
+        self.bus.submit_device(pipe, length, ends, kept);
     }
 
     fn ask_medium(&mut self, request: MediumRequest) {
@@ -436,10 +338,10 @@ impl Drive {
         let buffer = match (request.op, request.place) {
             (MediumOp::SaveState, _) => self.device.units()[unit].durable_state(),
             (_, Place::Parameters) => self.copy_of_parameters(request.id.command),
-            (_, Place::Buffer) => match self.buffers.get_mut(request.id.command) {
+            (_, Place::Buffer) => match self.memory.buffers.get_mut(request.id.command) {
                 Some((bytes, buffer)) => match std::mem::replace(buffer, Buffer::Away) {
                     Buffer::Present(memory) => memory,
-                    Buffer::Reserved => self.pool.take(bytes as usize),
+                    Buffer::Reserved => self.memory.pool.take(bytes as usize),
                     Buffer::Away => Vec::new(),
                 },
                 None => Vec::new(),
@@ -454,7 +356,7 @@ impl Drive {
 
     fn copy_of_parameters(&mut self, id: CommandId) -> Vec<u8> {
         let parameters = self.device.reply(id);
-        let mut memory = self.pool.take(parameters.len());
+        let mut memory = self.memory.pool.take(parameters.len());
         memory[..parameters.len()].copy_from_slice(parameters);
         memory
     }
@@ -473,29 +375,10 @@ impl Drive {
         let Finished { completion, buffer } = finished;
         self.at_media -= 1;
         self.counters.failures += u64::from(completion.result.is_err());
-        match self.buffers.get_mut(completion.id.command) {
+        match self.memory.buffers.get_mut(completion.id.command) {
             Some((_, place)) if !buffer.is_empty() => *place = Buffer::Present(buffer),
-            _ => self.pool.put(buffer),
+            _ => self.memory.pool.put(buffer),
         }
         self.device.handle_medium(completion);
     }
-}
-
-/// Copies bytes into what a host's transfer gathers. Memory grows with what comes, not with what the host asks for.
-fn gather(host: &mut HostEntry, pool: &mut Pool, step: &Meeting, bytes: &[u8]) {
-    let at = step.host_offset as usize;
-    let end = at + bytes.len();
-    let mut memory = match std::mem::take(&mut host.gathered) {
-        Gathered::Buffer(memory) if memory.len() >= end => memory,
-        earlier => {
-            let mut memory = pool.take(end);
-            memory[..at].copy_from_slice(&earlier.as_bytes()[..at]);
-            if let Gathered::Buffer(old) = earlier {
-                pool.put(old);
-            }
-            memory
-        }
-    };
-    memory[at..end].copy_from_slice(bytes);
-    host.gathered = Gathered::Buffer(memory);
 }

@@ -17,7 +17,7 @@ use crate::unit::fixture::Fixture;
 use crate::{Device, DeviceConfig, Transports, Verdict};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use bus::rendezvous::{DeviceTransfer as Offer, Event, HostTransfer, Meeting, Rendezvous};
+use bus::rendezvous::{Ended as Over, Event, Passage, Rendezvous};
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
 use medium::Medium;
 use wire::usb::SetupPacket;
@@ -30,7 +30,7 @@ pub(crate) const STATUS_ROOM: u32 = 112;
 pub(crate) struct Desk {
     pub(crate) device: Device,
     pub(crate) medium: Medium,
-    bus: Rendezvous,
+    bus: Rendezvous<TransferId, TransferId>,
     /// The host's transfers under way, and their bytes.
     host: BTreeMap<TransferId, Vec<u8>>,
     /// The host's transfers that have ended.
@@ -146,7 +146,7 @@ impl Desk {
 
     /// The host takes a transfer back.
     pub(crate) fn cancel(&mut self, id: TransferId) {
-        self.bus.cancel_host(id);
+        self.bus.cancel_host(|&own| own == id);
         self.settle();
     }
 
@@ -222,9 +222,9 @@ impl Desk {
     fn submit(&mut self, pipe: Pipe, bytes: Vec<u8>) -> TransferId {
         self.host_names += 1;
         let id = TransferId(self.host_names);
-        let transfer = HostTransfer { id, pipe, length: bytes.len() as u32 };
+        let length = bytes.len() as u32;
         self.host.insert(id, bytes);
-        self.bus.submit_host(transfer).expect("a test has few transfers");
+        self.bus.submit_host(pipe, length, id).expect("a test has few transfers");
         self.settle();
         id
     }
@@ -233,7 +233,12 @@ impl Desk {
     fn settle(&mut self) {
         loop {
             // Bytes move before anything else is said to the bus.
-            if let Some(event) = self.bus.poll() {
+            let mut met = None;
+            if let Some(event) = self.bus.poll(|passage, host, device| met = Some((passage, *host, *device)))
+            {
+                if let Some((passage, host, device)) = met {
+                    self.carry(passage, host, device);
+                }
                 self.handle_event(event);
             } else if let Some(output) = self.device.poll_output() {
                 self.carry_out(output);
@@ -245,39 +250,38 @@ impl Desk {
         }
     }
 
-    fn handle_event(&mut self, event: Event) {
-        match event {
-            Event::Met(meeting) => {
-                self.carry(meeting);
-                if let Some(completion) = meeting.device_completion() {
-                    self.complete_device(completion);
-                }
-                if let Some(completion) = meeting.host_completion() {
-                    self.complete_host(completion);
-                }
-            }
-            Event::HostCompleted(completion) => self.complete_host(completion),
-            Event::DeviceCompleted(completion) => self.complete_device(completion),
+    fn handle_event(&mut self, event: Event<TransferId, TransferId>) {
+        let (device, host) = match event {
+            Event::Met { device, host } => (device, host),
+            Event::HostEnded(ended) => (None, Some(ended)),
+            Event::DeviceEnded(ended) => (Some(ended), None),
+        };
+        if let Some(ended) = device {
+            self.complete_device(ended);
+        }
+        if let Some(ended) = host {
+            self.complete_host(ended);
         }
     }
 
-    fn complete_host(&mut self, completion: Completion) {
-        let Completion { id, status, actual } = completion;
+    fn complete_host(&mut self, over: Over<TransferId>) {
+        let Over { kept: id, status, actual, .. } = over;
         let mut bytes = self.host.remove(&id).expect("a host transfer completes once");
         bytes.truncate(actual as usize);
         self.order.push(id);
         self.ended.insert(id, Ended { status, bytes });
     }
 
-    fn complete_device(&mut self, completion: Completion) {
-        let offered = self.offers.remove(&completion.id).expect("a transfer completes once");
-        self.device.handle_completion(completion, &offered.message);
+    fn complete_device(&mut self, over: Over<TransferId>) {
+        let Over { kept: id, status, actual, .. } = over;
+        let offered = self.offers.remove(&id).expect("a transfer completes once");
+        self.device.handle_completion(Completion { id, status, actual }, &offered.message);
     }
 
     fn carry_out(&mut self, output: Output) {
         match output {
             Output::Transfer(transfer) => self.offer(transfer),
-            Output::Cancel(id) => self.bus.cancel_device(id),
+            Output::Cancel(id) => self.bus.cancel_device(|&own| own == id),
             Output::Finish(pipe) => self.bus.finish(pipe),
             Output::FinishBoth(data_in, data_out) => {
                 self.bus.finish(data_in);
@@ -308,11 +312,11 @@ impl Desk {
         assert_eq!(room, transfer.length as usize);
         let DeviceTransfer { id, pipe, length, ends, .. } = transfer;
         self.offers.insert(id, Offered { transfer, message: Vec::new() });
-        self.bus.submit_device(Offer { id, pipe, length, ends });
+        self.bus.submit_device(pipe, length, ends, id);
     }
 
-    fn carry(&mut self, meeting: Meeting) {
-        let Meeting { direction, host, host_offset, device, device_offset, bytes, .. } = meeting;
+    fn carry(&mut self, passage: Passage, host: TransferId, device: TransferId) {
+        let Passage { direction, host_offset, device_offset, bytes, .. } = passage;
         let range = |offset: u32| offset as usize..(offset + bytes) as usize;
         let host =
             &mut self.host.get_mut(&host).expect("bytes move in a transfer under way")[range(host_offset)];
