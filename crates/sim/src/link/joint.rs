@@ -6,7 +6,7 @@
 //! Always true: a side has one message on its lane, and messages cross in the order in which its port made them.
 
 use super::Crossing;
-use super::bulk::{DevicePort, HostPort, Message};
+use super::bulk::{DevicePort, Endpoint, HostPort, Message};
 use super::streams::Violation;
 use super::superspeed::{Link, Side};
 use units::{Duration, Instant};
@@ -26,6 +26,8 @@ pub struct Joint {
     /// Messages on their way to a side, and how many of them are for a port that is not there any more.
     on_the_way: [u32; 2],
     stale: [u32; 2],
+    /// The same, of all endpoints: for a port that was reset.
+    lost: [u32; 2],
     is_cut: bool,
 }
 
@@ -49,6 +51,7 @@ impl Joint {
             held: [None; 2],
             on_the_way: [0; 2],
             stale: [0; 2],
+            lost: [0; 2],
             is_cut: false,
         }
     }
@@ -68,28 +71,34 @@ impl Joint {
         self.is_cut
     }
 
-    /// Lets things cross again.
-    pub const fn mend(&mut self) {
+    /// Begins anew with other ports, and lets things cross again: the device was reset. What is on its way is lost.
+    pub fn restart(&mut self, endpoints: &[Endpoint]) {
+        (self.host, self.device) = (HostPort::new(endpoints), DevicePort::new(endpoints));
         self.is_cut = false;
+        self.lost = self.on_the_way;
+        for side in [Side::Host, Side::Device] {
+            self.is_idle[side as usize] |= self.held[side as usize].take().is_some();
+        }
     }
 
-    /// Puts another port in the place of the host's: the device was reset, or set up in another way. What is on its way
-    /// to the old one is lost.
-    pub fn replace_host(&mut self, port: HostPort) {
-        self.host = port;
-        self.forget(Side::Host);
-    }
-
-    /// The same for the device's.
-    pub fn replace_device(&mut self, port: DevicePort) {
-        self.device = port;
-        self.forget(Side::Device);
+    /// Gives a side other endpoints: the device is set up in another way. What is on its way to the old ones is lost; what
+    /// is on its way to endpoint 0 is not.
+    pub fn configure(&mut self, side: Side, endpoints: &[Endpoint]) {
+        match side {
+            Side::Host => self.host.configure(endpoints),
+            Side::Device => self.device.configure(endpoints),
+        }
+        self.forget(side);
     }
 
     fn forget(&mut self, side: Side) {
         self.stale[side as usize] = self.on_the_way[side as usize];
-        // Nobody would come back for a credit.
-        self.is_idle[side as usize] |= self.held[side as usize].take().is_some();
+        let held = &mut self.held[side as usize];
+        if held.is_some_and(|message| message.endpoint().number() != 0) {
+            *held = None;
+            // Nobody would come back for a credit.
+            self.is_idle[side as usize] = true;
+        }
     }
 
     /// The lane of a side is free: what it sends next, and when that crosses. `None` if it has nothing to send, or waits for
@@ -126,9 +135,9 @@ impl Joint {
         let credit_at = self.link.take(now, side);
         let frees_other_at = self.held[side.other() as usize].is_some().then_some(credit_at);
         self.on_the_way[side as usize] -= 1;
-        let stale = &mut self.stale[side as usize];
-        if self.is_cut || *stale > 0 {
-            *stale = stale.saturating_sub(1);
+        let is_lost = count_down(&mut self.lost[side as usize]);
+        let is_stale = count_down(&mut self.stale[side as usize]) && message.endpoint().number() != 0;
+        if self.is_cut || is_lost || is_stale {
             return Arrival { frees_other_at, taken: Ok(()) };
         }
         let taken = match side {
@@ -137,4 +146,11 @@ impl Joint {
         };
         Arrival { frees_other_at, taken }
     }
+}
+
+/// Whether there was one left.
+const fn count_down(count: &mut u32) -> bool {
+    let was_left = *count > 0;
+    *count = count.saturating_sub(1);
+    was_left
 }

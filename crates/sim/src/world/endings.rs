@@ -9,7 +9,9 @@
 //! Always true: each transfer of either side ends once; requests are answered in the order in which they came.
 
 use super::{Happens, World, enumerate, plug};
-use crate::link::bulk::{DevicePort, HostPort, NotWithdrawn};
+use crate::link::bulk::NotWithdrawn;
+use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
+use crate::link::superspeed::Side;
 use bus::{Pipe, TransferId, TransferStatus};
 use initiator::{BusAnswer, BusRequest, RequestId, Transport};
 use std::collections::VecDeque;
@@ -20,9 +22,6 @@ use wire::usb::{Direction, EndpointAddress, Recipient, RequestKind, SetupPacket,
 /// What a host waits after it has told a port to reset, before it looks again: the shortest wait of Linux' hub driver. The
 /// reset itself is done by then (USB 3.2 clause 7.5.12: Hot Reset takes 12 ms at most).
 const PORT_RESET: Duration = Duration::from_ms(10);
-
-/// What a control transfer takes in each direction, until its packets are modelled.
-const CONTROL: Duration = Duration::from_us(5);
 
 /// What a world does beside moving data.
 #[derive(Debug, Default)]
@@ -46,9 +45,9 @@ impl<T: Transport> World<T> {
         self.endings.requests.clear();
         self.end_all(TransferStatus::Disconnected);
         self.drive.device.handle_nexus_loss();
-        self.replace_device();
-        self.replace_host();
+        self.joint.restart(&[]);
         self.joint.cut();
+        self.hear_device();
         self.host.has_news = true;
         self.host.transport.handle_disconnect(self.engine.now());
         self.settle();
@@ -172,25 +171,48 @@ impl<T: Transport> World<T> {
             self.joint.cut();
             return self.at(now + PORT_RESET, Happens::PortReset);
         }
-        self.at(now + CONTROL, Happens::Asked);
-    }
-
-    /// The first request has come to the device.
-    pub(super) fn ask(&mut self) {
-        let Some(&(_, request)) = self.endings.requests.front() else { return };
         let Some(setup) = request.setup() else {
             let answer = self.allocate(request);
             return self.end_request(answer);
         };
-        let is_done = self.drive.device.handle_control(setup, &[]) == Verdict::Done;
-        if is_done && matches!(request, BusRequest::SelectAlternate { .. }) {
-            self.replace_device();
-        }
-        self.at(self.engine.now() + CONTROL, Happens::Answered { is_done });
+        // One is under way at a time, and it has this name.
+        let begun = self.joint.host.control(ControlTransfer { id: TransferId(0), setup });
+        debug_assert!(begun.is_ok(), "requests are sent one by one");
     }
 
-    /// Its answer has come to the host.
-    pub(super) fn handle_answer(&mut self, is_done: bool) {
+    /// Packets of endpoint 0 have come.
+    pub(super) fn look_after_endpoint_0(&mut self) {
+        while let Some(event) = self.joint.device.poll_control() {
+            // No request of a transport brings data.
+            if let ControlEvent::Asked(setup) = event {
+                self.ask(setup);
+            }
+        }
+        while let Some(progress) = self.joint.host.poll_control() {
+            if let Some(end) = progress.ended {
+                self.handle_answer(end == ControlEnd::Done);
+            }
+        }
+    }
+
+    /// A request has come to the device.
+    fn ask(&mut self, setup: SetupPacket) {
+        let verdict = self.drive.device.handle_control(setup, &[]);
+        if verdict == Verdict::Done && setup.standard() == Some(StandardRequest::SetInterface) {
+            let endpoints = plug::endpoints_of(&self.drive.device);
+            self.joint.configure(Side::Device, &endpoints);
+            self.hear_device();
+        }
+        let answer = match verdict {
+            Verdict::Done => ControlAnswer::Done(0),
+            Verdict::Data(bytes) => ControlAnswer::Done(u16::try_from(bytes.len()).unwrap_or(u16::MAX)),
+            Verdict::Stall => ControlAnswer::Stall,
+        };
+        self.joint.device.answer(setup, answer);
+    }
+
+    /// The answer to a request has come to the host.
+    fn handle_answer(&mut self, is_done: bool) {
         match self.endings.requests.front() {
             Some(&(_, BusRequest::ClearHalt(endpoint))) => {
                 if is_done {
@@ -200,7 +222,8 @@ impl<T: Transport> World<T> {
             }
             Some((_, BusRequest::SelectAlternate { .. })) if is_done => {
                 self.end_all(TransferStatus::Error);
-                self.replace_host();
+                let endpoints = plug::endpoints_of(&self.drive.device);
+                self.joint.configure(Side::Host, &endpoints);
             }
             _ => {}
         }
@@ -255,12 +278,11 @@ impl<T: Transport> World<T> {
         self.endings.stopping.clear();
         self.end_all(TransferStatus::Error);
         self.drive.device.handle_bus_reset();
-        self.replace_device();
+        self.joint.restart(&[]);
+        self.hear_device();
         self.drive.forget_offers();
         let is_set_up = enumerate::set_up_again(&mut self.drive.device).is_ok();
-        self.replace_device();
-        self.replace_host();
-        self.joint.mend();
+        self.joint.restart(&plug::endpoints_of(&self.drive.device));
         self.end_request(if is_set_up { BusAnswer::Done } else { BusAnswer::Failed });
     }
 
@@ -272,13 +294,8 @@ impl<T: Transport> World<T> {
         }
     }
 
-    fn replace_host(&mut self) {
-        self.joint.replace_host(HostPort::new(&plug::endpoints_of(&self.drive.device)));
-    }
-
-    /// The device's port anew, with the endpoints that it has now, and what the device has to say about the old ones.
-    fn replace_device(&mut self) {
-        self.joint.replace_device(DevicePort::new(&plug::endpoints_of(&self.drive.device)));
+    /// What the device has to say about the endpoints that it had.
+    fn hear_device(&mut self) {
         while let Some(output) = self.drive.device.poll_output() {
             self.carry_out_of_device(output);
         }

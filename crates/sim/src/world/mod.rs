@@ -4,7 +4,8 @@
 //! [`Link`] say when each packet arrives. Payload is copied as its packets arrive, so what is read is what was on the
 //! wire. The drive is a [`Plain`] one.
 //!
-//! Left out so far: a host controller and its driver, which take no time here; control transfers, which take a fixed time.
+//! Left out so far: a host controller and its driver, which take no time here; what a host asks of a drive that was just
+//! plugged in or reset.
 //!
 //! Always true: the time of a command is the time of its packets and of the drive, and of nothing else.
 
@@ -66,13 +67,6 @@ enum Happens {
     Stored,
     /// A deadline of the transport.
     Deadline,
-    /// A control transfer has come to the device.
-    Asked,
-    /// Its answer has come to the host.
-    Answered {
-        /// Whether the device has not stalled it.
-        is_done: bool,
-    },
     /// A port has been reset.
     PortReset,
 }
@@ -84,8 +78,6 @@ impl Event for Happens {
             Self::Deadline => 1,
             Self::Free(side) => 2 + *side as u64,
             Self::PortReset => 6,
-            Self::Asked => 7,
-            Self::Answered { is_done } => 8 + u64::from(*is_done),
             Self::Arrives(side, message) => 4 + *side as u64 + 2 * u64::from(message.packet().payload()),
         }
     }
@@ -198,8 +190,6 @@ impl<T: Transport> World<T> {
         match event {
             Happens::Free(side) => return self.send(side),
             Happens::Arrives(side, message) => self.arrive(side, message),
-            Happens::Asked => self.ask(),
-            Happens::Answered { is_done } => self.handle_answer(is_done),
             Happens::PortReset => self.end_port_reset(),
             Happens::Stored => self.drive.store(),
             Happens::Deadline if self.alarm.ring(now) => {
@@ -230,6 +220,9 @@ impl<T: Transport> World<T> {
         }
         self.tell_drive();
         self.look_after_endpoints();
+        if message.endpoint().number() == 0 {
+            self.look_after_endpoint_0();
+        }
     }
 
     /// Tells the drive what of its transfers has moved or ended.

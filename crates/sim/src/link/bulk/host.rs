@@ -216,7 +216,7 @@ impl HostEndpoint {
                 Ok(())
             }
             Message::Erdy { stream, packets, .. } => self.receive_erdy(stream, packets),
-            Message::Data { .. } | Message::Ack { .. } => Err(Violation),
+            _ => Err(Violation),
         }
     }
 

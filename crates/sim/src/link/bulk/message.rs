@@ -7,7 +7,7 @@ use crate::link::streams::StreamField;
 use crate::link::superspeed::Packet;
 use bus::{StreamId, TransferId};
 use std::fmt;
-use wire::usb::EndpointAddress;
+use wire::usb::{Direction, EndpointAddress, SetupPacket};
 
 /// The number of a data packet: 5 bits that wrap (clause 8.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Piece {
     pub bytes: u16,
 }
 
-/// A transaction packet or a data packet.
+/// A transaction packet or a data packet. Those of endpoint 0 go both ways under its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The receiver of data expects this packet next, and takes so many.
@@ -67,6 +67,13 @@ pub enum Message {
         /// The stream.
         stream: Option<StreamField>,
     },
+    /// Endpoint 0: the host begins a control transfer, in a data packet of 8 bytes (clause 8.12.2).
+    Setup {
+        /// What it asks.
+        setup: SetupPacket,
+    },
+    /// Endpoint 0: the host asks how it went.
+    Status,
     /// The device has room, or something to send.
     Erdy {
         /// The endpoint.
@@ -114,6 +121,7 @@ impl Message {
             | Self::Nrdy { endpoint, .. }
             | Self::Stall { endpoint, .. }
             | Self::Erdy { endpoint, .. } => endpoint,
+            Self::Setup { .. } | Self::Status => EndpointAddress::at::<0>(Direction::Out),
         }
     }
 
@@ -125,7 +133,7 @@ impl Message {
             | Self::Nrdy { stream, .. }
             | Self::Stall { stream, .. } => stream,
             Self::Erdy { stream: Some(stream), .. } => Some(StreamField::Stream(stream)),
-            Self::Erdy { stream: None, .. } => None,
+            Self::Erdy { stream: None, .. } | Self::Setup { .. } | Self::Status => None,
         }
     }
 
@@ -133,7 +141,7 @@ impl Message {
     pub const fn piece(&self) -> Option<Piece> {
         match *self {
             Self::Data { piece, .. } => piece,
-            Self::Ack { .. } | Self::Nrdy { .. } | Self::Stall { .. } | Self::Erdy { .. } => None,
+            _ => None,
         }
     }
 
@@ -142,7 +150,8 @@ impl Message {
         match self {
             Self::Data { piece: Some(piece), .. } => Packet::Data(piece.bytes),
             Self::Data { piece: None, .. } => Packet::Data(0),
-            Self::Ack { .. } | Self::Nrdy { .. } | Self::Stall { .. } | Self::Erdy { .. } => Packet::Header,
+            Self::Setup { .. } => Packet::Data(SetupPacket::LEN as u16),
+            _ => Packet::Header,
         }
     }
 }
@@ -169,6 +178,8 @@ impl fmt::Display for Message {
                 write!(f, "DATA {endpoint}{} number {}, {bytes} bytes{last}", Named(stream), sequence.0)
             }
             Self::Nrdy { endpoint, stream } => write!(f, "NRDY {endpoint}{}", Named(stream)),
+            Self::Setup { setup } => write!(f, "SETUP {:02x?}", setup.encode()),
+            Self::Status => f.write_str("STATUS"),
             Self::Stall { endpoint, stream } => write!(f, "STALL {endpoint}{}", Named(stream)),
             Self::Erdy { endpoint, stream, packets } => {
                 write!(f, "ERDY {endpoint}{} for {packets}", Named(stream.map(StreamField::Stream)))

@@ -1,4 +1,4 @@
-//! The endpoints of one device, at both ends of its link: who may send next.
+//! The endpoints of one device, endpoint 0 among them, at both ends of its link: who may send next.
 //!
 //! The host starts one burst at a time in each direction and goes round; while others wait, a burst ends after as many packets
 //! as the endpoint's largest burst, else it goes on. Answers go before data, so that
@@ -10,14 +10,18 @@ use super::endpoint::Endpoint;
 use super::host::HostEndpoint;
 use super::message::Message;
 use super::queue::{NotWithdrawn, Progress, Transfer};
+use crate::link::control::{
+    ControlAnswer, ControlBusy, ControlDevice, ControlEvent, ControlHost, ControlProgress, ControlTransfer,
+};
 use crate::link::streams::Violation;
 use bus::{Pipe, TransferId};
 use std::collections::VecDeque;
-use wire::usb::{Direction, EndpointAddress};
+use wire::usb::{Direction, EndpointAddress, SetupPacket};
 
 /// The host's ends of the endpoints of a device.
 #[derive(Clone, Debug, Default)]
 pub struct HostPort {
+    control: ControlHost,
     endpoints: Vec<Numbered<HostEndpoint>>,
     /// Where the last burst was started, by direction.
     turns: [usize; 2],
@@ -29,6 +33,7 @@ pub struct HostPort {
 /// The device's ends of its endpoints.
 #[derive(Clone, Debug, Default)]
 pub struct DevicePort {
+    control: ControlDevice,
     endpoints: Vec<Numbered<DeviceEndpoint>>,
     /// Which was last to send.
     turn: usize,
@@ -43,11 +48,32 @@ struct Numbered<E> {
 }
 
 impl HostPort {
-    /// The host's ends of a device's endpoints.
+    /// The host's ends of a device's endpoints, and of endpoint 0.
     pub fn new(endpoints: &[Endpoint]) -> Self {
+        let mut port = Self::default();
+        port.configure(endpoints);
+        port
+    }
+
+    /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
+    pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let numbered =
             |&endpoint: &Endpoint| Numbered { address: endpoint.address, end: HostEndpoint::new(endpoint) };
-        Self { endpoints: endpoints.iter().map(numbered).collect(), ..Self::default() }
+        let control = std::mem::take(&mut self.control);
+        *self = Self { control, endpoints: endpoints.iter().map(numbered).collect(), ..Self::default() };
+    }
+
+    /// Begins a control transfer.
+    ///
+    /// # Errors
+    /// If one is under way.
+    pub fn control(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
+        self.control.begin(transfer)
+    }
+
+    /// What of the control transfer has moved.
+    pub fn poll_control(&mut self) -> Option<ControlProgress> {
+        self.control.poll_progress()
     }
 
     /// Queues a transfer.
@@ -143,9 +169,14 @@ impl HostPort {
     /// If the device could not have sent it in this state, or has no such endpoint.
     pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
         let address = message.endpoint();
-        let others_wait = self.endpoints.iter().any(|other| {
-            other.address != address && is_like(other.address, address) && other.end.wants_bus()
-        });
+        if address.number() == 0 {
+            return self.control.receive(message);
+        }
+        let others_wait = self.control.wants_in() && address.direction() == Direction::In;
+        let others_wait = others_wait
+            || self.endpoints.iter().any(|other| {
+                other.address != address && is_like(other.address, address) && other.end.wants_bus()
+            });
         let end = find(&mut self.endpoints, address).ok_or(Violation)?;
         let was_halted = end.is_halted();
         let result = end.receive(message, !others_wait);
@@ -163,6 +194,11 @@ impl HostPort {
 
     /// The next message to send, now that the lane is free.
     pub fn poll(&mut self) -> Option<Message> {
+        if self.control.is_busy()
+            && let Some(message) = self.poll_control_message()
+        {
+            return Some(message);
+        }
         for direction in [Direction::In, Direction::Out] {
             self.give_bus(direction);
         }
@@ -170,10 +206,20 @@ impl HostPort {
         answer.or_else(|| self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll_data()))
     }
 
+    /// Endpoint 0 goes before all others, but asks for data only when no other has asked.
+    fn poll_control_message(&mut self) -> Option<Message> {
+        let is_in = |endpoint: &Numbered<HostEndpoint>| endpoint.address.direction() == Direction::In;
+        let may_ask = !self.endpoints.iter().any(|endpoint| is_in(endpoint) && endpoint.end.has_bus());
+        self.control.poll(may_ask)
+    }
+
     /// Gives the bus of a direction to the next that wants it, if nobody has it.
     fn give_bus(&mut self, direction: Direction) {
         let is_of = |endpoint: &Numbered<HostEndpoint>| endpoint.address.direction() == direction;
-        if self.endpoints.iter().any(|endpoint| is_of(endpoint) && endpoint.end.has_bus()) {
+        let control_has_bus =
+            direction == Direction::In && (self.control.has_in() || self.control.wants_in());
+        if control_has_bus || self.endpoints.iter().any(|endpoint| is_of(endpoint) && endpoint.end.has_bus())
+        {
             return;
         }
         let (count, turn) = (self.endpoints.len(), &mut self.turns[usize::from(direction == Direction::In)]);
@@ -188,11 +234,29 @@ impl HostPort {
 }
 
 impl DevicePort {
-    /// The ends of a device's endpoints.
+    /// The ends of a device's endpoints, and of endpoint 0.
     pub fn new(endpoints: &[Endpoint]) -> Self {
+        let mut port = Self::default();
+        port.configure(endpoints);
+        port
+    }
+
+    /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
+    pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let numbered =
             |&endpoint: &Endpoint| Numbered { address: endpoint.address, end: DeviceEndpoint::new(endpoint) };
-        Self { endpoints: endpoints.iter().map(numbered).collect(), turn: 0, progress: VecDeque::new() }
+        let control = std::mem::take(&mut self.control);
+        *self = Self { control, endpoints: endpoints.iter().map(numbered).collect(), ..Self::default() };
+    }
+
+    /// What has come of packets on endpoint 0.
+    pub fn poll_control(&mut self) -> Option<ControlEvent> {
+        self.control.poll_event()
+    }
+
+    /// The device answers what it was asked on endpoint 0: see [`ControlDevice::answer`].
+    pub fn answer(&mut self, setup: SetupPacket, answer: ControlAnswer) {
+        self.control.answer(setup, answer);
     }
 
     /// Queues a transfer.
@@ -234,7 +298,11 @@ impl DevicePort {
     /// # Errors
     /// If the host could not have sent it in this state, or there is no such endpoint.
     pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
-        let end = find(&mut self.endpoints, message.endpoint()).ok_or(Violation)?;
+        let address = message.endpoint();
+        if address.number() == 0 {
+            return self.control.receive(message);
+        }
+        let end = find(&mut self.endpoints, address).ok_or(Violation)?;
         let result = end.receive(message);
         self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
         result
@@ -247,8 +315,11 @@ impl DevicePort {
 
     /// The next message to send, now that the lane is free.
     pub fn poll(&mut self) -> Option<Message> {
-        if let Some(answer) = self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll_answer()) {
-            return Some(answer);
+        let control = self.control.poll();
+        let answer =
+            control.or_else(|| self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll_answer()));
+        if answer.is_some() {
+            return answer;
         }
         let count = self.endpoints.len();
         let mut next = (1..=count).map(|step| (self.turn + step) % count);

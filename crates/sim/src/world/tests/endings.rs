@@ -3,6 +3,8 @@
 use super::*;
 use initiator::{Failure, Outcome};
 use proptest::prelude::*;
+use std::cell::RefCell;
+use std::rc::Rc;
 use wire::scsi::Status;
 use wire::usb::EndpointAddress;
 
@@ -73,6 +75,36 @@ fn bot_clears_the_halt_in_the_place_of_data_and_reads_the_status() {
     outcome(&mut world, command(0, false, BLOCKS, 3));
     assert_eq!(world.transport().counters().stalls, 1);
     assert_eq!(world.transport().counters().reset_recoveries, 0);
+}
+
+/// What crosses on endpoint 0.
+#[derive(Default)]
+struct Endpoint0(Vec<String>);
+
+impl Observer for Endpoint0 {
+    fn sent(&mut self, _: Side, message: &Message, _: &Crossing, _: &[u8]) {
+        if message.endpoint().number() == 0 {
+            self.0.push(message.to_string());
+        }
+    }
+}
+
+#[test]
+fn a_halt_is_cleared_by_packets_on_endpoint_0() {
+    let mut world = on_bot(&plain(Duration::from_us(20), 4));
+    let seen = Rc::new(RefCell::new(Endpoint0::default()));
+    world.observe(Box::new(Rc::clone(&seen)));
+    outcome(&mut world, command(0, false, BLOCKS, 3));
+    assert_eq!(
+        seen.borrow().0,
+        [
+            // CLEAR FEATURE (ENDPOINT_HALT) of 81h.
+            "SETUP [02, 01, 00, 00, 81, 00, 00, 00]",
+            "ACK 0 OUT expects 1, takes 1",
+            "STATUS",
+            "ACK 0 OUT expects 0, takes 1",
+        ]
+    );
 }
 
 #[test]

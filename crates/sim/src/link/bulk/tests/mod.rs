@@ -3,106 +3,11 @@
 mod endings;
 
 use super::*;
-use crate::engine::{Engine, Event};
-use crate::link::superspeed::{Link, Rate, Side};
-use crate::link::{Arrival, Joint};
+use crate::link::superspeed::Side;
+use crate::link::wire::{Wire, assert_script};
 use bus::{Pipe, StreamId, TransferId};
 use proptest::prelude::*;
-use units::Duration;
 use wire::usb::{Direction, EndpointAddress};
-
-#[derive(Clone, Copy, Debug)]
-enum Happens {
-    Free(Side),
-    Arrives(Side, Message),
-}
-
-impl Event for Happens {
-    fn mark(&self) -> u64 {
-        match self {
-            Self::Free(side) => *side as u64,
-            Self::Arrives(side, message) => 2 + *side as u64 + 4 * u64::from(message.packet().payload()),
-        }
-    }
-}
-
-/// A host and a device with a link between them, and nothing else.
-struct Wire {
-    engine: Engine<Happens>,
-    joint: Joint,
-    script: Vec<String>,
-    progress: [Vec<Progress>; 2],
-}
-
-impl Wire {
-    fn new(endpoints: &[Endpoint]) -> Self {
-        Self {
-            engine: Engine::new(),
-            joint: Joint::new(
-                Link::new(Rate::Gen1, Duration::ZERO),
-                HostPort::new(endpoints),
-                DevicePort::new(endpoints),
-            ),
-            script: Vec::new(),
-            progress: [Vec::new(), Vec::new()],
-        }
-    }
-
-    fn stir(&mut self) {
-        for side in [Side::Host, Side::Device] {
-            if self.joint.wakes(side) {
-                self.send(side);
-            }
-        }
-    }
-
-    fn send(&mut self, side: Side) {
-        let Some((message, crossing)) = self.joint.send(self.engine.now(), side) else { return };
-        let (begins, arrives) = (crossing.begins.as_ps() / 1000, crossing.arrives.as_ps() / 1000);
-        let arrow = if side == Side::Host { "->" } else { "<-" };
-        self.script.push(format!("{begins:>5} {arrives:>5} {arrow} {message}"));
-        self.engine.at(crossing.ends, Happens::Free(side)).unwrap();
-        self.engine.at(crossing.arrives, Happens::Arrives(side.other(), message)).unwrap();
-    }
-
-    fn arrive(&mut self, side: Side, message: Message) {
-        let Arrival { frees_other_at, taken } = self.joint.arrive(self.engine.now(), side, message);
-        assert!(taken.is_ok(), "{side:?} takes {message}\n{}\n{:?}", self.script.join("\n"), self.joint);
-        if let Some(at) = frees_other_at {
-            self.engine.at(at, Happens::Free(side.other())).unwrap();
-        }
-        let progress = &mut self.progress[side as usize];
-        match side {
-            Side::Host => progress.extend(std::iter::from_fn(|| self.joint.host.poll_progress())),
-            Side::Device => progress.extend(std::iter::from_fn(|| self.joint.device.poll_progress())),
-        }
-        self.stir();
-    }
-
-    fn step(&mut self) -> bool {
-        match self.engine.next() {
-            Some(Happens::Free(side)) => self.send(side),
-            Some(Happens::Arrives(side, message)) => self.arrive(side, message),
-            None => return false,
-        }
-        true
-    }
-
-    fn run(&mut self) {
-        self.stir();
-        while self.step() {}
-    }
-
-    fn both(&mut self, pipe: Pipe, transfer: Transfer) {
-        self.joint.host.queue(pipe, transfer).unwrap();
-        self.joint.device.queue(pipe, transfer).unwrap();
-    }
-
-    fn ended(&self, side: Side) -> Vec<(u64, u32, End)> {
-        let ended = |progress: &Progress| Some((progress.id.0, progress.moved, progress.ended?));
-        self.progress[side as usize].iter().filter_map(ended).collect()
-    }
-}
 
 const IN: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
 const OUT: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
@@ -121,11 +26,6 @@ const fn transfer(id: u64, bytes: u32) -> Transfer {
 
 fn on(address: EndpointAddress, stream: u16) -> Pipe {
     Pipe { endpoint: address, stream: StreamId::new(stream) }
-}
-
-/// What crosses: when its first symbol is sent and when its last has arrived, in nanoseconds.
-fn assert_script(wire: &Wire, expected: &[&str]) {
-    assert_eq!(wire.script, expected, "\n{}\n", wire.script.join("\n"));
 }
 
 // A header packet takes 40 ns, a full data packet 2,112 ns, LGOOD and LCRD together 32 ns. Skips are due after 354 symbols: 4 ns

@@ -1,0 +1,227 @@
+//! The host's end of endpoint 0.
+//!
+//! Always true: it asks for data only when it is given the bus for that, since one IN endpoint has it at a time.
+
+use super::{CONTROL_DATA, CONTROL_PACKET_BYTES, endpoint_0};
+use crate::link::bulk::{Message, Piece, Sequence};
+use crate::link::streams::Violation;
+use bus::TransferId;
+use std::collections::VecDeque;
+use std::fmt;
+use wire::usb::{Direction, SetupPacket};
+
+/// A control transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlTransfer {
+    /// Its id.
+    pub id: TransferId,
+    /// What is asked, and how many bytes go which way.
+    pub setup: SetupPacket,
+}
+
+/// How a control transfer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ControlEnd {
+    /// The device has done it.
+    Done,
+    /// The device refused it.
+    Stalled,
+}
+
+/// What one packet did to a control transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlProgress {
+    /// Which.
+    pub id: TransferId,
+    /// Bytes of its data that have moved so far.
+    pub moved: u16,
+    /// What has come, of the device's data.
+    pub piece: Option<Piece>,
+    /// If it has ended.
+    pub ended: Option<ControlEnd>,
+}
+
+/// A control transfer is under way already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlBusy;
+
+/// The host's end.
+#[derive(Clone, Debug, Default)]
+pub struct ControlHost {
+    transfer: Option<ControlTransfer>,
+    stage: Stage,
+    turn: Turn,
+    next: Sequence,
+    moved: u16,
+    /// What ends a data stage that came whole, before anything else is said.
+    last_ack: Option<Message>,
+    progress: VecDeque<ControlProgress>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Setup,
+    Data,
+    Status,
+}
+
+/// Whose it is to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Turn {
+    #[default]
+    Host,
+    Device,
+    /// The device has said that it is not ready, and will say when it is.
+    Blocked,
+}
+
+impl fmt::Display for ControlBusy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a control transfer is under way already")
+    }
+}
+
+impl std::error::Error for ControlBusy {}
+
+impl ControlHost {
+    /// Begins a transfer.
+    ///
+    /// # Errors
+    /// If another one is under way.
+    pub fn begin(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
+        if self.transfer.is_some() {
+            return Err(ControlBusy);
+        }
+        let progress = std::mem::take(&mut self.progress);
+        *self = Self { transfer: Some(transfer), progress, ..Self::default() };
+        Ok(())
+    }
+
+    /// Whether a transfer is under way.
+    pub const fn is_busy(&self) -> bool {
+        self.transfer.is_some()
+    }
+
+    /// Whether it would ask for data if it had the bus.
+    pub fn wants_in(&self) -> bool {
+        self.turn == Turn::Host && self.is_data_in()
+    }
+
+    /// Whether it has asked for data, and waits.
+    pub fn has_in(&self) -> bool {
+        self.turn == Turn::Device && self.is_data_in()
+    }
+
+    fn is_data_in(&self) -> bool {
+        self.stage == Stage::Data && self.direction() == Direction::In
+    }
+
+    fn direction(&self) -> Direction {
+        self.transfer.map_or(Direction::Out, |transfer| transfer.setup.direction)
+    }
+
+    /// The next message to send. `may_ask` says that no other IN endpoint has the bus.
+    pub fn poll(&mut self, may_ask: bool) -> Option<Message> {
+        if let Some(ack) = self.last_ack.take() {
+            return Some(ack);
+        }
+        let setup = self.transfer?.setup;
+        if self.turn != Turn::Host || (self.is_data_in() && !may_ask) {
+            return None;
+        }
+        self.turn = Turn::Device;
+        Some(match (self.stage, setup.direction) {
+            (Stage::Setup, _) => Message::Setup { setup },
+            (Stage::Data, Direction::In) => self.acknowledgement(1),
+            (Stage::Data, Direction::Out) => {
+                let left = setup.length - self.moved;
+                let bytes = left.min(CONTROL_PACKET_BYTES);
+                let piece = Piece { transfer: CONTROL_DATA, offset: self.moved.into(), bytes };
+                let (endpoint, sequence, is_last) = (endpoint_0(Direction::Out), self.next, bytes == left);
+                Message::Data { endpoint, stream: None, sequence, piece: Some(piece), is_last }
+            }
+            (Stage::Status, _) => Message::Status,
+        })
+    }
+
+    /// A message of the device's endpoint 0 has come.
+    ///
+    /// # Errors
+    /// If the device could not have sent it in this state.
+    pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
+        let setup = self.transfer.ok_or(Violation)?.setup;
+        match message {
+            Message::Erdy { .. } if self.turn == Turn::Blocked => self.turn = Turn::Host,
+            _ if self.turn != Turn::Device => return Err(Violation),
+            Message::Nrdy { .. } if self.stage != Stage::Setup => self.turn = Turn::Blocked,
+            Message::Stall { .. } if self.stage != Stage::Setup => self.end(ControlEnd::Stalled),
+            Message::Ack { packets, .. } => self.receive_ack(setup, packets)?,
+            Message::Data { sequence, piece: Some(piece), .. } if self.is_data_in() => {
+                if sequence != self.next {
+                    return Err(Violation);
+                }
+                self.receive_data(setup, piece)?;
+            }
+            _ => return Err(Violation),
+        }
+        Ok(())
+    }
+
+    /// What has moved, and what has ended.
+    pub fn poll_progress(&mut self) -> Option<ControlProgress> {
+        self.progress.pop_front()
+    }
+
+    fn receive_ack(&mut self, setup: SetupPacket, packets: u8) -> Result<(), Violation> {
+        match self.stage {
+            Stage::Setup if setup.length == 0 => self.stage = Stage::Status,
+            Stage::Setup => self.stage = Stage::Data,
+            Stage::Data if setup.direction == Direction::Out => {
+                self.moved += (setup.length - self.moved).min(CONTROL_PACKET_BYTES);
+                self.next = self.next.next();
+                self.tell(None, None);
+                if self.moved == setup.length {
+                    self.stage = Stage::Status;
+                }
+            }
+            Stage::Data => return Err(Violation),
+            Stage::Status => {
+                self.end(ControlEnd::Done);
+                return Ok(());
+            }
+        }
+        self.turn = if packets == 0 { Turn::Blocked } else { Turn::Host };
+        Ok(())
+    }
+
+    fn receive_data(&mut self, setup: SetupPacket, piece: Piece) -> Result<(), Violation> {
+        if piece.bytes > setup.length - self.moved {
+            return Err(Violation);
+        }
+        self.next = self.next.next();
+        self.moved += piece.bytes;
+        self.tell(Some(piece), None);
+        self.turn = Turn::Host;
+        if piece.bytes < CONTROL_PACKET_BYTES || self.moved == setup.length {
+            self.last_ack = Some(self.acknowledgement(0));
+            self.stage = Stage::Status;
+        }
+        Ok(())
+    }
+
+    fn acknowledgement(&self, packets: u8) -> Message {
+        let (endpoint, expects) = (endpoint_0(Direction::In), self.next);
+        Message::Ack { endpoint, stream: None, expects, packets, is_pending: packets > 0 }
+    }
+
+    fn end(&mut self, end: ControlEnd) {
+        self.tell(None, Some(end));
+        self.transfer = None;
+    }
+
+    fn tell(&mut self, piece: Option<Piece>, ended: Option<ControlEnd>) {
+        let Some(transfer) = self.transfer else { return };
+        self.progress.push_back(ControlProgress { id: transfer.id, moved: self.moved, piece, ended });
+    }
+}

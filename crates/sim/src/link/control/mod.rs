@@ -1,0 +1,42 @@
+//! Control transfers of endpoint 0 (USB 3.2 clause 8.12.2): a SETUP data packet, perhaps data, a STATUS transaction packet.
+//!
+//! ```text
+//!   host                                     device
+//!   SETUP, 8 bytes        ───────────────►   always taken, whatever was before
+//!                         ◄───────────────   ACK
+//!   data to the host:  ACK ──────────────►
+//!                         ◄───────────────   DATA, or NRDY and later ERDY
+//!   or to the device: DATA ──────────────►
+//!                         ◄───────────────   ACK
+//!   STATUS                ───────────────►
+//!                         ◄───────────────   ACK: done; NRDY and later ERDY: not yet; STALL: refused
+//! ```
+//!
+//! One packet at a time, 512 bytes at most (clause 8.12.2). A refusal may come in the place of data as well, and is over with the
+//! next SETUP. Data is named by piece, as in [`crate::link::bulk`]: [`CONTROL_DATA`] stands for that of the transfer
+//! at hand. Left out: several devices, each of which has an endpoint 0.
+//!
+//! Always true: one transfer is under way; each ends once.
+
+mod device;
+mod host;
+
+pub use device::{ControlAnswer, ControlDevice, ControlEvent};
+pub use host::{ControlBusy, ControlEnd, ControlHost, ControlProgress, ControlTransfer};
+
+use bus::TransferId;
+use wire::usb::{Direction, EndpointAddress};
+
+/// What names the data of a control transfer in a piece, on both sides.
+pub const CONTROL_DATA: TransferId = TransferId(u64::MAX - 1);
+
+/// Bytes of the largest packet of endpoint 0 at SuperSpeed (clause 9.6.6).
+pub const CONTROL_PACKET_BYTES: u16 = 512;
+
+/// Endpoint 0 in a direction.
+pub const fn endpoint_0(direction: Direction) -> EndpointAddress {
+    EndpointAddress::at::<0>(direction)
+}
+
+#[cfg(test)]
+mod tests;

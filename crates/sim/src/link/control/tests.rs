@@ -1,0 +1,184 @@
+//! Control transfers packet by packet, with times worked out by hand.
+
+use super::*;
+use crate::link::bulk::{Endpoint, Transfer};
+use crate::link::superspeed::Side;
+use crate::link::wire::{Wire, assert_script};
+use bus::Pipe;
+use proptest::prelude::*;
+use wire::usb::{Recipient, RequestKind, SetupPacket};
+
+fn setup(direction: Direction, length: u16) -> SetupPacket {
+    let (kind, recipient) = (RequestKind::Vendor, Recipient::Device);
+    SetupPacket { direction, kind, recipient, request: 1, value: 2, index: 3, length }
+}
+
+/// The setup packet as a script has it.
+const fn bytes(direction: Direction) -> &'static str {
+    match direction {
+        Direction::In => "c0, 01, 02, 00, 03, 00",
+        Direction::Out => "40, 01, 02, 00, 03, 00",
+    }
+}
+
+fn begin(wire: &mut Wire, setup: SetupPacket) {
+    wire.joint.host.control(ControlTransfer { id: TransferId(1), setup }).unwrap();
+}
+
+/// Lets things happen, with a device that answers at once.
+fn run(wire: &mut Wire, answer: ControlAnswer) -> (Option<ControlEnd>, u16) {
+    wire.stir();
+    let (mut ended, mut moved) = (None, 0);
+    loop {
+        while let Some(event) = wire.joint.device.poll_control() {
+            if let ControlEvent::Asked(setup) = event {
+                wire.joint.device.answer(setup, answer);
+            }
+        }
+        wire.stir();
+        while let Some(progress) = wire.joint.host.poll_control() {
+            assert_eq!((progress.id, ended), (TransferId(1), None), "it ends once");
+            (ended, moved) = (progress.ended, progress.moved);
+        }
+        if !wire.step() {
+            return (ended, moved);
+        }
+    }
+}
+
+#[test]
+fn a_request_without_data_takes_a_setup_a_status_and_an_answer_to_each() {
+    let mut wire = Wire::new(&[]);
+    begin(&mut wire, setup(Direction::Out, 0));
+    assert_eq!(run(&mut wire, ControlAnswer::Done(0)), (Some(ControlEnd::Done), 0));
+    assert_script(
+        &wire,
+        &[
+            // 20 + 12 + 8 symbols.
+            &format!("    0    80 -> SETUP [{}, 00, 00]", bytes(Direction::Out)),
+            // LGOOD and LCRD go first, 32 ns.
+            "  112   152 <- ACK 0 OUT expects 1, takes 1",
+            "  184   224 -> STATUS",
+            "  256   296 <- ACK 0 OUT expects 0, takes 1",
+        ],
+    );
+}
+
+#[test]
+fn data_for_the_host_comes_in_packets_of_512_bytes_each_asked_for() {
+    let mut wire = Wire::new(&[]);
+    begin(&mut wire, setup(Direction::In, 600));
+    assert_eq!(run(&mut wire, ControlAnswer::Done(600)), (Some(ControlEnd::Done), 600));
+    assert_script(
+        &wire,
+        &[
+            &format!("    0    80 -> SETUP [{}, 58, 02]", bytes(Direction::In)),
+            "  112   152 <- ACK 0 OUT expects 1, takes 1",
+            "  184   224 -> ACK 0 IN expects 0, takes 1",
+            // 544 symbols; then 120.
+            "  256  1344 <- DATA 0 IN number 0, 512 bytes",
+            " 1376  1416 -> ACK 0 IN expects 1, takes 1",
+            // The lane has been idle since, and has sent its skip.
+            " 1448  1688 <- DATA 0 IN number 1, 88 bytes, the last",
+            " 1720  1760 -> ACK 0 IN expects 2, takes 0",
+            " 1760  1800 -> STATUS",
+            // LGOOD and LCRD for both.
+            " 1832  1872 <- ACK 0 OUT expects 2, takes 1",
+        ],
+    );
+}
+
+#[test]
+fn data_that_ends_early_on_a_full_packet_needs_an_empty_one() {
+    let mut wire = Wire::new(&[]);
+    begin(&mut wire, setup(Direction::In, 4096));
+    assert_eq!(run(&mut wire, ControlAnswer::Done(1024)), (Some(ControlEnd::Done), 1024));
+    let data: Vec<_> =
+        wire.script.iter().filter_map(|line| line.split(", ").find(|part| part.ends_with("bytes"))).collect();
+    assert_eq!(data, ["512 bytes", "512 bytes", "0 bytes"]);
+}
+
+#[test]
+fn data_for_the_device_is_there_before_it_is_asked() {
+    let mut wire = Wire::new(&[]);
+    begin(&mut wire, setup(Direction::Out, 600));
+    assert_eq!(run(&mut wire, ControlAnswer::Done(0)), (Some(ControlEnd::Done), 600));
+    let said: Vec<_> = wire.script[2..].iter().map(|line| &line[12..]).collect();
+    assert_eq!(
+        said,
+        [
+            "-> DATA 0 OUT number 0, 512 bytes",
+            "<- ACK 0 OUT expects 1, takes 1",
+            "-> DATA 0 OUT number 1, 88 bytes, the last",
+            "<- ACK 0 OUT expects 2, takes 1",
+            "-> STATUS",
+            "<- ACK 0 OUT expects 2, takes 1",
+        ]
+    );
+}
+
+#[test]
+fn a_refusal_comes_in_the_place_of_data_or_of_the_status_and_the_next_setup_is_taken() {
+    for (direction, length, refused_at) in
+        [(Direction::In, 8, "IN"), (Direction::Out, 0, "OUT"), (Direction::Out, 8, "OUT")]
+    {
+        let mut wire = Wire::new(&[]);
+        begin(&mut wire, setup(direction, length));
+        assert_eq!(run(&mut wire, ControlAnswer::Stall).0, Some(ControlEnd::Stalled));
+        assert!(wire.script.last().unwrap().ends_with(&format!("STALL 0 {refused_at}")));
+        begin(&mut wire, setup(Direction::Out, 0));
+        assert_eq!(run(&mut wire, ControlAnswer::Done(0)).0, Some(ControlEnd::Done));
+    }
+}
+
+#[test]
+fn a_device_that_is_not_done_says_so_and_is_asked_again_when_it_is() {
+    for direction in [Direction::In, Direction::Out] {
+        let mut wire = Wire::new(&[]);
+        let asked = setup(direction, if direction == Direction::In { 8 } else { 0 });
+        begin(&mut wire, asked);
+        wire.run();
+        assert!(wire.script.last().unwrap().contains("NRDY"));
+        wire.joint.device.answer(asked, ControlAnswer::Done(8));
+        assert_eq!(run(&mut wire, ControlAnswer::Stall).0, Some(ControlEnd::Done));
+    }
+}
+
+#[test]
+fn one_control_transfer_is_under_way() {
+    let mut wire = Wire::new(&[]);
+    begin(&mut wire, setup(Direction::Out, 0));
+    let another = ControlTransfer { id: TransferId(2), setup: setup(Direction::Out, 0) };
+    assert_eq!(wire.joint.host.control(another), Err(ControlBusy));
+}
+
+#[test]
+fn what_the_device_could_not_have_sent_is_told() {
+    use crate::link::bulk::{HostPort, Message};
+    let mut host = HostPort::new(&[]);
+    assert!(
+        host.receive(Message::Nrdy { endpoint: endpoint_0(Direction::Out), stream: None }).is_err(),
+        "nothing was asked"
+    );
+    host.control(ControlTransfer { id: TransferId(1), setup: setup(Direction::In, 8) }).unwrap();
+    host.poll();
+    assert!(
+        host.receive(Message::Stall { endpoint: endpoint_0(Direction::Out), stream: None }).is_err(),
+        "a SETUP is not refused"
+    );
+}
+
+proptest! {
+    #[test]
+    fn data_of_any_length_moves_beside_a_bulk_transfer(length in 0_u16..2000, answered in 0_u16..2000, is_in: bool, bulk in 1_u32..40_000) {
+        let direction = if is_in { Direction::In } else { Direction::Out };
+        let address = EndpointAddress::at::<1>(Direction::In);
+        let mut wire = Wire::new(&[Endpoint { address, packet_bytes: 1024, burst: 4, streams: 0 }]);
+        wire.both(Pipe::plain(address), Transfer { id: TransferId(7), bytes: bulk });
+        begin(&mut wire, setup(direction, length));
+        let (end, moved) = run(&mut wire, ControlAnswer::Done(answered));
+        prop_assert_eq!(end, Some(ControlEnd::Done));
+        prop_assert_eq!(moved, if is_in { answered.min(length) } else { length });
+        prop_assert_eq!(wire.ended(Side::Host).len(), 1);
+    }
+}
