@@ -217,6 +217,24 @@ fn event_data_tells_the_bytes_moved() {
 }
 
 #[test]
+fn a_control_transfer_without_data_ends_with_its_status_stage() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    let control = Pipe::plain(bus::EndpointAddress::at::<0>(bus::Direction::Out));
+    for id in 1..=3 {
+        // SET_CONFIGURATION 1.
+        stand.control(device, id, [0x00, 0x09, 1, 0, 0, 0, 0, 0]).unwrap();
+        let trbs = stand.trbs(device, control);
+        let [.., (_, TransferTrb::SetupStage { .. }), (status, TransferTrb::StatusStage { .. })] = trbs[..]
+        else {
+            panic!("{trbs:?}")
+        };
+        stand.event(device, control.endpoint, (status, 1, 0));
+        assert_eq!(stand.completions(), [(id, Done, 0)]);
+    }
+    assert_eq!(stand.xhci.counters(), crate::Counters::default());
+}
+
+#[test]
 fn a_small_write_is_immediate() {
     let (mut stand, device) = Stand::with_device(Config::default());
     crate::DmaMemory::write_bytes(&mut stand.hw, 0x100_0000, &[1, 2, 3]);

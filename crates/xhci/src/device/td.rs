@@ -67,7 +67,7 @@ impl Td {
         self.trbs = self.pieces(ring, how.packet).count() as u32
             + match self.kind {
                 Kind::Bulk { event_data } => event_data.into(),
-                Kind::Control { .. } if self.length == 0 => 1,
+                // Setup and status, with or without data between them.
                 Kind::Control { .. } => 2,
             };
         if self.trbs > ring.room() {
