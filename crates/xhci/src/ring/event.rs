@@ -51,11 +51,15 @@ impl EventRing {
 
     /// The next event, if there is one.
     pub(crate) fn take(&mut self, hw: &mut impl DmaMemory) -> Option<[u8; TRB_BYTES]> {
+        let at = self.dequeue()?;
         let mut trb = [0; TRB_BYTES];
-        hw.read_bytes(self.dequeue()?, &mut trb);
+        // The word with the cycle bit first: the controller writes it last, and may be doing so now (clause 4.9.2).
+        let (_, control) = trb.split_at_mut(TRB_BYTES - 4);
+        hw.read_bytes(at + TRB_BYTES as u64 - 4, control);
         if cycle_of(&trb) != self.cycle {
             return None;
         }
+        hw.read_bytes(at, &mut trb);
         self.index += 1;
         if self.index == self.trbs {
             (self.index, self.segment) = (0, self.segment + 1);
@@ -101,6 +105,36 @@ mod tests {
         memory.read_bytes(table, &mut bytes);
         let second = EventRingSegment::decode(&bytes[16..]).unwrap();
         assert_eq!((second.base, second.trbs), (ring.segments[1], 16));
+    }
+
+    #[test]
+    fn an_event_that_comes_while_it_is_read_is_not_torn() {
+        /// Memory in which an event appears between the first twelve bytes that are read and the rest.
+        struct Meanwhile(Memory, Option<(u64, [u8; 16])>);
+        impl DmaMemory for Meanwhile {
+            fn allocate(&mut self, layout: DmaLayout) -> Option<u64> {
+                self.0.allocate(layout)
+            }
+            fn release(&mut self, address: u64, layout: DmaLayout) {
+                self.0.release(address, layout);
+            }
+            fn read_bytes(&mut self, address: u64, into: &mut [u8]) {
+                let (before, after) = into.split_at_mut(12.min(into.len()));
+                self.0.read_bytes(address, before);
+                if let Some((at, event)) = self.1.take() {
+                    self.0.write_bytes(at, &event);
+                }
+                self.0.read_bytes(address + 12, after);
+            }
+            fn write_bytes(&mut self, address: u64, bytes: &[u8]) {
+                self.0.write_bytes(address, bytes);
+            }
+        }
+        let mut memory = Meanwhile(Memory::default(), None);
+        let mut ring = EventRing::allocate(&mut memory, 1, 16).unwrap();
+        let event = [7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 1, 0x80, 0, 0];
+        memory.1 = Some((ring.segments[0], event));
+        assert!([ring.take(&mut memory), ring.take(&mut memory)].contains(&Some(event)));
     }
 
     #[test]
