@@ -201,7 +201,7 @@ pub enum Output {
         /// Its state.
         status: PortStatus,
     },
-    /// The root port that leads to the device is empty, or an endpoint of it cannot be brought to work. Its transfers
+    /// The root port that leads to the device is empty or was so meanwhile, or an endpoint of it cannot be brought to work. Its transfers
     /// have ended, its id is void.
     Gone(DeviceId),
     /// The controller is of no use until it is started again. Everything under way has ended.

@@ -128,7 +128,8 @@ impl Live {
                 self.answer(request, answer);
             }
         }
-        if !status.is_connected() {
+        // Who is there now may be another one than before: somebody was quick, or we were slow.
+        if !status.is_connected() || changes.has(PortChanges::CONNECT) {
             for slot in 1..=self.slots {
                 if self.in_slot(slot).is_some_and(|device| device.slot.root_port == port) {
                     self.leave(hw, now, slot);

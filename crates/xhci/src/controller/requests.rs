@@ -21,7 +21,7 @@ use units::Instant;
 use wire::usb::TransferType;
 use wire::xhci::{
     CommandTrb, CompletionCode, EndpointContext, EndpointId, EndpointType, InputControlContext, LinkState,
-    PortStatus, SlotContext, offset,
+    PortChanges, PortStatus, SlotContext, offset,
 };
 
 impl Live {
@@ -79,6 +79,8 @@ impl Live {
         let is_super = capabilities.protocol(port).is_some_and(|p| p.supported.revision.major >= 3);
         let is_stuck = matches!(status.link_state(), LinkState::Inactive | LinkState::Compliance);
         let reset = if is_super && is_stuck { status.warm_resetting() } else { status.resetting() };
+        // Whoever is attached after this is not who came before it.
+        hw.write_register(at, status.acknowledging(PortChanges::CONNECT).into());
         hw.write_register(at, reset.into());
         self.port_resets.push((port, id, now + PORT_RESET_PATIENCE));
         Ok(())

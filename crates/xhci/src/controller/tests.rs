@@ -591,6 +591,30 @@ fn a_device_that_was_reset_gets_its_address_and_loses_its_endpoints() {
 }
 
 #[test]
+fn a_device_that_was_exchanged_before_anybody_looked_is_gone() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    // Connected, and was not meanwhile.
+    stand.hw.plug(3, true);
+    stand.interrupt();
+    let outputs = stand.outputs();
+    assert!(matches!(outputs[0], Output::Completed(_, done) if done.status == Disconnected), "{outputs:?}");
+    assert!(outputs.contains(&Output::Gone(device)));
+    assert_eq!(stand.submit(device, plain_in(), (2, 512)), Err(Refusal::Gone));
+}
+
+#[test]
+fn who_came_before_the_reset_of_a_port_is_who_is_attached_after_it() {
+    let mut stand = Stand::new(Config::default());
+    // What the event of this says was taken note of by the reset.
+    stand.hw.plug(3, true);
+    stand.xhci.request(&mut stand.hw, stand.now, (RequestId(1), Request::ResetPort { port: 3 })).unwrap();
+    let device = stand.attach_only();
+    stand.interrupt();
+    assert!(!stand.outputs().contains(&Output::Gone(device)));
+}
+
+#[test]
 fn pulling_a_device_ends_its_transfers_once_and_voids_its_id() {
     let (mut stand, device) = Stand::with_device(Config::default());
     stand.submit(device, plain_in(), (1, 512)).unwrap();

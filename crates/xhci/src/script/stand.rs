@@ -56,6 +56,11 @@ impl Stand {
     pub(crate) fn attach(&mut self) -> DeviceId {
         self.hw.plug(3, true);
         self.interrupt();
+        self.attach_only()
+    }
+
+    /// The same, with somebody at the port already.
+    pub(crate) fn attach_only(&mut self) -> DeviceId {
         let location = Location {
             root_port: 3,
             route: RouteString::ROOT,
