@@ -332,3 +332,45 @@ impl fmt::Display for DeadlineReason {
         })
     }
 }
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "there is no room",
+            Self::Busy => "something of the device is under way",
+            Self::Gone => "the device is gone",
+            Self::NoSuchPipe => "there is no such port, endpoint or stream",
+            Self::NotAllowed => "it is too long, or nobody may send it",
+            Self::NoStreams => "there are no streams",
+        })
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Done => f.write_str("done"),
+            Self::Port(status) => status.fmt(f),
+            Self::Attached(device) => device.fmt(f),
+            Self::Streams(count) => write!(f, "{count} streams"),
+            Self::Failed(code) => code.fmt(f),
+            Self::TimedOut => f.write_str("not in time"),
+            Self::NoMemory => f.write_str("there is no memory for it, or no slot"),
+            Self::Gone => f.write_str("the device or the controller is gone"),
+        }
+    }
+}
+
+impl fmt::Display for Death {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(unusable) => unusable.fmt(f),
+            Self::NoMemory => f.write_str("there is no memory for it"),
+            Self::NotInTime(reason) => write!(f, "waited in vain for {reason}"),
+            Self::HostSystemError => f.write_str("its memory failed it"),
+            Self::ControllerError => f.write_str("it says that it is broken"),
+            Self::Removed => f.write_str("it was pulled out"),
+            Self::CommandsStuck => f.write_str("its command ring cannot be stopped"),
+        }
+    }
+}
