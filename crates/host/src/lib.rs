@@ -13,7 +13,9 @@
 
 pub mod attachment;
 pub mod block;
+mod clock;
 pub mod diagnose;
+pub mod door;
 pub mod inventory;
 pub mod tree;
 pub mod usbfs;

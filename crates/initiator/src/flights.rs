@@ -47,6 +47,12 @@ impl<T> Flights<T> {
         self.entries.get_mut(usize::try_from(number.0).ok()?)?.as_mut()
     }
 
+    /// What is noted, each by its number.
+    pub fn iter(&self) -> impl Iterator<Item = (TransferId, &(TransferId, T))> {
+        let entries = self.entries.iter().enumerate();
+        entries.filter_map(|(number, entry)| Some((TransferId(number as u64), entry.as_ref()?)))
+    }
+
     /// The number of a transfer. Looks at all of them: for cancels, which are rare.
     pub fn find(&self, id: TransferId) -> Option<TransferId> {
         let is_it = |entry: &Option<(TransferId, T)>| entry.as_ref().is_some_and(|(own, _)| *own == id);
@@ -71,6 +77,7 @@ mod tests {
             [(700, 'a'), (900, 'b')].map(|(id, about)| flights.insert(TransferId(id), about));
         assert_eq!((first, second), (TransferId(0), TransferId(1)));
         assert_eq!(flights.find(TransferId(900)), Some(second));
+        assert_eq!(flights.iter().map(|(number, _)| number).collect::<Vec<_>>(), [first, second]);
         assert_eq!(flights.remove(first), Some((TransferId(700), 'a')));
         assert_eq!((flights.remove(first), flights.find(TransferId(700))), (None, None));
         assert_eq!(flights.insert(TransferId(900), 'c'), first);

@@ -3,14 +3,13 @@
 //! Always true: after each call nothing is left to be carried; what waits, waits for the bus or for a deadline.
 
 use super::{Attachment, Finished};
-use crate::usbfs::{CellId, Order, UsbfsError};
+use crate::door::{BusDoor, CellId, DoorError, Order};
 use bus::{Completion, Direction, TransferStatus};
 use initiator::disk::{self, Memory};
 use initiator::{
     BusAnswer, BusRequest, Command, CommandId, Outcome, Output, PEEK_BYTES_MAX, Payload, Piece,
     StreamEndpoints, Transfer,
 };
-use rustix::io::Errno;
 use units::{ByteRange, Instant};
 
 /// Bytes of a message: an IU with sense data, a wrapper, a COMMAND IU.
@@ -59,7 +58,7 @@ impl Commands {
     }
 }
 
-impl Attachment {
+impl<D: BusDoor> Attachment<D> {
     /// Carries outputs and completions until there are none.
     pub(super) fn settle(&mut self, now: Instant) {
         loop {
@@ -263,7 +262,7 @@ impl Attachment {
         };
         match done {
             Ok(()) => BusAnswer::Done,
-            Err(UsbfsError::Failed { errno: Errno::PIPE, .. }) => BusAnswer::Stalled,
+            Err(error) if error.is_stall() => BusAnswer::Stalled,
             Err(_) => BusAnswer::Failed,
         }
     }

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// Why there is no attachment. What was changed on the way is set back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AttachError {
+pub enum AttachError<E = UsbfsError> {
     /// The system uses the disk.
     InUse {
         /// Its node.
@@ -25,21 +25,26 @@ pub enum AttachError {
         /// The first of our needs that is not met.
         because: Option<Finding>,
     },
-    /// Usbfs does not do what it must.
-    Usbfs(UsbfsError),
+    /// The door does not do what it must.
+    Door(E),
+    /// The device has too few streams for a command and its recovery.
+    Streams {
+        /// How many it gave.
+        granted: u16,
+    },
     /// The disk does not tell what it is.
     Survey(SurveyError),
     /// The survey was not over in time.
     SurveyTimedOut,
 }
 
-impl From<UsbfsError> for AttachError {
-    fn from(error: UsbfsError) -> Self {
-        Self::Usbfs(error)
+impl<E> From<E> for AttachError<E> {
+    fn from(error: E) -> Self {
+        Self::Door(error)
     }
 }
 
-impl fmt::Display for AttachError {
+impl<E: fmt::Display> fmt::Display for AttachError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InUse { disk, by } => write!(f, "/dev/{disk} is in use: {by}"),
@@ -54,14 +59,17 @@ impl fmt::Display for AttachError {
                     None => Ok(()),
                 }
             }
-            Self::Usbfs(error) => error.fmt(f),
+            Self::Door(error) => error.fmt(f),
+            Self::Streams { granted } => {
+                write!(f, "the device gave {granted} streams, where 2 are the least")
+            }
             Self::Survey(error) => error.fmt(f),
             Self::SurveyTimedOut => f.write_str("the disk has not told what it is in time"),
         }
     }
 }
 
-impl std::error::Error for AttachError {}
+impl<E: std::error::Error> std::error::Error for AttachError<E> {}
 
 impl fmt::Display for TransportChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,8 +1,8 @@
-//! A disk of this machine, driven by ourselves: probe, transport, disk, joined over [usbfs](crate::usbfs).
+//! A disk of this machine, driven by ourselves: probe, transport, disk, joined over a [door](crate::door).
 //!
-//! [`Attachment::open`] takes an interface from the kernel's driver, sets it up for BOT, Turbo or UAS, and surveys the
-//! disk. Then requests are [submitted](Attachment::submit), each with a slot that has its buffer, and
-//! [waited](Attachment::wait) for. [`Attachment::close`] gives the interface back, and so does dropping it.
+//! [`Attachment::open`] takes an interface from the kernel's driver, [`Attachment::hosted`] a device of a controller that
+//! is ours. Both survey the disk. Requests are [submitted](Attachment::submit), each with a slot that has its buffer, and
+//! [waited](Attachment::wait) for. [`Attachment::close`] gives back what was taken, and so does dropping.
 //!
 //! ```no_run
 //! use host::attachment::{AttachConfig, Attachment};
@@ -30,21 +30,22 @@
 //! that the system uses is not taken; in steady state nothing is allocated per request.
 
 mod carry;
-mod clock;
 mod error;
 mod in_use;
 mod open;
+mod setup;
 
 pub use error::AttachError;
 
-use crate::usbfs::{Door, Readiness, UsbfsError};
+use crate::clock::{self, Clock};
+use crate::door::{BusDoor, DoorError, Readiness};
+use crate::usbfs;
 use carry::{Commands, Flight};
-use clock::Clock;
 use initiator::disk::{Counts, Disk, DiskPatience, Done, Error, Geometry, Operation, Request, RequestId};
 use initiator::disk::{RequestRefusal, SurveyError};
 use initiator::turbo::{LookAhead, TRANSFER_BYTES};
 use initiator::{Counters, Flights, Patience, Piece, Transport};
-use open::Cells;
+use setup::Cells;
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Instant;
@@ -103,11 +104,11 @@ pub struct AttachmentCounters {
     pub disk: Counts,
 }
 
-/// A disk that is driven by us.
-pub struct Attachment {
+/// A disk that is driven by us, over whatever door.
+pub struct Attachment<D: BusDoor = usbfs::Door> {
     disk: Disk,
     transport: Box<dyn Transport + Send>,
-    door: Door,
+    door: D,
     chosen: Chosen,
     cells: Cells,
     commands: Commands,
@@ -155,7 +156,7 @@ impl Default for AttachConfig {
     }
 }
 
-impl Attachment {
+impl<D: BusDoor> Attachment<D> {
     /// What the disk says of itself: size, block length, model, serial number, limits.
     pub const fn geometry(&self) -> &Geometry {
         self.disk.geometry().expect("an attachment is made only of a disk whose survey went well")
@@ -171,9 +172,9 @@ impl Attachment {
         self.transport.depth()
     }
 
-    /// Whether data go without a copy between the kernel and us.
-    pub const fn is_zero_copy(&self) -> bool {
-        self.door.copies_because().is_none()
+    /// Whether data go without a copy between the controller and us.
+    pub fn is_zero_copy(&self) -> bool {
+        self.door.is_zero_copy()
     }
 
     /// How many slots there are.
@@ -219,8 +220,8 @@ impl Attachment {
     /// Waits for the next request to end. `None`: the time is over, nothing is under way, or a signal came in.
     ///
     /// # Errors
-    /// If usbfs does not do what it must. A device that fails, or is gone, is told in the result of each request.
-    pub fn wait(&mut self, until: Instant) -> Result<Option<Finished>, UsbfsError> {
+    /// If the door does not do what it must. A device that fails, or is gone, is told in the result of each request.
+    pub fn wait(&mut self, until: Instant) -> Result<Option<Finished>, D::Error> {
         loop {
             if let Some(finished) = self.finished.pop_front() {
                 return Ok(Some(finished));
@@ -246,16 +247,16 @@ impl Attachment {
         AttachmentCounters { transport: self.transport.counters(), disk: self.disk.counts() }
     }
 
-    /// Gives the interface back to the kernel's driver. Requests under way are dropped.
+    /// Gives the interface back to where it was taken from. Requests under way are dropped.
     ///
     /// # Errors
-    /// If the driver is not bound again, with what to do.
-    pub fn close(self) -> Result<(), UsbfsError> {
+    /// If it is not as it was before, with what to do.
+    pub fn close(self) -> Result<(), D::Error> {
         self.door.close()
     }
 
     /// One look at the bus, after a wait if there is nothing to see.
-    fn turn(&mut self, until: Instant) -> Result<Turn, UsbfsError> {
+    fn turn(&mut self, until: Instant) -> Result<Turn, D::Error> {
         if self.look()? {
             return Ok(Turn::Moved);
         }
@@ -281,10 +282,10 @@ impl Attachment {
     }
 
     /// Takes what the bus has brought; whether it has brought anything.
-    fn look(&mut self) -> Result<bool, UsbfsError> {
+    fn look(&mut self) -> Result<bool, D::Error> {
         let seen = match self.door.reap() {
             Ok(any) => any,
-            Err(UsbfsError::Disconnected) => !self.is_gone,
+            Err(error) if error.is_disconnect() => !self.is_gone,
             Err(error) => return Err(error),
         };
         if seen {
@@ -313,7 +314,7 @@ impl AttachmentCounters {
     }
 }
 
-impl fmt::Debug for Attachment {
+impl<D: BusDoor + fmt::Debug> fmt::Debug for Attachment<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attachment")
             .field("chosen", &self.chosen)

@@ -5,8 +5,9 @@
 //! no chance to do so leaves the interface without a driver; [`give_back_command`](super::give_back_command) mends that.
 
 use super::error::UsbfsError;
-use super::kernel::{CellId, Device, Node, Readiness, USBFS, status_of_errno};
-use super::pieces::{Action, Order, Pieces, Rules};
+use super::kernel::{Device, Node, USBFS, status_of_errno};
+use super::pieces::{Action, Pieces, Rules};
+use crate::door::{BusDoor, CellBlock, CellId, Order, Readiness};
 use bus::{Completion, EndpointAddress, TransferId};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -47,15 +48,6 @@ pub struct Door {
     is_gone: bool,
     /// Why transfers were not taken, if it is not the device's fault.
     fault: Option<UsbfsError>,
-}
-
-/// Memory to be had, in cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CellBlock {
-    /// Cells.
-    pub count: u16,
-    /// Bytes of each.
-    pub bytes: u32,
 }
 
 impl InterfaceName {
@@ -113,157 +105,9 @@ impl Door {
         self.device.memory_ref().refusal()
     }
 
-    /// The bytes of a cell; `None` while a transfer is in it.
-    pub fn bytes(&mut self, cell: CellId) -> Option<&mut [u8]> {
-        self.device.memory().bytes(cell)
-    }
-
-    /// Copies out of a range of a cell, whatever transfer is in it; as many bytes as there are, and as there is room.
-    pub fn copy_out(&self, cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
-        self.device.memory_ref().copy_out(cell, range, into)
-    }
-
-    /// Copies into a range of a cell, likewise.
-    pub fn copy_in(&mut self, cell: CellId, range: ByteRange, from: &[u8]) -> usize {
-        self.device.memory().copy_in(cell, range, from)
-    }
-
-    /// Copies from a range of a cell to one of another, likewise.
-    pub fn copy_across(&mut self, from: (CellId, ByteRange), to: (CellId, ByteRange)) -> usize {
-        self.device.memory().copy_across(from, to)
-    }
-
-    /// Takes a transfer on. It completes once.
-    pub fn submit(&mut self, order: Order) {
-        self.pieces.submit(order);
-        self.settle();
-    }
-
-    /// Takes a transfer back. It still completes, as cancelled or as what it has become.
-    pub fn cancel(&mut self, id: TransferId) {
-        self.pieces.cancel(id);
-        self.settle();
-    }
-
-    /// The next transfer that has ended, of those that were seen to have.
-    pub fn poll(&mut self) -> Option<Completion> {
-        self.completions.pop_front()
-    }
-
-    /// Looks which transfers have ended; whether any has.
-    ///
-    /// # Errors
-    /// If the device is gone and everything has completed, or usbfs fails in a way that nobody has foreseen.
-    pub fn reap(&mut self) -> Result<bool, UsbfsError> {
-        let mut any = false;
-        loop {
-            match self.device.reap() {
-                Ok(Some(reaped)) => {
-                    self.pieces.handle(reaped.ticket, reaped.status, reaped.actual);
-                    self.settle();
-                    any = true;
-                }
-                Ok(None) => return Ok(any),
-                Err(Errno::NODEV) if any => return Ok(any),
-                Err(errno) => {
-                    self.is_gone |= errno == Errno::NODEV;
-                    return Err(UsbfsError::of("reap a transfer", errno));
-                }
-            }
-        }
-    }
-
-    /// Waits until a transfer has ended, a signal came in, or the time is over.
-    ///
-    /// # Errors
-    /// If the system cannot wait.
-    pub fn wait(&self, limit: Option<Duration>) -> Result<Readiness, UsbfsError> {
-        self.device.node().wait(limit).map_err(|errno| UsbfsError::of("wait", errno))
-    }
-
-    /// Whether the device was seen to be gone.
-    pub const fn is_gone(&self) -> bool {
-        self.is_gone
-    }
-
     /// Transfers under way.
     pub fn in_flight(&self) -> usize {
         self.pieces.len()
-    }
-
-    /// Why transfers were not taken, if that was not the device's fault; told once.
-    pub const fn take_fault(&mut self) -> Option<UsbfsError> {
-        self.fault.take()
-    }
-
-    /// Chooses a setting of the interface. Its transfers must have completed.
-    ///
-    /// # Errors
-    /// If the device refuses.
-    pub fn select_alternate(&mut self, alternate: u8) -> Result<(), UsbfsError> {
-        let selected = self.device.node().select_alternate(self.interface.number, alternate);
-        selected.map_err(|errno| self.failed("select the alternate setting", errno))?;
-        self.streams = None;
-        Ok(())
-    }
-
-    /// Allocates streams on three endpoints of the setting in use; how many there are: ids 1 to this.
-    ///
-    /// # Errors
-    /// If device or controller have none.
-    pub fn allocate_streams(
-        &mut self,
-        endpoints: [EndpointAddress; 3],
-        wanted: u16,
-    ) -> Result<u16, UsbfsError> {
-        let granted = self.device.node().allocate_streams(endpoints.map(u8::from), wanted);
-        let granted = granted.map_err(|errno| self.failed("allocate streams", errno))?;
-        self.streams = Some(endpoints);
-        Ok(granted)
-    }
-
-    /// A control transfer; gives back how many bytes were moved. Waits for the device.
-    ///
-    /// # Errors
-    /// If the device refuses or does not answer.
-    pub fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, UsbfsError> {
-        let moved = self.device.node().control(setup, bytes, CONTROL_TIMEOUT);
-        moved.map_err(|errno| self.failed("ask the device", errno))
-    }
-
-    /// CLEAR FEATURE (ENDPOINT_HALT), and what the controller needs with it.
-    ///
-    /// # Errors
-    /// If the device refuses, or if other streams of the endpoint have transfers: the kernel wants none under way, since
-    /// the controller loses its place in them. A port reset is left then, which is what Linux's own driver does.
-    pub fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), UsbfsError> {
-        let has_streams = self.streams.is_some_and(|endpoints| endpoints.contains(&endpoint));
-        if has_streams && self.pieces.is_busy(endpoint) {
-            return Err(UsbfsError::Failed { action: "clear a halt", errno: Errno::BUSY });
-        }
-        self.device.node().clear_halt(endpoint.into()).map_err(|errno| self.failed("clear a halt", errno))
-    }
-
-    /// Resets the port. All transfers complete; the interface is at its first setting and has no streams.
-    ///
-    /// The kernel would take the claim away and bind a driver of its own, so the interface is released before and
-    /// claimed again after.
-    ///
-    /// # Errors
-    /// If the device does not come back, or somebody else has taken the interface meanwhile.
-    pub fn reset(&mut self) -> Result<(), UsbfsError> {
-        self.release();
-        let reset = self.device.node().reset();
-        reset.map_err(|errno| self.failed("reset the port", errno))?;
-        self.claim()
-    }
-
-    /// Gives the interface back to the driver that it was taken from.
-    ///
-    /// # Errors
-    /// If that driver, or any, is not bound afterwards. The device being gone is none.
-    pub fn close(mut self) -> Result<(), UsbfsError> {
-        self.give_back()
     }
 
     fn give_back(&mut self) -> Result<(), UsbfsError> {
@@ -356,6 +200,117 @@ impl Door {
             Errno::REMOTEIO => {}
             errno => self.fault = Some(UsbfsError::of("submit a transfer", errno)),
         }
+    }
+}
+
+impl BusDoor for Door {
+    type Error = UsbfsError;
+
+    fn bytes(&mut self, cell: CellId) -> Option<&mut [u8]> {
+        self.device.memory().cells().bytes(cell)
+    }
+
+    fn copy_out(&self, cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
+        self.device.memory_ref().cells_ref().copy_out(cell, range, into)
+    }
+
+    fn copy_in(&mut self, cell: CellId, range: ByteRange, from: &[u8]) -> usize {
+        self.device.memory().cells().copy_in(cell, range, from)
+    }
+
+    fn copy_across(&mut self, from: (CellId, ByteRange), to: (CellId, ByteRange)) -> usize {
+        self.device.memory().cells().copy_across(from, to)
+    }
+
+    fn is_zero_copy(&self) -> bool {
+        self.copies_because().is_none()
+    }
+
+    fn submit(&mut self, order: Order) {
+        self.pieces.submit(order);
+        self.settle();
+    }
+
+    fn cancel(&mut self, id: TransferId) {
+        self.pieces.cancel(id);
+        self.settle();
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
+    fn reap(&mut self) -> Result<bool, UsbfsError> {
+        let mut any = false;
+        loop {
+            match self.device.reap() {
+                Ok(Some(reaped)) => {
+                    self.pieces.handle(reaped.ticket, reaped.status, reaped.actual);
+                    self.settle();
+                    any = true;
+                }
+                Ok(None) => return Ok(any),
+                Err(Errno::NODEV) if any => return Ok(any),
+                Err(errno) => {
+                    self.is_gone |= errno == Errno::NODEV;
+                    return Err(UsbfsError::of("reap a transfer", errno));
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self, limit: Option<Duration>) -> Result<Readiness, UsbfsError> {
+        self.device.node().wait(limit).map_err(|errno| UsbfsError::of("wait", errno))
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    fn take_fault(&mut self) -> Option<UsbfsError> {
+        self.fault.take()
+    }
+
+    fn select_alternate(&mut self, alternate: u8) -> Result<(), UsbfsError> {
+        let selected = self.device.node().select_alternate(self.interface.number, alternate);
+        selected.map_err(|errno| self.failed("select the alternate setting", errno))?;
+        self.streams = None;
+        Ok(())
+    }
+
+    fn allocate_streams(&mut self, endpoints: [EndpointAddress; 3], wanted: u16) -> Result<u16, UsbfsError> {
+        let granted = self.device.node().allocate_streams(endpoints.map(u8::from), wanted);
+        let granted = granted.map_err(|errno| self.failed("allocate streams", errno))?;
+        self.streams = Some(endpoints);
+        Ok(granted)
+    }
+
+    fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, UsbfsError> {
+        let moved = self.device.node().control(setup, bytes, CONTROL_TIMEOUT);
+        moved.map_err(|errno| self.failed("ask the device", errno))
+    }
+
+    /// The kernel wants no transfer of the endpoint under way, since the controller loses its place in them. A port
+    /// reset is left then, which is what Linux's own driver does.
+    fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), UsbfsError> {
+        let has_streams = self.streams.is_some_and(|endpoints| endpoints.contains(&endpoint));
+        if has_streams && self.pieces.is_busy(endpoint) {
+            return Err(UsbfsError::Failed { action: "clear a halt", errno: Errno::BUSY });
+        }
+        self.device.node().clear_halt(endpoint.into()).map_err(|errno| self.failed("clear a halt", errno))
+    }
+
+    /// The kernel would take the claim away and bind a driver of its own, so the interface is released before and
+    /// claimed again after.
+    fn reset(&mut self) -> Result<(), UsbfsError> {
+        self.release();
+        let reset = self.device.node().reset();
+        reset.map_err(|errno| self.failed("reset the port", errno))?;
+        self.claim()
+    }
+
+    fn close(mut self) -> Result<(), UsbfsError> {
+        self.give_back()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can go wrong between usbfs and us, with what to do about it.
 
+use crate::door::DoorError;
 use rustix::io::Errno;
 use std::fmt;
 
@@ -30,11 +31,6 @@ pub enum UsbfsError {
     },
     /// The device is gone.
     Disconnected,
-    /// The device has too few streams for a command and its recovery.
-    Streams {
-        /// How many it gave.
-        granted: u16,
-    },
     /// The kernel's driver is not bound again.
     NotGivenBack {
         /// The interface, as sysfs names it.
@@ -104,9 +100,6 @@ impl fmt::Display for UsbfsError {
             ),
             Self::Memory { .. } => f.write_str("the kernel has no memory for so much: take a smaller depth"),
             Self::Disconnected => f.write_str("the device is gone"),
-            Self::Streams { granted } => {
-                write!(f, "the device gave {granted} streams, where 2 are the least")
-            }
             Self::NotGivenBack { interface, errno } => {
                 write!(f, "the kernel has not taken {interface} back")?;
                 if let Some(errno) = errno {
@@ -120,6 +113,16 @@ impl fmt::Display for UsbfsError {
 }
 
 impl std::error::Error for UsbfsError {}
+
+impl DoorError for UsbfsError {
+    fn is_stall(&self) -> bool {
+        matches!(self, Self::Failed { errno: Errno::PIPE, .. })
+    }
+
+    fn is_disconnect(&self) -> bool {
+        *self == Self::Disconnected
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,8 @@
 //!
 //! A [`Door`] is one interface, taken from the kernel's driver for as long as it lives and given back whatever happens.
 //! It takes transfers, with streams where there are some, and tells how each ended; it is waited at by readiness. Memory
-//! lies in cells, which the controller itself reads and writes where the kernel lets us map them. [`Order`]s longer
+//! lies in cells, which the controller itself reads and writes where the kernel lets us map them.
+//! [`Order`](crate::door::Order)s longer
 //! than the kernel takes at once are cut up below.
 //!
 //! [`object_store`] asks a device one thing and takes nothing from anybody.
@@ -18,7 +19,5 @@ mod kernel;
 mod pieces;
 
 pub use ask::{OBJECT_STORE_BYTES_MAX, object_store};
-pub use door::{CellBlock, Door, InterfaceName};
+pub use door::{Door, InterfaceName};
 pub use error::{UsbfsError, give_back_command};
-pub use kernel::{CellId, Readiness};
-pub use pieces::Order;

@@ -7,7 +7,8 @@
 //! Always true: pieces of a pipe are in the order of the transfers; the first piece that was not filled ends its
 //! transfer; a transfer ends exactly once, when none of its pieces is under way. Left out: where bytes are.
 
-use super::kernel::{Capabilities, CellId};
+use super::kernel::Capabilities;
+use crate::door::{CellId, Order};
 use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStatus};
 use std::collections::VecDeque;
 use units::ByteRange;
@@ -20,19 +21,6 @@ const ONE_PLACE_BYTES_MAX: u32 = 32 << 10;
 
 /// Bytes of an URB where the kernel takes no longer ones, and of pieces that are chained: what it always took.
 const CHAINED_BYTES_MAX: u32 = 16 << 10;
-
-/// A transfer to be done. The caller's ids are not two at once the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Order {
-    /// Comes back at the end.
-    pub id: TransferId,
-    /// Where it goes.
-    pub pipe: Pipe,
-    /// Whose memory.
-    pub cell: CellId,
-    /// Which bytes of it.
-    pub range: ByteRange,
-}
 
 /// How transfers are cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The kernel's side of usbfs: ioctls and memory (Linux, `include/uapi/linux/usbdevice_fs.h`, `drivers/usb/core/devio.c`).
 //!
-//! The only module of this crate with `unsafe`. What makes it sound: URBs and their buffers lie in a table and in cells
+//! What makes its `unsafe` sound: URBs and their buffers lie in a table and in cells
 //! that stay where they are for as long as [`Device`] lives, and what the kernel has is neither referred to nor changed.
 //! The kernel writes to a process's memory only inside of the call that reaps; to usbfs's memory, which is mapped, the
 //! controller writes at any time, so a cell with an URB in it is never borrowed. Ioctls carry the type of their argument,
@@ -12,13 +12,12 @@ mod memory;
 mod node;
 mod urbs;
 
-pub use memory::CellId;
 pub(super) use memory::Memory;
-pub use node::Readiness;
 pub(super) use node::{Capabilities, Node, USBFS};
 pub(super) use urbs::{Reaped, status_of_errno};
 
 use super::pieces::Piece;
+use crate::door::CellId;
 use rustix::io::Result;
 use urbs::Urbs;
 

@@ -6,6 +6,7 @@ use super::layout::{
     self, CLAIM_EXCEPT_DRIVER, CLAIM_IF_DRIVER, Control, DRIVER_NAME_BYTES, DisconnectClaim, Forwarded,
     GetDriver, Number, Plain, SetInterface, Streams, StreamsHead,
 };
+use crate::door::Readiness;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::ffi::c_void;
 use rustix::fs::{Mode, OFlags};
@@ -36,17 +37,6 @@ pub(in crate::usbfs) struct Capabilities {
     pub(in crate::usbfs) scatter_gather: bool,
     /// Memory that the controller itself writes to can be mapped (USBDEVFS_CAP_MMAP).
     pub(in crate::usbfs) mapping: bool,
-}
-
-/// Why a wait has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readiness {
-    /// An URB can be reaped, or the device is gone, which reaping tells.
-    Ready,
-    /// The time is over.
-    TimeOver,
-    /// A signal came in.
-    Interrupted,
 }
 
 /// One ioctl.

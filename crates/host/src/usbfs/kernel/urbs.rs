@@ -4,8 +4,9 @@
 //! the kernel has is not moved, changed or looked at.
 
 use super::layout::{self, FLAG_CONTINUATION, FLAG_SHORT_NOT_OK, KIND_BULK, Urb};
-use super::memory::{CellId, Memory};
+use super::memory::Memory;
 use super::node::Node;
+use crate::door::CellId;
 use crate::usbfs::pieces::{Piece, Ticket};
 use bus::TransferStatus;
 use rustix::ffi::c_void;
@@ -53,7 +54,7 @@ impl Urbs {
     pub(super) fn submit(&mut self, node: &Node, memory: &mut Memory, piece: &Piece) -> Result<()> {
         let length = i32::try_from(piece.range.len).map_err(|_| Errno::INVAL)?;
         let place = self.free.pop().ok_or(Errno::BUSY)?;
-        let Some(buffer) = memory.lend(piece.cell, piece.range) else {
+        let Some(buffer) = memory.cells().lend(piece.cell, piece.range) else {
             self.free.push(place);
             return Err(Errno::FAULT);
         };
@@ -86,7 +87,7 @@ impl Urbs {
                 Ok(())
             }
             Err(errno) => {
-                memory.take_back(piece.cell);
+                memory.cells().take_back(piece.cell);
                 self.free.push(place);
                 Err(errno)
             }
@@ -123,7 +124,7 @@ impl Urbs {
         // SAFETY: the kernel has let go of this URB, and there is no reference to it; all its fields are numbers and
         // pointers, of which any value is one.
         let urb = unsafe { self.table[place].get().read() };
-        memory.take_back(under_way.cell);
+        memory.cells().take_back(under_way.cell);
         self.free.push(place as u16);
         let actual = u32::try_from(urb.actual_length).unwrap_or(0);
         let asked = u32::try_from(urb.buffer_length).unwrap_or(0);

@@ -5,22 +5,22 @@ use units::{Duration, Instant};
 
 /// Time since an attachment was made.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     zero: time::Instant,
 }
 
 impl Clock {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self { zero: time::Instant::now() }
     }
 
-    pub(super) fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> Instant {
         let ns = u64::try_from(self.zero.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Instant::ZERO + Duration::from_ns(ns)
     }
 }
 
 /// A span as the system has it, rounded up, so that waiting so long is enough.
-pub(super) const fn span(span: Duration) -> time::Duration {
+pub(crate) const fn span(span: Duration) -> time::Duration {
     time::Duration::from_nanos(span.as_ns().saturating_add(1))
 }
