@@ -14,8 +14,10 @@
 pub mod attachment;
 pub mod block;
 mod clock;
+pub mod controller;
 pub mod diagnose;
 pub mod door;
 pub mod inventory;
 pub mod tree;
 pub mod usbfs;
+pub mod vfio;

@@ -77,6 +77,8 @@ const MODULES: &[&str] = &[
     "vhci-hcd",
     "usbip-host",
     "dummy_hcd",
+    "vfio_iommu_type1",
+    "vfio-pci",
 ];
 
 const SCRIPTS: &[(&str, &str)] = &[

@@ -140,6 +140,12 @@ impl Machine {
         self
     }
 
+    /// Puts an IOMMU before every device, and has the kernel use it: a program of the guest can be given a device.
+    #[must_use]
+    pub fn iommu(self) -> Self {
+        self.arguments(["-device".into(), "intel-iommu,intremap=on".into()]).kernel_words("intel_iommu=on")
+    }
+
     /// Adds words to the kernel's command line, such as `usb-storage.quirks=46f4:0003:u`.
     #[must_use]
     pub fn kernel_words(mut self, words: &str) -> Self {

@@ -31,6 +31,7 @@
 
 mod carry;
 mod error;
+mod hosted;
 mod in_use;
 mod open;
 mod setup;

@@ -1,0 +1,297 @@
+//! The bus door to one interface of a device behind a controller of ours.
+//!
+//! Always true: cells go back to the kernel only when no transfer is in them, or when the device has lost its slot.
+
+use super::device::{HostedDevice, plans};
+use super::error::ControllerError;
+use super::inner::CANCEL_LIMIT;
+use crate::door::{BusDoor, CellBlock, CellId, Order, Readiness};
+use crate::vfio::SharedCells;
+use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
+use initiator::{BusRequest, Flights};
+use std::collections::VecDeque;
+use std::time::Duration;
+use units::ByteRange;
+use wire::usb::SetupPacket;
+use xhci::{Answer, Refusal, Request, Transfer};
+
+/// One interface of a device, configured.
+#[derive(Debug)]
+pub struct HostedDoor {
+    device: HostedDevice,
+    interface: u8,
+    /// Endpoints of the setting in use, and those of them with streams.
+    endpoints: Vec<EndpointAddress>,
+    streams: Vec<EndpointAddress>,
+    memory: SharedCells,
+    flights: Flights<(Pipe, CellId)>,
+    in_flight: usize,
+    completions: VecDeque<Completion>,
+    fault: Option<ControllerError>,
+}
+
+impl HostedDoor {
+    /// Configures a device, with the first setting of an interface, and makes room for memory; the first cell of each
+    /// block comes back. Cells have successive names.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    pub fn open<const BLOCKS: usize>(
+        device: HostedDevice,
+        interface: u8,
+        blocks: [CellBlock; BLOCKS],
+    ) -> Result<(Self, [CellId; BLOCKS]), ControllerError> {
+        device.configure(interface)?;
+        let mut door = Self {
+            device,
+            interface,
+            endpoints: Vec::new(),
+            streams: Vec::new(),
+            memory: SharedCells::default(),
+            flights: Flights::new(),
+            in_flight: 0,
+            completions: VecDeque::new(),
+            fault: None,
+        };
+        door.endpoints = door.endpoints_of(0)?;
+        let mut firsts = [CellId::default(); BLOCKS];
+        for (first, CellBlock { count, bytes }) in firsts.iter_mut().zip(blocks) {
+            let length = SharedCells::bytes_for(count, bytes);
+            let memory = door.device.inner.borrow_mut().hardware.function.share(length)?;
+            *first = door.memory.add(memory, count, bytes);
+        }
+        Ok((door, firsts))
+    }
+
+    /// The device.
+    pub const fn device(&self) -> &HostedDevice {
+        &self.device
+    }
+
+    /// Transfers under way.
+    pub const fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    fn endpoints_of(&self, alternate: u8) -> Result<Vec<EndpointAddress>, ControllerError> {
+        let setting = self.device.setting(self.interface, alternate)?;
+        Ok(plans(setting).iter().map(|plan| plan.descriptor.address).collect())
+    }
+
+    /// Takes what has come for the device; whether anything has.
+    fn collect(&mut self) -> bool {
+        let mut any = false;
+        loop {
+            let completion = self.device.inner.borrow_mut().take(self.device.id);
+            let Some(completion) = completion else { return any };
+            let Some((id, (_, cell))) = self.flights.remove(completion.id) else { continue };
+            any = true;
+            self.in_flight -= 1;
+            self.memory.cells().take_back(cell);
+            self.completions.push_back(Completion { id, ..completion });
+        }
+    }
+
+    fn control(
+        &mut self,
+        action: &'static str,
+        setup: SetupPacket,
+        bytes: &mut [u8],
+    ) -> Result<usize, ControllerError> {
+        self.device.inner.borrow_mut().control(self.device.id, action, setup, bytes)
+    }
+
+    /// A request of a transport that is one control transfer without data.
+    fn request(&mut self, action: &'static str, request: BusRequest) -> Result<(), ControllerError> {
+        let setup = request.setup().ok_or(ControllerError::Stalled { action })?;
+        self.control(action, setup, &mut []).map(drop)
+    }
+
+    fn is_busy(&self, endpoint: EndpointAddress) -> bool {
+        self.flights.iter().any(|(_, (_, (pipe, _)))| pipe.endpoint == endpoint)
+    }
+
+    /// Ends what is under way, so that memory can go.
+    fn quieten(&mut self) {
+        for (number, (_, (pipe, _))) in self.flights.iter() {
+            self.device.inner.borrow_mut().cancel(self.device.id, *pipe, number);
+        }
+        for dismiss in [false, true] {
+            if dismiss {
+                self.device.inner.borrow_mut().dismiss(self.device.id);
+            }
+            let until = std::time::Instant::now() + CANCEL_LIMIT;
+            while self.in_flight > 0 && std::time::Instant::now() < until {
+                let turned = self.device.inner.borrow_mut().turn(CANCEL_LIMIT);
+                self.collect();
+                if turned.is_err() {
+                    // The controller has halted: it writes nothing any more.
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl BusDoor for HostedDoor {
+    type Error = ControllerError;
+
+    fn bytes(&mut self, cell: CellId) -> Option<&mut [u8]> {
+        self.memory.cells().bytes(cell)
+    }
+
+    fn copy_out(&self, cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
+        self.memory.cells_ref().copy_out(cell, range, into)
+    }
+
+    fn copy_in(&mut self, cell: CellId, range: ByteRange, from: &[u8]) -> usize {
+        self.memory.cells().copy_in(cell, range, from)
+    }
+
+    fn copy_across(&mut self, from: (CellId, ByteRange), to: (CellId, ByteRange)) -> usize {
+        self.memory.cells().copy_across(from, to)
+    }
+
+    fn is_zero_copy(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, order: Order) {
+        let Order { id, pipe, cell, range } = order;
+        let Some(buffer) = self.memory.lend(cell, range) else {
+            self.completions.push_back(Completion { id, status: TransferStatus::Error, actual: 0 });
+            return;
+        };
+        let number = self.flights.insert(id, (pipe, cell));
+        let transfer = Transfer { id: number, device: self.device.id, pipe, buffer, length: range.len };
+        let taken = self.device.inner.borrow_mut().submit(&transfer);
+        if let Err(refusal) = taken {
+            self.flights.remove(number);
+            self.memory.cells().take_back(cell);
+            let status = match refusal {
+                Refusal::Gone => TransferStatus::Disconnected,
+                _ => TransferStatus::Error,
+            };
+            if refusal != Refusal::Gone {
+                self.fault = Some(ControllerError::Refused { action: "submit a transfer", refusal });
+            }
+            self.completions.push_back(Completion { id, status, actual: 0 });
+            return;
+        }
+        self.in_flight += 1;
+    }
+
+    fn cancel(&mut self, id: TransferId) {
+        let Some(number) = self.flights.find(id) else { return };
+        if let Some((_, (pipe, _))) = self.flights.get(number) {
+            self.device.inner.borrow_mut().cancel(self.device.id, *pipe, number);
+        }
+        self.collect();
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
+    fn reap(&mut self) -> Result<bool, ControllerError> {
+        if !self.device.inner.borrow().has_completions(self.device.id) {
+            match self.device.inner.borrow_mut().turn(Duration::ZERO) {
+                Ok(_) | Err(ControllerError::Died(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let any = self.collect();
+        if !any && self.in_flight == 0 && self.is_gone() {
+            return Err(ControllerError::Disconnected);
+        }
+        Ok(any)
+    }
+
+    fn wait(&mut self, limit: Option<Duration>) -> Result<Readiness, ControllerError> {
+        let limit = limit.unwrap_or(Duration::from_secs(1));
+        if !self.completions.is_empty() || self.device.inner.borrow().has_completions(self.device.id) {
+            return Ok(Readiness::Ready);
+        }
+        self.device.inner.borrow_mut().turn(limit)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.device.is_gone()
+    }
+
+    fn take_fault(&mut self) -> Option<ControllerError> {
+        self.fault.take()
+    }
+
+    /// The controller first, as in Linux: what it has no bandwidth for must not be chosen.
+    fn select_alternate(&mut self, alternate: u8) -> Result<(), ControllerError> {
+        let add = plans(self.device.setting(self.interface, alternate)?);
+        let endpoints = add.iter().map(|plan| plan.descriptor.address).collect();
+        let device = self.device.id;
+        let change = Request::Configure { device, add, drop: self.endpoints.clone() };
+        self.device.ask("change endpoints", change)?;
+        (self.endpoints, self.streams) = (endpoints, Vec::new());
+        let interface = self.interface;
+        let action = "select the alternate setting";
+        self.request(action, BusRequest::SelectAlternate { interface, alternate })
+    }
+
+    fn allocate_streams(
+        &mut self,
+        endpoints: [EndpointAddress; 3],
+        wanted: u16,
+    ) -> Result<u16, ControllerError> {
+        let action = "allocate streams";
+        let device = self.device.id;
+        let request = Request::AllocateStreams { device, endpoints: endpoints.to_vec(), wanted };
+        match self.device.ask(action, request)? {
+            Answer::Streams(count) => {
+                self.streams = endpoints.to_vec();
+                Ok(count)
+            }
+            answer => Err(ControllerError::Unanswered { action, answer }),
+        }
+    }
+
+    fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, ControllerError> {
+        Self::control(self, "ask the device", setup, bytes)
+    }
+
+    /// The driver has seen to the controller's side when the stall came. Without one, the data toggle is to begin anew
+    /// there as well; streams have a sequence number each, which only a reset of their endpoint touches, so transfers
+    /// of other streams leave a port reset.
+    fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), ControllerError> {
+        if self.is_busy(endpoint) {
+            return Err(ControllerError::Busy);
+        }
+        self.request("clear a halt", BusRequest::ClearHalt(endpoint))?;
+        if self.streams.contains(&endpoint) {
+            return Ok(());
+        }
+        self.device.ask("begin a data toggle anew", Request::ResetToggle(self.device.id, endpoint)).map(drop)
+    }
+
+    fn reset(&mut self) -> Result<(), ControllerError> {
+        let reset = self.device.reset();
+        self.collect();
+        reset?;
+        self.streams = Vec::new();
+        self.device.configure(self.interface)?;
+        self.endpoints = self.endpoints_of(0)?;
+        Ok(())
+    }
+
+    /// The device gives its slot back; there is nobody who had it before.
+    fn close(self) -> Result<(), ControllerError> {
+        Ok(())
+    }
+}
+
+impl Drop for HostedDoor {
+    fn drop(&mut self) {
+        self.quieten();
+        let memory = std::mem::take(&mut self.memory).into_areas();
+        let mut inner = self.device.inner.borrow_mut();
+        memory.into_iter().for_each(|area| inner.hardware.function.unshare(area));
+    }
+}
