@@ -43,10 +43,81 @@ fn a_table_has_a_row_for_each_depth() {
 }
 
 #[test]
+fn where_the_time_goes_adds_up_to_the_picosecond() {
+    let record = json(&["--raw", "--depth", "4", "--explain", "--latency", "20"]);
+    for transport in ["bot", "uas"] {
+        let explained = &record["rows"][0][transport]["explained"];
+        let stages = explained["stages_ps"].as_object().unwrap();
+        let sum: u64 = stages.values().map(|share| share.as_u64().unwrap()).sum();
+        assert_eq!(explained["latency_ps"].as_u64(), Some(sum));
+        assert_eq!(stages["drive"].as_u64(), Some(300 * 20_000_000));
+        assert_eq!(stages.len(), 6);
+    }
+    let output = compare(&["--raw", "--depth", "1", "--commands", "50", "--explain"]);
+    assert!(String::from_utf8(output.stdout).unwrap().contains(" link ┆ drive ┆ waiting"));
+}
+
+#[test]
+fn a_trace_ends_with_the_last_command_that_was_asked_for() {
+    let output = compare(&["--raw", "--depth", "1", "--commands", "50", "--trace", "2"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for (heading, ends) in [("BOT at depth 1", 3), ("UAS at depth 1", 3)] {
+        let run = text.split(heading).nth(1).unwrap().split("depth").next().unwrap();
+        // TEST UNIT READY comes before the two.
+        assert_eq!(run.matches("command 0.0 ends").count(), ends, "{run}");
+        assert!(run.contains("READ(10), 4096 bytes") && run.contains("done in 60.000 us"), "{run}");
+    }
+    assert!(text.contains("DATA 1 IN stream 1 number"), "{text}");
+}
+
+#[test]
+fn a_capture_has_both_transports_and_says_how_much_it_has() {
+    let file = concat!(env!("CARGO_TARGET_TMPDIR"), "/both.pcapng");
+    let record = json(&["--raw", "--depth", "2", "--capture", file]);
+    let bytes = std::fs::read(file).unwrap();
+    let interface_block = |window: &[u8]| window[..4] == [1, 0, 0, 0] && window[5..] == [0; 3];
+    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    assert!(
+        bytes.windows(8).filter(|window| interface_block(window)).count() >= 2,
+        "an interface for each run"
+    );
+    let records = record["capture"]["records"].as_u64().unwrap();
+    // Three transfers for each command, two records for each transfer.
+    assert!(records > 2 * 6 * 300 && records < 2 * 6 * 320, "{records}");
+    let alone = json(&["--raw", "--depth", "2"]);
+    assert_eq!(record["rows"][0], alone["rows"][0], "a capture changes nothing");
+}
+
+#[test]
+fn a_capture_that_cannot_be_written_names_its_file() {
+    for (file, reason) in [("/nowhere/both.pcapng", "No such file"), ("/dev/full", "No space left")] {
+        let output = compare(&["--raw", "--depth", "1", "--commands", "300", "--capture", file]);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(text.contains(file) && text.contains(reason), "{text}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_a_usage_error() {
-    for wrong in
-        [&["--raw", "--block", "1000"][..], &["--raw", "--block", "5G"], &["--raw", "--depth", "31"], &[]]
-    {
+    for wrong in [
+        &["--raw", "--block", "1000"][..],
+        &["--raw", "--block", "5G"],
+        &["--raw", "--depth", "31"],
+        &["--raw", "--trace", "3", "--json"],
+        &["--raw", "--snap", "64"],
+        &["--raw", "--capture-as", "packets"],
+        &[
+            "--raw",
+            "--commands",
+            "1",
+            "--capture",
+            "/dev/null",
+            "--depth",
+            "1,".repeat(64).trim_end_matches(','),
+        ],
+        &[],
+    ] {
         let output = compare(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
         assert!(!output.stderr.is_empty());

@@ -12,6 +12,7 @@ use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Transport}
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
+use target::Transports;
 use units::{BlockSize, ByteRange, Duration, Instant};
 use wire::scsi::Status;
 use wire::scsi::cdb::{Cdb, CdbWidth, Read, Write};
@@ -111,8 +112,14 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Figures, RawError> {
     let plain = load.plain();
     match protocol {
-        Protocol::Bot => run(load, world::bot(plain.device()).map_err(RawError::Plug)?, plain, watch),
-        Protocol::Uas => run(load, world::uas(plain.device(), None).map_err(RawError::Plug)?, plain, watch),
+        Protocol::Bot => {
+            let device = plain.device_with(Transports::BotOnly);
+            run(load, world::bot(device).map_err(RawError::Plug)?, plain, watch)
+        }
+        Protocol::Uas => {
+            let device = plain.device_with(Transports::Dual);
+            run(load, world::uas(device, None).map_err(RawError::Plug)?, plain, watch)
+        }
     }
 }
 
@@ -239,7 +246,7 @@ impl<T: Transport> Loop<T> {
     fn new(load: &Load, plugged: Plugged<T>, plain: Plain, watch: Watch, depth: u16) -> Self {
         let Watch { mut observer, trace, explain } = watch;
         if let Some(observer) = &mut observer {
-            plugged.enumeration.iter().for_each(|exchange| observer.enumerated(exchange));
+            plugged.enumeration.iter().for_each(|exchange| observer.control(Instant::ZERO, exchange));
         }
         let mut world = World::new(load.rate, plugged, plain);
         observer.into_iter().for_each(|observer| world.observe(observer));
@@ -311,6 +318,15 @@ impl<T: Transport> Loop<T> {
 
     fn traffic(&self) -> [Traffic; 2] {
         [Side::Host, Side::Device].map(|side| self.world.link().lane(side).traffic())
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bot => "BOT",
+            Self::Uas => "UAS",
+        })
     }
 }
 

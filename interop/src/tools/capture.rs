@@ -1,12 +1,13 @@
 //! usbmon in the guest, tshark on the host: does a dissector that nobody here wrote understand the traffic?
 //!
 //! usbmon sees URBs as the guest's drivers hand them in and get them back. It carries no stream id, so the
-//! data of several UAS commands in flight cannot be told apart; the IUs can.
+//! data of several UAS commands in flight cannot be told apart; the IUs can. Captures of a simulated world, which keep the
+//! stream, are read by the same program.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use crate::{
-    Error, Result, child,
+    Error, Result, child, drive,
     guest::{Guest, Job},
     scratch::Scratch,
 };
@@ -24,6 +25,9 @@ pub struct Capture {
     place: Scratch,
 }
 
+/// The file in its directory.
+const FILE: &str = "capture.pcapng";
+
 /// Starts to capture all URBs of a bus; `usb_bus` is its number in the guest, 0 for every bus.
 pub fn start(guest: &mut Guest, usb_bus: u8) -> Result<Running> {
     let file = format!("/tmp/usbmon{usb_bus}.pcap");
@@ -34,6 +38,15 @@ pub fn start(guest: &mut Guest, usb_bus: u8) -> Result<Running> {
     Ok(Running { job, file })
 }
 
+/// What `uaskit compare --raw ARGUMENTS` captures.
+pub fn simulated(arguments: &[&str]) -> Result<Capture> {
+    let place = Scratch::new()?;
+    let mut compare = Command::new(drive::binary()?);
+    compare.args(["compare", "--raw"]).args(arguments).arg("--capture").arg(place.path(FILE));
+    child::output_of(&mut compare)?;
+    Ok(Capture { place })
+}
+
 impl Running {
     /// Ends the capture and brings it to the host.
     pub fn stop(self, guest: &mut Guest) -> Result<Capture> {
@@ -41,7 +54,7 @@ impl Running {
         guest.stdout_of("killall -INT dumpcap")?;
         guest.finish(self.job, LIMIT)?;
         let place = Scratch::new()?;
-        let path = place.path("capture.pcap");
+        let path = place.path(FILE);
         let bytes = guest.pull(&self.file)?;
         fs::write(&path, bytes).map_err(Error::io(format!("write {}", path.display())))?;
         guest.stdout_of(&format!("rm {}", self.file))?;
@@ -52,7 +65,12 @@ impl Running {
 impl Capture {
     /// The packets that a display filter of Wireshark selects, one line each. An empty filter selects all.
     pub fn packets(&self, filter: &str) -> Result<Vec<String>> {
-        packets(&self.place.path("capture.pcap"), filter)
+        packets(&self.place.path(FILE), filter)
+    }
+
+    /// How many packets a display filter selects.
+    pub fn count(&self, filter: &str) -> Result<usize> {
+        self.packets(filter).map(|packets| packets.len())
     }
 
     /// The packets that the dissector could not make sense of. What the host itself has cut off does not count:

@@ -8,6 +8,7 @@
 //!
 //! Always true: each transfer of either side ends once; requests are answered in the order in which they came.
 
+use super::enumerate::Exchange;
 use super::{Happens, World, enumerate, plug};
 use crate::link::bulk::NotWithdrawn;
 use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
@@ -197,7 +198,9 @@ impl<T: Transport> World<T> {
 
     /// A request has come to the device.
     fn ask(&mut self, setup: SetupPacket) {
-        let verdict = self.drive.device.handle_control(setup, &[]);
+        let (now, verdict) = (self.engine.now(), self.drive.device.handle_control(setup, &[]));
+        let exchange = Exchange { setup, answer: verdict.clone() };
+        self.host.observers.tell(|observer| observer.control(now, &exchange));
         if verdict == Verdict::Done && setup.standard() == Some(StandardRequest::SetInterface) {
             let endpoints = plug::endpoints_of(&self.drive.device);
             self.joint.configure(Side::Device, &endpoints);

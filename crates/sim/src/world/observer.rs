@@ -32,8 +32,8 @@ pub struct HostTransfer {
 /// Is told what happens. Everything is optional.
 #[expect(unused_variables, reason = "names are for readers; who does not care does nothing")]
 pub trait Observer {
-    /// A control transfer was done, before time began.
-    fn enumerated(&mut self, exchange: &Exchange) {}
+    /// A control transfer was done: before time began, at zero.
+    fn control(&mut self, at: Instant, exchange: &Exchange) {}
 
     /// The transport was given a command.
     fn began(&mut self, at: Instant, command: &Command) {}
@@ -62,8 +62,8 @@ pub trait Observer {
 
 /// One that somebody else holds as well, to ask it afterwards.
 impl<O: Observer> Observer for Rc<RefCell<O>> {
-    fn enumerated(&mut self, exchange: &Exchange) {
-        self.borrow_mut().enumerated(exchange);
+    fn control(&mut self, at: Instant, exchange: &Exchange) {
+        self.borrow_mut().control(at, exchange);
     }
 
     fn began(&mut self, at: Instant, command: &Command) {

@@ -47,6 +47,11 @@ impl Plain {
 
     /// A device with this as its one unit: both transports, 32 streams, super speed.
     pub fn device(&self) -> Device {
+        self.device_with(Transports::Dual)
+    }
+
+    /// The same with these transports.
+    pub fn device_with(&self, transports: Transports) -> Device {
         let unit = Unit::new(UnitConfig {
             vendor: "uaskit".into(),
             product: "Plain Drive".into(),
@@ -65,7 +70,7 @@ impl Plain {
         });
         let config = DeviceConfig {
             speed: Speed::Super,
-            transports: Transports::Dual,
+            transports,
             streams: 32,
             bus_power_ma: 0,
             vendor_id: 0x1209,

@@ -1,15 +1,20 @@
 //! `uaskit compare`: BOT and UAS side by side in a world of packets.
 //!
 //! So far only `--raw`: link and protocols on a plain drive, without the costs of a host, a controller or a bridge. The
-//! figures are in virtual time, and the same on every machine.
+//! figures are in virtual time, and the same on every machine. Here simulation and captures meet, which do not know each other
+//! ([`capture`]).
+
+mod capture;
+mod report;
 
 use crate::failure::Failure;
 use crate::quantity;
+use capture::{Capture, CaptureKind, RUNS_MAX};
 use clap::{Args, ValueEnum};
-use comfy_table::{CellAlignment, Table, presets};
-use serde_json::{Value, json};
+use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
-use sim::raw::{self, Figures, Load, RawError};
+use sim::raw::{self, Figures, Load, Protocol, RawError, Watch};
+use std::path::PathBuf;
 use units::{ByteCount, Duration};
 
 /// Compare BOT and UAS in a simulated world, packet by packet.
@@ -22,6 +27,14 @@ use units::{ByteCount, Duration};
   uaskit compare --raw
   uaskit compare --raw --block 64K --depth 1,4 --link gen2
   uaskit compare --raw --write --latency 20 --json
+  uaskit compare --raw --depth 1,30 --explain
+  uaskit compare --raw --depth 4 --commands 20 --trace 3
+  uaskit compare --raw --depth 4 --commands 100 --capture both.pcapng
+
+A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and for each
+run a device of its own, whose address is the number of the run, with the requests that configure it. The stream of each record is
+its comment. Runs begin with TEST UNIT READY and as many commands as are under way, which are not measured, and end with that
+many under way.
 
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct CompareArguments {
@@ -54,6 +67,21 @@ pub(crate) struct CompareArguments {
     /// Where the random places come from.
     #[arg(long, default_value = "1")]
     seed: u64,
+    /// Say where the time of a command goes: on the link, in the drive, waiting. The parts add up to its latency.
+    #[arg(long)]
+    explain: bool,
+    /// Print what happens, packet by packet, until N commands of each run have ended.
+    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
+    trace: Option<u32>,
+    /// Write a pcapng file of all runs. An older file of that name is replaced.
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// What the capture tells.
+    #[arg(long, value_enum, requires = "capture", default_value_t = CaptureKind::Transfers)]
+    capture_as: CaptureKind,
+    /// Bytes of each transfer that the capture keeps; all of them unless told. Packets are never cut.
+    #[arg(long, value_name = "SIZE", requires = "capture", value_parser = quantity::size)]
+    snap: Option<ByteCount>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -77,27 +105,72 @@ struct Row {
     uas: Figures,
 }
 
+/// Prints notes as they come.
+struct Printed;
+
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
-    let row = |&depth: &u16| {
-        let load = arguments.load(depth)?;
-        let measured = raw::bot(&load).and_then(|bot| Ok(Row { depth, bot, uas: raw::uas(&load)? }));
-        measured.map_err(|error| match error {
-            RawError::Load => {
-                Failure::usage(format!("no drive takes a command of {}", arguments.block)).because(error)
-            }
-            _ => Failure::new("the simulated world came to nothing").because(error),
-        })
-    };
-    let rows = arguments.depth.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+    let mut capture = arguments.start_capture()?;
+    let mut rows = Vec::new();
+    for &depth in &arguments.depth {
+        let bot = arguments.measure(depth, Protocol::Bot, capture.as_mut())?;
+        let uas = arguments.measure(depth, Protocol::Uas, capture.as_mut())?;
+        rows.push(Row { depth, bot, uas });
+    }
+    let records = capture.map(Capture::finish).transpose()?;
     if arguments.json {
-        println!("{:#}", record(arguments, &rows));
+        println!("{:#}", report::record(arguments, &rows, records));
         return Ok(());
     }
-    println!("{}\n{}", arguments.title(), table(&rows));
+    println!("{}\n{}", arguments.title(), report::table(&rows));
+    if arguments.explain {
+        println!("Where a command's time goes on average; the parts add up\n{}", report::explained(&rows));
+    }
+    if let (Some(file), Some(records)) = (&arguments.capture, records) {
+        println!("{}: {records} records", file.display());
+    }
     Ok(())
 }
 
+impl Trace for Printed {
+    fn record(&mut self, entry: Entry<'_>) {
+        println!("{entry}");
+    }
+}
+
 impl CompareArguments {
+    fn start_capture(&self) -> Result<Option<Capture>, Failure> {
+        let Some(path) = &self.capture else { return Ok(None) };
+        if 2 * self.depth.len() > RUNS_MAX {
+            let most = RUNS_MAX / 2;
+            return Err(Failure::usage(format!(
+                "a capture has room for {most} depths, {} were given",
+                self.depth.len()
+            )));
+        }
+        let snap = self.snap.map_or(u32::MAX, |snap| u32::try_from(snap.0).unwrap_or(u32::MAX));
+        Capture::create(path, self.capture_as, snap).map(Some)
+    }
+
+    fn measure(
+        &self,
+        depth: u16,
+        protocol: Protocol,
+        capture: Option<&mut Capture>,
+    ) -> Result<Figures, Failure> {
+        let observer = capture.map(|capture| capture.next_run(protocol, depth)).transpose()?;
+        let trace = self.trace.map(|commands| (Box::new(Printed) as Box<dyn Trace>, commands));
+        if trace.is_some() {
+            println!("{protocol} at depth {depth}");
+        }
+        let watch = Watch { observer, trace, explain: self.explain };
+        raw::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
+            RawError::Load => {
+                Failure::usage(format!("no drive takes a command of {}", self.block)).because(error)
+            }
+            _ => Failure::new("the simulated world came to nothing").because(error),
+        })
+    }
+
     fn load(&self, depth: u16) -> Result<Load, Failure> {
         let too_large = || Failure::usage(format!("a command of {} is too large", self.block));
         Ok(Load {
@@ -138,58 +211,4 @@ impl LinkArgument {
             Self::Gen2x2 => "20 Gb/s",
         }
     }
-}
-
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED);
-    table.set_header(["depth", "BOT IOPS", "MB/s", "mean us", "UAS IOPS", "MB/s", "mean us", "UAS : BOT"]);
-    for Row { depth, bot, uas } in rows {
-        let of = |figures: &Figures| {
-            let mean = figures.mean.as_ps() as f64 / 1e6;
-            [
-                format!("{:.0}", figures.iops()),
-                format!("{:.1}", figures.megabytes_per_second()),
-                format!("{mean:.1}"),
-            ]
-        };
-        let ratio = format!("{:.2}", uas.iops() / bot.iops());
-        let cells = [vec![depth.to_string()], of(bot).to_vec(), of(uas).to_vec(), vec![ratio]].concat();
-        table.add_row(cells);
-    }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
-}
-
-fn record(arguments: &CompareArguments, rows: &[Row]) -> Value {
-    let of = |figures: &Figures| {
-        json!({
-            "iops": figures.iops(),
-            "megabytes_per_second": figures.megabytes_per_second(),
-            "mean_ns": figures.mean.as_ps() as f64 / 1e3,
-            "commands": figures.commands,
-            "elapsed_ns": figures.elapsed.as_ps() as f64 / 1e3,
-            "commands_under_way": figures.depth,
-            "events": figures.events,
-            "digest": format!("{:016x}", figures.digest),
-        })
-    };
-    let rows: Vec<_> = rows
-        .iter()
-        .map(|row| json!({ "depth": row.depth, "bot": of(&row.bot), "uas": of(&row.uas) }))
-        .collect();
-    json!({
-        "version": env!("CARGO_PKG_VERSION"),
-        "setup": {
-            "link": arguments.link.name(),
-            "bytes": arguments.block.0,
-            "writes": arguments.write,
-            "latency_us": arguments.latency,
-            "at_once": arguments.at_once,
-            "seed": arguments.seed,
-        },
-        "rows": rows,
-    })
 }
