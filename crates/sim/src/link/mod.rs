@@ -2,11 +2,13 @@
 //!
 //! [`superspeed`] is the dual-simplex link of USB 3: two lanes that know nothing of each other but the acknowledgements
 //! that one carries for the other. [`bulk`] is what both ends of a bulk endpoint say to each other over it, and [`streams`]
-//! their agreement on which stream of a pipe moves; [`control`] is endpoint 0. [`usb2`] is the bus of USB 2.0, at high and at
-//! full speed. A [`Joint`] is the ports of a host and a device with a SuperSpeed link between them.
+//! their agreement on which stream of a pipe moves; [`control`] is endpoint 0. [`hub`] has several devices behind hubs share
+//! a link. [`usb2`] is the bus of USB 2.0, at high and at full speed. A [`Joint`] is the ports of a host and a device with
+//! a SuperSpeed link between them.
 
 pub mod bulk;
 pub mod control;
+pub mod hub;
 mod joint;
 pub mod streams;
 pub mod superspeed;

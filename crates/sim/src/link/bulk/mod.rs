@@ -25,7 +25,7 @@ pub use device::DeviceEndpoint;
 pub use endpoint::Endpoint;
 pub use host::HostEndpoint;
 pub use message::{Message, Piece, Sequence};
-pub use port::{DevicePort, HostPort};
+pub use port::{DevicePort, HostPort, Others};
 pub use queue::{End, NotWithdrawn, Progress, Transfer};
 
 use std::fmt;

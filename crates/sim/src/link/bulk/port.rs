@@ -28,6 +28,16 @@ pub struct HostPort {
     progress: VecDeque<Progress>,
     /// Endpoints that have halted, and nobody was told.
     halts: VecDeque<EndpointAddress>,
+    others: Others,
+}
+
+/// What other devices on the same bus do, by direction, Out first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// A burst of theirs is under way.
+    pub have_bus: [bool; 2],
+    /// They would start one.
+    pub want_bus: [bool; 2],
 }
 
 /// The device's ends of its endpoints.
@@ -174,6 +184,7 @@ impl HostPort {
         }
         let others_wait = self.control.wants_in() && address.direction() == Direction::In;
         let others_wait = others_wait
+            || self.others.want_bus[address.direction() as usize]
             || self.endpoints.iter().any(|other| {
                 other.address != address && is_like(other.address, address) && other.end.wants_bus()
             });
@@ -209,8 +220,32 @@ impl HostPort {
     /// Endpoint 0 goes before all others, but asks for data only when no other has asked.
     fn poll_control_message(&mut self) -> Option<Message> {
         let is_in = |endpoint: &Numbered<HostEndpoint>| endpoint.address.direction() == Direction::In;
-        let may_ask = !self.endpoints.iter().any(|endpoint| is_in(endpoint) && endpoint.end.has_bus());
-        self.control.poll(may_ask)
+        let has_asked = self.endpoints.iter().any(|endpoint| is_in(endpoint) && endpoint.end.has_bus());
+        self.control.poll(!has_asked && !self.others.have_bus[Direction::In as usize])
+    }
+
+    /// Shares the bus with other devices, which do this now.
+    pub const fn share(&mut self, others: Others) {
+        self.others = others;
+    }
+
+    /// Whether a burst is under way, by direction, Out first.
+    pub fn has_bus(&self) -> [bool; 2] {
+        let [out, into] = self.any(HostEndpoint::has_bus);
+        [out, into || self.control.has_in()]
+    }
+
+    /// Whether it would start one.
+    pub fn wants_bus(&self) -> [bool; 2] {
+        let [out, into] = self.any(HostEndpoint::wants_bus);
+        [out, into || self.control.wants_in()]
+    }
+
+    fn any(&self, is_so: impl Fn(&HostEndpoint) -> bool) -> [bool; 2] {
+        [Direction::Out, Direction::In].map(|direction| {
+            let mut of = self.endpoints.iter().filter(|endpoint| endpoint.address.direction() == direction);
+            of.any(|endpoint| is_so(&endpoint.end))
+        })
     }
 
     /// Gives the bus of a direction to the next that wants it, if nobody has it.
@@ -218,8 +253,8 @@ impl HostPort {
         let is_of = |endpoint: &Numbered<HostEndpoint>| endpoint.address.direction() == direction;
         let control_has_bus =
             direction == Direction::In && (self.control.has_in() || self.control.wants_in());
-        if control_has_bus || self.endpoints.iter().any(|endpoint| is_of(endpoint) && endpoint.end.has_bus())
-        {
+        let is_given = control_has_bus || self.others.have_bus[direction as usize];
+        if is_given || self.endpoints.iter().any(|endpoint| is_of(endpoint) && endpoint.end.has_bus()) {
             return;
         }
         let (count, turn) = (self.endpoints.len(), &mut self.turns[usize::from(direction == Direction::In)]);

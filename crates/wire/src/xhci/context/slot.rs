@@ -96,6 +96,14 @@ impl RouteString {
         }
         Some(Self(self.0 | (port as u32) << (4 * tiers)))
     }
+
+    /// The port that the hub takes that has so many hubs between it and the root. `None` if the way ends before.
+    pub const fn port_after(self, tiers: u32) -> Option<u8> {
+        if tiers >= self.tiers() {
+            return None;
+        }
+        Some(field(self.0, 4 * tiers, 4) as u8)
+    }
 }
 
 impl SlotContext {
@@ -244,6 +252,12 @@ mod tests {
         assert_eq!(RouteString::ROOT.via(31).map(RouteString::bits), Some(15));
         assert_eq!(RouteString::ROOT.via(0), None);
         assert_eq!(RouteString::from_bits(0x11111).via(1), None);
+    }
+
+    #[test]
+    fn each_hub_on_the_way_finds_its_port() {
+        let route = RouteString::from_bits(0x0f23);
+        assert_eq!([0, 1, 2, 3].map(|tiers| route.port_after(tiers)), [Some(3), Some(2), Some(15), None]);
     }
 
     #[test]

@@ -1,0 +1,34 @@
+//! SuperSpeed hubs: devices in tiers that share one link to the host (USB 3.2 clauses 8.10 and 10).
+//!
+//! A [`Tree`] is a root port, hubs below it and devices at the end. What the host sends goes the way that the route string
+//! of its device says; what a device sends goes up. A hub keeps packets in order on each way, and lets its ports take turns
+//! on the lane to the host. Each link has credits of its own: a hub gives one back when it has passed the packet on.
+//!
+//! ```text
+//!   host ports, one for each device
+//!        │ root link          one IN burst at a time on the bus, ports go round
+//!       hub ───── header received, then its delay, then the header goes on; payload follows as it comes
+//!      ╱   ╲
+//!  device   hub               up to five on a way
+//!          ╱   ╲
+//!      device   device
+//! ```
+//!
+//! At Gen 1 a hub stores headers and repeats payload; at Gen 2 it stores whole packets. Left out: packets that a hub
+//! defers for a link in a low power state, links of different rates in one tree, and the hub as a device of its own.
+//!
+//! Always true: packets of one device stay in order in each direction; none is lost or doubled; a link never carries more
+//! than it has credits for.
+
+mod tree;
+
+pub use tree::{DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent, Tree};
+
+use units::Duration;
+
+/// The longest that a hub may take to pass a packet on, and what a tree has unless it is told otherwise (wHubDelay, clause
+/// 10.15.2.1).
+pub const DELAY_MAX: Duration = Duration::from_ns(400);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,297 @@
+//! Latency of each tier by hand, shares of a link, and random trees.
+
+use super::*;
+use crate::engine::{Engine, Event};
+use crate::link::bulk::{End, Endpoint, Progress, Transfer};
+use crate::link::superspeed::{Rate, Side};
+use bus::{Pipe, TransferId};
+use proptest::prelude::*;
+use units::Instant;
+use wire::usb::{Direction, EndpointAddress};
+
+impl Event for Happening {
+    fn mark(&self) -> u64 {
+        match self {
+            Self::Free { branch, .. } => *branch as u64,
+            Self::Reaches { branch, routed, .. } => {
+                1 << 32 | (*branch as u64) << 16 | u64::from(routed.message.packet().payload())
+            }
+        }
+    }
+}
+
+struct Wire {
+    engine: Engine<Happening>,
+    tree: Tree,
+    script: Vec<String>,
+    /// By device: what has moved, seen by the host and by the device.
+    progress: Vec<[Vec<Progress>; 2]>,
+}
+
+const IN: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
+const OUT: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
+const DELAY: Duration = Duration::from_ns(100);
+
+const ENDPOINTS: [Endpoint; 2] = [
+    Endpoint { address: IN, packet_bytes: 1024, burst: 16, streams: 0 },
+    Endpoint { address: OUT, packet_bytes: 1024, burst: 16, streams: 0 },
+];
+
+impl Wire {
+    fn new(tree: Tree) -> Self {
+        Self { engine: Engine::new(), tree, script: Vec::new(), progress: Vec::new() }
+    }
+
+    /// Hubs in a row and a device behind the last.
+    fn chain(rate: Rate, hubs: u8, delay: Duration) -> Self {
+        let mut tree = Tree::new(rate, Duration::ZERO);
+        let mut place = Place::Root;
+        for _ in 0..hubs {
+            place = Place::Port(tree.plug_hub(place, delay).unwrap(), 1);
+        }
+        tree.plug_device(place, &ENDPOINTS).unwrap();
+        Self::new(tree)
+    }
+
+    /// A hub with so many devices.
+    fn star(devices: u8) -> Self {
+        let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
+        let hub = tree.plug_hub(Place::Root, DELAY).unwrap();
+        for port in 1..=devices {
+            tree.plug_device(Place::Port(hub, port), &ENDPOINTS).unwrap();
+        }
+        Self::new(tree)
+    }
+
+    fn both(&mut self, device: usize, address: EndpointAddress, id: u64, bytes: u32) {
+        let (device, transfer) = (DeviceId(device), Transfer { id: TransferId(id), bytes });
+        self.tree.host(device).queue(Pipe::plain(address), transfer).unwrap();
+        self.tree.device(device).queue(Pipe::plain(address), transfer).unwrap();
+    }
+
+    fn step(&mut self) -> bool {
+        while let Some((at, happening)) = self.tree.poll_next() {
+            self.engine.at(at, happening).unwrap();
+        }
+        while let Some(Sent { branch, from, routed, crossing }) = self.tree.poll_sent() {
+            let (begins, arrives) = (crossing.begins.as_ps() / 1000, crossing.arrives.as_ps() / 1000);
+            let arrow = if from == Side::Host { "->" } else { "<-" };
+            self.script.push(format!("{branch} {begins:>5} {arrives:>5} {arrow} {}", routed.message));
+        }
+        let Some(happening) = self.engine.next() else { return false };
+        let taken = self.tree.handle(self.engine.now(), happening);
+        assert!(taken.is_ok(), "{happening:?}\n{}", self.script.join("\n"));
+        for device in 0..self.progress.len() {
+            let id = DeviceId(device);
+            let host = std::iter::from_fn(|| self.tree.host(id).poll_progress());
+            self.progress[device][0].extend(host);
+            let end = std::iter::from_fn(|| self.tree.device(id).poll_progress());
+            self.progress[device][1].extend(end);
+        }
+        true
+    }
+
+    fn begin(&mut self, devices: usize) {
+        self.progress = vec![Default::default(); devices];
+        self.tree.wake(self.engine.now());
+    }
+
+    fn run(&mut self, devices: usize) {
+        self.begin(devices);
+        while self.step() {}
+    }
+
+    fn ended(&self, device: usize, side: Side) -> Vec<(u64, u32, End)> {
+        let ended = |progress: &Progress| Some((progress.id.0, progress.moved, progress.ended?));
+        self.progress[device][side as usize].iter().filter_map(ended).collect()
+    }
+
+    fn moved(&self, device: usize) -> u64 {
+        let pieces = self.progress[device].iter().flatten().filter_map(|progress| progress.piece);
+        pieces.map(|piece| u64::from(piece.bytes)).sum()
+    }
+}
+
+#[test]
+fn a_packet_goes_on_when_a_hub_has_its_header_and_has_waited() {
+    let mut wire = Wire::chain(Rate::Gen1, 1, DELAY);
+    wire.both(0, IN, 1, 1024);
+    wire.run(1);
+    assert_eq!(
+        wire.script,
+        [
+            "0     0    40 -> ACK 1 IN expects 0, takes 1",
+            // 40 ns for the header, 100 ns in the hub.
+            "1   140   180 -> ACK 1 IN expects 0, takes 1",
+            // LGOOD and LCRD go first.
+            "1   212  2324 <- DATA 1 IN number 0, 1024 bytes, the last",
+            // Payload follows as it comes.
+            "0   352  2464 <- DATA 1 IN number 0, 1024 bytes, the last",
+            "0  2496  2536 -> ACK 1 IN expects 1, takes 0",
+            "1  2636  2676 -> ACK 1 IN expects 1, takes 0",
+        ],
+        "\n{}\n",
+        wire.script.join("\n")
+    );
+}
+
+#[test]
+fn each_tier_costs_its_delay_and_a_header_both_ways() {
+    for delay in [Duration::ZERO, DELAY, DELAY_MAX] {
+        for hubs in 0..=5 {
+            let mut wire = Wire::chain(Rate::Gen1, hubs, delay);
+            wire.both(0, IN, 1, 1024);
+            wire.begin(1);
+            while wire.progress[0][0].is_empty() {
+                assert!(wire.step());
+            }
+            // 72 ns until the device answers, 2,112 ns for the packet; see above.
+            let tiers = u64::from(hubs) * 2 * (40 + delay.as_ns());
+            assert_eq!(wire.engine.now().as_ps() / 1000, 72 + 2112 + tiers, "{hubs} hubs of {delay}");
+        }
+    }
+}
+
+#[test]
+fn at_gen_2_a_hub_has_a_packet_whole_before_it_goes_on() {
+    let latency = |hubs| {
+        let mut wire = Wire::chain(Rate::Gen2, hubs, DELAY);
+        wire.both(0, IN, 1, 1024);
+        wire.begin(1);
+        while wire.progress[0][0].is_empty() {
+            assert!(wire.step());
+        }
+        wire.engine.now() - Instant::ZERO
+    };
+    // A header of 20 symbols down, a packet of 1,060 up, 0.825 ns each, and the delay twice.
+    assert_eq!(latency(1).as_ps() - latency(0).as_ps(), (20 + 1060) * 825 + 200_000);
+}
+
+#[test]
+fn a_burst_hides_the_hubs() {
+    // Of one device, at the root and behind five hubs of the longest delay: the same ceiling but for what begins and ends.
+    for address in [IN, OUT] {
+        let rate = |hubs| {
+            let mut wire = Wire::chain(Rate::Gen1, hubs, DELAY_MAX);
+            wire.both(0, address, 1, 16 << 20);
+            wire.run(1);
+            assert_eq!(wire.ended(0, Side::Host), [(1, 16 << 20, End::Full)]);
+            f64::from(16 << 20) / (wire.engine.now().as_ps() as f64 / 1e6)
+        };
+        let (near, far) = (rate(0), rate(5));
+        assert!((474.0..475.0).contains(&near), "{near}");
+        assert!(far <= near && far > 470.0, "{far} of {near}");
+    }
+}
+
+#[test]
+fn two_devices_under_a_hub_get_half_each() {
+    for address in [IN, OUT] {
+        let mut wire = Wire::star(2);
+        wire.both(0, address, 1, 64 << 20);
+        wire.both(1, address, 1, 64 << 20);
+        wire.begin(2);
+        let end = Instant::ZERO + Duration::from_ms(5);
+        while wire.engine.now() < end {
+            assert!(wire.step());
+            wire.script.clear();
+        }
+        let rates = [0, 1].map(|device| wire.moved(device) as f64 / 5000.0);
+        let sum = rates[0] + rates[1];
+        assert!((rates[0] / rates[1] - 1.0).abs() < 0.02, "{rates:?}");
+        assert!(sum <= 475.0 && sum > 470.0, "{sum} MB/s");
+    }
+}
+
+#[test]
+fn a_read_and_a_write_of_two_devices_do_not_share() {
+    let mut wire = Wire::star(2);
+    wire.both(0, IN, 1, 8 << 20);
+    wire.both(1, OUT, 1, 8 << 20);
+    wire.run(2);
+    let rate = f64::from(8 << 20) / (wire.engine.now().as_ps() as f64 / 1e6);
+    // Each has a lane; each acknowledges on the other's.
+    assert!(rate > 440.0, "{rate} MB/s each");
+}
+
+#[test]
+fn the_route_names_each_port_on_the_way() {
+    let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
+    let near = tree.plug_hub(Place::Root, DELAY).unwrap();
+    let far = tree.plug_hub(Place::Port(near, 3), DELAY).unwrap();
+    let device = tree.plug_device(Place::Port(far, 2), &ENDPOINTS).unwrap();
+    assert_eq!(tree.route_of(device).map(|route| route.bits()), Some(0x23));
+}
+
+#[test]
+fn what_cannot_be_plugged_in_is_refused() {
+    let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
+    let mut place = Place::Root;
+    for _ in 0..5 {
+        let hub = tree.plug_hub(place, DELAY).unwrap();
+        assert_eq!(tree.plug_hub(place, DELAY), Err(NoPlace), "something is there already");
+        assert_eq!(tree.plug_hub(Place::Port(hub, 16), DELAY), Err(NoPlace), "no such port");
+        assert_eq!(tree.plug_device(Place::Port(hub, 0), &ENDPOINTS), Err(NoPlace), "no such port");
+        place = Place::Port(hub, 1);
+    }
+    assert_eq!(tree.plug_hub(place, DELAY), Err(NoPlace), "a sixth hub");
+    assert!(tree.plug_device(place, &ENDPOINTS).is_ok());
+}
+
+/// Where things are plugged in: each chooses a hub and a port among those there are.
+fn plugs() -> impl Strategy<Value = Vec<(bool, usize, u8)>> {
+    prop::collection::vec((prop::bool::ANY, 0_usize..8, 1_u8..=4), 1..16)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn in_any_tree_every_transfer_ends_once_and_its_bytes_are_in_order(
+        plugs in plugs(),
+        delay in 0_u64..=400,
+        rate in prop_oneof![Just(Rate::Gen1), Just(Rate::Gen2)],
+        transfers in prop::collection::vec((0_usize..16, prop::bool::ANY, 0_u32..40_000, 0_u8..200), 1..40),
+    ) {
+        let mut tree = Tree::new(rate, Duration::from_ns(5));
+        let mut hubs = vec![tree.plug_hub(Place::Root, Duration::from_ns(delay)).unwrap()];
+        let mut devices = vec![tree.plug_device(Place::Port(hubs[0], 5), &ENDPOINTS).unwrap()];
+        for (is_hub, hub, port) in plugs {
+            let place = Place::Port(hubs[hub % hubs.len()], port);
+            if is_hub {
+                hubs.extend(tree.plug_hub(place, Duration::from_ns(delay)));
+            } else {
+                devices.extend(tree.plug_device(place, &ENDPOINTS));
+            }
+        }
+        let mut wire = Wire::new(tree);
+        wire.begin(devices.len());
+        let mut expected = vec![Vec::new(); devices.len()];
+        for (id, (device, is_in, bytes, steps)) in (0..).zip(transfers) {
+            let device = device % devices.len();
+            wire.both(device, if is_in { IN } else { OUT }, id, bytes);
+            expected[device].push((id, bytes, End::Full));
+            wire.tree.wake(wire.engine.now());
+            for _ in 0..steps {
+                wire.step();
+            }
+        }
+        while wire.step() {}
+        for (device, expected) in expected.iter().enumerate() {
+            for side in [Side::Host, Side::Device] {
+                let mut ended = wire.ended(device, side);
+                ended.sort_unstable_by_key(|&(id, ..)| id);
+                prop_assert_eq!(&ended, expected, "{:?} of {}\n{}", side, device, wire.script.join("\n"));
+            }
+            for &(id, bytes, _) in expected {
+                let all = wire.progress[device].iter().flatten().filter_map(|progress| progress.piece);
+                let mut at = 0;
+                for piece in all.filter(|piece| piece.transfer == TransferId(id)) {
+                    prop_assert_eq!(piece.offset, at);
+                    at += u32::from(piece.bytes);
+                }
+                prop_assert_eq!(at, bytes);
+            }
+        }
+    }
+}
