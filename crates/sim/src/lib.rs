@@ -1,8 +1,9 @@
 //! A world in virtual time, in which both ends of a USB meet packet by packet.
 //!
 //! [`engine`] keeps time: what happens next, in one order, on any machine the same. [`link`] is what lies between a host
-//! controller and a device, to the symbol. [`world`] joins the initiator and the target over it, and [`raw`] measures both
-//! transports on a plain drive; [`explain`] looks on, and says where the time of each command goes.
+//! controller and a device, to the symbol. [`xhci`] is a host controller that carries out what its driver wrote into memory.
+//! [`world`] joins the initiator and the target over the link, and [`raw`] measures both transports on a plain drive;
+//! [`explain`] looks on, and says where the time of each command goes.
 //!
 //! Always true: nothing here reads a clock, starts a thread, or takes an order from a hash; the same seed gives the same
 //! digest.
@@ -12,3 +13,4 @@ pub mod explain;
 pub mod link;
 pub mod raw;
 pub mod world;
+pub mod xhci;

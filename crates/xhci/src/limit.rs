@@ -31,6 +31,8 @@ pub const OUTPUTS_MAX: usize = 16_384;
 pub const SOFT_RETRIES_MAX: u8 = 3;
 /// Stop Endpoint is said this often to an endpoint that goes on running.
 pub const STOP_ATTEMPTS_MAX: u8 = 5;
+/// An endpoint may halt this often where no transfer is before one ends: then it is given up, since nobody can be told why.
+pub const LOST_HALTS_MAX: u8 = 16;
 
 /// How often a register is looked at that is waited for.
 pub const POLL_INTERVAL: Duration = Duration::from_ms(1);

@@ -107,6 +107,10 @@ pub fn retire(place: Place, code: CompletionCode, residual: u32, may_retry: bool
         Code::RingUnderrun | Code::RingOverrun | Code::MissedService | Code::EventLost => Retirement::OPEN,
         Code::StallError => Retirement::with(TransferStatus::Stall, place, code),
         Code::BabbleDetected => Retirement::with(TransferStatus::Babble, place, code),
+        // It was refused when it was read, so nothing of it has moved (clause 4.10.2.2).
+        Code::TrbError => {
+            Retirement::of(Ending::With(TransferStatus::Error, Actual::BeforeTrb), Recovery::MoveDequeue)
+        }
         _ => Retirement::with(TransferStatus::Error, place, code),
     }
 }
@@ -263,7 +267,7 @@ mod tests {
 
     #[test]
     fn a_trb_error_moves_the_dequeue_pointer() {
-        assert_eq!(cell(Inner, 5, 0), (Ending::With(Error, Actual::ThisTrb), Recovery::MoveDequeue));
+        assert_eq!(cell(Inner, 5, 0), (Ending::With(Error, Actual::BeforeTrb), Recovery::MoveDequeue));
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub use extended::{
 };
 pub use register::{
     CapabilityRegisters, CommandRingControl, Configure, ControllerFeatures, EventRingDequeue,
-    InterrupterManagement, InterrupterModeration, LinkState, MoreFeatures, PageSize, PortChanges, PortStatus,
-    UsbCommand, UsbStatus, offset,
+    InterrupterManagement, InterrupterModeration, LinkState, MoreFeatures, PageSize, PortChanges, PortParts,
+    PortStatus, PortWrite, UsbCommand, UsbStatus, offset,
 };
 pub use segment::EventRingSegment;
 pub use trb::{

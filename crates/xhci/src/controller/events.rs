@@ -103,13 +103,16 @@ impl Live {
             return;
         };
         let told = endpoint.handle_event(event);
+        let is_lost = endpoint.is_lost();
         self.tell(id, told.completion);
         match told.place {
             Place::Nowhere => self.counters.stray_events += 1,
             Place::Finished => self.counters.late_events += 1,
             _ => {}
         }
-        if told.recovery != Recovery::Nothing && !is_leaving {
+        if is_lost && !is_leaving {
+            self.give_up(hw, now, (slot, endpoint_id));
+        } else if told.recovery != Recovery::Nothing && !is_leaving {
             self.recover(hw, now, (slot, endpoint_id), told.recovery);
         }
     }

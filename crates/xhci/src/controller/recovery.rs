@@ -169,7 +169,7 @@ impl Live {
         }
     }
 
-    fn give_up(&mut self, hw: &mut impl Hardware, now: Instant, (slot, _): Which) {
+    pub(super) fn give_up(&mut self, hw: &mut impl Hardware, now: Instant, (slot, _): Which) {
         self.counters.failed_endpoints += 1;
         self.leave(hw, now, slot);
     }

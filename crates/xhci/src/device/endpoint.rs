@@ -10,6 +10,7 @@
 use super::streams::{StreamArrays, StreamShape};
 use super::td::{Kind, Td, TdState, Writing};
 use crate::hardware::DmaMemory;
+use crate::limit::LOST_HALTS_MAX;
 use crate::retire::{Ending, Place, Recovery, retire};
 use crate::ring::{Position, ProducerRing, RingShape};
 use crate::words::{EndpointPlan, Refusal};
@@ -34,6 +35,8 @@ pub(crate) struct Endpoint {
     /// Transaction errors tried again since a TD ended, and how often that is done.
     retries: u8,
     pub(crate) retries_max: u8,
+    /// Halts where no transfer was, since a TD ended.
+    lost_halts: u8,
     rings: Vec<Ring>,
     /// Which ring a segment is of.
     bases: BTreeMap<u64, u16>,
@@ -147,6 +150,7 @@ impl Endpoint {
             stops: 0,
             retries: 0,
             retries_max: 0,
+            lost_halts: 0,
             rings: Vec::new(),
             bases: BTreeMap::new(),
             arrays: None,
@@ -179,7 +183,7 @@ impl Endpoint {
             ring.ring.clear(hw);
             (ring.must_move, ring.tds) = (false, VecDeque::new());
         }
-        (self.state, self.stops, self.retries) = (State::Running, 0, 0);
+        (self.state, self.stops, self.retries, self.lost_halts) = (State::Running, 0, 0, 0);
         self.moves.clear();
     }
 
@@ -239,6 +243,11 @@ impl Endpoint {
         td.map(|td| td.state = TdState::Cancelled).is_some()
     }
 
+    /// Whether it has halted too often where no transfer is.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost_halts > LOST_HALTS_MAX
+    }
+
     /// Whether the controller stands in a TD that has ended.
     pub(crate) fn must_move(&self) -> bool {
         self.rings.iter().any(|ring| ring.must_move)
@@ -261,7 +270,10 @@ impl Endpoint {
         };
         let retirement = retire(place, event.code, event.length, may_retry);
         let recovery = retirement.recovery;
-        let Ok((number, at, offset)) = found else { return Told { place, completion: None, recovery } };
+        let Ok((number, at, offset)) = found else {
+            self.lost_halts += u8::from(recovery != Recovery::Nothing);
+            return Told { place, completion: None, recovery };
+        };
         let (packet, ring) = (self.writing.packet, &mut self.rings[number]);
         let td = &mut ring.tds[at];
         let moved = |td: &Td, actual| td.moved(&ring.ring, packet, (offset, event.length), actual);
@@ -286,7 +298,7 @@ impl Endpoint {
         if completion.is_some() {
             td.state = TdState::Over;
             ring.must_move |= recovery != Recovery::Nothing;
-            self.retries = 0;
+            (self.retries, self.lost_halts) = (0, 0);
         }
         self.retries += u8::from(recovery == Recovery::SoftRetry);
         // What the controller has passed on its way here is over as well.
@@ -295,7 +307,10 @@ impl Endpoint {
             .take(at)
             .filter(|td| td.state == TdState::NoOp)
             .for_each(|td| td.state = TdState::Over);
-        ring.give_back();
+        // Where the controller stands nothing new is written, or that would be taken for where it stands.
+        if !ring.must_move {
+            ring.give_back();
+        }
         Told { place, completion, recovery }
     }
 

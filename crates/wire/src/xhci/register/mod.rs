@@ -11,7 +11,7 @@ mod runtime;
 
 pub use capability::{CapabilityRegisters, ControllerFeatures, MoreFeatures};
 pub use operational::{CommandRingControl, Configure, PageSize, UsbCommand, UsbStatus};
-pub use port::{LinkState, PortChanges, PortStatus};
+pub use port::{LinkState, PortChanges, PortParts, PortStatus, PortWrite};
 pub use runtime::{EventRingDequeue, InterrupterManagement, InterrupterModeration};
 
 /// Where registers are, in bytes.

@@ -1,6 +1,6 @@
 //! Port status and control register (xHCI 1.2 clause 5.4.8).
 
-use crate::xhci::{field, flag};
+use crate::xhci::{bit, field, flag, place};
 use core::fmt;
 
 /// PORTSC. Reading it is easy; what is written back must leave out the bits that a one clears or starts.
@@ -140,6 +140,63 @@ impl PortStatus {
     }
 }
 
+/// What a port is, as a controller tells it by its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortParts {
+    /// Somebody is there (CCS).
+    pub connected: bool,
+    /// Somebody can be talked to (PED).
+    pub enabled: bool,
+    /// It is being reset (PR).
+    pub resetting: bool,
+    /// It has power (PP).
+    pub powered: bool,
+    /// State of the link (PLS).
+    pub link_state: LinkState,
+    /// Speed id of who is there; 0 of nobody.
+    pub speed_id: u8,
+    /// What changed.
+    pub changes: PortChanges,
+}
+
+impl PortParts {
+    /// The status that says so.
+    pub fn status(&self) -> PortStatus {
+        let flags =
+            bit(self.connected, 0) | bit(self.enabled, 1) | bit(self.resetting, 4) | bit(self.powered, 9);
+        let link = place(u8::from(self.link_state).into(), 5, 4) | place(self.speed_id.into(), 10, 4);
+        PortStatus(flags | link | u32::from(self.changes) & PortStatus::CHANGES)
+    }
+}
+
+/// What a write to a port's status asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortWrite {
+    /// The port is to be disabled (PED, written as one).
+    pub disables: bool,
+    /// It is to be reset (PR).
+    pub resets: bool,
+    /// Its link is to be reset as well (WPR).
+    pub warm_resets: bool,
+    /// It is to have power (PP).
+    pub powered: bool,
+    /// Changes that have been taken note of.
+    pub acknowledged: PortChanges,
+}
+
+impl PortWrite {
+    /// Decodes what was written.
+    pub fn decode(word: u32) -> Self {
+        Self {
+            disables: flag(word, 1),
+            resets: flag(word, 4),
+            warm_resets: flag(word, 31),
+            powered: flag(word, 9),
+            acknowledged: PortChanges::from(word & PortStatus::CHANGES),
+        }
+    }
+}
+
 impl From<u32> for PortStatus {
     fn from(word: u32) -> Self {
         Self(word)
@@ -189,6 +246,48 @@ mod tests {
         assert_eq!(u32::from(status.warm_resetting()), 0x8000_1201);
         assert_eq!(u32::from(status.acknowledging(PortChanges::RESET)), 0x0020_1201);
         assert_eq!(u32::from(PortStatus::from(0).powering()), 0x200);
+    }
+
+    #[test]
+    fn a_controller_tells_what_a_driver_reads() {
+        let parts = PortParts {
+            connected: true,
+            enabled: true,
+            resetting: false,
+            powered: true,
+            link_state: LinkState::U0,
+            speed_id: 4,
+            changes: PortChanges::CONNECT.with(PortChanges::RESET),
+        };
+        assert_eq!(u32::from(parts.status()), SUPER);
+        let empty = PortParts {
+            connected: false,
+            enabled: false,
+            link_state: LinkState::RxDetect,
+            speed_id: 0,
+            changes: PortChanges::EMPTY,
+            ..parts
+        };
+        assert_eq!(u32::from(empty.status()), 0x0000_02a0);
+    }
+
+    #[test]
+    fn what_is_written_is_what_a_controller_reads() {
+        let status = PortStatus::from(SUPER);
+        let read = |written: PortStatus| PortWrite::decode(written.into());
+        let nothing = PortWrite {
+            disables: false,
+            resets: false,
+            warm_resets: false,
+            powered: true,
+            acknowledged: PortChanges::EMPTY,
+        };
+        assert_eq!(read(status.unchanged()), nothing);
+        assert_eq!(read(status.resetting()), PortWrite { resets: true, ..nothing });
+        assert_eq!(read(status.warm_resetting()), PortWrite { warm_resets: true, ..nothing });
+        let acknowledged = PortChanges::RESET;
+        assert_eq!(read(status.acknowledging(acknowledged)), PortWrite { acknowledged, ..nothing });
+        assert!(PortWrite::decode(0x202).disables);
     }
 
     #[test]

@@ -1,0 +1,305 @@
+//! The event ring from the controller's side, and when its interrupter speaks (xHCI 1.2 clauses 4.9.4 and 4.17).
+//!
+//! An event is written some time after it came about. The driver looks at the ring when it is called, so events wait here
+//! with the time from which they can be seen, and are written when somebody could look; none of that is an event of the
+//! world. When but one place is left, Event Ring Full Error takes it, and the rest waits until there is room.
+//!
+//! Left out: more than one interrupter. Always true: events are written in the order in which they came about; a place that
+//! the driver has not given back is not written.
+
+use super::memory::{Fault, Memory};
+use std::collections::VecDeque;
+use units::{Duration, Instant};
+use wire::xhci::{
+    CompletionCode, EventRingDequeue, EventRingSegment, EventTrb, InterrupterManagement,
+    InterrupterModeration, TRB_BYTES,
+};
+
+/// The unit in which moderation is told.
+const MODERATION_UNIT: Duration = Duration::from_ns(250);
+/// Moderation after a reset: 1 ms (clause 5.5.2.2).
+const MODERATION_DEFAULT: u16 = 4000;
+
+#[derive(Clone, Debug)]
+pub(super) struct EventRing {
+    pub(super) table: u64,
+    pub(super) entries: u32,
+    pub(super) dequeue: EventRingDequeue,
+    segments: Vec<EventRingSegment>,
+    places: u32,
+    /// Where the next event goes, as a segment and a place in it, and counted from the first.
+    segment: usize,
+    index: u16,
+    enqueue: u32,
+    /// The driver's place, counted from the first.
+    taken: u32,
+    cycle: bool,
+    /// Events that nobody can see yet, or for which there is no room.
+    waiting: VecDeque<(Instant, EventTrb)>,
+    is_full: bool,
+    times_full: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Interrupter {
+    pub(super) management: InterrupterManagement,
+    pub(super) moderation: InterrupterModeration,
+    /// The driver is at it (EHB).
+    is_busy: bool,
+    /// From when on there is something to tell.
+    wanted: Option<Instant>,
+    quiet_until: Instant,
+}
+
+impl EventRing {
+    pub(super) fn new() -> Self {
+        Self {
+            table: 0,
+            entries: 0,
+            dequeue: EventRingDequeue::default(),
+            segments: Vec::new(),
+            places: 0,
+            segment: 0,
+            index: 0,
+            enqueue: 0,
+            taken: 0,
+            cycle: true,
+            waiting: VecDeque::new(),
+            is_full: false,
+            times_full: 0,
+        }
+    }
+
+    /// The segment table was named: the ring begins there.
+    pub(super) fn load(&mut self, memory: &Memory) -> Result<(), Fault> {
+        self.segments.clear();
+        for number in 0..u64::from(self.entries) {
+            let entry = memory.read::<{ EventRingSegment::LEN }>(self.table + 16 * number)?;
+            let segment = EventRingSegment::decode(&entry).map_err(|_| Fault { address: self.table })?;
+            self.segments.push(segment);
+        }
+        self.places = self.segments.iter().map(|segment| u32::from(segment.trbs)).sum();
+        (self.segment, self.index, self.enqueue, self.cycle) = (0, 0, 0, true);
+        self.acknowledge(self.dequeue);
+        Ok(())
+    }
+
+    /// The driver has taken what is before this place. A place that is none of the ring's changes nothing.
+    pub(super) fn acknowledge(&mut self, dequeue: EventRingDequeue) {
+        self.dequeue = dequeue;
+        let mut before = 0;
+        for segment in &self.segments {
+            let length = u64::from(segment.trbs) * TRB_BYTES as u64;
+            if let Some(offset) = dequeue.address.checked_sub(segment.base).filter(|offset| *offset < length)
+            {
+                self.taken = before + (offset / TRB_BYTES as u64) as u32;
+                return;
+            }
+            before += u32::from(segment.trbs);
+        }
+    }
+
+    /// An event has come about, that can be seen from `at` on.
+    pub(super) fn push(&mut self, at: Instant, event: EventTrb) {
+        let at = self.waiting.back().map_or(at, |(last, _)| at.max(*last));
+        self.waiting.push_back((at, event));
+    }
+
+    /// When the next event can be seen that has not been written.
+    pub(super) fn next_at(&self) -> Option<Instant> {
+        self.waiting.front().map(|(at, _)| *at)
+    }
+
+    /// Whether events lie there that the driver has not taken.
+    pub(super) const fn has_untaken(&self) -> bool {
+        self.enqueue != self.taken
+    }
+
+    /// Whether the ring is full, or will be by what waits: the controller holds still until there is room.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full || self.room() as usize <= self.waiting.len() + 1
+    }
+
+    /// How often it was full.
+    pub(super) const fn times_full(&self) -> u32 {
+        self.times_full
+    }
+
+    /// Writes what can be seen by now, as far as there is room.
+    pub(super) fn write(&mut self, now: Instant, memory: &mut Memory) -> Result<(), Fault> {
+        while let Some((at, event)) = self.waiting.front().copied() {
+            let room = self.room();
+            if at > now || room == 0 {
+                break;
+            }
+            if room == 1 {
+                (self.is_full, self.times_full) = (true, self.times_full + 1);
+                self.put(memory, EventTrb::HostController { code: CompletionCode::EventRingFull })?;
+                break;
+            }
+            self.is_full = false;
+            self.put(memory, event)?;
+            self.waiting.pop_front();
+        }
+        Ok(())
+    }
+
+    /// Places that may be written; one always stays empty.
+    const fn room(&self) -> u32 {
+        if self.places == 0 {
+            return 0;
+        }
+        (self.taken + self.places - self.enqueue - 1) % self.places
+    }
+
+    fn put(&mut self, memory: &mut Memory, event: EventTrb) -> Result<(), Fault> {
+        let Some(segment) = self.segments.get(self.segment) else { return Ok(()) };
+        memory.write(segment.base + u64::from(self.index) * TRB_BYTES as u64, &event.encode(self.cycle))?;
+        (self.index, self.enqueue) = (self.index + 1, self.enqueue + 1);
+        if self.index >= segment.trbs {
+            (self.index, self.segment) = (0, self.segment + 1);
+        }
+        if self.segment >= self.segments.len() {
+            (self.segment, self.enqueue, self.cycle) = (0, 0, !self.cycle);
+        }
+        Ok(())
+    }
+}
+
+impl Interrupter {
+    pub(super) fn new() -> Self {
+        Self {
+            management: InterrupterManagement::default(),
+            moderation: InterrupterModeration { interval_250ns: MODERATION_DEFAULT, counter_250ns: 0 },
+            is_busy: false,
+            wanted: None,
+            quiet_until: Instant::ZERO,
+        }
+    }
+
+    /// There is something to tell from `at` on.
+    pub(super) fn want(&mut self, at: Instant) {
+        self.wanted.get_or_insert(at);
+    }
+
+    /// The driver is through with what it saw.
+    pub(super) const fn rest(&mut self) {
+        self.is_busy = false;
+    }
+
+    /// When it speaks next.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let wanted = self.wanted.filter(|_| self.management.enabled && !self.is_busy)?;
+        Some(wanted.max(self.quiet_until))
+    }
+
+    /// It speaks. The message says it all, so it is pending no longer (clause 4.17.5).
+    pub(super) fn speak(&mut self, now: Instant) {
+        (self.is_busy, self.wanted) = (true, None);
+        let units = u64::from(self.moderation.interval_250ns);
+        self.quiet_until = now + Duration::from_ps(units * MODERATION_UNIT.as_ps());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::xhci::cycle_of;
+    use xhci::{DmaLayout, DmaMemory};
+
+    const NOW: Instant = Instant::ZERO;
+
+    fn at(ns: u64) -> Instant {
+        NOW + Duration::from_ns(ns)
+    }
+
+    /// A ring of two segments with so many places each, and where they are.
+    fn ring(memory: &mut Memory, trbs: u16) -> (EventRing, [u64; 2]) {
+        let layout = DmaLayout { bytes: 4096, align: 64, boundary: 1 << 16 };
+        let [table, first, second] = [(); 3].map(|()| memory.allocate(layout).unwrap());
+        for (number, base) in [first, second].into_iter().enumerate() {
+            memory.write(table + 16 * number as u64, &EventRingSegment { base, trbs }.encode()).unwrap();
+        }
+        let mut ring = EventRing::new();
+        (ring.table, ring.entries) = (table, 2);
+        ring.dequeue.address = first;
+        ring.load(memory).unwrap();
+        (ring, [first, second])
+    }
+
+    fn port(port: u8) -> EventTrb {
+        EventTrb::PortStatusChange { port, code: CompletionCode::Success }
+    }
+
+    fn seen(memory: &Memory, base: u64, index: u64) -> ([u8; 16], bool) {
+        let trb = memory.read::<16>(base + 16 * index).unwrap();
+        (trb, cycle_of(&trb))
+    }
+
+    #[test]
+    fn an_event_is_not_seen_before_its_time() {
+        let mut memory = Memory::new();
+        let (mut ring, [first, _]) = ring(&mut memory, 4);
+        ring.push(at(200), port(1));
+        ring.write(at(199), &mut memory).unwrap();
+        assert_eq!((ring.next_at(), ring.has_untaken()), (Some(at(200)), false));
+        ring.write(at(200), &mut memory).unwrap();
+        assert_eq!(seen(&memory, first, 0), (port(1).encode(true), true));
+        assert!(ring.has_untaken());
+    }
+
+    #[test]
+    fn the_place_before_the_last_says_that_the_ring_is_full() {
+        let mut memory = Memory::new();
+        let (mut ring, [first, second]) = ring(&mut memory, 3);
+        for number in 1..=9 {
+            ring.push(NOW, port(number));
+        }
+        ring.write(NOW, &mut memory).unwrap();
+        let full = EventTrb::HostController { code: CompletionCode::EventRingFull };
+        assert_eq!(seen(&memory, second, 0).0, port(4).encode(true));
+        assert_eq!(seen(&memory, second, 1).0, full.encode(true));
+        assert_eq!(seen(&memory, second, 2).0, [0; 16]);
+        assert!(ring.is_full());
+        // Four are taken: the next two are written, the second of them over the first place, its cycle bit turned.
+        ring.acknowledge(EventRingDequeue { address: second + 16, segment: 1, handler_busy: true });
+        ring.write(NOW, &mut memory).unwrap();
+        assert_eq!(seen(&memory, second, 2).0, port(5).encode(true));
+        assert_eq!(seen(&memory, first, 0), (port(6).encode(false), false));
+    }
+
+    #[test]
+    fn a_table_that_is_not_there_is_a_fault() {
+        let mut ring = EventRing::new();
+        (ring.table, ring.entries) = (64, 1);
+        assert_eq!(ring.load(&Memory::new()), Err(Fault { address: 64 }));
+    }
+
+    #[test]
+    fn the_first_event_after_idle_is_told_at_once_and_the_next_after_the_interval() {
+        let mut interrupter = Interrupter::new();
+        interrupter.management.enabled = true;
+        interrupter.moderation.interval_250ns = 160;
+        interrupter.want(at(100));
+        assert_eq!(interrupter.due(), Some(at(100)));
+        interrupter.speak(at(100));
+        interrupter.want(at(200));
+        assert_eq!(interrupter.due(), None, "the driver is at it");
+        interrupter.rest();
+        assert_eq!(interrupter.due(), Some(at(40_100)));
+        interrupter.speak(at(40_100));
+        interrupter.rest();
+        interrupter.want(at(90_000));
+        assert_eq!(interrupter.due(), Some(at(90_000)));
+    }
+
+    #[test]
+    fn moderation_is_1_ms_unless_the_driver_says_otherwise() {
+        let mut interrupter = Interrupter::new();
+        interrupter.management.enabled = true;
+        interrupter.speak(NOW);
+        interrupter.rest();
+        interrupter.want(at(5));
+        assert_eq!(interrupter.due(), Some(at(1_000_000)));
+    }
+}

@@ -1,0 +1,78 @@
+//! Control transfers.
+
+use crate::xhci::stand::Stand;
+use crate::xhci::{ControlAnswer, Part};
+use bus::TransferStatus::{Done, Error, Short, Stall};
+use wire::xhci::{EndpointId, EndpointState};
+use xhci::Config;
+
+/// GET DESCRIPTOR of 18 bytes, and a class request with 4 bytes that go out.
+const READ: [u8; 8] = [0x80, 6, 0, 1, 0, 0, 18, 0];
+const WRITE: [u8; 8] = [0x21, 9, 0, 0, 0, 0, 4, 0];
+const NOTHING: [u8; 8] = [0x00, 9, 1, 0, 0, 0, 0, 0];
+
+#[test]
+fn data_come_and_go_and_nothing_needs_none() {
+    for part in [Part::CHIPSET, Part::CARD, Part::EARLY_CARD] {
+        let (mut stand, device) = Stand::with_device(part, Config::default());
+        stand.answer = ControlAnswer::Done((0..18).collect());
+        stand.control(device, 1, READ).unwrap();
+        assert_eq!(stand.completions(), [(1, Done, 18)]);
+        assert_eq!(stand.memory.slice(stand.buffer, 18).unwrap()[17], 17);
+        stand.memory.write(stand.buffer, &[5, 6, 7, 8]).unwrap();
+        stand.answer = ControlAnswer::Done(Vec::new());
+        stand.control(device, 2, WRITE).unwrap();
+        assert_eq!(stand.asked.last().map(|asked| &asked.data_out[..]), Some(&[5, 6, 7, 8][..]));
+        stand.control(device, 3, NOTHING).unwrap();
+        assert_eq!(stand.completions(), [(2, Done, 4), (3, Done, 0)]);
+        assert_eq!(stand.driver.counters(), xhci::Counters::default());
+    }
+}
+
+#[test]
+fn less_data_is_short_and_more_are_cut() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    stand.answer = ControlAnswer::Done(vec![1; 7]);
+    stand.control(device, 1, READ).unwrap();
+    stand.answer = ControlAnswer::Done(vec![1; 30]);
+    stand.control(device, 2, READ).unwrap();
+    stand.answer = ControlAnswer::Done(Vec::new());
+    stand.control(device, 3, READ).unwrap();
+    assert_eq!(stand.completions(), [(1, Short, 7), (2, Done, 18), (3, Short, 0)]);
+}
+
+#[test]
+fn a_stall_ends_the_request_and_the_next_one_works() {
+    for setup in [READ, WRITE, NOTHING] {
+        let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+        stand.answer = ControlAnswer::Stalled;
+        stand.control(device, 1, setup).unwrap();
+        assert_eq!(stand.completions().first().map(|(id, status, _)| (*id, *status)), Some((1, Stall)));
+        let state =
+            stand.controller.slots[usize::from(device.slot())].endpoint(EndpointId::CONTROL).unwrap().state;
+        assert_eq!(state, EndpointState::Stopped);
+        stand.answer = ControlAnswer::Done(vec![0; 18]);
+        stand.control(device, 2, setup).unwrap();
+        assert_eq!(stand.completions().first().map(|(id, status, _)| (*id, *status)), Some((2, Done)));
+    }
+}
+
+#[test]
+fn a_device_that_does_not_answer_is_an_error() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    stand.answer = ControlAnswer::Silent;
+    stand.control(device, 1, READ).unwrap();
+    assert_eq!(stand.completions(), [(1, Error, 0)]);
+}
+
+#[test]
+fn many_requests_wait_for_each_other() {
+    let (mut stand, device) = Stand::with_device(Part::CARD, Config { ring_trbs: 8, ..Config::default() });
+    stand.answer = ControlAnswer::Done(vec![3; 18]);
+    for id in 0..40 {
+        stand.control(device, 2 * id, READ).unwrap();
+        stand.control(device, 2 * id + 1, NOTHING).unwrap();
+    }
+    let ended: Vec<_> = stand.completions().into_iter().map(|(id, ..)| id).collect();
+    assert_eq!(ended, (0..80).collect::<Vec<_>>());
+}

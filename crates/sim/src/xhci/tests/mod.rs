@@ -1,0 +1,7 @@
+//! The controller under its driver: life, devices, transfers, streams, and what goes wrong.
+
+mod control;
+mod life;
+mod storm;
+mod streams;
+mod transfers;

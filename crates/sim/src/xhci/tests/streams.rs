@@ -1,0 +1,137 @@
+//! Streams: contexts, doorbells with ids, what is taken back of one stream, and arrays in two steps.
+
+use crate::link::bulk::End;
+use crate::xhci::Part;
+use crate::xhci::stand::{IN, Stand, stream};
+use bus::TransferStatus::{Cancelled, Disconnected, Done, Error, Stall};
+use units::Duration;
+use wire::xhci::{EndpointState, StreamContextType};
+use xhci::{Config, Output as Told, Registers};
+
+/// A part whose primary arrays are too small for 16 streams.
+fn secondary() -> Part {
+    Part { primary_streams_exponent: 1, has_secondary_streams: true, ..Part::CHIPSET }
+}
+
+#[test]
+fn every_stream_has_a_ring_of_its_own() {
+    for part in [Part::CHIPSET, Part::CARD, secondary()] {
+        let (mut stand, device) = Stand::with_streams(part, Config::default());
+        for id in 1..=16 {
+            stand.queue(device, stream(IN, id), (id.into(), 512));
+        }
+        assert_eq!(stand.link.len(), 16);
+        for id in (1..=16).rev() {
+            stand.ends(stream(IN, id), 512, End::Full);
+            assert_eq!(stand.completions(), [(id.into(), Done, 512)], "{}", part.name);
+        }
+        assert_eq!(stand.driver.counters(), xhci::Counters::default());
+    }
+}
+
+#[test]
+fn the_context_of_a_stream_is_read_before_its_trb() {
+    let (mut stand, device) = Stand::with_streams(Part::CARD, Config::default());
+    let rung = stand.now;
+    stand.submit(device, stream(IN, 1), (1, 512)).unwrap();
+    assert_eq!(stand.controller.poll_timeout(), Some(rung + Duration::from_ns(250 + 2 * 800)));
+}
+
+#[test]
+fn one_stream_is_taken_back_and_the_others_go_on() {
+    for part in [Part::CHIPSET, secondary()] {
+        let (mut stand, device) = Stand::with_streams(part, Config::default());
+        stand.queue(device, stream(IN, 3), (1, 512));
+        stand.queue(device, stream(IN, 5), (2, 4096));
+        stand.moves(stream(IN, 5), 2048, None);
+        stand.cancel(device, stream(IN, 3), 1);
+        stand.run();
+        assert_eq!(stand.completions(), [(1, Cancelled, 0)], "{}", part.name);
+        assert_eq!(
+            stand.link.iter().map(|(pipe, on)| (*pipe, on.bytes)).collect::<Vec<_>>(),
+            [(stream(IN, 5), 2048)]
+        );
+        stand.ends(stream(IN, 5), 2048, End::Full);
+        assert_eq!(stand.completions(), [(2, Done, 4096)]);
+        stand.queue(device, stream(IN, 3), (3, 512));
+        stand.ends(stream(IN, 3), 512, End::Full);
+        assert_eq!(stand.completions(), [(3, Done, 512)]);
+    }
+}
+
+#[test]
+fn a_stream_that_was_moved_says_so_in_its_context() {
+    let (mut stand, device) = Stand::with_streams(Part::CHIPSET, Config::default());
+    let before = stand.stream_context(device.slot(), IN, 3);
+    assert_eq!(before.context_type, StreamContextType::PrimaryRing);
+    stand.queue(device, stream(IN, 3), (1, 512));
+    stand.cancel(device, stream(IN, 3), 1);
+    stand.run();
+    assert_eq!(stand.stream_context(device.slot(), IN, 3).dequeue, before.dequeue + 16);
+}
+
+#[test]
+fn a_stall_on_one_stream_halts_all_and_the_others_come_again() {
+    let (mut stand, device) = Stand::with_streams(Part::CHIPSET, Config::default());
+    stand.queue(device, stream(IN, 3), (1, 512));
+    stand.queue(device, stream(IN, 5), (2, 512));
+    stand.moves(stream(IN, 3), 0, Some(End::Stalled));
+    assert_eq!(stand.link, []);
+    stand.run();
+    assert_eq!(stand.completions(), [(1, Stall, 0)]);
+    stand.ends(stream(IN, 5), 512, End::Full);
+    assert_eq!(stand.completions(), [(2, Done, 512)]);
+}
+
+#[test]
+fn a_stream_that_is_not_there_halts_the_endpoint() {
+    let (mut stand, device) = Stand::with_streams(Part::CHIPSET, Config::default());
+    for id in [0, 40_000] {
+        let mut hands = crate::xhci::Hands::new(stand.now, &mut stand.controller, &mut stand.memory);
+        hands.write_register(0x2000 + 4 * u32::from(device.slot()), 3 | id << 16);
+        stand.run();
+        assert_eq!(stand.endpoint_context(device.slot(), IN).state, EndpointState::Stopped, "after a reset");
+        stand.queue(device, stream(IN, 1), (1, 512));
+        stand.ends(stream(IN, 1), 512, End::Full);
+        assert_eq!(stand.completions(), [(1, Done, 512)]);
+    }
+}
+
+#[test]
+fn a_context_of_the_wrong_type_is_an_invalid_stream_type() {
+    let (mut stand, device) = Stand::with_streams(Part::CHIPSET, Config::default());
+    let at = stand.endpoint_context(device.slot(), IN).dequeue + 16 * 4;
+    let mut context = stand.stream_context(device.slot(), IN, 4);
+    context.context_type = StreamContextType::SecondaryRing;
+    stand.memory.write(at, &context.encode()).unwrap();
+    stand.queue(device, stream(IN, 4), (1, 512));
+    // The event names no TRB, so nobody can be told which transfer it was; after some halts the endpoint is given up.
+    let told = stand.told();
+    assert!(matches!(told[..], [Told::Completed(_, done), Told::Gone(gone)]
+        if done.status == Disconnected && gone == device));
+    assert_eq!(stand.driver.counters().failed_endpoints, 1);
+}
+
+#[test]
+fn streams_that_are_offered_and_do_not_work_are_seen_by_nothing_moving() {
+    let mut part = Part::CHIPSET;
+    part.misbehaviour.ignores_streams = true;
+    let (mut stand, device) = Stand::with_streams(part, Config::default());
+    stand.queue(device, stream(IN, 1), (1, 512));
+    assert_eq!((stand.link.len(), stand.completions()), (0, vec![]));
+    assert_eq!(stand.controller.counters().idle_doorbells, 1);
+    stand.cancel(device, stream(IN, 1), 1);
+    stand.run();
+    assert_eq!(stand.completions(), [(1, Cancelled, 0)]);
+}
+
+#[test]
+fn a_failure_of_one_stream_is_its_own() {
+    let (mut stand, device) = Stand::with_streams(Part::CHIPSET, Config::default());
+    stand.queue(device, stream(IN, 2), (1, 512));
+    stand.controller.fail_next(2.into());
+    stand.queue(device, stream(IN, 7), (2, 512));
+    assert_eq!(stand.completions(), [(2, Error, 0)]);
+    stand.ends(stream(IN, 2), 512, End::Full);
+    assert_eq!(stand.completions(), [(1, Done, 512)]);
+}

@@ -1,0 +1,470 @@
+//! TDs of endpoints without streams: what moves, what is told, what is taken back.
+
+use crate::link::bulk::{End, Message, Piece, Sequence};
+use crate::xhci::stand::{IN, OUT, Stand};
+use crate::xhci::{LinkAct, Part};
+use bus::TransferStatus::{Babble, Cancelled, Done, Error, Short, Stall};
+use bus::{Pipe, TransferId};
+use units::{Duration, Instant};
+use wire::xhci::{EndpointState, TransferTrb, TrbFlags};
+use xhci::{Config, DmaMemory, Quirks};
+
+const PARTS: [Part; 3] = [Part::CHIPSET, Part::CARD, Part::EARLY_CARD];
+
+fn plain(address: bus::EndpointAddress) -> Pipe {
+    Pipe::plain(address)
+}
+
+/// What each of the link's transfers has to move.
+fn on_link(stand: &Stand) -> Vec<u32> {
+    stand.link.iter().map(|(_, transfer)| transfer.bytes).collect()
+}
+
+#[test]
+fn what_comes_lies_in_memory_and_is_told() {
+    for part in PARTS {
+        let (mut stand, device) = Stand::with_device(part, Config::default());
+        stand.queue(device, plain(IN), (1, 512));
+        assert_eq!(on_link(&stand), [512]);
+        stand.ends(plain(IN), 512, End::Full);
+        assert_eq!(stand.completions(), [(1, Done, 512)]);
+        let bytes = stand.memory.slice(stand.buffer, 512).unwrap();
+        assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == at as u8));
+        assert_eq!(stand.driver.counters(), xhci::Counters::default());
+    }
+}
+
+#[test]
+fn what_goes_out_is_read_where_it_lies() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    let start = stand.buffer + 0x1_0000 - 600;
+    let bytes: Vec<u8> = (0..2000_u32).map(|at| (at / 3) as u8).collect();
+    stand.memory.write(start, &bytes).unwrap();
+    let buffer = std::mem::replace(&mut stand.buffer, start);
+    stand.queue(device, plain(OUT), (1, 2000));
+    let (_, transfer) = stand.link[0];
+    let mut scratch = Vec::new();
+    // The second packet lies across a boundary of 64 KiB, in two TRBs.
+    for (offset, len) in [(0, 512), (512, 512), (1024, 976)] {
+        let piece = Piece { transfer: transfer.id, offset, bytes: len };
+        let sent = stand.controller.bytes(&stand.memory, piece, &mut scratch);
+        assert_eq!(sent, &bytes[offset as usize..offset as usize + usize::from(len)]);
+    }
+    stand.ends(plain(OUT), 2000, End::Full);
+    assert_eq!(stand.completions(), [(1, Done, 2000)]);
+    stand.buffer = buffer;
+}
+
+#[test]
+fn a_small_write_is_in_its_trb() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    stand.memory.write(stand.buffer, &[1, 2, 3]).unwrap();
+    stand.queue(device, plain(OUT), (1, 3));
+    stand.memory.write(stand.buffer, &[9; 3]).unwrap();
+    let piece = Piece { transfer: stand.link[0].1.id, offset: 0, bytes: 3 };
+    assert_eq!(stand.controller.bytes(&stand.memory, piece, &mut Vec::new()), [1, 2, 3]);
+}
+
+#[test]
+fn a_doorbell_takes_the_reads_that_a_controller_needs() {
+    let (mut stand, device) = Stand::with_device(Part::CARD, Config::default());
+    let rung = stand.now;
+    stand.submit(device, plain(IN), (1, 512)).unwrap();
+    // A register write and one read of a TRB: 250 and 800 ns.
+    assert_eq!(stand.controller.poll_timeout(), Some(rung + Duration::from_ns(1050)));
+    stand.run();
+    let rung = stand.now;
+    stand.submit(device, plain(OUT), (2, 512)).unwrap();
+    // And what goes out.
+    assert_eq!(stand.controller.poll_timeout(), Some(rung + Duration::from_ns(1850)));
+}
+
+#[test]
+fn an_event_is_seen_when_payload_and_event_are_in_memory() {
+    let (mut stand, device) = Stand::with_device(Part::CARD, Config::default());
+    stand.queue(device, plain(IN), (1, 512));
+    let ended = stand.now;
+    stand.moves(plain(IN), 512, Some(End::Full));
+    // 512 bytes at 410 MB/s and a write to memory.
+    let seen = ended + Duration::from_ps(512 * Part::CARD.attachment.byte_ps) + Duration::from_ns(350);
+    assert_eq!(stand.controller.poll_timeout(), Some(seen));
+}
+
+#[test]
+fn interrupts_keep_their_distance() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    for id in 0..4 {
+        stand.queue(device, plain(IN), (id, 512));
+    }
+    let before = stand.controller.counters().interrupts;
+    stand.moves(plain(IN), 512, Some(End::Full));
+    stand.run_for(Duration::from_us(10));
+    assert_eq!(stand.completions(), [(0, Done, 512)]);
+    for _ in 1..4 {
+        stand.moves(plain(IN), 512, Some(End::Full));
+        stand.run_for(Duration::from_us(5));
+    }
+    assert_eq!(stand.completions(), []);
+    stand.run_for(Duration::from_us(40));
+    assert_eq!(stand.completions(), [(1, Done, 512), (2, Done, 512), (3, Done, 512)]);
+    assert_eq!(stand.controller.counters().interrupts - before, 2);
+}
+
+#[test]
+fn a_short_packet_in_an_inner_trb_is_told_as_each_version_tells_it() {
+    for (part, late) in [(Part::EARLY_CARD, 0), (Part::CARD, 1), (Part::CHIPSET, 1)] {
+        let (mut stand, device) = Stand::with_device(part, Config::default());
+        stand.queue(device, plain(IN), (1, 0x2_0000));
+        stand.ends(plain(IN), 36, End::Short);
+        assert_eq!(stand.completions(), [(1, Short, 36)], "{}", part.name);
+        assert_eq!(stand.driver.counters().late_events, late, "{}", part.name);
+    }
+}
+
+#[test]
+fn event_data_tells_what_has_moved() {
+    for part in PARTS {
+        let (mut stand, device) = Stand::with_device(part, Config { event_data: true, ..Config::default() });
+        for (id, moved, end, status) in
+            [(1, 0x1_8000, End::Full, Done), (2, 0x1_0010, End::Short, Short), (3, 5, End::Short, Short)]
+        {
+            stand.queue(device, plain(IN), (id, 0x1_8000));
+            stand.ends(plain(IN), moved, end);
+            assert_eq!(stand.completions(), [(id, status, moved)]);
+        }
+    }
+}
+
+#[test]
+fn an_empty_transfer_moves_an_empty_packet() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    stand.queue(device, plain(OUT), (1, 0));
+    assert_eq!(on_link(&stand), [0]);
+    stand.ends(plain(OUT), 0, End::Full);
+    assert_eq!(stand.completions(), [(1, Done, 0)]);
+}
+
+#[test]
+fn a_ring_goes_round_and_no_more_is_taken_on_than_a_part_takes() {
+    let config = Config { ring_trbs: 5, ..Config::default() };
+    let (mut stand, device) = Stand::with_device(Part { tds_ahead: 2, ..Part::CHIPSET }, config);
+    for id in 0..50 {
+        stand.queue(device, plain(IN), (id, 512));
+        stand.queue(device, plain(IN), (100 + id, 512));
+        stand.queue(device, plain(IN), (200 + id, 512));
+        assert_eq!(on_link(&stand).len(), 2);
+        for _ in 0..3 {
+            stand.ends(plain(IN), 512, End::Full);
+        }
+        assert_eq!(stand.completions(), [(id, Done, 512), (100 + id, Done, 512), (200 + id, Done, 512)]);
+    }
+}
+
+#[test]
+fn a_stall_halts_the_endpoint_and_the_next_transfer_goes_on() {
+    for part in PARTS {
+        let (mut stand, device) = Stand::with_device(part, Config::default());
+        stand.queue(device, plain(IN), (1, 512));
+        stand.queue(device, plain(IN), (2, 512));
+        stand.moves(plain(IN), 0, Some(End::Stalled));
+        assert_eq!(stand.endpoint_context(device.slot(), IN).state, EndpointState::Halted);
+        stand.run();
+        assert_eq!(stand.completions(), [(1, Stall, 0)]);
+        assert!(stand.acts.contains(&LinkAct::Reset(IN)) && stand.acts.contains(&LinkAct::Resume(IN)));
+        stand.ends(plain(IN), 512, End::Full);
+        assert_eq!(stand.completions(), [(2, Done, 512)]);
+    }
+}
+
+#[test]
+fn a_packet_that_is_too_large_is_babble() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    stand.queue(device, plain(IN), (1, 512));
+    stand.ends(plain(IN), 512, End::Overflow);
+    assert_eq!(stand.completions(), [(1, Babble, 512)]);
+}
+
+#[test]
+fn every_failure_of_a_transfer_is_handed_on_and_the_endpoint_works_again() {
+    // Data buffer, resource, bandwidth, no ping response, incompatible, undefined, split, and one that nobody knows.
+    for code in [2, 7, 8, 20, 22, 33, 36, 200] {
+        let config =
+            Config { quirks: Quirks { no_soft_retry: true, ..Quirks::default() }, ..Config::default() };
+        let (mut stand, device) = Stand::with_device(Part::CHIPSET, config);
+        stand.controller.fail_next(code.into());
+        stand.queue(device, plain(IN), (1, 512));
+        let ended = stand.completions();
+        assert_eq!(ended, [(1, Error, 0)], "{code}");
+        stand.queue(device, plain(IN), (2, 512));
+        stand.ends(plain(IN), 512, End::Full);
+        assert_eq!(stand.completions(), [(2, Done, 512)], "{code}");
+    }
+}
+
+#[test]
+fn a_transaction_error_is_tried_again_three_times() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    for _ in 0..3 {
+        stand.controller.fail_next(4.into());
+    }
+    stand.queue(device, plain(IN), (1, 512));
+    assert_eq!(stand.completions(), []);
+    assert_eq!(stand.driver.counters().soft_retries, 3);
+    stand.ends(plain(IN), 512, End::Full);
+    assert_eq!(stand.completions(), [(1, Done, 512)]);
+    for _ in 0..4 {
+        stand.controller.fail_next(4.into());
+    }
+    stand.queue(device, plain(IN), (2, 512));
+    assert_eq!(stand.completions(), [(2, Error, 0)]);
+}
+
+#[test]
+fn a_transfer_that_nothing_has_moved_of_is_taken_back() {
+    for part in PARTS {
+        let (mut stand, device) = Stand::with_device(part, Config::default());
+        stand.queue(device, plain(IN), (1, 512));
+        stand.cancel(device, plain(IN), 1);
+        stand.run();
+        assert_eq!(stand.completions(), [(1, Cancelled, 0)], "{}", part.name);
+        assert_eq!(stand.link, []);
+        stand.queue(device, plain(IN), (2, 512));
+        stand.ends(plain(IN), 512, End::Full);
+        assert_eq!(stand.completions(), [(2, Done, 512)]);
+    }
+}
+
+#[test]
+fn a_transfer_that_has_begun_says_how_far_it_came() {
+    for part in PARTS {
+        let (mut stand, device) = Stand::with_device(part, Config::default());
+        stand.queue(device, plain(IN), (1, 0x2_0000));
+        stand.moves(plain(IN), 0x1_0400, None);
+        stand.cancel(device, plain(IN), 1);
+        stand.run();
+        assert_eq!(stand.completions(), [(1, Cancelled, 0x1_0400)], "{}", part.name);
+    }
+}
+
+#[test]
+fn a_transfer_that_has_begun_goes_on_when_another_was_taken_back() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    stand.queue(device, plain(IN), (1, 4096));
+    stand.queue(device, plain(IN), (2, 512));
+    stand.moves(plain(IN), 1024, None);
+    stand.cancel(device, plain(IN), 2);
+    stand.run();
+    assert_eq!(stand.completions(), [(2, Cancelled, 0)]);
+    assert_eq!(on_link(&stand), [3072]);
+    stand.ends(plain(IN), 3072, End::Full);
+    assert_eq!(stand.completions(), [(1, Done, 4096)]);
+}
+
+#[test]
+fn what_completes_while_the_endpoint_comes_to_rest_is_done() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    stand.rests = false;
+    stand.queue(device, plain(IN), (1, 512));
+    stand.queue(device, plain(IN), (2, 512));
+    stand.cancel(device, plain(IN), 1);
+    stand.run();
+    assert_eq!((stand.completions(), &stand.stopping[..]), (vec![], &[IN][..]));
+    stand.moves(plain(IN), 512, Some(End::Full));
+    stand.rest(IN);
+    assert_eq!(stand.completions(), [(1, Done, 512)]);
+    assert_eq!(on_link(&stand), [512]);
+}
+
+#[test]
+fn an_endpoint_that_halts_before_it_comes_to_rest_is_reset() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    stand.rests = false;
+    stand.queue(device, plain(IN), (1, 512));
+    stand.queue(device, plain(IN), (2, 512));
+    stand.cancel(device, plain(IN), 2);
+    stand.run();
+    stand.moves(plain(IN), 0, Some(End::Stalled));
+    stand.rest(IN);
+    let mut ended = stand.completions();
+    ended.sort_by_key(|(id, ..)| *id);
+    assert_eq!(ended, [(1, Stall, 0), (2, Cancelled, 0)]);
+    assert_eq!(stand.driver.counters().stop_races, 1);
+}
+
+#[test]
+fn a_stop_that_is_answered_early_needs_the_quirk() {
+    let mut part = Part::CHIPSET;
+    part.misbehaviour.answers_stop_early = true;
+    for (quirk, expected) in [(true, vec![(1, Done, 512)]), (false, vec![(1, Cancelled, 0)])] {
+        let quirks = Quirks { stop_answered_early: quirk, ..Quirks::default() };
+        let (mut stand, device) = Stand::with_device(part, Config { quirks, ..Config::default() });
+        stand.rests = false;
+        stand.queue(device, plain(IN), (1, 512));
+        stand.cancel(device, plain(IN), 1);
+        stand.run_for(Duration::from_us(200));
+        stand.moves(plain(IN), 512, Some(End::Full));
+        stand.rest(IN);
+        assert_eq!(stand.completions(), expected);
+        // Without it the buffer was given back and written to.
+        assert_eq!(stand.controller.counters().stale_progress, u32::from(!quirk));
+    }
+}
+
+#[test]
+fn an_event_ring_that_is_full_holds_the_controller_until_there_is_room() {
+    let part = Part { event_segments_exponent: 0, ..Part::CHIPSET };
+    // No interrupt for 16 ms.
+    let config = Config { moderation_250ns: u16::MAX, ring_trbs: 1024, ..Config::default() };
+    let (mut stand, device) = Stand::with_device(part, config);
+    for id in 0..600 {
+        stand.submit(device, plain(IN), (id, 512)).unwrap();
+    }
+    let mut moved = 0;
+    for _ in 0..700 {
+        stand.run_for(Duration::from_us(2));
+        if stand.link.is_empty() {
+            continue;
+        }
+        stand.moves(plain(IN), 512, Some(End::Full));
+        moved += 1;
+    }
+    assert!(moved < 300, "{moved}");
+    while moved < 600 {
+        stand.run();
+        stand.moves(plain(IN), 512, Some(End::Full));
+        moved += 1;
+    }
+    stand.run();
+    let ended: Vec<_> = stand.completions().into_iter().map(|(id, ..)| id).collect();
+    assert_eq!(ended, (0..600).collect::<Vec<_>>());
+    let (told, told_of) = (stand.controller.counters().rings_full, stand.driver.counters().rings_full);
+    assert!(told >= 1 && told == told_of, "{told}, {told_of}");
+}
+
+/// Writes a TRB over the one that the driver has written last but did not ring for.
+fn overwrite(stand: &mut Stand, at: u64, trb: [u8; 16]) {
+    stand.memory.write_bytes(at, &trb);
+}
+
+fn normal(buffer: u64, length: u32, flags: TrbFlags) -> TransferTrb {
+    TransferTrb::Normal { buffer, length, td_size: 0, interrupter: 0, flags }
+}
+
+#[test]
+fn a_trb_with_the_wrong_cycle_bit_is_not_there() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    let at = stand.endpoint_context(device.slot(), IN).dequeue;
+    stand.submit(device, plain(IN), (1, 512)).unwrap();
+    let trb = normal(stand.buffer, 512, TrbFlags::INTERRUPT_ON_COMPLETION);
+    overwrite(&mut stand, at, trb.encode(false));
+    stand.run();
+    assert_eq!((stand.link.len(), stand.completions()), (0, vec![]));
+    assert_eq!(stand.endpoint_context(device.slot(), IN).state, EndpointState::Running);
+}
+
+#[test]
+fn a_td_whose_end_is_missing_is_not_begun() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    let at = stand.endpoint_context(device.slot(), IN).dequeue;
+    stand.submit(device, plain(IN), (1, 512)).unwrap();
+    let trb = normal(stand.buffer, 512, TrbFlags::CHAIN);
+    overwrite(&mut stand, at, trb.encode(true));
+    stand.run();
+    assert_eq!(stand.link.len(), 0);
+}
+
+#[test]
+fn trbs_that_cannot_be_are_refused_and_the_ring_is_moved_past_them() {
+    let immediate = TrbFlags::IMMEDIATE_DATA.with(TrbFlags::INTERRUPT_ON_COMPLETION);
+    let told = TrbFlags::INTERRUPT_ON_COMPLETION;
+    let boundary = 0x20_0000 + 0xff00;
+    let status = TransferTrb::StatusStage { direction: bus::Direction::In, interrupter: 0, flags: told };
+    for (address, trb) in [
+        (IN, normal(boundary, 0x200, told)),
+        (IN, normal(0x20_0000, 8, immediate)),
+        (OUT, normal(0x20_0000, 9, immediate)),
+        (IN, status),
+    ] {
+        let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+        let at = stand.endpoint_context(device.slot(), address).dequeue;
+        stand.submit(device, plain(address), (1, 512)).unwrap();
+        overwrite(&mut stand, at, trb.encode(true));
+        stand.run();
+        assert_eq!(stand.completions(), [(1, Error, 0)], "{trb}");
+        stand.queue(device, plain(address), (2, 512));
+        assert_eq!(stand.link.len(), 1, "{trb}");
+    }
+}
+
+#[test]
+fn a_chain_without_an_end_is_refused() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    let at = stand.endpoint_context(device.slot(), IN).dequeue;
+    stand.submit(device, plain(IN), (1, 512)).unwrap();
+    let flags = TrbFlags::CHAIN;
+    let link = TransferTrb::Link { segment: at, toggle_cycle: false, interrupter: 0, flags };
+    overwrite(&mut stand, at, link.encode(true));
+    stand.run();
+    assert_eq!(stand.completions(), [(1, Error, 0)]);
+}
+
+#[test]
+fn a_wrong_td_size_is_refused_from_version_1_0_on() {
+    for (part, is_refused) in [(Part::CARD, true), (Part::EARLY_CARD, false)] {
+        let (mut stand, device) = Stand::with_device(part, Config::default());
+        let at = stand.endpoint_context(device.slot(), IN).dequeue;
+        stand.submit(device, plain(IN), (1, 0x1_8000)).unwrap();
+        let wrong = normal(stand.buffer, 0x1_0000, TrbFlags::CHAIN);
+        overwrite(&mut stand, at, wrong.encode(true));
+        stand.run();
+        assert_eq!(stand.link.is_empty(), is_refused, "{}", part.name);
+    }
+}
+
+#[test]
+fn doorbells_for_nobody_are_not_heeded() {
+    use xhci::Registers;
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    let mut hands = crate::xhci::Hands::new(stand.now, &mut stand.controller, &mut stand.memory);
+    // No such slot, no such endpoint, an endpoint context that cannot be.
+    for (slot, value) in [(60, 3), (u32::from(device.slot()), 9), (u32::from(device.slot()), 200)] {
+        hands.write_register(0x2000 + 4 * slot, value);
+    }
+    stand.run();
+    assert_eq!(stand.controller.counters().idle_doorbells, 3);
+    assert_eq!(stand.driver.counters(), xhci::Counters::default());
+}
+
+fn ack(packets: u8) -> Message {
+    let (stream, expects) = (None, Sequence::default());
+    Message::Ack { endpoint: IN, stream, expects, packets, is_pending: false }
+}
+
+#[test]
+fn the_link_waits_when_memory_is_behind() {
+    let (mut stand, device) = Stand::with_device(Part::CARD, Config::default());
+    stand.queue(device, plain(IN), (1, 0x1_0000));
+    let response = Part::CARD.response;
+    assert_eq!(stand.controller.pace(stand.now, &ack(4)), response);
+    // 8 KiB are held; what is above that has to be in memory first.
+    stand.moves(plain(IN), 0x2000 + 0x400, None);
+    let waits = Duration::from_ps(0x400 * Part::CARD.attachment.byte_ps) + response;
+    assert_eq!(stand.controller.pace(stand.now, &ack(4)), waits);
+    assert_eq!(stand.controller.pace(stand.now, &ack(0)), response, "what ends a burst does not wait");
+}
+
+#[test]
+fn what_goes_out_is_no_faster_than_memory() {
+    let (mut stand, _) = Stand::with_device(Part::CARD, Config::default());
+    let piece = Some(Piece { transfer: TransferId(0), offset: 0, bytes: 1024 });
+    let data =
+        Message::Data { endpoint: OUT, stream: None, sequence: Sequence::default(), piece, is_last: false };
+    let started = Instant::from_ps(stand.now.as_ps());
+    let mut at = started;
+    for _ in 0..1000 {
+        // A packet takes the link 2.112 us.
+        at = at + stand.controller.pace(at, &data) + Duration::from_ns(2112);
+    }
+    let rate = 1000 * 1024 * 1_000_000 / (at - started).as_ps();
+    assert!((405..=415).contains(&rate), "{rate} MB/s");
+}

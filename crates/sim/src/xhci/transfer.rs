@@ -1,0 +1,446 @@
+//! Transfers: a doorbell, the TDs behind it, what moves of them, and what is told (xHCI 1.2 clauses 4.7, 4.10, 4.12).
+//!
+//! A doorbell is followed by the reads that a controller needs to know what to do: of a stream its context, then the TRB, then
+//! what goes out. They add up to one time, at which TDs are taken on and given to the link. While a ring is known to have
+//! more, the next TD is there when one ends. What DMA of payload takes does not make events either: it is a time until
+//! which memory is busy, and the link waits when more is under way than the controller holds ([`Controller::pace`]).
+//!
+//! Always true: a TD is told by the events that its TRBs ask for, and by one if it fails; an endpoint that halts keeps its
+//! place in the ring.
+
+use super::controller::Controller;
+use super::memory::{Fault, Memory};
+use super::output::{LinkAct, Output};
+use super::part::Part;
+use super::ring::{Act, Cursor, Found, Ring, Tell};
+use super::slot::Endpoint;
+use crate::link::bulk::{End, Message, Piece, Progress, Transfer};
+use bus::{Pipe, StreamId, TransferId};
+use units::{Duration, Instant};
+use wire::usb::Direction;
+use wire::xhci::{CompletionCode as Code, Doorbell, EndpointId, EndpointState};
+
+/// A ring: slot, endpoint, stream (0 for none).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RingName {
+    pub(super) slot: u8,
+    pub(super) endpoint: EndpointId,
+    pub(super) stream: u16,
+}
+
+/// A ring is looked at, at a time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetch {
+    pub(super) at: Instant,
+    pub(super) to: RingName,
+}
+
+/// Until when memory is busy, either way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Dma {
+    written_at: Instant,
+    read_at: Instant,
+}
+
+/// Fetches that wait before doorbells are not heeded any more: each ring has one, or two that crossed.
+const FETCHES_MAX: usize = 1 << 16;
+
+/// TDs that move nothing, passed in a row before the next doorbell is waited for.
+const TDS_PASSED_MAX: u32 = 4096;
+
+impl RingName {
+    /// The link's name for a TD.
+    const fn transfer(self, number: u32) -> TransferId {
+        let ([s0, s1], [n0, n1, n2, n3]) = (self.stream.to_be_bytes(), number.to_be_bytes());
+        TransferId(u64::from_be_bytes([self.slot, self.endpoint.get(), s0, s1, n0, n1, n2, n3]))
+    }
+
+    const fn of(id: TransferId) -> Option<(Self, u32)> {
+        let [slot, endpoint, s0, s1, n0, n1, n2, n3] = id.0.to_be_bytes();
+        let (stream, number) = (u16::from_be_bytes([s0, s1]), u32::from_be_bytes([n0, n1, n2, n3]));
+        match EndpointId::new(endpoint) {
+            Some(endpoint) => Some((Self { slot, endpoint, stream }, number)),
+            None => None,
+        }
+    }
+
+    const fn which(self) -> (u8, EndpointId) {
+        (self.slot, self.endpoint)
+    }
+}
+
+impl Dma {
+    /// Payload is on its way for so long; when it is through.
+    fn occupy(at: &mut Instant, now: Instant, bytes: u64, part: &Part) -> Instant {
+        *at = (*at).max(now) + Duration::from_ps(bytes * part.attachment.byte_ps);
+        *at
+    }
+}
+
+impl Controller {
+    /// A doorbell was rung.
+    pub(super) fn ring_doorbell(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        slot: u32,
+        doorbell: Option<Doorbell>,
+    ) {
+        let Some(doorbell) = doorbell.filter(|_| self.is_running()) else {
+            self.counters.idle_doorbells += 1;
+            return;
+        };
+        match (u8::try_from(slot), doorbell.target) {
+            (Ok(0), None) => self.ring_commands(now),
+            (Ok(slot), Some(endpoint)) => {
+                let done =
+                    self.ring_endpoint(now, memory, RingName { slot, endpoint, stream: doorbell.stream });
+                self.survive(done);
+            }
+            _ => self.counters.idle_doorbells += 1,
+        }
+    }
+
+    /// An endpoint runs from its doorbell on; what is behind it is known when it has been read.
+    fn ring_endpoint(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
+        let misbehaves = self.part.misbehaviour.ignores_streams;
+        let attachment = self.part.attachment;
+        let slot = self.slots.get(usize::from(to.slot));
+        let port = slot.map_or(0, |slot| slot.root_port);
+        let heeds = |endpoint: &&Endpoint| {
+            let runs = matches!(endpoint.state, EndpointState::Running | EndpointState::Stopped);
+            runs && !(misbehaves && endpoint.streams.is_some())
+        };
+        let endpoint = slot.and_then(|slot| slot.endpoint(to.endpoint)).filter(heeds);
+        let Some(endpoint) = endpoint.filter(|_| self.fetches.len() < FETCHES_MAX) else {
+            self.counters.idle_doorbells += 1;
+            return Ok(());
+        };
+        // The TRB; of a stream its context before that; what goes out after it.
+        let is_out = to.endpoint.get().is_multiple_of(2);
+        let reads = 1 + u64::from(endpoint.streams.is_some()) + u64::from(is_out);
+        let span = attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps();
+        let at = now + Duration::from_ps(span);
+        let at = self.fetches.back().map_or(at, |last| at.max(last.at));
+        if endpoint.state == EndpointState::Stopped {
+            if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
+                self.outputs.push_back(Output::Link(port, LinkAct::Resume(address)));
+            }
+            self.set_state(memory, to.which(), EndpointState::Running)?;
+        }
+        self.fetches.push_back(Fetch { at, to });
+        Ok(())
+    }
+
+    /// A ring is looked at.
+    pub(super) fn fetch(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
+        let endpoint = self.slots.get(usize::from(to.slot)).and_then(|slot| slot.endpoint(to.endpoint));
+        match endpoint.map(|endpoint| endpoint.state) {
+            Some(EndpointState::Running) => self.refill(now, memory, to),
+            _ => Ok(()),
+        }
+    }
+
+    /// After the event ring was full: every ring is looked at again, and the command ring.
+    pub(super) fn resume_rings(&mut self, now: Instant) {
+        let mut names = Vec::new();
+        for (slot, place) in (0..).zip(&self.slots) {
+            for endpoint in place.endpoints.iter().flatten() {
+                let loaded = (0..).zip(&endpoint.rings).filter(|(_, ring)| ring.is_loaded);
+                let running = endpoint.state == EndpointState::Running;
+                let name = |(stream, _)| RingName { slot, endpoint: endpoint.id, stream };
+                names.extend(loaded.filter(|_| running).map(name));
+            }
+        }
+        let at = self.fetches.back().map_or(now, |last| now.max(last.at));
+        self.fetches.extend(names.into_iter().map(|to| Fetch { at, to }));
+        if self.commands.is_running {
+            self.ring_commands(now);
+        }
+    }
+
+    /// Takes on TDs of a ring, as many as it takes at once, and gives them to the link.
+    fn refill(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
+        let version = self.part.version;
+        // Each round passes at least one TD that moves nothing, and rings have an end; the bound is for what lies.
+        for _ in 0..TDS_PASSED_MAX {
+            let Some(endpoint) = self.slots[usize::from(to.slot)].endpoint_mut(to.endpoint) else {
+                return Ok(());
+            };
+            if let Err(code) = endpoint.load(memory, to.stream)? {
+                return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
+            }
+            let rules = endpoint.rules(version);
+            let ring = &mut endpoint.rings[usize::from(to.stream)];
+            let mut broken = None;
+            while ring.tds.len() < self.part.tds_ahead && !self.events.ring.is_full() && broken.is_none() {
+                match ring.fetch(memory, rules)? {
+                    Found::Td(_) => {}
+                    Found::Nothing => break,
+                    Found::Broken(at) => broken = Some(at),
+                }
+            }
+            let has_any = !ring.tds.is_empty();
+            let has_passed = if rules.direction.is_none() {
+                self.start_control(now, memory, to)?
+            } else if let Some(code) = self.script.transfers.pop_front_if(|_| has_any) {
+                return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
+            } else {
+                self.give_to_link(now, to)
+            };
+            self.tell_broken(now, memory, to, broken)?;
+            if !has_passed || broken.is_some() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// A TRB that is none ends what is before it first.
+    fn tell_broken(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        to: RingName,
+        broken: Option<Cursor>,
+    ) -> Result<(), Fault> {
+        let is_next = self.ring_mut(to).is_some_and(|ring| ring.tds.is_empty());
+        match broken.filter(|_| is_next) {
+            Some(at) => {
+                let tell = Tell { pointer: at.at, length: 0, code: Code::TrbError, event_data: false };
+                self.fail(now, memory, (to, Some(tell)), (Code::TrbError, EndpointState::Error))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn ring_mut(&mut self, to: RingName) -> Option<&mut Ring> {
+        let endpoint = self.slots.get_mut(usize::from(to.slot))?.endpoint_mut(to.endpoint)?;
+        endpoint.rings.get_mut(usize::from(to.stream))
+    }
+
+    /// Gives the link what it does not have yet; what moves nothing ends where it is met. Whether there was such.
+    fn give_to_link(&mut self, now: Instant, to: RingName) -> bool {
+        let slot = &mut self.slots[usize::from(to.slot)];
+        let port = slot.root_port;
+        let Some(endpoint) = slot.endpoint_mut(to.endpoint) else { return false };
+        let address = endpoint.address().filter(|_| endpoint.is_on_link);
+        let Some(ring) = endpoint.rings.get_mut(usize::from(to.stream)) else { return false };
+        let at = now + self.part.attachment.memory_write;
+        let mut has_passed = false;
+        loop {
+            let Some(td) = ring.tds.get_mut(ring.on_link) else { return has_passed };
+            if td.moves {
+                let Some(endpoint) = address else { return has_passed };
+                td.base = td.moved;
+                let transfer = Transfer { id: to.transfer(td.number), bytes: td.bytes - td.moved };
+                let pipe = Pipe { endpoint, stream: StreamId::new(to.stream) };
+                self.outputs.push_back(Output::Link(port, LinkAct::Queue(pipe, transfer)));
+                ring.on_link += 1;
+            } else if ring.on_link == 0 {
+                let events = &mut self.events;
+                ring.advance(0, true, |tell| events.post(at, tell.event(to.slot, to.endpoint)));
+                has_passed = true;
+            } else {
+                return has_passed;
+            }
+        }
+    }
+
+    /// Something of a transfer has moved. `bytes` is what came, of an In transfer.
+    pub fn handle_progress(&mut self, now: Instant, memory: &mut Memory, progress: &Progress, bytes: &[u8]) {
+        let done = self.progress(now, memory, progress, bytes);
+        self.survive(done);
+    }
+
+    fn progress(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        progress: &Progress,
+        bytes: &[u8],
+    ) -> Result<(), Fault> {
+        let Progress { id, moved, ended, piece } = *progress;
+        let version = self.part.version;
+        let found = RingName::of(id).and_then(|(to, number)| {
+            let endpoint = self.slots.get_mut(usize::from(to.slot))?.endpoint_mut(to.endpoint)?;
+            let rules = endpoint.rules(version);
+            let ring = endpoint.rings.get_mut(usize::from(to.stream))?;
+            let td = ring.tds.front().copied().filter(|td| td.number == number && ring.on_link > 0)?;
+            Some((to, rules, ring, td))
+        });
+        let Some((to, rules, ring, td)) = found.filter(|_| ended != Some(End::Withdrawn)) else {
+            self.counters.stale_progress += u32::from(ended != Some(End::Withdrawn));
+            return Ok(());
+        };
+        let moved = td.base + moved;
+        let mut at = now;
+        if piece.is_some() {
+            let came = (moved - td.moved) as usize;
+            scatter(memory, ring, td.moved, bytes.get(..came).unwrap_or(bytes))?;
+            at = Dma::occupy(&mut self.dma.written_at, now, bytes.len() as u64, &self.part);
+        }
+        let at = at + self.part.attachment.memory_write;
+        let events = &mut self.events;
+        let tell = |tell: Tell| events.post(at, tell.event(to.slot, to.endpoint));
+        match ended {
+            None => {
+                ring.advance(moved, false, tell);
+                return Ok(());
+            }
+            Some(End::Full) => ring.advance(moved, true, tell),
+            Some(End::Short) => ring.cut(moved, rules, tell),
+            Some(end) => {
+                ring.advance(moved, false, tell);
+                let code = match end {
+                    End::Stalled => Code::StallError,
+                    End::Overflow => Code::BabbleDetected,
+                    _ => Code::UsbTransactionError,
+                };
+                return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
+            }
+        }
+        ring.on_link -= 1;
+        self.counters.tds += 1;
+        self.refill(now, memory, to)
+    }
+
+    /// The endpoint cannot go on: that is told of the TRB at hand, and where it stands is written down.
+    pub(super) fn fail(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        (to, tell): (RingName, Option<Tell>),
+        (code, state): (Code, EndpointState),
+    ) -> Result<(), Fault> {
+        let nowhere = Tell { pointer: 0, length: 0, code, event_data: false };
+        let tell = tell.or_else(|| self.ring_mut(to)?.here(code)).unwrap_or(nowhere);
+        self.post(now, tell.event(to.slot, to.endpoint));
+        self.unwind(to.which());
+        if let Some(endpoint) = self.slots[usize::from(to.slot)].endpoint_mut(to.endpoint) {
+            endpoint.state = state;
+        }
+        self.save(memory, to.which())
+    }
+
+    /// The link gives back what it has of an endpoint, and doorbells from before are forgotten.
+    pub(super) fn unwind(&mut self, (number, id): (u8, EndpointId)) {
+        self.fetches.retain(|fetch| fetch.to.which() != (number, id));
+        let slot = &mut self.slots[usize::from(number)];
+        let port = slot.root_port;
+        let Some(endpoint) = slot.endpoint_mut(id) else { return };
+        let has_any = endpoint.rings.iter().any(|ring| ring.on_link > 0);
+        endpoint.rings.iter_mut().for_each(Ring::unwind);
+        if let Some(address) = endpoint.address().filter(|_| has_any && endpoint.is_on_link) {
+            self.outputs.push_back(Output::Link(port, LinkAct::Clear(address)));
+        }
+    }
+
+    /// An endpoint is stopped, and nothing of it is under way: what it has begun is told (clause 4.6.9).
+    pub(super) fn stopped(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        which: (u8, EndpointId),
+    ) -> Result<(), Fault> {
+        let is_new = self.part.version >= 0x0100;
+        let Some(endpoint) = self.slots[usize::from(which.0)].endpoint_mut(which.1) else { return Ok(()) };
+        let has_streams = endpoint.streams.is_some();
+        let mut told = Vec::new();
+        for ring in &endpoint.rings {
+            match ring.tds.front() {
+                Some(td) if td.moved > 0 => told.extend(ring.here(Code::Stopped)),
+                // Controllers of version 1.0 tell where they stand, even if nothing has moved.
+                Some(_) if is_new && !has_streams => {
+                    let code = Code::StoppedLengthInvalid;
+                    told.extend(ring.here(code).map(|tell| Tell { length: 0, ..tell }));
+                }
+                _ => {}
+            }
+        }
+        endpoint.state = EndpointState::Stopped;
+        for tell in told {
+            self.post(now, tell.event(which.0, which.1));
+        }
+        self.unwind(which);
+        self.save(memory, which)
+    }
+
+    /// The bytes of a piece that goes out; in `scratch` if they do not lie together.
+    pub fn bytes<'a>(&'a self, memory: &'a Memory, piece: Piece, scratch: &'a mut Vec<u8>) -> &'a [u8] {
+        let found = RingName::of(piece.transfer).and_then(|(to, number)| {
+            let endpoint = self.slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
+            let ring = endpoint.rings.get(usize::from(to.stream))?;
+            let at = ring.tds.iter().position(|td| td.number == number)?;
+            Some((ring, at, ring.tds.get(at)?.base + piece.offset))
+        });
+        let Some((ring, td, offset)) = found else { return &[] };
+        let wanted = u32::from(piece.bytes);
+        match ring.run(td, offset, wanted) {
+            Some((Act::Move(buffer), within, bytes)) if bytes == wanted => {
+                memory.slice(buffer + u64::from(within), bytes as usize).unwrap_or(&[])
+            }
+            _ => {
+                scratch.clear();
+                gather(memory, ring, td, (offset, wanted), scratch);
+                scratch
+            }
+        }
+    }
+
+    /// How much longer a message waits than the link needs: for the controller itself, and for memory when more is under way
+    /// than it holds.
+    pub fn pace(&mut self, now: Instant, message: &Message) -> Duration {
+        let held = u64::from(self.part.buffer_bytes) * self.part.attachment.byte_ps;
+        match message {
+            Message::Data { piece: Some(piece), .. } => {
+                let since = Instant::from_ps(now.as_ps().saturating_sub(held));
+                let bytes = u64::from(piece.bytes);
+                let read_at = Dma::occupy(&mut self.dma.read_at, since, bytes, &self.part);
+                self.part.packet_gap + read_at.since(now)
+            }
+            Message::Ack { packets: 1.., .. } => {
+                let free_at = Instant::from_ps(self.dma.written_at.as_ps().saturating_sub(held));
+                self.part.response + free_at.since(now)
+            }
+            _ => self.part.response,
+        }
+    }
+}
+
+/// Writes what came to where the first TD wants it.
+pub(super) fn scatter(memory: &mut Memory, ring: &Ring, mut at: u32, mut bytes: &[u8]) -> Result<(), Fault> {
+    while !bytes.is_empty() {
+        let Some((act, within, len)) = ring.run(0, at, bytes.len() as u32) else { return Ok(()) };
+        let (now, later) = bytes.split_at(len as usize);
+        if let Act::Move(buffer) | Act::ControlData(buffer, Direction::In) = act {
+            memory.write(buffer + u64::from(within), now)?;
+        }
+        (bytes, at) = (later, at + len);
+    }
+    Ok(())
+}
+
+/// Reads what goes out, from wherever it lies. What is not there reads as nothing.
+pub(super) fn gather(
+    memory: &Memory,
+    ring: &Ring,
+    td: usize,
+    (mut at, mut left): (u32, u32),
+    into: &mut Vec<u8>,
+) {
+    while left > 0 {
+        let Some((act, within, len)) = ring.run(td, at, left) else { return };
+        match act {
+            Act::Move(buffer) | Act::ControlData(buffer, _) => {
+                into.extend_from_slice(memory.slice(buffer + u64::from(within), len as usize).unwrap_or(&[]));
+            }
+            Act::Send(bytes) => {
+                let within = within as usize;
+                into.extend_from_slice(bytes.get(within..within + len as usize).unwrap_or(&[]));
+            }
+            _ => {}
+        }
+        (at, left) = (at + len, left - len);
+    }
+}

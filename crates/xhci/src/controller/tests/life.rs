@@ -1,0 +1,187 @@
+//! From power-on to devices with endpoints, and what refuses on the way.
+
+use super::*;
+
+#[test]
+fn a_controller_is_reset_and_set_up_and_started() {
+    let mut stand = Stand::new(Config::default());
+    assert_eq!(stand.hw.registers[&0x20], 0x0d);
+    assert_eq!(stand.hw.registers[&0x58], 16);
+    assert_eq!(stand.hw.registers[&0x1024], 160);
+    assert_eq!(stand.xhci.poll_timeout(), None);
+    // Two scratchpad pages: the first context pointer leads to their list.
+    assert_ne!(stand.hw.output(0), 0);
+}
+
+#[test]
+fn a_controller_that_does_not_halt_is_given_up_in_time() {
+    struct Deaf(Machine);
+    impl Registers for Deaf {
+        fn read_register(&mut self, offset: u32) -> u32 {
+            if offset == 0x24 { 0 } else { self.0.read_register(offset) }
+        }
+        fn write_register(&mut self, _: u32, _: u32) {}
+    }
+    impl crate::DmaMemory for Deaf {
+        fn allocate(&mut self, layout: crate::DmaLayout) -> Option<u64> {
+            self.0.memory.allocate(layout)
+        }
+        fn release(&mut self, _: u64, _: crate::DmaLayout) {}
+        fn read_bytes(&mut self, _: u64, _: &mut [u8]) {}
+        fn write_bytes(&mut self, _: u64, _: &[u8]) {}
+    }
+    let (mut hw, mut xhci) = (Deaf(Machine::default()), Controller::new(Config::default()));
+    xhci.start(&mut hw, Instant::ZERO);
+    assert_eq!(xhci.poll_timeout().map(|deadline| deadline.reason), Some(DeadlineReason::Halt));
+    for ms in 1..=32 {
+        assert_eq!(xhci.poll_output(), None);
+        xhci.handle_timeout(&mut hw, Instant::ZERO + Duration::from_ms(ms));
+    }
+    assert_eq!(xhci.poll_output(), Some(Output::Died(Death::NotInTime(DeadlineReason::Halt))));
+    assert_eq!(xhci.poll_timeout(), None);
+}
+
+#[test]
+fn memory_comes_back_when_the_controller_is_started_again() {
+    let (mut stand, _) = Stand::with_device(Config::default());
+    let before = stand.hw.memory.pieces_out();
+    stand.xhci.start(&mut stand.hw, stand.now);
+    assert!(stand.outputs().contains(&Output::Running));
+    assert!(stand.hw.memory.pieces_out() < before);
+}
+
+#[test]
+fn a_plugged_port_is_told_and_reset() {
+    let mut stand = Stand::new(Config::default());
+    stand.hw.plug(3, true);
+    stand.interrupt();
+    let outputs = stand.outputs();
+    assert!(matches!(outputs[..], [Output::PortChanged { port: 3, status }] if status.is_connected()));
+    let answer = stand.ask(Request::ResetPort { port: 3 });
+    assert!(matches!(answer, Ok(Answer::Port(status)) if status.is_enabled()));
+    assert_eq!(stand.ask(Request::ResetPort { port: 5 }), Err(Refusal::NoSuchPipe));
+}
+
+#[test]
+fn a_port_that_is_not_reset_in_time_is_told() {
+    let mut stand = Stand::new(Config::default());
+    stand.xhci.request(&mut stand.hw, stand.now, (RequestId(1), Request::ResetPort { port: 4 })).unwrap();
+    stand.pass(limit::PORT_RESET_PATIENCE);
+    assert_eq!(stand.outputs(), [Output::Answered(RequestId(1), Answer::TimedOut)]);
+}
+
+#[test]
+fn a_device_behind_a_hub_has_route_and_translator() {
+    let mut stand = Stand::new(Config::default());
+    let hub = stand.attach();
+    let shape = HubShape { ports: 4, think_time: 1, multiple_translators: false };
+    assert_eq!(stand.ask(Request::DescribeHub(hub, shape)), Ok(Answer::Done));
+    let context = stand.hw.slot(hub.slot());
+    assert!(context.is_hub);
+    assert_eq!((context.hub_ports, context.think_time), (4, 1));
+    let location = Location {
+        root_port: 3,
+        route: RouteString::ROOT.via(2).unwrap(),
+        speed_id: 1,
+        translator: Some(Translator { hub, port: 2, multiple: false }),
+        control_packet: 64,
+    };
+    let Ok(Answer::Attached(device)) = stand.ask(Request::Attach(location)) else { panic!("attached") };
+    let context = stand.hw.slot(device.slot());
+    assert_eq!((context.route.bits(), context.translator_slot, context.translator_port), (2, hub.slot(), 2));
+}
+
+#[test]
+fn an_address_that_is_refused_gives_the_slot_back_and_all_memory() {
+    let mut stand = Stand::new(Config::default());
+    let before = stand.hw.memory.pieces_out();
+    stand.hw.refusals.push_back((TrbType::AddressDevice, 4));
+    let location = Location {
+        root_port: 3,
+        route: RouteString::ROOT,
+        speed_id: 4,
+        translator: None,
+        control_packet: 512,
+    };
+    let answer = stand.ask(Request::Attach(location));
+    assert_eq!(answer, Ok(Answer::Failed(CompletionCode::UsbTransactionError)));
+    stand.interrupt();
+    assert_eq!(stand.hw.commands.last(), Some(&CommandTrb::DisableSlot { slot: 1 }));
+    assert_eq!(stand.hw.memory.pieces_out(), before);
+    assert_eq!(stand.outputs(), []);
+}
+
+#[test]
+fn endpoints_are_configured_with_bursts_and_rings() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    let context = stand.hw.endpoint(device.slot(), IN);
+    assert_eq!((context.max_packet, context.max_burst, context.error_count), (1024, 15, 3));
+    assert_eq!(stand.hw.slot(device.slot()).context_entries, 4);
+}
+
+#[test]
+fn a_refused_configuration_changes_nothing() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    let before = stand.hw.memory.pieces_out();
+    stand.hw.refusals.push_back((TrbType::ConfigureEndpoint, 7));
+    let request = Request::Configure { device, add: Vec::new(), drop: vec![bulk_in()] };
+    assert_eq!(stand.ask(request), Ok(Answer::Failed(CompletionCode::ResourceError)));
+    assert_eq!(stand.hw.memory.pieces_out(), before);
+    assert_eq!(stand.submit(device, plain_in(), (1, 512)), Ok(()));
+}
+
+#[test]
+fn a_controller_without_memory_is_given_up_and_nothing_is_kept() {
+    for pieces in 0..8 {
+        let (mut hw, mut xhci) = (Machine::default(), Controller::new(Config::default()));
+        hw.memory.limit(pieces);
+        xhci.start(&mut hw, Instant::ZERO);
+        assert_eq!(xhci.poll_output(), Some(Output::Died(Death::NoMemory)));
+        assert_eq!(hw.memory.pieces_out(), 0);
+    }
+}
+
+#[test]
+fn a_toggle_begins_anew_by_drop_and_add() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    assert_eq!(stand.ask(Request::ResetToggle(device, bulk_in())), Ok(Answer::Done));
+    assert_eq!(stand.hw.commands.len(), 1);
+    assert_eq!(stand.submit(device, plain_in(), (1, 512)), Ok(()));
+}
+
+#[test]
+fn a_device_that_was_reset_gets_its_address_and_loses_its_endpoints() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    stand.xhci.request(&mut stand.hw, stand.now, (RequestId(1), Request::Readdress(device))).unwrap();
+    stand.interrupt();
+    let outputs = stand.outputs();
+    assert!(outputs.contains(&Output::Answered(RequestId(1), Answer::Done)));
+    assert!(matches!(outputs[0], Output::Completed(_, done) if done.status == Cancelled));
+    assert_eq!(stand.submit(device, plain_in(), (2, 512)), Err(Refusal::NoSuchPipe));
+    assert_eq!(stand.control(device, 3, [0x80, 6, 0, 1, 0, 0, 18, 0]), Ok(()));
+}
+
+#[test]
+fn a_device_that_was_exchanged_before_anybody_looked_is_gone() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    // Connected, and was not meanwhile.
+    stand.hw.plug(3, true);
+    stand.interrupt();
+    let outputs = stand.outputs();
+    assert!(matches!(outputs[0], Output::Completed(_, done) if done.status == Disconnected), "{outputs:?}");
+    assert!(outputs.contains(&Output::Gone(device)));
+    assert_eq!(stand.submit(device, plain_in(), (2, 512)), Err(Refusal::Gone));
+}
+
+#[test]
+fn who_came_before_the_reset_of_a_port_is_who_is_attached_after_it() {
+    let mut stand = Stand::new(Config::default());
+    // What the event of this says was taken note of by the reset.
+    stand.hw.plug(3, true);
+    stand.xhci.request(&mut stand.hw, stand.now, (RequestId(1), Request::ResetPort { port: 3 })).unwrap();
+    let device = stand.attach_only();
+    stand.interrupt();
+    assert!(!stand.outputs().contains(&Output::Gone(device)));
+}

@@ -1,0 +1,49 @@
+//! The driver on a scripted controller: its life, transfers, streams, what is taken back, and events that lie.
+
+extern crate std;
+
+mod endings;
+mod hostile;
+mod life;
+mod streams;
+mod transfers;
+
+use super::Controller;
+use crate::hardware::Registers;
+use crate::script::{Machine, Stand, bulk_in, bulk_out};
+use crate::words::{
+    Answer, Config, DeadlineReason, Death, HubShape, Location, Output, Refusal, Request, RequestId,
+    Translator,
+};
+use crate::{Quirks, limit};
+use bus::TransferStatus::{Cancelled, Disconnected, Done, Error, Short, Stall};
+use bus::{Pipe, StreamId};
+use proptest::prelude::*;
+use std::vec;
+use std::vec::Vec;
+use units::{Duration, Instant};
+use wire::xhci::{
+    CommandTrb, CompletionCode, EndpointId, EndpointState, EventTrb, RouteString, TransferTrb, TrbFlags,
+    TrbType,
+};
+
+/// Where the context of bulk IN 1 is.
+const IN: EndpointId = EndpointId::of(bus::EndpointAddress::at::<1>(bus::Direction::In));
+
+fn plain_in() -> Pipe {
+    Pipe::plain(bulk_in())
+}
+
+fn stream(id: u16) -> Pipe {
+    Pipe::stream(bulk_in(), StreamId::new(id).unwrap())
+}
+
+fn with_streams(config: Config) -> (Stand, crate::DeviceId) {
+    let (mut stand, device) = Stand::with_device(config);
+    let endpoints = vec![bulk_in(), bulk_out()];
+    let answer = stand.ask(Request::AllocateStreams { device, endpoints, wanted: 32 });
+    assert_eq!(answer, Ok(Answer::Streams(16)));
+    stand.hw.commands.clear();
+    stand.hw.rung.clear();
+    (stand, device)
+}

@@ -1,0 +1,69 @@
+//! Streams: rings, arrays, doorbells with ids.
+
+use super::*;
+
+#[test]
+fn streams_have_rings_of_their_own_and_doorbells_with_ids() {
+    let (mut stand, device) = with_streams(Config::default());
+    let context = stand.hw.endpoint(device.slot(), IN);
+    assert_eq!((context.primary_streams, context.linear_streams), (5, true));
+    stand.submit(device, stream(1), (1, 512)).unwrap();
+    stand.submit(device, stream(16), (2, 512)).unwrap();
+    assert_eq!(stand.hw.rung, [(device.slot(), 0x0001_0003), (device.slot(), 0x0010_0003)]);
+    assert_eq!(stand.submit(device, stream(17), (3, 512)), Err(Refusal::NoSuchPipe));
+    assert_eq!(stand.submit(device, plain_in(), (3, 512)), Err(Refusal::NoSuchPipe));
+    let second = stand.trbs(device, stream(16))[0].0;
+    stand.event(device, bulk_in(), (second, 13, 500));
+    assert_eq!(stand.completions(), [(2, Short, 12)]);
+}
+
+#[test]
+fn one_stream_taken_back_moves_its_ring_and_rings_the_others() {
+    let (mut stand, device) = with_streams(Config::default());
+    stand.submit(device, stream(3), (1, 512)).unwrap();
+    stand.submit(device, stream(5), (2, 512)).unwrap();
+    stand.hw.rung.clear();
+    stand.cancel(device, stream(3), 1);
+    stand.interrupt();
+    assert_eq!(stand.completions(), [(1, Cancelled, 0)]);
+    let moved = |command: &CommandTrb| matches!(command, CommandTrb::SetTrDequeuePointer { stream: Some(s), .. } if s.id == 3);
+    assert_eq!(stand.hw.commands.iter().filter(|c| moved(c)).count(), 1);
+    assert_eq!(stand.hw.rung, [(device.slot(), 0x0005_0003)]);
+}
+
+#[test]
+fn streams_come_and_go_and_leave_no_memory_behind() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    let before = stand.hw.memory.pieces_out();
+    let endpoints = vec![bulk_in(), bulk_out()];
+    let allocate = Request::AllocateStreams { device, endpoints: endpoints.clone(), wanted: 8 };
+    assert_eq!(stand.ask(allocate.clone()), Ok(Answer::Streams(8)));
+    assert_eq!(stand.ask(allocate), Err(Refusal::NoStreams));
+    assert_eq!(stand.ask(Request::FreeStreams(device, endpoints)), Ok(Answer::Done));
+    assert_eq!(stand.hw.memory.pieces_out(), before);
+}
+
+#[test]
+fn streams_that_cannot_be_had_leave_no_memory_behind() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    let before = stand.hw.memory.pieces_out();
+    let request = Request::AllocateStreams { device, endpoints: vec![bulk_in(), bulk_out()], wanted: 8 };
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    assert_eq!(stand.ask(request.clone()), Err(Refusal::Busy));
+    assert_eq!(stand.hw.memory.pieces_out(), before);
+    stand.cancel(device, plain_in(), 1);
+    stand.interrupt();
+    for pieces in 0..18 {
+        stand.hw.memory.limit(pieces);
+        assert_eq!(stand.ask(request.clone()), Ok(Answer::NoMemory));
+        assert_eq!(stand.hw.memory.pieces_out(), before);
+    }
+}
+
+#[test]
+fn broken_streams_are_not_allocated() {
+    let quirks = Quirks { broken_streams: true, ..Quirks::default() };
+    let (mut stand, device) = Stand::with_device(Config { quirks, ..Config::default() });
+    let request = Request::AllocateStreams { device, endpoints: vec![bulk_in()], wanted: 8 };
+    assert_eq!(stand.ask(request), Err(Refusal::NoStreams));
+}
