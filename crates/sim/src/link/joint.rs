@@ -5,10 +5,11 @@
 //!
 //! Always true: a side has one message on its lane, and messages cross in the order in which its port made them.
 
-use super::Crossing;
 use super::bulk::{DevicePort, Endpoint, HostPort, Message};
 use super::streams::Violation;
 use super::superspeed::{Link, Side};
+use super::{Crossing, Fate};
+use std::collections::VecDeque;
 use units::{Duration, Instant};
 
 /// Both ports and the link.
@@ -21,6 +22,8 @@ pub struct Joint {
     link: Link,
     /// Sides that had nothing to send when they were asked last.
     is_idle: [bool; 2],
+    /// Sides whose lane will be looked at when what is on it has been sent, or when a credit is back.
+    is_expected: [bool; 2],
     /// What a side would send if it had a credit.
     held: [Option<Message>; 2],
     /// Messages on their way to a side, and how many of them are for a port that is not there any more.
@@ -29,6 +32,29 @@ pub struct Joint {
     /// The same, of all endpoints: for a port that was reset.
     lost: [u32; 2],
     is_cut: bool,
+    /// By the side that sends.
+    retries: [Retry; 2],
+}
+
+/// Packets that a side has to send again, since the header of one arrives damaged.
+#[derive(Clone, Debug)]
+struct Retry {
+    state: RetryState,
+    /// The damaged one and all that was sent after it; once LRTY was sent, those that were not sent again.
+    packets: VecDeque<Message>,
+    /// Packets on their way that the other side will not look at, since they came before LRTY.
+    ignored: u32,
+}
+
+/// How far that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RetryState {
+    /// The other side takes what comes.
+    None,
+    /// The damaged one is on its way.
+    Damaged,
+    /// It has arrived, LBAD was sent, and the receiver looks at nothing before LRTY.
+    Refused,
 }
 
 /// What comes of a message that has arrived.
@@ -36,6 +62,8 @@ pub struct Joint {
 pub struct Arrival {
     /// When the lane of the other side is to be looked at again, since a credit that it waited for is back then.
     pub frees_other_at: Option<Instant>,
+    /// When LBAD will be back, since the header was damaged: call [`Joint::retry`] then, for the other side.
+    pub retry_at: Option<Instant>,
     /// Whether the port could take it.
     pub taken: Result<(), Violation>,
 }
@@ -48,11 +76,13 @@ impl Joint {
             device,
             link,
             is_idle: [true; 2],
+            is_expected: [false; 2],
             held: [None; 2],
             on_the_way: [0; 2],
             stale: [0; 2],
             lost: [0; 2],
             is_cut: false,
+            retries: [const { Retry::new() }; 2],
         }
     }
 
@@ -76,6 +106,7 @@ impl Joint {
         (self.host, self.device) = (HostPort::new(endpoints), DevicePort::new(endpoints));
         self.is_cut = false;
         self.lost = self.on_the_way;
+        self.retries = [const { Retry::new() }; 2];
         for side in [Side::Host, Side::Device] {
             self.is_idle[side as usize] |= self.held[side as usize].take().is_some();
         }
@@ -104,10 +135,17 @@ impl Joint {
     /// The lane of a side is free: what it sends next, and when that crosses. `None` if it has nothing to send, or waits for
     /// a credit.
     pub fn send(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
+        self.is_expected[side as usize] = false;
         if self.is_cut {
             self.is_idle[side as usize] = true;
             return None;
         }
+        let sent = self.resend(now, side).or_else(|| self.send_next(now, side));
+        self.is_expected[side as usize] = sent.is_some();
+        sent
+    }
+
+    fn send_next(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
         let held = self.held[side as usize].take();
         let message = held.or_else(|| match side {
             Side::Host => self.host.poll(),
@@ -121,7 +159,7 @@ impl Joint {
             self.held[side as usize] = Some(message);
             return None;
         };
-        self.on_the_way[side.other() as usize] += 1;
+        self.has_sent(side, message);
         Some((message, crossing))
     }
 
@@ -130,21 +168,88 @@ impl Joint {
         std::mem::take(&mut self.is_idle[side as usize])
     }
 
+    /// Sends the next packet again that the other side has not taken, if there is one.
+    fn resend(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
+        let retry = &mut self.retries[side as usize];
+        if retry.state != RetryState::None || retry.packets.is_empty() {
+            return None;
+        }
+        let message = retry.packets.pop_front()?;
+        let crossing = self.link.resend(now, side, message.packet());
+        self.on_the_way[side.other() as usize] += 1;
+        Some((message, crossing))
+    }
+
+    fn has_sent(&mut self, side: Side, message: Message) {
+        self.on_the_way[side.other() as usize] += 1;
+        let retry = &mut self.retries[side as usize];
+        if retry.state != RetryState::None {
+            retry.packets.push_back(message);
+        }
+    }
+
+    /// The header of what a side has just sent will arrive damaged: that and what is sent after it will be sent again.
+    pub fn damage(&mut self, side: Side, message: Message) {
+        let retry = &mut self.retries[side as usize];
+        if retry.state == RetryState::None {
+            retry.state = RetryState::Damaged;
+            retry.packets.push_front(message);
+        }
+    }
+
+    /// LBAD has come to a side. It sends LRTY when its lane is free, and then what the other side did not take.
+    pub fn retry(&mut self, now: Instant, side: Side) {
+        let retry = &mut self.retries[side as usize];
+        if retry.state != RetryState::Refused {
+            return;
+        }
+        retry.state = RetryState::None;
+        retry.ignored = self.on_the_way[side.other() as usize];
+        self.link.send_command(now, side);
+        self.is_idle[side as usize] = !self.is_expected[side as usize];
+    }
+
     /// A message has arrived at a side: the link takes it, and its port does.
     pub fn arrive(&mut self, now: Instant, side: Side, message: Message) -> Arrival {
-        let credit_at = self.link.take(now, side);
-        let frees_other_at = self.held[side.other() as usize].is_some().then_some(credit_at);
+        self.arrive_as(now, side, message, Fate::Arrives)
+    }
+
+    /// The same for a message to which something has happened.
+    pub fn arrive_as(&mut self, now: Instant, side: Side, message: Message, fate: Fate) -> Arrival {
         self.on_the_way[side as usize] -= 1;
         let is_lost = count_down(&mut self.lost[side as usize]);
         let is_stale = count_down(&mut self.stale[side as usize]) && message.endpoint().number() != 0;
-        if self.is_cut || is_lost || is_stale {
-            return Arrival { frees_other_at, taken: Ok(()) };
+        let mut arrival = Arrival { frees_other_at: None, retry_at: None, taken: Ok(()) };
+        let retry = &mut self.retries[side.other() as usize];
+        if count_down(&mut retry.ignored) || retry.state == RetryState::Refused {
+            return arrival;
         }
-        let taken = match side {
+        if fate == Fate::HeaderDamaged {
+            retry.state = RetryState::Refused;
+            arrival.retry_at = Some(self.link.send_command(now, side).arrives);
+            return arrival;
+        }
+        let credit_at = self.link.take(now, side);
+        let other = side.other() as usize;
+        if self.held[other].is_some() && !std::mem::replace(&mut self.is_expected[other], true) {
+            arrival.frees_other_at = Some(credit_at);
+        }
+        if self.is_cut || is_lost || is_stale || fate == Fate::Lost {
+            return arrival;
+        }
+        arrival.taken = match side {
+            Side::Host if fate == Fate::PayloadDamaged => self.host.receive_damaged(message),
+            Side::Device if fate == Fate::PayloadDamaged => self.device.receive_damaged(message),
             Side::Host => self.host.receive(message),
             Side::Device => self.device.receive(message),
         };
-        Arrival { frees_other_at, taken }
+        arrival
+    }
+}
+
+impl Retry {
+    const fn new() -> Self {
+        Self { state: RetryState::None, packets: VecDeque::new(), ignored: 0 }
     }
 }
 

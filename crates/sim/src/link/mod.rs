@@ -4,10 +4,11 @@
 //! that one carries for the other. [`bulk`] is what both ends of a bulk endpoint say to each other over it, and [`streams`]
 //! their agreement on which stream of a pipe moves; [`control`] is endpoint 0. [`hub`] has several devices behind hubs share
 //! a link. [`usb2`] is the bus of USB 2.0, at high and at full speed. A [`Joint`] is the ports of a host and a device with
-//! a SuperSpeed link between them.
+//! a SuperSpeed link between them; a [`Fate`] is what becomes of a packet on its way.
 
 pub mod bulk;
 pub mod control;
+mod fate;
 pub mod hub;
 mod joint;
 pub mod streams;
@@ -16,6 +17,7 @@ pub mod usb2;
 #[cfg(test)]
 mod wire;
 
+pub use fate::{Fate, Fates};
 pub use joint::{Arrival, Joint};
 
 use units::Instant;

@@ -4,22 +4,25 @@
 
 use super::bulk::{DevicePort, End, Endpoint, HostPort, Message, Progress, Transfer};
 use super::superspeed::{Link, Rate, Side};
-use super::{Arrival, Joint};
+use super::{Arrival, Fate, Joint};
 use crate::engine::{Engine, Event};
 use bus::Pipe;
+use std::collections::BTreeMap;
 use units::Duration;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Happens {
     Free(Side),
-    Arrives(Side, Message),
+    Arrives(Side, Message, Fate),
+    Retry(Side),
 }
 
 impl Event for Happens {
     fn mark(&self) -> u64 {
         match self {
             Self::Free(side) => *side as u64,
-            Self::Arrives(side, message) => 2 + *side as u64 + 4 * u64::from(message.packet().payload()),
+            Self::Retry(side) => 1000 + *side as u64,
+            Self::Arrives(side, message, _) => 2 + *side as u64 + 4 * u64::from(message.packet().payload()),
         }
     }
 }
@@ -30,6 +33,8 @@ pub(super) struct Wire {
     pub(super) joint: Joint,
     pub(super) script: Vec<String>,
     pub(super) progress: [Vec<Progress>; 2],
+    /// What becomes of packets, by their place in the script.
+    pub(super) fates: BTreeMap<usize, Fate>,
 }
 
 impl Wire {
@@ -43,6 +48,7 @@ impl Wire {
             ),
             script: Vec::new(),
             progress: [Vec::new(), Vec::new()],
+            fates: BTreeMap::new(),
         }
     }
 
@@ -58,16 +64,24 @@ impl Wire {
         let Some((message, crossing)) = self.joint.send(self.engine.now(), side) else { return };
         let (begins, arrives) = (crossing.begins.as_ps() / 1000, crossing.arrives.as_ps() / 1000);
         let arrow = if side == Side::Host { "->" } else { "<-" };
+        let fate = self.fates.get(&self.script.len()).copied().unwrap_or_default();
         self.script.push(format!("{begins:>5} {arrives:>5} {arrow} {message}"));
+        if fate == Fate::HeaderDamaged {
+            self.joint.damage(side, message);
+        }
         self.engine.at(crossing.ends, Happens::Free(side)).unwrap();
-        self.engine.at(crossing.arrives, Happens::Arrives(side.other(), message)).unwrap();
+        self.engine.at(crossing.arrives, Happens::Arrives(side.other(), message, fate)).unwrap();
     }
 
-    pub(super) fn arrive(&mut self, side: Side, message: Message) {
-        let Arrival { frees_other_at, taken } = self.joint.arrive(self.engine.now(), side, message);
+    fn arrive(&mut self, side: Side, message: Message, fate: Fate) {
+        let now = self.engine.now();
+        let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, message, fate);
         assert!(taken.is_ok(), "{side:?} takes {message}\n{}\n{:?}", self.script.join("\n"), self.joint);
         if let Some(at) = frees_other_at {
             self.engine.at(at, Happens::Free(side.other())).unwrap();
+        }
+        if let Some(at) = retry_at {
+            self.engine.at(at, Happens::Retry(side.other())).unwrap();
         }
         let progress = &mut self.progress[side as usize];
         match side {
@@ -80,7 +94,11 @@ impl Wire {
     pub(super) fn step(&mut self) -> bool {
         match self.engine.next() {
             Some(Happens::Free(side)) => self.send(side),
-            Some(Happens::Arrives(side, message)) => self.arrive(side, message),
+            Some(Happens::Arrives(side, message, fate)) => self.arrive(side, message, fate),
+            Some(Happens::Retry(side)) => {
+                self.joint.retry(self.engine.now(), side);
+                self.stir();
+            }
             None => return false,
         }
         true

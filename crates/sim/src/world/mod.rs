@@ -26,7 +26,7 @@ pub use plug::{PlugError, Plugged, bot, uas};
 use crate::engine::{Alarm, Engine, Event, QueueFull};
 use crate::link::bulk::{DevicePort, HostPort, Message};
 use crate::link::superspeed::{Link, Rate, Side};
-use crate::link::{Arrival, Crossing, Joint};
+use crate::link::{Arrival, Crossing, Fate, Fates, Joint};
 use drive::DriveSide;
 use endings::Endings;
 use host::HostSide;
@@ -44,6 +44,7 @@ pub struct World<T> {
     drive: DriveSide,
     endings: Endings,
     alarm: Alarm,
+    fates: Option<Box<dyn Fates>>,
     stopped: Option<Stopped>,
 }
 
@@ -63,6 +64,10 @@ enum Happens {
     Free(Side),
     /// A message arrives at a side.
     Arrives(Side, Message),
+    /// The same for one to which something has happened.
+    Suffers(Side, Message, Fate),
+    /// LBAD has come back to a side.
+    Retry(Side),
     /// The drive has done its oldest request.
     Stored,
     /// A deadline of the transport.
@@ -78,6 +83,8 @@ impl Event for Happens {
             Self::Deadline => 1,
             Self::Free(side) => 2 + *side as u64,
             Self::PortReset => 6,
+            Self::Retry(side) => 7 + *side as u64,
+            Self::Suffers(side, _, fate) => 9 + *side as u64 + 2 * *fate as u64,
             Self::Arrives(side, message) => 4 + *side as u64 + 2 * u64::from(message.packet().payload()),
         }
     }
@@ -95,6 +102,7 @@ impl<T: Transport> World<T> {
             drive: DriveSide::new(device, plain),
             endings: Endings::default(),
             alarm: Alarm::default(),
+            fates: None,
             stopped: None,
         }
     }
@@ -132,6 +140,11 @@ impl<T: Transport> World<T> {
     /// Takes the trace back; no notes are made from now on.
     pub fn take_trace(&mut self) -> Option<Box<dyn crate::engine::Trace>> {
         self.engine.take_trace()
+    }
+
+    /// Lets `fates` decide what becomes of each packet from now on. Without, all arrive.
+    pub fn suffer(&mut self, fates: Box<dyn Fates>) {
+        self.fates = Some(fates);
     }
 
     /// Tells `observer` what happens from now on.
@@ -189,7 +202,9 @@ impl<T: Transport> World<T> {
         let now = self.engine.now();
         match event {
             Happens::Free(side) => return self.send(side),
-            Happens::Arrives(side, message) => self.arrive(side, message),
+            Happens::Arrives(side, message) => self.arrive(side, message, Fate::Arrives),
+            Happens::Suffers(side, message, fate) => self.arrive(side, message, fate),
+            Happens::Retry(side) => self.joint.retry(now, side),
             Happens::PortReset => self.end_port_reset(),
             Happens::Stored => self.drive.store(),
             Happens::Deadline if self.alarm.ring(now) => {
@@ -204,10 +219,15 @@ impl<T: Transport> World<T> {
     }
 
     /// A message has arrived: it is taken, and its payload is copied.
-    fn arrive(&mut self, side: Side, message: Message) {
+    fn arrive(&mut self, side: Side, message: Message, fate: Fate) {
         let now = self.engine.now();
-        self.show(side.other(), &message, None);
-        let Arrival { frees_other_at, taken } = self.joint.arrive(now, side, message);
+        if fate == Fate::Arrives {
+            self.show(side.other(), &message, None);
+        }
+        let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, message, fate);
+        if let Some(at) = retry_at {
+            self.at(at, Happens::Retry(side.other()));
+        }
         if let Some(at) = frees_other_at {
             self.at(at, Happens::Free(side.other()));
         }
@@ -328,7 +348,16 @@ impl<T: Transport> World<T> {
         self.engine.note(component, format_args!("{message}"));
         self.show(side, &message, Some(&crossing));
         self.at(crossing.ends, Happens::Free(side));
-        self.at(crossing.arrives, Happens::Arrives(side.other(), message));
+        let now = self.engine.now();
+        let fate = self.fates.as_mut().map_or(Fate::Arrives, |fates| fates.fate(now, side, &message));
+        let arrival = match fate {
+            Fate::Arrives => Happens::Arrives(side.other(), message),
+            _ => Happens::Suffers(side.other(), message, fate),
+        };
+        if fate == Fate::HeaderDamaged {
+            self.joint.damage(side, message);
+        }
+        self.at(crossing.arrives, arrival);
     }
 
     /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.

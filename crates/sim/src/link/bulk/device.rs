@@ -125,13 +125,13 @@ impl DeviceEndpoint {
             | Message::Data { stream: Some(StreamField::NoStream), .. } => {
                 self.tell_pipe(FromHost::NoStream)?
             }
-            Message::Ack { stream, expects, packets, is_pending, .. } if is_in => {
-                self.receive_ack(named(stream), expects, packets, is_pending)?;
+            Message::Ack { stream, expects, packets, is_pending, is_retry, .. } if is_in => {
+                self.receive_ack(named(stream), expects, packets, is_pending, is_retry)?;
             }
             Message::Data { stream, sequence, piece: Some(piece), is_last, .. } if !is_in => {
                 // What followed a packet that was not taken comes again after it.
                 if sequence == self.next {
-                    self.receive_data(named(stream), piece, is_last)?;
+                    self.receive_data(named(stream), Some(piece), is_last)?;
                 }
             }
             _ => return Err(Violation),
@@ -165,10 +165,14 @@ impl DeviceEndpoint {
     /// While it is halted, acknowledgements are taken and everything else is answered with STALL.
     fn receive_halted(&mut self, message: Message) -> Result<(), Violation> {
         match message {
-            Message::Ack { stream, expects, packets, .. } if self.is_in() => {
-                let left = self.next.since(expects);
+            Message::Ack { stream, expects, packets, is_retry, .. } if self.is_in() => {
+                let mut left = self.next.since(expects);
                 if left <= self.under_way {
                     self.acknowledge(named(stream), left)?;
+                }
+                if is_retry {
+                    self.go_back(named(stream), expects);
+                    left = 0;
                 }
                 let wants_data = packets > 0 && left == 0;
                 if wants_data || matches!(stream, Some(StreamField::Prime | StreamField::NoStream)) {
@@ -246,12 +250,17 @@ impl DeviceEndpoint {
         expects: Sequence,
         packets: u8,
         is_pending: bool,
+        is_retry: bool,
     ) -> Result<(), Violation> {
-        let left = self.next.since(expects);
+        let mut left = self.next.since(expects);
         if left > self.under_way {
             return Err(Violation);
         }
         self.acknowledge(stream, left)?;
+        if is_retry {
+            self.go_back(stream, expects);
+            left = 0;
+        }
         self.is_burst_over &= left > 0;
         self.window = if self.is_burst_over { 0 } else { packets.saturating_sub(left) };
         match (self.pipe.as_ref().map(Device::state), stream) {
@@ -276,6 +285,17 @@ impl DeviceEndpoint {
             _ => return Err(Violation),
         }
         Ok(())
+    }
+
+    /// What the host has not taken is sent again.
+    fn go_back(&mut self, stream: Option<StreamId>, from: Sequence) {
+        self.queues.rewind(stream);
+        (self.next, self.under_way, self.is_burst_over) = (from, 0, false);
+        if let Some(pipe) = &mut self.pipe {
+            pipe.retry();
+        }
+        // The end of the burst will come again as well.
+        self.owes_erdy = false;
     }
 
     /// Says that there is nothing to send, if the host asks for more than there is.
@@ -328,11 +348,31 @@ impl DeviceEndpoint {
         Some(Message::Data { endpoint, stream, sequence, piece: Some(piece), is_last })
     }
 
-    /// The host sends what is expected next.
+    /// A data packet of the host has come whose payload is damaged.
+    ///
+    /// # Errors
+    /// If the host could not have sent it in this state.
+    pub fn receive_damaged(&mut self, message: Message) -> Result<(), Violation> {
+        match message {
+            Message::Data { stream, sequence, piece: Some(_), is_last, .. }
+                if !self.is_in() && !self.is_halted =>
+            {
+                if sequence == self.next {
+                    self.receive_data(named(stream), None, is_last)?;
+                }
+                self.propose();
+                Ok(())
+            }
+            // Without payload nothing of it is damaged; a halt is told whatever comes.
+            _ => self.receive(message),
+        }
+    }
+
+    /// The host sends what is expected next, `None` if that is damaged.
     fn receive_data(
         &mut self,
         stream: Option<StreamId>,
-        piece: Piece,
+        piece: Option<Piece>,
         is_last: bool,
     ) -> Result<(), Violation> {
         if let (Some(pipe), Some(stream)) = (&self.pipe, stream)
@@ -343,12 +383,23 @@ impl DeviceEndpoint {
                 return Ok(());
             }
         }
-        let Some(progress) = self.queues.take(stream, piece, self.endpoint.packet_bytes) else {
-            self.decline(stream);
+        let Some(piece) = piece.filter(|_| !self.queues.is_empty(stream)) else {
+            if self.queues.is_empty(stream) {
+                self.decline(stream);
+            } else {
+                self.say_taken(stream, true);
+            }
             return Ok(());
         };
+        let progress = self.queues.take(stream, piece, self.endpoint.packet_bytes).ok_or(Violation)?;
         self.next = self.next.next();
         self.progress.push_back(progress);
+        let packets = self.say_taken(stream, false);
+        self.end_turn(stream, is_last, packets == 0)
+    }
+
+    /// Says what is expected next, and how many packets there is room for.
+    fn say_taken(&mut self, stream: Option<StreamId>, is_retry: bool) -> u8 {
         let packets = self.packets_of(stream);
         self.outbox.push_back(Message::Ack {
             endpoint: self.endpoint.address,
@@ -356,8 +407,9 @@ impl DeviceEndpoint {
             expects: self.next,
             packets,
             is_pending: false,
+            is_retry,
         });
-        self.end_turn(stream, is_last, packets == 0)
+        packets
     }
 
     /// The host sends no more, or there is no room for more: the acknowledgement has said so.

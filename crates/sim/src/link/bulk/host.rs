@@ -44,6 +44,8 @@ pub struct HostEndpoint {
     budget: u8,
     has_bus: bool,
     run: Run,
+    /// IN: a packet came damaged, and what is not the same again is not looked at.
+    is_retrying: bool,
     /// An endpoint without streams whose device is not ready.
     is_blocked: bool,
     outbox: VecDeque<Message>,
@@ -63,6 +65,7 @@ impl HostEndpoint {
             budget: 0,
             has_bus: false,
             run: Run::Running,
+            is_retrying: false,
             is_blocked: false,
             outbox: VecDeque::new(),
             progress: VecDeque::new(),
@@ -207,8 +210,8 @@ impl HostEndpoint {
             Message::Data { stream, sequence, piece: Some(piece), is_last, .. } if self.is_in() => {
                 self.receive_data(stream, sequence, piece, is_last, may_go_on)
             }
-            Message::Ack { stream, expects, packets, .. } if !self.is_in() => {
-                self.receive_ack(stream, expects, packets)
+            Message::Ack { stream, expects, packets, is_retry, .. } if !self.is_in() => {
+                self.receive_ack(stream, expects, packets, is_retry)
             }
             Message::Nrdy { stream, .. } => self.receive_nrdy(stream),
             Message::Stall { .. } => {
@@ -265,6 +268,30 @@ impl HostEndpoint {
             expects: self.next,
             packets: self.under_way,
             is_pending,
+            is_retry: false,
+        });
+    }
+
+    /// A data packet of the device has come whose payload is damaged.
+    pub fn receive_damaged(&mut self, message: Message) {
+        let Message::Data { sequence, .. } = message else { return };
+        if self.run == Run::Halted || !self.is_in() || self.under_way == 0 || sequence != self.next {
+            return;
+        }
+        self.ask_again();
+    }
+
+    /// Asks for what has not come, from the next packet on.
+    fn ask_again(&mut self) {
+        let Some(stream) = self.current() else { return };
+        self.is_retrying = true;
+        self.outbox.push_back(Message::Ack {
+            endpoint: self.endpoint.address,
+            stream: stream.map(StreamField::Stream),
+            expects: self.next,
+            packets: self.under_way,
+            is_pending: true,
+            is_retry: true,
         });
     }
 
@@ -276,6 +303,10 @@ impl HostEndpoint {
         is_last: bool,
         may_go_on: bool,
     ) -> Result<(), Violation> {
+        if self.is_retrying && sequence != self.next {
+            return Ok(());
+        }
+        self.is_retrying = false;
         let stream = self.current().ok_or(Violation)?;
         let is_expected = self.has_bus && self.under_way > 0 && sequence == self.next;
         if !is_expected || field != stream.map(StreamField::Stream) {
@@ -339,6 +370,7 @@ impl HostEndpoint {
         field: Option<StreamField>,
         expects: Sequence,
         packets: u8,
+        is_retry: bool,
     ) -> Result<(), Violation> {
         let stream = self.current().ok_or(Violation)?;
         let left = self.next.since(expects);
@@ -351,6 +383,10 @@ impl HostEndpoint {
         }
         self.under_way = left;
         self.limit = packets;
+        if is_retry {
+            self.take_back(stream, expects);
+            return Ok(());
+        }
         // Without room now, the device still answers what is under way: it takes that, or says NRDY.
         let is_answered = left == 0;
         let ends = packets == 0;
@@ -463,7 +499,7 @@ impl HostEndpoint {
         let (endpoint, stream) = (self.endpoint.address, Some(field));
         self.outbox.push_back(if self.is_in() {
             let packets = u8::from(field == StreamField::Prime);
-            Message::Ack { endpoint, stream, expects: self.next, packets, is_pending: false }
+            Message::Ack { endpoint, stream, expects: self.next, packets, is_pending: false, is_retry: false }
         } else {
             Message::Data { endpoint, stream, sequence: self.next, piece: None, is_last: true }
         });

@@ -39,6 +39,8 @@ pub enum Message {
         packets: u8,
         /// PP: the host has more to ask for, later.
         is_pending: bool,
+        /// Rty: the packet came damaged, and is to be sent again, with all that follow.
+        is_retry: bool,
     },
     /// Data.
     Data {
@@ -169,8 +171,9 @@ impl fmt::Display for Message {
     /// `ACK 81h stream 7 expects 3, takes 4`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Ack { endpoint, stream, expects, packets, .. } => {
-                write!(f, "ACK {endpoint}{} expects {}, takes {packets}", Named(stream), expects.0)
+            Self::Ack { endpoint, stream, expects, packets, is_retry, .. } => {
+                let again = if is_retry { " again" } else { "" };
+                write!(f, "ACK {endpoint}{} expects {}{again}, takes {packets}", Named(stream), expects.0)
             }
             Self::Data { endpoint, stream, sequence, piece, is_last } => {
                 let bytes = piece.map_or(0, |piece| piece.bytes);

@@ -10,7 +10,7 @@
 //! taken. A packet shorter than the largest ends its transfer. A device that has halted an endpoint answers STALL, and goes on
 //! when its host has cleared the halt.
 //!
-//! Left out: packets that are lost or damaged; control, interrupt and isochronous endpoints.
+//! Left out: packets that are lost; interrupt and isochronous endpoints.
 //!
 //! Always true: packets of one endpoint are taken in order, each once; no more are under way than were asked for.
 

@@ -198,6 +198,23 @@ impl HostPort {
         result
     }
 
+    /// A message of the device has come with a damaged payload.
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    pub fn receive_damaged(&mut self, message: Message) -> Result<(), Violation> {
+        let address = message.endpoint();
+        match message {
+            Message::Data { .. } if address.number() == 0 => self.control.receive_damaged(),
+            Message::Data { .. } => {
+                find(&mut self.endpoints, address).ok_or(Violation)?.receive_damaged(message);
+            }
+            // There is no payload.
+            _ => return self.receive(message),
+        }
+        Ok(())
+    }
+
     /// What has moved.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()
@@ -341,6 +358,22 @@ impl DevicePort {
         let result = end.receive(message);
         self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
         result
+    }
+
+    /// A message of the host has come with a damaged payload. A SETUP is then as good as lost.
+    ///
+    /// # Errors
+    /// As [`Self::receive`].
+    pub fn receive_damaged(&mut self, message: Message) -> Result<(), Violation> {
+        let address = message.endpoint();
+        match message {
+            Message::Setup { .. } => Ok(()),
+            Message::Data { .. } if address.number() == 0 => {
+                self.control.receive_damaged();
+                Ok(())
+            }
+            _ => self.change(address, |end| end.receive_damaged(message)).unwrap_or(Err(Violation)),
+        }
     }
 
     /// What has moved.

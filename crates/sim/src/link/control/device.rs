@@ -73,7 +73,10 @@ impl ControlDevice {
         }
         let setup = self.setup.ok_or(Violation)?;
         match message {
-            Message::Ack { expects, packets, .. } if setup.direction == Direction::In => {
+            Message::Ack { expects, packets, is_retry, .. } if setup.direction == Direction::In => {
+                if is_retry && self.sent.is_some() && expects.next() == self.next {
+                    (self.sent, self.next) = (None, expects);
+                }
                 self.receive_ack(setup, expects, packets)
             }
             Message::Data { piece: Some(piece), sequence, .. } if setup.direction == Direction::Out => {
@@ -167,13 +170,25 @@ impl ControlDevice {
     }
 
     fn acknowledge(&mut self, direction: Direction, expects: Sequence) {
-        let endpoint = endpoint_0(direction);
         self.outbox.push_back(Message::Ack {
-            endpoint,
+            endpoint: endpoint_0(direction),
             stream: None,
             expects,
             packets: 1,
             is_pending: false,
+            is_retry: false,
+        });
+    }
+
+    /// Data of the host has come whose payload is damaged: it is asked for again.
+    pub fn receive_damaged(&mut self) {
+        self.outbox.push_back(Message::Ack {
+            endpoint: endpoint_0(Direction::Out),
+            stream: None,
+            expects: self.next,
+            packets: 1,
+            is_pending: false,
+            is_retry: true,
         });
     }
 

@@ -51,6 +51,7 @@ pub struct ControlHost {
     transfer: Option<ControlTransfer>,
     stage: Stage,
     turn: Turn,
+    is_retrying: bool,
     next: Sequence,
     moved: u16,
     /// What ends a data stage that came whole, before anything else is said.
@@ -131,9 +132,10 @@ impl ControlHost {
             return None;
         }
         self.turn = Turn::Device;
+        let is_retry = std::mem::take(&mut self.is_retrying);
         Some(match (self.stage, setup.direction) {
             (Stage::Setup, _) => Message::Setup { setup },
-            (Stage::Data, Direction::In) => self.acknowledgement(1),
+            (Stage::Data, Direction::In) => self.acknowledgement(1, is_retry),
             (Stage::Data, Direction::Out) => {
                 let left = setup.length - self.moved;
                 let bytes = left.min(CONTROL_PACKET_BYTES);
@@ -156,6 +158,7 @@ impl ControlHost {
             _ if self.turn != Turn::Device => return Err(Violation),
             Message::Nrdy { .. } if self.stage != Stage::Setup => self.turn = Turn::Blocked,
             Message::Stall { .. } if self.stage != Stage::Setup => self.end(ControlEnd::Stalled),
+            Message::Ack { is_retry: true, .. } if self.stage == Stage::Data => self.say_again(),
             Message::Ack { packets, .. } => self.receive_ack(setup, packets)?,
             Message::Data { sequence, piece: Some(piece), .. } if self.is_data_in() => {
                 if sequence != self.next {
@@ -166,6 +169,18 @@ impl ControlHost {
             _ => return Err(Violation),
         }
         Ok(())
+    }
+
+    /// Data of the device has come whose payload is damaged: it is asked for again.
+    pub fn receive_damaged(&mut self) {
+        if self.has_in() {
+            self.say_again();
+        }
+    }
+
+    /// Says what it has said last once more.
+    fn say_again(&mut self) {
+        (self.turn, self.is_retrying) = (Turn::Host, true);
     }
 
     /// What has moved, and what has ended.
@@ -204,15 +219,15 @@ impl ControlHost {
         self.tell(Some(piece), None);
         self.turn = Turn::Host;
         if piece.bytes < CONTROL_PACKET_BYTES || self.moved == setup.length {
-            self.last_ack = Some(self.acknowledgement(0));
+            self.last_ack = Some(self.acknowledgement(0, false));
             self.stage = Stage::Status;
         }
         Ok(())
     }
 
-    fn acknowledgement(&self, packets: u8) -> Message {
+    fn acknowledgement(&self, packets: u8, is_retry: bool) -> Message {
         let (endpoint, expects) = (endpoint_0(Direction::In), self.next);
-        Message::Ack { endpoint, stream: None, expects, packets, is_pending: packets > 0 }
+        Message::Ack { endpoint, stream: None, expects, packets, is_pending: packets > 0, is_retry }
     }
 
     fn end(&mut self, end: ControlEnd) {

@@ -1,6 +1,7 @@
 //! Control transfers packet by packet, with times worked out by hand.
 
 use super::*;
+use crate::link::Fate;
 use crate::link::bulk::{Endpoint, Transfer};
 use crate::link::superspeed::Side;
 use crate::link::wire::{Wire, assert_script};
@@ -141,6 +142,19 @@ fn a_device_that_is_not_done_says_so_and_is_asked_again_when_it_is() {
         assert!(wire.script.last().unwrap().contains("NRDY"));
         wire.joint.device.answer(asked, ControlAnswer::Done(8));
         assert_eq!(run(&mut wire, ControlAnswer::Stall).0, Some(ControlEnd::Done));
+    }
+}
+
+#[test]
+fn damaged_data_is_asked_for_again() {
+    for (direction, nth) in [(Direction::In, 3), (Direction::Out, 2)] {
+        let mut wire = Wire::new(&[]);
+        wire.fates.insert(nth, Fate::PayloadDamaged);
+        begin(&mut wire, setup(direction, 600));
+        assert_eq!(run(&mut wire, ControlAnswer::Done(600)), (Some(ControlEnd::Done), 600));
+        assert!(wire.script[nth].contains("DATA"));
+        assert!(wire.script[nth + 1].contains("expects 0 again, takes 1"), "{}", wire.script[nth + 1]);
+        assert!(wire.script[nth + 2].ends_with("number 0, 512 bytes"), "{}", wire.script[nth + 2]);
     }
 }
 

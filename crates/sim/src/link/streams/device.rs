@@ -71,6 +71,13 @@ impl Device {
         Some(FromDevice::Burst { stream, ends })
     }
 
+    /// The host wants the last burst again.
+    pub const fn retry(&mut self) {
+        if let DeviceState::BurstSent(stream) = self.state {
+            self.state = DeviceState::MoveData(stream);
+        }
+    }
+
     /// The firmware has nothing for the current stream after all. What to send, if it is the device's turn.
     pub const fn decline(&mut self) -> Option<FromDevice> {
         let DeviceState::MoveData(stream) = self.state else { return None };

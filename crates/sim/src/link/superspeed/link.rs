@@ -1,7 +1,8 @@
 //! Both directions of a link, and the credits that couple them.
 //!
 //! A port may have four header packets under way that the other has not taken (USB 3.2 clause 7.2.4.1). For each that it
-//! takes, a port sends LGOOD and LCRD. Left out: packets that arrive damaged (clause 7.2.4.1.4).
+//! takes, a port sends LGOOD and LCRD; for one that arrives damaged LBAD, and what was sent since comes again after LRTY
+//! (clause 7.2.4.1.4). Left out: recovery after the third time.
 
 use super::lane::Lane;
 use super::packet::Packet;
@@ -83,6 +84,16 @@ impl Link {
     ) -> Result<Crossing, Blocked> {
         let back_at = self.credits[from as usize].spend().ok_or(Blocked)?;
         Ok(self.lanes[from as usize].send(now.max(back_at), packet, gap))
+    }
+
+    /// `from` sends a packet again, after LRTY has said so: it has its credit still.
+    pub fn resend(&mut self, now: Instant, from: Side, packet: Packet) -> Crossing {
+        self.lanes[from as usize].send(now, packet, Duration::ZERO)
+    }
+
+    /// `from` sends a link command that is not about a packet that it took: LBAD, LRTY.
+    pub fn send_command(&mut self, now: Instant, from: Side) -> Crossing {
+        self.lanes[from as usize].send_commands(now, 1)
     }
 
     /// `at` has received a packet, whole, and has room for the next one: LGOOD and LCRD go back. When the sender has them.

@@ -107,6 +107,36 @@ fn a_halt_is_cleared_by_packets_on_endpoint_0() {
     );
 }
 
+/// Every nth packet suffers.
+#[derive(Debug)]
+struct Every(u32, Fate, u32);
+
+impl Fates for Every {
+    fn fate(&mut self, _: Instant, _: Side, _: &Message) -> Fate {
+        self.2 += 1;
+        if self.2.is_multiple_of(self.0) { self.1 } else { Fate::Arrives }
+    }
+}
+
+fn suffers<T: Transport>(mut world: World<T>, fate: Fate) -> Instant {
+    world.suffer(Box::new(Every(7, fate, 0)));
+    for _ in 0..20 {
+        works(&mut world);
+    }
+    assert_eq!(world.transport().counters(), initiator::Counters::default(), "the transport does not notice");
+    world.now()
+}
+
+#[test]
+fn what_arrives_damaged_costs_time_and_nothing_else() {
+    let plain = plain(Duration::from_us(20), 4);
+    let [unharmed, header, payload] = [Fate::Arrives, Fate::HeaderDamaged, Fate::PayloadDamaged]
+        .map(|fate| [suffers(on_uas(&plain), fate), suffers(on_bot(&plain), fate)]);
+    for transport in 0..2 {
+        assert!(header[transport] > unharmed[transport] && payload[transport] > unharmed[transport]);
+    }
+}
+
 #[test]
 fn an_aborted_command_gives_its_transfers_back_and_the_drive_forgets_it() {
     for writes in [false, true] {

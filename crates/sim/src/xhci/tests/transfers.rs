@@ -437,7 +437,7 @@ fn doorbells_for_nobody_are_not_heeded() {
 
 fn ack(packets: u8) -> Message {
     let (stream, expects) = (None, Sequence::default());
-    Message::Ack { endpoint: IN, stream, expects, packets, is_pending: false }
+    Message::Ack { endpoint: IN, stream, expects, packets, is_pending: false, is_retry: false }
 }
 
 #[test]

@@ -298,10 +298,10 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-const BULK_IN: EndpointAddress = EndpointAddress::at::<3>(Direction::In);
-const BULK_OUT: EndpointAddress = EndpointAddress::at::<4>(Direction::Out);
+pub(super) const BULK_IN: EndpointAddress = EndpointAddress::at::<3>(Direction::In);
+pub(super) const BULK_OUT: EndpointAddress = EndpointAddress::at::<4>(Direction::Out);
 
-fn pipe_of(kind: usize, stream: u16) -> Pipe {
+pub(super) fn pipe_of(kind: usize, stream: u16) -> Pipe {
     [on(IN, stream), on(OUT, stream), Pipe::plain(BULK_IN), Pipe::plain(BULK_OUT)][kind]
 }
 

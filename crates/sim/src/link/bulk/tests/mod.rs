@@ -1,5 +1,6 @@
 //! Both ends over a link: scripts with times worked out by hand, ceilings, and random orders.
 
+mod damage;
 mod endings;
 
 use super::*;
@@ -199,7 +200,7 @@ fn two_endpoints_share_a_direction_burst_by_burst() {
 fn what_the_other_end_could_not_have_sent_is_told() {
     let ack = |expects: u8| {
         let expects = (0..expects).fold(Sequence::default(), |sequence, _| sequence.next());
-        Message::Ack { endpoint: IN, stream: None, expects, packets: 1, is_pending: false }
+        Message::Ack { endpoint: IN, stream: None, expects, packets: 1, is_pending: false, is_retry: false }
     };
     let mut device = DevicePort::new(&[plain(IN, 16)]);
     assert!(device.receive(ack(1)).is_err());

@@ -1,0 +1,164 @@
+//! Packets that arrive damaged or not at all: what it costs, to the symbol, and that nothing else is lost.
+
+use super::*;
+use crate::link::Fate;
+
+/// A read of four packets, of which the nth that crosses suffers.
+fn read(nth: usize, fate: Fate) -> Wire {
+    let mut wire = Wire::new(&[plain(IN, 16)]);
+    wire.fates.insert(nth, fate);
+    wire.both(Pipe::plain(IN), transfer(1, 4096));
+    wire.run();
+    assert_eq!(wire.ended(Side::Host), [(1, 4096, End::Full)]);
+    assert_eq!(wire.ended(Side::Device), [(1, 4096, End::Full)]);
+    wire
+}
+
+#[test]
+fn a_damaged_header_is_sent_again_after_lbad_and_lrty() {
+    let wire = read(0, Fate::HeaderDamaged);
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN expects 0, takes 4",
+            // LBAD comes back from 40 to 56, LRTY goes from 56 to 72.
+            "   72   112 -> ACK 1 IN expects 0, takes 4",
+            "  144  2256 <- DATA 1 IN number 0, 1024 bytes",
+            " 2268  4380 <- DATA 1 IN number 1, 1024 bytes",
+            " 2288  2328 -> ACK 1 IN expects 1, takes 3",
+            " 4424  6536 <- DATA 1 IN number 2, 1024 bytes",
+            " 4412  4452 -> ACK 1 IN expects 2, takes 2",
+            " 6580  8692 <- DATA 1 IN number 3, 1024 bytes, the last",
+            " 6568  6608 -> ACK 1 IN expects 3, takes 1",
+            " 8724  8764 -> ACK 1 IN expects 4, takes 0",
+        ],
+    );
+}
+
+#[test]
+fn what_was_sent_after_a_damaged_packet_comes_again_in_order() {
+    let wire = read(1, Fate::HeaderDamaged);
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN expects 0, takes 4",
+            "   72  2184 <- DATA 1 IN number 0, 1024 bytes",
+            // LBAD is back at 2200, in the middle of this, to which nobody listens.
+            " 2196  4308 <- DATA 1 IN number 1, 1024 bytes",
+            // Three skips, 12 ns, and LRTY, 16 ns.
+            " 4336  6448 <- DATA 1 IN number 0, 1024 bytes",
+            " 6460  8572 <- DATA 1 IN number 1, 1024 bytes",
+            " 6480  6520 -> ACK 1 IN expects 1, takes 3",
+            " 8616 10728 <- DATA 1 IN number 2, 1024 bytes",
+            " 8604  8644 -> ACK 1 IN expects 2, takes 2",
+            "10772 12884 <- DATA 1 IN number 3, 1024 bytes, the last",
+            "10760 10800 -> ACK 1 IN expects 3, takes 1",
+            "12916 12956 -> ACK 1 IN expects 4, takes 0",
+        ],
+    );
+}
+
+#[test]
+fn a_damaged_payload_is_asked_for_again_and_what_followed_it_is_not_taken() {
+    let wire = read(2, Fate::PayloadDamaged);
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN expects 0, takes 4",
+            "   72  2184 <- DATA 1 IN number 0, 1024 bytes",
+            " 2196  4308 <- DATA 1 IN number 1, 1024 bytes",
+            " 2216  2256 -> ACK 1 IN expects 1, takes 3",
+            // On its way when the host asks again, and given up.
+            " 4352  6464 <- DATA 1 IN number 2, 1024 bytes",
+            " 4340  4380 -> ACK 1 IN expects 1 again, takes 3",
+            // LGOOD and LCRD, and three skips.
+            " 6508  8620 <- DATA 1 IN number 1, 1024 bytes",
+            " 8632 10744 <- DATA 1 IN number 2, 1024 bytes",
+            " 8652  8692 -> ACK 1 IN expects 2, takes 2",
+            "10788 12900 <- DATA 1 IN number 3, 1024 bytes, the last",
+            "10776 10816 -> ACK 1 IN expects 3, takes 1",
+            "12932 12972 -> ACK 1 IN expects 4, takes 0",
+        ],
+    );
+}
+
+#[test]
+fn a_damaged_last_packet_is_asked_for_again() {
+    let wire = read(6, Fate::PayloadDamaged);
+    let said: Vec<_> = wire.script[6..].iter().map(|line| &line[12..]).collect();
+    assert_eq!(
+        said,
+        [
+            "<- DATA 1 IN number 3, 1024 bytes, the last",
+            "-> ACK 1 IN expects 3, takes 1",
+            "-> ACK 1 IN expects 3 again, takes 1",
+            "<- DATA 1 IN number 3, 1024 bytes, the last",
+            "-> ACK 1 IN expects 4, takes 0",
+        ]
+    );
+}
+
+#[test]
+fn a_write_goes_back_to_what_was_damaged() {
+    let mut wire = Wire::new(&[plain(OUT, 16)]);
+    wire.fates.insert(0, Fate::PayloadDamaged);
+    wire.both(Pipe::plain(OUT), transfer(1, 3072));
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0  2112 -> DATA 2 OUT number 0, 1024 bytes",
+            " 2120  4232 -> DATA 2 OUT number 1, 1024 bytes",
+            " 2144  2184 <- ACK 2 OUT expects 0 again, takes 3",
+            " 4280  6392 -> DATA 2 OUT number 0, 1024 bytes",
+            " 6400  8512 -> DATA 2 OUT number 1, 1024 bytes",
+            " 6424  6464 <- ACK 2 OUT expects 1, takes 2",
+            " 8560 10672 -> DATA 2 OUT number 2, 1024 bytes, the last",
+            " 8544  8584 <- ACK 2 OUT expects 2, takes 1",
+            "10704 10744 <- ACK 2 OUT expects 3, takes 0",
+        ],
+    );
+}
+
+#[test]
+fn the_first_packet_of_a_stream_may_be_damaged() {
+    for (address, nth) in [(IN, 4), (OUT, 3)] {
+        let mut wire = Wire::new(&[streamed(address)]);
+        wire.fates.insert(nth, Fate::PayloadDamaged);
+        wire.both(on(address, 3), transfer(1, 2048));
+        wire.run();
+        assert!(wire.script[nth].contains("number 0, 1024 bytes"), "{}", wire.script[nth]);
+        assert!(wire.script.iter().any(|line| line.contains("expects 0 again, takes 2")));
+        assert_eq!(wire.ended(Side::Host), [(1, 2048, End::Full)]);
+        assert_eq!(wire.ended(Side::Device), [(1, 2048, End::Full)]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn whatever_is_damaged_each_transfer_moves_whole(
+        sizes in prop::collection::vec((0_usize..4, 1_u16..4, 0_u32..20_000), 1..12),
+        fates in prop::collection::btree_map(0_usize..150, prop_oneof![Just(Fate::HeaderDamaged), Just(Fate::PayloadDamaged)], 0..40),
+        burst in 1_u8..=16,
+    ) {
+        let mut wire = Wire::new(&[
+            Endpoint { burst, ..streamed(IN) },
+            Endpoint { burst, ..streamed(OUT) },
+            plain(endings::BULK_IN, burst),
+            plain(endings::BULK_OUT, burst),
+        ]);
+        wire.fates = fates;
+        for (&(kind, stream, bytes), id) in sizes.iter().zip(0..) {
+            wire.both(endings::pipe_of(kind, stream), transfer(id, bytes));
+        }
+        wire.run();
+        for side in [Side::Host, Side::Device] {
+            let mut ended = wire.ended(side);
+            ended.sort_unstable_by_key(|&(id, ..)| id);
+            let expected: Vec<_> = sizes.iter().zip(0..).map(|(&(.., bytes), id)| (id, bytes, End::Full)).collect();
+            prop_assert_eq!(ended, expected, "{:?}\n{}", side, wire.script.join("\n"));
+        }
+    }
+}
