@@ -129,9 +129,10 @@ impl Device {
 
     /// The host moves a stream: the one that was proposed, or one of its own choice.
     fn go_along(&mut self, stream: StreamId, ready: bool) -> Option<FromDevice> {
+        // It has buffers for it now, and need not say so once more.
+        self.refused.remove(&stream);
         if self.state == DeviceState::StartStream(stream) || ready {
             self.state = DeviceState::MoveData(stream);
-            self.refused.remove(&stream);
             return None;
         }
         self.state = DeviceState::Idle;

@@ -129,6 +129,20 @@ fn a_device_that_is_not_ready_declines_what_the_host_starts() {
 }
 
 #[test]
+fn a_stream_that_the_host_has_started_is_refused_no_more() {
+    let (mut host, mut device) = moved(3);
+    let proposal = device.propose(id(3)).unwrap();
+    let refusal = one(host.receive(proposal, none)).unwrap();
+    let answer = device.receive(refusal, none).unwrap().unwrap();
+    assert_eq!(one(host.receive(answer, none)), None);
+    // Buffers come; the host starts the stream that moved last by itself, and there is no Prime.
+    assert_eq!(host.arm(id(3)), Some(FromHost::Move(id(3))));
+    let declined = device.receive(FromHost::Move(id(3)), none).unwrap().unwrap();
+    assert_eq!(one(host.receive(declined, all)), None);
+    assert_eq!(device.propose(id(3)), Some(FromDevice::Erdy(id(3))));
+}
+
+#[test]
 fn buffers_that_come_while_a_stream_moves_are_told_once_when_it_ends() {
     let (mut host, mut device) = moving(3);
     assert_eq!([host.arm(id(4)), host.arm(id(5)), host.arm(id(3))], [None; 3]);
