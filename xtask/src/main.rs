@@ -6,6 +6,8 @@
 mod bench;
 mod demo;
 mod fuzz;
+mod swarm;
+
 mod test;
 mod tidy;
 mod workspace;
@@ -36,6 +38,8 @@ enum Chore {
     Tidy,
     /// Run every check, with real kernels and tools; the last line counts tests.
     Test(test::Options),
+    /// Run random worlds in which random things go wrong, and see what must hold all the same.
+    Swarm(swarm::Options),
     /// Build the fuzz targets and run them for a while, or on one input again.
     Fuzz(fuzz::Options),
 }
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         Chore::Tidy => tidy::run(),
         Chore::Test(options) => test::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
+        Chore::Swarm(options) => swarm::run(&options),
     };
     match clean {
         Ok(true) => ExitCode::SUCCESS,

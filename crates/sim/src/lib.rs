@@ -3,14 +3,18 @@
 //! [`engine`] keeps time: what happens next, in one order, on any machine the same. [`link`] is what lies between a host
 //! controller and a device, to the symbol. [`xhci`] is a host controller that carries out what its driver wrote into memory.
 //! [`world`] joins the initiator and the target over the link, and [`raw`] measures both transports on a plain drive;
-//! [`explain`] looks on, and says where the time of each command goes.
+//! [`explain`] looks on, and says where the time of each command goes. [`fault`] says what goes wrong in a world, [`check`] what
+//! must hold all the same, and [`swarm`] makes random worlds to see whether it does.
 //!
 //! Always true: nothing here reads a clock, starts a thread, or takes an order from a hash; the same seed gives the same
 //! digest.
 
+pub mod check;
 pub mod engine;
 pub mod explain;
+pub mod fault;
 pub mod link;
 pub mod raw;
+pub mod swarm;
 pub mod world;
 pub mod xhci;

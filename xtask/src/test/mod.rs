@@ -10,7 +10,7 @@
 mod count;
 mod step;
 
-use crate::{fuzz, tidy};
+use crate::{fuzz, swarm, tidy};
 use anyhow::Result;
 use count::Count;
 use std::{
@@ -36,6 +36,10 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    fn swarm_seeds(&self) -> u64 {
+        if self.long { 2_000 } else { 200 }
+    }
+
     fn fuzz_time(&self) -> Duration {
         Duration::from_secs(if self.long { 600 } else { 30 })
     }
@@ -125,6 +129,7 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
             }),
         ),
     ];
+    steps.push(("swarm", Box::new(|| Ok(swarmed(options.swarm_seeds())))));
     if !options.no_fuzz {
         steps.push(("fuzz", Box::new(|| fuzzed(options.fuzz_time()))));
     }
@@ -148,6 +153,24 @@ fn tidied() -> Result<Outcome> {
     let findings = tidy::findings()?;
     let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
     Ok(Outcome::of_check(findings.is_empty(), "tidy", "cargo xtask tidy", lines.join("\n")))
+}
+
+/// Random worlds, and known bugs that they must find.
+fn swarmed(seeds: u64) -> Outcome {
+    const CANARY_SEEDS: u64 = 30;
+    let verdicts = swarm::hunt(0, seeds);
+    let repeat = format!("cargo xtask swarm --seeds {seeds}");
+    let mut outcome =
+        Outcome::of_check(verdicts.red.is_empty(), &format!("swarm of {seeds} seeds"), &repeat, {
+            verdicts.red.iter().map(swarm::told).collect::<Vec<_>>().join("\n")
+        });
+    for caught in swarm::canary(0, CANARY_SEEDS) {
+        let what = format!("planted bug {}", caught.bug);
+        let repeat = format!("cargo xtask swarm --canary --seeds {CANARY_SEEDS}");
+        let not_found = format!("{what}: none of {CANARY_SEEDS} seeds finds it\n");
+        outcome += Outcome::of_check(caught.first.is_some(), &what, &repeat, not_found);
+    }
+    outcome
 }
 
 fn fuzzed(each: Duration) -> Result<Outcome> {

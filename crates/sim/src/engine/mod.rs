@@ -90,6 +90,11 @@ impl<E: Event> Engine<E> {
         Some(event)
     }
 
+    /// Lets time pass up to `at`, as far as nothing happens before.
+    pub fn pass(&mut self, at: Instant) {
+        self.now = self.now.max(self.next_at().map_or(at, |next| next.min(at)));
+    }
+
     /// When the next event happens.
     pub fn next_at(&self) -> Option<Instant> {
         self.queue.next_at()

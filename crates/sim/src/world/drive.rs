@@ -6,12 +6,14 @@
 use super::host::HostSide;
 use super::plain::Plain;
 use super::plug::PACKET_BYTES;
+use super::trouble::Trouble;
 use crate::link::bulk::{DevicePort, End, Piece, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{Flights, Transport};
 use std::collections::BTreeMap;
 use target::command::CommandId;
 use target::{Device, DeviceTransfer, Payload};
+use units::{ByteRange, Instant};
 use wire::usb::Direction;
 
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(super) struct DriveSide {
     pub(super) plain: Plain,
     offers: Flights<Offer>,
     buffers: BTreeMap<CommandId, Vec<u8>>,
+    /// The next name of a transfer for [`NOBODY`].
+    next_name: u64,
 }
 
 /// A transfer on offer.
@@ -33,16 +37,16 @@ struct Offer {
 }
 
 /// A transfer that ends one of the host's, and for whose completion nobody waits.
-const NOBODY: TransferId = TransferId(u64::MAX);
+const NOBODY: std::ops::RangeFrom<u64> = 1 << 63..;
 
 impl DriveSide {
     pub(super) fn new(device: Device, plain: Plain) -> Self {
-        Self { device, plain, offers: Flights::new(), buffers: BTreeMap::new() }
+        Self { device, plain, offers: Flights::new(), buffers: BTreeMap::new(), next_name: NOBODY.start }
     }
 
     /// Queues a transfer of the device. `expected` is what the host's transfer on the pipe waits for, which a real drive
     /// knows from the command: one that ends short of it with a full packet needs an empty one.
-    /// That empty packet's number.
+    /// That empty packet's name.
     pub(super) fn offer(
         &mut self,
         port: &mut DevicePort,
@@ -61,17 +65,22 @@ impl DriveSide {
 
     /// Queues what ends a transfer of the host: an empty packet, or room for so many bytes that are thrown away.
     pub(super) fn end(&mut self, port: &mut DevicePort, pipe: Pipe, length: u32) -> TransferId {
-        let offer = Offer { payload: Payload::Nowhere, pipe, length, message: Vec::new() };
-        let number = self.offers.insert(NOBODY, offer);
-        let queued = port.queue(pipe, Bulk { id: number, bytes: length });
-        debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
-        number
+        let id = self.name_for_nobody();
+        let transfer = DeviceTransfer { id, pipe, length, ends: true, payload: Payload::Nowhere };
+        self.offer(port, transfer, None);
+        id
+    }
+
+    fn name_for_nobody(&mut self) -> TransferId {
+        self.next_name += 1;
+        TransferId(self.next_name)
     }
 
     /// Takes back what would have ended a transfer of the host that has ended otherwise.
     pub(super) fn withdraw(&mut self, port: &mut DevicePort, pipe: Pipe, ending: TransferId) {
-        if !port.withdraw(pipe, ending) {
-            self.offers.remove(ending);
+        // If it is not queued any more, its end is on its way here.
+        if let Some(number) = self.offers.find(ending) {
+            port.withdraw(pipe, number);
         }
     }
 
@@ -97,13 +106,39 @@ impl DriveSide {
         self.buffers.remove(&id);
     }
 
-    /// The medium has done its oldest request.
-    pub(super) fn store(&mut self) {
-        let Some(request) = self.plain.next() else { return };
+    /// The medium has done the request that is due.
+    pub(super) fn store(&mut self, now: Instant, trouble: &mut Trouble) {
+        let Some(request) = self.plain.next(now) else { return };
         let empty = &mut Vec::new();
         let buffer = self.buffers.get_mut(&request.id.command).unwrap_or(empty);
-        let completion = self.plain.perform(&request, buffer);
+        let completion = trouble.medium.perform(&mut self.plain, &request, buffer, &mut trouble.faults);
         self.device.handle_medium(completion);
+    }
+
+    /// The same as a transfer, for nobody.
+    pub(super) fn stray(&mut self, transfer: &DeviceTransfer) -> DeviceTransfer {
+        DeviceTransfer { id: self.name_for_nobody(), ..transfer.clone() }
+    }
+
+    /// A transfer is not sent, and the device does not know.
+    pub(super) fn forget(&mut self, transfer: DeviceTransfer) {
+        let completion =
+            Completion { id: transfer.id, status: TransferStatus::Done, actual: transfer.length };
+        self.device.handle_completion(completion, &[]);
+    }
+
+    /// The buffer of another command that has these bytes as well.
+    pub(super) fn another_buffer(&self, command: CommandId, range: ByteRange) -> Option<CommandId> {
+        let others = self
+            .buffers
+            .iter()
+            .filter(|(id, buffer)| **id != command && buffer.len() >= range.as_usize().end);
+        others.map(|(id, _)| *id).next()
+    }
+
+    /// Whether a transfer of this number has not ended.
+    pub(super) fn is_under_way(&self, number: TransferId) -> bool {
+        self.offers.get(number).is_some()
     }
 
     /// Something of a transfer has moved.
@@ -137,7 +172,7 @@ impl DriveSide {
 
     fn complete(&mut self, number: TransferId, status: TransferStatus, actual: u32) {
         let Some((id, offer)) = self.offers.remove(number) else { return };
-        if id != NOBODY {
+        if !NOBODY.contains(&id.0) {
             self.device.handle_completion(Completion { id, status, actual }, &offer.message);
         }
     }

@@ -72,13 +72,21 @@ impl<T: Transport> HostSide<T> {
         Ok(())
     }
 
-    /// A command has ended.
-    pub(super) fn finish(&mut self, now: Instant, id: CommandId, outcome: Outcome) {
+    /// A command has ended. Whether it was under way.
+    #[must_use = "a command ends once"]
+    pub(super) fn finish(&mut self, now: Instant, id: CommandId, outcome: Outcome) -> bool {
         self.observers.tell(|observer| observer.ended(now, id, &outcome));
         let place = self.buffers.get_mut(usize::from(id.slot));
         let memory = place.and_then(|place| place.take_if(|(owner, _)| *owner == id));
+        let was_under_way = memory.is_some();
         let buffer = memory.map_or_else(Vec::new, |(_, buffer)| buffer);
         self.finished.push_back(Finished { id, outcome, buffer });
+        was_under_way
+    }
+
+    /// Whether a transfer of this number has not ended.
+    pub(super) fn is_under_way(&self, number: TransferId) -> bool {
+        self.flights.get(number).is_some()
     }
 
     /// Queues a transfer of the transport. One on an endpoint that is halted, or that is not there, ends at once.

@@ -15,14 +15,18 @@ mod enumerate;
 mod host;
 mod observer;
 mod plain;
+mod planted;
 mod plug;
+mod trouble;
 
 pub use enumerate::Exchange;
 pub use host::Finished;
 pub use observer::{HostTransfer, Observer};
 pub use plain::Plain;
 pub use plug::{PlugError, Plugged, bot, uas};
+pub use trouble::Remains;
 
+use crate::check::{About, Law, Violation};
 use crate::engine::{Alarm, Engine, Event, QueueFull};
 use crate::link::bulk::{DevicePort, HostPort, Message};
 use crate::link::superspeed::{Link, Rate, Side};
@@ -30,8 +34,9 @@ use crate::link::{Arrival, Crossing, Fate, Fates, Joint};
 use drive::DriveSide;
 use endings::Endings;
 use host::HostSide;
-use initiator::{Command, CommandId, Output, Refusal, Transport};
+use initiator::{Command, CommandId, Outcome, Output, Refusal, Transport};
 use std::fmt;
+use trouble::{Sent, Trouble};
 use units::{Duration, Instant};
 use wire::scsi::opcode::OperationCode;
 
@@ -43,6 +48,7 @@ pub struct World<T> {
     host: HostSide<T>,
     drive: DriveSide,
     endings: Endings,
+    trouble: Trouble,
     alarm: Alarm,
     fates: Option<Box<dyn Fates>>,
     stopped: Option<Stopped>,
@@ -55,6 +61,8 @@ pub enum Stopped {
     Violation,
     /// See [`QueueFull`].
     QueueFull,
+    /// A law was broken.
+    Broken(Violation),
 }
 
 /// Something that happens.
@@ -101,6 +109,7 @@ impl<T: Transport> World<T> {
             host: HostSide::new(transport),
             drive: DriveSide::new(device, plain),
             endings: Endings::default(),
+            trouble: Trouble::default(),
             alarm: Alarm::default(),
             fates: None,
             stopped: None,
@@ -179,17 +188,36 @@ impl<T: Transport> World<T> {
     /// # Errors
     /// If the world does not go on.
     pub fn run(&mut self) -> Result<Option<Finished>, Stopped> {
+        self.run_until(None)
+    }
+
+    /// The same, but no longer than up to a time: `None` when it has come, or if nothing is going to happen any more.
+    ///
+    /// # Errors
+    /// If the world does not go on.
+    pub fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
         loop {
-            if let Some(stopped) = self.stopped {
+            if let Some(stopped) = self.stopped.or(self.trouble.ledger.broken().map(Stopped::Broken)) {
                 return Err(stopped);
             }
             if let Some(finished) = self.host.finished.pop_front() {
                 return Ok(Some(finished));
             }
+            if let Some(until) = until
+                && self.engine.next_at().is_none_or(|next| next > until)
+            {
+                self.engine.pass(until);
+                return Ok(None);
+            }
             if !self.step() {
                 return Ok(None);
             }
         }
+    }
+
+    /// Adds a result to the digest.
+    pub const fn mix(&mut self, word: u64) {
+        self.engine.mix(word);
     }
 
     /// Lets the next thing happen, if there is one.
@@ -206,7 +234,7 @@ impl<T: Transport> World<T> {
             Happens::Suffers(side, message, fate) => self.arrive(side, message, fate),
             Happens::Retry(side) => self.joint.retry(now, side),
             Happens::PortReset => self.end_port_reset(),
-            Happens::Stored => self.drive.store(),
+            Happens::Stored => self.drive.store(now, &mut self.trouble),
             Happens::Deadline if self.alarm.ring(now) => {
                 self.host.has_news = true;
                 if self.host.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
@@ -224,6 +252,10 @@ impl<T: Transport> World<T> {
         if fate == Fate::Arrives {
             self.show(side.other(), &message, None);
         }
+        if self.trouble.ends_life() {
+            self.unplug();
+        }
+        let fate = if self.trouble.hears(message) { fate } else { Fate::Lost };
         let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, message, fate);
         if let Some(at) = retry_at {
             self.at(at, Happens::Retry(side.other()));
@@ -235,10 +267,15 @@ impl<T: Transport> World<T> {
             self.stopped = Some(Stopped::Violation);
         }
         while let Some(progress) = self.joint.host.poll_progress() {
-            let ending = self.host.progress(now, progress, &self.drive);
-            self.forget_ending(ending);
+            let (first, progress) = self.trouble.progress(progress);
+            for progress in first.into_iter().chain([progress]) {
+                self.book(Side::Host, &progress);
+                let ending = self.host.progress(now, progress, &self.drive);
+                self.forget_ending(ending);
+            }
         }
         self.tell_drive();
+        self.trouble.ledger.arrive(now, side, message.packet().payload().into());
         self.look_after_endpoints();
         if message.endpoint().number() == 0 {
             self.look_after_endpoint_0();
@@ -248,6 +285,7 @@ impl<T: Transport> World<T> {
     /// Tells the drive what of its transfers has moved or ended.
     fn tell_drive(&mut self) {
         while let Some(progress) = self.joint.device.poll_progress() {
+            self.book(Side::Device, &progress);
             if let Some(piece) = progress.piece {
                 self.host.taken(piece);
             }
@@ -274,7 +312,8 @@ impl<T: Transport> World<T> {
         if std::mem::take(&mut self.host.has_news) {
             let deadline = self.host.transport.poll_timeout().map(|deadline| deadline.at);
             if let Some(at) = self.alarm.set(deadline) {
-                self.at(at, Happens::Deadline);
+                // A deadline may have passed when it is set.
+                self.at(at.max(self.engine.now()), Happens::Deadline);
             }
         }
     }
@@ -283,6 +322,7 @@ impl<T: Transport> World<T> {
         match output {
             Output::Submit(transfer) => {
                 let now = self.engine.now();
+                let transfer = self.trouble.submit(transfer);
                 if self.joint.is_cut() {
                     self.host.refuse(now, transfer);
                 } else {
@@ -291,9 +331,16 @@ impl<T: Transport> World<T> {
             }
             Output::Cancel(id) => self.cancel(id),
             Output::Request(id, request) => self.request(id, request),
-            Output::Finished(id, outcome) => {
-                self.engine.note("driver", format_args!("{id} ends"));
-                self.host.finish(self.engine.now(), id, outcome);
+            Output::Finished(id, outcome) => self.finish_command(id, outcome),
+        }
+    }
+
+    fn finish_command(&mut self, id: CommandId, outcome: Outcome) {
+        let now = self.engine.now();
+        self.engine.note("driver", format_args!("{id} ends"));
+        for _ in 0..self.trouble.ends() {
+            if !self.host.finish(now, id, outcome) {
+                self.trouble.ledger.break_law(Law::CommandOnce, now, About::Command(id));
             }
         }
     }
@@ -301,16 +348,15 @@ impl<T: Transport> World<T> {
     fn carry_out_of_device(&mut self, output: target::Output) {
         use target::Output as Out;
         match output {
-            Out::Transfer(transfer) => {
-                let now = self.engine.now();
-                self.host.observers.tell(|observer| observer.offered(now, &transfer));
-                let expected = self.joint.host.expects(transfer.pipe);
-                let pipe = transfer.pipe;
-                let ending = self.drive.offer(&mut self.joint.device, transfer, expected);
-                if let Some((ending, number)) = ending.zip(self.joint.host.transfers(pipe).next()) {
-                    self.host.ends_with(number, ending);
+            Out::Transfer(transfer) => match self.trouble.send(transfer, &self.drive) {
+                Sent::Once(transfer) => self.offer(transfer),
+                Sent::Twice(transfer) => {
+                    let again = self.drive.stray(&transfer);
+                    self.offer(transfer);
+                    self.offer(again);
                 }
-            }
+                Sent::Never(transfer) => self.drive.forget(transfer),
+            },
             Out::Finish(pipe) => self.finish(pipe),
             Out::FinishBoth(data_in, data_out) => {
                 self.finish(data_in);
@@ -320,7 +366,7 @@ impl<T: Transport> World<T> {
             Out::Release(id) => self.drive.release(id),
             Out::Medium(request) => {
                 let now = self.engine.now();
-                let done_at = self.drive.plain.take(now, request);
+                let done_at = self.drive.plain.take(now, request, &mut self.trouble.faults);
                 self.host.observers.tell(|observer| observer.asked(now, &request, done_at));
                 let (blocks, lba, span) = (request.extent.blocks.0, request.extent.lba.0, done_at - now);
                 self.engine.note("drive", format_args!("{blocks} blocks from {lba} on, done in {span}"));
@@ -335,6 +381,17 @@ impl<T: Transport> World<T> {
                 self.joint.device.clear_halt(endpoint);
                 self.tell_drive();
             }
+        }
+    }
+
+    /// The device offers a transfer to the bus.
+    fn offer(&mut self, transfer: target::DeviceTransfer) {
+        let (pipe, now) = (transfer.pipe, self.engine.now());
+        self.host.observers.tell(|observer| observer.offered(now, &transfer));
+        let expected = self.joint.host.expects(pipe);
+        let ending = self.drive.offer(&mut self.joint.device, transfer, expected);
+        if let Some((ending, number)) = ending.zip(self.joint.host.transfers(pipe).next()) {
+            self.host.ends_with(number, ending);
         }
     }
 
@@ -380,6 +437,7 @@ impl<T: Transport> World<T> {
     }
 
     fn at(&mut self, at: Instant, event: Happens) {
+        self.trouble.ledger.schedule(self.engine.now(), at);
         if let Err(QueueFull) = self.engine.at(at, event) {
             self.stopped = Some(Stopped::QueueFull);
         }
@@ -393,6 +451,7 @@ impl fmt::Display for Stopped {
                 f.write_str("one end sent what it could not have sent, which is a fault of the model")
             }
             Self::QueueFull => QueueFull.fmt(f),
+            Self::Broken(violation) => violation.fmt(f),
         }
     }
 }

@@ -1,15 +1,21 @@
 //! The simplest drive: each request takes the same time, and some are served at once.
 //!
-//! It stands for no product. Blocks lie in memory and change when their request is done. Left out: whatever else a medium
-//! may be asked; it says so.
+//! It stands for no product. Blocks lie in memory and change when their request is done. It may have a volatile cache: then
+//! what was neither flushed nor written through it may be lost with the power, block by block. Left out: comparing and
+//! oring, and keeping state; it says so.
+//!
+//! Always true: a request that has been taken is done once; what was flushed is there after [`Plain::lose_power`].
 
+use crate::check::{About, Law, Ledger};
+use crate::engine::{Level, Random};
+use crate::fault::{Faults, Kind};
 use bus::Speed;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use target::command::Limits;
 use target::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
 use target::unit::{Unit, UnitConfig};
 use target::{Device, DeviceConfig, Transports};
-use units::{BlockCount, BlockSize, Duration, Extent, Instant};
+use units::{BlockCount, BlockSize, Duration, Extent, Instant, Lba};
 
 /// A drive in memory with a latency.
 #[derive(Clone, Debug)]
@@ -17,22 +23,63 @@ pub struct Plain {
     bytes: Vec<u8>,
     block_size: BlockSize,
     latency: Duration,
+    streams: u16,
+    cache: Option<Cache>,
     /// When each of those that serve is free.
     free_at: Vec<Instant>,
-    /// Requests in the order in which they will be done. All take the same time, so it is that in which they came.
-    requests: VecDeque<MediumRequest>,
+    /// Requests in the order in which they will be done.
+    requests: VecDeque<Waiting>,
+    level: Level,
 }
 
+/// What a power loss takes away.
+#[derive(Clone, Debug)]
+struct Cache {
+    /// What is on the medium.
+    durable: Vec<u8>,
+    /// Blocks that differ from it.
+    unflushed: BTreeSet<u64>,
+}
+
+/// A request and its time.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    done_at: Instant,
+    since: Instant,
+    request: MediumRequest,
+}
+
+/// What a [`Kind::Slow`] request takes at least, and as much again at most: more than a host's patience.
+const SLOW: Duration = Duration::from_secs(35);
+
 impl Plain {
-    /// A drive of so many blocks. Each request takes `latency`; `at_once` are served together, at least one.
+    /// A drive of so many blocks, without a cache. Each request takes `latency`; `at_once` are served together, at least
+    /// one.
     pub fn new(blocks: u32, block_size: BlockSize, latency: Duration, at_once: u16) -> Self {
         Self {
             bytes: vec![0; blocks as usize * block_size.bytes() as usize],
             block_size,
             latency,
+            streams: 32,
+            cache: None,
             free_at: vec![Instant::ZERO; usize::from(at_once.max(1))],
             requests: VecDeque::new(),
+            level: Level::default(),
         }
+    }
+
+    /// The same with a volatile cache.
+    #[must_use]
+    pub fn with_volatile_cache(mut self) -> Self {
+        self.cache = Some(Cache { durable: self.bytes.clone(), unflushed: BTreeSet::new() });
+        self
+    }
+
+    /// The same with so many streams: a power of two, 2 to 256.
+    #[must_use]
+    pub const fn with_streams(mut self, streams: u16) -> Self {
+        self.streams = streams;
+        self
     }
 
     /// Its blocks.
@@ -45,7 +92,7 @@ impl Plain {
         self.block_size
     }
 
-    /// A device with this as its one unit: both transports, 32 streams, super speed.
+    /// A device with this as its one unit: both transports, 32 streams unless told otherwise, super speed.
     pub fn device(&self) -> Device {
         self.device_with(Transports::Dual)
     }
@@ -71,7 +118,7 @@ impl Plain {
         let config = DeviceConfig {
             speed: Speed::Super,
             transports,
-            streams: 32,
+            streams: self.streams,
             bus_power_ma: 0,
             vendor_id: 0x1209,
             product_id: 1,
@@ -84,40 +131,251 @@ impl Plain {
         Device::new(config, vec![unit])
     }
 
+    /// The power is lost: nothing of what waits is done, and each block that was not flushed is as it was before or as it
+    /// was written. A drive starts with this in its next life, at time zero.
+    pub fn lose_power(&mut self, mut random: Random) {
+        self.rest();
+        let Some(cache) = &mut self.cache else { return };
+        let block_bytes = self.block_size.bytes() as usize;
+        for block in std::mem::take(&mut cache.unflushed) {
+            let start = block as usize * block_bytes;
+            let range = start..start + block_bytes;
+            if random.per_million(500_000) {
+                self.bytes[range.clone()].copy_from_slice(&cache.durable[range]);
+            } else {
+                cache.durable[range.clone()].copy_from_slice(&self.bytes[range]);
+            }
+        }
+    }
+
+    /// Forgets what waits, and what the time is.
+    pub(super) fn rest(&mut self) {
+        self.requests.clear();
+        self.free_at.fill(Instant::ZERO);
+        self.level = Level::default();
+    }
+
     /// Takes a request. When it will be done.
-    pub(super) fn take(&mut self, now: Instant, request: MediumRequest) -> Instant {
-        self.requests.push_back(request);
+    pub(super) fn take(&mut self, now: Instant, request: MediumRequest, faults: &mut Faults) -> Instant {
+        let mut latency = self.latency;
+        if let Some(mut random) = faults.strikes(Kind::Slow) {
+            latency += SLOW + Duration::from_ps(random.below(SLOW.as_ps()));
+        }
+        self.level.arrive(now);
         let Some(first) = self.free_at.iter_mut().min() else { return now };
-        *first = now.max(*first) + self.latency;
-        *first
+        *first = now.max(*first) + latency;
+        let done_at = *first;
+        // All take the same time, so it is nearly always the last.
+        let place = self.requests.iter().rposition(|waiting| waiting.done_at <= done_at);
+        let waiting = Waiting { done_at, since: now, request };
+        self.requests.insert(place.map_or(0, |place| place + 1), waiting);
+        done_at
     }
 
     /// The request that is done now.
-    pub(super) fn next(&mut self) -> Option<MediumRequest> {
-        self.requests.pop_front()
+    pub(super) fn next(&mut self, now: Instant) -> Option<MediumRequest> {
+        let due = self.requests.front().is_some_and(|waiting| waiting.done_at <= now);
+        let Waiting { since, request, .. } = due.then(|| self.requests.pop_front()).flatten()?;
+        self.level.leave(now, since);
+        Some(request)
+    }
+
+    /// Whether a request waits.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// Compares the two sums of the queue's books.
+    pub(super) fn audit(&self, now: Instant, ledger: &mut Ledger) {
+        if !self.level.is_consistent(now) || self.level.count() as usize != self.requests.len() {
+            ledger.break_law(Law::Little, now, About::Queue("the queue at the medium"));
+        }
     }
 
     /// Does a request, with the buffer of its command.
-    pub(super) fn perform(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> MediumCompletion {
-        MediumCompletion { id: request.id, result: self.done(request, buffer) }
+    pub(super) fn perform(
+        &mut self,
+        request: &MediumRequest,
+        buffer: &mut [u8],
+        faults: &mut Faults,
+    ) -> MediumCompletion {
+        let id = request.id;
+        if let Some(mut random) = faults.strikes(Kind::MediumError)
+            && let Some(error) = self.fail(request, buffer, &mut random)
+        {
+            return MediumCompletion { id, result: Err(error) };
+        }
+        MediumCompletion { id, result: self.done(request, buffer) }
+    }
+
+    /// A block cannot be read or written; what lies before it was.
+    fn fail(&mut self, request: &MediumRequest, buffer: &[u8], random: &mut Random) -> Option<MediumError> {
+        let Extent { lba, blocks } = request.extent;
+        let good = random.below(blocks.0);
+        let bad = Lba(lba.0 + good);
+        match request.op {
+            MediumOp::Read => Some(MediumError::Unreadable { lba: bad }),
+            MediumOp::Write { fua } => {
+                let memory = buffer.get(request.range.as_usize())?;
+                let extent = Extent { lba, blocks: BlockCount(good) };
+                self.write(extent, memory, fua)?;
+                Some(MediumError::Unwritable { lba: bad })
+            }
+            _ => None,
+        }
     }
 
     fn done(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> Result<MediumDone, MediumError> {
-        let stored = self.stored(request.extent).ok_or(MediumError::Shrunk)?;
+        let extent = request.extent;
+        let range = self.range(extent).ok_or(MediumError::Shrunk)?;
         let memory = buffer.get_mut(request.range.as_usize());
         match (request.op, memory) {
-            (MediumOp::Read, Some(memory)) => memory[..stored.len()].copy_from_slice(stored),
-            (MediumOp::Write { .. }, Some(memory)) => stored.copy_from_slice(&memory[..stored.len()]),
-            (MediumOp::Flush | MediumOp::Prefetch | MediumOp::Verify, _) => {}
+            (MediumOp::Read, Some(memory)) => memory[..range.len()].copy_from_slice(&self.bytes[range]),
+            (MediumOp::Write { fua }, Some(memory)) => {
+                self.write(extent, memory, fua).ok_or(MediumError::Shrunk)?;
+            }
+            (MediumOp::WriteSame { .. }, Some(memory)) => {
+                let repeated = memory.repeat(extent.blocks.0 as usize);
+                self.write(extent, &repeated, false).ok_or(MediumError::Shrunk)?;
+            }
+            (MediumOp::WriteZeroes | MediumOp::Unmap, _) => {
+                self.write(extent, &vec![0; range.len()], false).ok_or(MediumError::Shrunk)?;
+            }
+            (MediumOp::Flush, _) => self.flush(),
+            (MediumOp::Prefetch | MediumOp::Verify, _) => {}
             _ => return Err(MediumError::Unsupported),
         }
         Ok(MediumDone::Done)
     }
 
-    fn stored(&mut self, extent: Extent) -> Option<&mut [u8]> {
+    /// Writes the blocks of an extent; `through` a cache or into it.
+    fn write(&mut self, extent: Extent, memory: &[u8], through: bool) -> Option<()> {
+        let range = self.range(extent)?;
+        let memory = memory.get(..range.len())?;
+        self.bytes[range.clone()].copy_from_slice(memory);
+        if let Some(cache) = &mut self.cache {
+            let blocks = extent.lba.0..extent.lba.0 + extent.blocks.0;
+            if through {
+                cache.durable[range].copy_from_slice(memory);
+                cache.unflushed.retain(|block| !blocks.contains(block));
+            } else {
+                cache.unflushed.extend(blocks);
+            }
+        }
+        Some(())
+    }
+
+    fn flush(&mut self) {
+        let Some(cache) = &mut self.cache else { return };
+        let block_bytes = self.block_size.bytes() as usize;
+        for block in std::mem::take(&mut cache.unflushed) {
+            let start = block as usize * block_bytes;
+            let range = start..start + block_bytes;
+            cache.durable[range.clone()].copy_from_slice(&self.bytes[range]);
+        }
+    }
+
+    fn range(&self, extent: Extent) -> Option<std::ops::Range<usize>> {
         let block_bytes = u64::from(self.block_size.bytes());
         let start = usize::try_from(extent.lba.0.checked_mul(block_bytes)?).ok()?;
         let len = usize::try_from(extent.blocks.0.checked_mul(block_bytes)?).ok()?;
-        self.bytes.get_mut(start..start.checked_add(len)?)
+        let range = start..start.checked_add(len)?;
+        (range.end <= self.bytes.len()).then_some(range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use target::command::{CommandId, Place};
+    use target::medium::MediumRequestId;
+    use units::ByteRange;
+
+    const BLOCK: u32 = 512;
+
+    fn request(op: MediumOp, lba: u64, blocks: u32) -> MediumRequest {
+        let id = MediumRequestId { command: CommandId { slot: 0, generation: 0 }, part: 0 };
+        let range = ByteRange::new(0, blocks * BLOCK);
+        MediumRequest {
+            id,
+            unit: 0,
+            op,
+            extent: Extent::new(lba, blocks.into()),
+            place: Place::Buffer,
+            range,
+        }
+    }
+
+    fn drive() -> Plain {
+        Plain::new(8, BlockSize::B512, Duration::from_us(10), 2).with_volatile_cache()
+    }
+
+    fn write(plain: &mut Plain, lba: u64, fua: bool, byte: u8) {
+        let request = request(MediumOp::Write { fua }, lba, 1);
+        let completion = plain.perform(&request, &mut [byte; 512], &mut Faults::never());
+        assert_eq!(completion.result, Ok(MediumDone::Done));
+    }
+
+    fn first_byte(plain: &mut Plain, lba: u64) -> u8 {
+        let mut memory = [0xee; 512];
+        let completion = plain.perform(&request(MediumOp::Read, lba, 1), &mut memory, &mut Faults::never());
+        assert_eq!(completion.result, Ok(MediumDone::Done));
+        memory[0]
+    }
+
+    #[test]
+    fn a_power_loss_may_take_what_is_in_the_cache_only() {
+        let mut seen = [false; 2];
+        for seed in 0..32 {
+            let mut plain = drive();
+            write(&mut plain, 0, false, 1);
+            let flushed = plain.perform(&request(MediumOp::Flush, 0, 0), &mut [], &mut Faults::never());
+            assert_eq!(flushed.result, Ok(MediumDone::Done));
+            write(&mut plain, 0, false, 2);
+            write(&mut plain, 1, true, 3);
+            plain.lose_power(Random::new(seed, "power"));
+            let first = first_byte(&mut plain, 0);
+            assert!([1, 2].contains(&first), "{first}");
+            seen[usize::from(first) - 1] = true;
+            assert_eq!(first_byte(&mut plain, 1), 3);
+        }
+        assert_eq!(seen, [true; 2], "both come about");
+    }
+
+    #[test]
+    fn without_a_cache_nothing_is_lost() {
+        let mut plain = Plain::new(8, BlockSize::B512, Duration::from_us(10), 2);
+        write(&mut plain, 0, false, 1);
+        plain.lose_power(Random::new(1, "power"));
+        assert_eq!(first_byte(&mut plain, 0), 1);
+    }
+
+    #[test]
+    fn a_slow_request_is_overtaken() {
+        let mut plain = drive();
+        let mut faults = Faults::scripted(1, "slow@0".parse().unwrap());
+        let slow = plain.take(Instant::ZERO, request(MediumOp::Read, 0, 1), &mut faults);
+        let quick = plain.take(Instant::ZERO, request(MediumOp::Read, 1, 1), &mut faults);
+        assert!(slow > Instant::ZERO + SLOW);
+        assert_eq!(quick, Instant::ZERO + Duration::from_us(10));
+        assert_eq!(plain.next(quick).map(|request| request.extent.lba), Some(Lba(1)));
+        assert!(plain.next(quick).is_none());
+        assert_eq!(plain.next(slow).map(|request| request.extent.lba), Some(Lba(0)));
+        let mut ledger = Ledger::default();
+        plain.audit(slow, &mut ledger);
+        assert_eq!(ledger.broken(), None);
+    }
+
+    #[test]
+    fn a_block_that_cannot_be_written_is_named_and_what_is_before_it_was_written() {
+        for seed in 0..16 {
+            let mut plain = drive();
+            let mut faults = Faults::scripted(seed, "medium-error@0".parse().unwrap());
+            let request = request(MediumOp::Write { fua: false }, 2, 3);
+            let completion = plain.perform(&request, &mut [9; 3 * 512], &mut faults);
+            let Err(MediumError::Unwritable { lba }) = completion.result else { panic!("{completion:?}") };
+            let written = (2..5).map(|lba| first_byte(&mut plain, lba) == 9);
+            assert_eq!(written.collect::<Vec<_>>(), (2..5).map(|at| at < lba.0).collect::<Vec<_>>());
+        }
     }
 }

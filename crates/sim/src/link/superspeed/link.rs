@@ -8,6 +8,7 @@ use super::lane::Lane;
 use super::packet::Packet;
 use super::rate::Rate;
 use crate::link::Crossing;
+use std::fmt;
 use units::{Duration, Instant};
 
 /// Header packets that may be under way without having been taken (clause 7.2.4.1.1).
@@ -50,6 +51,15 @@ impl Side {
             Self::Host => Self::Device,
             Self::Device => Self::Host,
         }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "host",
+            Self::Device => "device",
+        })
     }
 }
 

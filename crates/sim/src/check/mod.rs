@@ -1,0 +1,157 @@
+//! What must hold in every world, and who says when it does not.
+//!
+//! A [`Law`] is a sentence about any run. A [`Violation`] names the law, what it befell, and when. The books that notice are
+//! kept beside the parts that they are about: the world's own by [`Ledger`], what blocks may hold by [`Blocks`], queues by
+//! [`Level`](crate::engine::Level), whose two sums are compared here.
+//!
+//! Left out: energy, which nothing here has yet.
+//!
+//! Always true: a check changes nothing in the world that it is about; a world that has broken a law stops.
+
+mod blocks;
+mod ledger;
+
+pub use blocks::{Access, Blocks, Strange, WriteNumber};
+pub use ledger::Ledger;
+
+use crate::link::superspeed::Side;
+use bus::TransferId;
+use initiator::CommandId;
+use initiator::disk::{Error, RequestId};
+use std::fmt;
+use units::{Instant, Lba};
+
+/// What holds in every run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Law {
+    /// Every request ends exactly once.
+    RequestOnce,
+    /// Every command ends exactly once.
+    CommandOnce,
+    /// Every transfer ends exactly once.
+    TransferOnce,
+    /// A transfer is said to have moved what it has moved.
+    BytesTold,
+    /// What is read was written there, and nothing newer has ended before.
+    Content,
+    /// What was flushed, or written through, is there after a power loss.
+    Durable,
+    /// Payload that a lane has carried was taken, or carried in vain, and is on its way otherwise.
+    Conservation,
+    /// A lane carries no more than its symbols take.
+    Capacity,
+    /// Little's law, exactly.
+    Little,
+    /// Nothing happens before now.
+    Past,
+    /// Something ends within a bound of time and of events.
+    Progress,
+    /// Where nothing goes wrong nothing fails, and nobody recovers.
+    Calm,
+    /// A device that was plugged in says so.
+    Announced,
+    /// A device that is there is not given up, and a request does not fail without a reason.
+    Recovery,
+    /// Both ends say only what they may say.
+    Protocol,
+}
+
+/// A law was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which.
+    pub law: Law,
+    /// When it was noticed, in the life of the device that it befell.
+    pub at: Instant,
+    /// What it befell.
+    pub about: About,
+}
+
+/// What a violation befell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// The world as a whole, in a few words.
+    World(&'static str),
+    /// A request.
+    Request(RequestId),
+    /// A request, and what it ended with.
+    Failure(RequestId, Error),
+    /// A command.
+    Command(CommandId),
+    /// A transfer of one side.
+    Transfer(Side, TransferId),
+    /// A block, and the write that it holds; `None` is what nobody has written.
+    Block(Lba, Option<WriteNumber>),
+    /// The lane on which a side sends.
+    Lane(Side),
+    /// A queue.
+    Queue(&'static str),
+}
+
+impl Law {
+    /// The law in a sentence.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::RequestOnce => "every request ends once",
+            Self::CommandOnce => "every command ends once",
+            Self::TransferOnce => "every transfer ends once",
+            Self::BytesTold => "a transfer tells what it has moved",
+            Self::Content => "what is read is what was written",
+            Self::Durable => "what was flushed is there after a power loss",
+            Self::Conservation => "payload is neither made nor lost",
+            Self::Capacity => "a lane carries no more than it can",
+            Self::Little => "Little's law",
+            Self::Past => "nothing happens before now",
+            Self::Progress => "something ends in time",
+            Self::Calm => "without faults nothing fails",
+            Self::Announced => "a device that was plugged in says so",
+            Self::Recovery => "what can be recovered from is recovered from",
+            Self::Protocol => "both ends say what they may",
+        }
+    }
+}
+
+impl fmt::Display for Law {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.sentence())
+    }
+}
+
+impl fmt::Display for About {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::World(what) => f.write_str(what),
+            Self::Request(RequestId(id)) => write!(f, "request {id}"),
+            Self::Failure(RequestId(id), error) => write!(f, "request {id}: {error}"),
+            Self::Command(id) => id.fmt(f),
+            Self::Transfer(side, id) => write!(f, "transfer {} of the {side}", id.0),
+            Self::Block(lba, Some(write)) => write!(f, "block {} holds {write}", lba.0),
+            Self::Block(lba, None) => write!(f, "block {} holds what nobody wrote", lba.0),
+            Self::Lane(side) => write!(f, "the lane of the {side}"),
+            Self::Queue(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Violation {
+    /// `at 12.345 us, "what is read is what was written" was broken: block 17 holds write 5`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.at.as_ps() / 1000;
+        write!(f, "at {}.{:03} us, \"{}\" was broken: {}", ns / 1000, ns % 1000, self.law, self.about)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_names_the_law_the_place_and_the_time() {
+        let about = About::Block(Lba(17), Some(WriteNumber(5)));
+        let violation = Violation { law: Law::Content, at: Instant::from_ps(12_345_678), about };
+        let told = "at 12.345 us, \"what is read is what was written\" was broken: block 17 holds write 5";
+        assert_eq!(violation.to_string(), told);
+    }
+}

@@ -1,0 +1,122 @@
+//! Known bugs, planted on purpose to see whether the checks find them.
+//!
+//! A bug lives in the glue of a world, where a part of ours could have it; the initiator and the target are as they always
+//! are. One is planted at a time. Always true: a world without a planted bug is the same as if there were none to plant.
+
+use std::fmt;
+
+/// A bug that the checks must find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bug {
+    /// The end of a command is not told.
+    LostEnd,
+    /// The end of a command is told twice.
+    EndTwice,
+    /// A transfer is said to have moved one byte less than it has.
+    Residue,
+    /// A flush is answered and not done.
+    SkippedFlush,
+    /// A write through the cache stays in the cache.
+    IgnoredFua,
+    /// Data of one stream are sent on another.
+    MixedStreams,
+    /// ERDY is not heard.
+    MissedErdy,
+    /// A write is done once more, later.
+    WriteTwice,
+    /// A write is answered and not done.
+    LostWrite,
+    /// A read is answered with what the blocks held at an earlier one.
+    StaleRead,
+    /// A command goes out with the tag of the one before, which may be under way.
+    EarlyTag,
+    /// Where a unit has something to say about a command, nothing is said.
+    ForgottenAttention,
+}
+
+/// A bug in its place, or none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Planted {
+    bug: Option<Bug>,
+    met: u32,
+}
+
+impl Bug {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::LostEnd,
+        Self::EndTwice,
+        Self::Residue,
+        Self::SkippedFlush,
+        Self::IgnoredFua,
+        Self::MixedStreams,
+        Self::MissedErdy,
+        Self::WriteTwice,
+        Self::LostWrite,
+        Self::StaleRead,
+        Self::EarlyTag,
+        Self::ForgottenAttention,
+    ];
+
+    /// It shows at every so manieth opportunity: seldom, as bugs do, unless there are few opportunities.
+    const fn every(self) -> u32 {
+        match self {
+            Self::SkippedFlush | Self::IgnoredFua | Self::ForgottenAttention => 1,
+            _ => 3,
+        }
+    }
+
+    /// Its name on a command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LostEnd => "lost-end",
+            Self::EndTwice => "end-twice",
+            Self::Residue => "residue",
+            Self::SkippedFlush => "skipped-flush",
+            Self::IgnoredFua => "ignored-fua",
+            Self::MixedStreams => "mixed-streams",
+            Self::MissedErdy => "missed-erdy",
+            Self::WriteTwice => "write-twice",
+            Self::LostWrite => "lost-write",
+            Self::StaleRead => "stale-read",
+            Self::EarlyTag => "early-tag",
+            Self::ForgottenAttention => "forgotten-attention",
+        }
+    }
+}
+
+impl Planted {
+    /// With this bug.
+    pub const fn new(bug: Option<Bug>) -> Self {
+        Self { bug, met: 0 }
+    }
+
+    /// An opportunity for a bug: whether it shows.
+    pub fn shows(&mut self, bug: Bug) -> bool {
+        if self.bug != Some(bug) {
+            return false;
+        }
+        self.met = self.met.wrapping_add(1);
+        self.met.is_multiple_of(bug.every())
+    }
+}
+
+impl fmt::Display for Bug {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bug_shows_now_and_then_and_only_where_it_was_planted() {
+        let mut planted = Planted::new(Some(Bug::StaleRead));
+        let shows: Vec<bool> = (0..6).map(|_| planted.shows(Bug::StaleRead)).collect();
+        assert_eq!(shows, [false, false, true, false, false, true]);
+        assert!((0..9).all(|_| !planted.shows(Bug::LostWrite)));
+        assert!((0..9).all(|_| !Planted::default().shows(Bug::LostWrite)));
+    }
+}

@@ -1,0 +1,100 @@
+//! Kinds of faults, with their names and where their opportunities are.
+
+use std::fmt;
+
+/// A kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A status is never sent, and the device believes that it was. Opportunity: each status.
+    StatusLost,
+    /// A status has another tag. Opportunity: each status.
+    StatusTag,
+    /// A status is sent twice. Opportunity: each status.
+    StatusTwice,
+    /// A block cannot be read or written. Opportunity: each request to the medium.
+    MediumError,
+    /// A request takes longer than a host has patience for. Opportunity: each request to the medium.
+    Slow,
+    /// The device is pulled out. It keeps its power, and its cache. Opportunity: each packet that arrives.
+    Unplug,
+    /// The power fails: the device is gone, and what is not on the medium may be. Opportunity: as above.
+    PowerLoss,
+}
+
+impl Kind {
+    /// How many there are.
+    pub(super) const COUNT: usize = Self::ALL.len();
+
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 7] = [
+        Self::StatusLost,
+        Self::StatusTag,
+        Self::StatusTwice,
+        Self::MediumError,
+        Self::Slow,
+        Self::Unplug,
+        Self::PowerLoss,
+    ];
+
+    /// Its name in a script.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::StatusLost => "status-lost",
+            Self::StatusTag => "status-tag",
+            Self::StatusTwice => "status-twice",
+            Self::MediumError => "medium-error",
+            Self::Slow => "slow",
+            Self::Unplug => "unplug",
+            Self::PowerLoss => "power-loss",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// How often dice have it strike in one run at most.
+    pub const fn most(self) -> usize {
+        match self {
+            // Each ends a life of the device.
+            Self::Unplug | Self::PowerLoss => 2,
+            _ => super::STRIKES_MAX,
+        }
+    }
+
+    /// Whether the device is not there any more afterwards.
+    pub const fn ends_life(self) -> bool {
+        matches!(self, Self::Unplug | Self::PowerLoss)
+    }
+
+    /// How often one of these can make one command fail that is sent again each time: a unit that answers with an error is
+    /// done with it, and one that is busy for a minute or so keeps others waiting as well.
+    pub const fn tries(self) -> usize {
+        match self {
+            Self::MediumError => 0,
+            Self::Slow => 3,
+            _ => 1,
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_again_and_numbers_are_places() {
+        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(Kind::of_name(kind.name()), Some(kind));
+            assert_eq!(kind as usize, number);
+        }
+        assert_eq!(Kind::of_name("status"), None);
+    }
+}

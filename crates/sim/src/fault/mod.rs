@@ -1,0 +1,207 @@
+//! What goes wrong in a world, and when: by dice, or by a script that says it exactly.
+//!
+//! Each place in a world where a fault of a [`Kind`] could happen is an opportunity, and asks [`Faults::strikes`]. The
+//! opportunities of a kind are numbered from 0 as they come, over all lives of a device. So a fault is a kind and a number
+//! ([`Strike`]), and a list of faults is a [`Script`], one word of text: `status-lost@3,medium-error@17`. Dice keep what they
+//! did as the script that does the same again.
+//!
+//! Left out: what a fault does, which is the business of the place that asked.
+//!
+//! Always true: dice of one kind are not disturbed by opportunities of another; how a fault turns out depends on the seed and
+//! on the fault alone, so that leaving out one fault of a script changes no other.
+
+mod bug;
+mod kind;
+mod script;
+
+pub use bug::{Bug, Planted};
+pub use kind::Kind;
+pub use script::{Script, ScriptError, Strike};
+
+use crate::engine::Random;
+
+/// Faults that dice bring about in one run at most: a world that is struck without end does not end.
+pub const STRIKES_MAX: usize = 64;
+
+/// How often each kind strikes, in a million of its opportunities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rates([u32; Kind::COUNT]);
+
+/// What goes wrong in one run.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    seed: u64,
+    cause: Cause,
+    /// Opportunities so far, by kind.
+    met: [u32; Kind::COUNT],
+    struck: Script,
+    is_over: bool,
+    planted: Planted,
+}
+
+#[derive(Clone, Debug)]
+enum Cause {
+    Dice { rates: Rates, dice: Box<[Random; Kind::COUNT]> },
+    Script(Script),
+}
+
+impl Rates {
+    /// Nothing strikes.
+    pub const NEVER: Self = Self([0; Kind::COUNT]);
+
+    /// The same with `kind` striking so many times in a million.
+    #[must_use]
+    pub const fn with(mut self, kind: Kind, per_million: u32) -> Self {
+        self.0[kind as usize] = per_million;
+        self
+    }
+
+    /// How often a kind strikes, in a million of its opportunities.
+    pub const fn of(&self, kind: Kind) -> u32 {
+        self.0[kind as usize]
+    }
+}
+
+impl Faults {
+    /// No faults.
+    pub fn never() -> Self {
+        Self::scripted(0, Script::default())
+    }
+
+    /// Faults by dice.
+    pub fn diced(seed: u64, rates: Rates) -> Self {
+        let dice = Box::new(Kind::ALL.map(|kind| Random::new(seed, kind.name())));
+        Self::new(seed, Cause::Dice { rates, dice })
+    }
+
+    /// Just these faults.
+    pub const fn scripted(seed: u64, script: Script) -> Self {
+        Self::new(seed, Cause::Script(script))
+    }
+
+    const fn new(seed: u64, cause: Cause) -> Self {
+        let struck = Script::EMPTY;
+        Self { seed, cause, met: [0; Kind::COUNT], struck, is_over: false, planted: Planted::new(None) }
+    }
+
+    /// The same with a bug of ours.
+    #[must_use]
+    pub const fn with_bug(mut self, bug: Option<Bug>) -> Self {
+        self.planted = Planted::new(bug);
+        self
+    }
+
+    /// An opportunity for a bug of ours: whether it shows.
+    pub fn shows(&mut self, bug: Bug) -> bool {
+        self.planted.shows(bug)
+    }
+
+    /// An opportunity for a fault. If it strikes: the numbers that say how.
+    pub fn strikes(&mut self, kind: Kind) -> Option<Random> {
+        if self.is_over {
+            return None;
+        }
+        let strike = Strike { kind, nth: self.met[kind as usize] };
+        self.met[kind as usize] = strike.nth.saturating_add(1);
+        let does = match &mut self.cause {
+            Cause::Dice { rates, dice } => {
+                // The die is thrown in any case, so that the limit disturbs nothing either.
+                let falls = dice[kind as usize].per_million(rates.of(kind));
+                falls && self.struck.len() < STRIKES_MAX && self.struck.count(kind) < kind.most()
+            }
+            Cause::Script(script) => script.contains(strike),
+        };
+        does.then(|| {
+            self.struck.push(strike);
+            Random::new(self.seed ^ u64::from(strike.nth), kind.name())
+        })
+    }
+
+    /// Nothing strikes any more.
+    pub const fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// What has struck, in the order in which it did.
+    pub const fn struck(&self) -> &Script {
+        &self.struck
+    }
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self::never()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATES: Rates = Rates::NEVER
+        .with(Kind::StatusLost, 200_000)
+        .with(Kind::MediumError, 100_000)
+        .with(Kind::Unplug, 500_000);
+
+    fn run(faults: &mut Faults) -> Vec<Strike> {
+        for _ in 0..100 {
+            faults.strikes(Kind::StatusLost);
+            faults.strikes(Kind::MediumError);
+        }
+        faults.struck().strikes().to_vec()
+    }
+
+    #[test]
+    fn what_dice_did_a_script_does_again() {
+        let mut diced = Faults::diced(7, RATES);
+        let struck = run(&mut diced);
+        assert!((15..50).contains(&struck.len()), "{struck:?}");
+        let mut scripted = Faults::scripted(7, diced.struck().clone());
+        assert_eq!(run(&mut scripted), struck);
+    }
+
+    #[test]
+    fn how_a_fault_turns_out_does_not_depend_on_the_others() {
+        let strike = Strike { kind: Kind::MediumError, nth: 5 };
+        let how = |script: Script| {
+            let mut faults = Faults::scripted(7, script);
+            (0..10).find_map(|_| faults.strikes(Kind::MediumError)).map(|mut random| random.next())
+        };
+        let alone = how([strike].into_iter().collect());
+        assert!(alone.is_some());
+        let mut faults =
+            Faults::scripted(7, [Strike { kind: Kind::MediumError, nth: 2 }, strike].into_iter().collect());
+        let both: Vec<u64> = (0..10)
+            .filter_map(|_| faults.strikes(Kind::MediumError))
+            .map(|mut random| random.next())
+            .collect();
+        assert_eq!((both.len(), both.last().copied()), (2, alone));
+    }
+
+    #[test]
+    fn one_kind_does_not_disturb_the_dice_of_another() {
+        let medium = |also_statuses: bool| {
+            let mut faults = Faults::diced(3, RATES);
+            let strikes = |faults: &mut Faults, kind| faults.strikes(kind).is_some();
+            (0..30)
+                .map(|_| {
+                    let _ = also_statuses && strikes(&mut faults, Kind::StatusLost);
+                    strikes(&mut faults, Kind::MediumError)
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(medium(true), medium(false));
+    }
+
+    #[test]
+    fn a_run_has_an_end_of_faults() {
+        let mut faults = Faults::diced(1, Rates::NEVER.with(Kind::StatusLost, 1_000_000));
+        assert_eq!((0..1000).filter(|_| faults.strikes(Kind::StatusLost).is_some()).count(), STRIKES_MAX);
+        let mut faults = Faults::diced(1, RATES);
+        let unplugged = (0..1000).filter(|_| faults.strikes(Kind::Unplug).is_some()).count();
+        assert_eq!(unplugged, Kind::Unplug.most());
+        let mut faults = Faults::diced(1, Rates::NEVER.with(Kind::StatusLost, 1_000_000));
+        faults.end();
+        assert!(faults.strikes(Kind::StatusLost).is_none());
+    }
+}

@@ -1,0 +1,142 @@
+//! Faults as one word of text: `status-lost@3,unplug@120`, or `none`.
+
+use super::Kind;
+use std::fmt;
+use std::str::FromStr;
+
+/// One fault: at which opportunity of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Strike {
+    /// What.
+    pub kind: Kind,
+    /// At which opportunity, from 0.
+    pub nth: u32,
+}
+
+/// Faults, in the order in which they happened or were written down. The order is for people; it has no effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script(Vec<Strike>);
+
+/// What is no script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptError {
+    /// The part that is no fault.
+    pub part: String,
+}
+
+impl Script {
+    /// No faults.
+    pub(super) const EMPTY: Self = Self(Vec::new());
+
+    /// The faults.
+    pub fn strikes(&self) -> &[Strike] {
+        &self.0
+    }
+
+    /// How many there are.
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are of a kind.
+    pub fn count(&self, kind: Kind) -> usize {
+        self.0.iter().filter(|strike| strike.kind == kind).count()
+    }
+
+    /// Whether a fault is among them.
+    pub fn contains(&self, strike: Strike) -> bool {
+        self.0.contains(&strike)
+    }
+
+    /// One more.
+    pub fn push(&mut self, strike: Strike) {
+        self.0.push(strike);
+    }
+
+    /// The same without those from `start` up to `end`.
+    #[must_use]
+    pub fn without(&self, start: usize, end: usize) -> Self {
+        let kept = self.0.iter().enumerate().filter(|(at, _)| !(start..end).contains(at));
+        kept.map(|(_, strike)| *strike).collect()
+    }
+}
+
+impl FromIterator<Strike> for Script {
+    fn from_iter<I: IntoIterator<Item = Strike>>(strikes: I) -> Self {
+        Self(strikes.into_iter().collect())
+    }
+}
+
+impl fmt::Display for Strike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.kind, self.nth)
+    }
+}
+
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((first, others)) = self.0.split_first() else { return f.write_str(NONE) };
+        first.fmt(f)?;
+        others.iter().try_for_each(|strike| write!(f, ",{strike}"))
+    }
+}
+
+impl FromStr for Script {
+    type Err = ScriptError;
+
+    fn from_str(text: &str) -> Result<Self, ScriptError> {
+        if text == NONE {
+            return Ok(Self::EMPTY);
+        }
+        let strike = |part: &str| {
+            let (name, nth) = part.split_once('@')?;
+            Some(Strike { kind: Kind::of_name(name)?, nth: nth.parse().ok()? })
+        };
+        text.split(',').map(|part| strike(part).ok_or_else(|| ScriptError { part: part.into() })).collect()
+    }
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no fault; one is KIND@NUMBER, such as {}@3", self.part, Kind::StatusLost)
+    }
+}
+
+impl std::error::Error for ScriptError {}
+
+/// A script without faults.
+const NONE: &str = "none";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_one_word_and_comes_back() {
+        let text = "status-lost@3,medium-error@17,unplug@0";
+        let script: Script = text.parse().unwrap();
+        assert_eq!(script.strikes()[1], Strike { kind: Kind::MediumError, nth: 17 });
+        assert_eq!(script.to_string(), text);
+        assert_eq!("none".parse(), Ok(Script::default()));
+        assert_eq!(Script::default().to_string(), "none");
+    }
+
+    #[test]
+    fn what_is_no_script_is_told_by_its_part() {
+        for (text, part) in [("", ""), ("slow", "slow"), ("slow@1,hot@2", "hot@2"), ("slow@-1", "slow@-1")] {
+            assert_eq!(text.parse::<Script>(), Err(ScriptError { part: part.into() }));
+        }
+    }
+
+    #[test]
+    fn parts_can_be_left_out() {
+        let script: Script = "slow@0,slow@1,slow@2".parse().unwrap();
+        assert_eq!(script.without(1, 2).to_string(), "slow@0,slow@2");
+        assert!(script.without(0, 3).is_empty());
+    }
+}

@@ -1,0 +1,319 @@
+//! Everything about one run, as a line of text: `seed=7 wire=uas rate=gen1 streams=16 … faults=status-lost@3`.
+//!
+//! A seed makes a case by dice ([`Case::of_seed`]). The line says what came of them, so that a case outlives a change of the
+//! dice, and so that it can be made smaller. Always true: a case that was read is within the limits here, whatever the line
+//! said.
+
+use crate::engine::Random;
+use crate::fault::{Faults, Kind, Rates, Script};
+use crate::link::superspeed::Rate;
+use crate::world::Plain;
+use std::fmt;
+use std::str::FromStr;
+use units::{BlockSize, Duration};
+
+/// A world, what is asked of its drive, and what goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// What all else that is random comes from.
+    pub seed: u64,
+    /// The transport.
+    pub wire: Wire,
+    /// The link.
+    pub rate: Rate,
+    /// Streams of the device: a power of two, 2 to 256.
+    pub streams: u16,
+    /// Commands under way, and requests: 1 to 64.
+    pub depth: u16,
+    /// Bytes of a command at most.
+    pub transfer_bytes: u32,
+    /// Bytes of a block.
+    pub block: BlockSize,
+    /// Blocks of the drive: 1 to 4,096.
+    pub blocks: u32,
+    /// What the drive takes for a request, in microseconds.
+    pub latency_us: u32,
+    /// Requests that the drive serves at once.
+    pub at_once: u16,
+    /// Whether the drive has a volatile cache.
+    pub is_cached: bool,
+    /// Requests in all, before the blocks are read back.
+    pub requests: u32,
+    /// Blocks of a request at most.
+    pub longest: u32,
+    /// Of a hundred requests, how many are what.
+    pub mix: Mix,
+    /// What ends the life of the device when all requests have ended.
+    pub finale: Finale,
+    /// The faults; `None` throws dice, at rates that the seed gives.
+    pub faults: Option<Script>,
+}
+
+/// The transport of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// UAS with streams.
+    Uas,
+    /// BOT.
+    Bot,
+}
+
+/// What ends a life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finale {
+    /// The device is pulled out.
+    Unplug,
+    /// The power fails.
+    PowerLoss,
+}
+
+/// Requests of a hundred; what is left are writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mix {
+    /// Reads.
+    pub reads: u8,
+    /// Writes through a cache (FUA).
+    pub through: u8,
+    /// Flushes.
+    pub flushes: u8,
+    /// Blocks that are unmapped, or zeroed.
+    pub zeroes: u8,
+    /// Requests that are taken back while they are under way.
+    pub aborts: u8,
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaseError {
+    /// The part that is not understood.
+    pub part: String,
+}
+
+/// Blocks of a drive at most.
+const BLOCKS_MAX: u32 = 4096;
+/// Requests at most.
+const REQUESTS_MAX: u32 = 1_000_000;
+
+impl Case {
+    /// The case that dice make of a seed.
+    pub fn of_seed(seed: u64) -> Self {
+        let mut random = Random::new(seed, "case");
+        let mut pick = |choices: &[u32]| choices[random.below(choices.len() as u64) as usize];
+        let block = BlockSize::from_bytes(pick(&[512, 512, 4096])).unwrap_or(BlockSize::B512);
+        let longest = pick(&[1, 4, 8, 32]);
+        let block_bytes = block.bytes();
+        Self {
+            seed,
+            wire: if pick(&[0, 0, 1]) == 0 { Wire::Uas } else { Wire::Bot },
+            rate: [Rate::Gen1, Rate::Gen2, Rate::Gen2x2][pick(&[0, 0, 1, 2]) as usize],
+            streams: pick(&[2, 4, 16, 32, 64]) as u16,
+            depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
+            transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
+            block,
+            blocks: pick(&[16, 64, 256]).max(longest),
+            latency_us: pick(&[0, 1, 10, 60, 1000]),
+            at_once: pick(&[1, 2, 4, 32]) as u16,
+            is_cached: pick(&[0, 1, 1]) == 1,
+            requests: pick(&[20, 60, 120]),
+            longest,
+            mix: Mix {
+                reads: pick(&[20, 40, 60]) as u8,
+                through: pick(&[0, 5, 10]) as u8,
+                flushes: pick(&[0, 3, 10]) as u8,
+                zeroes: pick(&[0, 0, 5]) as u8,
+                aborts: pick(&[0, 0, 0, 5]) as u8,
+            },
+            finale: if pick(&[0, 1, 1]) == 0 { Finale::Unplug } else { Finale::PowerLoss },
+            faults: None,
+        }
+    }
+
+    /// What goes wrong.
+    pub fn faults(&self) -> Faults {
+        match &self.faults {
+            Some(script) => Faults::scripted(self.seed, script.clone()),
+            None => Faults::diced(self.seed, rates(self.seed)),
+        }
+    }
+
+    /// The same with these faults instead of dice.
+    #[must_use]
+    pub fn with_faults(mut self, script: Script) -> Self {
+        self.faults = Some(script);
+        self
+    }
+
+    /// The drive, before anything was written.
+    pub fn plain(&self) -> Plain {
+        let latency = Duration::from_us(self.latency_us.into());
+        let plain = Plain::new(self.blocks, self.block, latency, self.at_once).with_streams(self.streams);
+        if self.is_cached { plain.with_volatile_cache() } else { plain }
+    }
+
+    /// Within the limits.
+    fn bounded(mut self) -> Self {
+        self.streams = self.streams.clamp(2, 256).next_power_of_two().min(256);
+        self.depth = self.depth.clamp(1, 64);
+        self.transfer_bytes = self.transfer_bytes.clamp(self.block.bytes(), 1 << 20);
+        self.blocks = self.blocks.clamp(1, BLOCKS_MAX);
+        self.longest = self.longest.clamp(1, self.blocks);
+        self.at_once = self.at_once.clamp(1, 256);
+        self.requests = self.requests.min(REQUESTS_MAX);
+        self
+    }
+
+    /// Takes one `name=value`.
+    fn take(&mut self, name: &str, value: &str) -> Option<()> {
+        match name {
+            "seed" => self.seed = value.parse().ok()?,
+            "wire" => self.wire = of_name(value, &WIRES)?,
+            "rate" => self.rate = of_name(value, &RATES)?,
+            "streams" => self.streams = value.parse().ok()?,
+            "depth" => self.depth = value.parse().ok()?,
+            "transfer" => self.transfer_bytes = value.parse().ok()?,
+            "block" => self.block = BlockSize::from_bytes(value.parse().ok()?)?,
+            "blocks" => self.blocks = value.parse().ok()?,
+            "latency-us" => self.latency_us = value.parse().ok()?,
+            "at-once" => self.at_once = value.parse().ok()?,
+            "cache" => self.is_cached = of_name(value, &[("yes", true), ("no", false)])?,
+            "requests" => self.requests = value.parse().ok()?,
+            "longest" => self.longest = value.parse().ok()?,
+            "reads" => self.mix.reads = value.parse().ok()?,
+            "through" => self.mix.through = value.parse().ok()?,
+            "flushes" => self.mix.flushes = value.parse().ok()?,
+            "zeroes" => self.mix.zeroes = value.parse().ok()?,
+            "aborts" => self.mix.aborts = value.parse().ok()?,
+            "finale" => self.finale = of_name(value, &FINALES)?,
+            "faults" if value == DICE => self.faults = None,
+            "faults" => self.faults = Some(value.parse().ok()?),
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// How often what strikes in the world of a seed. In one of four nothing does.
+fn rates(seed: u64) -> Rates {
+    let mut random = Random::new(seed, "rates");
+    let mut rates = Rates::NEVER;
+    if random.below(4) == 0 {
+        return rates;
+    }
+    for kind in Kind::ALL {
+        if random.below(3) > 0 {
+            continue;
+        }
+        // Some strikes in a run: there are a hundred statuses or so, and some thousand packets.
+        let often = if kind.ends_life() { 400 } else { 30_000 };
+        rates = rates.with(kind, 1 + random.below(often) as u32);
+    }
+    rates
+}
+
+const WIRES: [(&str, Wire); 2] = [("uas", Wire::Uas), ("bot", Wire::Bot)];
+const RATES: [(&str, Rate); 3] = [("gen1", Rate::Gen1), ("gen2", Rate::Gen2), ("gen2x2", Rate::Gen2x2)];
+const FINALES: [(&str, Finale); 2] = [("unplug", Finale::Unplug), ("power-loss", Finale::PowerLoss)];
+/// Faults that dice bring about.
+const DICE: &str = "dice";
+
+fn of_name<V: Copy>(name: &str, all: &[(&str, V)]) -> Option<V> {
+    all.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+}
+
+fn name_of<V: PartialEq + Copy>(value: V, all: &[(&'static str, V)]) -> &'static str {
+    all.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "seed={} wire={} rate={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
+            self.seed,
+            name_of(self.wire, &WIRES),
+            name_of(self.rate, &RATES),
+            self.streams,
+            self.depth,
+            self.transfer_bytes,
+            self.block.bytes(),
+            self.blocks,
+            self.latency_us,
+            self.at_once,
+        )?;
+        let Mix { reads, through, flushes, zeroes, aborts } = self.mix;
+        write!(
+            f,
+            " cache={} requests={} longest={} reads={reads} through={through} flushes={flushes} zeroes={zeroes}",
+            if self.is_cached { "yes" } else { "no" },
+            self.requests,
+            self.longest,
+        )?;
+        write!(f, " aborts={aborts} finale={} faults=", name_of(self.finale, &FINALES))?;
+        match &self.faults {
+            Some(script) => script.fmt(f),
+            None => f.write_str(DICE),
+        }
+    }
+}
+
+impl FromStr for Case {
+    type Err = CaseError;
+
+    /// What a line does not say is as the seed 0 has it.
+    fn from_str(line: &str) -> Result<Self, CaseError> {
+        let mut case = Self::of_seed(0);
+        for part in line.split_whitespace() {
+            let taken = part.split_once('=').and_then(|(name, value)| case.take(name, value));
+            taken.ok_or_else(|| CaseError { part: part.into() })?;
+        }
+        Ok(case.bounded())
+    }
+}
+
+impl fmt::Display for CaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no part of a case", self.part)
+    }
+}
+
+impl std::error::Error for CaseError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_all_of_a_case() {
+        for seed in 0..500 {
+            let case = Case::of_seed(seed);
+            assert_eq!(case.to_string().parse(), Ok(case));
+        }
+        let case = Case::of_seed(3).with_faults("slow@1,unplug@7".parse().unwrap());
+        assert!(case.to_string().ends_with(" faults=slow@1,unplug@7"));
+        assert_eq!(case.to_string().parse(), Ok(case));
+    }
+
+    #[test]
+    fn a_line_may_say_little_and_is_kept_within_limits() {
+        let case: Case = "wire=bot depth=1000 blocks=3 longest=9 streams=3".parse().unwrap();
+        assert_eq!(
+            (case.wire, case.depth, case.blocks, case.longest, case.streams),
+            (Wire::Bot, 64, 3, 3, 4)
+        );
+        for wrong in ["wire", "wire=usb", "speed=9", "depth=x", "faults=hot@1", "block=513"] {
+            assert_eq!(wrong.parse::<Case>(), Err(CaseError { part: wrong.into() }));
+        }
+    }
+
+    #[test]
+    fn seeds_make_all_kinds_of_cases() {
+        let cases: Vec<_> = (0..200).map(Case::of_seed).collect();
+        let calm = cases.iter().filter(|case| rates(case.seed) == Rates::NEVER).count();
+        assert!((30..90).contains(&calm), "{calm}");
+        assert!((40..100).contains(&cases.iter().filter(|case| case.wire == Wire::Bot).count()));
+        for kind in Kind::ALL {
+            let count = cases.iter().filter(|case| rates(case.seed).of(kind) > 0).count();
+            assert!((20..100).contains(&count), "{kind}: {count}");
+        }
+    }
+}

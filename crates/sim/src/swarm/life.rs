@@ -1,0 +1,374 @@
+//! One life of a device, from plug to pull: a disk on a transport in a world, and all that must hold while it is asked.
+//!
+//! Always true: what the disk wants is carried out in order; each end is told to whoever is concerned and to the books; a
+//! life ends, whatever goes wrong in it, or says that it does not.
+
+use super::Toll;
+use super::case::{Case, Finale};
+use super::host::Host;
+use crate::check::{About, Law, Violation};
+use crate::engine::Level;
+use crate::fault::Kind;
+use crate::world::{Finished, Remains, World};
+use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
+use initiator::{Command, CommandId, Counters, Transport};
+use std::collections::BTreeMap;
+use units::{ByteRange, Duration, Instant};
+use wire::usb::Direction;
+
+/// Within this much virtual time some request ends: all the patience that a disk has with one, and some more.
+const PROGRESS_SPAN: Duration = Duration::from_secs(1_500);
+/// Within so many events some request ends.
+const PROGRESS_EVENTS: u64 = 1_000_000;
+/// Surveys that may fail in one life because of faults.
+const SURVEYS_MAX: u32 = 8;
+/// How often a disk sends a command before it gives up, which takes as many faults.
+const ATTEMPTS: usize = initiator::disk::DiskPatience::DEFAULT.attempts_max as usize;
+
+/// A life.
+#[derive(Debug)]
+pub(super) struct Life<'a, T> {
+    world: World<T>,
+    disk: Disk,
+    host: &'a mut Host,
+    depth: usize,
+    block_bytes: u32,
+    open: BTreeMap<RequestId, Open>,
+    sent: BTreeMap<CommandId, Sent>,
+    requests: Level,
+    commands: Level,
+    /// When something ended last, and how many events had happened.
+    progress: (Instant, u64),
+    surveys: u32,
+    is_surveyed: bool,
+    is_disturbed: bool,
+    misled: u64,
+    toll: Toll,
+    /// Faults of earlier lives.
+    struck_before: usize,
+}
+
+/// A request that has not ended.
+#[derive(Debug)]
+struct Open {
+    memory: Vec<u8>,
+    since: Instant,
+    is_aborted: bool,
+    /// A status about another command may have ended it: nothing is known of it.
+    is_vague: bool,
+}
+
+/// A command that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    memory: Memory,
+    direction: Option<Direction>,
+    range: ByteRange,
+    since: Instant,
+}
+
+impl<'a, T: Transport> Life<'a, T> {
+    pub(super) fn new(mut world: World<T>, host: &'a mut Host, case: &Case) -> Self {
+        let depth = case.depth.min(u16::try_from(world.transport().depth()).unwrap_or(u16::MAX)).max(1);
+        let config = DiskConfig { requests_max: case.depth, ..DiskConfig::new(depth, case.transfer_bytes) };
+        let struck_before = world.faults().struck().len();
+        Self {
+            world,
+            disk: Disk::new(config),
+            host,
+            depth: case.depth.into(),
+            block_bytes: case.block.bytes(),
+            open: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            requests: Level::default(),
+            commands: Level::default(),
+            progress: (Instant::ZERO, 0),
+            surveys: 0,
+            is_surveyed: false,
+            is_disturbed: false,
+            misled: 0,
+            toll: Toll::default(),
+            struck_before,
+        }
+    }
+
+    /// Lives on until there is nothing left to ask for, or the device is gone.
+    pub(super) fn run(&mut self) -> Result<(), Violation> {
+        self.disk.start(self.world.now());
+        loop {
+            self.carry_out()?;
+            while self.ask() {
+                self.carry_out()?;
+            }
+            if self.is_over() {
+                break;
+            }
+            let deadline = self.disk.poll_timeout().map(|deadline| deadline.at);
+            let finished = self.world.run_until(deadline);
+            self.world.audit()?;
+            match finished {
+                Ok(Some(finished)) => self.end_command(finished)?,
+                Ok(None) if deadline.is_some_and(|at| at <= self.world.now()) => {
+                    self.disk.handle_timeout(self.world.now());
+                }
+                Ok(None) | Err(_) => {
+                    return self.broken(Law::Progress, About::World("nothing happens any more"));
+                }
+            }
+            self.look_for_strays();
+            self.has_progress()?;
+        }
+        self.close()
+    }
+
+    /// What happened in this life, in a number.
+    pub(super) fn digest(&self) -> u64 {
+        self.world.digest()
+    }
+
+    /// Adds what was done.
+    pub(super) fn count(&self, toll: &mut Toll) {
+        let (counts, counters) = (self.disk.counts(), self.world.transport().counters());
+        let resets =
+            counters.unit_resets + counters.nexus_resets + counters.reset_recoveries + counters.port_resets;
+        *toll = toll.and(self.toll).and(Toll {
+            commands: counts.commands,
+            sent_again: counts.sent_again,
+            timeouts: counters.timeouts.into(),
+            resets: resets.into(),
+            events: self.world.happened(),
+            in_vain: self.world.in_vain(),
+            virtual_ms: (self.world.now() - Instant::ZERO).as_ms(),
+            ..Toll::default()
+        });
+    }
+
+    /// The end: why, and what is left.
+    pub(super) fn end(self, finale: Finale) -> (Kind, Remains) {
+        let kind = self.world.gone().unwrap_or(match finale {
+            Finale::PowerLoss if !self.host.is_inspecting() => Kind::PowerLoss,
+            Finale::PowerLoss | Finale::Unplug => Kind::Unplug,
+        });
+        (kind, self.world.end(kind))
+    }
+
+    /// Asks for something, if there is room. Whether it did.
+    fn ask(&mut self) -> bool {
+        if !self.is_surveyed || self.open.len() >= self.depth || self.world.gone().is_some() {
+            return false;
+        }
+        let Some((request, access)) = self.host.next() else { return false };
+        let RequestId(id) = request.id;
+        let number = self.host.blocks.begin(id, access, request.extent);
+        let bytes = request.extent.blocks.0 as usize * self.block_bytes as usize;
+        let mut memory = vec![0; if request.operation.moves_blocks() { bytes } else { 0 }];
+        if matches!(request.operation, Operation::Write { .. }) {
+            self.host.blocks.fill(number, request.extent.lba, &mut memory);
+        }
+        let now = self.world.now();
+        self.requests.arrive(now);
+        let is_aborted = self.host.aborts();
+        self.open.insert(request.id, Open { memory, since: now, is_aborted, is_vague: false });
+        if self.disk.submit(now, request).is_err() {
+            // The unit is gone, and a life without it is over soon.
+            self.forget(request.id);
+        } else if is_aborted {
+            self.disk.abort(now, request.id);
+        }
+        true
+    }
+
+    /// Carries out what the disk wants.
+    fn carry_out(&mut self) -> Result<(), Violation> {
+        while let Some(output) = self.disk.poll_output() {
+            match output {
+                Output::Submit(command, memory) => self.send(&command, memory),
+                Output::Abort(id) => {
+                    self.is_disturbed = true;
+                    self.world.abort(id);
+                }
+                Output::Surveyed(result) => self.survey(result.map_err(|failed| failed.error))?,
+                Output::Finished(id, result) => self.end_request(id, result)?,
+                Output::Lost(_) => {
+                    return self.broken(Law::Recovery, About::World("a write that was lost later"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, command: &Command, memory: Memory) {
+        let phase = command.data_phase;
+        let (direction, range) = (phase.map(|phase| phase.direction), phase.map(|phase| phase.range));
+        let range = range.unwrap_or(ByteRange::new(0, 0));
+        let end = range.as_usize().end;
+        let buffer = match (memory, direction) {
+            (Memory::Request(id), Some(Direction::Out)) => {
+                self.open.get(&id).map_or_else(Vec::new, |open| open.memory[..end].to_vec())
+            }
+            (Memory::Parameters, _) => self.disk.parameters(command.id)[..end].to_vec(),
+            _ => vec![UNTOUCHED; end],
+        };
+        let now = self.world.now();
+        match self.world.submit(command, buffer) {
+            Ok(()) => {
+                self.commands.arrive(now);
+                self.sent.insert(command.id, Sent { memory, direction, range, since: now });
+            }
+            Err(refusal) => self.disk.handle_refusal(now, command.id, refusal),
+        }
+    }
+
+    fn end_command(&mut self, finished: Finished) -> Result<(), Violation> {
+        let Finished { id, outcome, buffer } = finished;
+        let now = self.world.now();
+        let Some(sent) = self.sent.remove(&id) else {
+            return self.broken(Law::CommandOnce, About::Command(id));
+        };
+        self.commands.leave(now, sent.since);
+        let range = sent.range.as_usize();
+        if let (Memory::Request(request), Some(Direction::In)) = (sent.memory, sent.direction)
+            && let Some(open) = self.open.get_mut(&request)
+        {
+            open.memory[range.clone()].copy_from_slice(&buffer[range]);
+        }
+        let answer = if sent.memory == Memory::Answer { &buffer[..] } else { &[] };
+        self.disk.handle_outcome(now, id, &outcome, answer);
+        Ok(())
+    }
+
+    fn end_request(&mut self, id: RequestId, result: Result<Done, Error>) -> Result<(), Violation> {
+        let now = self.world.now();
+        let Some(open) = self.open.remove(&id) else {
+            return self.broken(Law::RequestOnce, About::Request(id));
+        };
+        self.requests.leave(now, open.since);
+        self.progress = (now, self.world.happened());
+        self.toll.requests += 1;
+        self.world.mix(id.0 << u32::BITS | u64::from(result.is_ok()));
+        if let Err(error) = result {
+            self.toll.failed += 1;
+            self.judge(id, error, &open)?;
+        }
+        if open.is_vague {
+            self.host.blocks.forgive(id.0);
+            return Ok(());
+        }
+        let found = self.host.blocks.end(id.0, result.is_ok(), &open.memory);
+        match found {
+            Ok(()) => Ok(()),
+            Err(strange) => {
+                let law = if self.host.is_inspecting() { Law::Durable } else { Law::Content };
+                self.broken(law, About::Block(strange.lba, strange.holds))
+            }
+        }
+    }
+
+    /// Whether there is a reason for a failure.
+    fn judge(&mut self, id: RequestId, error: Error, open: &Open) -> Result<(), Violation> {
+        let is_gone = self.world.gone().is_some();
+        let struck = self.world.faults().struck();
+        let here = struck.strikes().get(self.struck_before..).unwrap_or(&[]);
+        let tries: usize = here.iter().map(|strike| strike.kind.tries()).sum();
+        let excused = match error {
+            _ if is_gone || open.is_vague => true,
+            Error::Aborted => open.is_aborted,
+            Error::Medium { .. } => here.iter().any(|strike| strike.kind == Kind::MediumError),
+            Error::Gone => false,
+            _ => tries >= ATTEMPTS,
+        };
+        if excused {
+            return Ok(());
+        }
+        let law = if here.is_empty() { Law::Calm } else { Law::Recovery };
+        self.broken(law, About::Failure(id, error))
+    }
+
+    fn survey(&mut self, result: Result<(), Error>) -> Result<(), Violation> {
+        let now = self.world.now();
+        self.progress = (now, self.world.happened());
+        match result {
+            Ok(()) if !self.is_surveyed => {
+                self.is_surveyed = true;
+                // A fault may have taken the attention with it.
+                if self.disk.counts().attentions == 0 && !self.was_struck() {
+                    return self.broken(Law::Announced, About::World("no unit attention"));
+                }
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+            Err(_) if self.world.gone().is_some() => Ok(()),
+            Err(error) if !self.was_struck() => {
+                self.broken(Law::Calm, About::Failure(RequestId(u64::MAX), error))
+            }
+            Err(error) if error == Error::Gone || self.surveys == SURVEYS_MAX => {
+                self.broken(Law::Recovery, About::Failure(RequestId(u64::MAX), error))
+            }
+            Err(_) => {
+                self.surveys += 1;
+                self.is_surveyed = false;
+                self.disk.start(now);
+                self.carry_out()
+            }
+        }
+    }
+
+    /// A status that was sent twice answers the next command with its tag, and so on: whatever is under way may have ended
+    /// without having been done.
+    fn look_for_strays(&mut self) {
+        if std::mem::replace(&mut self.misled, self.world.misled()) != self.world.misled() {
+            self.open.values_mut().for_each(|open| open.is_vague = true);
+        }
+    }
+
+    fn has_progress(&mut self) -> Result<(), Violation> {
+        let (at, events) = self.progress;
+        let is_late = self.world.now().since(at) > PROGRESS_SPAN;
+        if is_late || self.world.happened() - events > PROGRESS_EVENTS {
+            let first = self.open.keys().next().copied().map_or(About::World("a survey"), About::Request);
+            return self.broken(Law::Progress, first);
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        let is_gone = self.world.gone().is_some();
+        let has_asked = !self.host.has_work() && self.is_surveyed;
+        (is_gone || has_asked) && self.open.is_empty() && self.sent.is_empty()
+    }
+
+    /// All books at the end of a life.
+    fn close(&mut self) -> Result<(), Violation> {
+        let now = self.world.now();
+        for (level, name) in [(&self.requests, "requests"), (&self.commands, "commands")] {
+            if !level.is_consistent(now) || level.count() > 0 {
+                return self.broken(Law::Little, About::Queue(name));
+            }
+        }
+        let counts = self.disk.counts();
+        let failures = counts.transport_failures + counts.busy + counts.not_ready;
+        let is_calm = failures == 0 && self.world.transport().counters() == Counters::default();
+        if !is_calm && !self.was_struck() && !self.is_disturbed {
+            return self.broken(Law::Calm, About::World("a recovery"));
+        }
+        self.world.audit()
+    }
+
+    fn was_struck(&mut self) -> bool {
+        self.world.faults().struck().len() > self.struck_before
+    }
+
+    fn forget(&mut self, id: RequestId) {
+        if let Some(open) = self.open.remove(&id) {
+            self.requests.leave(self.world.now(), open.since);
+            let _ = self.host.blocks.end(id.0, false, &[]);
+        }
+    }
+
+    fn broken<R>(&self, law: Law, about: About) -> Result<R, Violation> {
+        Err(Violation { law, at: self.world.now(), about })
+    }
+}
+
+/// What memory holds that was to be read into.
+const UNTOUCHED: u8 = 0xEE;

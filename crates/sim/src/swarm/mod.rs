@@ -1,0 +1,175 @@
+//! Random worlds in which random things go wrong, and what must hold in them all the same.
+//!
+//! A [`Case`] says everything about one run, in a line of text: the link, the drive, what is asked of it, and which faults
+//! strike when. [`run`] has a disk of the initiator work through it on a device of the target, plugs that in again where a
+//! fault has ended its life, and reads every block back at the end; the laws of [`check`](crate::check) are asked all the
+//! way. A case that breaks one is made smaller by [`shrink`]: fewer requests, fewer faults, less of everything.
+//!
+//! Left out: who runs many cases at once, since nothing here starts a thread; drives under one hub.
+//!
+//! Always true: a case says all, so the same line has the same digest on any machine and in any company.
+
+mod case;
+mod host;
+mod life;
+mod shrink;
+
+pub use case::{Case, CaseError, Finale, Mix, Wire};
+pub use shrink::{Shrunk, shrink};
+
+use crate::check::{About, Law, Violation};
+use crate::engine::{Digest, Trace};
+use crate::fault::{Bug, Faults, Kind, Script};
+use crate::world::{self, Plain, PlugError, Plugged, Remains, World};
+use host::Host;
+use initiator::Transport;
+use life::Life;
+use units::Instant;
+
+/// Lives of a device in one run at most, before the last one, in which nothing goes wrong.
+const LIVES_MAX: u32 = 6;
+
+/// What came of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The law that was broken, if one was.
+    pub verdict: Result<(), Violation>,
+    /// The faults that have struck.
+    pub struck: Script,
+    /// The digest over all lives.
+    pub digest: u64,
+    /// How much was done.
+    pub toll: Toll,
+}
+
+/// How much was done, and how much of it again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Toll {
+    /// Lives of the device.
+    pub lives: u64,
+    /// Requests that have ended.
+    pub requests: u64,
+    /// Requests that have ended with an error.
+    pub failed: u64,
+    /// Commands that were sent.
+    pub commands: u64,
+    /// Commands that were sent again.
+    pub sent_again: u64,
+    /// Time-outs of commands.
+    pub timeouts: u64,
+    /// Resets of the device, the port or the unit.
+    pub resets: u64,
+    /// Events that have happened.
+    pub events: u64,
+    /// Bytes that were carried in vain.
+    pub in_vain: u64,
+    /// Virtual time in milliseconds.
+    pub virtual_ms: u64,
+}
+
+/// Makes what takes the notes of one life of a device.
+pub type MakeTrace<'a> = &'a dyn Fn() -> Box<dyn Trace>;
+
+/// Runs a case, perhaps with a planted bug.
+pub fn run(case: &Case, bug: Option<Bug>) -> Report {
+    run_with(case, bug, None)
+}
+
+/// Runs a case with notes of all that happens: of each life of the device by itself, since each begins at time zero.
+pub fn run_with(case: &Case, bug: Option<Bug>, trace: Option<MakeTrace<'_>>) -> Report {
+    let mut run = Run {
+        case,
+        trace,
+        host: Host::new(case),
+        digest: Digest::new(),
+        toll: Toll::default(),
+        remains: Some(Remains { plain: case.plain(), device: None, faults: case.faults().with_bug(bug) }),
+    };
+    let verdict = run.finish();
+    let struck = run.remains.as_ref().map(|remains| remains.faults.struck().clone()).unwrap_or_default();
+    Report { verdict, struck, digest: run.digest.value(), toll: run.toll }
+}
+
+/// A case under way, between two lives of its device.
+struct Run<'a> {
+    case: &'a Case,
+    trace: Option<MakeTrace<'a>>,
+    host: Host,
+    digest: Digest,
+    toll: Toll,
+    /// What the next life begins with.
+    remains: Option<Remains>,
+}
+
+impl Run<'_> {
+    fn finish(&mut self) -> Result<(), Violation> {
+        while self.host.has_work() && self.toll.lives < u64::from(LIVES_MAX) {
+            self.live()?;
+        }
+        if let Some(remains) = &mut self.remains {
+            remains.faults.end();
+        }
+        self.host.inspect();
+        self.live()
+    }
+
+    /// One life of the device.
+    fn live(&mut self) -> Result<(), Violation> {
+        let Some(Remains { plain, device, faults }) = self.remains.take() else { return Ok(()) };
+        self.toll.lives += 1;
+        let device = device.unwrap_or_else(|| plain.device());
+        match self.case.wire {
+            Wire::Uas => self.live_on(world::uas(device, Some(self.case.depth)), plain, faults),
+            Wire::Bot => self.live_on(world::bot(device), plain, faults),
+        }
+    }
+
+    fn live_on<T: Transport>(
+        &mut self,
+        plugged: Result<Plugged<T>, PlugError>,
+        plain: Plain,
+        faults: Faults,
+    ) -> Result<(), Violation> {
+        let Ok(plugged) = plugged else {
+            let about = About::World("a device that is configured once more");
+            return Err(Violation { law: Law::Recovery, at: Instant::ZERO, about });
+        };
+        let mut world = World::new(self.case.rate, plugged, plain).with_faults(faults);
+        if let Some(make) = self.trace {
+            world.trace_to(make());
+        }
+        let mut life = Life::new(world, &mut self.host, self.case);
+        let verdict = life.run();
+        life.count(&mut self.toll);
+        self.digest.mix(life.digest());
+        let (kind, remains) = life.end(self.case.finale);
+        self.remains = Some(remains);
+        match kind {
+            Kind::PowerLoss => self.host.blocks.lose_power(),
+            _ => self.host.blocks.settle(),
+        }
+        verdict
+    }
+}
+
+impl Toll {
+    /// Both together.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            lives: self.lives + other.lives,
+            requests: self.requests + other.requests,
+            failed: self.failed + other.failed,
+            commands: self.commands + other.commands,
+            sent_again: self.sent_again + other.sent_again,
+            timeouts: self.timeouts + other.timeouts,
+            resets: self.resets + other.resets,
+            events: self.events + other.events,
+            in_vain: self.in_vain + other.in_vain,
+            virtual_ms: self.virtual_ms + other.virtual_ms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Cases run: what dice make of seeds holds, faults are recovered from, bugs are found, a red case becomes smaller.
+
+use super::*;
+
+fn case(line: &str) -> Case {
+    line.parse().unwrap()
+}
+
+#[track_caller]
+fn holds(line: &str) -> Report {
+    let report = run(&case(line), None);
+    if let Err(violation) = report.verdict {
+        panic!("{violation}");
+    }
+    report
+}
+
+#[test]
+fn what_is_thrown_at_a_disk_breaks_no_law() {
+    for seed in 0..24 {
+        let case = Case::of_seed(seed);
+        let report = run(&case, None);
+        if let Err(violation) = report.verdict {
+            panic!("{violation}\n    {}", case.with_faults(report.struck));
+        }
+    }
+}
+
+/// Cases as they were printed when they were red, and what was wrong.
+const ONCE_RED: [(&str, &str); 2] = [
+    (
+        "the glue took back a transfer of the device by a number that another had by then",
+        "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
+         requests=116 longest=4 reads=40 through=5 flushes=0 zeroes=0 aborts=5 finale=power-loss faults=none",
+    ),
+    (
+        "a stream that the host had started counted as refused, and was never proposed again",
+        "seed=347 wire=uas rate=gen2x2 streams=64 depth=1 transfer=4096 block=512 blocks=4 latency-us=1000 at-once=1 \
+         cache=no requests=46 longest=1 reads=60 through=0 flushes=3 zeroes=0 aborts=0 finale=unplug \
+         faults=status-twice@55",
+    ),
+];
+
+#[test]
+fn cases_that_were_red_are_green() {
+    for (what, line) in ONCE_RED {
+        let verdict = run(&case(line), None).verdict;
+        assert_eq!(verdict, Ok(()), "{what}");
+    }
+}
+
+#[test]
+fn without_faults_nothing_is_sent_again_but_for_the_attention() {
+    for wire in ["uas", "bot"] {
+        let report = holds(&format!("wire={wire} requests=40 aborts=0 faults=none"));
+        let Toll { lives, failed, sent_again, timeouts, resets, .. } = report.toll;
+        assert_eq!((lives, failed, timeouts, resets), (2, 0, 0, 0));
+        assert!(sent_again <= lives, "{sent_again}");
+    }
+}
+
+#[test]
+fn a_status_that_never_comes_is_timed_out_and_recovered_from() {
+    for wire in ["uas", "bot"] {
+        let report = holds(&format!("wire={wire} requests=20 aborts=0 faults=status-lost@12"));
+        assert_eq!((report.toll.failed, report.toll.timeouts), (0, 1));
+        assert_eq!(report.struck.to_string(), "status-lost@12");
+    }
+}
+
+#[test]
+fn a_status_with_another_tag_is_not_taken() {
+    for wire in ["uas", "bot"] {
+        let report = holds(&format!("wire={wire} requests=20 aborts=0 faults=status-tag@12"));
+        assert_eq!(report.toll.failed, 0);
+        assert!(report.toll.sent_again + report.toll.resets > 0);
+    }
+}
+
+#[test]
+fn a_device_that_was_pulled_out_or_lost_its_power_lives_again() {
+    for fault in ["unplug@400", "power-loss@400", "unplug@400,power-loss@700"] {
+        let report = holds(&format!("wire=uas requests=60 aborts=0 cache=yes faults={fault}"));
+        assert_eq!(report.toll.lives as usize, 2 + report.struck.len(), "{fault}");
+    }
+}
+
+#[test]
+fn a_block_that_cannot_be_read_fails_one_request_and_one_that_cannot_be_written_is_tried_again() {
+    let toll = |reads| {
+        let line = format!("wire=uas requests=40 reads={reads} flushes=0 aborts=0 faults=medium-error@9");
+        let Toll { failed, sent_again, resets, .. } = holds(&line).toll;
+        // Each life has begun with a unit attention that the survey has heard.
+        (failed, sent_again, resets)
+    };
+    assert_eq!([toll(100), toll(0)], [(1, 0, 0), (0, 1, 0)]);
+}
+
+#[test]
+fn every_planted_bug_is_found() {
+    for bug in Bug::ALL {
+        let found = (0..24).any(|seed| run(&Case::of_seed(seed), Some(bug)).verdict.is_err());
+        assert!(found, "{bug}");
+    }
+}
+
+#[test]
+fn a_red_case_becomes_smaller_and_stays_red() {
+    let before = case("wire=uas depth=16 requests=120 faults=medium-error@5,slow@30");
+    let Shrunk { case: after, report, .. } = shrink(&before, Some(Bug::LostWrite)).unwrap();
+    assert!(after.requests < before.requests && after.depth == 1, "{after}");
+    assert_eq!(after.faults, Some(Script::default()), "it does not take a fault");
+    assert_eq!(run(&case(&after.to_string()), Some(Bug::LostWrite)), report);
+    assert!(report.verdict.is_err());
+}
+
+#[test]
+fn what_is_not_red_is_not_made_smaller() {
+    assert!(shrink(&case("requests=5 faults=none"), None).is_none());
+}
+
+#[test]
+fn one_line_is_one_world_on_any_machine() {
+    let line = "seed=7 wire=uas depth=4 requests=30 faults=status-lost@9,unplug@300";
+    assert_eq!(holds(line), holds(line));
+    assert_eq!(holds(line).digest, GOLDEN);
+    assert_ne!(holds("seed=8 wire=uas depth=4 requests=30 faults=status-lost@9,unplug@300").digest, GOLDEN);
+}
+
+const GOLDEN: u64 = 7_626_889_574_394_315_684;

@@ -1,0 +1,248 @@
+//! What befalls a world from outside of its machines: faults, planted bugs, and the books that notice.
+//!
+//! The world asks at each of its seams: when a device sends a status, when a transfer goes to the bus, when something of one has
+//! moved, when a command ends, when a packet arrives. Without faults and bugs each answer is "as it is".
+//!
+//! Always true: what happens to one status, transfer or command is decided here and nowhere else.
+
+use super::drive::DriveSide;
+use super::plain::Plain;
+use super::planted::{PlantedMedium, is_status, with_another_tag, without_attention};
+use super::{Stopped, World};
+use crate::check::{About, Law, Ledger, Violation};
+use crate::engine::Random;
+use crate::fault::{Bug, Faults, Kind};
+use crate::link::bulk::{Message, Progress};
+use crate::link::streams::StreamField;
+use crate::link::superspeed::Side;
+use bus::StreamId;
+use initiator::{Inline, Payload, Transfer, Transport};
+use std::collections::BTreeSet;
+use target::device::STATUS;
+use target::{Device, DeviceTransfer};
+use wire::bot::Cbw;
+use wire::uas::CommandIu;
+use wire::usb::Direction;
+
+/// What is going on besides what should.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Trouble {
+    pub(super) faults: Faults,
+    pub(super) ledger: Ledger,
+    pub(super) medium: PlantedMedium,
+    /// Why the device is not there any more, and how that turns out.
+    gone: Option<(Kind, Random)>,
+    /// Streams of a status pipe on which a status was sent twice: what comes there may be about an earlier command.
+    doubtful: BTreeSet<StreamId>,
+    /// Statuses that came on one of these.
+    misled: u64,
+    /// [`Bug::EarlyTag`]: the message of the command before.
+    last_command: Option<Inline>,
+}
+
+/// What becomes of something that a device sends.
+#[derive(Debug)]
+pub(super) enum Sent {
+    /// It goes out.
+    Once(DeviceTransfer),
+    /// It goes out, and once more for nobody.
+    Twice(DeviceTransfer),
+    /// It does not go out, and the device does not know.
+    Never(DeviceTransfer),
+}
+
+/// What is left of a world whose device is gone, or was pulled out at its end.
+#[derive(Debug)]
+pub struct Remains {
+    /// The medium, with what is on it; nothing waits.
+    pub plain: Plain,
+    /// The device, if it has kept its power.
+    pub device: Option<Device>,
+    /// What goes on going wrong.
+    pub faults: Faults,
+}
+
+impl Trouble {
+    /// The device sends something.
+    pub(super) fn send(&mut self, mut transfer: DeviceTransfer, drive: &DriveSide) -> Sent {
+        self.mix_streams(&mut transfer, drive);
+        let target::Payload::Inline(inline) = &transfer.payload else { return Sent::Once(transfer) };
+        if !is_status(inline) {
+            return Sent::Once(transfer);
+        }
+        let wrong = self.faults.strikes(Kind::StatusTag).map(|random| with_another_tag(inline, random));
+        let good = || without_attention(inline).filter(|_| self.faults.shows(Bug::ForgottenAttention));
+        if let Some(changed) = wrong.or_else(good) {
+            transfer.length = changed.as_bytes().len() as u32;
+            transfer.payload = target::Payload::Inline(changed);
+        }
+        if self.faults.strikes(Kind::StatusLost).is_some() {
+            return Sent::Never(transfer);
+        }
+        if self.faults.strikes(Kind::StatusTwice).is_some() {
+            self.doubtful.extend(transfer.pipe.stream);
+            return Sent::Twice(transfer);
+        }
+        Sent::Once(transfer)
+    }
+
+    /// The host sends or asks for something.
+    pub(super) fn submit(&mut self, mut transfer: Transfer) -> Transfer {
+        let Payload::Inline(inline) = &transfer.payload else { return transfer };
+        let last = self.last_command.replace(*inline);
+        if let (Some(last), true) = (last, self.faults.shows(Bug::EarlyTag)) {
+            transfer.payload = Payload::Inline(with_tag_of(inline, &last));
+        }
+        transfer
+    }
+
+    /// Something of a transfer of the host has moved: what it is told as, first and then.
+    pub(super) fn progress(&mut self, progress: Progress) -> (Option<Progress>, Progress) {
+        if progress.ended.is_none() || progress.moved == 0 || !self.faults.shows(Bug::Residue) {
+            return (None, progress);
+        }
+        let moved = progress.moved - 1;
+        (Some(Progress { ended: None, ..progress }), Progress { moved, piece: None, ..progress })
+    }
+
+    /// How often the end of a command is told.
+    pub(super) fn ends(&mut self) -> usize {
+        if self.faults.shows(Bug::LostEnd) {
+            return 0;
+        }
+        if self.faults.shows(Bug::EndTwice) { 2 } else { 1 }
+    }
+
+    /// Whether a message is heard.
+    pub(super) fn hears(&mut self, message: Message) -> bool {
+        if let Message::Data { endpoint: STATUS, stream: Some(StreamField::Stream(stream)), .. } = message {
+            self.misled += u64::from(self.doubtful.contains(&stream));
+        }
+        !matches!(message, Message::Erdy { .. }) || !self.faults.shows(Bug::MissedErdy)
+    }
+
+    /// [`Bug::MixedStreams`]: data of one command take the place of another's.
+    fn mix_streams(&mut self, transfer: &mut DeviceTransfer, drive: &DriveSide) {
+        if let target::Payload::Buffer(command, range) = transfer.payload
+            && transfer.pipe.endpoint.direction() == Direction::In
+            && let Some(other) = drive.another_buffer(command, range)
+            && self.faults.shows(Bug::MixedStreams)
+        {
+            transfer.payload = target::Payload::Buffer(other, range);
+        }
+    }
+
+    /// A packet arrives: whether the device is not there any more by then.
+    pub(super) fn ends_life(&mut self) -> bool {
+        for kind in [Kind::Unplug, Kind::PowerLoss] {
+            if self.gone.is_none() {
+                self.gone = self.faults.strikes(kind).map(|random| (kind, random));
+            }
+        }
+        self.gone.is_some()
+    }
+}
+
+/// Faults and checks of a world.
+impl<T: Transport> World<T> {
+    /// The same with things that go wrong.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Faults) -> Self {
+        self.trouble.faults = faults;
+        self
+    }
+
+    /// What goes wrong.
+    pub const fn faults(&mut self) -> &mut Faults {
+        &mut self.trouble.faults
+    }
+
+    /// Why the device is gone, if it is.
+    pub fn gone(&self) -> Option<Kind> {
+        self.trouble.gone.as_ref().map(|(kind, _)| *kind)
+    }
+
+    /// Statuses so far that may be about an earlier command than the host believes. Where the tag is that of the stream,
+    /// nothing tells them apart.
+    pub const fn misled(&self) -> u64 {
+        self.trouble.misled
+    }
+
+    /// Payload that was carried in vain so far, in bytes: sent again, or to nobody.
+    pub const fn in_vain(&self) -> u64 {
+        self.trouble.ledger.in_vain()
+    }
+
+    /// Compares all books. To be asked when a run ends, and as often as one likes before.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn audit(&mut self) -> Result<(), Violation> {
+        let now = self.engine.now();
+        self.trouble.ledger.audit(now, self.joint.link());
+        self.drive.plain.audit(now, &mut self.trouble.ledger);
+        match self.stopped {
+            Some(Stopped::Violation) => {
+                self.trouble.ledger.break_law(
+                    Law::Protocol,
+                    now,
+                    About::World("a message at the wrong time"),
+                );
+            }
+            Some(Stopped::QueueFull) => {
+                self.trouble.ledger.break_law(Law::Progress, now, About::World("too many events"));
+            }
+            Some(Stopped::Broken(_)) | None => {}
+        }
+        self.trouble.ledger.broken().map_or(Ok(()), Err)
+    }
+
+    /// The end of a world, by its device being pulled out or losing its power if it has not yet. What the medium has begun is
+    /// done, if the power lasts.
+    pub fn end(mut self, kind: Kind) -> Remains {
+        if self.trouble.gone.is_none() {
+            self.trouble.gone = Some((kind, Random::new(self.engine.digest(), kind.name())));
+            self.unplug();
+        }
+        while self.gone() == Some(Kind::Unplug) && self.drive.plain.is_busy() {
+            let Some(event) = self.engine.next() else { break };
+            self.handle(event);
+        }
+        let Self { mut drive, mut trouble, .. } = self;
+        let device = match trouble.gone.take() {
+            Some((Kind::PowerLoss, random)) => {
+                drive.plain.lose_power(random);
+                None
+            }
+            _ => Some(drive.device),
+        };
+        drive.plain.rest();
+        Remains { plain: drive.plain, device, faults: trouble.faults }
+    }
+
+    /// Something of a transfer of a side has moved.
+    pub(super) fn book(&mut self, side: Side, progress: &Progress) {
+        let now = self.engine.now();
+        let ledger = &mut self.trouble.ledger;
+        ledger.progress(now, side, progress);
+        let is_under_way = match side {
+            Side::Host => self.host.is_under_way(progress.id),
+            Side::Device => self.drive.is_under_way(progress.id),
+        };
+        if !is_under_way {
+            ledger.break_law(Law::TransferOnce, now, About::Transfer(side, progress.id));
+        }
+    }
+}
+
+/// A CBW or COMMAND IU with the tag of another.
+fn with_tag_of(inline: &Inline, other: &Inline) -> Inline {
+    let (bytes, other) = (inline.as_bytes(), other.as_bytes());
+    if let (Ok(cbw), Ok(other)) = (Cbw::decode(bytes), Cbw::decode(other)) {
+        return Inline::new(&Cbw { tag: other.tag, ..cbw }.encode());
+    }
+    let (Ok(command), Ok(other)) = (CommandIu::decode(bytes), CommandIu::decode(other)) else {
+        return *inline;
+    };
+    Inline::new(&CommandIu { tag: other.tag, ..command }.encode())
+}

@@ -1,0 +1,36 @@
+//! Known bugs, planted one at a time: a check that finds none of them checks nothing.
+
+use rayon::prelude::*;
+use sim::check::Law;
+use sim::fault::Bug;
+use sim::swarm::{self, Case};
+use std::collections::BTreeMap;
+
+/// How a planted bug fared.
+#[derive(Debug)]
+pub(crate) struct Caught {
+    pub(crate) bug: Bug,
+    /// Seeds that found it.
+    pub(crate) red: usize,
+    /// The first of them.
+    pub(crate) first: Option<u64>,
+    /// By which law, and how often, in words.
+    pub(crate) laws: String,
+}
+
+/// Plants each bug in the worlds of all seeds, on all threads of the pool at hand.
+pub(crate) fn canary(from: u64, seeds: u64) -> Vec<Caught> {
+    let of = |bug| {
+        let seeds = (from..from.saturating_add(seeds)).into_par_iter();
+        let found = seeds.filter_map(|seed| {
+            let violation = swarm::run(&Case::of_seed(seed), Some(bug)).verdict.err()?;
+            Some((seed, violation.law))
+        });
+        let found: Vec<(u64, Law)> = found.collect();
+        let mut laws = BTreeMap::<Law, usize>::new();
+        found.iter().for_each(|(_, law)| *laws.entry(*law).or_default() += 1);
+        let laws: Vec<String> = laws.iter().map(|(law, count)| format!("{law} ({count})")).collect();
+        Caught { bug, red: found.len(), first: found.first().map(|(seed, _)| *seed), laws: laws.join(", ") }
+    };
+    Bug::ALL.into_iter().map(of).collect()
+}
