@@ -9,8 +9,8 @@
 //! would have to know whether the host expects a zero-length packet.
 //!
 //! Whatever an owner keeps with a transfer lies here while it is outstanding and goes back when it ends, so that
-//! nobody has to look it up. Payload is moved by whoever polls: a [`Passage`] says which bytes. Everything is polled
-//! before the next call. Always true: pipes complete in the order of submission; each transfer ends once.
+//! nobody has to look it up. Payload is moved by whoever polls, a [`Carrier`]: a [`Passage`] says which bytes. Everything
+//! is polled before the next call. Always true: pipes complete in the order of submission; each transfer ends once.
 
 use crate::{Direction, EndpointAddress, Pipe, Speed, TransferStatus};
 use alloc::collections::VecDeque;
@@ -60,20 +60,23 @@ pub struct Ended<T> {
     pub actual: u32,
 }
 
-/// What came of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event<H, D> {
-    /// Two transfers met, and one of them is over, or both.
-    Met {
-        /// The device's, if it is over.
-        device: Option<Ended<D>>,
-        /// The host's, if it is over.
-        host: Option<Ended<H>>,
-    },
-    /// A host transfer ended without another.
-    HostEnded(Ended<H>),
-    /// A device transfer ended without another.
-    DeviceEnded(Ended<D>),
+/// Whoever moves the bytes and is told how transfers end.
+pub trait Carrier<H, D> {
+    /// Bytes are to go from one transfer to the other, at once.
+    fn carry(&mut self, passage: Passage, host: &mut H, device: &mut D);
+
+    /// A transfer of the device is over. `host` is what it met with, if that is over as well: it is told next.
+    fn device_ended(&mut self, ended: Ended<D>, host: Option<&H>);
+
+    /// A transfer of the host is over.
+    fn host_ended(&mut self, ended: Ended<H>);
+}
+
+/// An end without a meeting.
+#[derive(Debug)]
+enum Lone<H, D> {
+    Host(Ended<H>),
+    Device(Ended<D>),
 }
 
 /// The host has [`HOST_TRANSFERS_MAX`] transfers outstanding already.
@@ -86,8 +89,7 @@ pub struct Rendezvous<H, D> {
     packet_bytes: u32,
     /// By [`EndpointAddress::index`].
     endpoints: [Endpoint<H, D>; EndpointAddress::COUNT],
-    /// Ends without a meeting.
-    events: VecDeque<Event<H, D>>,
+    lone: VecDeque<Lone<H, D>>,
     /// Pipes on which transfers of both sides may wait for each other.
     ripe: Vec<Pipe>,
     host_transfers: usize,
@@ -121,7 +123,7 @@ impl<H, D> Rendezvous<H, D> {
         Self {
             packet_bytes: speed.bulk_packet_bytes(),
             endpoints: core::array::from_fn(|_| Endpoint { halted: false, queues: Vec::new() }),
-            events: VecDeque::new(),
+            lone: VecDeque::new(),
             ripe: Vec::new(),
             host_transfers: 0,
         }
@@ -166,7 +168,7 @@ impl<H, D> Rendezvous<H, D> {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
         let Some(pending) = queues.find_map(|queue| take(&mut queue.host, &is_it)) else { return false };
         self.host_transfers -= 1;
-        self.events.push_back(Event::HostEnded(pending.end(TransferStatus::Cancelled)));
+        self.lone.push_back(Lone::Host(pending.end(TransferStatus::Cancelled)));
         true
     }
 
@@ -174,7 +176,7 @@ impl<H, D> Rendezvous<H, D> {
     pub fn cancel_device(&mut self, is_it: impl Fn(&D) -> bool) {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
         if let Some(pending) = queues.find_map(|queue| take(&mut queue.device, &is_it)) {
-            self.events.push_back(Event::DeviceEnded(pending.end(TransferStatus::Cancelled)));
+            self.lone.push_back(Lone::Device(pending.end(TransferStatus::Cancelled)));
         }
     }
 
@@ -199,7 +201,7 @@ impl<H, D> Rendezvous<H, D> {
                 Direction::Out => Pending { moved: pending.length, ..pending }.end(TransferStatus::Done),
             };
             self.host_transfers -= 1;
-            self.events.push_back(Event::HostEnded(ended));
+            self.lone.push_back(Lone::Host(ended));
         }
     }
 
@@ -210,41 +212,53 @@ impl<H, D> Rendezvous<H, D> {
             endpoint.halted = false;
             for queue in &mut endpoint.queues {
                 let hosts = queue.host.drain(..);
-                self.events.extend(hosts.map(|pending| Event::HostEnded(pending.end(gone))));
+                self.lone.extend(hosts.map(|pending| Lone::Host(pending.end(gone))));
                 let devices = queue.device.drain(..);
-                self.events.extend(devices.map(|pending| Event::DeviceEnded(pending.end(gone))));
+                self.lone.extend(devices.map(|pending| Lone::Device(pending.end(gone))));
             }
         }
         self.host_transfers = 0;
     }
 
-    /// The next thing that comes of the calls so far. If bytes are to move, `carry` moves them first.
+    /// Tells the next thing that comes of the calls so far. `false`: there is none.
     #[inline]
-    pub fn poll(&mut self, carry: impl FnOnce(Passage, &mut H, &mut D)) -> Option<Event<H, D>> {
-        if let Some(event) = self.events.pop_front() {
-            return Some(event);
+    pub fn poll(&mut self, carrier: &mut impl Carrier<H, D>) -> bool {
+        if let Some(end) = self.lone.pop_front() {
+            match end {
+                Lone::Host(ended) => carrier.host_ended(ended),
+                Lone::Device(ended) => carrier.device_ended(ended, None),
+            }
+            return true;
         }
         while let Some(&pipe) = self.ripe.last() {
             let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
             if let (Some(host), Some(device)) = (queue.host.front_mut(), queue.device.front_mut()) {
-                let step = meet(pipe.endpoint.direction(), host, device, self.packet_bytes, carry);
-                let device = step.device.and_then(|status| Some(queue.device.pop_front()?.end(status)));
-                let host = step.host.and_then(|status| Some(queue.host.pop_front()?.end(status)));
-                self.host_transfers -= usize::from(host.is_some());
+                let step = meet(pipe.endpoint.direction(), host, device, self.packet_bytes, carrier);
+                if let Some(status) = step.device
+                    && let Some(pending) = queue.device.pop_front()
+                {
+                    carrier.device_ended(pending.end(status), step.host.map(|_| &host.kept));
+                }
+                if let Some(status) = step.host
+                    && let Some(pending) = queue.host.pop_front()
+                {
+                    self.host_transfers -= 1;
+                    carrier.host_ended(pending.end(status));
+                }
                 if queue.host.is_empty() || queue.device.is_empty() {
                     self.ripe.pop();
                 }
-                return Some(Event::Met { device, host });
+                return true;
             }
             self.ripe.pop();
         }
-        None
+        false
     }
 
     /// Whether there is nothing to poll.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.events.is_empty() && self.ripe.is_empty()
+        self.lone.is_empty() && self.ripe.is_empty()
     }
 
     /// Host transfers that have not ended.
@@ -252,11 +266,12 @@ impl<H, D> Rendezvous<H, D> {
         self.host_transfers
     }
 
+    #[cold]
     fn end_host_queues(&mut self, address: EndpointAddress, status: TransferStatus) {
         let endpoint = &mut self.endpoints[address.index()];
         for pending in endpoint.queues.iter_mut().flat_map(|queue| queue.host.drain(..)) {
             self.host_transfers -= 1;
-            self.events.push_back(Event::HostEnded(pending.end(status)));
+            self.lone.push_back(Lone::Host(pending.end(status)));
         }
     }
 }
@@ -268,7 +283,7 @@ fn meet<H, D>(
     host: &mut Pending<H>,
     device: &mut Pending<D>,
     packet_bytes: u32,
-    carry: impl FnOnce(Passage, &mut H, &mut D),
+    carrier: &mut impl Carrier<H, D>,
 ) -> Step {
     let step = match direction {
         Direction::In => step_in(host, device, packet_bytes),
@@ -284,7 +299,7 @@ fn meet<H, D>(
             host_ends: step.host.is_some(),
             device_ends: step.device.is_some(),
         };
-        carry(passage, &mut host.kept, &mut device.kept);
+        carrier.carry(passage, &mut host.kept, &mut device.kept);
         host.moved += bytes;
         device.moved += bytes;
     }
@@ -343,10 +358,16 @@ impl<H, D> Endpoint<H, D> {
     fn queue(&mut self, pipe: Pipe) -> &mut Queue<H, D> {
         let index = pipe.stream.map_or(0, |stream| usize::from(stream.get()));
         if index >= self.queues.len() {
-            let empty = || Queue { host: VecDeque::new(), device: VecDeque::new() };
-            self.queues.resize_with(index + 1, empty);
+            self.open(index);
         }
         &mut self.queues[index]
+    }
+
+    /// Makes queues up to this one.
+    #[cold]
+    fn open(&mut self, index: usize) {
+        let empty = || Queue { host: VecDeque::new(), device: VecDeque::new() };
+        self.queues.resize_with(index + 1, empty);
     }
 }
 
@@ -407,22 +428,25 @@ mod tests {
         place.submit_device(pipe, length, ends, id);
     }
 
+    impl Carrier<u64, u64> for Vec<Part> {
+        fn carry(&mut self, passage: Passage, host: &mut u64, device: &mut u64) {
+            let Passage { direction, host_offset, device_offset, bytes, .. } = passage;
+            self.push(Moved(direction, (*host, host_offset), (*device, device_offset), bytes));
+        }
+
+        fn device_ended(&mut self, ended: Ended<u64>, _host: Option<&u64>) {
+            self.push(DeviceEnd(ended.kept, ended.status, ended.actual));
+        }
+
+        fn host_ended(&mut self, ended: Ended<u64>) {
+            self.push(HostEnd(ended.kept, ended.status, ended.actual));
+        }
+    }
+
     fn drain(place: &mut Place) -> Vec<Part> {
         let mut parts = vec![];
-        loop {
-            let event = place.poll(|passage, host, device| {
-                let Passage { direction, host_offset, device_offset, bytes, .. } = passage;
-                parts.push(Moved(direction, (*host, host_offset), (*device, device_offset), bytes));
-            });
-            let (device, host) = match event {
-                None => return parts,
-                Some(Event::Met { device, host }) => (device, host),
-                Some(Event::DeviceEnded(ended)) => (Some(ended), None),
-                Some(Event::HostEnded(ended)) => (None, Some(ended)),
-            };
-            parts.extend(device.map(|ended| DeviceEnd(ended.kept, ended.status, ended.actual)));
-            parts.extend(host.map(|ended| HostEnd(ended.kept, ended.status, ended.actual)));
-        }
+        while place.poll(&mut parts) {}
+        parts
     }
 
     #[test]

@@ -143,6 +143,7 @@ impl Body {
 }
 
 /// Copies bytes into what a host's transfer gathers. Memory grows with what comes, not with what the host asks for.
+#[inline(never)]
 fn gather(body: &mut Body, pool: &mut Pool, passage: &Passage, bytes: &[u8]) {
     let at = passage.host_offset as usize;
     let end = at + bytes.len();

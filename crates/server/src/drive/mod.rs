@@ -23,7 +23,7 @@ pub use fault::{Fault, FaultKind, NotAFault};
 pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
-use bus::rendezvous::{Ended, Event, Full};
+use bus::rendezvous::{Carrier, Ended, Full, Passage};
 use bus::{Completion, Direction, Pipe, Rendezvous, TransferStatus};
 use fault::{Faults, Way};
 use memory::{Buffer, DeviceEntry, HostEntry, Memory};
@@ -103,6 +103,41 @@ impl Counters {
             }
             _ => {}
         }
+    }
+}
+
+/// Both ends of transfers that meet.
+struct Ends<'a> {
+    device: &'a mut Device,
+    memory: &'a mut Memory,
+    completions: &'a mut VecDeque<HostCompletion>,
+}
+
+impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
+    #[inline]
+    fn carry(&mut self, passage: Passage, host: &mut HostEntry, offered: &mut DeviceEntry) {
+        self.memory.carry(passage, host, offered, self.device);
+    }
+
+    /// A message that came in one piece still lies with the host's transfer.
+    #[inline]
+    fn device_ended(&mut self, ended: Ended<DeviceEntry>, host: Option<&HostEntry>) {
+        let Ended { kept: DeviceEntry { id, payload, message }, status, actual, .. } = ended;
+        let bytes = match (&payload, host) {
+            (Payload::Message, Some(host)) if message.is_empty() => host.body.as_bytes(),
+            _ => &message,
+        };
+        let bytes = &bytes[..bytes.len().min(actual as usize)];
+        self.device.handle_completion(Completion { id, status, actual }, bytes);
+    }
+
+    #[inline]
+    fn host_ended(&mut self, ended: Ended<HostEntry>) {
+        let Ended { kept: HostEntry { id, mut body }, pipe, length, status, actual } = ended;
+        if pipe.endpoint.direction() == Direction::Out {
+            self.memory.discard(std::mem::replace(&mut body, Body::Empty));
+        }
+        self.completions.push_back(HostCompletion { id, pipe, length, status, actual, body });
     }
 }
 
@@ -250,51 +285,11 @@ impl Drive {
     /// Carries events and outputs to where they belong, until there are none.
     fn settle(&mut self) {
         loop {
-            while let Some(event) = self.next_event() {
-                self.handle_event(event);
-            }
+            let Self { bus, device, memory, completions, .. } = self;
+            while bus.poll(&mut Ends { device, memory, completions }) {}
             let Some(output) = self.device.poll_output() else { return };
             self.carry_out(output);
         }
-    }
-
-    fn next_event(&mut self) -> Option<Event<HostEntry, DeviceEntry>> {
-        let (memory, device) = (&mut self.memory, &self.device);
-        self.bus.poll(|passage, host, offered| memory.carry(passage, host, offered, device))
-    }
-
-    fn handle_event(&mut self, event: Event<HostEntry, DeviceEntry>) {
-        match event {
-            Event::Met { device, host } => {
-                if let Some(device) = device {
-                    self.complete_device(device, host.as_ref());
-                }
-                if let Some(host) = host {
-                    self.complete_host(host);
-                }
-            }
-            Event::HostEnded(ended) => self.complete_host(ended),
-            Event::DeviceEnded(ended) => self.complete_device(ended, None),
-        }
-    }
-
-    fn complete_host(&mut self, ended: Ended<HostEntry>) {
-        let Ended { kept: HostEntry { id, mut body }, pipe, length, status, actual } = ended;
-        if pipe.endpoint.direction() == Direction::Out {
-            self.memory.discard(std::mem::replace(&mut body, Body::Empty));
-        }
-        self.completions.push_back(HostCompletion { id, pipe, length, status, actual, body });
-    }
-
-    /// A transfer of the device is over. A message that came in one piece still lies with the host's transfer.
-    fn complete_device(&mut self, ended: Ended<DeviceEntry>, host: Option<&Ended<HostEntry>>) {
-        let Ended { kept: DeviceEntry { id, payload, message }, status, actual, .. } = ended;
-        let bytes = match (&payload, host) {
-            (Payload::Message, Some(host)) if message.is_empty() => host.kept.body.as_bytes(),
-            _ => &message,
-        };
-        let bytes = &bytes[..bytes.len().min(actual as usize)];
-        self.device.handle_completion(Completion { id, status, actual }, bytes);
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -354,6 +349,7 @@ impl Drive {
         }
     }
 
+    #[cold]
     fn copy_of_parameters(&mut self, id: CommandId) -> Vec<u8> {
         let parameters = self.device.reply(id);
         let mut memory = self.memory.pool.take(parameters.len());

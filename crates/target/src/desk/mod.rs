@@ -17,7 +17,7 @@ use crate::unit::fixture::Fixture;
 use crate::{Device, DeviceConfig, Transports, Verdict};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use bus::rendezvous::{Ended as Over, Event, Passage, Rendezvous};
+use bus::rendezvous::{Carrier, Ended as Over, Passage, Rendezvous};
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
 use medium::Medium;
 use wire::usb::SetupPacket;
@@ -54,6 +54,32 @@ pub(crate) struct Ended {
 struct Offered {
     transfer: DeviceTransfer,
     message: Vec<u8>,
+}
+
+/// What the bus says.
+#[derive(Debug)]
+enum Word {
+    Carry(Passage, TransferId, TransferId),
+    Device(Over<TransferId>),
+    Host(Over<TransferId>),
+}
+
+/// All that it says of one step.
+#[derive(Debug, Default)]
+struct Heard(Vec<Word>);
+
+impl Carrier<TransferId, TransferId> for Heard {
+    fn carry(&mut self, passage: Passage, host: &mut TransferId, device: &mut TransferId) {
+        self.0.push(Word::Carry(passage, *host, *device));
+    }
+
+    fn device_ended(&mut self, ended: Over<TransferId>, _host: Option<&TransferId>) {
+        self.0.push(Word::Device(ended));
+    }
+
+    fn host_ended(&mut self, ended: Over<TransferId>) {
+        self.0.push(Word::Host(ended));
+    }
 }
 
 /// A device with two units that says little and does much: two to four of everything.
@@ -233,13 +259,9 @@ impl Desk {
     fn settle(&mut self) {
         loop {
             // Bytes move before anything else is said to the bus.
-            let mut met = None;
-            if let Some(event) = self.bus.poll(|passage, host, device| met = Some((passage, *host, *device)))
-            {
-                if let Some((passage, host, device)) = met {
-                    self.carry(passage, host, device);
-                }
-                self.handle_event(event);
+            let mut heard = Heard::default();
+            if self.bus.poll(&mut heard) {
+                heard.0.into_iter().for_each(|word| self.handle_word(word));
             } else if let Some(output) = self.device.poll_output() {
                 self.carry_out(output);
             } else if let Some(request) = self.medium.next() {
@@ -250,17 +272,11 @@ impl Desk {
         }
     }
 
-    fn handle_event(&mut self, event: Event<TransferId, TransferId>) {
-        let (device, host) = match event {
-            Event::Met { device, host } => (device, host),
-            Event::HostEnded(ended) => (None, Some(ended)),
-            Event::DeviceEnded(ended) => (Some(ended), None),
-        };
-        if let Some(ended) = device {
-            self.complete_device(ended);
-        }
-        if let Some(ended) = host {
-            self.complete_host(ended);
+    fn handle_word(&mut self, word: Word) {
+        match word {
+            Word::Carry(passage, host, device) => self.carry(passage, host, device),
+            Word::Device(over) => self.complete_device(over),
+            Word::Host(over) => self.complete_host(over),
         }
     }
 
