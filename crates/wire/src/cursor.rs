@@ -14,21 +14,25 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader at the first of `bytes`.
+    #[inline]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, taken: 0 }
     }
 
     /// The bytes not read yet.
+    #[inline]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// How many bytes were read so far.
+    #[inline]
     pub const fn taken(&self) -> usize {
         self.taken
     }
 
     /// The next `N` bytes.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(self.missing(N))?;
         self.rest = rest;
@@ -37,6 +41,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next `len` bytes.
+    #[inline]
     pub fn slice(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let (head, rest) = self.rest.split_at_checked(len).ok_or(self.missing(len))?;
         self.rest = rest;
@@ -45,36 +50,43 @@ impl<'a> Reader<'a> {
     }
 
     /// The next byte.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, DecodeError> {
         self.array::<1>().map(|[byte]| byte)
     }
 
     /// The next two bytes, big-endian.
+    #[inline]
     pub fn be16(&mut self) -> Result<u16, DecodeError> {
         self.array().map(u16::from_be_bytes)
     }
 
     /// The next four bytes, big-endian.
+    #[inline]
     pub fn be32(&mut self) -> Result<u32, DecodeError> {
         self.array().map(u32::from_be_bytes)
     }
 
     /// The next eight bytes, big-endian.
+    #[inline]
     pub fn be64(&mut self) -> Result<u64, DecodeError> {
         self.array().map(u64::from_be_bytes)
     }
 
     /// The next two bytes, little-endian.
+    #[inline]
     pub fn le16(&mut self) -> Result<u16, DecodeError> {
         self.array().map(u16::from_le_bytes)
     }
 
     /// The next four bytes, little-endian.
+    #[inline]
     pub fn le32(&mut self) -> Result<u32, DecodeError> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// The next eight bytes, little-endian.
+    #[inline]
     pub fn le64(&mut self) -> Result<u64, DecodeError> {
         self.array().map(u64::from_le_bytes)
     }
@@ -96,16 +108,19 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// A writer at the first byte of `out`.
+    #[inline]
     pub const fn new(out: &'a mut [u8]) -> Self {
         Self { out, at: 0 }
     }
 
     /// How many bytes were written.
+    #[inline]
     pub const fn written(&self) -> usize {
         self.at
     }
 
     /// Appends `bytes`.
+    #[inline]
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), NoRoom> {
         let end = self.at.saturating_add(bytes.len());
         let got = self.out.len();
@@ -116,6 +131,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Appends `len` zero bytes.
+    #[inline]
     pub fn zeroes(&mut self, len: usize) -> Result<(), NoRoom> {
         let end = self.at.saturating_add(len);
         let got = self.out.len();
@@ -126,41 +142,49 @@ impl<'a> Writer<'a> {
     }
 
     /// Appends one byte.
+    #[inline]
     pub fn u8(&mut self, value: u8) -> Result<(), NoRoom> {
         self.put(&[value])
     }
 
     /// Appends two bytes, big-endian.
+    #[inline]
     pub fn be16(&mut self, value: u16) -> Result<(), NoRoom> {
         self.put(&value.to_be_bytes())
     }
 
     /// Appends four bytes, big-endian.
+    #[inline]
     pub fn be32(&mut self, value: u32) -> Result<(), NoRoom> {
         self.put(&value.to_be_bytes())
     }
 
     /// Appends eight bytes, big-endian.
+    #[inline]
     pub fn be64(&mut self, value: u64) -> Result<(), NoRoom> {
         self.put(&value.to_be_bytes())
     }
 
     /// Appends two bytes, little-endian.
+    #[inline]
     pub fn le16(&mut self, value: u16) -> Result<(), NoRoom> {
         self.put(&value.to_le_bytes())
     }
 
     /// Appends four bytes, little-endian.
+    #[inline]
     pub fn le32(&mut self, value: u32) -> Result<(), NoRoom> {
         self.put(&value.to_le_bytes())
     }
 
     /// Appends eight bytes, little-endian.
+    #[inline]
     pub fn le64(&mut self, value: u64) -> Result<(), NoRoom> {
         self.put(&value.to_le_bytes())
     }
 
     /// Overwrites bytes written earlier, at `offset`: for a length that is known only at the end.
+    #[inline]
     pub fn patch(&mut self, offset: usize, bytes: &[u8]) -> Result<(), NoRoom> {
         let end = offset.saturating_add(bytes.len());
         let got = self.at;

@@ -15,6 +15,9 @@ pub const SLICES_MAX: usize = 64;
 /// Payloads up to this many bytes are copied: a slice of their own costs more.
 const COPY_BYTES_MAX: usize = 512;
 
+/// Room for the headers of a bulk packet.
+pub(super) const HEAD_ROOM: usize = 32;
+
 /// Sent bytes at the front of [`Outgoing::copied`] that are given up when there are this many.
 const SENT_BYTES_MAX: usize = 64 << 10;
 
@@ -48,10 +51,22 @@ impl Outgoing {
     /// Appends a copy of these.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.copied.extend_from_slice(bytes);
-        self.bytes += bytes.len();
+        self.count_copied(bytes.len());
+    }
+
+    /// Appends a copy of the first `len` of these: a copy whose length is always the same is a few instructions.
+    pub(super) fn push_head(&mut self, bytes: &[u8; HEAD_ROOM], len: usize) {
+        let rest = HEAD_ROOM.saturating_sub(len);
+        self.copied.extend_from_slice(bytes);
+        self.copied.truncate(self.copied.len() - rest);
+        self.count_copied(HEAD_ROOM - rest);
+    }
+
+    fn count_copied(&mut self, count: usize) {
+        self.bytes += count;
         match self.pieces.back_mut() {
-            Some(Piece::Copied(len)) => *len += bytes.len(),
-            _ => self.pieces.push_back(Piece::Copied(bytes.len())),
+            Some(Piece::Copied(len)) => *len += count,
+            _ => self.pieces.push_back(Piece::Copied(count)),
         }
     }
 

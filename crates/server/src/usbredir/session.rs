@@ -5,7 +5,7 @@
 //! into [`Session::payload_room`], without a copy in between.
 
 use super::layout::Layout;
-use super::outgoing::Outgoing;
+use super::outgoing::{HEAD_ROOM, Outgoing};
 use super::{Exported, Fault, Limits};
 use crate::drive::{Body, HostCompletion, HostTransfer, Pool};
 use bus::{Pipe, TransferStatus};
@@ -355,13 +355,13 @@ impl Session {
     fn send_bulk(&mut self, id: u64, packet: BulkPacket) {
         let capabilities = self.capabilities();
         let length = BulkPacket::len(capabilities) as u32 + packet.payload_len(Side::UsbHost);
-        let mut bytes = [0; 32];
+        let mut bytes = [0; HEAD_ROOM];
         let mut writer = Writer::new(&mut bytes);
         let header = Header { kind: PacketType::BulkPacket, length, id };
         let written = header.encode(capabilities, &mut writer).and(packet.encode(capabilities, &mut writer));
         written.expect("16 bytes and 10 fit in 32");
         let len = writer.written();
-        self.outgoing.push(&bytes[..len]);
+        self.outgoing.push_head(&bytes, len);
     }
 
     /// Appends a packet without payload.

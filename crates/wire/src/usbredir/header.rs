@@ -31,6 +31,7 @@ impl Header {
     }
 
     /// Decodes a header. Its length field is judged by [`Self::payload_len`].
+    #[inline]
     pub fn decode(bytes: &[u8], capabilities: Capabilities) -> Result<Self, DecodeError> {
         let needed = Self::len(capabilities);
         let head = bytes.get(..needed).ok_or(DecodeError::Truncated { needed, got: bytes.len() })?;
@@ -44,6 +45,7 @@ impl Header {
     }
 
     /// Appends the header to `out`.
+    #[inline]
     pub fn encode(&self, capabilities: Capabilities, out: &mut Writer<'_>) -> Result<(), NoRoom> {
         let [k0, k1, k2, k3] = u32::from(self.kind).to_le_bytes();
         let [l0, l1, l2, l3] = self.length.to_le_bytes();
@@ -59,6 +61,7 @@ impl Header {
     /// Errors: a type without a known layout ([`DecodeError::Invalid`] `type`; the caller may still read
     /// over `length` bytes), and a `length` that is too short for the type's header, longer than a type
     /// without payload has, or past [`PACKET_LEN_MAX`].
+    #[inline]
     pub fn payload_len(&self, capabilities: Capabilities) -> Result<u32, DecodeError> {
         let Some(header_len) = self.kind.header_len(capabilities) else {
             return Err(DecodeError::Invalid { field: "type", value: u32::from(self.kind).into() });

@@ -100,6 +100,7 @@ impl BulkPacket {
     }
 
     /// Decodes the header; bytes past [`Self::len`] are left alone.
+    #[inline]
     pub fn decode(bytes: &[u8], capabilities: Capabilities) -> Result<Self, DecodeError> {
         let needed = Self::len(capabilities);
         let head = bytes.get(..needed).ok_or(DecodeError::Truncated { needed, got: bytes.len() })?;
@@ -117,6 +118,7 @@ impl BulkPacket {
     }
 
     /// Appends the header to `out`. A length past [`Self::length_max`] is written as that.
+    #[inline]
     pub fn encode(&self, capabilities: Capabilities, out: &mut Writer<'_>) -> Result<(), NoRoom> {
         let [l0, l1, l2, l3] = self.length.min(Self::length_max(capabilities)).to_le_bytes();
         let [s0, s1, s2, s3] = self.stream_id.to_le_bytes();
