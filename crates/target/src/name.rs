@@ -5,27 +5,29 @@ use bus::TransferId;
 /// Gives out transfer names. Each is new, and says which of a fixed number of owners it belongs to.
 #[derive(Debug)]
 pub(crate) struct Names {
-    owners: u64,
+    /// Low bits of a name that say whose it is.
+    owner_bits: u32,
     next: u64,
 }
 
 impl Names {
     pub(crate) const fn new(owners: u64) -> Self {
-        Self { owners, next: 0 }
+        Self { owner_bits: owners.next_power_of_two().trailing_zeros(), next: 0 }
     }
 
     /// Names for other owners, none of which `earlier` has given.
     pub(crate) const fn after(earlier: &Self, owners: u64) -> Self {
-        Self { owners, next: (earlier.next + 1) * earlier.owners / owners }
+        let names = Self::new(owners);
+        Self { next: (earlier.next + 1) << earlier.owner_bits >> names.owner_bits, ..names }
     }
 
     pub(crate) const fn name(&mut self, owner: usize) -> TransferId {
         self.next += 1;
-        TransferId(self.next * self.owners + owner as u64)
+        TransferId(self.next << self.owner_bits | owner as u64)
     }
 
     pub(crate) const fn owner(&self, id: TransferId) -> usize {
-        (id.0 % self.owners) as usize
+        (id.0 & !(u64::MAX << self.owner_bits)) as usize
     }
 }
 
@@ -35,11 +37,10 @@ mod tests {
 
     #[test]
     fn names_after_others_are_new() {
-        let mut few = Names::new(2);
         let mut many = Names::new(33);
         many.name(32);
         let last = many.name(32);
-        few = Names::after(&many, few.owners);
+        let mut few = Names::after(&many, 2);
         assert!(few.name(0) > last);
     }
 

@@ -330,7 +330,9 @@ impl Executor {
         // Commands start here and not where others end, so that a long queue is no deep recursion.
         if self.outputs.is_empty() && core::mem::take(&mut self.stirred) {
             for unit in 0..self.units.len() as u8 {
-                self.start_ready(unit);
+                if self.sets[usize::from(unit)].has_waiting() {
+                    self.start_ready(unit);
+                }
             }
         }
         self.outputs.pop_front()
@@ -341,6 +343,7 @@ impl Executor {
     }
 
     /// Starts every command of a unit that may start.
+    #[inline(never)]
     fn start_ready(&mut self, unit: u8) {
         while let Some(slot) = self.sets[usize::from(unit)].next(&self.tasks) {
             self.sets[usize::from(unit)].count_start();

@@ -37,20 +37,26 @@ impl TaskSet {
         self.waiting -= 1;
     }
 
+    pub(super) const fn has_waiting(&self) -> bool {
+        self.waiting > 0
+    }
+
     pub(super) fn slots(&self) -> &[u16] {
         &self.slots
     }
 
     /// The oldest command that waits and may start.
     pub(super) fn next(&self, tasks: &[Task]) -> Option<u16> {
-        if self.waiting == 0 {
+        if !self.has_waiting() {
             return None;
         }
         let task = |slot: &u16| &tasks[usize::from(*slot)];
-        let mut started = self.slots.iter().map(task).filter(|task| task.is_started());
-        let alone = started.clone().any(Task::is_exclusive);
-        let fenced = started.clone().any(|task| task.fences);
-        let any_started = started.next().is_some();
+        let (mut any_started, mut alone, mut fenced) = (false, false, false);
+        for task in self.slots.iter().map(task).filter(|task| task.is_started()) {
+            any_started = true;
+            alone |= task.is_exclusive();
+            fenced |= task.fences;
+        }
         let mut barrier = false;
         for (age, slot) in self.slots.iter().enumerate() {
             let candidate = task(slot);
