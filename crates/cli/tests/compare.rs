@@ -103,7 +103,7 @@ fn what_makes_no_sense_is_a_usage_error() {
     for wrong in [
         &["--raw", "--block", "1000"][..],
         &["--raw", "--block", "5G"],
-        &["--raw", "--depth", "31"],
+        &["--raw", "--depth", "63"],
         &["--raw", "--trace", "3", "--json"],
         &["--raw", "--snap", "64"],
         &["--raw", "--capture-as", "packets"],

@@ -8,7 +8,7 @@ use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
 use crate::link::superspeed::{Rate, Side, Traffic};
 use crate::world::{self, Finished, Observer, Plain, PlugError, Plugged, Stopped, World};
-use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Transport};
+use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ pub struct Load {
     pub writes: bool,
     /// Bytes of a command: whole blocks of 512, 1 to 65,535 of them.
     pub bytes: u32,
-    /// Commands under way.
+    /// Commands under way, at most [`DEPTH_MAX`].
     pub depth: u16,
     /// Commands in all, after as many as are under way to begin with.
     pub commands: u32,
@@ -98,10 +98,15 @@ pub enum RawError {
     Stuck,
 }
 
+/// The most commands under way: what 64 streams carry.
+pub const DEPTH_MAX: u16 = 62;
+const DEPTH_OF_32_STREAMS: u16 = 30;
+
 /// Bytes of a block.
 const BLOCK_BYTES: u32 = 512;
-/// The medium: large enough that a place is seldom asked for twice.
-const MEDIUM_BLOCKS: u32 = 128 << 10;
+/// The medium: 512 KiB, and where commands are longer than that one of them. What lies where plays no part for a plain drive,
+/// and many worlds have room beside each other.
+const MEDIUM_BLOCKS: u32 = 1 << 10;
 /// Commands that are too old are the transport's business; none is here.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
@@ -110,15 +115,14 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// # Errors
 /// See [`RawError`].
 pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Figures, RawError> {
-    let plain = load.plain();
     match protocol {
         Protocol::Bot => {
-            let device = plain.device_with(Transports::BotOnly);
-            run(load, world::bot(device).map_err(RawError::Plug)?, plain, watch)
+            let (plugged, plain) = load.bot()?;
+            Measurement::begin(load, plugged, plain, watch)?.whole()
         }
         Protocol::Uas => {
-            let device = plain.device_with(Transports::Dual);
-            run(load, world::uas(device, None).map_err(RawError::Plug)?, plain, watch)
+            let (plugged, plain) = load.uas()?;
+            Measurement::begin(load, plugged, plain, watch)?.whole()
         }
     }
 }
@@ -157,7 +161,26 @@ impl Figures {
 
 impl Load {
     fn plain(&self) -> Plain {
-        Plain::new(MEDIUM_BLOCKS, BlockSize::B512, self.latency, self.at_once)
+        let streams = if self.depth > DEPTH_OF_32_STREAMS { 64 } else { 32 };
+        Plain::new(self.medium_blocks(), BlockSize::B512, self.latency, self.at_once).with_streams(streams)
+    }
+
+    /// A drive that offers BOT alone.
+    fn bot(&self) -> Result<(Plugged<Bot>, Plain), RawError> {
+        let plain = self.plain();
+        let plugged = world::bot(plain.device_with(Transports::BotOnly)).map_err(RawError::Plug)?;
+        Ok((plugged, plain))
+    }
+
+    /// A drive that offers both.
+    fn uas(&self) -> Result<(Plugged<Uas>, Plain), RawError> {
+        let plain = self.plain();
+        let plugged = world::uas(plain.device(), None).map_err(RawError::Plug)?;
+        Ok((plugged, plain))
+    }
+
+    fn medium_blocks(&self) -> u32 {
+        MEDIUM_BLOCKS.max(self.blocks().unwrap_or(0).into())
     }
 
     /// Blocks of a command.
@@ -168,7 +191,7 @@ impl Load {
 
     fn command(&self, slot: u16, now: Instant, random: &mut Random) -> Option<Command> {
         let blocks = self.blocks()?;
-        let places = u64::from(MEDIUM_BLOCKS) / u64::from(blocks);
+        let places = u64::from(self.medium_blocks() / u32::from(blocks));
         let (lba, blocks) = (random.below(places) * u64::from(blocks), u32::from(blocks));
         let cdb: Cdb = if self.writes {
             Write { width: CdbWidth::Ten, lba, blocks, ..Write::default() }.encode()
@@ -187,6 +210,20 @@ impl Load {
     }
 }
 
+/// A load that runs, as long as somebody wants it to.
+pub struct Measurement<T> {
+    load: Load,
+    turns: Loop<T>,
+    /// What was there when it began to count.
+    began: Instant,
+    events: u64,
+    traffic: [Traffic; 2],
+    /// Times of all commands together.
+    stays: Duration,
+    commands: u64,
+    shares: Option<Shares>,
+}
+
 /// A load on a world.
 struct Loop<T> {
     world: World<T>,
@@ -200,46 +237,77 @@ struct Loop<T> {
     noted: u32,
 }
 
-fn run<T: Transport>(
-    load: &Load,
-    plugged: Plugged<T>,
-    plain: Plain,
-    watch: Watch,
-) -> Result<Figures, RawError> {
-    let depth = load.depth.min(u16::try_from(plugged.transport.depth()).unwrap_or(u16::MAX)).max(1);
-    let mut turns = Loop::new(load, plugged, plain, watch, depth);
-    turns.greet()?;
-    for slot in 0..depth {
-        turns.submit(load, slot)?;
+impl Measurement<Uas> {
+    /// Begins to measure UAS with streams, with nobody looking on.
+    ///
+    /// # Errors
+    /// See [`RawError`].
+    pub fn uas(load: &Load) -> Result<Self, RawError> {
+        let (plugged, plain) = load.uas()?;
+        Self::begin(load, plugged, plain, Watch::default())
     }
-    // What fills the pipes is not counted.
-    for _ in 0..depth {
-        turns.next(load)?;
+}
+
+impl<T: Transport> Measurement<T> {
+    fn begin(load: &Load, plugged: Plugged<T>, plain: Plain, watch: Watch) -> Result<Self, RawError> {
+        let depth = load.depth.min(u16::try_from(plugged.transport.depth()).unwrap_or(u16::MAX)).max(1);
+        let mut turns = Loop::new(load, plugged, plain, watch, depth);
+        turns.greet()?;
+        for slot in 0..depth {
+            turns.submit(load, slot)?;
+        }
+        // What fills the pipes is not counted.
+        for _ in 0..depth {
+            turns.next(load)?;
+        }
+        Ok(Self {
+            load: load.clone(),
+            began: turns.world.now(),
+            events: turns.world.happened(),
+            traffic: turns.traffic(),
+            stays: Duration::ZERO,
+            commands: 0,
+            shares: turns.take_shares().map(|_| Shares::default()),
+            turns,
+        })
     }
-    let (started, books) = (turns.world.now(), turns.world.happened());
-    let traffic = turns.traffic();
-    let mut stays = Duration::ZERO;
-    let mut shares = turns.take_shares().map(|_| Shares::default());
-    for _ in 0..load.commands {
-        stays += turns.next(load)?;
-        if let (Some(all), Some(one)) = (&mut shares, turns.take_shares()) {
-            all.add(&one);
+
+    /// Goes on until so many more commands have ended.
+    ///
+    /// # Errors
+    /// See [`RawError`].
+    pub fn go_on(&mut self, commands: u32) -> Result<(), RawError> {
+        for _ in 0..commands {
+            self.stays += self.turns.next(&self.load)?;
+            self.commands += 1;
+            if let (Some(all), Some(one)) = (&mut self.shares, self.turns.take_shares()) {
+                all.add(&one);
+            }
+        }
+        Ok(())
+    }
+
+    /// What has come out so far.
+    pub fn figures(&self) -> Figures {
+        let elapsed = self.turns.world.now() - self.began;
+        let [host, device] = self.turns.traffic();
+        Figures {
+            commands: self.commands,
+            elapsed,
+            bytes: self.commands * u64::from(self.load.bytes),
+            mean: Duration::from_ps(self.stays.as_ps().checked_div(self.commands).unwrap_or(0)),
+            depth: self.stays.as_ps() as f64 / elapsed.as_ps() as f64,
+            traffic: [host.since(self.traffic[0]), device.since(self.traffic[1])],
+            events: self.turns.world.happened() - self.events,
+            digest: self.turns.world.digest(),
+            shares: self.shares,
         }
     }
-    let elapsed = turns.world.now() - started;
-    let commands = u64::from(load.commands);
-    let after = turns.traffic();
-    Ok(Figures {
-        commands,
-        elapsed,
-        bytes: commands * u64::from(load.bytes),
-        mean: Duration::from_ps(stays.as_ps() / commands),
-        depth: stays.as_ps() as f64 / elapsed.as_ps() as f64,
-        traffic: [after[0].since(traffic[0]), after[1].since(traffic[1])],
-        events: turns.world.happened() - books,
-        digest: turns.world.digest(),
-        shares,
-    })
+
+    fn whole(mut self) -> Result<Figures, RawError> {
+        self.go_on(self.load.commands)?;
+        Ok(self.figures())
+    }
 }
 
 impl<T: Transport> Loop<T> {

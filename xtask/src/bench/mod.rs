@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: is the drive as fast as it has to be, and is the host side ([`initiator`])?
+//! `cargo xtask bench`: is the drive as fast as it has to be, and are the host side ([`initiator`]) and the simulated world
+//! ([`simulator`])?
 //!
 //! Of the drive three questions, each with a bar: how long an information unit takes in the codec ([`codec`]); how much of a
 //! plain echo the drive reaches over a unix socket, everybody on one processor ([`socket`]); how it compares in a
@@ -17,6 +18,7 @@ mod link;
 mod load;
 mod processor;
 mod responder;
+mod simulator;
 mod socket;
 
 use anyhow::{Context, Result, ensure};
@@ -38,6 +40,8 @@ pub(crate) enum Bench {
     Drive(DriveArguments),
     /// Measure our initiator and drivers, and `uaskit list`, and fail if they are slower than they have to be.
     Host(initiator::HostArguments),
+    /// Measure the simulated world, and fail if it is slower, or takes more memory, than it has to.
+    Sim(simulator::SimulatorArguments),
     /// The echo that a drive is held against; the socket is standard input.
     #[command(hide = true)]
     Echo(echo::EchoArguments),
@@ -99,13 +103,14 @@ pub(crate) fn run(bench: Bench) -> Result<bool> {
             print!("{PROFILE}");
             Ok(true)
         }
-        Bench::Drive(_) | Bench::Host(_) if cfg!(debug_assertions) => hand_over(),
-        Bench::Host(arguments) => initiator::run(&arguments),
-        Bench::Drive(arguments) => measure(&arguments),
+        Bench::Drive(_) | Bench::Host(_) | Bench::Sim(_) if cfg!(debug_assertions) => hand_over(),
+        Bench::Drive(arguments) => measure_drive(&arguments),
+        Bench::Host(arguments) => initiator::measure(&arguments),
+        Bench::Sim(arguments) => simulator::measure(&arguments),
     }
 }
 
-fn measure(arguments: &DriveArguments) -> Result<bool> {
+fn measure_drive(arguments: &DriveArguments) -> Result<bool> {
     let wanted = |part, usually| arguments.only.map_or(usually, |only| only == part);
     let report = Report {
         codec: wanted(Part::Codec, true).then(codec::measure).transpose()?,
@@ -113,23 +118,37 @@ fn measure(arguments: &DriveArguments) -> Result<bool> {
         guest: wanted(Part::Guest, arguments.guest).then(|| guest::measure(arguments)).transpose()?,
         socket: wanted(Part::Socket, true).then(|| socket::measure(arguments)).transpose()?,
     };
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        report.print(arguments);
-    }
-    Ok(report.passes())
+    conclude(&report, arguments.json, || report.print(arguments))
 }
 
-impl Report {
+/// Something with bars.
+trait Judged: Serialize {
     /// Whether every bar was reached.
+    fn passes(&self) -> bool;
+}
+
+/// Says what was measured, to programs or by `print` to people; whether every bar was reached.
+fn conclude(report: &impl Judged, json: bool, print: impl FnOnce()) -> Result<bool> {
+    let passes = report.passes();
+    if json {
+        println!("{}", serde_json::to_string_pretty(report)?);
+    } else {
+        print();
+        println!("{}", if passes { "Every bar is reached." } else { "A bar is NOT reached." });
+    }
+    Ok(passes)
+}
+
+impl Judged for Report {
     fn passes(&self) -> bool {
         let Self { codec, socket, guest } = self;
         codec.iter().flatten().all(CodecTime::passes)
             && socket.iter().flatten().all(|figure| figure.echoes.iter().all(Figure::passes))
             && guest.iter().flat_map(|guest| guest.qemu.iter().chain(&guest.nothing)).all(Figure::passes)
     }
+}
 
+impl Report {
     fn print(&self, arguments: &DriveArguments) {
         let DriveArguments { depth, rounds, seconds, .. } = arguments;
         if let Some(codec) = &self.codec {

@@ -177,6 +177,8 @@ fn shown(transfer: &HostTransfer) -> Transfer {
 fn said<'a>(message: &Message, payload: &'a [u8]) -> Option<Said<'a>> {
     let (endpoint, stream) = (message.endpoint(), message.stream().map(field));
     match message {
+        // Control transfers are told whole.
+        _ if endpoint.number() == 0 => None,
         Message::Data { sequence, piece: Some(_), .. } => {
             Some(Said::Data { endpoint, stream, sequence: sequence.number(), payload })
         }

@@ -41,10 +41,10 @@ pub(crate) struct CompareArguments {
     /// The link and the protocols alone.
     #[arg(long, required = true)]
     raw: bool,
-    /// Commands under way, one or several numbers up to 30, which is what 32 streams carry. BOT takes one at a time whatever
-    /// is asked.
+    /// Commands under way, one or several numbers up to 62: 32 streams carry 30, and where more are asked for the drive has 64.
+    /// BOT takes one at a time whatever is asked.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8,16,30",
-          value_parser = clap::value_parser!(u16).range(1..=30))]
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(raw::DEPTH_MAX)))]
     depth: Vec<u16>,
     /// Bytes of a command, a multiple of 512.
     #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size)]

@@ -9,6 +9,7 @@ mod list;
 mod memory;
 
 use super::figure::{self, Figure};
+use super::{Judged, conclude};
 use anyhow::Result;
 use clap::ValueEnum;
 use memory::MemoryFigures;
@@ -52,28 +53,25 @@ struct Report {
 }
 
 /// Measures; whether every bar was reached.
-pub(super) fn run(arguments: &HostArguments) -> Result<bool> {
+pub(super) fn measure(arguments: &HostArguments) -> Result<bool> {
     let wanted = |part| arguments.only.is_none_or(|only| only == part);
     let report = Report {
         memory: wanted(HostPart::Memory).then(|| memory::measure(arguments)).transpose()?,
         guest: wanted(HostPart::Guest).then(|| guest::measure(arguments)).transpose()?,
         list_ms: wanted(HostPart::List).then(list::measure).transpose()?.map(|time| time.as_secs_f64() * 1e3),
     };
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        report.print(arguments);
-    }
-    Ok(report.passes())
+    conclude(&report, arguments.json, || report.print(arguments))
 }
 
-impl Report {
+impl Judged for Report {
     fn passes(&self) -> bool {
         self.memory.iter().all(MemoryFigures::passes)
             && self.guest.iter().flatten().all(Figure::passes)
             && self.list_ms.iter().all(|&time| time <= list::BAR.as_secs_f64() * 1e3)
     }
+}
 
+impl Report {
     fn print(&self, arguments: &HostArguments) {
         let HostArguments { rounds, seconds, .. } = arguments;
         if let Some(MemoryFigures { figures, allocations, commands }) = &self.memory {
@@ -88,9 +86,5 @@ impl Report {
         if let Some(time) = self.list_ms {
             println!("uaskit list with thirty drives: {time:.1} ms, at most {} ms\n", list::BAR.as_millis());
         }
-        println!(
-            "{}",
-            if self.passes() { "Every bar is reached." } else { "TOO SLOW: a bar is not reached." }
-        );
     }
 }

@@ -1,0 +1,183 @@
+//! `cargo xtask bench sim`: how many commands a simulated world gets through in a second of one processor.
+//!
+//! 4 KiB random reads over UAS with streams on a SuperSpeed link, 32 under way, packet by packet; in one world, and in
+//! several that take turns, which is what devices cost until several share a world. What counts is the time that this process
+//! has on a processor, so that others on the machine disturb little; the median of the rounds is held against the bar.
+
+use super::figure::{self, Spread};
+use super::{Judged, conclude};
+use anyhow::{Context, Result};
+use comfy_table::{Table, presets};
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use sim::link::superspeed::Rate;
+use sim::raw::{Load, Measurement};
+use std::fs;
+use units::Duration;
+
+/// How to measure the simulator.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct SimulatorArguments {
+    /// Commands of each measurement, over all its worlds.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    commands: u32,
+    /// How often each is measured, in turns.
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Print everything as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// For each number of devices.
+    speeds: Vec<Speed>,
+    /// The most memory that this process had resident.
+    resident_bytes: u64,
+}
+
+/// The speed with so many devices.
+#[derive(Debug, Serialize)]
+struct Speed {
+    devices: u32,
+    /// Commands per second of processor time, one for each round.
+    rates: Vec<f64>,
+    events_per_command: f64,
+    /// Nanoseconds of processor time for an event: the median of the rounds.
+    event_ns: f64,
+}
+
+/// Commands per second of processor time, with any number of devices.
+const BAR: f64 = 300_000.0;
+/// The most memory.
+const RESIDENT_BAR_BYTES: u64 = 64 << 20;
+const DEVICES: [u32; 3] = [1, 8, 32];
+const DEPTH: u16 = 32;
+/// Commands of a world before it is the next one's turn.
+const TURN: u32 = 64;
+
+/// Measures; whether the bar was reached.
+pub(super) fn measure(arguments: &SimulatorArguments) -> Result<bool> {
+    let mut speeds = DEVICES.map(Speed::new);
+    for _ in 0..arguments.rounds {
+        for speed in &mut speeds {
+            speed.measure(arguments.commands)?;
+        }
+    }
+    let report = Report { speeds: speeds.into(), resident_bytes: most_resident()? };
+    conclude(&report, arguments.json, || {
+        println!(
+            "Simulated commands per second of processor time, at least {BAR:.0}; {} rounds",
+            arguments.rounds
+        );
+        println!("{}", report.table());
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        println!(
+            "{:.1} MiB resident at most, of {:.0} allowed",
+            mib(report.resident_bytes),
+            mib(RESIDENT_BAR_BYTES)
+        );
+    })
+}
+
+impl Speed {
+    const fn new(devices: u32) -> Self {
+        Self { devices, rates: Vec::new(), events_per_command: 0.0, event_ns: 0.0 }
+    }
+
+    /// One round.
+    fn measure(&mut self, commands: u32) -> Result<()> {
+        let begin = |seed| Measurement::uas(&Load { seed, ..load() });
+        let mut worlds = (0..u64::from(self.devices)).map(begin).collect::<Result<Vec<_>, _>>()?;
+        let before = processor_time();
+        for _ in 0..commands.div_ceil(self.devices * TURN) {
+            for world in &mut worlds {
+                world.go_on(TURN)?;
+            }
+        }
+        let busy = processor_time() - before;
+        let figures = worlds.iter().map(Measurement::figures);
+        let (done, events) = figures.fold((0, 0), |(commands, events), figures| {
+            (commands + figures.commands, events + figures.events)
+        });
+        self.rates.push(done as f64 / busy);
+        self.events_per_command = events as f64 / done as f64;
+        self.event_ns = 1e9 / (self.rate().median * self.events_per_command);
+        Ok(())
+    }
+
+    fn rate(&self) -> Spread {
+        Spread::of(self.rates.clone())
+    }
+}
+
+impl Judged for Report {
+    fn passes(&self) -> bool {
+        self.resident_bytes <= RESIDENT_BAR_BYTES
+            && self.speeds.iter().all(|speed| speed.rate().median >= BAR)
+    }
+}
+
+impl Report {
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+        table.set_header([
+            "devices",
+            "commands/s",
+            "min",
+            "max",
+            "events for a command",
+            "ns for an event",
+            "",
+        ]);
+        for speed in &self.speeds {
+            let Spread { min, median, max } = speed.rate();
+            let [min, rate, max] = [min, median, max].map(|rate| format!("{rate:.0}"));
+            let (events, ns) = (speed.events_per_command, speed.event_ns);
+            let verdict = if median >= BAR { "" } else { "TOO SLOW" };
+            let devices = speed.devices.to_string();
+            table.add_row([
+                &devices,
+                &rate,
+                &min,
+                &max,
+                &format!("{events:.1}"),
+                &format!("{ns:.1}"),
+                verdict,
+            ]);
+        }
+        figure::align(&mut table);
+        table
+    }
+}
+
+fn load() -> Load {
+    Load {
+        rate: Rate::Gen1,
+        writes: false,
+        bytes: 4096,
+        depth: DEPTH,
+        // As many as are asked for.
+        commands: 1,
+        latency: Duration::from_us(60),
+        at_once: DEPTH,
+        seed: 1,
+    }
+}
+
+/// Seconds that this process has had on processors.
+fn processor_time() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// `VmHWM` of `/proc/self/status`, which counts in kB and means KiB.
+fn most_resident() -> Result<u64> {
+    let status = fs::read_to_string("/proc/self/status").context("read /proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()).and_then(|word| word.parse::<u64>().ok());
+    kib.map(|kib| kib << 10).context("/proc/self/status does not say VmHWM")
+}
