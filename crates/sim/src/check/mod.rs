@@ -52,6 +52,8 @@ pub enum Law {
     Announced,
     /// A device that is there is not given up, and a request does not fail without a reason.
     Recovery,
+    /// Nothing panics.
+    Panic,
     /// Both ends say only what they may say.
     Protocol,
 }
@@ -106,6 +108,7 @@ impl Law {
             Self::Calm => "without faults nothing fails",
             Self::Announced => "a device that was plugged in says so",
             Self::Recovery => "what can be recovered from is recovered from",
+            Self::Panic => "nothing panics",
             Self::Protocol => "both ends say what they may",
         }
     }

@@ -15,9 +15,21 @@ pub enum Kind {
     MediumError,
     /// A request takes longer than a host has patience for. Opportunity: each request to the medium.
     Slow,
+    /// The device says NRDY for a millisecond. Opportunity: each status, and each time it has room for a command.
+    NotReady,
+    /// The device halts the endpoint by itself. Opportunity: each transfer that it offers.
+    Stall,
+    /// The header of a packet arrives damaged: the link sends it again. Opportunity: each packet that is sent.
+    HeaderDamaged,
+    /// The payload of a packet arrives damaged: its receiver asks for it again. Opportunity: each packet with payload
+    /// of a bulk endpoint.
+    PayloadDamaged,
+    /// A packet is lost between link and port: the host waits for an answer. Opportunity: each packet that is sent.
+    PacketLost,
     /// The device is pulled out. It keeps its power, and its cache. Opportunity: each packet that arrives.
     Unplug,
-    /// The power fails: the device is gone, and what is not on the medium may be. Opportunity: as above.
+    /// The power fails: the device is gone, and what is not on the medium may be. Opportunity: each packet that
+    /// arrives.
     PowerLoss,
 }
 
@@ -26,12 +38,17 @@ impl Kind {
     pub(super) const COUNT: usize = Self::ALL.len();
 
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::StatusLost,
         Self::StatusTag,
         Self::StatusTwice,
         Self::MediumError,
         Self::Slow,
+        Self::NotReady,
+        Self::Stall,
+        Self::HeaderDamaged,
+        Self::PayloadDamaged,
+        Self::PacketLost,
         Self::Unplug,
         Self::PowerLoss,
     ];
@@ -44,6 +61,11 @@ impl Kind {
             Self::StatusTwice => "status-twice",
             Self::MediumError => "medium-error",
             Self::Slow => "slow",
+            Self::NotReady => "not-ready",
+            Self::Stall => "stall",
+            Self::HeaderDamaged => "header-damaged",
+            Self::PayloadDamaged => "payload-damaged",
+            Self::PacketLost => "packet-lost",
             Self::Unplug => "unplug",
             Self::PowerLoss => "power-loss",
         }
@@ -68,11 +90,17 @@ impl Kind {
         matches!(self, Self::Unplug | Self::PowerLoss)
     }
 
+    /// Whether more than a moment's delay may come of it: the rest is put right by the link and its ports, and neither initiator
+    /// nor target knows.
+    pub const fn is_felt(self) -> bool {
+        !matches!(self, Self::HeaderDamaged | Self::PayloadDamaged | Self::NotReady)
+    }
+
     /// How often one of these can make one command fail that is sent again each time: a unit that answers with an error is
     /// done with it, and one that is busy for a minute or so keeps others waiting as well.
     pub const fn tries(self) -> usize {
         match self {
-            Self::MediumError => 0,
+            Self::MediumError | Self::HeaderDamaged | Self::PayloadDamaged | Self::NotReady => 0,
             Self::Slow => 3,
             _ => 1,
         }

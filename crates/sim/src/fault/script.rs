@@ -48,6 +48,11 @@ impl Script {
         self.0.iter().filter(|strike| strike.kind == kind).count()
     }
 
+    /// Whether somebody above the link notices one of those from the `first` on.
+    pub fn is_felt(&self, first: usize) -> bool {
+        self.0.iter().skip(first).any(|strike| strike.kind.is_felt())
+    }
+
     /// Whether a fault is among them.
     pub fn contains(&self, strike: Strike) -> bool {
         self.0.contains(&strike)

@@ -280,7 +280,7 @@ impl<'a, T: Transport> Life<'a, T> {
         if excused {
             return Ok(());
         }
-        let law = if here.is_empty() { Law::Calm } else { Law::Recovery };
+        let law = if here.iter().any(|strike| strike.kind.is_felt()) { Law::Recovery } else { Law::Calm };
         self.broken(law, About::Failure(id, error))
     }
 
@@ -355,7 +355,7 @@ impl<'a, T: Transport> Life<'a, T> {
     }
 
     fn was_struck(&mut self) -> bool {
-        self.world.faults().struck().len() > self.struck_before
+        self.world.faults().struck().is_felt(self.struck_before)
     }
 
     fn forget(&mut self, id: RequestId) {

@@ -24,6 +24,7 @@ use crate::world::{self, Plain, PlugError, Plugged, Remains, World};
 use host::Host;
 use initiator::Transport;
 use life::Life;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Instant;
 
 /// Lives of a device in one run at most, before the last one, in which nothing goes wrong.
@@ -85,7 +86,11 @@ pub fn run_with(case: &Case, bug: Option<Bug>, trace: Option<MakeTrace<'_>>) -> 
         toll: Toll::default(),
         remains: Some(Remains { plain: case.plain(), device: None, faults: case.faults().with_bug(bug) }),
     };
-    let verdict = run.finish();
+    // A panic is a bug of ours like others, and is told as one.
+    let verdict = catch_unwind(AssertUnwindSafe(|| run.finish())).unwrap_or_else(|_| {
+        let about = About::World("somewhere, see above");
+        Err(Violation { law: Law::Panic, at: Instant::ZERO, about })
+    });
     let struck = run.remains.as_ref().map(|remains| remains.faults.struck().clone()).unwrap_or_default();
     Report { verdict, struck, digest: run.digest.value(), toll: run.toll }
 }

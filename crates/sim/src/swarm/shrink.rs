@@ -26,13 +26,10 @@ pub struct Shrunk {
 pub fn shrink(case: &Case, bug: Option<Bug>) -> Option<Shrunk> {
     let report = run(case, bug);
     let law = report.verdict.err()?.law;
-    let case = case.clone().with_faults(report.struck.clone());
-    let mut search = Search { bug, law, best: Shrunk { case, report, runs: 1 } };
-    // The script is what the dice did, so this is as red; if it is not, the case as it came is the answer.
-    let scripted = search.best.case.clone();
-    if !search.tries(scripted) {
-        return Some(search.best);
-    }
+    let scripted = case.clone().with_faults(report.struck.clone());
+    let mut search = Search { bug, law, best: Shrunk { case: case.clone(), report, runs: 1 } };
+    // The script is what the dice did, so this is as red; unless it was lost in a panic.
+    search.tries(scripted);
     loop {
         let before = search.best.case.clone();
         search.fewer_requests();

@@ -78,6 +78,36 @@ fn a_status_with_another_tag_is_not_taken() {
 }
 
 #[test]
+fn a_status_in_the_place_of_a_few_bytes_is_too_long_for_them() {
+    // One of these comes where eight bytes of READ CAPACITY (10) were asked for.
+    for nth in 0..10 {
+        holds(&format!("wire=bot requests=2 faults=status-twice@{nth}"));
+    }
+}
+
+#[test]
+fn what_the_link_puts_right_nobody_above_it_notices() {
+    for wire in ["uas", "bot"] {
+        for fault in
+            ["header-damaged@100,header-damaged@101", "payload-damaged@80", "not-ready@3,not-ready@9"]
+        {
+            let toll = |faults| holds(&format!("wire={wire} requests=30 aborts=0 faults={faults}")).toll;
+            let (calm, struck) = (toll("none"), toll(fault));
+            assert_eq!((struck.commands, struck.timeouts, struck.resets), (calm.commands, 0, 0), "{fault}");
+            assert_ne!(struck.events, calm.events, "{fault} happens");
+        }
+    }
+}
+
+#[test]
+fn an_endpoint_that_halts_by_itself_goes_on() {
+    for wire in ["uas", "bot"] {
+        let report = holds(&format!("wire={wire} requests=30 aborts=0 faults=stall@40"));
+        assert_eq!((report.toll.failed, report.struck.len()), (0, 1));
+    }
+}
+
+#[test]
 fn a_device_that_was_pulled_out_or_lost_its_power_lives_again() {
     for fault in ["unplug@400", "power-loss@400", "unplug@400,power-loss@700"] {
         let report = holds(&format!("wire=uas requests=60 aborts=0 cache=yes faults={fault}"));

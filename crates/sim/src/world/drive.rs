@@ -120,6 +120,11 @@ impl DriveSide {
         DeviceTransfer { id: self.name_for_nobody(), ..transfer.clone() }
     }
 
+    /// A transfer is taken back before it was on offer.
+    pub(super) fn never(&mut self, id: TransferId) {
+        self.device.handle_completion(Completion { id, status: TransferStatus::Cancelled, actual: 0 }, &[]);
+    }
+
     /// A transfer is not sent, and the device does not know.
     pub(super) fn forget(&mut self, transfer: DeviceTransfer) {
         let completion =

@@ -49,6 +49,7 @@ impl<T: Transport> World<T> {
         self.joint.restart(&[]);
         self.joint.cut();
         self.hear_device();
+        self.trouble.forget_late();
         self.host.has_news = true;
         self.host.transport.handle_disconnect(self.engine.now());
         self.settle();
@@ -284,6 +285,7 @@ impl<T: Transport> World<T> {
         self.joint.restart(&[]);
         self.hear_device();
         self.drive.forget_offers();
+        self.trouble.forget_late();
         let is_set_up = enumerate::set_up_again(&mut self.drive.device).is_ok();
         self.joint.restart(&plug::endpoints_of(&self.drive.device));
         self.end_request(if is_set_up { BusAnswer::Done } else { BusAnswer::Failed });

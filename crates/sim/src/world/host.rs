@@ -159,6 +159,8 @@ impl<T: Transport> HostSide<T> {
             match flight.payload {
                 Payload::Buffer(Piece { command, range }) => {
                     let at = range.start as usize + start;
+                    // A packet that is larger than what is left is cut, and told as babble.
+                    let bytes = &bytes[..bytes.len().min(range.as_usize().end - at)];
                     if let Some(place) = memory_of(&mut self.buffers, command) {
                         place[at..at + bytes.len()].copy_from_slice(bytes);
                     }

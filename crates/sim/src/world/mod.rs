@@ -78,6 +78,8 @@ enum Happens {
     Retry(Side),
     /// The drive has done its oldest request.
     Stored,
+    /// The device is ready for what it was not ready for.
+    Ready,
     /// A deadline of the transport.
     Deadline,
     /// A port has been reset.
@@ -92,6 +94,7 @@ impl Event for Happens {
             Self::Free(side) => 2 + *side as u64,
             Self::PortReset => 6,
             Self::Retry(side) => 7 + *side as u64,
+            Self::Ready => 17,
             Self::Suffers(side, _, fate) => 9 + *side as u64 + 2 * *fate as u64,
             Self::Arrives(side, message) => 4 + *side as u64 + 2 * u64::from(message.packet().payload()),
         }
@@ -235,6 +238,11 @@ impl<T: Transport> World<T> {
             Happens::Retry(side) => self.joint.retry(now, side),
             Happens::PortReset => self.end_port_reset(),
             Happens::Stored => self.drive.store(now, &mut self.trouble),
+            Happens::Ready => {
+                while let Some(transfer) = self.trouble.take_late(now) {
+                    self.offer(transfer);
+                }
+            }
             Happens::Deadline if self.alarm.ring(now) => {
                 self.host.has_news = true;
                 if self.host.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
@@ -244,6 +252,9 @@ impl<T: Transport> World<T> {
             Happens::Deadline => {}
         }
         self.settle();
+        while let Some(endpoint) = self.trouble.poll_halt() {
+            self.halt(endpoint);
+        }
     }
 
     /// A message has arrived: it is taken, and its payload is copied.
@@ -348,7 +359,7 @@ impl<T: Transport> World<T> {
     fn carry_out_of_device(&mut self, output: target::Output) {
         use target::Output as Out;
         match output {
-            Out::Transfer(transfer) => match self.trouble.send(transfer, &self.drive) {
+            Out::Transfer(transfer) => match self.trouble.send(self.engine.now(), transfer, &self.drive) {
                 Sent::Once(transfer) => self.offer(transfer),
                 Sent::Twice(transfer) => {
                     let again = self.drive.stray(&transfer);
@@ -356,6 +367,7 @@ impl<T: Transport> World<T> {
                     self.offer(again);
                 }
                 Sent::Never(transfer) => self.drive.forget(transfer),
+                Sent::Later(due) => self.at(due, Happens::Ready),
             },
             Out::Finish(pipe) => self.finish(pipe),
             Out::FinishBoth(data_in, data_out) => {
@@ -372,6 +384,7 @@ impl<T: Transport> World<T> {
                 self.engine.note("drive", format_args!("{blocks} blocks from {lba} on, done in {span}"));
                 self.at(done_at, Happens::Stored);
             }
+            Out::Cancel(id) if self.trouble.drop_late(id) => self.drive.never(id),
             Out::Cancel(id) => {
                 self.drive.cancel(&mut self.joint.device, id);
                 self.tell_drive();
@@ -406,7 +419,10 @@ impl<T: Transport> World<T> {
         self.show(side, &message, Some(&crossing));
         self.at(crossing.ends, Happens::Free(side));
         let now = self.engine.now();
-        let fate = self.fates.as_mut().map_or(Fate::Arrives, |fates| fates.fate(now, side, &message));
+        let fate = match &mut self.fates {
+            Some(fates) => fates.fate(now, side, &message),
+            None => self.trouble.fate(message),
+        };
         let arrival = match fate {
             Fate::Arrives => Happens::Arrives(side.other(), message),
             _ => Happens::Suffers(side.other(), message, fate),

@@ -12,14 +12,16 @@ use super::{Stopped, World};
 use crate::check::{About, Law, Ledger, Violation};
 use crate::engine::Random;
 use crate::fault::{Bug, Faults, Kind};
+use crate::link::Fate;
 use crate::link::bulk::{Message, Progress};
 use crate::link::streams::StreamField;
 use crate::link::superspeed::Side;
-use bus::StreamId;
+use bus::{EndpointAddress, StreamId, TransferId};
 use initiator::{Inline, Payload, Transfer, Transport};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use target::device::STATUS;
 use target::{Device, DeviceTransfer};
+use units::{Duration, Instant};
 use wire::bot::Cbw;
 use wire::uas::CommandIu;
 use wire::usb::Direction;
@@ -30,6 +32,10 @@ pub(super) struct Trouble {
     pub(super) faults: Faults,
     pub(super) ledger: Ledger,
     pub(super) medium: PlantedMedium,
+    /// What the device will offer later, and when. Those of one pipe keep their order.
+    late: VecDeque<(Instant, DeviceTransfer)>,
+    /// Endpoints that halt by themselves.
+    halts: Vec<EndpointAddress>,
     /// Why the device is not there any more, and how that turns out.
     gone: Option<(Kind, Random)>,
     /// Streams of a status pipe on which a status was sent twice: what comes there may be about an earlier command.
@@ -40,6 +46,9 @@ pub(super) struct Trouble {
     last_command: Option<Inline>,
 }
 
+/// How long a device says NRDY after [`Kind::NotReady`].
+const NOT_READY: Duration = Duration::from_ms(1);
+
 /// What becomes of something that a device sends.
 #[derive(Debug)]
 pub(super) enum Sent {
@@ -49,6 +58,8 @@ pub(super) enum Sent {
     Twice(DeviceTransfer),
     /// It does not go out, and the device does not know.
     Never(DeviceTransfer),
+    /// It goes out at this time: see [`Trouble::take_late`].
+    Later(Instant),
 }
 
 /// What is left of a world whose device is gone, or was pulled out at its end.
@@ -63,13 +74,21 @@ pub struct Remains {
 }
 
 impl Trouble {
-    /// The device sends something.
-    pub(super) fn send(&mut self, mut transfer: DeviceTransfer, drive: &DriveSide) -> Sent {
+    /// The device sends something, or has room for it.
+    pub(super) fn send(&mut self, now: Instant, mut transfer: DeviceTransfer, drive: &DriveSide) -> Sent {
         self.mix_streams(&mut transfer, drive);
-        let target::Payload::Inline(inline) = &transfer.payload else { return Sent::Once(transfer) };
-        if !is_status(inline) {
-            return Sent::Once(transfer);
+        if self.faults.strikes(Kind::Stall).is_some() {
+            self.halts.push(transfer.pipe.endpoint);
         }
+        match &transfer.payload {
+            target::Payload::Inline(inline) if is_status(inline) => self.send_status(now, transfer),
+            target::Payload::Message => self.send_soon(now, Sent::Once(transfer)),
+            _ => Sent::Once(transfer),
+        }
+    }
+
+    fn send_status(&mut self, now: Instant, mut transfer: DeviceTransfer) -> Sent {
+        let target::Payload::Inline(inline) = &transfer.payload else { return Sent::Once(transfer) };
         let wrong = self.faults.strikes(Kind::StatusTag).map(|random| with_another_tag(inline, random));
         let good = || without_attention(inline).filter(|_| self.faults.shows(Bug::ForgottenAttention));
         if let Some(changed) = wrong.or_else(good) {
@@ -83,7 +102,53 @@ impl Trouble {
             self.doubtful.extend(transfer.pipe.stream);
             return Sent::Twice(transfer);
         }
-        Sent::Once(transfer)
+        self.send_soon(now, Sent::Once(transfer))
+    }
+
+    /// It goes out now, or the device is not ready.
+    fn send_soon(&mut self, now: Instant, sent: Sent) -> Sent {
+        let Sent::Once(transfer) = sent else { return sent };
+        let waits = self.late.iter().rev().find(|(_, late)| late.pipe == transfer.pipe).map(|(due, _)| *due);
+        let struck = self.faults.strikes(Kind::NotReady).map(|_| now + NOT_READY);
+        let Some(due) = struck.max(waits) else { return Sent::Once(transfer) };
+        self.late.push_back((due, transfer));
+        Sent::Later(due)
+    }
+
+    /// The next transfer that goes out by now.
+    pub(super) fn take_late(&mut self, now: Instant) -> Option<DeviceTransfer> {
+        let due = self.late.iter().position(|(due, _)| *due <= now)?;
+        self.late.remove(due).map(|(_, transfer)| transfer)
+    }
+
+    /// The device takes a transfer back. Whether that was still to go out.
+    pub(super) fn drop_late(&mut self, id: TransferId) -> bool {
+        let place = self.late.iter().position(|(_, transfer)| transfer.id == id);
+        place.and_then(|place| self.late.remove(place)).is_some()
+    }
+
+    /// The device has been reset, or is gone.
+    pub(super) fn forget_late(&mut self) {
+        self.late.clear();
+        self.halts.clear();
+    }
+
+    /// The next endpoint that halts by itself.
+    pub(super) fn poll_halt(&mut self) -> Option<EndpointAddress> {
+        self.halts.pop()
+    }
+
+    /// What becomes of a packet that is sent.
+    pub(super) fn fate(&mut self, message: Message) -> Fate {
+        if self.faults.strikes(Kind::HeaderDamaged).is_some() {
+            return Fate::HeaderDamaged;
+        }
+        // A damaged SETUP is as good as lost.
+        let is_carrier = message.packet().payload() > 0 && message.endpoint().number() != 0;
+        if is_carrier && self.faults.strikes(Kind::PayloadDamaged).is_some() {
+            return Fate::PayloadDamaged;
+        }
+        if self.faults.strikes(Kind::PacketLost).is_some() { Fate::Lost } else { Fate::Arrives }
     }
 
     /// The host sends or asks for something.
