@@ -10,6 +10,9 @@ pub struct Quirks {
     /// Streams are offered and do not work: none are allocated. (Fresco FL1009, VIA 3432, ASMedia 1042, Etron EJ168
     /// and EJ188.)
     pub broken_streams: bool,
+    /// Secondary stream arrays are offered and do not work: there are no more streams than the primary array holds. (QEMU's
+    /// qemu-xhci; Linux uses such arrays on no controller, so others may be like it and nobody knows.)
+    pub no_secondary_streams: bool,
     /// Stop Endpoint is answered before what is under way has been told: the driver waits
     /// [`crate::limit::STOP_SETTLES`] for late events before it looks at the rings.
     pub stop_answered_early: bool,

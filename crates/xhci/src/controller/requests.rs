@@ -41,7 +41,8 @@ impl Live {
                 if self.config.quirks.broken_streams {
                     return Err(Refusal::NoStreams);
                 }
-                let shape = StreamShape::new(capabilities, wanted).ok_or(Refusal::NoStreams)?;
+                let shape =
+                    StreamShape::new(capabilities, self.config.quirks, wanted).ok_or(Refusal::NoStreams)?;
                 self.change_streams(hw, now, id, (device, &endpoints, Some(shape)))
             }
             Request::FreeStreams(device, endpoints) => {

@@ -4,6 +4,7 @@
 //! it holds secondary arrays instead: the low part of the stream id is the place in the primary array, the high part
 //! the place in the secondary one. Stream 0 exists in neither.
 
+use crate::Quirks;
 use crate::capabilities::Capabilities;
 use crate::hardware::{DmaLayout, DmaMemory};
 use alloc::vec::Vec;
@@ -22,7 +23,7 @@ pub(crate) struct StreamShape {
 
 impl StreamShape {
     /// The shape for `wanted` streams, or as many as the controller has; `None` if it has none.
-    pub(crate) fn new(capabilities: &Capabilities, wanted: u16) -> Option<Self> {
+    pub(crate) fn new(capabilities: &Capabilities, quirks: Quirks, wanted: u16) -> Option<Self> {
         let max = capabilities.registers.primary_streams_max();
         let wanted = wanted.min(crate::limit::STREAMS_MAX);
         if max == 0 || wanted == 0 {
@@ -32,7 +33,7 @@ impl StreamShape {
         if contexts <= max {
             return Some(Self { primary: contexts, secondary: None, streams: wanted });
         }
-        if !capabilities.has_secondary_streams() {
+        if !capabilities.has_secondary_streams() || quirks.no_secondary_streams {
             let streams = wanted.min((max - 1).min(crate::limit::STREAMS_MAX.into()) as u16);
             return Some(Self { primary: max, secondary: None, streams });
         }
@@ -125,8 +126,9 @@ mod tests {
 
     #[test]
     fn arrays_are_linear_as_long_as_they_can_be() {
-        let shape =
-            |exponent, secondary, wanted| StreamShape::new(&capabilities(exponent, secondary), wanted);
+        let shape = |exponent, secondary, wanted| {
+            StreamShape::new(&capabilities(exponent, secondary), Quirks::default(), wanted)
+        };
         let linear = |primary, streams| Some(StreamShape { primary, secondary: None, streams });
         assert_eq!(shape(7, true, 255), linear(256, 255));
         assert_eq!(shape(7, true, 2), linear(4, 2));
@@ -135,6 +137,16 @@ mod tests {
         let secondary = Some(StreamShape { primary: 16, secondary: Some(8), streams: 32 });
         assert_eq!(shape(3, true, 32), secondary);
         assert_eq!(linear(256, 255).map(StreamShape::exponent), Some(7));
+    }
+
+    #[test]
+    fn secondary_arrays_that_do_not_work_are_not_made() {
+        let quirks = Quirks { no_secondary_streams: true, ..Quirks::default() };
+        let shape = |exponent, wanted| StreamShape::new(&capabilities(exponent, true), quirks, wanted);
+        let linear = |primary, streams| Some(StreamShape { primary, secondary: None, streams });
+        assert_eq!(shape(7, 256), linear(256, 255));
+        assert_eq!(shape(3, 32), linear(16, 15));
+        assert_eq!(shape(3, 15), linear(16, 15));
     }
 
     #[test]
