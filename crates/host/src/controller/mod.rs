@@ -33,6 +33,7 @@ mod door;
 mod error;
 mod hardware;
 mod inner;
+mod quirks;
 
 pub use device::HostedDevice;
 pub use door::HostedDoor;
@@ -49,7 +50,7 @@ use xhci::{Capabilities, Config, Counters};
 /// How a controller is driven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostConfig {
-    /// What the driver is to do.
+    /// What the driver is to do. Quirks that are known of the controller come on top.
     pub driver: Config,
 }
 
@@ -92,7 +93,9 @@ impl UsbHost {
     /// # Errors
     /// Why it cannot be had, or does not run.
     pub fn open(address: &PciAddress, config: &HostConfig) -> Result<Self, ControllerError> {
-        let mut inner = Inner::new(Function::open(address)?, config.driver);
+        let function = Function::open(address)?;
+        let driver = Config { quirks: quirks::of(function.id(), config.driver.quirks), ..config.driver };
+        let mut inner = Inner::new(function, driver);
         inner.start()?;
         Ok(Self { inner: Rc::new(RefCell::new(inner)) })
     }

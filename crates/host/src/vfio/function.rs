@@ -31,9 +31,6 @@ const MSI_X: u32 = 2;
 const COMMAND: u64 = 0x04;
 const MEMORY_AND_MASTER: u16 = 0x06;
 
-/// The class in configuration space, behind a byte of revision.
-const CLASS: u64 = 0x08;
-
 /// Bus addresses that are given out: below 4 GiB for controllers that know no more, and off the place to which
 /// interrupts are written (FEE0_0000h).
 const BUS_START: u64 = 16 << 20;
@@ -42,6 +39,15 @@ const BUS_END: u64 = 0xfee0_0000;
 /// Where a function is: domain, bus, device, function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PciAddress(String);
+
+/// What a function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PciId {
+    /// Who made it.
+    pub vendor: u16,
+    /// What it is to them.
+    pub device: u16,
+}
 
 /// An xHCI controller in our hands.
 #[derive(Debug)]
@@ -54,6 +60,7 @@ pub struct Function {
     addresses: Addresses,
     event: OwnedFd,
     address: PciAddress,
+    id: PciId,
 }
 
 impl Function {
@@ -78,7 +85,7 @@ impl Function {
             device.reset().map_err(VfioError::of("reset the function"))?;
         }
         let space = device.region(CONFIGURATION).map_err(VfioError::of("find configuration space"))?;
-        prepare(&device, space, address)?;
+        let id = prepare(&device, space, address)?;
         let bar = device.region(BAR_0).map_err(VfioError::of("find the registers"))?;
         if bar.size == 0 || !bar.maps {
             return Err(VfioError::Failed { action: "map the registers", errno: Errno::NODEV });
@@ -86,12 +93,26 @@ impl Function {
         let registers = Registers::map(&device, bar).map_err(VfioError::of("map the registers"))?;
         let event = interrupts(&device, address)?;
         let addresses = Addresses::new(BUS_START, BUS_END);
-        Ok(Self { registers, device, _group: group, container, addresses, event, address: address.clone() })
+        Ok(Self {
+            registers,
+            device,
+            _group: group,
+            container,
+            addresses,
+            event,
+            address: address.clone(),
+            id,
+        })
     }
 
     /// Where it is.
     pub const fn address(&self) -> &PciAddress {
         &self.address
+    }
+
+    /// What it is.
+    pub const fn id(&self) -> PciId {
+        self.id
     }
 
     /// Its registers.
@@ -173,16 +194,20 @@ fn group_of(address: &PciAddress) -> Result<u32, VfioError> {
 }
 
 /// Sees that it is a controller of our kind, and lets it decode and access memory.
-fn prepare(device: &Device, space: Region, address: &PciAddress) -> Result<(), VfioError> {
-    let mut class = [0; 4];
-    let read = rustix::io::pread(device.fd(), &mut class, space.offset + CLASS);
+fn prepare(device: &Device, space: Region, address: &PciAddress) -> Result<PciId, VfioError> {
+    let mut head = [0; 12];
+    let read = rustix::io::pread(device.fd(), &mut head, space.offset);
     read.map_err(VfioError::of("read configuration space"))?;
-    let [_, interface, subclass, base] = class;
+    let [vendor_low, vendor_high, device_low, device_high, .., interface, subclass, base] = head;
     let class = u32::from_be_bytes([0, base, subclass, interface]);
     if class != XHCI_CLASS {
         return Err(VfioError::OtherClass { address: address.clone(), class });
     }
-    set_command(device, space, MEMORY_AND_MASTER).map_err(VfioError::of("let the function access memory"))
+    set_command(device, space, MEMORY_AND_MASTER).map_err(VfioError::of("let the function access memory"))?;
+    Ok(PciId {
+        vendor: u16::from_le_bytes([vendor_low, vendor_high]),
+        device: u16::from_le_bytes([device_low, device_high]),
+    })
 }
 
 fn set_command(device: &Device, space: Region, value: u16) -> rustix::io::Result<()> {

@@ -15,6 +15,6 @@ mod kernel;
 
 pub use addresses::Addresses;
 pub use error::VfioError;
-pub use function::{Function, PciAddress};
+pub use function::{Function, PciAddress, PciId};
 pub(crate) use kernel::SharedCells;
 pub use kernel::{Registers, SharedMemory};

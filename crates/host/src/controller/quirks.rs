@@ -1,0 +1,43 @@
+//! What is known of controllers by their PCI ids.
+//!
+//! The ids are those for which Linux has the same quirks (`drivers/usb/host/xhci-pci.c`), and those that were seen here.
+//! Left out: quirks of what this driver does not do, such as suspend.
+
+use crate::vfio::PciId;
+use xhci::Quirks;
+
+/// Controllers whose streams do not work.
+const BROKEN_STREAMS: &[PciId] = &[
+    PciId { vendor: 0x1b73, device: 0x1000 },
+    PciId { vendor: 0x1b73, device: 0x1009 },
+    PciId { vendor: 0x1106, device: 0x3432 },
+    PciId { vendor: 0x1b21, device: 0x1042 },
+    PciId { vendor: 0x1b6f, device: 0x7023 },
+    PciId { vendor: 0x1b6f, device: 0x7052 },
+];
+
+/// QEMU's qemu-xhci.
+const QEMU: PciId = PciId { vendor: 0x1b36, device: 0x000d };
+
+/// What is known of a controller, added to what its owner knows.
+pub(super) fn of(id: PciId, known: Quirks) -> Quirks {
+    Quirks {
+        broken_streams: known.broken_streams || BROKEN_STREAMS.contains(&id),
+        no_secondary_streams: known.no_secondary_streams || id == QEMU,
+        ..known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quirks_are_those_of_the_id_and_those_of_the_owner() {
+        let none = Quirks::default();
+        assert_eq!(of(PciId { vendor: 0x8086, device: 0xa12f }, none), none);
+        assert!(of(PciId { vendor: 0x1b6f, device: 0x7052 }, none).broken_streams);
+        let owners = of(QEMU, Quirks { no_soft_retry: true, ..none });
+        assert_eq!(owners, Quirks { no_soft_retry: true, no_secondary_streams: true, ..none });
+    }
+}
