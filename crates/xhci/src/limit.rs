@@ -10,8 +10,10 @@ pub const DEVICES_MAX: u8 = 64;
 pub const COMMANDS_MAX: usize = 128;
 /// TRBs of a segment of the command ring, its link counted.
 pub const COMMAND_RING_TRBS: u16 = 256;
-/// TRBs of a segment of the event ring.
-pub const EVENT_RING_TRBS: u16 = 256;
+/// The fewest TRBs of a segment of the event ring.
+pub const EVENT_RING_TRBS_MIN: u16 = 256;
+/// The most: 64 KiB of them (table 6-1).
+pub const EVENT_RING_TRBS_MAX: u16 = 4096;
 /// Segments of the event ring, if the controller can have as many.
 pub const EVENT_RING_SEGMENTS: u16 = 4;
 /// Events taken in one call; for what is left there is a deadline at once.

@@ -266,6 +266,9 @@ pub struct Config {
     pub moderation_250ns: u16,
     /// Bulk transfers end with an event data TRB, which tells the bytes moved, instead of an event of their last TRB.
     pub event_data: bool,
+    /// TRBs of a segment of the event ring: 256 to 4096. A controller that has no room for an event should wait for it;
+    /// QEMU's drops the event, and with it a completion.
+    pub event_ring_trbs: u16,
     /// Segments of a transfer ring.
     pub ring_segments: u16,
     /// TRBs of a segment, the link counted: 3 to 4096.
@@ -283,6 +286,7 @@ impl Default for Config {
             quirks: Quirks::default(),
             moderation_250ns: 160,
             event_data: false,
+            event_ring_trbs: 256,
             ring_segments: 1,
             ring_trbs: 256,
             stream_ring_segments: 1,

@@ -69,7 +69,8 @@ impl Live {
         let mut pieces = Vec::new();
         let segments = registers.event_segments_max().min(limit::EVENT_RING_SEGMENTS.into()) as u16;
         let contexts = allocate_contexts(hw, &mut pieces, (slots, registers.scratchpads, page));
-        let events = EventRing::allocate(hw, segments, limit::EVENT_RING_TRBS);
+        let trbs = config.event_ring_trbs.clamp(limit::EVENT_RING_TRBS_MIN, limit::EVENT_RING_TRBS_MAX);
+        let events = EventRing::allocate(hw, segments, trbs);
         let commands = Commands::allocate(hw, config.quirks.chained_links);
         let (contexts, events, commands) = match (contexts, events, commands) {
             (Some(contexts), Some(events), Some(commands)) => (contexts, events, commands),

@@ -14,6 +14,17 @@ fn a_controller_is_reset_and_set_up_and_started() {
 }
 
 #[test]
+fn the_event_ring_is_as_long_as_was_asked_for_and_may_be() {
+    for (asked, told) in [(0, 256), (256, 256), (1000, 1000), (4096, 4096), (u16::MAX, 4096)] {
+        let mut stand = Stand::new(Config { event_ring_trbs: asked, ..Config::default() });
+        let table = u64::from(stand.hw.registers[&0x1030]) | u64::from(stand.hw.registers[&0x1034]) << 32;
+        let mut entry = [0; 16];
+        crate::DmaMemory::read_bytes(&mut stand.hw, table, &mut entry);
+        assert_eq!(wire::xhci::EventRingSegment::decode(&entry).unwrap().trbs, told);
+    }
+}
+
+#[test]
 fn a_controller_that_does_not_halt_is_given_up_in_time() {
     struct Deaf(Machine);
     impl Registers for Deaf {
