@@ -48,7 +48,7 @@ use wire::xhci::PortStatus;
 use xhci::{Capabilities, Config, Counters};
 
 /// How a controller is driven.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostConfig {
     /// What the driver is to do. Quirks that are known of the controller come on top.
     pub driver: Config,
@@ -78,6 +78,14 @@ pub struct HostCounters {
     pub interrupts: u64,
     /// Times that something had happened and no interrupt told of it.
     pub unsignalled: u64,
+}
+
+impl Default for HostConfig {
+    /// Rings of two segments: the command pipe of UAS has to hold an IU for each of 254 tags, and one that crosses a
+    /// boundary of 64 KiB takes two places. As many events as may be: whoever uses a disk is not always there to take them.
+    fn default() -> Self {
+        Self { driver: Config { ring_segments: 2, event_ring_trbs: 4096, ..Config::default() } }
+    }
 }
 
 impl PortChange {
