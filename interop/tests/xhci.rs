@@ -60,7 +60,7 @@ static BENCH: Shared<Bench> = Shared::new(|| {
     let mut vm = machine.boot()?;
     let pci = give_controller(&mut vm)?;
     vm.guest.install(&drive::example("controller")?)?;
-    Ok(Bench { vm, pci, drives: drives, images })
+    Ok(Bench { vm, pci, drives, images })
 });
 
 /// Binds vfio-pci to the guest's xHCI controller, as its owner would.
