@@ -8,8 +8,9 @@
 //!
 //! [`block`] knows block devices and who uses them.
 //!
-//! [`usbfs`] takes an interface from the kernel's driver and is the bus to it; [`attachment`] drives a disk over it, for a
-//! benchmark or for whoever wants its blocks, and gives it back.
+//! [`usbfs`] takes an interface from the kernel's driver and is the bus to it; [`controller`] drives a whole host controller
+//! that [`vfio`] gives us. [`attachment`] drives a disk over either, for a benchmark or for whoever wants its blocks, by what
+//! [`door`] asks of a bus, and gives it back.
 
 pub mod attachment;
 pub mod block;
