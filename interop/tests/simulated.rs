@@ -83,8 +83,10 @@ fn each_record_of_an_endpoint_with_streams_says_which() -> Result<()> {
                 (&format!("{ON_UAS} in {{1..3}} && !frame.comment"), 0),
                 (&format!("{ON_UAS} == 4 && frame.comment"), 0),
                 ("usb.bus_id == 1 && frame.comment", 0),
-                // Each command has a status and data, each begins and ends; what is under way at the end does not.
-                ("frame.comment", 4 * (COMMANDS + DEPTH) + 2 * DEPTH + 2),
+                // A status and data for each command, and a status for TEST UNIT READY. Of what is under way at the
+                // end some data have ended, and no status.
+                ("frame.comment && usb.urb_type == 'S'", 2 * (COMMANDS + 2 * DEPTH) + 1),
+                (&format!("{ON_UAS} == 3 && frame.comment && usb.urb_type == 'C'"), COMMANDS + DEPTH + 1),
             ],
         )?;
         let same =
@@ -101,7 +103,7 @@ fn payload_that_was_cut_does_not_hide_a_command() -> Result<()> {
     counts(
         &CUT,
         &[
-            ("frame.cap_len < frame.len", 2 * COMMANDS + DEPTH + 1),
+            ("usb.bus_id == 1 && frame.cap_len < frame.len", COMMANDS + 1),
             ("uasp.iu_id == 1", COMMANDS + 2 * DEPTH + 1),
         ],
     )
