@@ -16,10 +16,30 @@ fn json(arguments: &[&str]) -> Value {
 
 #[test]
 fn bot_is_flat_and_uas_is_not() {
-    let record = json(&["--raw", "--depth", "1,4"]);
+    let record = json(&["--raw", "--depth", "1,4", "--controller", "none"]);
     let iops = |row: usize, transport: &str| record["rows"][row][transport]["iops"].as_f64().unwrap();
     assert!((iops(1, "bot") / iops(0, "bot") - 1.0).abs() < 1e-6);
     assert!(iops(1, "uas") > 3.9 * iops(0, "uas"));
+}
+
+#[test]
+fn interrupts_that_keep_their_distance_cost_each_transport_its_phases() {
+    let record = json(&["--raw", "--depth", "1"]);
+    let mean = |transport: &str| record["rows"][0][transport]["mean_ns"].as_f64().unwrap();
+    // 40 us each: wrapper, data, status over BOT; command, and data with status over UAS.
+    assert_eq!([mean("bot"), mean("uas")].map(f64::round), [120_000.0, 80_000.0]);
+}
+
+#[test]
+fn without_a_controller_there_are_ceilings() {
+    let of = |controller: &str| {
+        let record = json(&["--raw", "--depth", "30", "--block", "64K", "--controller", controller]);
+        assert!(record["setup"]["controller"].is_string());
+        record["rows"][0]["uas"]["megabytes_per_second"].as_f64().unwrap()
+    };
+    let [none, chipset, card] = ["none", "chipset", "card"].map(of);
+    assert!(none >= chipset && chipset > card, "{none}, {chipset}, {card}");
+    assert!((390.0..411.0).contains(&card), "{card}");
 }
 
 #[test]
@@ -34,7 +54,7 @@ fn the_same_seed_prints_the_same_bytes() {
 fn a_table_has_a_row_for_each_depth() {
     let output = compare(&["--raw", "--depth", "1,2,30", "--commands", "50", "--write", "--link", "gen2x2"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("Random writes of 4 KiB, 20 Gb/s"), "{text}");
+    assert!(text.starts_with("Random writes of 4 KiB, a controller in a chipset, 20 Gb/s"), "{text}");
     assert_eq!(
         text.lines().filter(|line| line.starts_with("│") && !line.contains("depth")).count(),
         3,

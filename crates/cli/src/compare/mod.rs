@@ -14,19 +14,24 @@ use clap::{Args, ValueEnum};
 use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
 use sim::raw::{self, Figures, Load, Protocol, RawError, Watch};
+use sim::world::driven::{DriverConfig, Host};
+use sim::xhci::Part;
 use std::path::PathBuf;
 use units::{ByteCount, Duration};
 
 /// Compare BOT and UAS in a simulated world, packet by packet.
 ///
-/// So far with --raw alone: both transports across a SuperSpeed link to a plain drive, one that takes the same time for each
-/// command. Host and controller take no time, so the figures are what link and protocol allow at most. They come out
-/// of packets, in virtual time, and are the same on every machine.
+/// So far with --raw alone: both transports over a host controller and a SuperSpeed link to a plain drive, one that takes the
+/// same time for each command. The controller runs the TRBs that its driver wrote, from power-on; driver and drivers
+/// above it take no time. With --controller none there is neither, and the figures are what link and protocol allow at
+/// most. They come out of packets, in virtual time, and are the same on every machine.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit compare --raw
   uaskit compare --raw --block 64K --depth 1,4 --link gen2
   uaskit compare --raw --write --latency 20 --json
+  uaskit compare --raw --controller card
+  uaskit compare --raw --controller none
   uaskit compare --raw --depth 1,30 --explain
   uaskit compare --raw --depth 4 --commands 20 --trace 3
   uaskit compare --raw --depth 4 --commands 100 --capture both.pcapng
@@ -55,6 +60,9 @@ pub(crate) struct CompareArguments {
     /// The link.
     #[arg(long, value_enum, default_value_t = LinkArgument::Gen1)]
     link: LinkArgument,
+    /// The host controller.
+    #[arg(long, value_enum, default_value_t = ControllerArgument::Chipset)]
+    controller: ControllerArgument,
     /// Microseconds that the drive takes for a command.
     #[arg(long, value_name = "MICROSECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     latency: u32,
@@ -96,6 +104,17 @@ enum LinkArgument {
     Gen2,
     /// 20 Gb/s on two lanes.
     Gen2x2,
+}
+
+/// A host controller.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ControllerArgument {
+    /// Within a chipset: four lanes to memory, streams.
+    Chipset,
+    /// A card in a slot of one lane: 410 MB/s at most, and every access is a long way.
+    Card,
+    /// None, and no driver: what link and protocols allow at most.
+    None,
 }
 
 /// Both transports at one depth.
@@ -174,6 +193,7 @@ impl CompareArguments {
     fn load(&self, depth: u16) -> Result<Load, Failure> {
         let too_large = || Failure::usage(format!("a command of {} is too large", self.block));
         Ok(Load {
+            host: self.controller.host(),
             rate: self.link.rate(),
             writes: self.write,
             bytes: u32::try_from(self.block.0).map_err(|_| too_large())?,
@@ -189,9 +209,29 @@ impl CompareArguments {
         let direction = if self.write { "writes" } else { "reads" };
         let (link, latency, at_once) = (self.link.name(), self.latency, self.at_once);
         format!(
-            "Random {direction} of {}, {link}, a drive that takes {latency} us and serves {at_once} at once; no host, no bridge",
-            self.block
+            "Random {direction} of {}, {}, {link}, a drive that takes {latency} us and serves {at_once} at once; no bridge",
+            self.block,
+            self.controller.name(),
         )
+    }
+}
+
+impl ControllerArgument {
+    fn host(self) -> Option<Host> {
+        let part = match self {
+            Self::Chipset => Part::CHIPSET,
+            Self::Card => Part::CARD,
+            Self::None => return None,
+        };
+        Some(Host { part, config: DriverConfig::default() })
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Chipset => "a controller in a chipset",
+            Self::Card => "a controller on a card with one lane",
+            Self::None => "no controller",
+        }
     }
 }
 

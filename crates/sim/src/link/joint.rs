@@ -135,18 +135,35 @@ impl Joint {
     /// The lane of a side is free: what it sends next, and when that crosses. `None` if it has nothing to send, or waits for
     /// a credit.
     pub fn send(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
+        self.send_paced(now, side, |_| Duration::ZERO)
+    }
+
+    /// The same of a side that takes its time: `pace` says how much longer than the link a message has to wait.
+    pub fn send_paced(
+        &mut self,
+        now: Instant,
+        side: Side,
+        pace: impl FnOnce(&Message) -> Duration,
+    ) -> Option<(Message, Crossing)> {
         self.is_expected[side as usize] = false;
         if self.is_cut {
             self.is_idle[side as usize] = true;
             return None;
         }
-        let sent = self.resend(now, side).or_else(|| self.send_next(now, side));
+        let sent = self.resend(now, side).or_else(|| self.send_next(now, side, pace));
         self.is_expected[side as usize] = sent.is_some();
         sent
     }
 
-    fn send_next(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
+    fn send_next(
+        &mut self,
+        now: Instant,
+        side: Side,
+        pace: impl FnOnce(&Message) -> Duration,
+    ) -> Option<(Message, Crossing)> {
+        // What has waited for a credit has waited.
         let held = self.held[side as usize].take();
+        let has_waited = held.is_some();
         let message = held.or_else(|| match side {
             Side::Host => self.host.poll(),
             Side::Device => self.device.poll(),
@@ -155,7 +172,8 @@ impl Joint {
             self.is_idle[side as usize] = true;
             return None;
         };
-        let Ok(crossing) = self.link.send(now, side, message.packet(), Duration::ZERO) else {
+        let gap = if has_waited { Duration::ZERO } else { pace(&message) };
+        let Ok(crossing) = self.link.send(now, side, message.packet(), gap) else {
             self.held[side as usize] = Some(message);
             return None;
         };

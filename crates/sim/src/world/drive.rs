@@ -3,13 +3,12 @@
 //! What ends a transfer of the host before its time is queued here as well: an empty packet, or room for what nobody wants.
 //! Always true: each transfer of the device completes once.
 
-use super::host::HostSide;
 use super::plain::Plain;
 use super::plug::PACKET_BYTES;
 use super::trouble::Trouble;
 use crate::link::bulk::{DevicePort, End, Piece, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
-use initiator::{Flights, Transport};
+use initiator::Flights;
 use std::collections::BTreeMap;
 use target::command::CommandId;
 use target::{Device, DeviceTransfer, Payload};
@@ -146,11 +145,10 @@ impl DriveSide {
         self.offers.get(number).is_some()
     }
 
-    /// Something of a transfer has moved.
-    pub(super) fn progress<T: Transport>(&mut self, progress: Progress, host: &HostSide<T>) {
+    /// Something of a transfer has moved. `bytes` are what has come of the host.
+    pub(super) fn progress(&mut self, progress: Progress, bytes: &[u8]) {
         let Progress { id: number, moved, ended, piece } = progress;
-        if let (Some(piece), Some((_, offer))) = (piece, self.offers.get_mut(number)) {
-            let bytes = host.bytes(piece);
+        if let (Some(_), Some((_, offer))) = (piece, self.offers.get_mut(number)) {
             let start = moved as usize - bytes.len().min(moved as usize);
             match offer.payload {
                 Payload::Buffer(command, range) => {

@@ -9,7 +9,9 @@
 //!
 //! Always true: the time of a command is the time of its packets and of the drive, and of nothing else.
 
+mod commanded;
 mod drive;
+pub mod driven;
 mod endings;
 mod enumerate;
 mod host;
@@ -19,6 +21,7 @@ mod planted;
 mod plug;
 mod trouble;
 
+pub use commanded::Commanded;
 pub use enumerate::Exchange;
 pub use host::Finished;
 pub use observer::{HostTransfer, Observer};
@@ -300,7 +303,8 @@ impl<T: Transport> World<T> {
             if let Some(piece) = progress.piece {
                 self.host.taken(piece);
             }
-            self.drive.progress(progress, &self.host);
+            let bytes = progress.piece.map_or(&[][..], |piece| self.host.bytes(piece));
+            self.drive.progress(progress, bytes);
         }
     }
 

@@ -221,10 +221,14 @@ impl Controller {
         let happened = change(port);
         self.port_due = self.ports.iter().filter_map(Port::due).min();
         if happened.lost {
+            self.outputs.push_back(Output::PortDown(number));
             self.lose_device(now, number);
         }
         if happened.reset {
             self.outputs.push_back(Output::PortReset(number));
+        }
+        if happened.up {
+            self.outputs.push_back(Output::PortUp(number));
         }
         if happened.event {
             self.registers.status = self.registers.status.with(UsbStatus::PORT_CHANGE);

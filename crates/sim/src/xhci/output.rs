@@ -13,8 +13,12 @@ pub enum Output {
     Link(u8, LinkAct),
     /// A control transfer with the device at a root port. Answered by [`super::Controller::handle_control`].
     Control(u8, ControlRequest),
+    /// Nothing crosses the link of a root port any more.
+    PortDown(u8),
     /// The device at a root port was reset.
     PortReset(u8),
+    /// The device at a root port can be talked to.
+    PortUp(u8),
 }
 
 /// Something at the host's end of a link.

@@ -47,7 +47,9 @@ enum Phase {
 pub(super) struct Happened {
     /// An event is due.
     pub(super) event: bool,
-    /// Who is there was reset.
+    /// Who is there can be talked to.
+    pub(super) up: bool,
+    /// And was reset.
     pub(super) reset: bool,
     /// Whoever was there cannot be reached any more.
     pub(super) lost: bool,
@@ -139,11 +141,11 @@ impl Port {
     /// The time has come that [`Self::due`] told.
     pub(super) fn handle_due(&mut self) -> Happened {
         match std::mem::replace(&mut self.phase, Phase::Enabled) {
-            Phase::Training(_) => self.change(PortChanges::CONNECT),
+            Phase::Training(_) => Happened { up: true, ..self.change(PortChanges::CONNECT) },
             Phase::Resetting(_, is_warm) => {
                 let reset = PortChanges::RESET;
                 let changes = if is_warm { reset.with(PortChanges::WARM_RESET) } else { reset };
-                Happened { reset: true, ..self.change(changes) }
+                Happened { up: true, reset: true, ..self.change(changes) }
             }
             phase => {
                 self.phase = phase;
@@ -207,7 +209,7 @@ mod tests {
         assert_eq!(u32::from(port.status()), 0x0002_0ee1);
         assert_eq!(port.write(NOW, write(0x0002_0210)), Happened { lost: true, ..Happened::default() });
         assert!(port.status().is_resetting());
-        assert_eq!(port.handle_due(), Happened { event: true, reset: true, lost: false });
+        assert_eq!(port.handle_due(), Happened { event: true, up: true, reset: true, lost: false });
         assert_eq!(u32::from(port.status()), 0x0020_0e03);
     }
 
@@ -216,7 +218,7 @@ mod tests {
         let mut port = Port::new(true);
         port.plug(NOW, 4);
         assert!(port.handle_due().event);
-        assert_eq!(port.unplug(), Happened { event: false, reset: false, lost: true });
+        assert_eq!(port.unplug(), Happened { lost: true, ..Happened::default() });
         port.write(NOW, write(0x0002_0200));
         port.plug(NOW, 4);
         assert!(port.handle_due().event);

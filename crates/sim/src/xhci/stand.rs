@@ -152,7 +152,7 @@ impl Stand {
                     let answer = self.answer.clone();
                     self.controller.handle_control(self.now, &mut self.memory, which, &answer);
                 }
-                Output::PortReset(_) => {}
+                Output::PortDown(_) | Output::PortReset(_) | Output::PortUp(_) => {}
             }
         }
         self.told.extend(std::iter::from_fn(|| self.driver.poll_output()));

@@ -73,6 +73,20 @@ impl HostPort {
         *self = Self { control, endpoints: endpoints.iter().map(numbered).collect(), ..Self::default() };
     }
 
+    /// An endpoint comes, in the place of what was there under its address; the others stay as they are.
+    pub fn install(&mut self, endpoint: Endpoint) {
+        let address = endpoint.address;
+        self.remove(address);
+        self.endpoints.push(Numbered { address, end: HostEndpoint::new(endpoint) });
+    }
+
+    /// An endpoint goes, with all that it has.
+    pub fn remove(&mut self, address: EndpointAddress) {
+        self.endpoints.retain(|endpoint| endpoint.address != address);
+        self.halts.retain(|halted| *halted != address);
+        self.turns = [0; 2];
+    }
+
     /// Begins a control transfer.
     ///
     /// # Errors
