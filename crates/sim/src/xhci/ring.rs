@@ -384,6 +384,3 @@ impl Tell {
 fn is_within(buffer: u64, length: u32) -> bool {
     length <= TransferTrb::LENGTH_MAX && buffer % BOUNDARY + u64::from(length) <= BOUNDARY
 }
-
-#[cfg(test)]
-mod tests;

@@ -134,6 +134,7 @@ impl<T: Transport> Computer<T> {
         let Some(step) = errand.steps.front().cloned() else { return self.came(now, Came::Refused) };
         let Some(place) = self.take_place() else { return self.came(now, Came::Refused) };
         self.errands.under_way = Some(place);
+        let resets = matches!(step, Step::Driver(Request::ResetToggle(..)));
         let begun = match (step, self.device) {
             (Step::Driver(request), _) => {
                 self.drive(now, |driver, hands| driver.request(hands, now, (REQUEST, request)))
@@ -144,8 +145,11 @@ impl<T: Transport> Computer<T> {
             }
             (Step::Control(_), None) => Err(xhci::Refusal::Gone),
         };
-        if begun.is_err() {
-            self.came(now, Came::Refused);
+        match begun {
+            Ok(()) => {}
+            // It has halted here as well, and the driver is at it: Reset Endpoint begins anew with the numbers, too.
+            Err(xhci::Refusal::Busy) if resets => self.came(now, Came::Answer(Answer::Done)),
+            Err(_) => self.came(now, Came::Refused),
         }
     }
 

@@ -86,3 +86,82 @@ fn a_part_without_streams_has_no_uas() {
     let world = powered(Part::EARLY_CARD, Transports::Dual).unwrap();
     assert_eq!(world.uas(None).err(), Some(PowerOnError::NotOffered));
 }
+
+fn on_uas(part: Part) -> Driven<initiator::Uas> {
+    powered(part, Transports::Dual).unwrap().uas(None).unwrap()
+}
+
+fn on_bot(part: Part) -> Driven<initiator::Bot> {
+    powered(part, Transports::BotOnly).unwrap().bot().unwrap()
+}
+
+/// Lets all commands end that are under way: their slots, in order.
+fn drain<T: Transport>(world: &mut Driven<T>, commands: usize) -> Vec<u16> {
+    let mut ended: Vec<_> =
+        (0..commands).map(|_| world.run().unwrap().expect("each command ends").id.slot).collect();
+    ended.sort_unstable();
+    ended
+}
+
+/// After so many events one command is aborted; each ends once, and the next ones work.
+fn abort_after<T: Transport>(mut world: Driven<T>, depth: u16, events: usize) {
+    first(&mut world);
+    for slot in 0..depth {
+        let writes = slot.is_multiple_of(2);
+        world.submit(&command(slot, writes, u32::from(slot) * 8, 4), pattern(slot.into(), 4)).unwrap();
+    }
+    for _ in 0..events {
+        world.step();
+    }
+    world.abort(CommandId { slot: depth / 2, generation: 0 });
+    assert_eq!(drain(&mut world, usize::from(depth)), (0..depth).collect::<Vec<_>>(), "{events}");
+    ask(&mut world, &command(1, true, 100, 3), pattern(9, 3));
+    assert!(ask(&mut world, &command(2, false, 100, 3), vec![0; 3 * BLOCK as usize]) == pattern(9, 3));
+    assert_eq!(world.computer.memory.faults(), 0);
+}
+
+#[test]
+fn whenever_a_command_is_aborted_each_ends_once_and_the_next_ones_work() {
+    for events in (0..400).step_by(23) {
+        abort_after(on_uas(Part::CHIPSET), 8, events);
+        abort_after(on_bot(Part::EARLY_CARD), 1, events);
+    }
+}
+
+#[test]
+fn an_endpoint_that_halts_is_reset_and_works_again() {
+    for events in (0..300).step_by(37) {
+        let mut world = on_bot(Part::CARD);
+        first(&mut world);
+        world.submit(&command(0, false, 0, 4), vec![0; 4 * BLOCK as usize]).unwrap();
+        for _ in 0..events {
+            world.step();
+        }
+        // SET FEATURE (ENDPOINT_HALT) of bulk IN 1, as by the device itself.
+        let setup = SetupPacket::from([0x02, 3, 0, 0, 0x81, 0, 0, 0]);
+        world.drive.device.handle_control(setup, &[]);
+        world.settle();
+        assert_eq!(drain(&mut world, 1), [0]);
+        ask(&mut world, &command(1, true, 100, 3), pattern(9, 3));
+        assert!(ask(&mut world, &command(2, false, 100, 3), vec![0; 3 * BLOCK as usize]) == pattern(9, 3));
+    }
+}
+
+#[test]
+fn a_drive_that_is_pulled_out_ends_every_command() {
+    for events in [0, 10, 100, 300] {
+        let mut world = on_uas(Part::CHIPSET);
+        first(&mut world);
+        for slot in 0..8 {
+            world.submit(&command(slot, false, u32::from(slot), 1), vec![0; BLOCK as usize]).unwrap();
+        }
+        for _ in 0..events {
+            world.step();
+        }
+        world.unplug();
+        assert_eq!(drain(&mut world, 8), (0..8).collect::<Vec<_>>(), "{events}");
+        // The transfers ended before the device was told to be gone.
+        while world.computer.device.is_some() && world.step() {}
+        assert_eq!(world.submit(&command(1, false, 0, 1), Vec::new()), Err(Refusal::Gone));
+    }
+}
