@@ -5,12 +5,13 @@
 //!
 //! Always true: a side has one message on its lane, and messages cross in the order in which its port made them.
 
-use super::bulk::{DevicePort, Endpoint, HostPort, Message};
+use super::bulk::{DevicePort, ERDY_TIMEOUT, Endpoint, HostPort, Message, TRANSACTION_TIMEOUT};
 use super::streams::Violation;
 use super::superspeed::{Link, Side};
 use super::{Crossing, Fate};
 use std::collections::VecDeque;
 use units::{Duration, Instant};
+use wire::usb::EndpointAddress;
 
 /// Both ports and the link.
 #[derive(Clone, Debug)]
@@ -34,6 +35,8 @@ pub struct Joint {
     is_cut: bool,
     /// By the side that sends.
     retries: [Retry; 2],
+    /// Endpoints on which something was lost, and who looks whether it is missed.
+    watched: Vec<(EndpointAddress, Side)>,
 }
 
 /// Packets that a side has to send again, since the header of one arrives damaged.
@@ -56,6 +59,20 @@ enum RetryState {
     /// It has arrived, LBAD was sent, and the receiver looks at nothing before LRTY.
     Refused,
 }
+
+/// An answer that was lost, and who will miss it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed {
+    endpoint: EndpointAddress,
+    by: Side,
+    /// What had come of the endpoint when it was lost.
+    steps: u32,
+    /// How often it was looked after.
+    repeats: u32,
+}
+
+/// Times that a device says ERDY again: a host that does not want to hear it is left alone in the end.
+const ERDY_REPEATS: u32 = 3;
 
 /// What comes of a message that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +100,7 @@ impl Joint {
             lost: [0; 2],
             is_cut: false,
             retries: [const { Retry::new() }; 2],
+            watched: Vec::new(),
         }
     }
 
@@ -225,6 +243,45 @@ impl Joint {
         retry.ignored = self.on_the_way[side.other() as usize];
         self.link.send_command(now, side);
         self.is_idle[side as usize] = !self.is_expected[side as usize];
+    }
+
+    /// A message is lost. Who will miss it, if anybody: [`Self::miss`] is to be called after that time.
+    pub fn lose(&mut self, message: &Message) -> Option<(Duration, Missed)> {
+        let endpoint = message.endpoint();
+        let by = if matches!(message, Message::Erdy { .. }) { Side::Device } else { Side::Host };
+        if self.watched.contains(&(endpoint, by)) {
+            return None;
+        }
+        let again = self.owed(endpoint, by)?;
+        self.watched.push((endpoint, by));
+        Some(again)
+    }
+
+    /// The time is over after which an answer is missed, unless something has come since: then it is said again. When to look
+    /// again, while an answer is still owed.
+    pub fn miss(&mut self, missed: Missed) -> Option<(Duration, Missed)> {
+        let Missed { endpoint, by, steps, repeats } = missed;
+        let is_missed = self.owed(endpoint, by).is_some_and(|(_, owed)| owed.steps == steps);
+        match by {
+            Side::Host if is_missed => self.host.time_out(endpoint),
+            Side::Device if is_missed && repeats < ERDY_REPEATS => self.device.repeat_erdy(endpoint),
+            _ => {}
+        }
+        let is_given_up = by == Side::Device && repeats >= ERDY_REPEATS;
+        let again = self.owed(endpoint, by).filter(|_| !is_given_up);
+        if again.is_none() {
+            self.watched.retain(|&watched| watched != (endpoint, by));
+        }
+        again.map(|(span, again)| (span, Missed { repeats: repeats + 1, ..again }))
+    }
+
+    /// Whether an answer is owed on an endpoint.
+    fn owed(&self, endpoint: EndpointAddress, by: Side) -> Option<(Duration, Missed)> {
+        let (span, steps) = match by {
+            Side::Host => (TRANSACTION_TIMEOUT, self.host.awaits(endpoint)?),
+            Side::Device => (ERDY_TIMEOUT, self.device.awaits(endpoint).then_some(0)?),
+        };
+        Some((span, Missed { endpoint, by, steps, repeats: 0 }))
     }
 
     /// A message has arrived at a side: the link takes it, and its port does.

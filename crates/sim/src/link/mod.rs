@@ -18,7 +18,7 @@ pub mod usb2;
 mod wire;
 
 pub use fate::{Fate, Fates};
-pub use joint::{Arrival, Joint};
+pub use joint::{Arrival, Joint, Missed};
 
 use units::Instant;
 

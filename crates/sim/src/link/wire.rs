@@ -4,7 +4,7 @@
 
 use super::bulk::{DevicePort, End, Endpoint, HostPort, Message, Progress, Transfer};
 use super::superspeed::{Link, Rate, Side};
-use super::{Arrival, Fate, Joint};
+use super::{Arrival, Fate, Joint, Missed};
 use crate::engine::{Engine, Event};
 use bus::Pipe;
 use std::collections::BTreeMap;
@@ -15,17 +15,22 @@ pub(super) enum Happens {
     Free(Side),
     Arrives(Side, Message, Fate),
     Retry(Side),
+    Missed(Missed),
 }
 
 impl Event for Happens {
     fn mark(&self) -> u64 {
         match self {
             Self::Free(side) => *side as u64,
+            Self::Missed(_) => 2000,
             Self::Retry(side) => 1000 + *side as u64,
             Self::Arrives(side, message, _) => 2 + *side as u64 + 4 * u64::from(message.packet().payload()),
         }
     }
 }
+
+/// Packets after which a test is said not to end.
+const PACKETS_MAX: usize = 200_000;
 
 /// A host and a device with a link between them, and nothing else.
 pub(super) struct Wire {
@@ -69,6 +74,10 @@ impl Wire {
         if fate == Fate::HeaderDamaged {
             self.joint.damage(side, message);
         }
+        if fate == Fate::Lost {
+            let missed = self.joint.lose(&message);
+            self.look_again(missed);
+        }
         self.engine.at(crossing.ends, Happens::Free(side)).unwrap();
         self.engine.at(crossing.arrives, Happens::Arrives(side.other(), message, fate)).unwrap();
     }
@@ -83,18 +92,32 @@ impl Wire {
         if let Some(at) = retry_at {
             self.engine.at(at, Happens::Retry(side.other())).unwrap();
         }
-        let progress = &mut self.progress[side as usize];
-        match side {
-            Side::Host => progress.extend(std::iter::from_fn(|| self.joint.host.poll_progress())),
-            Side::Device => progress.extend(std::iter::from_fn(|| self.joint.device.poll_progress())),
-        }
+        self.take_progress();
         self.stir();
+    }
+
+    fn take_progress(&mut self) {
+        let [host, device] = &mut self.progress;
+        host.extend(std::iter::from_fn(|| self.joint.host.poll_progress()));
+        device.extend(std::iter::from_fn(|| self.joint.device.poll_progress()));
+    }
+
+    fn look_again(&mut self, missed: Option<(Duration, Missed)>) {
+        if let Some((span, missed)) = missed {
+            self.engine.after(span, Happens::Missed(missed)).unwrap();
+        }
     }
 
     pub(super) fn step(&mut self) -> bool {
         match self.engine.next() {
             Some(Happens::Free(side)) => self.send(side),
             Some(Happens::Arrives(side, message, fate)) => self.arrive(side, message, fate),
+            Some(Happens::Missed(missed)) => {
+                let again = self.joint.miss(missed);
+                self.look_again(again);
+                self.take_progress();
+                self.stir();
+            }
             Some(Happens::Retry(side)) => {
                 self.joint.retry(self.engine.now(), side);
                 self.stir();
@@ -106,7 +129,13 @@ impl Wire {
 
     pub(super) fn run(&mut self) {
         self.stir();
-        while self.step() {}
+        while self.step() {
+            assert!(
+                self.script.len() < PACKETS_MAX,
+                "no end:\n{}",
+                self.script[PACKETS_MAX - 40..].join("\n")
+            );
+        }
     }
 
     pub(super) fn both(&mut self, pipe: Pipe, transfer: Transfer) {

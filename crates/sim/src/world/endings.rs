@@ -109,6 +109,12 @@ impl<T: Transport> World<T> {
     /// Looks after endpoints that have halted, and those that have become quiet.
     pub(super) fn look_after_endpoints(&mut self) {
         while let Some(endpoint) = self.joint.host.poll_halt() {
+            if self.joint.host.has_failed(endpoint) {
+                // The one that failed has ended; the others are tried.
+                self.joint.host.reset_for_retry(endpoint);
+                self.stop(endpoint);
+                continue;
+            }
             for (pipe, number) in self.joint.host.transfers_of(endpoint) {
                 if let Ok(moved) = self.joint.host.withdraw(pipe, number) {
                     self.end_transfer(number, TransferStatus::Stall, moved);
@@ -192,7 +198,7 @@ impl<T: Transport> World<T> {
         }
         while let Some(progress) = self.joint.host.poll_control() {
             if let Some(end) = progress.ended {
-                self.handle_answer(end == ControlEnd::Done);
+                self.handle_answer(end);
             }
         }
     }
@@ -216,7 +222,8 @@ impl<T: Transport> World<T> {
     }
 
     /// The answer to a request has come to the host.
-    fn handle_answer(&mut self, is_done: bool) {
+    fn handle_answer(&mut self, end: ControlEnd) {
+        let is_done = end == ControlEnd::Done;
         match self.endings.requests.front() {
             Some(&(_, BusRequest::ClearHalt(endpoint))) => {
                 if is_done {
@@ -231,7 +238,11 @@ impl<T: Transport> World<T> {
             }
             _ => {}
         }
-        self.end_request(if is_done { BusAnswer::Done } else { BusAnswer::Stalled });
+        self.end_request(match end {
+            ControlEnd::Done => BusAnswer::Done,
+            ControlEnd::Stalled => BusAnswer::Stalled,
+            ControlEnd::Failed => BusAnswer::Failed,
+        });
     }
 
     fn end_request(&mut self, answer: BusAnswer) {

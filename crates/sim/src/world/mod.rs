@@ -33,7 +33,7 @@ use crate::check::{About, Law, Violation};
 use crate::engine::{Alarm, Engine, Event, QueueFull};
 use crate::link::bulk::{DevicePort, HostPort, Message};
 use crate::link::superspeed::{Link, Rate, Side};
-use crate::link::{Arrival, Crossing, Fate, Fates, Joint};
+use crate::link::{Arrival, Crossing, Fate, Fates, Joint, Missed};
 use drive::DriveSide;
 use endings::Endings;
 use host::HostSide;
@@ -79,6 +79,8 @@ enum Happens {
     Suffers(Side, Message, Fate),
     /// LBAD has come back to a side.
     Retry(Side),
+    /// The time is over after which an answer is missed.
+    Missed(Missed),
     /// The drive has done its oldest request.
     Stored,
     /// The device is ready for what it was not ready for.
@@ -96,6 +98,7 @@ impl Event for Happens {
             Self::Deadline => 1,
             Self::Free(side) => 2 + *side as u64,
             Self::PortReset => 6,
+            Self::Missed(_) => 17,
             Self::Retry(side) => 7 + *side as u64,
             Self::Ready => 17,
             Self::Suffers(side, _, fate) => 9 + *side as u64 + 2 * *fate as u64,
@@ -238,6 +241,7 @@ impl<T: Transport> World<T> {
             Happens::Free(side) => return self.send(side),
             Happens::Arrives(side, message) => self.arrive(side, message, Fate::Arrives),
             Happens::Suffers(side, message, fate) => self.arrive(side, message, fate),
+            Happens::Missed(missed) => self.miss(missed),
             Happens::Retry(side) => self.joint.retry(now, side),
             Happens::PortReset => self.end_port_reset(),
             Happens::Stored => self.drive.store(now, &mut self.trouble),
@@ -257,6 +261,21 @@ impl<T: Transport> World<T> {
         self.settle();
         while let Some(endpoint) = self.trouble.poll_halt() {
             self.halt(endpoint);
+        }
+    }
+
+    /// An answer may be missed.
+    fn miss(&mut self, missed: Missed) {
+        let again = self.joint.miss(missed);
+        self.look_again(again);
+        self.tell_progress();
+        self.look_after_endpoints();
+        self.look_after_endpoint_0();
+    }
+
+    fn look_again(&mut self, missed: Option<(Duration, Missed)>) {
+        if let Some((span, missed)) = missed {
+            self.at(self.engine.now() + span, Happens::Missed(missed));
         }
     }
 
@@ -280,6 +299,17 @@ impl<T: Transport> World<T> {
         if taken.is_err() {
             self.stopped = Some(Stopped::Violation);
         }
+        self.tell_progress();
+        self.trouble.ledger.arrive(now, side, message.packet().payload().into());
+        self.look_after_endpoints();
+        if message.endpoint().number() == 0 {
+            self.look_after_endpoint_0();
+        }
+    }
+
+    /// Tells both sides what of their transfers has moved or ended.
+    fn tell_progress(&mut self) {
+        let now = self.engine.now();
         while let Some(progress) = self.joint.host.poll_progress() {
             let (first, progress) = self.trouble.progress(progress);
             for progress in first.into_iter().chain([progress]) {
@@ -289,11 +319,6 @@ impl<T: Transport> World<T> {
             }
         }
         self.tell_drive();
-        self.trouble.ledger.arrive(now, side, message.packet().payload().into());
-        self.look_after_endpoints();
-        if message.endpoint().number() == 0 {
-            self.look_after_endpoint_0();
-        }
     }
 
     /// Tells the drive what of its transfers has moved or ended.
@@ -431,8 +456,13 @@ impl<T: Transport> World<T> {
             Fate::Arrives => Happens::Arrives(side.other(), message),
             _ => Happens::Suffers(side.other(), message, fate),
         };
-        if fate == Fate::HeaderDamaged {
-            self.joint.damage(side, message);
+        match fate {
+            Fate::Arrives => {}
+            Fate::HeaderDamaged => self.joint.damage(side, message),
+            Fate::PayloadDamaged | Fate::Lost => {
+                let missed = self.joint.lose(&message);
+                self.look_again(missed);
+            }
         }
         self.at(crossing.arrives, arrival);
     }

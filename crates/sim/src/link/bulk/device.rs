@@ -32,6 +32,8 @@ pub struct DeviceEndpoint {
     is_burst_over: bool,
     /// An endpoint without streams that has said that it is not ready, and has to say when it is.
     owes_erdy: bool,
+    /// Such an endpoint has said that it is ready, and the host has not answered.
+    has_said_erdy: bool,
     is_halted: bool,
     outbox: VecDeque<Message>,
     progress: VecDeque<Progress>,
@@ -49,6 +51,7 @@ impl DeviceEndpoint {
             window: 0,
             is_burst_over: false,
             owes_erdy: false,
+            has_said_erdy: false,
             is_halted: false,
             outbox: VecDeque::new(),
             progress: VecDeque::new(),
@@ -112,10 +115,20 @@ impl DeviceEndpoint {
     /// If the host could not have sent it in this state.
     pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
         let is_in = self.is_in();
+        self.has_said_erdy = false;
         if self.is_halted {
             return self.receive_halted(message);
         }
         match message {
+            Message::Ack { stream: Some(StreamField::Prime), expects, .. } if self.under_way > 0 => {
+                // The acknowledgement of the last burst was lost, and this stands for it.
+                let stream = self.pipe.as_ref().and_then(Device::current);
+                let left = self.next.since(expects).min(self.under_way);
+                self.acknowledge(stream, left)?;
+                self.go_back(stream, expects);
+                self.window = 0;
+                self.tell_pipe(FromHost::Prime)?;
+            }
             Message::Ack { stream: Some(StreamField::Prime), .. }
             | Message::Data { stream: Some(StreamField::Prime), .. } => {
                 self.window = 0;
@@ -132,6 +145,8 @@ impl DeviceEndpoint {
                 // What followed a packet that was not taken comes again after it.
                 if sequence == self.next {
                     self.receive_data(named(stream), Some(piece), is_last)?;
+                } else if sequence.is_before(self.next) {
+                    self.repeat_taken(named(stream));
                 }
             }
             _ => return Err(Violation),
@@ -153,9 +168,36 @@ impl DeviceEndpoint {
     /// Says that it is ready, if it has said that it is not.
     fn say_ready(&mut self) {
         if std::mem::take(&mut self.owes_erdy) {
-            let packets = self.packets_of(None).max(1);
-            self.outbox.push_back(Message::Erdy { endpoint: self.endpoint.address, stream: None, packets });
+            self.has_said_erdy = true;
+            self.send_erdy();
         }
+    }
+
+    /// The host has not answered ERDY in time, if it was owed an answer: it is said again.
+    pub fn repeat_erdy(&mut self) {
+        match self.pipe.as_ref().map(Device::state) {
+            None if self.has_said_erdy => self.send_erdy(),
+            Some(DeviceState::StartStream(stream)) => self.send_proposal(stream),
+            _ => {}
+        }
+    }
+
+    /// Whether the host owes an answer to ERDY.
+    pub fn awaits(&self) -> bool {
+        match &self.pipe {
+            None => self.has_said_erdy,
+            Some(pipe) => matches!(pipe.state(), DeviceState::StartStream(_)),
+        }
+    }
+
+    fn send_proposal(&mut self, stream: StreamId) {
+        let (endpoint, packets) = (self.endpoint.address, self.packets_of(Some(stream)));
+        self.outbox.push_back(Message::Erdy { endpoint, stream: Some(stream), packets });
+    }
+
+    fn send_erdy(&mut self) {
+        let packets = self.packets_of(None).max(1);
+        self.outbox.push_back(Message::Erdy { endpoint: self.endpoint.address, stream: None, packets });
     }
 
     fn stall(&mut self, stream: Option<StreamField>) {
@@ -221,8 +263,7 @@ impl DeviceEndpoint {
         }
         let Some(stream) = self.queues.find(|stream| pipe.may_propose(stream)) else { return };
         if pipe.propose(stream).is_some() {
-            let (endpoint, packets) = (self.endpoint.address, self.packets_of(Some(stream)));
-            self.outbox.push_back(Message::Erdy { endpoint, stream: Some(stream), packets });
+            self.send_proposal(stream);
         }
     }
 
@@ -357,8 +398,11 @@ impl DeviceEndpoint {
             Message::Data { stream, sequence, piece: Some(_), is_last, .. }
                 if !self.is_in() && !self.is_halted =>
             {
+                self.has_said_erdy = false;
                 if sequence == self.next {
                     self.receive_data(named(stream), None, is_last)?;
+                } else if sequence.is_before(self.next) {
+                    self.repeat_taken(named(stream));
                 }
                 self.propose();
                 Ok(())
@@ -396,6 +440,15 @@ impl DeviceEndpoint {
         self.progress.push_back(progress);
         let packets = self.say_taken(stream, false);
         self.end_turn(stream, is_last, packets == 0)
+    }
+
+    /// A packet has come that was taken before: the acknowledgement was lost.
+    fn repeat_taken(&mut self, stream: Option<StreamId>) {
+        if let Some(pipe) = &mut self.pipe {
+            pipe.forget_proposal();
+        }
+        let packets = self.say_taken(stream, false);
+        self.owes_erdy |= self.pipe.is_none() && packets == 0;
     }
 
     /// Says what is expected next, and how many packets there is room for.

@@ -25,7 +25,12 @@ enum Run {
     Stopped,
     /// The device's end is halted.
     Halted,
+    /// The device does not answer.
+    Failed,
 }
+
+/// Times that the host tries a packet before it gives up (xHCI 1.2 clause 6.2.3: CErr, which drivers set to 3).
+const TRIES: u8 = 3;
 
 /// The host's end.
 #[derive(Clone, Debug)]
@@ -46,6 +51,12 @@ pub struct HostEndpoint {
     run: Run,
     /// IN: a packet came damaged, and what is not the same again is not looked at.
     is_retrying: bool,
+    /// OUT: packets after those that were acknowledged that were sent before the device did not answer; it may have them.
+    may_have: u8,
+    /// Times in a row that the device did not answer.
+    failures: u8,
+    /// Counts what comes of it, so that who waits sees whether anything did.
+    steps: u32,
     /// An endpoint without streams whose device is not ready.
     is_blocked: bool,
     outbox: VecDeque<Message>,
@@ -66,6 +77,9 @@ impl HostEndpoint {
             has_bus: false,
             run: Run::Running,
             is_retrying: false,
+            may_have: 0,
+            failures: 0,
+            steps: 0,
             is_blocked: false,
             outbox: VecDeque::new(),
             progress: VecDeque::new(),
@@ -94,6 +108,9 @@ impl HostEndpoint {
         if self.run != Run::Running {
             return;
         }
+        if self.may_have > 0 {
+            return self.halt(Run::Failed, End::Failed);
+        }
         self.run = Run::Stopped;
         // What was asked for comes still; what was not sent is not.
         self.has_bus &= self.is_in();
@@ -104,7 +121,7 @@ impl HostEndpoint {
 
     /// Whether it was stopped or is halted, and nothing of it is under way.
     pub fn is_quiet(&self) -> bool {
-        let is_settled = self.run == Run::Halted || self.pipe.as_ref().is_none_or(Host::is_settled);
+        let is_settled = self.is_halted() || self.pipe.as_ref().is_none_or(Host::is_settled);
         self.run != Run::Running
             && !self.has_bus
             && self.under_way == 0
@@ -112,9 +129,41 @@ impl HostEndpoint {
             && self.outbox.is_empty()
     }
 
-    /// Whether the device has halted it.
+    /// Whether the device has halted it, or does not answer on it.
     pub fn is_halted(&self) -> bool {
-        self.run == Run::Halted
+        matches!(self.run, Run::Halted | Run::Failed)
+    }
+
+    /// Whether it is halted because the device does not answer.
+    pub fn has_failed(&self) -> bool {
+        self.run == Run::Failed
+    }
+
+    /// Whether the device owes an answer; if so, what has come of the endpoint so far, to be compared.
+    pub fn awaits(&self) -> Option<u32> {
+        let is_owed = self.under_way > 0 || self.pipe.as_ref().is_some_and(|pipe| !pipe.is_settled());
+        (is_owed && !self.is_halted()).then_some(self.steps)
+    }
+
+    /// The device has not answered in time: what was said is said again, or the endpoint fails.
+    pub fn time_out(&mut self) {
+        self.steps = self.steps.wrapping_add(1);
+        self.failures += 1;
+        let Some(stream) = self.current() else {
+            let said = self.pipe.as_mut().and_then(Host::repeat);
+            return if self.failures < TRIES { self.say(said) } else { self.halt(Run::Failed, End::Failed) };
+        };
+        match () {
+            () if self.failures >= TRIES => self.halt(Run::Failed, End::Failed),
+            () if self.is_in() => self.ask_again(),
+            // What the device has of it is not known, so nobody can go on from here.
+            () if self.run != Run::Running => self.halt(Run::Failed, End::Failed),
+            () => {
+                self.may_have = self.may_have.max(self.under_way);
+                let oldest = self.next.before(self.under_way);
+                self.take_back(stream, oldest);
+            }
+        }
     }
 
     /// Starts it again after [`Self::stop`] or [`Self::reset`]. One that is halted stays so.
@@ -152,13 +201,22 @@ impl HostEndpoint {
         let _ = self.queues.forget_sent();
         let queues = std::mem::replace(&mut self.queues, Queues::new(&self.endpoint));
         let progress = std::mem::take(&mut self.progress);
-        *self = Self { queues, progress, run: Run::Stopped, ..Self::new(self.endpoint) };
+        let steps = self.steps.wrapping_add(1);
+        *self = Self { queues, progress, steps, run: Run::Stopped, ..Self::new(self.endpoint) };
         if let Some(pipe) = &mut self.pipe {
             pipe.hold();
             if let Some(stream) = self.queues.find(|_| true) {
                 pipe.arm(stream);
             }
         }
+    }
+
+    /// The same, but keeps the sequence number: a new try after a failure, of which the device knows nothing (xHCI 1.2 clause
+    /// 4.6.8.1, Transfer State Preserve).
+    pub fn reset_for_retry(&mut self) {
+        let (next, is_blocked) = (self.next, self.is_blocked);
+        self.reset();
+        (self.next, self.is_blocked) = (next, is_blocked);
     }
 
     /// Transfers of a stream, oldest first.
@@ -204,9 +262,10 @@ impl HostEndpoint {
     /// # Errors
     /// If the device could not have sent it in this state.
     pub fn receive(&mut self, message: Message, may_go_on: bool) -> Result<(), Violation> {
+        self.steps = self.steps.wrapping_add(1);
         match message {
             // It has crossed what halted the endpoint.
-            _ if self.run == Run::Halted => Ok(()),
+            _ if self.is_halted() => Ok(()),
             Message::Data { stream, sequence, piece: Some(piece), is_last, .. } if self.is_in() => {
                 self.receive_data(stream, sequence, piece, is_last, may_go_on)
             }
@@ -215,7 +274,7 @@ impl HostEndpoint {
             }
             Message::Nrdy { stream, .. } => self.receive_nrdy(stream),
             Message::Stall { .. } => {
-                self.receive_stall();
+                self.halt(Run::Halted, End::Stalled);
                 Ok(())
             }
             Message::Erdy { stream, packets, .. } => self.receive_erdy(stream, packets),
@@ -275,7 +334,7 @@ impl HostEndpoint {
     /// A data packet of the device has come whose payload is damaged.
     pub fn receive_damaged(&mut self, message: Message) {
         let Message::Data { sequence, .. } = message else { return };
-        if self.run == Run::Halted || !self.is_in() || self.under_way == 0 || sequence != self.next {
+        if self.is_halted() || !self.is_in() || self.under_way == 0 || sequence != self.next {
             return;
         }
         self.ask_again();
@@ -303,10 +362,15 @@ impl HostEndpoint {
         is_last: bool,
         may_go_on: bool,
     ) -> Result<(), Violation> {
-        if self.is_retrying && sequence != self.next {
+        let ahead = sequence.since(self.next);
+        if ahead > 0 && (self.is_retrying || ahead < self.under_way) {
+            // One is missing.
+            if !self.is_retrying {
+                self.ask_again();
+            }
             return Ok(());
         }
-        self.is_retrying = false;
+        (self.is_retrying, self.failures) = (false, 0);
         let stream = self.current().ok_or(Violation)?;
         let is_expected = self.has_bus && self.under_way > 0 && sequence == self.next;
         if !is_expected || field != stream.map(StreamField::Stream) {
@@ -372,8 +436,19 @@ impl HostEndpoint {
         packets: u8,
         is_retry: bool,
     ) -> Result<(), Violation> {
+        if self.under_way == 0 && self.may_have == 0 && expects == self.next {
+            // It answers what was sent again and had been taken before.
+            return Ok(());
+        }
         let stream = self.current().ok_or(Violation)?;
+        self.skip_to(stream, expects);
         let left = self.next.since(expects);
+        // It answers what was sent again, so it has nothing beyond.
+        (self.may_have, self.failures) = (0, 0);
+        if field != stream.map(StreamField::Stream) && left == self.under_way {
+            // The same, of a stream that has ended since.
+            return Ok(());
+        }
         if field != stream.map(StreamField::Stream) || left > self.under_way {
             return Err(Violation);
         }
@@ -394,6 +469,19 @@ impl HostEndpoint {
             self.end_turn(stream, ends)
         } else {
             Ok(())
+        }
+    }
+
+    /// Passes over packets that the device had taken before it did not answer.
+    fn skip_to(&mut self, stream: Option<StreamId>, expects: Sequence) {
+        let ahead = expects.since(self.next);
+        if ahead == 0 || ahead > self.may_have.saturating_sub(self.under_way) {
+            return;
+        }
+        for _ in 0..ahead {
+            self.queues.send(stream, self.endpoint.packet_bytes);
+            self.next = self.next.next();
+            self.under_way += 1;
         }
     }
 
@@ -419,6 +507,7 @@ impl HostEndpoint {
     }
 
     fn receive_nrdy(&mut self, field: Option<StreamField>) -> Result<(), Violation> {
+        (self.may_have, self.failures) = (0, 0);
         let current = self.current();
         match (&mut self.pipe, field) {
             (None, None) => self.is_blocked = true,
@@ -443,18 +532,22 @@ impl HostEndpoint {
         Ok(())
     }
 
-    /// The device's endpoint is halted, and so is this one: the transfer at hand ends, if there is one. Packets that were on
-    /// their way when the device said NRDY are answered so as well.
-    fn receive_stall(&mut self) {
+    /// Halts: the transfer at hand ends, if there is one. Packets that were on their way when the device said NRDY are answered
+    /// with STALL as well.
+    fn halt(&mut self, run: Run, end: End) {
         let stream = match &self.pipe {
             Some(pipe) => pipe.current().map(Some),
             None => Some(None),
         };
         if let Some(stream) = stream {
             self.queues.rewind(stream);
-            self.progress.extend(self.queues.end_first(stream, End::Stalled));
+            self.progress.extend(self.queues.end_first(stream, end));
         }
-        self.run = Run::Halted;
+        if !self.is_in() {
+            self.next = self.next.before(self.under_way);
+        }
+        self.run = run;
+        (self.may_have, self.failures) = (0, 0);
         self.has_bus = false;
         self.under_way = 0;
         self.outbox.clear();

@@ -10,7 +10,7 @@
 //! taken. A packet shorter than the largest ends its transfer. A device that has halted an endpoint answers STALL, and goes on
 //! when its host has cleared the halt.
 //!
-//! Left out: packets that are lost; interrupt and isochronous endpoints.
+//! Left out: interrupt and isochronous endpoints.
 //!
 //! Always true: packets of one endpoint are taken in order, each once; no more are under way than were asked for.
 
@@ -25,7 +25,7 @@ pub use device::DeviceEndpoint;
 pub use endpoint::Endpoint;
 pub use host::HostEndpoint;
 pub use message::{Message, Piece, Sequence};
-pub use port::{DevicePort, HostPort, Others};
+pub use port::{DevicePort, ERDY_TIMEOUT, HostPort, Others, TRANSACTION_TIMEOUT};
 pub use queue::{End, NotWithdrawn, Progress, Transfer};
 
 use std::fmt;

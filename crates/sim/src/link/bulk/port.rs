@@ -16,7 +16,14 @@ use crate::link::control::{
 use crate::link::streams::Violation;
 use bus::{Pipe, TransferId};
 use std::collections::VecDeque;
+use units::Duration;
 use wire::usb::{Direction, EndpointAddress, SetupPacket};
+
+/// How long a host waits for an answer (clause 8.13, tHostTransactionTimeout: 7.6 ms at least).
+pub const TRANSACTION_TIMEOUT: Duration = Duration::from_us(7_600);
+
+/// How long a device waits for an answer to ERDY before it says so again (clause 8.13, tERDYTimeout).
+pub const ERDY_TIMEOUT: Duration = Duration::from_ms(500);
 
 /// The host's ends of the endpoints of a device.
 #[derive(Clone, Debug, Default)]
@@ -145,9 +152,7 @@ impl HostPort {
 
     /// Stops an endpoint: see [`HostEndpoint::stop`]. Nothing happens if there is none.
     pub fn stop(&mut self, address: EndpointAddress) {
-        if let Some(end) = find(&mut self.endpoints, address) {
-            end.stop();
-        }
+        self.change(address, HostEndpoint::stop);
     }
 
     /// Whether an endpoint is stopped or halted, and nothing of it is under way; so is one that is not there.
@@ -182,6 +187,50 @@ impl HostPort {
         }
     }
 
+    /// Resets an endpoint that has failed, for a new try: see [`HostEndpoint::reset_for_retry`].
+    pub fn reset_for_retry(&mut self, address: EndpointAddress) {
+        if let Some(end) = find(&mut self.endpoints, address) {
+            end.reset_for_retry();
+        }
+    }
+
+    /// Whether an endpoint is halted because the device does not answer.
+    pub fn has_failed(&self, address: EndpointAddress) -> bool {
+        self.endpoints.iter().any(|endpoint| endpoint.address == address && endpoint.end.has_failed())
+    }
+
+    /// Whether the device owes an answer on an endpoint: see [`HostEndpoint::awaits`].
+    pub fn awaits(&self, address: EndpointAddress) -> Option<u32> {
+        if address.number() == 0 {
+            return self.control.awaits();
+        }
+        self.endpoints.iter().find(|endpoint| endpoint.address == address)?.end.awaits()
+    }
+
+    /// The device has not answered on an endpoint for [`TRANSACTION_TIMEOUT`].
+    pub fn time_out(&mut self, address: EndpointAddress) {
+        if address.number() == 0 {
+            return self.control.time_out();
+        }
+        self.change(address, HostEndpoint::time_out);
+    }
+
+    /// Changes an endpoint, and sees what has come of it.
+    fn change<R>(
+        &mut self,
+        address: EndpointAddress,
+        change: impl FnOnce(&mut HostEndpoint) -> R,
+    ) -> Option<R> {
+        let end = find(&mut self.endpoints, address)?;
+        let was_halted = end.is_halted();
+        let result = change(end);
+        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
+        if end.is_halted() && !was_halted {
+            self.halts.push_back(address);
+        }
+        Some(result)
+    }
+
     /// The next endpoint that has halted.
     pub fn poll_halt(&mut self) -> Option<EndpointAddress> {
         self.halts.pop_front()
@@ -202,14 +251,7 @@ impl HostPort {
             || self.endpoints.iter().any(|other| {
                 other.address != address && is_like(other.address, address) && other.end.wants_bus()
             });
-        let end = find(&mut self.endpoints, address).ok_or(Violation)?;
-        let was_halted = end.is_halted();
-        let result = end.receive(message, !others_wait);
-        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
-        if end.is_halted() && !was_halted {
-            self.halts.push_back(address);
-        }
-        result
+        self.change(address, |end| end.receive(message, !others_wait)).unwrap_or(Err(Violation))
     }
 
     /// A message of the device has come with a damaged payload.
@@ -336,6 +378,16 @@ impl DevicePort {
     /// Takes a transfer back: see [`DeviceEndpoint::withdraw`]. Whether it was queued.
     pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> bool {
         self.change(pipe.endpoint, |end| end.withdraw(pipe.stream, id)).unwrap_or(false)
+    }
+
+    /// Whether the host owes an answer to ERDY on an endpoint.
+    pub fn awaits(&self, address: EndpointAddress) -> bool {
+        self.endpoints.iter().any(|endpoint| endpoint.address == address && endpoint.end.awaits())
+    }
+
+    /// The host has not answered ERDY on an endpoint for [`ERDY_TIMEOUT`].
+    pub fn repeat_erdy(&mut self, address: EndpointAddress) {
+        self.change(address, DeviceEndpoint::repeat_erdy);
     }
 
     /// Halts an endpoint: see [`DeviceEndpoint::halt`]. Nothing happens if there is none.

@@ -148,6 +148,11 @@ impl ControlDevice {
         sequence: Sequence,
         piece: Piece,
     ) -> Result<(), Violation> {
+        if sequence.next() == self.next {
+            // It was taken before, and the acknowledgement was lost.
+            self.acknowledge(Direction::Out, self.next);
+            return Ok(());
+        }
         if sequence != self.next || piece.bytes > setup.length - self.moved {
             return Err(Violation);
         }

@@ -26,7 +26,12 @@ pub enum ControlEnd {
     Done,
     /// The device refused it.
     Stalled,
+    /// The device does not answer.
+    Failed,
 }
+
+/// Times that the host says something before it gives up.
+const TRIES: u8 = 3;
 
 /// What one packet did to a control transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +57,10 @@ pub struct ControlHost {
     stage: Stage,
     turn: Turn,
     is_retrying: bool,
+    /// Times in a row that the device did not answer.
+    failures: u8,
+    /// Counts what comes of it, so that who waits sees whether anything did.
+    steps: u32,
     next: Sequence,
     moved: u16,
     /// What ends a data stage that came whole, before anything else is said.
@@ -94,8 +103,8 @@ impl ControlHost {
         if self.transfer.is_some() {
             return Err(ControlBusy);
         }
-        let progress = std::mem::take(&mut self.progress);
-        *self = Self { transfer: Some(transfer), progress, ..Self::default() };
+        let (progress, steps) = (std::mem::take(&mut self.progress), self.steps.wrapping_add(1));
+        *self = Self { transfer: Some(transfer), progress, steps, ..Self::default() };
         Ok(())
     }
 
@@ -153,6 +162,7 @@ impl ControlHost {
     /// If the device could not have sent it in this state.
     pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
         let setup = self.transfer.ok_or(Violation)?.setup;
+        (self.steps, self.failures) = (self.steps.wrapping_add(1), 0);
         match message {
             Message::Erdy { .. } if self.turn == Turn::Blocked => self.turn = Turn::Host,
             _ if self.turn != Turn::Device => return Err(Violation),
@@ -175,6 +185,22 @@ impl ControlHost {
     pub fn receive_damaged(&mut self) {
         if self.has_in() {
             self.say_again();
+        }
+    }
+
+    /// Whether the device owes an answer; if so, what has come of it so far, to be compared.
+    pub fn awaits(&self) -> Option<u32> {
+        (self.is_busy() && self.turn == Turn::Device).then_some(self.steps)
+    }
+
+    /// The device has not answered in time.
+    pub fn time_out(&mut self) {
+        self.steps = self.steps.wrapping_add(1);
+        self.failures += 1;
+        if self.failures < TRIES {
+            self.say_again();
+        } else {
+            self.end(ControlEnd::Failed);
         }
     }
 

@@ -71,6 +71,13 @@ impl Device {
         Some(FromDevice::Burst { stream, ends })
     }
 
+    /// The host goes on with a stream that moved before: what was proposed since is forgotten by both.
+    pub const fn forget_proposal(&mut self) {
+        if matches!(self.state, DeviceState::StartStream(_)) {
+            self.state = DeviceState::Idle;
+        }
+    }
+
     /// The host wants the last burst again.
     pub const fn retry(&mut self) {
         if let DeviceState::BurstSent(stream) = self.state {

@@ -115,6 +115,12 @@ impl Host {
         matches!(self.state, HostState::MoveData(_)).then(|| self.prime())
     }
 
+    /// What the host said last has not been answered. What to say instead: to Prime and to a refusal it is Prime, upon which
+    /// the device forgets what it has proposed.
+    pub fn repeat(&mut self) -> Option<FromHost> {
+        (!self.is_settled()).then(|| self.prime())
+    }
+
     /// A packet has come. `is_armed` says whether a stream has buffers, for the current one after what has come. What to
     /// send, in order.
     ///
@@ -133,8 +139,11 @@ impl Host {
             (HostState::Idle, FromDevice::Erdy(stream)) => {
                 Ok([Some(self.answer(stream, is_armed(stream))), None])
             }
-            // It has crossed what the host sent. The device forgets it when that arrives.
-            (HostState::PrimePipe | HostState::MoveData(_), FromDevice::Erdy(_)) => Ok([None; 2]),
+            // It has crossed what the host sent, or comes after an answer that was lost. The device forgets it when
+            // what the host sends arrives.
+            (HostState::PrimePipe | HostState::StartStream | HostState::MoveData(_), FromDevice::Erdy(_)) => {
+                Ok([None; 2])
+            }
             (HostState::PrimePipe, FromDevice::Nrdy(StreamField::Prime))
             | (HostState::StartStream, FromDevice::Nrdy(StreamField::NoStream)) => Ok([self.rest(), None]),
             (HostState::MoveData(current), FromDevice::Nrdy(StreamField::Stream(stream)))

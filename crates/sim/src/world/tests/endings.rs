@@ -259,3 +259,34 @@ proptest! {
         prop_assert_eq!(weather(on_bot(&plain), &acts), weather(on_bot(&plain), &acts));
     }
 }
+
+/// One packet in so many is lost.
+#[derive(Debug)]
+struct Losing(crate::engine::Random, u64);
+
+impl Fates for Losing {
+    fn fate(&mut self, _: Instant, _: Side, _: &Message) -> Fate {
+        if self.0.below(self.1) == 0 { Fate::Lost } else { Fate::Arrives }
+    }
+}
+
+fn loses<T: Transport>(mut world: World<T>, seed: u64) {
+    world.suffer(Box::new(Losing(crate::engine::Random::new(seed, "losses"), 200)));
+    for _ in 0..30 {
+        let command = within(Duration::from_ms(100), world.now(), command(0, true, 0, 3));
+        if world.submit(&command, pattern(1)).is_err() {
+            return;
+        }
+        let finished = world.run().unwrap().expect("the command ends");
+        assert_eq!(finished.id, command.id);
+    }
+}
+
+#[test]
+fn each_command_ends_whatever_is_lost() {
+    let plain = plain(Duration::from_us(20), 4);
+    for seed in 0..20 {
+        loses(on_uas(&plain), seed);
+        loses(on_bot(&plain), seed);
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::link::Fate;
+use units::{Duration, Instant};
 
 /// A read of four packets, of which the nth that crosses suffers.
 fn read(nth: usize, fate: Fate) -> Wire {
@@ -159,6 +160,138 @@ proptest! {
             ended.sort_unstable_by_key(|&(id, ..)| id);
             let expected: Vec<_> = sizes.iter().zip(0..).map(|(&(.., bytes), id)| (id, bytes, End::Full)).collect();
             prop_assert_eq!(ended, expected, "{:?}\n{}", side, wire.script.join("\n"));
+        }
+    }
+}
+
+// A host waits 7.6 ms for an answer, from when it was lost.
+
+#[test]
+fn a_request_that_is_lost_is_said_again_after_7_6_ms() {
+    let mut wire = Wire::new(&[plain(IN, 16)]);
+    wire.fates.insert(0, Fate::Lost);
+    wire.both(Pipe::plain(IN), transfer(1, 100));
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN expects 0, takes 1",
+            "7600000 7600040 -> ACK 1 IN expects 0 again, takes 1",
+            "7600072 7600336 <- DATA 1 IN number 0, 100 bytes, the last",
+            "7600368 7600408 -> ACK 1 IN expects 1, takes 0",
+        ],
+    );
+}
+
+#[test]
+fn data_that_is_lost_in_a_burst_is_missed_with_the_next_packet() {
+    let wire = read(2, Fate::Lost);
+    assert!(wire.script[6].ends_with("-> ACK 1 IN expects 1 again, takes 3"), "{}", wire.script.join("\n"));
+    // What followed comes again, and no time-out is waited for. One is looked at when it is over.
+    assert!(wire.script.last().unwrap().starts_with("15056"));
+}
+
+#[test]
+fn an_acknowledgement_that_is_lost_is_made_good_by_the_next() {
+    let wire = read(3, Fate::Lost);
+    assert_eq!(wire.script.len(), 9);
+}
+
+#[test]
+fn a_write_whose_last_acknowledgement_is_lost_is_not_taken_twice() {
+    let mut wire = Wire::new(&[plain(OUT, 16)]);
+    wire.fates.insert(2, Fate::Lost);
+    wire.both(Pipe::plain(OUT), transfer(1, 1024));
+    wire.joint.device.queue(Pipe::plain(OUT), transfer(2, 1024)).unwrap();
+    wire.fates.insert(1, Fate::Lost);
+    wire.run();
+    let said: Vec<_> = wire.script.iter().map(|line| line.split_once(['-', '<']).unwrap().1).collect();
+    assert_eq!(
+        said,
+        [
+            "> DATA 2 OUT number 0, 1024 bytes, the last",
+            "- ACK 2 OUT expects 1, takes 1",
+            "> DATA 2 OUT number 0, 1024 bytes, the last",
+            "> DATA 2 OUT number 0, 1024 bytes, the last",
+            "- ACK 2 OUT expects 1, takes 1",
+        ]
+    );
+    assert_eq!(wire.ended(Side::Host), [(1, 1024, End::Full)]);
+    assert_eq!(wire.ended(Side::Device), [(1, 1024, End::Full)]);
+}
+
+#[test]
+fn three_tries_in_vain_fail_the_transfer_and_halt_the_endpoint() {
+    for address in [IN, OUT] {
+        let mut wire = Wire::new(&[plain(address, 16)]);
+        wire.fates = (0..3).map(|nth| (nth, Fate::Lost)).collect();
+        wire.both(Pipe::plain(address), transfer(1, 100));
+        wire.run();
+        assert_eq!(wire.script.len(), 3, "{}", wire.script.join("\n"));
+        assert_eq!(wire.engine.now(), Instant::ZERO + Duration::from_us(3 * 7_600));
+        assert_eq!(wire.ended(Side::Host), [(1, 0, End::Failed)]);
+        assert_eq!(wire.joint.host.poll_halt(), Some(address));
+        assert!(wire.joint.host.has_failed(address));
+        wire.joint.host.queue(Pipe::plain(address), transfer(2, 100)).unwrap();
+        wire.joint.host.reset_for_retry(address);
+        wire.joint.host.resume(address);
+        wire.run();
+        assert_eq!(wire.ended(Side::Host)[1..], [(2, 100, End::Full)], "{}", wire.script.join("\n"));
+    }
+}
+
+#[test]
+fn a_device_repeats_erdy_that_was_lost_after_500_ms() {
+    for endpoint in [plain(OUT, 16), streamed(OUT)] {
+        let stream = (endpoint.streams > 0).then(|| StreamId::new(3).unwrap());
+        let pipe = Pipe { endpoint: OUT, stream };
+        let mut wire = Wire::new(&[endpoint]);
+        wire.joint.host.queue(pipe, transfer(1, 100)).unwrap();
+        wire.run();
+        wire.fates.insert(wire.script.len(), Fate::Lost);
+        wire.joint.device.queue(pipe, transfer(1, 100)).unwrap();
+        let since = wire.engine.now();
+        wire.run();
+        assert_eq!(wire.ended(Side::Host), [(1, 100, End::Full)]);
+        assert!(wire.engine.now() > since + Duration::from_ms(500));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn whatever_is_lost_is_said_again_or_fails_and_nothing_is_taken_twice(
+        sizes in prop::collection::vec((0_usize..4, 1_u16..4, 0_u32..20_000), 1..12),
+        fates in prop::collection::btree_map(0_usize..150, prop_oneof![
+            Just(Fate::HeaderDamaged), Just(Fate::PayloadDamaged), Just(Fate::Lost), Just(Fate::Lost)
+        ], 0..20),
+        burst in 1_u8..=16,
+    ) {
+        let mut wire = Wire::new(&[
+            Endpoint { burst, ..streamed(IN) },
+            Endpoint { burst, ..streamed(OUT) },
+            plain(endings::BULK_IN, burst),
+            plain(endings::BULK_OUT, burst),
+        ]);
+        wire.fates = fates;
+        for (&(kind, stream, bytes), id) in sizes.iter().zip(0..) {
+            wire.both(endings::pipe_of(kind, stream), transfer(id, bytes));
+        }
+        wire.run();
+        // A device that has not had the last acknowledgement of a burst learns of it with the next Prime.
+        wire.fates.clear();
+        wire.both(on(IN, 9), transfer(1000, 1));
+        wire.run();
+        // A pipe may fail before a stream has begun.
+        let failed = std::iter::from_fn(|| wire.joint.host.poll_halt()).count();
+        let ended: Vec<_> = wire.ended(Side::Host).into_iter().filter(|(id, ..)| *id < 1000).collect();
+        for &(id, moved, end) in &ended {
+            let (.., bytes) = sizes[id as usize];
+            prop_assert!(end == End::Failed || failed > 0 || (moved, end) == (bytes, End::Full), "{} {:?}\n{}", id, end, wire.script.join("\n"));
+        }
+        if failed == 0 {
+            prop_assert_eq!(ended.len(), sizes.len(), "{}", wire.script.join("\n"));
         }
     }
 }
