@@ -143,7 +143,9 @@ impl Machine {
     /// Puts an IOMMU before every device, and has the kernel use it: a program of the guest can be given a device.
     #[must_use]
     pub fn iommu(self) -> Self {
-        self.arguments(["-device".into(), "intel-iommu,intremap=on".into()]).kernel_words("intel_iommu=on")
+        // Where interrupts are remapped the kernel panics if its timer does not tick in time, as on a busy host.
+        let machine = self.arguments(["-device".into(), "intel-iommu,intremap=on".into()]);
+        machine.kernel_words("intel_iommu=on no_timer_check")
     }
 
     /// Adds words to the kernel's command line, such as `usb-storage.quirks=46f4:0003:u`.
