@@ -63,6 +63,31 @@ fn a_table_has_a_row_for_each_depth() {
 }
 
 #[test]
+fn at_high_speed_uas_gains_by_depth_where_commands_are_short_and_costs_the_bus_more_where_they_are_long() {
+    for write in [None, Some("--write")] {
+        let rates = |block: &str| {
+            let arguments = ["--raw", "--speed", "high", "--depth", "8", "--block", block];
+            let record = json(&[&arguments[..], write.as_slice()].concat());
+            assert_eq!(record["setup"]["link"], "480 Mb/s");
+            let rate = |transport| record["rows"][0][transport]["megabytes_per_second"].as_f64().unwrap();
+            [rate("bot"), rate("uas")]
+        };
+        let ([bot_4k, uas_4k], [bot_64k, uas_64k]) = (rates("4K"), rates("64K"));
+        assert!(uas_4k > 1.5 * bot_4k, "{uas_4k} of {bot_4k}");
+        assert!(uas_64k < bot_64k && bot_64k < 53.248, "{uas_64k} of {bot_64k}");
+    }
+}
+
+#[test]
+fn what_is_not_told_of_high_speed_is_refused() {
+    for more in [&["--explain"][..], &["--capture", "/nowhere/x.pcapng", "--capture-as", "packets"]] {
+        let output = compare(&[&["--raw", "--speed", "high"], more].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("480 Mb/s"));
+    }
+}
+
+#[test]
 fn where_the_time_goes_adds_up_to_the_picosecond() {
     let record = json(&["--raw", "--depth", "4", "--explain", "--latency", "20"]);
     for transport in ["bot", "uas"] {

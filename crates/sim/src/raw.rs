@@ -7,7 +7,8 @@
 
 use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
-use crate::link::superspeed::{Rate, Side, Traffic};
+use crate::link::Connection;
+use crate::link::superspeed::{Side, Traffic};
 use crate::world::driven::{Driven, Host, Nobody, PowerOnError};
 use crate::world::{self, Commanded, Finished, Observer, Plain, PlugError, Plugged, Stopped, World};
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
@@ -24,11 +25,11 @@ use wire::usb::Direction;
 /// What is asked of the drive.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// The controller and how its driver goes about it; `None` for neither: transfers are on the link as soon as they are
-    /// wanted.
+    /// The controller and how its driver goes about it, with a SuperSpeed link alone; `None` for neither: transfers are on
+    /// the link as soon as they are wanted.
     pub host: Option<Host>,
-    /// The link.
-    pub rate: Rate,
+    /// What the drive is connected by.
+    pub connection: Connection,
     /// Whether blocks are written.
     pub writes: bool,
     /// Bytes of a command: whole blocks of 512, 1 to 65,535 of them.
@@ -58,8 +59,8 @@ pub struct Figures {
     pub mean: Duration,
     /// Commands under way, on average.
     pub depth: f64,
-    /// What the lanes carried: the host's, the device's.
-    pub traffic: [Traffic; 2],
+    /// What the lanes of a SuperSpeed link carried: the host's, the device's.
+    pub traffic: Option<[Traffic; 2]>,
     /// Events that happened.
     pub events: u64,
     /// The digest of all that happened.
@@ -73,7 +74,7 @@ pub struct Figures {
 pub enum Protocol {
     /// One command at a time.
     Bot,
-    /// With streams.
+    /// With streams, or in turns on a bus that has none.
     Uas,
 }
 
@@ -97,6 +98,8 @@ pub enum RawError {
     Plug(PlugError),
     /// The drive cannot be brought up on its controller.
     PowerOn(PowerOnError),
+    /// The controller has no port of that speed.
+    NoPort,
     /// The world does not go on.
     Stopped(Stopped),
     /// A command failed, which none should.
@@ -145,7 +148,7 @@ pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Figures,
     }
 }
 
-/// Measures UAS with streams, with nobody looking on.
+/// Measures UAS, with nobody looking on.
 ///
 /// # Errors
 /// See [`RawError`].
@@ -186,14 +189,16 @@ impl Load {
     /// A drive that offers BOT alone.
     fn bot(&self) -> Result<(Plugged<Bot>, Plain), RawError> {
         let plain = self.plain();
-        let plugged = world::bot(plain.device_with(Transports::BotOnly)).map_err(RawError::Plug)?;
+        let plugged = world::bot(plain.device_with(Transports::BotOnly, self.connection.speed()))
+            .map_err(RawError::Plug)?;
         Ok((plugged, plain))
     }
 
     /// A drive that offers both.
     fn uas(&self) -> Result<(Plugged<Uas>, Plain), RawError> {
         let plain = self.plain();
-        let plugged = world::uas(plain.device(), None).map_err(RawError::Plug)?;
+        let plugged = world::uas(plain.device_with(Transports::Dual, self.connection.speed()), None)
+            .map_err(RawError::Plug)?;
         Ok((plugged, plain))
     }
 
@@ -204,13 +209,15 @@ impl Load {
         protocol: Protocol,
         watch: Watch,
     ) -> Result<(Driven<Nobody>, Watch), RawError> {
+        let Connection::SuperSpeed(rate) = self.connection else { return Err(RawError::NoPort) };
         let plain = self.plain();
-        let device = plain.device_with(match protocol {
+        let transports = match protocol {
             Protocol::Bot => Transports::BotOnly,
             Protocol::Uas => Transports::Dual,
-        });
+        };
+        let device = plain.device_with(transports, self.connection.speed());
         let Watch { observer, trace, explain } = watch;
-        let world = Driven::power_on(host, self.rate, device, plain, observer).map_err(RawError::PowerOn)?;
+        let world = Driven::power_on(host, rate, device, plain, observer).map_err(RawError::PowerOn)?;
         Ok((world, Watch { observer: None, trace, explain }))
     }
 
@@ -252,7 +259,7 @@ pub struct Measurement<W> {
     /// What was there when it began to count.
     began: Instant,
     events: u64,
-    traffic: [Traffic; 2],
+    traffic: Option<[Traffic; 2]>,
     /// Times of all commands together.
     stays: Duration,
     commands: u64,
@@ -289,7 +296,7 @@ impl<T: Transport> Measurement<World<T>> {
         if let Some(observer) = &mut watch.observer {
             plugged.enumeration.iter().for_each(|exchange| observer.control(Instant::ZERO, exchange));
         }
-        Self::begin(load, World::new(load.rate, plugged, plain), watch)
+        Self::begin(load, World::new(load.connection, plugged, plain), watch)
     }
 }
 
@@ -335,14 +342,18 @@ impl<W: Commanded> Measurement<W> {
     /// What has come out so far.
     pub fn figures(&self) -> Figures {
         let elapsed = self.turns.world.now() - self.began;
-        let [host, device] = self.turns.traffic();
+        let since = |(after, before): (Traffic, Traffic)| after.since(before);
+        let traffic =
+            self.turns.traffic().zip(self.traffic).map(|([host, device], [host_before, device_before])| {
+                [(host, host_before), (device, device_before)].map(since)
+            });
         Figures {
             commands: self.commands,
             elapsed,
             bytes: self.commands * u64::from(self.load.bytes),
             mean: Duration::from_ps(self.stays.as_ps().checked_div(self.commands).unwrap_or(0)),
             depth: self.stays.as_ps() as f64 / elapsed.as_ps() as f64,
-            traffic: [host.since(self.traffic[0]), device.since(self.traffic[1])],
+            traffic,
             events: self.turns.world.happened() - self.events,
             digest: self.turns.world.digest(),
             shares: self.shares,
@@ -425,8 +436,9 @@ impl<W: Commanded> Loop<W> {
         Ok(now - since)
     }
 
-    fn traffic(&self) -> [Traffic; 2] {
-        [Side::Host, Side::Device].map(|side| self.world.link().lane(side).traffic())
+    fn traffic(&self) -> Option<[Traffic; 2]> {
+        let link = self.world.link()?;
+        Some([Side::Host, Side::Device].map(|side| link.lane(side).traffic()))
     }
 }
 
@@ -448,6 +460,7 @@ impl fmt::Display for RawError {
             ),
             Self::Plug(error) => error.fmt(f),
             Self::PowerOn(error) => error.fmt(f),
+            Self::NoPort => f.write_str("the controller has ports of SuperSpeed alone"),
             Self::Stopped(stopped) => stopped.fmt(f),
             Self::Failed(outcome) => write!(f, "a command failed in a world without faults: {outcome:?}"),
             Self::Stuck => {
@@ -463,12 +476,14 @@ impl std::error::Error for RawError {}
 mod tests {
     use super::*;
     use crate::engine::Stage;
+    use crate::link::superspeed::Rate;
+    use crate::link::usb2;
     use crate::xhci::Part;
 
     fn load(depth: u16, bytes: u32) -> Load {
         Load {
             host: None,
-            rate: Rate::Gen1,
+            connection: Rate::Gen1.into(),
             writes: false,
             bytes,
             depth,
@@ -520,14 +535,48 @@ mod tests {
     fn no_lane_carries_more_than_its_symbols_and_nothing_is_lost() {
         for writes in [false, true] {
             for figures in both(&Load { writes, ..load(30, 4096) }) {
-                for Traffic { packets, commands, skips, .. } in figures.traffic {
+                let traffic = figures.traffic.unwrap();
+                for Traffic { packets, commands, skips, .. } in traffic {
                     let busy = Rate::Gen1.symbols(u32::try_from(packets + commands + skips).unwrap());
                     // What began before the span may end in it.
                     assert!(busy <= figures.elapsed + Duration::from_us(3), "{busy} of {}", figures.elapsed);
                 }
-                let moved = figures.traffic[usize::from(!writes)].payload;
+                let moved = traffic[usize::from(!writes)].payload;
                 assert!(moved >= figures.bytes - 30 * 4096, "{moved} of {}", figures.bytes);
             }
+        }
+    }
+
+    #[test]
+    fn at_high_speed_both_fill_the_bus_and_uas_pays_for_its_turns() {
+        for writes in [false, true] {
+            let load =
+                Load { connection: usb2::Rate::High.into(), writes, commands: 300, ..load(30, 64 << 10) };
+            let [bot, uas] = both(&load).map(|figures| figures.megabytes_per_second());
+            // The ceiling is 53.248, thirteen packets in a microframe. BOT waits for the drive with each command; what UAS asks
+            // for statuses meanwhile takes the place of the thirteenth.
+            assert!((40.0..51.0).contains(&bot), "{bot} MB/s");
+            assert!((49.0..=49.2).contains(&uas), "{uas} MB/s");
+        }
+    }
+
+    #[test]
+    fn at_high_speed_a_short_command_gains_by_depth_until_the_bus_is_full() {
+        let of =
+            |depth| both(&Load { connection: usb2::Rate::High.into(), commands: 500, ..load(depth, 4096) });
+        let ([bot_1, uas_1], [bot_8, uas_8]) = (of(1), of(8));
+        assert_eq!(bot_8.elapsed, bot_1.elapsed);
+        assert!(uas_8.iops() > 1.5 * uas_1.iops(), "{} of {}", uas_8.iops(), uas_1.iops());
+        // Eight packets of 567 bytes, a command of 87, READY and SENSE of 59 and 71: at least 79.2 us of the bus.
+        assert!(uas_8.iops() < 12_626.0, "{}", uas_8.iops());
+    }
+
+    #[test]
+    fn full_speed_carries_both_as_well() {
+        let load = Load { connection: usb2::Rate::Full.into(), commands: 50, ..load(4, 4096) };
+        for figures in both(&load) {
+            let rate = figures.megabytes_per_second();
+            assert!((1.0..1.216).contains(&rate), "{rate} MB/s");
         }
     }
 

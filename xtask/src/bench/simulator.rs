@@ -159,7 +159,7 @@ impl Report {
 fn load() -> Load {
     Load {
         host: None,
-        rate: Rate::Gen1,
+        connection: Rate::Gen1.into(),
         writes: false,
         bytes: 4096,
         depth: DEPTH,

@@ -13,6 +13,7 @@ use capture::{Capture, CaptureKind, RUNS_MAX};
 use clap::{Args, ValueEnum};
 use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
+use sim::link::{Connection, usb2};
 use sim::raw::{self, Figures, Load, Protocol, RawError, Watch};
 use sim::world::driven::{DriverConfig, Host};
 use sim::xhci::Part;
@@ -24,11 +25,13 @@ use units::{ByteCount, Duration};
 /// So far with --raw alone: both transports over a host controller and a SuperSpeed link to a plain drive, one that takes the
 /// same time for each command. The controller runs the TRBs that its driver wrote, from power-on; driver and drivers
 /// above it take no time. With --controller none there is neither, and the figures are what link and protocol allow at
-/// most. They come out of packets, in virtual time, and are the same on every machine.
+/// most. So it is at high and full speed, where there are no streams, and UAS goes in turns. The figures come out of packets,
+/// in virtual time, and are the same on every machine.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   uaskit compare --raw
   uaskit compare --raw --block 64K --depth 1,4 --link gen2
+  uaskit compare --raw --speed high --block 64K
   uaskit compare --raw --write --latency 20 --json
   uaskit compare --raw --controller card
   uaskit compare --raw --controller none
@@ -57,12 +60,12 @@ pub(crate) struct CompareArguments {
     /// Write instead of reading.
     #[arg(long)]
     write: bool,
-    /// The link.
-    #[arg(long, value_enum, default_value_t = LinkArgument::Gen1)]
+    /// The link: one of SuperSpeed, or the bus of USB 2.0.
+    #[arg(long, visible_alias = "speed", value_enum, default_value_t = LinkArgument::Gen1)]
     link: LinkArgument,
-    /// The host controller.
-    #[arg(long, value_enum, default_value_t = ControllerArgument::Chipset)]
-    controller: ControllerArgument,
+    /// The host controller; that of a chipset unless told. At high and full speed there is none so far.
+    #[arg(long, value_enum)]
+    controller: Option<ControllerArgument>,
     /// Microseconds that the drive takes for a command.
     #[arg(long, value_name = "MICROSECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     latency: u32,
@@ -75,7 +78,7 @@ pub(crate) struct CompareArguments {
     /// Where the random places come from.
     #[arg(long, default_value = "1")]
     seed: u64,
-    /// Say where the time of a command goes: on the link, in the drive, waiting. The parts add up to its latency.
+    /// Say where the time of a command goes, on SuperSpeed: on the link, in the drive, waiting. The parts add up to its latency.
     #[arg(long)]
     explain: bool,
     /// Print what happens, packet by packet, until N commands of each run have ended.
@@ -104,6 +107,10 @@ enum LinkArgument {
     Gen2,
     /// 20 Gb/s on two lanes.
     Gen2x2,
+    /// 480 Mb/s, the bus of USB 2.0.
+    High,
+    /// 12 Mb/s.
+    Full,
 }
 
 /// A host controller.
@@ -128,6 +135,7 @@ struct Row {
 struct Printed;
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+    arguments.refuse_what_is_not_seen()?;
     let mut capture = arguments.start_capture()?;
     let mut rows = Vec::new();
     for &depth in &arguments.depth {
@@ -157,6 +165,28 @@ impl Trace for Printed {
 }
 
 impl CompareArguments {
+    /// The host controller. Those that there are have ports of SuperSpeed.
+    fn controller(&self) -> ControllerArgument {
+        self.controller.unwrap_or(match self.link {
+            LinkArgument::High | LinkArgument::Full => ControllerArgument::None,
+            _ => ControllerArgument::Chipset,
+        })
+    }
+
+    /// What looks at packets looks at those of SuperSpeed, and so do host controllers.
+    fn refuse_what_is_not_seen(&self) -> Result<(), Failure> {
+        let is_usb2 = matches!(self.link, LinkArgument::High | LinkArgument::Full);
+        let sees_packets =
+            self.explain || self.capture.is_some() && self.capture_as != CaptureKind::Transfers;
+        if is_usb2 && sees_packets {
+            return Err(Failure::usage(format!(
+                "--explain and --capture-as packets are for SuperSpeed so far, not for {}",
+                self.link.name()
+            )));
+        }
+        Ok(())
+    }
+
     fn start_capture(&self) -> Result<Option<Capture>, Failure> {
         let Some(path) = &self.capture else { return Ok(None) };
         if 2 * self.depth.len() > RUNS_MAX {
@@ -193,8 +223,8 @@ impl CompareArguments {
     fn load(&self, depth: u16) -> Result<Load, Failure> {
         let too_large = || Failure::usage(format!("a command of {} is too large", self.block));
         Ok(Load {
-            host: self.controller.host(),
-            rate: self.link.rate(),
+            host: self.controller().host(),
+            connection: self.link.connection(),
             writes: self.write,
             bytes: u32::try_from(self.block.0).map_err(|_| too_large())?,
             depth,
@@ -211,7 +241,7 @@ impl CompareArguments {
         format!(
             "Random {direction} of {}, {}, {link}, a drive that takes {latency} us and serves {at_once} at once; no bridge",
             self.block,
-            self.controller.name(),
+            self.controller().name(),
         )
     }
 }
@@ -236,11 +266,13 @@ impl ControllerArgument {
 }
 
 impl LinkArgument {
-    const fn rate(self) -> Rate {
+    fn connection(self) -> Connection {
         match self {
-            Self::Gen1 => Rate::Gen1,
-            Self::Gen2 => Rate::Gen2,
-            Self::Gen2x2 => Rate::Gen2x2,
+            Self::Gen1 => Rate::Gen1.into(),
+            Self::Gen2 => Rate::Gen2.into(),
+            Self::Gen2x2 => Rate::Gen2x2.into(),
+            Self::High => usb2::Rate::High.into(),
+            Self::Full => usb2::Rate::Full.into(),
         }
     }
 
@@ -249,6 +281,8 @@ impl LinkArgument {
             Self::Gen1 => "5 Gb/s",
             Self::Gen2 => "10 Gb/s",
             Self::Gen2x2 => "20 Gb/s",
+            Self::High => "480 Mb/s",
+            Self::Full => "12 Mb/s",
         }
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn record(arguments: &CompareArguments, rows: &[Row], records: Option
     let mut record = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "setup": {
-            "controller": arguments.controller.name(),
+            "controller": arguments.controller().name(),
             "link": arguments.link.name(),
             "bytes": arguments.block.0,
             "writes": arguments.write,

@@ -6,6 +6,8 @@
 use super::{About, Law, Violation};
 use crate::link::bulk::{End, Progress};
 use crate::link::superspeed::{Link, Side};
+use crate::link::usb2::Bus;
+use bus::TransferId;
 use units::{Duration, Instant};
 
 /// Payload that is sent and not yet taken, at most: four packets have a credit (USB 3.2 clause 7.2.4.1.1).
@@ -64,6 +66,23 @@ impl Ledger {
         self.in_vain[side as usize] += u64::from(payload - fresh);
     }
 
+    /// A transfer of a side was taken back or has ended with its endpoint: what was copied for it is of no concern any more.
+    pub fn forget(&mut self, side: Side, id: TransferId) {
+        if let Some(copied) = self.copied[side as usize].get_mut(id.0 as usize) {
+            *copied = 0;
+        }
+    }
+
+    /// The same for all transfers of a side, whose port was reset.
+    pub fn forget_all(&mut self, side: Side) {
+        self.copied[side as usize].clear();
+    }
+
+    /// Something has happened on a bus of USB 2.0, and the transfers that it befell were told of before.
+    pub fn take_from_bus(&mut self) {
+        self.taken[Side::Host as usize] += u64::from(std::mem::take(&mut self.fresh));
+    }
+
     /// An event is scheduled.
     pub fn schedule(&mut self, now: Instant, at: Instant) {
         if at < now {
@@ -104,12 +123,24 @@ impl Ledger {
     }
 }
 
+impl Ledger {
+    /// The same with what a bus of USB 2.0 has carried, whose directions are one.
+    pub fn audit_bus(&mut self, now: Instant, bus: &Bus) {
+        if self.taken[Side::Host as usize] > bus.payload() {
+            self.break_law(Law::Conservation, now, About::World("the bus"));
+        }
+        let frames = u128::from(now.as_ps() / bus.rate().frame().as_ps() + 1);
+        if u128::from(bus.payload()) * 8 > frames * u128::from(bus.rate().frame_bits()) {
+            self.break_law(Law::Capacity, now, About::World("the bus"));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::link::bulk::Piece;
     use crate::link::superspeed::{Packet, Rate};
-    use bus::TransferId;
 
     const NOW: Instant = Instant::from_ps(10_000_000);
 

@@ -1,63 +1,60 @@
-//! A host's and a device's port with a SuperSpeed link between them.
+//! A host's and a device's port with a link between them, of whatever kind.
 //!
-//! A side sends when its lane is free. One that has nothing to send is asked again when something has come up; one that
-//! has no credit keeps its message until a credit is back. Left out: when things happen; whoever has the time calls.
+//! On a SuperSpeed link a side sends when its lane is free, and each packet arrives by itself. On a bus of USB 2.0 one thing
+//! is under way, and goes on at one moment. Left out: when things happen; whoever has the time calls.
 //!
-//! Always true: a side has one message on its lane, and messages cross in the order in which its port made them.
+//! Always true: both ports are of the kind of what is between them.
 
-use super::bulk::{DevicePort, ERDY_TIMEOUT, Endpoint, HostPort, Message, TRANSACTION_TIMEOUT};
+use super::bulk::{self, ERDY_TIMEOUT, Endpoint, Message, TRANSACTION_TIMEOUT};
+use super::lanes::{Lanes, Taken};
 use super::streams::Violation;
-use super::superspeed::{Link, Side};
-use super::{Crossing, Fate};
-use std::collections::VecDeque;
+use super::superspeed::{self, Link, Side};
+use super::usb2::{self, Bus, Exchange, Pacing, Sent};
+use super::{Crossing, DevicePort, Fate, HostPort};
+use bus::Speed;
 use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
 
-/// Both ports and the link.
+/// What a symbol takes through a cable of about a metre.
+const FLIGHT: Duration = Duration::from_ns(5);
+
+/// How a device is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// By a SuperSpeed link of a metre.
+    SuperSpeed(superspeed::Rate),
+    /// By a bus of USB 2.0.
+    Usb2 {
+        /// How fast it is.
+        rate: usb2::Rate,
+        /// Hubs of that speed in between.
+        hubs: u8,
+        /// What the host controller adds.
+        pacing: Pacing,
+    },
+}
+
+/// Both ports and what is between them.
 #[derive(Clone, Debug)]
 pub struct Joint {
     /// The host's port.
     pub host: HostPort,
     /// The device's port.
     pub device: DevicePort,
-    link: Link,
-    /// Sides that had nothing to send when they were asked last.
-    is_idle: [bool; 2],
-    /// Sides whose lane will be looked at when what is on it has been sent, or when a credit is back.
-    is_expected: [bool; 2],
-    /// What a side would send if it had a credit.
-    held: [Option<Message>; 2],
-    /// Messages on their way to a side, and how many of them are for a port that is not there any more.
-    on_the_way: [u32; 2],
-    stale: [u32; 2],
-    /// The same, of all endpoints: for a port that was reset.
-    lost: [u32; 2],
+    wires: Wires,
     is_cut: bool,
-    /// By the side that sends.
-    retries: [Retry; 2],
     /// Endpoints on which something was lost, and who looks whether it is missed.
     watched: Vec<(EndpointAddress, Side)>,
 }
 
-/// Packets that a side has to send again, since the header of one arrives damaged.
 #[derive(Clone, Debug)]
-struct Retry {
-    state: RetryState,
-    /// The damaged one and all that was sent after it; once LRTY was sent, those that were not sent again.
-    packets: VecDeque<Message>,
-    /// Packets on their way that the other side will not look at, since they came before LRTY.
-    ignored: u32,
-}
-
-/// How far that is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RetryState {
-    /// The other side takes what comes.
-    None,
-    /// The damaged one is on its way.
-    Damaged,
-    /// It has arrived, LBAD was sent, and the receiver looks at nothing before LRTY.
-    Refused,
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each device, and the larger kind is the usual one"
+)]
+enum Wires {
+    Lanes(Lanes),
+    Bus(Exchange),
 }
 
 /// An answer that was lost, and who will miss it.
@@ -85,28 +82,83 @@ pub struct Arrival {
     pub taken: Result<(), Violation>,
 }
 
+impl From<superspeed::Rate> for Connection {
+    fn from(rate: superspeed::Rate) -> Self {
+        Self::SuperSpeed(rate)
+    }
+}
+
+impl From<usb2::Rate> for Connection {
+    /// At the host's own port, with a host controller that adds no gaps.
+    fn from(rate: usb2::Rate) -> Self {
+        Self::Usb2 { rate, hubs: 0, pacing: Pacing::default() }
+    }
+}
+
+impl Connection {
+    /// The speed of the device's end.
+    pub const fn speed(&self) -> Speed {
+        match self {
+            Self::SuperSpeed(_) => Speed::Super,
+            Self::Usb2 { rate: usb2::Rate::High, .. } => Speed::High,
+            Self::Usb2 { rate: usb2::Rate::Full, .. } => Speed::Full,
+        }
+    }
+
+    /// Connects a device with these endpoints.
+    pub fn join(self, endpoints: &[Endpoint]) -> Joint {
+        match self {
+            Self::SuperSpeed(rate) => Joint::new(
+                Link::new(rate, FLIGHT),
+                bulk::HostPort::new(endpoints),
+                bulk::DevicePort::new(endpoints),
+            ),
+            Self::Usb2 { rate, hubs, pacing } => Joint::on_bus(
+                Bus::new(rate, hubs),
+                usb2::HostPort::new(rate, endpoints, pacing),
+                usb2::DevicePort::new(rate, endpoints),
+            ),
+        }
+    }
+}
+
 impl Joint {
-    /// Two ports and an idle link.
-    pub const fn new(link: Link, host: HostPort, device: DevicePort) -> Self {
+    /// Two ports and an idle SuperSpeed link.
+    pub const fn new(link: Link, host: bulk::HostPort, device: bulk::DevicePort) -> Self {
         Self {
-            host,
-            device,
-            link,
-            is_idle: [true; 2],
-            is_expected: [false; 2],
-            held: [None; 2],
-            on_the_way: [0; 2],
-            stale: [0; 2],
-            lost: [0; 2],
+            host: HostPort::SuperSpeed(host),
+            device: DevicePort::SuperSpeed(device),
+            wires: Wires::Lanes(Lanes::new(link)),
             is_cut: false,
-            retries: [const { Retry::new() }; 2],
             watched: Vec::new(),
         }
     }
 
-    /// The link, with what it has carried.
-    pub const fn link(&self) -> &Link {
-        &self.link
+    /// Two ports and an idle bus of USB 2.0.
+    pub const fn on_bus(bus: Bus, host: usb2::HostPort, device: usb2::DevicePort) -> Self {
+        Self {
+            host: HostPort::Usb2(host),
+            device: DevicePort::Usb2(device),
+            wires: Wires::Bus(Exchange::new(bus)),
+            is_cut: false,
+            watched: Vec::new(),
+        }
+    }
+
+    /// The link, with what it has carried, if it is one of SuperSpeed.
+    pub const fn link(&self) -> Option<&Link> {
+        match &self.wires {
+            Wires::Lanes(lanes) => Some(&lanes.link),
+            Wires::Bus(_) => None,
+        }
+    }
+
+    /// The bus, with what it has carried, if it is one of USB 2.0.
+    pub const fn bus(&self) -> Option<&Bus> {
+        match &self.wires {
+            Wires::Lanes(_) => None,
+            Wires::Bus(exchange) => Some(exchange.bus()),
+        }
     }
 
     /// Lets nothing cross any more. What is on its way arrives, and nobody takes it.
@@ -121,12 +173,11 @@ impl Joint {
 
     /// Begins anew with other ports, and lets things cross again: the device was reset. What is on its way is lost.
     pub fn restart(&mut self, endpoints: &[Endpoint]) {
-        (self.host, self.device) = (HostPort::new(endpoints), DevicePort::new(endpoints));
+        (self.host, self.device) = (self.host.anew(endpoints), self.device.anew(endpoints));
         self.is_cut = false;
-        self.lost = self.on_the_way;
-        self.retries = [const { Retry::new() }; 2];
-        for side in [Side::Host, Side::Device] {
-            self.is_idle[side as usize] |= self.held[side as usize].take().is_some();
+        match &mut self.wires {
+            Wires::Lanes(lanes) => lanes.restart(),
+            Wires::Bus(exchange) => exchange.restart(),
         }
     }
 
@@ -137,21 +188,13 @@ impl Joint {
             Side::Host => self.host.configure(endpoints),
             Side::Device => self.device.configure(endpoints),
         }
-        self.forget(side);
-    }
-
-    fn forget(&mut self, side: Side) {
-        self.stale[side as usize] = self.on_the_way[side as usize];
-        let held = &mut self.held[side as usize];
-        if held.is_some_and(|message| message.endpoint().number() != 0) {
-            *held = None;
-            // Nobody would come back for a credit.
-            self.is_idle[side as usize] = true;
+        if let Wires::Lanes(lanes) = &mut self.wires {
+            lanes.forget(side);
         }
     }
 
     /// The lane of a side is free: what it sends next, and when that crosses. `None` if it has nothing to send, or waits for
-    /// a credit.
+    /// a credit, and always on a bus of USB 2.0.
     pub fn send(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
         self.send_paced(now, side, |_| Duration::ZERO)
     }
@@ -163,86 +206,40 @@ impl Joint {
         side: Side,
         pace: impl FnOnce(&Message) -> Duration,
     ) -> Option<(Message, Crossing)> {
-        self.is_expected[side as usize] = false;
+        let Wires::Lanes(lanes) = &mut self.wires else { return None };
         if self.is_cut {
-            self.is_idle[side as usize] = true;
+            lanes.rest(side);
             return None;
         }
-        let sent = self.resend(now, side).or_else(|| self.send_next(now, side, pace));
-        self.is_expected[side as usize] = sent.is_some();
-        sent
-    }
-
-    fn send_next(
-        &mut self,
-        now: Instant,
-        side: Side,
-        pace: impl FnOnce(&Message) -> Duration,
-    ) -> Option<(Message, Crossing)> {
-        // What has waited for a credit has waited.
-        let held = self.held[side as usize].take();
-        let has_waited = held.is_some();
-        let message = held.or_else(|| match side {
-            Side::Host => self.host.poll(),
-            Side::Device => self.device.poll(),
-        });
-        let Some(message) = message else {
-            self.is_idle[side as usize] = true;
-            return None;
+        let (host, device) = (&mut self.host, &mut self.device);
+        let next = || match (side, host, device) {
+            (Side::Host, HostPort::SuperSpeed(host), _) => host.poll(),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.poll(),
+            _ => None,
         };
-        let gap = if has_waited { Duration::ZERO } else { pace(&message) };
-        let Ok(crossing) = self.link.send(now, side, message.packet(), gap) else {
-            self.held[side as usize] = Some(message);
-            return None;
-        };
-        self.has_sent(side, message);
-        Some((message, crossing))
+        lanes.send(now, side, next, pace)
     }
 
     /// Something has come up: whether a side is to be asked what it sends, since it had nothing before.
-    pub fn wakes(&mut self, side: Side) -> bool {
-        std::mem::take(&mut self.is_idle[side as usize])
-    }
-
-    /// Sends the next packet again that the other side has not taken, if there is one.
-    fn resend(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
-        let retry = &mut self.retries[side as usize];
-        if retry.state != RetryState::None || retry.packets.is_empty() {
-            return None;
-        }
-        let message = retry.packets.pop_front()?;
-        let crossing = self.link.resend(now, side, message.packet());
-        self.on_the_way[side.other() as usize] += 1;
-        Some((message, crossing))
-    }
-
-    fn has_sent(&mut self, side: Side, message: Message) {
-        self.on_the_way[side.other() as usize] += 1;
-        let retry = &mut self.retries[side as usize];
-        if retry.state != RetryState::None {
-            retry.packets.push_back(message);
+    pub const fn wakes(&mut self, side: Side) -> bool {
+        match &mut self.wires {
+            Wires::Lanes(lanes) => lanes.wakes(side),
+            Wires::Bus(_) => false,
         }
     }
 
     /// The header of what a side has just sent will arrive damaged: that and what is sent after it will be sent again.
     pub fn damage(&mut self, side: Side, message: Message) {
-        let retry = &mut self.retries[side as usize];
-        if retry.state == RetryState::None {
-            retry.state = RetryState::Damaged;
-            retry.packets.push_front(message);
+        if let Wires::Lanes(lanes) = &mut self.wires {
+            lanes.damage(side, message);
         }
     }
 
     /// LBAD has come to a side. It sends LRTY when its lane is free, and then what the other side did not take.
     pub fn retry(&mut self, now: Instant, side: Side) {
-        let retry = &mut self.retries[side as usize];
-        if retry.state != RetryState::Refused {
-            return;
+        if let Wires::Lanes(lanes) = &mut self.wires {
+            lanes.retry(now, side);
         }
-        retry.state = RetryState::None;
-        retry.ignored = self.on_the_way[side.other() as usize];
-        self.link.send_command(now, side);
-        self.is_idle[side as usize] = !self.is_expected[side as usize];
     }
 
     /// A message is lost. Who will miss it, if anybody: [`Self::miss`] is to be called after that time.
@@ -262,9 +259,11 @@ impl Joint {
     pub fn miss(&mut self, missed: Missed) -> Option<(Duration, Missed)> {
         let Missed { endpoint, by, steps, repeats } = missed;
         let is_missed = self.owed(endpoint, by).is_some_and(|(_, owed)| owed.steps == steps);
-        match by {
-            Side::Host if is_missed => self.host.time_out(endpoint),
-            Side::Device if is_missed && repeats < ERDY_REPEATS => self.device.repeat_erdy(endpoint),
+        match (by, &mut self.host, &mut self.device) {
+            (Side::Host, HostPort::SuperSpeed(host), _) if is_missed => host.time_out(endpoint),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) if is_missed && repeats < ERDY_REPEATS => {
+                device.repeat_erdy(endpoint);
+            }
             _ => {}
         }
         let is_given_up = by == Side::Device && repeats >= ERDY_REPEATS;
@@ -277,9 +276,13 @@ impl Joint {
 
     /// Whether an answer is owed on an endpoint.
     fn owed(&self, endpoint: EndpointAddress, by: Side) -> Option<(Duration, Missed)> {
-        let (span, steps) = match by {
-            Side::Host => (TRANSACTION_TIMEOUT, self.host.awaits(endpoint)?),
-            Side::Device => (ERDY_TIMEOUT, self.device.awaits(endpoint).then_some(0)?),
+        let (span, steps) = match (by, &self.host, &self.device) {
+            (Side::Host, HostPort::SuperSpeed(host), _) => (TRANSACTION_TIMEOUT, host.awaits(endpoint)?),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => {
+                (ERDY_TIMEOUT, device.awaits(endpoint).then_some(0)?)
+            }
+            // A bus of USB 2.0 waits for each answer by itself.
+            _ => return None,
         };
         Some((span, Missed { endpoint, by, steps, repeats: 0 }))
     }
@@ -291,46 +294,44 @@ impl Joint {
 
     /// The same for a message to which something has happened.
     pub fn arrive_as(&mut self, now: Instant, side: Side, message: Message, fate: Fate) -> Arrival {
-        self.on_the_way[side as usize] -= 1;
-        let is_lost = count_down(&mut self.lost[side as usize]);
-        let is_stale = count_down(&mut self.stale[side as usize]) && message.endpoint().number() != 0;
-        let mut arrival = Arrival { frees_other_at: None, retry_at: None, taken: Ok(()) };
-        let retry = &mut self.retries[side.other() as usize];
-        if count_down(&mut retry.ignored) || retry.state == RetryState::Refused {
-            return arrival;
-        }
-        if fate == Fate::HeaderDamaged {
-            retry.state = RetryState::Refused;
-            arrival.retry_at = Some(self.link.send_command(now, side).arrives);
-            return arrival;
-        }
-        let credit_at = self.link.take(now, side);
-        let other = side.other() as usize;
-        if self.held[other].is_some() && !std::mem::replace(&mut self.is_expected[other], true) {
-            arrival.frees_other_at = Some(credit_at);
-        }
-        if self.is_cut || is_lost || is_stale || fate == Fate::Lost {
-            return arrival;
-        }
-        arrival.taken = match side {
-            Side::Host if fate == Fate::PayloadDamaged => self.host.receive_damaged(message),
-            Side::Device if fate == Fate::PayloadDamaged => self.device.receive_damaged(message),
-            Side::Host => self.host.receive(message),
-            Side::Device => self.device.receive(message),
+        let Wires::Lanes(lanes) = &mut self.wires else {
+            return Arrival { frees_other_at: None, retry_at: None, taken: Err(Violation) };
         };
-        arrival
+        let Taken { frees_other_at, retry_at, is_for_port } = lanes.take(now, side, &message, fate);
+        let is_damaged = fate == Fate::PayloadDamaged;
+        let taken = match (side, &mut self.host, &mut self.device) {
+            _ if self.is_cut || !is_for_port => Ok(()),
+            (Side::Host, HostPort::SuperSpeed(host), _) if is_damaged => host.receive_damaged(message),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) if is_damaged => {
+                device.receive_damaged(message)
+            }
+            (Side::Host, HostPort::SuperSpeed(host), _) => host.receive(message),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.receive(message),
+            _ => Err(Violation),
+        };
+        Arrival { frees_other_at, retry_at, taken }
     }
-}
 
-impl Retry {
-    const fn new() -> Self {
-        Self { state: RetryState::None, packets: VecDeque::new(), ignored: 0 }
+    /// When a bus of USB 2.0 goes on. To be asked again whenever something has happened to a port. `None` if there is nothing
+    /// to go on with, and always on a SuperSpeed link.
+    pub fn due_at(&mut self, now: Instant) -> Option<Instant> {
+        match (&mut self.wires, &mut self.host) {
+            (Wires::Bus(exchange), HostPort::Usb2(host)) if !self.is_cut => exchange.due_at(now, host),
+            _ => None,
+        }
     }
-}
 
-/// Whether there was one left.
-const fn count_down(count: &mut u32) -> bool {
-    let was_left = *count > 0;
-    *count = count.saturating_sub(1);
-    was_left
+    /// Goes on with a bus of USB 2.0, if it is time to. The packets that are sent now; `fate` says what becomes of each.
+    pub fn step(
+        &mut self,
+        now: Instant,
+        fate: &mut dyn FnMut(Side, &usb2::Packet) -> usb2::Fate,
+    ) -> [Option<Sent>; 2] {
+        match (&mut self.wires, &mut self.host, &mut self.device) {
+            (Wires::Bus(exchange), HostPort::Usb2(host), DevicePort::Usb2(device)) if !self.is_cut => {
+                exchange.step(now, host, device, fate)
+            }
+            _ => [None; 2],
+        }
+    }
 }

@@ -3,14 +3,16 @@
 //! [`superspeed`] is the dual-simplex link of USB 3: two lanes that know nothing of each other but the acknowledgements
 //! that one carries for the other. [`bulk`] is what both ends of a bulk endpoint say to each other over it, and [`streams`]
 //! their agreement on which stream of a pipe moves; [`control`] is endpoint 0. [`hub`] has several devices behind hubs share
-//! a link. [`usb2`] is the bus of USB 2.0, at high and at full speed. A [`Joint`] is the ports of a host and a device with
-//! a SuperSpeed link between them; a [`Fate`] is what becomes of a packet on its way.
+//! a link. [`usb2`] is the bus of USB 2.0, at high and at full speed. A [`Joint`] is the ports of a host and a device and what
+//! lies between them, as a [`Connection`] says; a [`Fate`] is what becomes of a packet on its way.
 
 pub mod bulk;
 pub mod control;
 mod fate;
 pub mod hub;
 mod joint;
+mod lanes;
+mod port;
 pub mod streams;
 pub mod superspeed;
 pub mod usb2;
@@ -18,7 +20,8 @@ pub mod usb2;
 mod wire;
 
 pub use fate::{Fate, Fates};
-pub use joint::{Arrival, Joint, Missed};
+pub use joint::{Arrival, Connection, Joint, Missed};
+pub use port::{DevicePort, HostPort};
 
 use units::Instant;
 

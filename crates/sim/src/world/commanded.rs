@@ -17,8 +17,8 @@ pub trait Commanded {
     /// The digest of all that has happened.
     fn digest(&self) -> u64;
 
-    /// The link, with what it has carried.
-    fn link(&self) -> &Link;
+    /// The link, with what it has carried, if it is one of SuperSpeed.
+    fn link(&self) -> Option<&Link>;
 
     /// Commands that can be under way at once.
     fn depth(&self) -> usize;
@@ -58,7 +58,7 @@ impl<T: Transport> Commanded for World<T> {
         self.digest()
     }
 
-    fn link(&self) -> &Link {
+    fn link(&self) -> Option<&Link> {
         self.link()
     }
 

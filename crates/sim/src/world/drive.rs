@@ -4,9 +4,9 @@
 //! Always true: each transfer of the device completes once.
 
 use super::plain::Plain;
-use super::plug::PACKET_BYTES;
 use super::trouble::Trouble;
-use crate::link::bulk::{DevicePort, End, Piece, Progress, Transfer as Bulk};
+use crate::link::DevicePort;
+use crate::link::bulk::{End, Piece, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::Flights;
 use std::collections::BTreeMap;
@@ -56,7 +56,8 @@ impl DriveSide {
         let number = self.offers.insert(id, Offer { payload, pipe, length, message: Vec::new() });
         let queued = port.queue(pipe, Bulk { id: number, bytes: length });
         debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
-        let is_cut = ends && length > 0 && length.is_multiple_of(PACKET_BYTES.into());
+        let is_cut =
+            ends && length > 0 && length.is_multiple_of(self.device.config().speed.bulk_packet_bytes());
         let is_in = pipe.endpoint.direction() == Direction::In;
         (is_cut && is_in && expected.is_some_and(|expected| expected > length))
             .then(|| self.end(port, pipe, 0))

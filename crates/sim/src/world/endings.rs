@@ -89,6 +89,7 @@ impl<T: Transport> World<T> {
 
     /// Ends a transfer of the host, and takes back what the device has queued to end it.
     fn end_transfer(&mut self, number: TransferId, status: TransferStatus, moved: u32) {
+        self.trouble.ledger.forget(Side::Host, number);
         let ending = self.host.end(self.engine.now(), number, status, moved);
         self.forget_ending(ending);
     }
@@ -297,6 +298,7 @@ impl<T: Transport> World<T> {
         self.hear_device();
         self.drive.forget_offers();
         self.trouble.forget_late();
+        self.trouble.ledger.forget_all(Side::Device);
         let is_set_up = enumerate::set_up_again(&mut self.drive.device).is_ok();
         self.joint.restart(&plug::endpoints_of(&self.drive.device));
         self.end_request(if is_set_up { BusAnswer::Done } else { BusAnswer::Failed });
@@ -306,6 +308,7 @@ impl<T: Transport> World<T> {
     fn end_all(&mut self, status: TransferStatus) {
         for (_, number) in self.joint.host.all_transfers() {
             let status = if self.host.is_cancelled(number) { TransferStatus::Cancelled } else { status };
+            self.trouble.ledger.forget(Side::Host, number);
             self.host.end(self.engine.now(), number, status, 0);
         }
     }

@@ -1,7 +1,7 @@
 //! One host, one link, one drive: the initiator's transport and the target's device, joined by packets.
 //!
-//! A [`World`] carries what the transport wants to a [`HostPort`] and what the device wants to a [`DevicePort`], and lets the
-//! [`Link`] say when each packet arrives. Payload is copied as its packets arrive, so what is read is what was on the
+//! A [`World`] carries what the transport and the device want to both ports of a [`Joint`], which says when each packet
+//! arrives, on a SuperSpeed link or on a bus of USB 2.0. Payload is copied as its packets arrive, so what is read is what was on the
 //! wire. The drive is a [`Plain`] one.
 //!
 //! Left out so far: a host controller and its driver, which take no time here; what a host asks of a drive that was just
@@ -31,9 +31,10 @@ pub use trouble::Remains;
 
 use crate::check::{About, Law, Violation};
 use crate::engine::{Alarm, Engine, Event, QueueFull};
-use crate::link::bulk::{DevicePort, HostPort, Message};
-use crate::link::superspeed::{Link, Rate, Side};
-use crate::link::{Arrival, Crossing, Fate, Fates, Joint, Missed};
+use crate::link::bulk::Message;
+use crate::link::superspeed::{Link, Side};
+use crate::link::usb2::{self, Bus};
+use crate::link::{Arrival, Connection, Crossing, Fate, Fates, Joint, Missed};
 use drive::DriveSide;
 use endings::Endings;
 use host::HostSide;
@@ -53,6 +54,8 @@ pub struct World<T> {
     endings: Endings,
     trouble: Trouble,
     alarm: Alarm,
+    /// When a bus of USB 2.0 goes on.
+    bus_alarm: Alarm,
     fates: Option<Box<dyn Fates>>,
     stopped: Option<Stopped>,
 }
@@ -81,6 +84,8 @@ enum Happens {
     Retry(Side),
     /// The time is over after which an answer is missed.
     Missed(Missed),
+    /// A bus of USB 2.0 goes on.
+    Bus,
     /// The drive has done its oldest request.
     Stored,
     /// The device is ready for what it was not ready for.
@@ -102,24 +107,25 @@ impl Event for Happens {
             Self::Retry(side) => 7 + *side as u64,
             Self::Ready => 17,
             Self::Suffers(side, _, fate) => 9 + *side as u64 + 2 * *fate as u64,
+            Self::Bus => 1 << 32,
             Self::Arrives(side, message) => 4 + *side as u64 + 2 * u64::from(message.packet().payload()),
         }
     }
 }
 
 impl<T: Transport> World<T> {
-    /// A world in which a drive has been plugged in and configured.
-    pub fn new(rate: Rate, plugged: Plugged<T>, plain: Plain) -> Self {
+    /// A world in which a drive of the connection's speed has been plugged in and configured.
+    pub fn new(connection: impl Into<Connection>, plugged: Plugged<T>, plain: Plain) -> Self {
         let Plugged { transport, device, endpoints, enumeration: _ } = plugged;
-        let link = Link::new(rate, Duration::from_ns(5));
         Self {
             engine: Engine::new(),
-            joint: Joint::new(link, HostPort::new(&endpoints), DevicePort::new(&endpoints)),
+            joint: connection.into().join(&endpoints),
             host: HostSide::new(transport),
             drive: DriveSide::new(device, plain),
             endings: Endings::default(),
             trouble: Trouble::default(),
             alarm: Alarm::default(),
+            bus_alarm: Alarm::default(),
             fates: None,
             stopped: None,
         }
@@ -145,9 +151,14 @@ impl<T: Transport> World<T> {
         &self.host.transport
     }
 
-    /// The link, with what it has carried.
-    pub const fn link(&self) -> &Link {
+    /// The link, with what it has carried, if it is one of SuperSpeed.
+    pub const fn link(&self) -> Option<&Link> {
         self.joint.link()
+    }
+
+    /// The bus, with what it has carried, if it is one of USB 2.0.
+    pub const fn bus(&self) -> Option<&Bus> {
+        self.joint.bus()
     }
 
     /// Sends notes of every packet to a trace.
@@ -243,6 +254,8 @@ impl<T: Transport> World<T> {
             Happens::Suffers(side, message, fate) => self.arrive(side, message, fate),
             Happens::Missed(missed) => self.miss(missed),
             Happens::Retry(side) => self.joint.retry(now, side),
+            Happens::Bus if self.bus_alarm.ring(now) => self.go_on_with_bus(),
+            Happens::Bus => {}
             Happens::PortReset => self.end_port_reset(),
             Happens::Stored => self.drive.store(now, &mut self.trouble),
             Happens::Ready => {
@@ -307,6 +320,21 @@ impl<T: Transport> World<T> {
         }
     }
 
+    /// The next thing happens on a bus of USB 2.0. Its packets are noted; who looks on is not told of them, and all arrive.
+    fn go_on_with_bus(&mut self) {
+        if self.trouble.ends_life() {
+            self.unplug();
+        }
+        let sent = self.joint.step(self.engine.now(), &mut |_, _| usb2::Fate::Arrives);
+        for sent in sent.into_iter().flatten() {
+            self.engine.note(name(sent.from), format_args!("{}", sent.packet));
+        }
+        self.tell_progress();
+        self.trouble.ledger.take_from_bus();
+        self.look_after_endpoints();
+        self.look_after_endpoint_0();
+    }
+
     /// Tells both sides what of their transfers has moved or ended.
     fn tell_progress(&mut self) {
         let now = self.engine.now();
@@ -348,6 +376,10 @@ impl<T: Transport> World<T> {
             if self.joint.wakes(side) {
                 self.send(side);
             }
+        }
+        let due_at = self.joint.due_at(self.engine.now());
+        if let Some(at) = self.bus_alarm.set(due_at) {
+            self.at(at, Happens::Bus);
         }
         if std::mem::take(&mut self.host.has_news) {
             let deadline = self.host.transport.poll_timeout().map(|deadline| deadline.at);
@@ -440,11 +472,7 @@ impl<T: Transport> World<T> {
     /// Sends the next message of a side whose lane is free.
     fn send(&mut self, side: Side) {
         let Some((message, crossing)) = self.joint.send(self.engine.now(), side) else { return };
-        let component = match side {
-            Side::Host => "host",
-            Side::Device => "device",
-        };
-        self.engine.note(component, format_args!("{message}"));
+        self.engine.note(name(side), format_args!("{message}"));
         self.show(side, &message, Some(&crossing));
         self.at(crossing.ends, Happens::Free(side));
         let now = self.engine.now();
@@ -491,6 +519,14 @@ impl<T: Transport> World<T> {
         if let Err(QueueFull) = self.engine.at(at, event) {
             self.stopped = Some(Stopped::QueueFull);
         }
+    }
+}
+
+/// A side, in notes.
+const fn name(side: Side) -> &'static str {
+    match side {
+        Side::Host => "host",
+        Side::Device => "device",
     }
 }
 

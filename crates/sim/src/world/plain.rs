@@ -94,11 +94,11 @@ impl Plain {
 
     /// A device with this as its one unit: both transports, 32 streams unless told otherwise, super speed.
     pub fn device(&self) -> Device {
-        self.device_with(Transports::Dual)
+        self.device_with(Transports::Dual, Speed::Super)
     }
 
-    /// The same with these transports.
-    pub fn device_with(&self, transports: Transports) -> Device {
+    /// The same with these transports, at this speed.
+    pub fn device_with(&self, transports: Transports, speed: Speed) -> Device {
         let unit = Unit::new(UnitConfig {
             vendor: "uaskit".into(),
             product: "Plain Drive".into(),
@@ -116,7 +116,7 @@ impl Plain {
             durable_state: None,
         });
         let config = DeviceConfig {
-            speed: Speed::Super,
+            speed,
             transports,
             streams: self.streams,
             bus_power_ma: 0,

@@ -2,13 +2,13 @@
 
 use super::enumerate::{Exchange, enumerate};
 use crate::link::bulk::Endpoint;
+use bus::Speed;
 use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
 use initiator::{Bot, Patience, Uas};
 use std::fmt;
 use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use target::{ActiveTransport, Device};
-use wire::usb::EndpointAddress;
 
 /// A drive that is configured for a transport.
 #[derive(Debug)]
@@ -34,21 +34,20 @@ pub enum PlugError {
     Streams(TooFewStreams),
 }
 
-/// Bytes of the largest packet, and packets of the largest burst, of our devices at super speed.
-pub(super) const PACKET_BYTES: u16 = 1024;
+/// Packets of the largest burst of our devices at super speed.
 const BURST: u8 = 16;
 
-/// Configures a device for UAS with streams.
+/// Configures a device for UAS: at super speed with streams, else in turns.
 ///
 /// # Errors
-/// If it has none.
+/// If it does not offer it, or has too few streams.
 pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugError> {
     let alternate = device.config().transports.uas_alternate().ok_or(PlugError::NotOffered)?;
-    let streams = device.config().streams;
+    let streams = device.config().speed.has_streams().then_some(device.config().streams);
     let enumeration = enumerate(&mut device, alternate)?;
     let endpoints = UasEndpoints { command: COMMAND, status: STATUS, data_in: DATA_IN, data_out: DATA_OUT };
     let patience = Patience::default();
-    let config = UasConfig { interface: 0, alternate, endpoints, streams: Some(streams), depth, patience };
+    let config = UasConfig { interface: 0, alternate, endpoints, streams, depth, patience };
     let transport = Uas::new(config).map_err(PlugError::Streams)?;
     let endpoints = endpoints_of(&device);
     Ok(Plugged { transport, device, endpoints, enumeration })
@@ -67,12 +66,12 @@ pub fn bot(mut device: Device) -> Result<Plugged<Bot>, PlugError> {
     Ok(Plugged { transport: Bot::new(config), device, endpoints, enumeration })
 }
 
-const fn endpoint(address: EndpointAddress, streams: u16) -> Endpoint {
-    Endpoint { address, packet_bytes: PACKET_BYTES, burst: BURST, streams }
-}
-
 /// The endpoints that a device has in its alternate setting: none before it is configured.
 pub(super) fn endpoints_of(device: &Device) -> Vec<Endpoint> {
+    let speed = device.config().speed;
+    let burst = if speed == Speed::Super { BURST } else { 1 };
+    let packet_bytes = speed.bulk_packet_bytes() as u16;
+    let endpoint = |address, streams| Endpoint { address, packet_bytes, burst, streams };
     match device.transport() {
         ActiveTransport::None => Vec::new(),
         ActiveTransport::Bot => vec![endpoint(DATA_IN, 0), endpoint(DATA_OUT, 0)],

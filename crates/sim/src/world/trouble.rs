@@ -244,7 +244,12 @@ impl<T: Transport> World<T> {
     /// The first violation.
     pub fn audit(&mut self) -> Result<(), Violation> {
         let now = self.engine.now();
-        self.trouble.ledger.audit(now, self.joint.link());
+        if let Some(link) = self.joint.link() {
+            self.trouble.ledger.audit(now, link);
+        }
+        if let Some(bus) = self.joint.bus() {
+            self.trouble.ledger.audit_bus(now, bus);
+        }
         self.drive.plain.audit(now, &mut self.trouble.ledger);
         match self.stopped {
             Some(Stopped::Violation) => {

@@ -79,7 +79,8 @@ impl DeviceEndpoint {
             // What it has answered was lost.
             Ask::Out(_, toggle, _) if toggle != self.toggle => Answer::Handshake(Handshake::Ack),
             Ask::Ping(_) | Ask::Out(..) if self.line.is_empty() => Answer::Handshake(Handshake::Nak),
-            Ask::Ping(_) => Answer::Handshake(Handshake::Ack),
+            // Endpoint 0 alone takes requests, and no port brings them here.
+            Ask::Ping(_) | Ask::Setup(_) => Answer::Handshake(Handshake::Ack),
             Ask::Out(_, _, piece) => {
                 self.toggle = self.toggle.other();
                 self.progress.extend(self.line.take(piece, self.endpoint.packet_bytes));

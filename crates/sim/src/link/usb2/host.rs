@@ -31,8 +31,10 @@ enum Run {
     Running,
     /// Software has stopped it.
     Stopped,
-    /// The device's end is halted, or does not answer.
+    /// The device's end is halted, or has sent more than there was room for.
     Halted,
+    /// The device does not answer.
+    Failed,
 }
 
 /// The host's end.
@@ -95,9 +97,14 @@ impl HostEndpoint {
         !matches!(self.run, Run::Running) && self.asked.is_none() && self.failures == 0
     }
 
-    /// Whether it is halted.
-    pub fn is_halted(&self) -> bool {
-        self.run == Run::Halted
+    /// Whether the device has halted it, or does not answer on it.
+    pub const fn is_halted(&self) -> bool {
+        matches!(self.run, Run::Halted | Run::Failed)
+    }
+
+    /// Whether it is halted because the device does not answer.
+    pub fn has_failed(&self) -> bool {
+        self.run == Run::Failed
     }
 
     /// Starts it again after [`Self::stop`] or [`Self::reset`]. One that is halted stays so.
@@ -124,6 +131,14 @@ impl HostEndpoint {
     pub fn reset(&mut self) {
         let (line, progress) = (std::mem::take(&mut self.line), std::mem::take(&mut self.progress));
         *self = Self { line, progress, run: Run::Stopped, ..Self::new(self.endpoint, self.rate) };
+    }
+
+    /// The same, but keeps the number of the next packet: a new try after a failure, of which the device knows nothing (xHCI
+    /// 1.2 clause 4.6.8.1, Transfer State Preserve).
+    pub fn reset_for_retry(&mut self) {
+        let toggle = self.toggle;
+        self.reset();
+        self.toggle = toggle;
     }
 
     /// Transfers, oldest first.
@@ -205,7 +220,7 @@ impl HostEndpoint {
 
     /// The transfer at hand ends, and the others wait.
     fn halt(&mut self, end: End) {
-        self.run = Run::Halted;
+        self.run = if end == End::Failed { Run::Failed } else { Run::Halted };
         self.progress.extend(self.line.end_first(end));
     }
 }

@@ -1,9 +1,10 @@
-//! The bus of USB 2.0 with a bulk-only device on it: high speed and full speed (clauses 5.8 and 8).
+//! The bus of USB 2.0 with a device of bulk endpoints on it: high speed and full speed (clauses 5.8 and 8).
 //!
 //! A [`Bus`] is half duplex: one packet at a time, and whole transactions within a frame. The host asks and the device answers:
 //! [`Ask`], [`Answer`], and where data came in, the host's ACK. [`HostPort`] and [`DevicePort`] are both ends of
 //! the endpoints, of the same shape as those of [`super::bulk`], with the same [`Transfer`](super::bulk::Transfer) and
-//! [`Progress`](super::bulk::Progress); a [`Joint`] lets them meet on a bus, packet by packet.
+//! [`Progress`](super::bulk::Progress), and endpoint 0 has the words of [`super::control`]; an [`Exchange`] lets them meet on
+//! a bus, packet by packet.
 //!
 //! A device that is not ready says NAK and is asked again, as often as the host's [`Pacing`] says. At high speed a host
 //! asks for room with PING before it sends data to a device that had none. Data packets alternate between DATA0 and DATA1, so
@@ -16,9 +17,10 @@
 //! Always true: one transaction is under way; data of an endpoint is taken in order, each packet once; a transaction never
 //! crosses from one frame into the next.
 
+mod control;
 mod device;
+mod exchange;
 mod host;
-mod joint;
 mod line;
 mod packet;
 mod port;
@@ -26,8 +28,8 @@ mod rate;
 mod wires;
 
 pub use device::DeviceEndpoint;
+pub use exchange::{Exchange, Fate, Sent};
 pub use host::{HostEndpoint, Pacing, TRIES_MAX};
-pub use joint::{Fate, Joint, Sent};
 pub use packet::{Answer, Ask, Handshake, Packet, Toggle};
 pub use port::{DevicePort, HostPort, Turn};
 pub use rate::Rate;

@@ -1,8 +1,9 @@
 //! What crosses the bus (USB 2.0 clause 8.4), and what a transaction begins with and is answered with.
 
 use crate::link::bulk::Piece;
+use crate::link::control::{CONTROL_DATA, endpoint_0};
 use std::fmt;
-use wire::usb::EndpointAddress;
+use wire::usb::{Direction, EndpointAddress, SetupPacket};
 
 /// Which of the two data packets it is (clause 8.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,6 +37,8 @@ pub enum Ask {
     Out(EndpointAddress, Toggle, Piece),
     /// A token that asks for room. High speed alone.
     Ping(EndpointAddress),
+    /// A token that begins a control transfer, and what it asks.
+    Setup(SetupPacket),
 }
 
 /// What a device answers.
@@ -74,6 +77,7 @@ impl Ask {
     pub const fn endpoint(&self) -> EndpointAddress {
         match *self {
             Self::In(endpoint) | Self::Out(endpoint, ..) | Self::Ping(endpoint) => endpoint,
+            Self::Setup(_) => endpoint_0(Direction::Out),
         }
     }
 
@@ -81,6 +85,10 @@ impl Ask {
     pub const fn data_packet(&self) -> Option<Packet> {
         match *self {
             Self::Out(_, toggle, piece) => Some(Packet::Data(toggle, piece)),
+            Self::Setup(_) => {
+                let bytes = SetupPacket::LEN as u16;
+                Some(Packet::Data(Toggle::Data0, Piece { transfer: CONTROL_DATA, offset: 0, bytes }))
+            }
             Self::In(_) | Self::Ping(_) => None,
         }
     }
@@ -115,6 +123,7 @@ impl fmt::Display for Packet {
                     Ask::In(_) => "IN",
                     Ask::Out(..) => "OUT",
                     Ask::Ping(_) => "PING",
+                    Ask::Setup(_) => "SETUP",
                 };
                 write!(f, "{name} {}", ask.endpoint().number())
             }

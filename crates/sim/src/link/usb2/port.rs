@@ -1,21 +1,25 @@
-//! The endpoints of one device, at both ends of the bus: whose turn it is.
+//! The endpoints of one device, endpoint 0 among them, at both ends of the bus: whose turn it is.
 //!
-//! The host goes round among the endpoints that have something to ask, one transaction at a time, and leaves those in peace
+//! Endpoint 0 goes before all others. The host goes round among the endpoints that have something to ask, one transaction at a time, and leaves those in peace
 //! that have said NAK a moment ago.
 
+use super::control::{CONTROL_PACKET_BYTES, ControlDevice, ControlHost};
 use super::device::DeviceEndpoint;
 use super::host::{HostEndpoint, Pacing};
 use super::packet::{Answer, Ask};
 use super::rate::Rate;
 use crate::link::bulk::{Endpoint, NoSuchStream, NotWithdrawn, Progress, Transfer};
+use crate::link::control::{ControlAnswer, ControlBusy, ControlEvent, ControlProgress, ControlTransfer};
 use bus::{Pipe, TransferId};
 use std::collections::VecDeque;
 use units::Instant;
-use wire::usb::EndpointAddress;
+use wire::usb::{EndpointAddress, SetupPacket};
 
 /// The host's ends of the endpoints of a device.
 #[derive(Clone, Debug)]
 pub struct HostPort {
+    rate: Rate,
+    control: ControlHost,
     endpoints: Vec<Numbered<HostEndpoint>>,
     pacing: Pacing,
     /// Which was last to ask.
@@ -30,6 +34,8 @@ pub struct HostPort {
 /// The device's ends of its endpoints.
 #[derive(Clone, Debug)]
 pub struct DevicePort {
+    rate: Rate,
+    control: ControlDevice,
     endpoints: Vec<Numbered<DeviceEndpoint>>,
     progress: VecDeque<Progress>,
 }
@@ -54,9 +60,11 @@ struct Numbered<E> {
 }
 
 impl HostPort {
-    /// The host's ends of a device's endpoints.
+    /// The host's ends of a device's endpoints, and of endpoint 0.
     pub fn new(rate: Rate, endpoints: &[Endpoint], pacing: Pacing) -> Self {
         Self {
+            rate,
+            control: ControlHost::new(rate),
             endpoints: numbered(endpoints, |endpoint| HostEndpoint::new(endpoint, rate)),
             pacing,
             turn: 0,
@@ -64,6 +72,46 @@ impl HostPort {
             progress: VecDeque::new(),
             halts: VecDeque::new(),
         }
+    }
+
+    /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
+    pub fn configure(&mut self, endpoints: &[Endpoint]) {
+        let control = std::mem::replace(&mut self.control, ControlHost::new(self.rate));
+        *self = Self { control, has_news: true, ..self.anew(endpoints) };
+    }
+
+    /// A port of the same rate and pacing on which nothing has moved.
+    #[must_use]
+    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
+        Self::new(self.rate, endpoints, self.pacing)
+    }
+
+    /// An endpoint comes, in the place of what was there under its address; the others stay as they are.
+    pub fn install(&mut self, endpoint: Endpoint) {
+        self.remove(endpoint.address);
+        let (address, packet_bytes) = (endpoint.address, endpoint.packet_bytes);
+        self.endpoints.push(Numbered { address, packet_bytes, end: HostEndpoint::new(endpoint, self.rate) });
+    }
+
+    /// An endpoint goes, with all that it has.
+    pub fn remove(&mut self, address: EndpointAddress) {
+        self.endpoints.retain(|endpoint| endpoint.address != address);
+        self.halts.retain(|halted| *halted != address);
+        self.turn = 0;
+    }
+
+    /// Begins a control transfer.
+    ///
+    /// # Errors
+    /// If one is under way.
+    pub fn control(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
+        self.has_news = true;
+        self.control.begin(transfer)
+    }
+
+    /// What of the control transfer has moved.
+    pub fn poll_control(&mut self) -> Option<ControlProgress> {
+        self.control.poll_progress()
     }
 
     /// What the controller adds to the times of the bus.
@@ -89,6 +137,22 @@ impl HostPort {
         self.find(pipe.endpoint).into_iter().flat_map(HostEndpoint::transfers)
     }
 
+    /// Transfers of an endpoint that have not ended, oldest first.
+    pub fn transfers_of(&self, address: EndpointAddress) -> Vec<(Pipe, TransferId)> {
+        let pipe = Pipe::plain(address);
+        self.transfers(pipe).map(|id| (pipe, id)).collect()
+    }
+
+    /// Transfers of all endpoints that have not ended.
+    pub fn all_transfers(&self) -> Vec<(Pipe, TransferId)> {
+        self.addresses().flat_map(|address| self.transfers_of(address)).collect()
+    }
+
+    /// Its endpoints but for endpoint 0.
+    pub fn addresses(&self) -> impl Iterator<Item = EndpointAddress> {
+        self.endpoints.iter().map(|endpoint| endpoint.address)
+    }
+
     /// Stops an endpoint: see [`HostEndpoint::stop`]. Nothing happens if there is none.
     pub fn stop(&mut self, address: EndpointAddress) {
         self.change(address, HostEndpoint::stop);
@@ -102,6 +166,11 @@ impl HostPort {
     /// Whether an endpoint is halted.
     pub fn is_halted(&self, address: EndpointAddress) -> bool {
         self.find(address).is_some_and(HostEndpoint::is_halted)
+    }
+
+    /// Whether an endpoint is halted because the device does not answer.
+    pub fn has_failed(&self, address: EndpointAddress) -> bool {
+        self.find(address).is_some_and(HostEndpoint::has_failed)
     }
 
     /// Starts an endpoint again: see [`HostEndpoint::resume`].
@@ -122,6 +191,11 @@ impl HostPort {
         self.change(address, HostEndpoint::reset);
     }
 
+    /// Resets an endpoint that has failed, for a new try: see [`HostEndpoint::reset_for_retry`].
+    pub fn reset_for_retry(&mut self, address: EndpointAddress) {
+        self.change(address, HostEndpoint::reset_for_retry);
+    }
+
     /// The next endpoint that has halted.
     pub fn poll_halt(&mut self) -> Option<EndpointAddress> {
         self.halts.pop_front()
@@ -134,8 +208,13 @@ impl HostPort {
 
     /// What comes next on a bus that is free. Nothing is begun yet.
     pub fn turn(&self, now: Instant) -> Turn {
-        let count = self.endpoints.len();
         let mut earliest = None;
+        match self.control.wants() {
+            Some((at, ask)) if at <= now => return Turn::Ask(ask, CONTROL_PACKET_BYTES),
+            Some((at, _)) => earliest = Some(at),
+            None => {}
+        }
+        let count = self.endpoints.len();
         for step in 1..=count {
             let endpoint = &self.endpoints[(self.turn + step) % count];
             match endpoint.end.wants() {
@@ -149,6 +228,9 @@ impl HostPort {
 
     /// Begins what [`Self::turn`] said.
     pub fn ask(&mut self, ask: Ask) {
+        if ask.endpoint().number() == 0 {
+            return self.control.ask(ask);
+        }
         if let Some(index) = self.endpoints.iter().position(|endpoint| endpoint.address == ask.endpoint()) {
             self.turn = index;
             self.endpoints[index].end.ask(ask);
@@ -158,6 +240,9 @@ impl HostPort {
     /// What the device has answered; `None` if nothing came that could be read. Whether the host acknowledges it.
     pub fn answered(&mut self, now: Instant, ask: &Ask, answer: Option<Answer>) -> bool {
         let (address, pacing) = (ask.endpoint(), self.pacing);
+        if address.number() == 0 {
+            return self.control.answered(now, answer, &pacing);
+        }
         let Some(end) = find(&mut self.endpoints, address) else { return false };
         let was_halted = end.is_halted();
         let acknowledges = end.answered(now, answer, &pacing);
@@ -188,10 +273,32 @@ impl HostPort {
 }
 
 impl DevicePort {
-    /// The ends of a device's endpoints.
+    /// The ends of a device's endpoints, and of endpoint 0.
     pub fn new(rate: Rate, endpoints: &[Endpoint]) -> Self {
         let endpoints = numbered(endpoints, |endpoint| DeviceEndpoint::new(endpoint, rate));
-        Self { endpoints, progress: VecDeque::new() }
+        Self { rate, control: ControlDevice::default(), endpoints, progress: VecDeque::new() }
+    }
+
+    /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
+    pub fn configure(&mut self, endpoints: &[Endpoint]) {
+        let control = std::mem::take(&mut self.control);
+        *self = Self { control, ..self.anew(endpoints) };
+    }
+
+    /// A port of the same rate on which nothing has moved.
+    #[must_use]
+    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
+        Self::new(self.rate, endpoints)
+    }
+
+    /// What has come of packets on endpoint 0.
+    pub fn poll_control(&mut self) -> Option<ControlEvent> {
+        self.control.poll_event()
+    }
+
+    /// The device answers what it was asked on endpoint 0. Nothing happens if something else was asked since.
+    pub fn answer(&mut self, setup: SetupPacket, answer: ControlAnswer) {
+        self.control.answer(setup, answer);
     }
 
     /// Queues a transfer.
@@ -219,11 +326,17 @@ impl DevicePort {
 
     /// What the device answers. `None` if it has no such endpoint.
     pub fn asked(&mut self, ask: Ask) -> Option<Answer> {
+        if ask.endpoint().number() == 0 {
+            return Some(self.control.asked(ask));
+        }
         self.change(ask.endpoint(), |end| end.asked(ask))
     }
 
     /// The host has acknowledged what an endpoint sent.
     pub fn acknowledged(&mut self, address: EndpointAddress) {
+        if address.number() == 0 {
+            return self.control.acknowledged();
+        }
         self.change(address, DeviceEndpoint::acknowledged);
     }
 

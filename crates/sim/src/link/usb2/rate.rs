@@ -2,6 +2,7 @@
 
 use super::packet::{Ask, Packet};
 use units::Duration;
+use wire::usb::SetupPacket;
 
 /// The rate of a bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +59,7 @@ impl Rate {
         8 * match ask {
             Ask::In(_) => 3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + packet_bytes as u64,
             Ask::Out(_, _, piece) => 3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + piece.bytes as u64,
+            Ask::Setup(_) => 3 * around + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + SetupPacket::LEN as u64,
             Ask::Ping(_) => 2 * around + TOKEN_FIELD_BYTES,
         }
     }

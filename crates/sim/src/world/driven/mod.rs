@@ -518,7 +518,7 @@ impl<T: Transport> Commanded for Driven<T> {
         self.engine.digest()
     }
 
-    fn link(&self) -> &Link {
+    fn link(&self) -> Option<&Link> {
         self.joint.link()
     }
 

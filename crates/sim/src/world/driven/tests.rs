@@ -17,7 +17,7 @@ fn host(part: Part) -> Host {
 
 fn powered(part: Part, transports: Transports) -> Result<Driven<Nobody>, PowerOnError> {
     let plain = Plain::new(256, BlockSize::B4096, Duration::from_us(20), 4);
-    Driven::power_on(host(part), Rate::Gen1, plain.device_with(transports), plain, None)
+    Driven::power_on(host(part), Rate::Gen1, plain.device_with(transports, bus::Speed::Super), plain, None)
 }
 
 /// READ(10) or WRITE(10), or TEST UNIT READY where there are no blocks.

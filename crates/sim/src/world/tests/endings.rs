@@ -11,14 +11,22 @@ use wire::usb::EndpointAddress;
 const ENDPOINTS: [EndpointAddress; 4] =
     [target::device::COMMAND, target::device::STATUS, target::device::DATA_IN, target::device::DATA_OUT];
 
-fn on_uas(plain: &Plain) -> World<initiator::Uas> {
-    let mut world = World::new(Rate::Gen1, uas(plain.device(), None).unwrap(), plain.clone());
+fn on_bot(plain: &Plain) -> World<initiator::Bot> {
+    bot_over(Rate::Gen1, plain)
+}
+
+fn uas_over(connection: impl Into<Connection>, plain: &Plain) -> World<initiator::Uas> {
+    let connection = connection.into();
+    let device = plain.device_with(target::Transports::Dual, connection.speed());
+    let mut world = World::new(connection, uas(device, None).unwrap(), plain.clone());
     first(&mut world);
     world
 }
 
-fn on_bot(plain: &Plain) -> World<initiator::Bot> {
-    let mut world = World::new(Rate::Gen1, bot(plain.device()).unwrap(), plain.clone());
+fn bot_over(connection: impl Into<Connection>, plain: &Plain) -> World<initiator::Bot> {
+    let connection = connection.into();
+    let device = plain.device_with(target::Transports::Dual, connection.speed());
+    let mut world = World::new(connection, bot(device).unwrap(), plain.clone());
     first(&mut world);
     world
 }
@@ -65,8 +73,10 @@ fn out_of_range<T: Transport>(mut world: World<T>) {
 #[test]
 fn a_command_that_the_drive_refuses_moves_nothing_and_the_next_one_works() {
     let plain = plain(Duration::from_us(20), 4);
-    out_of_range(on_uas(&plain));
-    out_of_range(on_bot(&plain));
+    for connection in CONNECTIONS {
+        out_of_range(uas_over(connection, &plain));
+        out_of_range(bot_over(connection, &plain));
+    }
 }
 
 #[test]
@@ -131,7 +141,7 @@ fn suffers<T: Transport>(mut world: World<T>, fate: Fate) -> Instant {
 fn what_arrives_damaged_costs_time_and_nothing_else() {
     let plain = plain(Duration::from_us(20), 4);
     let [unharmed, header, payload] = [Fate::Arrives, Fate::HeaderDamaged, Fate::PayloadDamaged]
-        .map(|fate| [suffers(on_uas(&plain), fate), suffers(on_bot(&plain), fate)]);
+        .map(|fate| [suffers(uas_over(Rate::Gen1, &plain), fate), suffers(on_bot(&plain), fate)]);
     for transport in 0..2 {
         assert!(header[transport] > unharmed[transport] && payload[transport] > unharmed[transport]);
     }
@@ -139,8 +149,10 @@ fn what_arrives_damaged_costs_time_and_nothing_else() {
 
 #[test]
 fn an_aborted_command_gives_its_transfers_back_and_the_drive_forgets_it() {
-    for writes in [false, true] {
-        let mut world = on_uas(&plain(Duration::from_ms(5), 4));
+    for (writes, connection) in
+        [false, true].into_iter().flat_map(|writes| CONNECTIONS.map(|at| (writes, at)))
+    {
+        let mut world = uas_over(connection, &plain(Duration::from_ms(5), 4));
         world.submit(&command(0, writes, 0, 3), pattern(1)).unwrap();
         world.abort(command(0, writes, 0, 3).id);
         let finished = world.run().unwrap().expect("the command ends");
@@ -160,23 +172,27 @@ fn too_slow<T: Transport>(mut world: World<T>, rung: fn(&initiator::Counters) ->
 #[test]
 fn a_drive_that_is_too_slow_is_brought_to_let_go() {
     let plain = plain(Duration::from_ms(700), 4);
-    too_slow(on_uas(&plain), |counters| counters.task_aborts);
-    too_slow(on_bot(&plain), |counters| counters.reset_recoveries);
+    for connection in CONNECTIONS {
+        too_slow(uas_over(connection, &plain), |counters| counters.task_aborts);
+        too_slow(bot_over(connection, &plain), |counters| counters.reset_recoveries);
+    }
 }
 
 #[test]
 fn a_drive_that_is_pulled_out_ends_everything() {
-    let mut world = on_uas(&plain(Duration::from_us(20), 4));
-    for slot in 0..4 {
-        world.submit(&command(slot, slot % 2 == 0, 0, 3), pattern(1)).unwrap();
+    for connection in CONNECTIONS {
+        let mut world = uas_over(connection, &plain(Duration::from_us(20), 4));
+        for slot in 0..4 {
+            world.submit(&command(slot, slot % 2 == 0, 0, 3), pattern(1)).unwrap();
+        }
+        world.unplug();
+        for _ in 0..4 {
+            let finished = world.run().unwrap().expect("the command ends");
+            assert_eq!(finished.outcome, Outcome::Failed(Failure::Disconnected));
+        }
+        assert!(world.run().unwrap().is_none());
+        assert_eq!(world.submit(&command(0, false, 0, 3), pattern(1)), Err(Refusal::Gone));
     }
-    world.unplug();
-    for _ in 0..4 {
-        let finished = world.run().unwrap().expect("the command ends");
-        assert_eq!(finished.outcome, Outcome::Failed(Failure::Disconnected));
-    }
-    assert!(world.run().unwrap().is_none());
-    assert_eq!(world.submit(&command(0, false, 0, 3), pattern(1)), Err(Refusal::Gone));
 }
 
 /// What happens to a world.
@@ -248,15 +264,15 @@ fn weather<T: Transport>(mut world: World<T>, acts: &[Act]) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn whatever_is_aborted_halted_and_late_each_command_ends_once_and_the_next_works(
-        acts in prop::collection::vec(act(), 0..40), latency_us in 0_u64..80,
+        acts in prop::collection::vec(act(), 0..40), latency_us in 0_u64..80, which in 0..CONNECTIONS.len(),
     ) {
-        let plain = plain(Duration::from_us(latency_us), 2);
-        prop_assert_eq!(weather(on_uas(&plain), &acts), weather(on_uas(&plain), &acts));
-        prop_assert_eq!(weather(on_bot(&plain), &acts), weather(on_bot(&plain), &acts));
+        let (plain, at) = (plain(Duration::from_us(latency_us), 2), CONNECTIONS[which]);
+        prop_assert_eq!(weather(uas_over(at, &plain), &acts), weather(uas_over(at, &plain), &acts));
+        prop_assert_eq!(weather(bot_over(at, &plain), &acts), weather(bot_over(at, &plain), &acts));
     }
 }
 
@@ -286,7 +302,7 @@ fn loses<T: Transport>(mut world: World<T>, seed: u64) {
 fn each_command_ends_whatever_is_lost() {
     let plain = plain(Duration::from_us(20), 4);
     for seed in 0..20 {
-        loses(on_uas(&plain), seed);
+        loses(uas_over(Rate::Gen1, &plain), seed);
         loses(on_bot(&plain), seed);
     }
 }

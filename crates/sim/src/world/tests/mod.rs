@@ -3,11 +3,20 @@
 mod endings;
 
 use super::*;
+use crate::link::superspeed::Rate;
+use crate::link::usb2;
 use initiator::{CommandBlock, CommandId, DataPhase};
 use units::{BlockSize, ByteRange};
 use wire::scsi::lun::LunField;
 use wire::uas::TaskAttribute;
 use wire::usb::Direction;
+
+/// One of each kind.
+const CONNECTIONS: [Connection; 2] = [
+    Connection::SuperSpeed(Rate::Gen1),
+    Connection::Usb2 { rate: usb2::Rate::High, hubs: 1, pacing: PACING },
+];
+const PACING: usb2::Pacing = usb2::Pacing { gap: Duration::from_ns(500), after_nak: Duration::from_us(200) };
 
 const BLOCK: u32 = 4096;
 const BLOCKS: u32 = 256;
@@ -67,8 +76,15 @@ fn write_and_read<T: Transport>(mut world: World<T>) -> u64 {
 #[test]
 fn what_is_read_is_what_was_written_on_both_transports() {
     let plain = plain(Duration::from_us(20), 4);
-    let on_uas = || World::new(Rate::Gen1, uas(plain.device(), None).unwrap(), plain.clone());
-    let on_bot = || World::new(Rate::Gen1, bot(plain.device()).unwrap(), plain.clone());
-    assert_eq!(write_and_read(on_uas()), write_and_read(on_uas()), "two worlds of one kind do not differ");
-    assert_ne!(write_and_read(on_uas()), write_and_read(on_bot()));
+    for connection in CONNECTIONS {
+        let device = || plain.device_with(target::Transports::Dual, connection.speed());
+        let on_uas = || World::new(connection, uas(device(), None).unwrap(), plain.clone());
+        let on_bot = || World::new(connection, bot(device()).unwrap(), plain.clone());
+        assert_eq!(
+            write_and_read(on_uas()),
+            write_and_read(on_uas()),
+            "two worlds of one kind do not differ"
+        );
+        assert_ne!(write_and_read(on_uas()), write_and_read(on_bot()));
+    }
 }

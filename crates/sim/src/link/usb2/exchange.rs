@@ -1,7 +1,7 @@
-//! A host's and a device's port with a bus between them.
+//! Transactions between a host's and a device's port, one after the other.
 //!
-//! One thing is under way at a time, so a joint has one moment at which it goes on: [`Joint::due_at`]. Whoever has the time calls
-//! [`Joint::step`] then, and finds what has moved at the ports.
+//! One thing is under way at a time, so there is one moment at which an exchange goes on: [`Exchange::due_at`]. Whoever has the
+//! time calls [`Exchange::step`] then, and finds what has moved at the ports.
 //!
 //! ```text
 //!   Free ── the host asks ──► Asked ── the device answers ──► Answered ─► Free
@@ -42,13 +42,9 @@ pub struct Sent {
     pub fate: Fate,
 }
 
-/// Both ports and the bus.
+/// A bus and what is under way on it.
 #[derive(Clone, Debug)]
-pub struct Joint {
-    /// The host's port.
-    pub host: HostPort,
-    /// The device's port.
-    pub device: DevicePort,
+pub struct Exchange {
     bus: Bus,
     phase: Phase,
     /// When it goes on; `None` if the host has nothing to ask.
@@ -72,10 +68,10 @@ enum Phase {
     Silent(Ask),
 }
 
-impl Joint {
-    /// Two ports and an idle bus.
-    pub const fn new(bus: Bus, host: HostPort, device: DevicePort) -> Self {
-        Self { host, device, bus, phase: Phase::Free, due_at: None, free_at: Instant::ZERO }
+impl Exchange {
+    /// An idle bus.
+    pub const fn new(bus: Bus) -> Self {
+        Self { bus, phase: Phase::Free, due_at: None, free_at: Instant::ZERO }
     }
 
     /// The bus, with what it has carried.
@@ -83,42 +79,59 @@ impl Joint {
         &self.bus
     }
 
+    /// Gives up what is under way: the ports are other ones now.
+    pub const fn restart(&mut self) {
+        self.phase = Phase::Free;
+        self.due_at = None;
+    }
+
     /// When it goes on. To be asked again whenever something has happened to a port.
-    pub fn due_at(&mut self, now: Instant) -> Option<Instant> {
-        if self.host.take_news() && matches!(self.phase, Phase::Free) {
+    pub fn due_at(&mut self, now: Instant, host: &mut HostPort) -> Option<Instant> {
+        if host.take_news() && matches!(self.phase, Phase::Free) {
             self.due_at = Some(self.free_at.max(now));
         }
         self.due_at
     }
 
     /// Goes on, if it is time to. The packets that are sent now; `fate` says what becomes of each.
-    pub fn step(&mut self, now: Instant, mut fate: impl FnMut(Side, &Packet) -> Fate) -> [Option<Sent>; 2] {
+    pub fn step(
+        &mut self,
+        now: Instant,
+        host: &mut HostPort,
+        device: &mut DevicePort,
+        fate: &mut dyn FnMut(Side, &Packet) -> Fate,
+    ) -> [Option<Sent>; 2] {
         if self.due_at.is_none_or(|due_at| due_at > now) {
             return [None; 2];
         }
         match self.phase {
-            Phase::Free => return self.begin(now, &mut fate),
-            Phase::Asked(ask) => return [self.answer(ask, &mut fate), None],
+            Phase::Free => return self.begin(now, host, fate),
+            Phase::Asked(ask) => return [self.answer(ask, device, fate), None],
             Phase::Answered(ask, answer) => {
-                if self.host.answered(now, &ask, Some(answer)) {
-                    return [Some(self.acknowledge(ask, &mut fate)), None];
+                if host.answered(now, &ask, Some(answer)) {
+                    return [Some(self.acknowledge(ask, fate)), None];
                 }
             }
-            Phase::Acknowledged(ask, Fate::Arrives) => self.device.acknowledged(ask.endpoint()),
+            Phase::Acknowledged(ask, Fate::Arrives) => device.acknowledged(ask.endpoint()),
             Phase::Acknowledged(..) => {}
             Phase::Silent(ask) => {
-                self.host.answered(now, &ask, None);
+                host.answered(now, &ask, None);
             }
         }
-        self.free_at = now + self.host.pacing().gap;
+        self.free_at = now + host.pacing().gap;
         self.phase = Phase::Free;
         self.due_at = Some(self.free_at);
         [None; 2]
     }
 
     /// The host asks, as soon as what it asks fits into what is left of the frame.
-    fn begin(&mut self, now: Instant, fate: &mut dyn FnMut(Side, &Packet) -> Fate) -> [Option<Sent>; 2] {
-        let (ask, packet_bytes) = match self.host.turn(now) {
+    fn begin(
+        &mut self,
+        now: Instant,
+        host: &mut HostPort,
+        fate: &mut dyn FnMut(Side, &Packet) -> Fate,
+    ) -> [Option<Sent>; 2] {
+        let (ask, packet_bytes) = match host.turn(now) {
             Turn::Ask(ask, packet_bytes) => (ask, packet_bytes),
             Turn::Later(at) => {
                 self.due_at = Some(at);
@@ -137,7 +150,7 @@ impl Joint {
             return [None; 2];
         }
         self.bus.begin(now, bits);
-        self.host.ask(ask);
+        host.ask(ask);
         let token = self.send(Side::Host, Packet::Token(ask), fate);
         let data = ask.data_packet().map(|packet| self.send(Side::Host, packet, fate));
         self.bus.turn_round();
@@ -152,8 +165,13 @@ impl Joint {
     }
 
     /// The device answers, if it has such an endpoint.
-    fn answer(&mut self, ask: Ask, fate: &mut dyn FnMut(Side, &Packet) -> Fate) -> Option<Sent> {
-        let Some(answer) = self.device.asked(ask) else {
+    fn answer(
+        &mut self,
+        ask: Ask,
+        device: &mut DevicePort,
+        fate: &mut dyn FnMut(Side, &Packet) -> Fate,
+    ) -> Option<Sent> {
+        let Some(answer) = device.asked(ask) else {
             self.wait_in_vain(ask);
             return None;
         };

@@ -1,0 +1,267 @@
+//! Endpoint 0 at both ends of the bus (USB 2.0 clauses 5.5, 8.5.3 and 8.6.1).
+//!
+//! ```text
+//!   SETUP  DATA0, 8 bytes  ACK            always taken, whatever was before
+//!   IN     DATA1, DATA0, …  or  OUT       the data stage, if there is one
+//!   OUT    DATA1, empty    or  IN         the status stage, the other way: ACK, or the empty packet, says that it is done
+//! ```
+//!
+//! The words are those of [`crate::link::control`]. NAK in either stage says "not yet", STALL is a refusal, which is over with
+//! the next SETUP. Left out: interrupting a transfer that is under way at the host.
+//!
+//! Always true: one transfer is under way, and it ends once.
+
+use super::host::{Pacing, TRIES_MAX};
+use super::packet::{Answer, Ask, Handshake, Toggle};
+use super::rate::Rate;
+use crate::link::bulk::Piece;
+use crate::link::control::{
+    CONTROL_DATA, ControlAnswer, ControlBusy, ControlEnd, ControlEvent, ControlProgress, ControlTransfer,
+    endpoint_0,
+};
+use std::collections::VecDeque;
+use units::Instant;
+use wire::usb::{Direction, SetupPacket};
+
+/// Bytes of the largest packet of endpoint 0, at high speed and here at full speed as well (clause 5.5.3).
+pub(super) const CONTROL_PACKET_BYTES: u16 = 64;
+
+/// The host's end.
+#[derive(Clone, Debug)]
+pub(super) struct ControlHost {
+    rate: Rate,
+    transfer: Option<ControlTransfer>,
+    stage: Stage,
+    toggle: Toggle,
+    moved: u16,
+    asks_for_room: bool,
+    failures: u8,
+    asked: Option<Ask>,
+    patient_until: Instant,
+    progress: VecDeque<ControlProgress>,
+}
+
+/// The device's end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ControlDevice {
+    setup: Option<SetupPacket>,
+    answer: Option<ControlAnswer>,
+    toggle: Toggle,
+    /// Bytes that have moved: that were acknowledged, of data for the host.
+    moved: u16,
+    /// Bytes of data for the host that were sent and not acknowledged, if a packet was.
+    sent: Option<u16>,
+    events: VecDeque<ControlEvent>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Setup,
+    Data,
+    Status,
+}
+
+impl ControlHost {
+    pub(super) const fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            transfer: None,
+            stage: Stage::Setup,
+            toggle: Toggle::Data0,
+            moved: 0,
+            asks_for_room: false,
+            failures: 0,
+            asked: None,
+            patient_until: Instant::ZERO,
+            progress: VecDeque::new(),
+        }
+    }
+
+    /// Begins a transfer.
+    ///
+    /// # Errors
+    /// If another one is under way.
+    pub(super) fn begin(&mut self, transfer: ControlTransfer) -> Result<(), ControlBusy> {
+        if self.transfer.is_some() {
+            return Err(ControlBusy);
+        }
+        let progress = std::mem::take(&mut self.progress);
+        *self = Self { transfer: Some(transfer), progress, ..Self::new(self.rate) };
+        Ok(())
+    }
+
+    /// What it would ask, and from when on.
+    pub(super) fn wants(&self) -> Option<(Instant, Ask)> {
+        let setup = self.transfer.filter(|_| self.asked.is_none())?.setup;
+        let direction = match (self.stage, setup.direction) {
+            (Stage::Setup, _) => return Some((self.patient_until, Ask::Setup(setup))),
+            (Stage::Data, direction) => direction,
+            (Stage::Status, Direction::In) if setup.length > 0 => Direction::Out,
+            (Stage::Status, _) => Direction::In,
+        };
+        let (endpoint, left) = (endpoint_0(direction), setup.length - self.moved);
+        let bytes = if self.stage == Stage::Data { left.min(CONTROL_PACKET_BYTES) } else { 0 };
+        let piece = Piece { transfer: CONTROL_DATA, offset: self.moved.into(), bytes };
+        let ask = match direction {
+            Direction::In => Ask::In(endpoint),
+            Direction::Out if self.asks_for_room => Ask::Ping(endpoint),
+            Direction::Out => Ask::Out(endpoint, self.toggle, piece),
+        };
+        Some((self.patient_until, ask))
+    }
+
+    /// It has its turn on the bus, and asks what it wanted.
+    pub(super) const fn ask(&mut self, ask: Ask) {
+        self.asked = Some(ask);
+    }
+
+    /// What the device has answered; `None` if nothing came that could be read. Whether data is to be acknowledged.
+    pub(super) fn answered(&mut self, now: Instant, answer: Option<Answer>, pacing: &Pacing) -> bool {
+        let Some((ask, transfer)) = self.asked.take().zip(self.transfer) else { return false };
+        let failures = std::mem::take(&mut self.failures);
+        let setup = transfer.setup;
+        match (ask, answer) {
+            // It has come again, since its acknowledgement was lost.
+            (Ask::In(_), Some(Answer::Data(toggle, _))) if toggle != self.toggle => return true,
+            (Ask::In(_), Some(Answer::Data(_, piece))) if piece.bytes <= setup.length - self.moved => {
+                self.take(setup, piece);
+                return true;
+            }
+            (Ask::Setup(_), Some(Answer::Handshake(Handshake::Ack))) => {
+                self.begin_stage(if setup.length == 0 { Stage::Status } else { Stage::Data });
+            }
+            (Ask::In(_) | Ask::Out(..) | Ask::Ping(_), Some(Answer::Handshake(Handshake::Stall))) => {
+                self.end(ControlEnd::Stalled);
+            }
+            (Ask::In(_) | Ask::Out(..) | Ask::Ping(_), Some(Answer::Handshake(Handshake::Nak))) => {
+                self.asks_for_room = self.rate.has_ping() && !matches!(ask, Ask::In(_));
+                self.patient_until = now + pacing.after_nak;
+            }
+            (Ask::Ping(_), Some(Answer::Handshake(Handshake::Ack))) => self.asks_for_room = false,
+            (
+                Ask::Out(_, _, piece),
+                Some(Answer::Handshake(handshake @ (Handshake::Ack | Handshake::Nyet))),
+            ) => {
+                self.asks_for_room = handshake == Handshake::Nyet;
+                self.has_sent(setup, piece);
+            }
+            _ if failures + 1 < TRIES_MAX => self.failures = failures + 1,
+            _ => self.end(ControlEnd::Failed),
+        }
+        false
+    }
+
+    pub(super) fn poll_progress(&mut self) -> Option<ControlProgress> {
+        self.progress.pop_front()
+    }
+
+    /// The first packet of a stage after SETUP is DATA1.
+    const fn begin_stage(&mut self, stage: Stage) {
+        self.stage = stage;
+        self.toggle = Toggle::Data1;
+        self.asks_for_room = false;
+    }
+
+    fn take(&mut self, setup: SetupPacket, piece: Piece) {
+        if self.stage == Stage::Status {
+            return self.end(ControlEnd::Done);
+        }
+        self.toggle = self.toggle.other();
+        self.moved += piece.bytes;
+        self.tell(Some(piece), None);
+        if piece.bytes < CONTROL_PACKET_BYTES || self.moved == setup.length {
+            self.begin_stage(Stage::Status);
+        }
+    }
+
+    fn has_sent(&mut self, setup: SetupPacket, piece: Piece) {
+        if self.stage == Stage::Status {
+            return self.end(ControlEnd::Done);
+        }
+        self.toggle = self.toggle.other();
+        self.moved += piece.bytes;
+        self.tell(None, None);
+        if self.moved == setup.length {
+            self.begin_stage(Stage::Status);
+        }
+    }
+
+    fn end(&mut self, end: ControlEnd) {
+        self.tell(None, Some(end));
+        self.transfer = None;
+    }
+
+    fn tell(&mut self, piece: Option<Piece>, ended: Option<ControlEnd>) {
+        let Some(transfer) = self.transfer else { return };
+        self.progress.push_back(ControlProgress { id: transfer.id, moved: self.moved, piece, ended });
+    }
+}
+
+impl ControlDevice {
+    /// The device answers what it was asked. Nothing happens if something else was asked since.
+    pub(super) fn answer(&mut self, setup: SetupPacket, answer: ControlAnswer) {
+        if self.setup == Some(setup) && self.answer.is_none() {
+            self.answer = Some(match answer {
+                ControlAnswer::Done(bytes) => ControlAnswer::Done(bytes.min(setup.length)),
+                ControlAnswer::Stall => answer,
+            });
+        }
+    }
+
+    /// What it answers to the host.
+    pub(super) fn asked(&mut self, ask: Ask) -> Answer {
+        if let Ask::Setup(setup) = ask {
+            let events = std::mem::take(&mut self.events);
+            *self = Self { setup: Some(setup), toggle: Toggle::Data1, events, ..Self::default() };
+            if setup.direction == Direction::In || setup.length == 0 {
+                self.events.push_back(ControlEvent::Asked(setup));
+            }
+            return Answer::Handshake(Handshake::Ack);
+        }
+        let Some(setup) = self.setup else { return Answer::Handshake(Handshake::Stall) };
+        let is_data_out = setup.direction == Direction::Out && self.moved < setup.length;
+        match (ask, self.answer) {
+            (_, Some(ControlAnswer::Stall)) => Answer::Handshake(Handshake::Stall),
+            // Data of the host, or what has come of it already.
+            (Ask::Out(_, toggle, piece), None) if setup.direction == Direction::Out => {
+                self.receive(setup, toggle, piece)
+            }
+            (Ask::Ping(_), None) if is_data_out => Answer::Handshake(Handshake::Ack),
+            (_, None) => Answer::Handshake(Handshake::Nak),
+            (Ask::In(_), Some(ControlAnswer::Done(total))) if setup.direction == Direction::In => {
+                let bytes = (total - self.moved).min(CONTROL_PACKET_BYTES);
+                self.sent = Some(bytes);
+                Answer::Data(self.toggle, Piece { transfer: CONTROL_DATA, offset: self.moved.into(), bytes })
+            }
+            (Ask::In(_), Some(_)) => {
+                let piece = Piece { transfer: CONTROL_DATA, offset: 0, bytes: 0 };
+                Answer::Data(Toggle::Data1, piece)
+            }
+            (_, Some(_)) => Answer::Handshake(Handshake::Ack),
+        }
+    }
+
+    /// The host has acknowledged what was sent last.
+    pub(super) fn acknowledged(&mut self) {
+        if let Some(sent) = self.sent.take() {
+            self.moved += sent;
+            self.toggle = self.toggle.other();
+        }
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<ControlEvent> {
+        self.events.pop_front()
+    }
+
+    fn receive(&mut self, setup: SetupPacket, toggle: Toggle, piece: Piece) -> Answer {
+        if toggle == self.toggle && piece.bytes <= setup.length - self.moved {
+            self.toggle = self.toggle.other();
+            self.moved += piece.bytes;
+            self.events.push_back(ControlEvent::Moved(piece));
+            if self.moved == setup.length {
+                self.events.push_back(ControlEvent::Asked(setup));
+            }
+        }
+        Answer::Handshake(Handshake::Ack)
+    }
+}
