@@ -21,10 +21,10 @@ pub enum Kind {
     Stall,
     /// The header of a packet arrives damaged: the link sends it again. Opportunity: each packet that is sent.
     HeaderDamaged,
-    /// The payload of a packet arrives damaged: its receiver asks for it again. Opportunity: each packet with payload
-    /// of a bulk endpoint.
+    /// The payload of a packet arrives damaged: its receiver asks for it again. Opportunity: each packet with payload.
     PayloadDamaged,
-    /// A packet is lost between link and port: the host waits for an answer. Opportunity: each packet that is sent.
+    /// A packet is lost between link and port: the host waits for an answer, and tries again. Opportunity: each packet that is
+    /// sent.
     PacketLost,
     /// The device is pulled out. It keeps its power, and its cache. Opportunity: each packet that arrives.
     Unplug,
@@ -100,7 +100,8 @@ impl Kind {
     /// done with it, and one that is busy for a minute or so keeps others waiting as well.
     pub const fn tries(self) -> usize {
         match self {
-            Self::MediumError | Self::HeaderDamaged | Self::PayloadDamaged | Self::NotReady => 0,
+            Self::MediumError => 0,
+            unfelt if !unfelt.is_felt() => 0,
             Self::Slow => 3,
             _ => 1,
         }

@@ -207,8 +207,7 @@ fn rates(seed: u64) -> Rates {
         let often = match kind {
             Kind::Unplug | Kind::PowerLoss => 400,
             Kind::HeaderDamaged | Kind::PayloadDamaged => 10_000,
-            // Until an endpoint waits for its answers with a limit.
-            Kind::PacketLost => continue,
+            Kind::PacketLost => 2_000,
             _ => 30_000,
         };
         rates = rates.with(kind, 1 + random.below(often) as u32);
@@ -317,7 +316,7 @@ mod tests {
         let calm = cases.iter().filter(|case| rates(case.seed) == Rates::NEVER).count();
         assert!((30..90).contains(&calm), "{calm}");
         assert!((40..100).contains(&cases.iter().filter(|case| case.wire == Wire::Bot).count()));
-        for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::PacketLost) {
+        for kind in Kind::ALL {
             let count = cases.iter().filter(|case| rates(case.seed).of(kind) > 0).count();
             assert!((20..100).contains(&count), "{kind}: {count}");
         }

@@ -100,6 +100,16 @@ fn what_the_link_puts_right_nobody_above_it_notices() {
 }
 
 #[test]
+fn a_lost_packet_is_missed_and_made_good() {
+    for wire in ["uas", "bot"] {
+        for nth in [70, 71, 72, 73, 74, 75, 160] {
+            let report = holds(&format!("wire={wire} requests=30 aborts=0 faults=packet-lost@{nth}"));
+            assert_eq!((report.toll.failed, report.struck.len()), (0, 1), "{wire} {nth}");
+        }
+    }
+}
+
+#[test]
 fn an_endpoint_that_halts_by_itself_goes_on() {
     for wire in ["uas", "bot"] {
         let report = holds(&format!("wire={wire} requests=30 aborts=0 faults=stall@40"));

@@ -143,9 +143,7 @@ impl Trouble {
         if self.faults.strikes(Kind::HeaderDamaged).is_some() {
             return Fate::HeaderDamaged;
         }
-        // A damaged SETUP is as good as lost.
-        let is_carrier = message.packet().payload() > 0 && message.endpoint().number() != 0;
-        if is_carrier && self.faults.strikes(Kind::PayloadDamaged).is_some() {
+        if message.packet().payload() > 0 && self.faults.strikes(Kind::PayloadDamaged).is_some() {
             return Fate::PayloadDamaged;
         }
         if self.faults.strikes(Kind::PacketLost).is_some() { Fate::Lost } else { Fate::Arrives }
