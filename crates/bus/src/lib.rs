@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+mod line;
 pub mod rendezvous;
 mod transfer;
 

@@ -12,6 +12,7 @@
 //! nobody has to look it up. Payload is moved by whoever polls, a [`Carrier`]: a [`Passage`] says which bytes. Everything
 //! is polled before the next call. Always true: pipes complete in the order of submission; each transfer ends once.
 
+use crate::line::Line;
 use crate::{Direction, EndpointAddress, Pipe, Speed, TransferStatus};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -104,8 +105,8 @@ struct Endpoint<H, D> {
 
 #[derive(Debug)]
 struct Queue<H, D> {
-    host: VecDeque<Pending<H>>,
-    device: VecDeque<Pending<D>>,
+    host: Line<Pending<H>>,
+    device: Line<Pending<D>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +167,9 @@ impl<H, D> Rendezvous<H, D> {
     /// The host takes a transfer back. `false`: there is none such, since it has ended already.
     pub fn cancel_host(&mut self, is_it: impl Fn(&H) -> bool) -> bool {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
-        let Some(pending) = queues.find_map(|queue| take(&mut queue.host, &is_it)) else { return false };
+        let Some(pending) = queues.find_map(|queue| queue.host.take(|pending| is_it(&pending.kept))) else {
+            return false;
+        };
         self.host_transfers -= 1;
         self.lone.push_back(Lone::Host(pending.end(TransferStatus::Cancelled)));
         true
@@ -175,7 +178,7 @@ impl<H, D> Rendezvous<H, D> {
     /// The device takes a transfer back. Nothing happens if it has ended already.
     pub fn cancel_device(&mut self, is_it: impl Fn(&D) -> bool) {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
-        if let Some(pending) = queues.find_map(|queue| take(&mut queue.device, &is_it)) {
+        if let Some(pending) = queues.find_map(|queue| queue.device.take(|pending| is_it(&pending.kept))) {
             self.lone.push_back(Lone::Device(pending.end(TransferStatus::Cancelled)));
         }
     }
@@ -211,10 +214,12 @@ impl<H, D> Rendezvous<H, D> {
         for endpoint in &mut self.endpoints {
             endpoint.halted = false;
             for queue in &mut endpoint.queues {
-                let hosts = queue.host.drain(..);
-                self.lone.extend(hosts.map(|pending| Lone::Host(pending.end(gone))));
-                let devices = queue.device.drain(..);
-                self.lone.extend(devices.map(|pending| Lone::Device(pending.end(gone))));
+                while let Some(pending) = queue.host.pop_front() {
+                    self.lone.push_back(Lone::Host(pending.end(gone)));
+                }
+                while let Some(pending) = queue.device.pop_front() {
+                    self.lone.push_back(Lone::Device(pending.end(gone)));
+                }
             }
         }
         self.host_transfers = 0;
@@ -269,9 +274,11 @@ impl<H, D> Rendezvous<H, D> {
     #[cold]
     fn end_host_queues(&mut self, address: EndpointAddress, status: TransferStatus) {
         let endpoint = &mut self.endpoints[address.index()];
-        for pending in endpoint.queues.iter_mut().flat_map(|queue| queue.host.drain(..)) {
-            self.host_transfers -= 1;
-            self.lone.push_back(Lone::Host(pending.end(status)));
+        for queue in &mut endpoint.queues {
+            while let Some(pending) = queue.host.pop_front() {
+                self.host_transfers -= 1;
+                self.lone.push_back(Lone::Host(pending.end(status)));
+            }
         }
     }
 }
@@ -366,7 +373,7 @@ impl<H, D> Endpoint<H, D> {
     /// Makes queues up to this one.
     #[cold]
     fn open(&mut self, index: usize) {
-        let empty = || Queue { host: VecDeque::new(), device: VecDeque::new() };
+        let empty = || Queue { host: Line::new(), device: Line::new() };
         self.queues.resize_with(index + 1, empty);
     }
 }
@@ -385,11 +392,6 @@ impl<T> Pending<T> {
     fn end(self, status: TransferStatus) -> Ended<T> {
         Ended { kept: self.kept, pipe: self.pipe, length: self.length, status, actual: self.moved }
     }
-}
-
-fn take<T>(queue: &mut VecDeque<Pending<T>>, is_it: impl Fn(&T) -> bool) -> Option<Pending<T>> {
-    let index = queue.iter().position(|pending| is_it(&pending.kept))?;
-    queue.remove(index)
 }
 
 #[cfg(test)]

@@ -1,0 +1,89 @@
+//! A line in which mostly one waits, or nobody.
+//!
+//! The first has its place in the line itself, so that coming and going is a move and no walk through a ring. Always true:
+//! if nobody is first, nobody waits.
+
+use alloc::collections::VecDeque;
+
+/// First in, first out.
+#[derive(Debug)]
+pub(crate) struct Line<T> {
+    first: Option<T>,
+    others: VecDeque<T>,
+}
+
+impl<T> Line<T> {
+    /// An empty one.
+    pub(crate) const fn new() -> Self {
+        Self { first: None, others: VecDeque::new() }
+    }
+
+    /// Puts one at the end.
+    #[inline]
+    pub(crate) fn push_back(&mut self, item: T) {
+        match self.first {
+            None => self.first = Some(item),
+            Some(_) => self.others.push_back(item),
+        }
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<T> {
+        let first = self.first.take();
+        if !self.others.is_empty() {
+            self.first = self.others.pop_front();
+        }
+        first
+    }
+
+    /// The first.
+    #[inline]
+    pub(crate) const fn front_mut(&mut self) -> Option<&mut T> {
+        self.first.as_mut()
+    }
+
+    /// Whether nobody waits.
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    /// Takes the first that `is_it`.
+    pub(crate) fn take(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
+        if is_it(self.first.as_ref()?) {
+            return self.pop_front();
+        }
+        let place = self.others.iter().position(is_it)?;
+        self.others.remove(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_queue(calls in prop::collection::vec(0u8..6, 0..60)) {
+            let (mut line, mut queue) = (Line::new(), VecDeque::new());
+            for (number, call) in calls.into_iter().enumerate() {
+                match call {
+                    0..3 => {
+                        line.push_back(number);
+                        queue.push_back(number);
+                    }
+                    3 => {
+                        let place = queue.iter().position(|&own| own % 3 == 1);
+                        prop_assert_eq!(line.take(|&own| own % 3 == 1), place.and_then(|at| queue.remove(at)));
+                    }
+                    _ => prop_assert_eq!(line.pop_front(), queue.pop_front()),
+                }
+                prop_assert_eq!(line.front_mut(), queue.front_mut());
+                prop_assert_eq!(line.is_empty(), queue.is_empty());
+            }
+        }
+    }
+}
