@@ -48,7 +48,7 @@ pub struct Uas {
     granted: Option<u16>,
     /// Counts task management functions.
     functions: u16,
-    /// Task of tag n at n - 1.
+    /// Task of tag n at n - 1, as far as tags were used.
     tasks: Vec<Option<Task>>,
     /// Places in `tasks` to be used next, the last first.
     free: Vec<u16>,
@@ -79,7 +79,7 @@ impl Uas {
             depth,
             granted: config.streams,
             functions: u16::MAX,
-            tasks: (0..depth).map(|_| None).collect(),
+            tasks: Vec::with_capacity(depth.into()),
             free: (0..depth).rev().collect(),
             held: VecDeque::with_capacity(depth.into()),
             pipes: Pipes::new(config.endpoints, config.streams.is_some()),
@@ -150,7 +150,15 @@ impl Uas {
     }
 
     /// Ends a task, if it can.
+    #[inline]
     fn finish(&mut self, index: u16) {
+        if self.tasks[usize::from(index)].as_ref().is_some_and(Task::is_at_rest) {
+            self.end(index);
+        }
+    }
+
+    #[inline(never)]
+    fn end(&mut self, index: u16) {
         let slot = &mut self.tasks[usize::from(index)];
         let Some((id, outcome)) = slot.as_ref().and_then(|task| Some((task.command.id, task.outcome()?)))
         else {
@@ -310,6 +318,10 @@ impl Transport for Uas {
             return Err(Refusal::Gone);
         }
         let index = self.free.pop().ok_or(Refusal::Full)?;
+        if usize::from(index) == self.tasks.len() {
+            // Tags that were never used come in their order.
+            self.tasks.push(None);
+        }
         self.tasks[usize::from(index)] = Some(Task::new(*command, Stage::Held));
         if self.held.is_empty() && self.pipes.are_clear() && self.ladder.lets_commands_pass() {
             self.start(index);

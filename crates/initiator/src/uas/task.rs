@@ -75,9 +75,15 @@ impl Task {
         matches!(self.stage, Stage::Running | Stage::Faulty(_))
     }
 
+    /// Whether no transfer of it is under way.
+    #[inline]
+    pub(super) fn is_at_rest(&self) -> bool {
+        [self.status, self.data, self.iu].iter().all(|flight| flight.id().is_none())
+    }
+
     /// How it ended, if it has.
     pub(super) fn outcome(&self) -> Option<Outcome> {
-        if [self.iu, self.status, self.data].iter().any(|flight| flight.id().is_some()) {
+        if !self.is_at_rest() {
             return None;
         }
         match (self.stage, self.data_fault) {
