@@ -53,7 +53,7 @@ impl Movement {
         Self {
             plan,
             segment_bytes: cut,
-            segments: whole.div_ceil(cut),
+            segments: if whole <= cut { 1 } else { whole.div_ceil(cut) },
             block_bytes,
             first_part,
             finished: 0,
@@ -87,7 +87,7 @@ impl Movement {
 
     /// The segment that starts at `start`.
     pub(super) const fn segment_at(&self, start: u32) -> u32 {
-        start / self.segment_bytes
+        if self.segments == 1 { 0 } else { start / self.segment_bytes }
     }
 
     pub(super) const fn part(&self, segment: u32) -> u16 {
