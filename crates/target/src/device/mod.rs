@@ -324,7 +324,8 @@ impl Device {
         }
     }
 
-    /// Carries what the executor wants to the transport or to the driver, until it wants nothing.
+    /// Carries what the executor wants to the transport or to the driver, until it wants nothing. At once, and not when
+    /// it is polled: a host that ends a phase early takes back what the transport knows of, and must find all of it.
     fn settle(&mut self) {
         loop {
             let Some(output) = self.executor.poll_output() else {
