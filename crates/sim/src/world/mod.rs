@@ -301,7 +301,9 @@ impl<T: Transport> World<T> {
         if self.trouble.ends_life() {
             self.unplug();
         }
-        let fate = if self.trouble.hears(message) { fate } else { Fate::Lost };
+        // What arrives damaged is heard when it comes again.
+        let is_heard = fate != Fate::Arrives || self.trouble.hears(message);
+        let fate = if is_heard { fate } else { Fate::Lost };
         let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, message, fate);
         if let Some(at) = retry_at {
             self.at(at, Happens::Retry(side.other()));
