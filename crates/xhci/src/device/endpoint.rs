@@ -297,9 +297,10 @@ impl Endpoint {
         };
         if completion.is_some() {
             td.state = TdState::Over;
-            ring.must_move |= recovery != Recovery::Nothing;
             (self.retries, self.lost_halts) = (0, 0);
         }
+        // After a halt it stands there still, were it only a no-op that it halted at.
+        ring.must_move |= td.state == TdState::Over && recovery != Recovery::Nothing;
         self.retries += u8::from(recovery == Recovery::SoftRetry);
         // What the controller has passed on its way here is over as well.
         ring.tds

@@ -255,3 +255,27 @@ fn an_endpoint_that_halts_again_and_again_where_nothing_is_costs_the_device_its_
     }
     assert_eq!(stand.outputs().last(), Some(&Output::Gone(device)));
 }
+
+#[test]
+fn a_halt_at_what_was_turned_into_nothing_is_moved_past() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    for id in 1..=3 {
+        stand.submit(device, plain_in(), (id, 512)).unwrap();
+    }
+    stand.cancel(device, plain_in(), 2);
+    stand.interrupt();
+    let trbs = stand.trbs(device, plain_in());
+    stand.event(device, bulk_in(), (trbs[0].0, 1, 0));
+    assert_eq!(stand.completions(), [(2, Cancelled, 0), (1, Done, 512)]);
+    stand.hw.set_dequeue(device.slot(), IN, 0, (trbs[1].0, true));
+    stand.hw.set_state(device.slot(), IN, EndpointState::Halted);
+    stand.hw.rung.clear();
+    stand.event(device, bulk_in(), (trbs[1].0, 2, 0));
+    assert_eq!(
+        stand.hw.dequeue(device.slot(), IN, 0),
+        (trbs[2].0, true),
+        "what it stood on is not filled anew"
+    );
+    assert_eq!(stand.hw.rung, [(device.slot(), 3)]);
+    assert_eq!(stand.completions(), []);
+}
