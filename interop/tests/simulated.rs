@@ -26,6 +26,17 @@ fn counts(capture: &Shared<Capture>, expected: &[(&str, usize)]) -> Result<()> {
     Ok(())
 }
 
+/// Fails unless as many statuses are found as reached the driver, and perhaps some of the last depth: they have crossed the
+/// link when the run ends, and wait for the interrupt.
+fn counts_ended(capture: &Shared<Capture>, filter: &str, reached: usize) -> Result<()> {
+    let count = capture.lock()?.count(filter)?;
+    assert!(
+        (reached..=reached + DEPTH).contains(&count),
+        "{filter}: {count}, of {reached} and {DEPTH} at most"
+    );
+    Ok(())
+}
+
 #[test]
 fn nothing_is_malformed() -> Result<()> {
     for capture in [&READS, &WRITES, &CUT, &PACKETS] {
@@ -64,10 +75,10 @@ fn over_uas_the_commands_that_ran_are_found() -> Result<()> {
             &[
                 ("uasp.iu_id == 1", COMMANDS + 2 * DEPTH + 1),
                 (&format!("uasp.iu_id == 1 && scsi_sbc.opcode == {operation_code}"), COMMANDS + 2 * DEPTH),
-                ("uasp.iu_id == 3 && uasp.sense.status == 0", COMMANDS + DEPTH),
                 ("uasp.iu_id == 3 && uasp.sense.status == 2", 1),
             ],
         )?;
+        counts_ended(capture, "uasp.iu_id == 3 && uasp.sense.status == 0", COMMANDS + DEPTH)?;
     }
     Ok(())
 }
@@ -86,9 +97,10 @@ fn each_record_of_an_endpoint_with_streams_says_which() -> Result<()> {
                 // A status and data for each command, and a status for TEST UNIT READY. Of what is under way at the
                 // end some data have ended, and no status.
                 ("frame.comment && usb.urb_type == 'S'", 2 * (COMMANDS + 2 * DEPTH) + 1),
-                (&format!("{ON_UAS} == 3 && frame.comment && usb.urb_type == 'C'"), COMMANDS + DEPTH + 1),
             ],
         )?;
+        let ended = format!("{ON_UAS} == 3 && frame.comment && usb.urb_type == 'C'");
+        counts_ended(capture, &ended, COMMANDS + DEPTH + 1)?;
         let same =
             capture.lock()?.count(r#"frame.comment == "stream 3" && uasp.iu_id == 3 && uasp.tag == 3"#)?;
         let other =
