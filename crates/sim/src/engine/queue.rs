@@ -1,87 +1,118 @@
 //! Events by time, and among those of one time by the order in which they were scheduled.
 //!
-//! A binary heap of a time, a sequence number and the event. The sequence makes the order total, so it is the same
-//! however the heap is built.
+//! What is sorted is one number for each event: its time, then its sequence number, then the place where the event itself
+//! lies until its time has come. The sequence makes the order total, so it is the same however the numbers are kept. Most
+//! events are scheduled for the next moment: what comes before all that was put into a heap is kept in a short line, and the
+//! heap is not asked.
+//!
+//! Always true: what is in the line comes before what is in the heap; a place holds an event if, and only if, its number is in
+//! one of them.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt;
 use units::Instant;
 
 /// The most events that may wait at once. A world of 32 drives at depth 32 has some thousands.
-pub const EVENTS_MAX: usize = 1 << 20;
+pub const EVENTS_MAX: usize = 1 << PLACE_BITS;
 
 /// [`EVENTS_MAX`] events wait: a world that makes more events than it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueFull;
 
+/// Bits of a number that say where the event lies. Those above them say when it was scheduled: as many as count the events of
+/// half a year at a million in a second.
+const PLACE_BITS: u32 = 20;
+
+/// Numbers of the line.
+const LINE_MAX: usize = 32;
+
 /// Events that wait.
 pub(super) struct Queue<E> {
-    heap: BinaryHeap<Scheduled<E>>,
+    /// The next is the last.
+    line: Vec<Due>,
+    heap: BinaryHeap<Reverse<Due>>,
+    places: Vec<Option<E>>,
+    /// Places that hold no event.
+    spare: Vec<u32>,
     sequence: u64,
 }
 
-/// An event and its place in the order.
-struct Scheduled<E> {
-    at: Instant,
-    sequence: u64,
-    event: E,
-}
+/// When an event happens, and where it lies: time, sequence and place as one number, since one comparison is quicker than
+/// two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Due(u128);
 
 impl<E> Queue<E> {
     pub(super) const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), sequence: 0 }
+        Self { line: Vec::new(), heap: BinaryHeap::new(), places: Vec::new(), spare: Vec::new(), sequence: 0 }
     }
 
     pub(super) fn push(&mut self, at: Instant, event: E) -> Result<(), QueueFull> {
-        if self.heap.len() >= EVENTS_MAX {
-            return Err(QueueFull);
-        }
-        self.heap.push(Scheduled { at, sequence: self.sequence, event });
+        let place = match self.spare.pop() {
+            Some(place) => {
+                self.places[place as usize] = Some(event);
+                place
+            }
+            None if self.places.len() >= EVENTS_MAX => return Err(QueueFull),
+            None => {
+                self.places.push(Some(event));
+                self.places.len() as u32 - 1
+            }
+        };
+        let due = Due::new(at, self.sequence, place);
         self.sequence += 1;
+        match self.heap.peek() {
+            Some(Reverse(first)) if *first < due => self.heap.push(Reverse(due)),
+            _ => self.line_up(due),
+        }
         Ok(())
     }
 
     pub(super) fn pop(&mut self) -> Option<(Instant, E)> {
-        self.heap.pop().map(|scheduled| (scheduled.at, scheduled.event))
+        let next = self.line.pop().or_else(|| self.heap.pop().map(|Reverse(next)| next))?;
+        self.spare.push(next.place());
+        let event = self.places[next.place() as usize].take()?;
+        Some((next.at(), event))
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
-        self.heap.peek().map(|scheduled| scheduled.at)
+        let next = self.line.last().or_else(|| self.heap.peek().map(|Reverse(next)| next));
+        next.map(|next| next.at())
     }
 
     pub(super) fn len(&self) -> usize {
-        self.heap.len()
+        self.line.len() + self.heap.len()
+    }
+
+    /// Puts a number into the line. If that is too long then, its end goes into the heap.
+    fn line_up(&mut self, due: Due) {
+        let mut at = self.line.len();
+        self.line.push(due);
+        while at > 0 && self.line[at - 1] < due {
+            self.line[at] = self.line[at - 1];
+            at -= 1;
+        }
+        self.line[at] = due;
+        if self.line.len() > LINE_MAX {
+            self.heap.push(Reverse(self.line.remove(0)));
+        }
     }
 }
 
-impl<E> Scheduled<E> {
-    /// Time and sequence as one number, since one comparison is quicker than two.
-    const fn key(&self) -> u128 {
-        (self.at.as_ps() as u128) << u64::BITS | self.sequence as u128
+impl Due {
+    const fn new(at: Instant, sequence: u64, place: u32) -> Self {
+        Self((at.as_ps() as u128) << u64::BITS | (sequence << PLACE_BITS | place as u64) as u128)
+    }
+
+    const fn at(self) -> Instant {
+        Instant::from_ps((self.0 >> u64::BITS) as u64)
+    }
+
+    const fn place(self) -> u32 {
+        self.0 as u32 & (EVENTS_MAX as u32 - 1)
     }
 }
-
-impl<E> Ord for Scheduled<E> {
-    /// The earliest is the greatest, since the heap gives that first.
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(&self.key())
-    }
-}
-
-impl<E> PartialOrd for Scheduled<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> PartialEq for Scheduled<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<E> Eq for Scheduled<E> {}
 
 impl fmt::Display for QueueFull {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -90,3 +121,30 @@ impl fmt::Display for QueueFull {
 }
 
 impl std::error::Error for QueueFull {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn events_come_by_time_and_then_as_they_were_scheduled(
+            steps in prop::collection::vec((0_u64..50, any::<bool>()), 1..300)
+        ) {
+            let (mut queue, mut model) = (Queue::new(), Vec::<(u64, usize)>::new());
+            for (number, (at, takes)) in steps.into_iter().enumerate() {
+                if takes {
+                    let next = model.iter().min().copied();
+                    model.retain(|waiting| Some(*waiting) != next);
+                    prop_assert_eq!(queue.next_at().map(Instant::as_ps), next.map(|(at, _)| at));
+                    prop_assert_eq!(queue.pop().map(|(at, event)| (at.as_ps(), event)), next);
+                } else {
+                    queue.push(Instant::from_ps(at), number).unwrap();
+                    model.push((at, number));
+                }
+                prop_assert_eq!(queue.len(), model.len());
+            }
+        }
+    }
+}
