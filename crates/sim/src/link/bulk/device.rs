@@ -160,6 +160,16 @@ impl DeviceEndpoint {
         self.outbox.pop_front()
     }
 
+    /// Whether it has something to say that is no data.
+    pub(super) fn has_answer(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// Whether the host has asked for data, so that there may be some to send.
+    pub(super) fn may_send(&self) -> bool {
+        self.window > 0 && self.is_in()
+    }
+
     /// What has moved.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()

@@ -287,6 +287,16 @@ impl HostEndpoint {
         self.outbox.pop_front()
     }
 
+    /// Whether it has something to say that is no data.
+    pub(super) fn has_answer(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// Whether it may send data: it has the bus for that, and the device has room.
+    pub(super) fn may_send(&self) -> bool {
+        self.has_bus && self.has_window() && !self.is_in()
+    }
+
     /// What has moved.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.progress.pop_front()
@@ -321,14 +331,13 @@ impl HostEndpoint {
     }
 
     fn acknowledge(&mut self, stream: Option<StreamId>, is_pending: bool) {
-        self.outbox.push_back(Message::Ack {
-            endpoint: self.endpoint.address,
-            stream: stream.map(StreamField::Stream),
-            expects: self.next,
-            packets: self.under_way,
-            is_pending,
-            is_retry: false,
-        });
+        self.send_ack(stream, is_pending, false);
+    }
+
+    fn send_ack(&mut self, stream: Option<StreamId>, is_pending: bool, is_retry: bool) {
+        let (endpoint, expects, packets) = (self.endpoint.address, self.next, self.under_way);
+        let stream = stream.map(StreamField::Stream);
+        self.outbox.push_back(Message::Ack { endpoint, stream, expects, packets, is_pending, is_retry });
     }
 
     /// A data packet of the device has come whose payload is damaged.
@@ -344,14 +353,7 @@ impl HostEndpoint {
     fn ask_again(&mut self) {
         let Some(stream) = self.current() else { return };
         self.is_retrying = true;
-        self.outbox.push_back(Message::Ack {
-            endpoint: self.endpoint.address,
-            stream: stream.map(StreamField::Stream),
-            expects: self.next,
-            packets: self.under_way,
-            is_pending: true,
-            is_retry: true,
-        });
+        self.send_ack(stream, true, true);
     }
 
     fn receive_data(
@@ -415,10 +417,7 @@ impl HostEndpoint {
 
     /// The next data packet of the burst.
     pub fn poll_data(&mut self) -> Option<Message> {
-        if self.is_in() || !self.has_bus || !self.has_window() {
-            return None;
-        }
-        let stream = self.current()?;
+        let stream = self.current().filter(|_| self.may_send())?;
         let (piece, is_last) = self.queues.send(stream, self.endpoint.packet_bytes)?;
         let sequence = self.next;
         self.next = self.next.next();

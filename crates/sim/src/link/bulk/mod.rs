@@ -16,6 +16,7 @@
 
 mod device;
 mod endpoint;
+mod ends;
 mod host;
 mod message;
 mod port;

@@ -2,11 +2,13 @@
 //!
 //! The host starts one burst at a time in each direction and goes round; while others wait, a burst ends after as many packets
 //! as the endpoint's largest burst, else it goes on. Answers go before data, so that
-//! what ends a command is acknowledged before the next command comes. A device's data goes round as well.
+//! what ends a command is acknowledged before the next command comes. A device's data goes round as well. Who is next is found
+//! by what was noted of each endpoint when it changed: [`Ends`].
 
 use super::NoSuchStream;
 use super::device::DeviceEndpoint;
 use super::endpoint::Endpoint;
+use super::ends::{Ends, Place, Set};
 use super::host::HostEndpoint;
 use super::message::Message;
 use super::queue::{NotWithdrawn, Progress, Transfer};
@@ -29,9 +31,9 @@ pub const ERDY_TIMEOUT: Duration = Duration::from_ms(500);
 #[derive(Clone, Debug, Default)]
 pub struct HostPort {
     control: ControlHost,
-    endpoints: Vec<Numbered<HostEndpoint>>,
+    endpoints: Ends<HostEndpoint>,
     /// Where the last burst was started, by direction.
-    turns: [usize; 2],
+    turns: [Place; 2],
     progress: VecDeque<Progress>,
     /// Endpoints that have halted, and nobody was told.
     halts: VecDeque<EndpointAddress>,
@@ -51,17 +53,10 @@ pub struct Others {
 #[derive(Clone, Debug, Default)]
 pub struct DevicePort {
     control: ControlDevice,
-    endpoints: Vec<Numbered<DeviceEndpoint>>,
+    endpoints: Ends<DeviceEndpoint>,
     /// Which was last to send.
-    turn: usize,
+    turn: Place,
     progress: VecDeque<Progress>,
-}
-
-/// An endpoint and its address.
-#[derive(Clone, Debug)]
-struct Numbered<E> {
-    address: EndpointAddress,
-    end: E,
 }
 
 impl HostPort {
@@ -74,24 +69,22 @@ impl HostPort {
 
     /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
-        let numbered =
-            |&endpoint: &Endpoint| Numbered { address: endpoint.address, end: HostEndpoint::new(endpoint) };
         let control = std::mem::take(&mut self.control);
-        *self = Self { control, endpoints: endpoints.iter().map(numbered).collect(), ..Self::default() };
+        *self = Self { control, ..Self::default() };
+        endpoints.iter().for_each(|&endpoint| self.install(endpoint));
     }
 
     /// An endpoint comes, in the place of what was there under its address; the others stay as they are.
     pub fn install(&mut self, endpoint: Endpoint) {
-        let address = endpoint.address;
-        self.remove(address);
-        self.endpoints.push(Numbered { address, end: HostEndpoint::new(endpoint) });
+        self.remove(endpoint.address);
+        self.endpoints.install(endpoint.address, HostEndpoint::new(endpoint));
     }
 
     /// An endpoint goes, with all that it has.
     pub fn remove(&mut self, address: EndpointAddress) {
-        self.endpoints.retain(|endpoint| endpoint.address != address);
+        self.endpoints.remove(address);
         self.halts.retain(|halted| *halted != address);
-        self.turns = [0; 2];
+        self.turns = [Place::default(); 2];
     }
 
     /// Begins a control transfer.
@@ -112,19 +105,18 @@ impl HostPort {
     /// # Errors
     /// If there is no such endpoint or stream.
     pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
-        find(&mut self.endpoints, pipe.endpoint).ok_or(NoSuchStream)?.queue(pipe.stream, transfer)
+        self.change(pipe.endpoint, |end| end.queue(pipe.stream, transfer)).unwrap_or(Err(NoSuchStream))
     }
 
     /// Bytes that the first transfer of a pipe still waits for, or has not sent. `None` if there is none.
     pub fn expects(&self, pipe: Pipe) -> Option<u32> {
-        let endpoint = self.endpoints.iter().find(|endpoint| endpoint.address == pipe.endpoint)?;
-        endpoint.end.left(pipe.stream)
+        self.endpoints.get(pipe.endpoint)?.left(pipe.stream)
     }
 
     /// Transfers of a pipe that have not ended, oldest first.
     pub fn transfers(&self, pipe: Pipe) -> impl Iterator<Item = TransferId> {
-        let endpoint = self.endpoints.iter().find(|endpoint| endpoint.address == pipe.endpoint);
-        endpoint.into_iter().flat_map(move |endpoint| endpoint.end.transfers(pipe.stream))
+        let end = self.endpoints.get(pipe.endpoint);
+        end.into_iter().flat_map(move |end| end.transfers(pipe.stream))
     }
 
     /// Transfers that have not ended, on all pipes of an endpoint.
@@ -138,16 +130,16 @@ impl HostPort {
     }
 
     fn select(&self, wanted: impl Fn(EndpointAddress) -> bool) -> Vec<(Pipe, TransferId)> {
-        let endpoints = self.endpoints.iter().filter(|endpoint| wanted(endpoint.address));
-        let all = endpoints.flat_map(|&Numbered { address, ref end }| {
-            end.all_transfers().map(move |(stream, id)| (Pipe { endpoint: address, stream }, id))
+        let endpoints = self.endpoints.iter().filter(|(address, _)| wanted(*address));
+        let all = endpoints.flat_map(|(endpoint, end)| {
+            end.all_transfers().map(move |(stream, id)| (Pipe { endpoint, stream }, id))
         });
         all.collect()
     }
 
     /// Its endpoints.
     pub fn addresses(&self) -> impl Iterator<Item = EndpointAddress> {
-        self.endpoints.iter().map(|endpoint| endpoint.address)
+        self.endpoints.iter().map(|(address, _)| address)
     }
 
     /// Stops an endpoint: see [`HostEndpoint::stop`]. Nothing happens if there is none.
@@ -157,19 +149,17 @@ impl HostPort {
 
     /// Whether an endpoint is stopped or halted, and nothing of it is under way; so is one that is not there.
     pub fn is_quiet(&self, address: EndpointAddress) -> bool {
-        self.endpoints.iter().all(|endpoint| endpoint.address != address || endpoint.end.is_quiet())
+        self.endpoints.get(address).is_none_or(HostEndpoint::is_quiet)
     }
 
     /// Whether an endpoint is halted.
     pub fn is_halted(&self, address: EndpointAddress) -> bool {
-        self.endpoints.iter().any(|endpoint| endpoint.address == address && endpoint.end.is_halted())
+        self.endpoints.get(address).is_some_and(HostEndpoint::is_halted)
     }
 
     /// Starts an endpoint again: see [`HostEndpoint::resume`].
     pub fn resume(&mut self, address: EndpointAddress) {
-        if let Some(end) = find(&mut self.endpoints, address) {
-            end.resume();
-        }
+        self.change(address, HostEndpoint::resume);
     }
 
     /// Takes a transfer back. Bytes of it that have moved.
@@ -177,26 +167,23 @@ impl HostPort {
     /// # Errors
     /// If it is not queued, or packets of its stream are under way.
     pub fn withdraw(&mut self, pipe: Pipe, id: TransferId) -> Result<u32, NotWithdrawn> {
-        find(&mut self.endpoints, pipe.endpoint).ok_or(NotWithdrawn::Unknown)?.withdraw(pipe.stream, id)
+        let withdrawn = self.change(pipe.endpoint, |end| end.withdraw(pipe.stream, id));
+        withdrawn.unwrap_or(Err(NotWithdrawn::Unknown))
     }
 
     /// Resets an endpoint: see [`HostEndpoint::reset`].
     pub fn reset(&mut self, address: EndpointAddress) {
-        if let Some(end) = find(&mut self.endpoints, address) {
-            end.reset();
-        }
+        self.change(address, HostEndpoint::reset);
     }
 
     /// Resets an endpoint that has failed, for a new try: see [`HostEndpoint::reset_for_retry`].
     pub fn reset_for_retry(&mut self, address: EndpointAddress) {
-        if let Some(end) = find(&mut self.endpoints, address) {
-            end.reset_for_retry();
-        }
+        self.change(address, HostEndpoint::reset_for_retry);
     }
 
     /// Whether an endpoint is halted because the device does not answer.
     pub fn has_failed(&self, address: EndpointAddress) -> bool {
-        self.endpoints.iter().any(|endpoint| endpoint.address == address && endpoint.end.has_failed())
+        self.endpoints.get(address).is_some_and(HostEndpoint::has_failed)
     }
 
     /// Whether the device owes an answer on an endpoint: see [`HostEndpoint::awaits`].
@@ -204,7 +191,7 @@ impl HostPort {
         if address.number() == 0 {
             return self.control.awaits();
         }
-        self.endpoints.iter().find(|endpoint| endpoint.address == address)?.end.awaits()
+        self.endpoints.get(address)?.awaits()
     }
 
     /// The device has not answered on an endpoint for [`TRANSACTION_TIMEOUT`].
@@ -221,14 +208,19 @@ impl HostPort {
         address: EndpointAddress,
         change: impl FnOnce(&mut HostEndpoint) -> R,
     ) -> Option<R> {
-        let end = find(&mut self.endpoints, address)?;
-        let was_halted = end.is_halted();
-        let result = change(end);
-        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
-        if end.is_halted() && !was_halted {
-            self.halts.push_back(address);
-        }
-        Some(result)
+        let place = self.endpoints.place(address)?;
+        let (progress, halts) = (&mut self.progress, &mut self.halts);
+        Some(self.endpoints.change(place, |end| {
+            let was_halted = end.is_halted();
+            let result = change(end);
+            while let Some(moved) = end.poll_progress() {
+                progress.push_back(moved);
+            }
+            if end.is_halted() && !was_halted {
+                halts.push_back(address);
+            }
+            result
+        }))
     }
 
     /// The next endpoint that has halted.
@@ -245,12 +237,11 @@ impl HostPort {
         if address.number() == 0 {
             return self.control.receive(message);
         }
-        let others_wait = self.control.wants_in() && address.direction() == Direction::In;
-        let others_wait = others_wait
-            || self.others.want_bus[address.direction() as usize]
-            || self.endpoints.iter().any(|other| {
-                other.address != address && is_like(other.address, address) && other.end.wants_bus()
-            });
+        let (place, direction) = (self.endpoints.place(address).ok_or(Violation)?, address.direction());
+        let wanting = self.endpoints.wanting_bus.and(self.endpoints.of(direction)).without(place);
+        let others_wait = !wanting.is_empty()
+            || self.others.want_bus[direction as usize]
+            || direction == Direction::In && self.control.wants_in();
         self.change(address, |end| end.receive(message, !others_wait)).unwrap_or(Err(Violation))
     }
 
@@ -263,7 +254,7 @@ impl HostPort {
         match message {
             Message::Data { .. } if address.number() == 0 => self.control.receive_damaged(),
             Message::Data { .. } => {
-                find(&mut self.endpoints, address).ok_or(Violation)?.receive_damaged(message);
+                self.change(address, |end| end.receive_damaged(message)).ok_or(Violation)?;
             }
             // There is no payload.
             _ => return self.receive(message),
@@ -286,15 +277,23 @@ impl HostPort {
         for direction in [Direction::In, Direction::Out] {
             self.give_bus(direction);
         }
-        let answer = self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll_answer());
-        answer.or_else(|| self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll_data()))
+        if let Some(place) = self.endpoints.answering.first() {
+            return self.endpoints.change(place, HostEndpoint::poll_answer);
+        }
+        let mut sending = self.endpoints.sending;
+        while let Some(place) = sending.first() {
+            if let Some(data) = self.endpoints.change(place, HostEndpoint::poll_data) {
+                return Some(data);
+            }
+            sending = sending.without(place);
+        }
+        None
     }
 
     /// Endpoint 0 goes before all others, but asks for data only when no other has asked.
     fn poll_control_message(&mut self) -> Option<Message> {
-        let is_in = |endpoint: &Numbered<HostEndpoint>| endpoint.address.direction() == Direction::In;
-        let has_asked = self.endpoints.iter().any(|endpoint| is_in(endpoint) && endpoint.end.has_bus());
-        self.control.poll(!has_asked && !self.others.have_bus[Direction::In as usize])
+        let have_asked = self.endpoints.having_bus.and(self.endpoints.of(Direction::In));
+        self.control.poll(have_asked.is_empty() && !self.others.have_bus[Direction::In as usize])
     }
 
     /// Shares the bus with other devices, which do this now.
@@ -304,39 +303,37 @@ impl HostPort {
 
     /// Whether a burst is under way, by direction, Out first.
     pub fn has_bus(&self) -> [bool; 2] {
-        let [out, into] = self.any(HostEndpoint::has_bus);
+        let [out, into] = self.any(self.endpoints.having_bus);
         [out, into || self.control.has_in()]
     }
 
     /// Whether it would start one.
     pub fn wants_bus(&self) -> [bool; 2] {
-        let [out, into] = self.any(HostEndpoint::wants_bus);
+        let [out, into] = self.any(self.endpoints.wanting_bus);
         [out, into || self.control.wants_in()]
     }
 
-    fn any(&self, is_so: impl Fn(&HostEndpoint) -> bool) -> [bool; 2] {
-        [Direction::Out, Direction::In].map(|direction| {
-            let mut of = self.endpoints.iter().filter(|endpoint| endpoint.address.direction() == direction);
-            of.any(|endpoint| is_so(&endpoint.end))
-        })
+    /// Whether any is in the set, by direction.
+    fn any(&self, set: Set) -> [bool; 2] {
+        [Direction::Out, Direction::In].map(|direction| !set.and(self.endpoints.of(direction)).is_empty())
     }
 
     /// Gives the bus of a direction to the next that wants it, if nobody has it.
     fn give_bus(&mut self, direction: Direction) {
-        let is_of = |endpoint: &Numbered<HostEndpoint>| endpoint.address.direction() == direction;
-        let control_has_bus =
-            direction == Direction::In && (self.control.has_in() || self.control.wants_in());
-        let is_given = control_has_bus || self.others.have_bus[direction as usize];
-        if is_given || self.endpoints.iter().any(|endpoint| is_of(endpoint) && endpoint.end.has_bus()) {
+        let of = self.endpoints.of(direction);
+        let wanting = self.endpoints.wanting_bus.and(of);
+        if wanting.is_empty() || !self.endpoints.having_bus.and(of).is_empty() {
             return;
         }
-        let (count, turn) = (self.endpoints.len(), &mut self.turns[usize::from(direction == Direction::In)]);
-        let next = (1..=count).map(|step| (*turn + step) % count);
-        let mut wanting =
-            next.filter(|&index| is_of(&self.endpoints[index]) && self.endpoints[index].end.wants_bus());
-        if let Some(index) = wanting.next() {
-            *turn = index;
-            self.endpoints[index].end.start();
+        let control_has_bus =
+            direction == Direction::In && (self.control.has_in() || self.control.wants_in());
+        if control_has_bus || self.others.have_bus[direction as usize] {
+            return;
+        }
+        let turn = &mut self.turns[direction as usize];
+        if let Some(place) = wanting.after(*turn) {
+            *turn = place;
+            self.endpoints.change(place, HostEndpoint::start);
         }
     }
 }
@@ -351,10 +348,11 @@ impl DevicePort {
 
     /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
-        let numbered =
-            |&endpoint: &Endpoint| Numbered { address: endpoint.address, end: DeviceEndpoint::new(endpoint) };
         let control = std::mem::take(&mut self.control);
-        *self = Self { control, endpoints: endpoints.iter().map(numbered).collect(), ..Self::default() };
+        *self = Self { control, ..Self::default() };
+        for &endpoint in endpoints {
+            self.endpoints.install(endpoint.address, DeviceEndpoint::new(endpoint));
+        }
     }
 
     /// What has come of packets on endpoint 0.
@@ -372,7 +370,7 @@ impl DevicePort {
     /// # Errors
     /// If there is no such endpoint or stream.
     pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
-        find(&mut self.endpoints, pipe.endpoint).ok_or(NoSuchStream)?.queue(pipe.stream, transfer)
+        self.change(pipe.endpoint, |end| end.queue(pipe.stream, transfer)).unwrap_or(Err(NoSuchStream))
     }
 
     /// Takes a transfer back: see [`DeviceEndpoint::withdraw`]. Whether it was queued.
@@ -382,7 +380,7 @@ impl DevicePort {
 
     /// Whether the host owes an answer to ERDY on an endpoint.
     pub fn awaits(&self, address: EndpointAddress) -> bool {
-        self.endpoints.iter().any(|endpoint| endpoint.address == address && endpoint.end.awaits())
+        self.endpoints.get(address).is_some_and(DeviceEndpoint::awaits)
     }
 
     /// The host has not answered ERDY on an endpoint for [`ERDY_TIMEOUT`].
@@ -405,10 +403,15 @@ impl DevicePort {
         address: EndpointAddress,
         change: impl FnOnce(&mut DeviceEndpoint) -> R,
     ) -> Option<R> {
-        let end = find(&mut self.endpoints, address)?;
-        let result = change(end);
-        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
-        Some(result)
+        let place = self.endpoints.place(address)?;
+        let progress = &mut self.progress;
+        Some(self.endpoints.change(place, |end| {
+            let result = change(end);
+            while let Some(moved) = end.poll_progress() {
+                progress.push_back(moved);
+            }
+            result
+        }))
     }
 
     /// A message of the host has come.
@@ -420,10 +423,7 @@ impl DevicePort {
         if address.number() == 0 {
             return self.control.receive(message);
         }
-        let end = find(&mut self.endpoints, address).ok_or(Violation)?;
-        let result = end.receive(message);
-        self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
-        result
+        self.change(address, |end| end.receive(message)).unwrap_or(Err(Violation))
     }
 
     /// A message of the host has come with a damaged payload. A SETUP is then as good as lost.
@@ -449,24 +449,20 @@ impl DevicePort {
 
     /// The next message to send, now that the lane is free.
     pub fn poll(&mut self) -> Option<Message> {
-        let control = self.control.poll();
-        let answer =
-            control.or_else(|| self.endpoints.iter_mut().find_map(|endpoint| endpoint.end.poll_answer()));
-        if answer.is_some() {
-            return answer;
+        if let Some(message) = self.control.poll() {
+            return Some(message);
         }
-        let count = self.endpoints.len();
-        let mut next = (1..=count).map(|step| (self.turn + step) % count);
-        let (index, data) = next.find_map(|index| Some((index, self.endpoints[index].end.poll_data()?)))?;
-        self.turn = index;
-        Some(data)
+        if let Some(place) = self.endpoints.answering.first() {
+            return self.endpoints.change(place, DeviceEndpoint::poll_answer);
+        }
+        let mut sending = self.endpoints.sending;
+        while let Some(place) = sending.after(self.turn) {
+            if let Some(data) = self.endpoints.change(place, DeviceEndpoint::poll_data) {
+                self.turn = place;
+                return Some(data);
+            }
+            sending = sending.without(place);
+        }
+        None
     }
-}
-
-fn find<E>(endpoints: &mut [Numbered<E>], address: EndpointAddress) -> Option<&mut E> {
-    endpoints.iter_mut().find(|endpoint| endpoint.address == address).map(|endpoint| &mut endpoint.end)
-}
-
-fn is_like(one: EndpointAddress, other: EndpointAddress) -> bool {
-    one.direction() == other.direction()
 }

@@ -89,6 +89,9 @@ impl Lane {
     /// Symbols of clock compensation that have to go before what comes now.
     fn skips_due(&mut self, now: Instant) -> u32 {
         let (set, every) = self.rate.skip();
+        if self.since_skip < every {
+            return 0;
+        }
         let due = self.since_skip / every;
         self.since_skip %= every;
         let symbols = due * set;

@@ -1,0 +1,205 @@
+//! The ends of a port's endpoints: found by address, and by what they would do next.
+//!
+//! An end has a place for as long as the table stays as it is, and a bit of each [`Set`] at that place. Whenever an end has been
+//! changed it is asked a few questions, and the answers are noted; so who is next is found without asking all. Endpoint 0 is
+//! none of these.
+//!
+//! Always true: the sets say what the ends would say; places are in the order in which endpoints came.
+
+use super::device::DeviceEndpoint;
+use super::host::HostEndpoint;
+use wire::usb::{Direction, EndpointAddress};
+
+/// The ends of endpoints.
+#[derive(Clone, Debug)]
+pub(super) struct Ends<E> {
+    ends: Vec<(EndpointAddress, E)>,
+    /// By [`EndpointAddress::index`].
+    places: [Option<Place>; EndpointAddress::COUNT],
+    /// By direction, Out first.
+    of: [Set; 2],
+    pub(super) answering: Set,
+    pub(super) sending: Set,
+    pub(super) having_bus: Set,
+    pub(super) wanting_bus: Set,
+}
+
+/// Where an end is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place(u8);
+
+/// Places, a bit each: there are no more addresses than bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Set(u32);
+
+/// What an end is asked after it has changed.
+pub(super) trait End {
+    /// Whether it has something to say that is no data.
+    fn has_answer(&self) -> bool;
+
+    /// Whether it may have data to send. If so it is asked for them, and may have none.
+    fn may_send(&self) -> bool;
+
+    /// Whether it has the bus: a burst is under way.
+    fn has_bus(&self) -> bool {
+        false
+    }
+
+    /// Whether it would start a burst if it had the bus.
+    fn wants_bus(&self) -> bool {
+        false
+    }
+}
+
+impl End for HostEndpoint {
+    fn has_answer(&self) -> bool {
+        self.has_answer()
+    }
+
+    fn may_send(&self) -> bool {
+        self.may_send()
+    }
+
+    fn has_bus(&self) -> bool {
+        self.has_bus()
+    }
+
+    fn wants_bus(&self) -> bool {
+        self.wants_bus()
+    }
+}
+
+impl End for DeviceEndpoint {
+    fn has_answer(&self) -> bool {
+        self.has_answer()
+    }
+
+    fn may_send(&self) -> bool {
+        self.may_send()
+    }
+}
+
+impl<E: End> Ends<E> {
+    /// Adds an end in the place of what was there under its address. Its place is the last.
+    pub(super) fn install(&mut self, address: EndpointAddress, end: E) {
+        self.ends.retain(|(other, _)| *other != address);
+        self.ends.push((address, end));
+        self.find_places();
+    }
+
+    /// Removes an end. Those that came after it have other places from then on.
+    pub(super) fn remove(&mut self, address: EndpointAddress) {
+        self.ends.retain(|(other, _)| *other != address);
+        self.find_places();
+    }
+
+    fn find_places(&mut self) {
+        *self = Self { ends: std::mem::take(&mut self.ends), ..Self::default() };
+        for at in 0..self.ends.len() {
+            let (address, place) = (self.ends[at].0, Place(at as u8));
+            self.places[address.index()] = Some(place);
+            self.of[address.direction() as usize].put(place, true);
+            self.note(place);
+        }
+    }
+
+    /// The place of an address.
+    pub(super) const fn place(&self, address: EndpointAddress) -> Option<Place> {
+        self.places[address.index()]
+    }
+
+    /// The end of an address.
+    pub(super) fn get(&self, address: EndpointAddress) -> Option<&E> {
+        self.ends.get(self.place(address)?.index()).map(|(_, end)| end)
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (EndpointAddress, &E)> {
+        self.ends.iter().map(|(address, end)| (*address, end))
+    }
+
+    /// Those of a direction.
+    pub(super) const fn of(&self, direction: Direction) -> Set {
+        self.of[direction as usize]
+    }
+
+    /// Changes an end, and notes what it would do next.
+    pub(super) fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut E) -> R) -> R {
+        let result = change(&mut self.ends[place.index()].1);
+        self.note(place);
+        result
+    }
+
+    fn note(&mut self, place: Place) {
+        let end = &self.ends[place.index()].1;
+        self.answering.put(place, end.has_answer());
+        self.sending.put(place, end.may_send());
+        self.having_bus.put(place, end.has_bus());
+        self.wanting_bus.put(place, end.wants_bus());
+    }
+}
+
+impl<E> Default for Ends<E> {
+    fn default() -> Self {
+        let (places, none) = ([None; EndpointAddress::COUNT], Set::default());
+        let [answering, sending, having_bus, wanting_bus] = [none; 4];
+        Self { ends: Vec::new(), places, of: [none; 2], answering, sending, having_bus, wanting_bus }
+    }
+}
+
+impl Place {
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Set {
+    const fn put(&mut self, place: Place, is_in: bool) {
+        self.0 = self.0 & !(1 << place.0) | (is_in as u32) << place.0;
+    }
+
+    pub(super) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Those that are in the other one as well.
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// All but one.
+    pub(super) const fn without(self, place: Place) -> Self {
+        Self(self.0 & !(1 << place.0))
+    }
+
+    /// The first.
+    pub(super) fn first(self) -> Option<Place> {
+        (self.0 != 0).then(|| Place(self.0.trailing_zeros() as u8))
+    }
+
+    /// The first after a place, going round: that place comes last.
+    pub(super) fn after(self, place: Place) -> Option<Place> {
+        let later = Self(self.0 & (u32::MAX - 1) << place.0);
+        if later.is_empty() { self.first() } else { later.first() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn going_round_a_set_meets_each_once_and_where_it_began_last(bits in any::<u32>(), start in 0_u8..32) {
+            let (all, start) = (Set(bits), Place(start));
+            let (mut left, mut at, mut met) = (all, start, Vec::new());
+            while let Some(next) = left.after(at) {
+                (left, at) = (left.without(next), next);
+                met.push(next.0);
+            }
+            let expected = (1..=32).map(|step| (start.0 + step) % 32).filter(|at| bits >> at & 1 == 1);
+            prop_assert_eq!(met, expected.collect::<Vec<_>>());
+        }
+    }
+}
