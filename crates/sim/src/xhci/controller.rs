@@ -141,9 +141,8 @@ impl Controller {
     /// When [`handle_timeout`](Self::handle_timeout) is to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let fetch = self.fetches.front().map(|fetch| fetch.at);
-        let command = self.commands.due();
-        let interrupt = self.interrupt_due();
-        [fetch, command, interrupt, self.port_due].into_iter().flatten().min()
+        let interrupt = earlier(fetch, self.interrupt_due());
+        earlier(interrupt, earlier(self.commands.due(), self.port_due))
     }
 
     /// A time has come that [`poll_timeout`](Self::poll_timeout) told. Nothing happens if it has not.
@@ -174,8 +173,9 @@ impl Controller {
     }
 
     fn interrupt_due(&self) -> Option<Instant> {
+        let due = self.events.interrupter.due()?;
         let may_speak = self.registers.command.has(UsbCommand::INTERRUPTER_ENABLE) && self.is_running();
-        self.events.interrupter.due().filter(|_| may_speak)
+        may_speak.then_some(due)
     }
 
     /// Writes the events that can be seen by now.
@@ -265,6 +265,15 @@ impl Controller {
     pub(super) fn stop_everything(&mut self) {
         self.fetches.clear();
         self.commands.halt();
+    }
+}
+
+/// The earlier one of two times that may not come.
+fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, None) => one,
+        (None, other) => other,
     }
 }
 

@@ -149,7 +149,8 @@ impl EventRing {
         if self.places == 0 {
             return 0;
         }
-        (self.taken + self.places - self.enqueue - 1) % self.places
+        let ahead = if self.taken > self.enqueue { 0 } else { self.places };
+        self.taken + ahead - self.enqueue - 1
     }
 
     fn put(&mut self, memory: &mut Memory, event: EventTrb) -> Result<(), Fault> {

@@ -104,7 +104,7 @@ pub(super) enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A TD, which is the last of the ring's.
-    Td(Td),
+    Td,
     /// Nothing.
     Nothing,
     /// A TRB that is none.
@@ -202,7 +202,7 @@ impl Ring {
             self.next = at;
             self.numbers = self.numbers.wrapping_add(1);
             self.tds.push_back(td);
-            return Ok(Found::Td(td));
+            return Ok(Found::Td);
         }
         Ok(self.refuse(known, at))
     }

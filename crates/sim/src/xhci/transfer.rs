@@ -175,7 +175,7 @@ impl Controller {
             let mut broken = None;
             while ring.tds.len() < self.part.tds_ahead && !self.events.ring.is_full() && broken.is_none() {
                 match ring.fetch(memory, rules)? {
-                    Found::Td(_) => {}
+                    Found::Td => {}
                     Found::Nothing => break,
                     Found::Broken(at) => broken = Some(at),
                 }

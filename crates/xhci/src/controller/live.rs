@@ -285,11 +285,13 @@ impl Live {
         self.ports_changed.insert(port, status);
     }
 
+    #[inline]
     pub(super) fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front().or_else(|| {
+        if self.outputs.is_empty() && !self.ports_changed.is_empty() {
             let (port, status) = self.ports_changed.pop_first()?;
-            Some(Output::PortChanged { port, status })
-        })
+            return Some(Output::PortChanged { port, status });
+        }
+        self.outputs.pop_front()
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Deadline> {

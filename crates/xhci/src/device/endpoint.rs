@@ -14,7 +14,7 @@ use crate::limit::LOST_HALTS_MAX;
 use crate::retire::{Ending, Place, Recovery, retire};
 use crate::ring::{Position, ProducerRing, RingShape};
 use crate::words::{EndpointPlan, Refusal};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bus::{Completion, StreamId, TransferId, TransferStatus};
 use units::Instant;
@@ -38,8 +38,8 @@ pub(crate) struct Endpoint {
     /// Halts where no transfer was, since a TD ended.
     lost_halts: u8,
     rings: Vec<Ring>,
-    /// Which ring a segment is of.
-    bases: BTreeMap<u64, u16>,
+    /// Which ring a segment is of, by address.
+    bases: Vec<(u64, u16)>,
     arrays: Option<StreamArrays>,
     moves: Vec<(u16, Position)>,
     leaving: Vec<Completion>,
@@ -152,7 +152,7 @@ impl Endpoint {
             retries_max: 0,
             lost_halts: 0,
             rings: Vec::new(),
-            bases: BTreeMap::new(),
+            bases: Vec::new(),
             arrays: None,
             moves: Vec::new(),
             leaving: Vec::new(),
@@ -162,7 +162,10 @@ impl Endpoint {
     fn add_ring(&mut self, hw: &mut impl DmaMemory, shape: RingShape) -> Option<()> {
         let ring = ProducerRing::allocate(hw, shape)?;
         let number = self.rings.len() as u16;
-        self.bases.extend(ring.segments().iter().map(|base| (*base, number)));
+        for &base in ring.segments() {
+            let at = self.bases.partition_point(|(other, _)| *other < base);
+            self.bases.insert(at, (base, number));
+        }
         self.rings.push(Ring { ring, tds: VecDeque::new(), must_move: false });
         Some(())
     }
@@ -316,7 +319,8 @@ impl Endpoint {
     }
 
     fn locate(&self, event: TransferEvent) -> Result<(usize, usize, u32), Place> {
-        let (_, number) = self.bases.range(..=event.pointer).next_back().ok_or(Place::Nowhere)?;
+        let after = self.bases.partition_point(|(base, _)| *base <= event.pointer);
+        let (_, number) = after.checked_sub(1).and_then(|at| self.bases.get(at)).ok_or(Place::Nowhere)?;
         let ring = self.rings.get(usize::from(*number)).ok_or(Place::Nowhere)?;
         let index = ring.ring.index_of(event.pointer).ok_or(Place::Nowhere)?;
         for (at, td) in ring.tds.iter().enumerate() {

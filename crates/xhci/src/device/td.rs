@@ -64,12 +64,12 @@ impl Td {
 
     /// Writes it, if there is room; whether there was.
     pub(crate) fn write(&mut self, hw: &mut impl DmaMemory, ring: &mut ProducerRing, how: Writing) -> bool {
-        self.trbs = self.pieces(ring, how.packet).count() as u32
-            + match self.kind {
-                Kind::Bulk { event_data } => event_data.into(),
-                // Setup and status, with or without data between them.
-                Kind::Control { .. } => 2,
-            };
+        self.trbs = match self.kind {
+            Kind::Bulk { event_data } if Cuts::is_one(self.buffer, self.length) => 1 + u32::from(event_data),
+            Kind::Bulk { event_data } => self.count(ring, how.packet) + u32::from(event_data),
+            // Setup and status, with or without data between them.
+            Kind::Control { .. } => self.count(ring, how.packet) + 2,
+        };
         if self.trbs > ring.room() {
             return false;
         }
@@ -157,6 +157,10 @@ impl Td {
         TransferTrb::Normal { buffer, length: piece.length, td_size, interrupter: 0, flags }
     }
 
+    fn count(&self, ring: &ProducerRing, packet: u32) -> u32 {
+        self.pieces(ring, packet).count() as u32
+    }
+
     /// The pieces of its buffer; of a control transfer without data there are none.
     fn pieces(&self, ring: &ProducerRing, packet: u32) -> impl Iterator<Item = Piece> + use<> {
         let (none, skipped) = match self.kind {
@@ -195,6 +199,9 @@ impl Td {
         let skipped = u32::from(matches!(self.kind, Kind::Control { .. }));
         let piece = || {
             let number = offset.saturating_sub(skipped) as usize;
+            if number == 0 && Cuts::is_one(self.buffer, self.length) {
+                return (0, self.length);
+            }
             self.pieces(ring, packet).nth(number).map_or((self.length, 0), |p| (p.before, p.length))
         };
         let moved = match actual {

@@ -37,6 +37,11 @@ impl Cuts {
         let (until_link, per_segment) = places;
         Self { address, length, packet: packet.max(1), until_link, per_segment, before: 0, ended: false }
     }
+
+    /// Whether a buffer is one piece, wherever it lies on the ring.
+    pub(crate) const fn is_one(address: u64, length: u32) -> bool {
+        address % BOUNDARY as u64 + length as u64 <= BOUNDARY as u64 && length <= TransferTrb::LENGTH_MAX
+    }
 }
 
 impl Iterator for Cuts {
