@@ -1,0 +1,43 @@
+//! A number of simulated commands, for a profiler that counts instructions.
+//!
+//! `simulated read|write COUNT`: 4 KiB at random places over UAS, 32 under way, over driver, controller and a SuperSpeed link of
+//! the first generation, as `cargo xtask bench sim` has them. Everything that is to be counted is in one function:
+//! `valgrind --tool=callgrind --toggle-collect=simulated::counted`. It prints events for a command, the mean time of a
+//! command in picoseconds, and the digest of all that happened: a change of the simulator's speed leaves the times as they are.
+
+use sim::link::superspeed::Rate;
+use sim::raw::{Figures, Load, Measurement};
+use sim::world::driven::Host;
+use units::Duration;
+
+const DEPTH: u16 = 32;
+/// Commands before it counts: rings have gone round, and queues have the room that they need.
+const WARM: u32 = 1000;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, count] = &arguments[..] else { panic!("read|write COUNT") };
+    let count = count.parse().expect("a number");
+    let load = Load {
+        host: None,
+        connection: Rate::Gen1.into(),
+        writes: kind == "write",
+        bytes: 4096,
+        depth: DEPTH,
+        commands: 1,
+        latency: Duration::from_us(60),
+        at_once: DEPTH,
+        seed: 1,
+    };
+    let mut measurement = Measurement::uas(&load, Host::chipset()).expect("a world");
+    measurement.go_on(WARM).expect("it goes on");
+    counted(|| measurement.go_on(count).expect("it goes on"));
+    let Figures { commands, events, mean, digest, .. } = measurement.figures();
+    let events = events as f64 / commands as f64;
+    println!("{events:.2} events for a command, mean {} ps, digest {digest:016x}", mean.as_ps());
+}
+
+#[inline(never)]
+fn counted(mut what: impl FnMut()) {
+    what();
+}
