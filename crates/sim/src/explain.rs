@@ -1,8 +1,8 @@
 //! Where the time of each command goes, by looking on: on the link, in the drive, or waiting for one of them.
 //!
 //! At each instant a command is *in the drive* while its medium has been asked for something, the drive's own queue included,
-//! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent or under
-//! way, in either direction; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by there
+//! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent, under
+//! way, or worked on by the port that it came to, in either direction; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by there
 //! being one command. Left out: driver, controller and bridge, which take no time in these worlds.
 //!
 //! Always true: the shares of a command add up to its latency, to the picosecond.
@@ -104,7 +104,7 @@ impl Observer for Explain {
             None => CommandIu::decode(bytes).ok().and_then(|command| StreamId::new(command.tag)),
         };
         let known = stream.filter(|stream| self.by_stream.contains_key(stream));
-        let span = Span { stage: Stage::Link, from: crossing.begins, to: crossing.arrives };
+        let span = Span { stage: Stage::Link, from: crossing.begins, to: crossing.heard };
         self.add(self.command_of(known), [span]);
     }
 

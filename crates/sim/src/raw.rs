@@ -513,9 +513,10 @@ mod tests {
     fn at_depth_1_a_command_takes_its_packets_and_the_drive() {
         for writes in [false, true] {
             for figures in both(&Load { writes, ..load(1, 4096) }) {
-                // Four data packets of 2,112 ns, a command and a status, and what acknowledges and asks.
+                // Four data packets of 2,112 ns, a command and a status, what acknowledges and asks, and a turn of
+                // 200 ns of the device or 100 ns of the host for each that waits for the other.
                 let packets = figures.mean.as_ns() - 60_000;
-                assert!((8_900..10_000).contains(&packets), "{packets} ns");
+                assert!((9_300..12_000).contains(&packets), "{packets} ns");
             }
         }
     }
@@ -528,7 +529,7 @@ mod tests {
         let [bot_64k, uas_64k] = rates(64 << 10);
         let [bot_1m, uas_1m] = rates(1 << 20);
         assert!(bot_64k < 340.0 && bot_1m > 450.0, "{bot_64k}, {bot_1m}");
-        assert!(uas_64k > 470.0 && uas_1m <= 475.0, "{uas_64k}, {uas_1m}");
+        assert!(uas_64k > 465.0 && uas_1m <= 475.0, "{uas_64k}, {uas_1m}");
     }
 
     #[test]
@@ -659,7 +660,12 @@ mod tests {
         }
         let [_, full_none] = both(&load(30, 4096));
         let [_, full] = driven(Part::CHIPSET, load(30, 4096));
-        assert!((0.85..1.0).contains(&(full.iops() / full_none.iops())), "{}", full.iops());
+        assert!(
+            (0.85..1.02).contains(&(full.iops() / full_none.iops())),
+            "{} of {}",
+            full.iops(),
+            full_none.iops()
+        );
     }
 
     #[test]
@@ -681,5 +687,5 @@ mod tests {
         assert_eq!(digest(1), digest(1));
     }
 
-    const GOLDEN: u64 = 5_765_250_403_194_499_395;
+    const GOLDEN: u64 = 487_811_899_004_867_430;
 }

@@ -8,7 +8,7 @@
 use super::bulk::{self, ERDY_TIMEOUT, Endpoint, Message, TRANSACTION_TIMEOUT};
 use super::lanes::{Lanes, Taken};
 use super::streams::Violation;
-use super::superspeed::{self, Link, Side};
+use super::superspeed::{self, Link, Side, TurnRound};
 use super::usb2::{self, Bus, Exchange, Pacing, Sent};
 use super::{Crossing, DevicePort, Fate, HostPort};
 use bus::Speed;
@@ -109,7 +109,7 @@ impl Connection {
     pub fn join(self, endpoints: &[Endpoint]) -> Joint {
         match self {
             Self::SuperSpeed(rate) => Joint::new(
-                Link::new(rate, FLIGHT),
+                Link::new(rate, FLIGHT).between(TurnRound::TYPICAL),
                 bulk::HostPort::new(endpoints),
                 bulk::DevicePort::new(endpoints),
             ),

@@ -80,6 +80,7 @@ impl Lanes {
     /// Both ports are other ones: what is on its way is lost.
     pub(super) fn restart(&mut self) {
         self.lost = self.on_the_way;
+        self.link.restart();
         self.retries = [const { Retry::new() }; 2];
         for side in [Side::Host, Side::Device] {
             self.is_idle[side as usize] |= self.held[side as usize].take().is_some();
@@ -136,7 +137,7 @@ impl Lanes {
             self.held[side as usize] = Some(message);
             return None;
         };
-        self.has_sent(side, message);
+        self.has_sent(side, message, &crossing);
         Some((message, crossing))
     }
 
@@ -153,14 +154,17 @@ impl Lanes {
         }
         let message = retry.packets.pop_front()?;
         let crossing = self.link.resend(now, side, message.packet());
+        self.link.take_on_arrival(&crossing, side.other());
         self.on_the_way[side.other() as usize] += 1;
         Some((message, crossing))
     }
 
-    fn has_sent(&mut self, side: Side, message: Message) {
+    fn has_sent(&mut self, side: Side, message: Message, crossing: &Crossing) {
         self.on_the_way[side.other() as usize] += 1;
         let retry = &mut self.retries[side as usize];
-        if retry.state != RetryState::None {
+        if retry.state == RetryState::None {
+            self.link.take_on_arrival(crossing, side.other());
+        } else {
             retry.packets.push_back(message);
         }
     }
@@ -171,6 +175,7 @@ impl Lanes {
         if retry.state == RetryState::None {
             retry.state = RetryState::Damaged;
             retry.packets.push_front(message);
+            self.link.refuse(side.other());
         }
     }
 
@@ -201,10 +206,9 @@ impl Lanes {
             taken.retry_at = Some(self.link.send_command(now, side).arrives);
             return taken;
         }
-        let credit_at = self.link.take(now, side);
         let other = side.other() as usize;
         if self.held[other].is_some() && !std::mem::replace(&mut self.is_expected[other], true) {
-            taken.frees_other_at = Some(credit_at);
+            taken.frees_other_at = Some(self.link.credit_at(now, side.other()));
         }
         taken.is_for_port = !is_lost && !is_stale && fate != Fate::Lost;
         taken

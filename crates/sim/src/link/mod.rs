@@ -34,4 +34,6 @@ pub struct Crossing {
     pub ends: Instant,
     /// When its last symbol has arrived at the other side.
     pub arrives: Instant,
+    /// When the port at the other side acts on it, which takes its time.
+    pub heard: Instant,
 }

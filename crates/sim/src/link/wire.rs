@@ -3,7 +3,7 @@
 //! Left out: whoever uses the ports. Always true: what a port cannot take fails the test, with all that has crossed.
 
 use super::bulk::{DevicePort, End, Endpoint, HostPort, Message, Progress, Transfer};
-use super::superspeed::{Link, Rate, Side};
+use super::superspeed::{Link, Rate, Side, TurnRound};
 use super::{Arrival, Fate, Joint, Missed};
 use crate::engine::{Engine, Event};
 use bus::Pipe;
@@ -43,11 +43,21 @@ pub(super) struct Wire {
 }
 
 impl Wire {
+    /// Between ports that take 100 ns, the host's, and 200 ns, the device's, over a cable that takes nothing.
     pub(super) fn new(endpoints: &[Endpoint]) -> Self {
+        Self::between(TurnRound::new(Duration::from_ns(100), Duration::from_ns(200)), endpoints)
+    }
+
+    /// Between ports that take no time, where what the link does is looked at.
+    pub(super) fn at_once(endpoints: &[Endpoint]) -> Self {
+        Self::between(TurnRound::NONE, endpoints)
+    }
+
+    pub(super) fn between(turn_round: TurnRound, endpoints: &[Endpoint]) -> Self {
         Self {
             engine: Engine::new(),
             joint: Joint::new(
-                Link::new(Rate::Gen1, Duration::ZERO),
+                Link::new(Rate::Gen1, Duration::ZERO).between(turn_round),
                 HostPort::new(endpoints),
                 DevicePort::new(endpoints),
             ),
@@ -79,7 +89,7 @@ impl Wire {
             self.look_again(missed);
         }
         self.engine.at(crossing.ends, Happens::Free(side)).unwrap();
-        self.engine.at(crossing.arrives, Happens::Arrives(side.other(), message, fate)).unwrap();
+        self.engine.at(crossing.heard, Happens::Arrives(side.other(), message, fate)).unwrap();
     }
 
     fn arrive(&mut self, side: Side, message: Message, fate: Fate) {

@@ -494,7 +494,7 @@ impl<T: Transport> World<T> {
                 self.look_again(missed);
             }
         }
-        self.at(crossing.arrives, arrival);
+        self.at(crossing.heard, arrival);
     }
 
     /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.

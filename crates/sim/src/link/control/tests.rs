@@ -57,10 +57,10 @@ fn a_request_without_data_takes_a_setup_a_status_and_an_answer_to_each() {
         &[
             // 20 + 12 + 8 symbols.
             &format!("    0    80 -> SETUP [{}, 00, 00]", bytes(Direction::Out)),
-            // LGOOD and LCRD go first, 32 ns.
-            "  112   152 <- ACK 0 OUT expects 1, takes 1",
-            "  184   224 -> STATUS",
-            "  256   296 <- ACK 0 OUT expects 0, takes 1",
+            // 200 ns after it has come; LGOOD and LCRD have gone by then.
+            "  280   320 <- ACK 0 OUT expects 1, takes 1",
+            "  420   460 -> STATUS",
+            "  660   700 <- ACK 0 OUT expects 0, takes 1",
         ],
     );
 }
@@ -74,17 +74,17 @@ fn data_for_the_host_comes_in_packets_of_512_bytes_each_asked_for() {
         &wire,
         &[
             &format!("    0    80 -> SETUP [{}, 58, 02]", bytes(Direction::In)),
-            "  112   152 <- ACK 0 OUT expects 1, takes 1",
-            "  184   224 -> ACK 0 IN expects 0, takes 1",
+            "  280   320 <- ACK 0 OUT expects 1, takes 1",
+            "  420   460 -> ACK 0 IN expects 0, takes 1",
             // 544 symbols; then 120.
-            "  256  1344 <- DATA 0 IN number 0, 512 bytes",
-            " 1376  1416 -> ACK 0 IN expects 1, takes 1",
+            "  660  1748 <- DATA 0 IN number 0, 512 bytes",
+            " 1848  1888 -> ACK 0 IN expects 1, takes 1",
             // The lane has been idle since, and has sent its skip.
-            " 1448  1688 <- DATA 0 IN number 1, 88 bytes, the last",
-            " 1720  1760 -> ACK 0 IN expects 2, takes 0",
-            " 1760  1800 -> STATUS",
-            // LGOOD and LCRD for both.
-            " 1832  1872 <- ACK 0 OUT expects 2, takes 1",
+            " 2088  2328 <- DATA 0 IN number 1, 88 bytes, the last",
+            " 2428  2468 -> ACK 0 IN expects 2, takes 0",
+            " 2468  2508 -> STATUS",
+            // 200 ns after the last of both.
+            " 2708  2748 <- ACK 0 OUT expects 2, takes 1",
         ],
     );
 }

@@ -77,13 +77,24 @@ impl Lane {
         self.occupy(now, symbols, Duration::ZERO)
     }
 
+    /// Has sent so many header packets unseen, while it was idle.
+    pub(super) const fn has_carried_packets(&mut self, count: u64) {
+        self.traffic.packets += count * self.rate.header_packet() as u64;
+    }
+
+    /// The same of link commands.
+    pub(super) const fn has_carried_commands(&mut self, count: u64) {
+        self.traffic.commands += count * self.rate.link_command() as u64;
+    }
+
     fn occupy(&mut self, now: Instant, symbols: u32, gap: Duration) -> Crossing {
         let skips = self.skips_due(now);
         let begins = self.free_at.max(now) + self.rate.symbols(skips) + gap;
         let ends = begins + self.rate.symbols(symbols);
         self.free_at = ends;
         self.since_skip += symbols;
-        Crossing { begins, ends, arrives: ends + self.flight }
+        let arrives = ends + self.flight;
+        Crossing { begins, ends, arrives, heard: arrives }
     }
 
     /// Symbols of clock compensation that have to go before what comes now.

@@ -1,15 +1,23 @@
-//! Both directions of a link, and the credits that couple them.
+//! Both directions of a link, the credits that couple them, and the timestamps of the host.
 //!
 //! A port may have four header packets under way that the other has not taken (USB 3.2 clause 7.2.4.1). For each that it
 //! takes, a port sends LGOOD and LCRD; for one that arrives damaged LBAD, and what was sent since comes again after LRTY
-//! (clause 7.2.4.1.4). Left out: recovery after the third time.
+//! (clause 7.2.4.1.4). Each bus interval the host sends a timestamp (clause 8.7).
+//!
+//! Neither is an event. When a packet arrives is known when it is sent, so link commands are put on their lane when that is
+//! next looked at, at the time at which they went; and so are timestamps, of which an idle link sends any number at no cost.
+//! Left out: recovery after the third time, timestamps that are late and say so.
 
 use super::lane::Lane;
 use super::packet::Packet;
 use super::rate::Rate;
+use super::turn::TurnRound;
 use crate::link::Crossing;
 use std::fmt;
 use units::{Duration, Instant};
+
+/// What lies between two timestamps (clause 8.7: a bus interval).
+pub const BUS_INTERVAL: Duration = Duration::from_us(125);
 
 /// Header packets that may be under way without having been taken (clause 7.2.4.1.1).
 const CREDITS: usize = 4;
@@ -34,14 +42,31 @@ pub struct Link {
     /// By the side that sends.
     lanes: [Lane; 2],
     credits: [Credits; 2],
+    turn_round: TurnRound,
+    /// When the host sends the next timestamp.
+    timestamp_due: Instant,
 }
 
-/// Credits of one sender: for each, when it is or was back; `None` while the packet is under way.
+/// Credits of one sender.
 #[derive(Clone, Copy, Debug)]
 struct Credits {
-    back_at: [Option<Instant>; CREDITS],
+    credits: [Credit; CREDITS],
+    /// The next to be spent, and the one that comes back next.
     next: usize,
     oldest: usize,
+    /// The one of the packet that was taken last.
+    last_taken: usize,
+}
+
+/// One of four.
+#[derive(Clone, Copy, Debug)]
+enum Credit {
+    /// It is or will be back.
+    Back(Instant),
+    /// Its packet has or will have been taken, and LGOOD and LCRD have not been sent yet.
+    Taken(Instant),
+    /// Its packet is on its way, or is held by whoever received it.
+    UnderWay,
 }
 
 impl Side {
@@ -64,10 +89,22 @@ impl fmt::Display for Side {
 }
 
 impl Link {
-    /// A link that is up and idle. `flight` is what a symbol takes through the cable.
+    /// A link that is up and idle. `flight` is what a symbol takes through the cable. Ports take no time.
     pub fn new(rate: Rate, flight: Duration) -> Self {
         let (lane, credits) = (Lane::new(rate, flight), Credits::new());
-        Self { rate, lanes: [lane.clone(), lane], credits: [credits; 2] }
+        Self {
+            rate,
+            lanes: [lane.clone(), lane],
+            credits: [credits; 2],
+            turn_round: TurnRound::NONE,
+            timestamp_due: Instant::ZERO + BUS_INTERVAL,
+        }
+    }
+
+    /// The same between ports that take their time.
+    #[must_use]
+    pub const fn between(self, turn_round: TurnRound) -> Self {
+        Self { turn_round, ..self }
     }
 
     /// The rate.
@@ -81,7 +118,8 @@ impl Link {
     }
 
     /// `from` sends a packet, no sooner than `gap` after what went before. One at a time: whoever has more to send comes
-    /// again when this one ends, so that link commands do not wait behind a queue.
+    /// again when this one ends, so that link commands do not wait behind a queue. To be followed by [`Self::take`] when the
+    /// other side has room for the next one, or by [`Self::take_on_arrival`] if it always has.
     ///
     /// # Errors
     /// If no credit is there and none is on its way back.
@@ -92,44 +130,150 @@ impl Link {
         packet: Packet,
         gap: Duration,
     ) -> Result<Crossing, Blocked> {
-        let back_at = self.credits[from as usize].spend().ok_or(Blocked)?;
-        Ok(self.lanes[from as usize].send(now.max(back_at), packet, gap))
+        self.send_timestamps(now);
+        let back_at = self.spend(from).ok_or(Blocked)?;
+        Ok(self.carry(now.max(back_at), from, packet, gap))
     }
 
     /// `from` sends a packet again, after LRTY has said so: it has its credit still.
     pub fn resend(&mut self, now: Instant, from: Side, packet: Packet) -> Crossing {
-        self.lanes[from as usize].send(now, packet, Duration::ZERO)
+        self.send_timestamps(now);
+        self.carry(now, from, packet, Duration::ZERO)
     }
 
     /// `from` sends a link command that is not about a packet that it took: LBAD, LRTY.
     pub fn send_command(&mut self, now: Instant, from: Side) -> Crossing {
+        self.send_timestamps(now);
+        self.acknowledge(from, now);
         self.lanes[from as usize].send_commands(now, 1)
     }
 
     /// `at` has received a packet, whole, and has room for the next one: LGOOD and LCRD go back. When the sender has them.
     pub fn take(&mut self, now: Instant, at: Side) -> Instant {
-        let back_at = self.lanes[at as usize].send_commands(now, 2).arrives;
-        self.credits[at.other() as usize].give_back(back_at);
-        back_at
+        self.send_timestamps(now);
+        self.credits[at.other() as usize].take(now);
+        self.acknowledge(at, now);
+        self.credits[at.other() as usize].last_back()
+    }
+
+    /// The packet that was sent last to `at` will be taken when it arrives.
+    pub const fn take_on_arrival(&mut self, crossing: &Crossing, at: Side) {
+        self.credits[at.other() as usize].take(crossing.arrives);
+    }
+
+    /// The packet for which [`Self::take_on_arrival`] was said last will not be taken.
+    pub const fn refuse(&mut self, at: Side) {
+        let credits = &mut self.credits[at.other() as usize];
+        credits.credits[credits.last_taken] = Credit::UnderWay;
+    }
+
+    /// When `from` has a credit again that it had waited for.
+    pub fn credit_at(&mut self, now: Instant, from: Side) -> Instant {
+        self.acknowledge(from.other(), now);
+        now.max(self.credits[from as usize].last_back())
+    }
+
+    /// Both ports were reset: all credits are back.
+    pub const fn restart(&mut self) {
+        self.credits = [Credits::new(); 2];
+    }
+
+    /// Takes a credit: since when it is there, or from when it will be.
+    fn spend(&mut self, from: Side) -> Option<Instant> {
+        if let Credit::Taken(at) = self.credits[from as usize].first() {
+            self.acknowledge(from.other(), at);
+        }
+        self.credits[from as usize].spend()
+    }
+
+    /// Sends a packet after the link commands that are due before.
+    fn carry(&mut self, from_when: Instant, from: Side, packet: Packet, gap: Duration) -> Crossing {
+        let begins = from_when.max(self.lanes[from as usize].free_at());
+        self.acknowledge(from, begins);
+        let crossing = self.lanes[from as usize].send(from_when, packet, gap);
+        Crossing { heard: crossing.arrives + self.turn_round.of(from.other()), ..crossing }
+    }
+
+    /// `at` sends LGOOD and LCRD for each packet that it has taken by then.
+    fn acknowledge(&mut self, at: Side, until: Instant) {
+        let credits = &mut self.credits[at.other() as usize];
+        while let Some(taken) = credits.taken_by(until) {
+            credits.give_back(self.lanes[at as usize].send_commands(taken, 2).arrives);
+        }
+    }
+
+    /// The host sends the timestamps that were due by now. Of those that the link was idle for only the number counts.
+    fn send_timestamps(&mut self, now: Instant) {
+        if now < self.timestamp_due {
+            return;
+        }
+        let unseen = (now - self.timestamp_due).as_ps() / BUS_INTERVAL.as_ps();
+        let due = self.timestamp_due + Duration::from_ps(unseen * BUS_INTERVAL.as_ps());
+        self.timestamp_due = due + BUS_INTERVAL;
+        let [host, device] = &mut self.lanes;
+        host.has_carried_packets(unseen);
+        device.has_carried_commands(2 * unseen);
+        // Without a credit there is none in this interval.
+        if let Some(back_at) = self.spend(Side::Host) {
+            let crossing = self.carry(due.max(back_at), Side::Host, Packet::Header, Duration::ZERO);
+            self.credits[Side::Host as usize].take_newest(crossing.arrives);
+        }
     }
 }
 
 impl Credits {
     const fn new() -> Self {
-        Self { back_at: [Some(Instant::ZERO); CREDITS], next: 0, oldest: 0 }
+        let credits = [Credit::Back(Instant::ZERO); CREDITS];
+        Self { credits, next: 0, oldest: 0, last_taken: 0 }
+    }
+
+    const fn first(&self) -> Credit {
+        self.credits[self.next]
     }
 
     /// Takes the next credit: since when it is there, or from when it will be.
-    fn spend(&mut self) -> Option<Instant> {
-        let back_at = self.back_at[self.next].take()?;
+    const fn spend(&mut self) -> Option<Instant> {
+        let Credit::Back(at) = self.first() else { return None };
+        self.credits[self.next] = Credit::UnderWay;
         self.next = (self.next + 1) % CREDITS;
-        Some(back_at)
+        Some(at)
     }
 
-    /// Gives the oldest credit back that is spent.
-    fn give_back(&mut self, back_at: Instant) {
-        debug_assert!(self.back_at[self.oldest].is_none(), "more packets were taken than sent");
-        self.back_at[self.oldest] = Some(back_at);
+    /// The oldest packet that is under way is taken.
+    const fn take(&mut self, at: Instant) {
+        let mut place = self.oldest;
+        while !matches!(self.credits[place], Credit::UnderWay) {
+            place = (place + 1) % CREDITS;
+            debug_assert!(place != self.oldest, "more packets were taken than sent");
+        }
+        self.credits[place] = Credit::Taken(at);
+        self.last_taken = place;
+    }
+
+    /// The packet that was sent last is taken.
+    const fn take_newest(&mut self, at: Instant) {
+        self.credits[(self.next + CREDITS - 1) % CREDITS] = Credit::Taken(at);
+    }
+
+    /// When the packet was taken whose credit is to be given back next, if that is not after `until`.
+    fn taken_by(&self, until: Instant) -> Option<Instant> {
+        match self.credits[self.oldest] {
+            Credit::Taken(at) if at <= until => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Gives that one back.
+    const fn give_back(&mut self, back_at: Instant) {
+        self.credits[self.oldest] = Credit::Back(back_at);
         self.oldest = (self.oldest + 1) % CREDITS;
+    }
+
+    /// When the one was or will be back that was given back last.
+    const fn last_back(&self) -> Instant {
+        match self.credits[(self.oldest + CREDITS - 1) % CREDITS] {
+            Credit::Back(at) | Credit::Taken(at) => at,
+            Credit::UnderWay => Instant::ZERO,
+        }
     }
 }

@@ -4,6 +4,8 @@
 //! and a [`Link`] both: each packet that arrives costs the other direction two link commands, and gives one of four
 //! credits back. What the packets mean is not known here: bursts, sequence numbers and streams are the protocol layer's.
 //!
+//! A port acts on a packet after its [`TurnRound`].
+//!
 //! A lane takes one packet at a time, and the sender asks when the lane is free again, so that link commands never wait for
 //! more than the packet that is under way, as the standard has it. They are not events of their own: when they end is
 //! known when they are sent.
@@ -17,11 +19,13 @@ mod lane;
 mod link;
 mod packet;
 mod rate;
+mod turn;
 
 pub use lane::{Lane, Traffic};
-pub use link::{Blocked, Link, Side};
+pub use link::{BUS_INTERVAL, Blocked, Link, Side};
 pub use packet::Packet;
 pub use rate::Rate;
+pub use turn::TurnRound;
 
 #[cfg(test)]
 mod tests;

@@ -13,9 +13,6 @@ enum Happens {
     Data,
     /// An acknowledgement has arrived.
     Acknowledged,
-    /// A timestamp is due (USB 3.2 clause 8.7), and has arrived.
-    TimestampDue,
-    Timestamp,
 }
 
 impl Event for Happens {
@@ -34,13 +31,11 @@ struct Flood {
 }
 
 const BURST: u32 = 16;
-const BUS_INTERVAL: Duration = Duration::from_us(125);
 
 impl Flood {
     fn new(rate: Rate, sender: Side, gap: Duration) -> Self {
         let mut engine = Engine::new();
         engine.at(Instant::ZERO, Happens::MaySend).unwrap();
-        engine.at(Instant::ZERO, Happens::TimestampDue).unwrap();
         let link = Link::new(rate, Duration::from_ns(5));
         Self { engine, link, sender, gap, in_flight: 0, blocked: false }
     }
@@ -85,15 +80,6 @@ impl Flood {
                 self.link.take(now, sender);
                 self.in_flight -= 1;
                 self.resume(now);
-            }
-            Happens::TimestampDue => {
-                if let Ok(crossing) = self.link.send(now, Side::Host, Packet::Header, Duration::ZERO) {
-                    self.after(crossing.arrives, Happens::Timestamp);
-                }
-                self.after(now + BUS_INTERVAL, Happens::TimestampDue);
-            }
-            Happens::Timestamp => {
-                self.link.take(now, Side::Device);
             }
         }
     }
@@ -152,4 +138,53 @@ fn the_fifth_packet_waits_until_the_first_is_taken() {
     let fifth = link.send(taken, Side::Host, Packet::Header, Duration::ZERO).unwrap();
     assert_eq!(fifth.begins, credit_at);
     assert_eq!(link.send(taken, Side::Host, Packet::Header, Duration::ZERO), Err(Blocked));
+}
+
+const fn ns(ns: u64) -> Instant {
+    Instant::from_ps(ns * 1_000)
+}
+
+#[test]
+fn a_timestamp_goes_before_the_packet_that_comes_with_it_and_is_acknowledged() {
+    let mut link = Link::new(Rate::Gen1, Duration::from_ns(5));
+    let packet = link.send(ns(125_000), Side::Host, Packet::Header, Duration::ZERO).unwrap();
+    assert_eq!(packet.begins, ns(125_040));
+    // It has come at 125,045; LGOOD and LCRD take 32 ns.
+    let answer = link.send(ns(125_050), Side::Device, Packet::Header, Duration::ZERO).unwrap();
+    assert_eq!(answer.begins, ns(125_077));
+    assert_eq!(link.lane(Side::Device).traffic().commands, 16);
+}
+
+#[test]
+fn a_timestamp_waits_for_the_packet_under_way() {
+    let mut link = Link::new(Rate::Gen1, Duration::ZERO);
+    let data = link.send(ns(124_000), Side::Host, Packet::Data(1024), Duration::ZERO).unwrap();
+    assert_eq!(data.ends, ns(126_112));
+    // Two skips after 1,056 symbols, the timestamp, and another skip after these.
+    let next = link.send(data.ends, Side::Host, Packet::Header, Duration::ZERO).unwrap();
+    assert_eq!(next.begins, ns(126_112 + 8 + 40 + 4));
+}
+
+#[test]
+fn an_idle_second_has_8000_timestamps_and_costs_what_comes_next_nothing() {
+    let mut link = Link::new(Rate::Gen1, Duration::ZERO);
+    let later = ns(1_000_010_000);
+    let packet = link.send(later, Side::Host, Packet::Header, Duration::ZERO).unwrap();
+    assert_eq!(packet.begins, later);
+    assert_eq!(link.lane(Side::Host).traffic().packets, 20 * 8_001);
+    link.send(later, Side::Device, Packet::Header, Duration::ZERO).unwrap();
+    assert_eq!(link.lane(Side::Device).traffic().commands, 16 * 8_000);
+}
+
+#[test]
+fn a_port_acts_on_a_packet_after_its_turn_round_and_the_link_does_not_wait_for_it() {
+    let turn_round = TurnRound::new(Duration::from_ns(100), Duration::from_ns(400));
+    let mut link = Link::new(Rate::Gen1, Duration::from_ns(5)).between(turn_round);
+    let asked = link.send(ns(0), Side::Host, Packet::Header, Duration::ZERO).unwrap();
+    link.take_on_arrival(&asked, Side::Device);
+    assert_eq!((asked.arrives, asked.heard), (ns(45), ns(445)));
+    // LGOOD and LCRD go from 45 to 77, long before the answer.
+    assert_eq!(link.credit_at(ns(445), Side::Host), ns(445));
+    let answer = link.send(asked.heard, Side::Device, Packet::Data(1024), Duration::ZERO).unwrap();
+    assert_eq!((answer.begins, answer.heard), (ns(445), ns(445 + 2_112 + 5 + 100)));
 }

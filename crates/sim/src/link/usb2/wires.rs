@@ -65,7 +65,7 @@ impl Bus {
             self.payload += u64::from(piece.bytes);
         }
         let ends = self.now();
-        Crossing { begins, ends, arrives: ends }
+        Crossing { begins, ends, arrives: ends, heard: ends }
     }
 
     /// The device is the next to send: what it hears and what it says goes through the hubs.

@@ -23,7 +23,7 @@ use super::{Commanded, Finished, Stopped, plug};
 use crate::engine::{Alarm, Engine, Event, QueueFull, Trace};
 use crate::link::bulk::{DevicePort, HostPort, Message, Piece};
 use crate::link::control::{CONTROL_DATA, ControlAnswer, ControlEvent};
-use crate::link::superspeed::{Link, Rate, Side};
+use crate::link::superspeed::{Link, Rate, Side, TurnRound};
 use crate::link::{Arrival, Crossing, Joint};
 use crate::world::Exchange;
 use crate::xhci::{self as model, ControlRequest};
@@ -98,7 +98,8 @@ impl Event for Happens {
 
 impl<T: Transport> Driven<T> {
     fn new(rate: Rate, computer: Computer<T>, device: Device, plain: Plain) -> Self {
-        let link = Link::new(rate, Duration::from_ns(5));
+        // What the host takes from a packet to its answer is the controller's.
+        let link = Link::new(rate, Duration::from_ns(5)).between(TurnRound::DEVICE_ONLY);
         let mut joint = Joint::new(link, HostPort::new(&[]), DevicePort::new(&[]));
         // Nothing crosses before the link is trained.
         joint.cut();
@@ -463,7 +464,7 @@ impl<T: Transport> Driven<T> {
         self.engine.note(component, format_args!("{message}"));
         self.show(side, &message, Some(&crossing));
         self.at(crossing.ends, Happens::Free(side));
-        self.at(crossing.arrives, Happens::Arrives(side.other(), message));
+        self.at(crossing.heard, Happens::Arrives(side.other(), message));
     }
 
     /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.

@@ -1,12 +1,26 @@
 //! Packets that arrive damaged or not at all: what it costs, to the symbol, and that nothing else is lost.
+//!
+//! Ports take no time here, so that each time is the link's.
 
 use super::*;
 use crate::link::Fate;
+use std::collections::BTreeMap;
 use units::{Duration, Instant};
+
+/// Transfers by kind of pipe, stream and bytes, of which the nth packet that crosses suffers `fates[n]`.
+fn moved(sizes: &[(usize, u16, u32)], fates: BTreeMap<usize, Fate>, burst: u8) -> Wire {
+    let mut wire = Wire::at_once(&four_kinds(burst));
+    wire.fates = fates;
+    for (&(kind, stream, bytes), id) in sizes.iter().zip(0..) {
+        wire.both(pipe_of(kind, stream), transfer(id, bytes));
+    }
+    wire.run();
+    wire
+}
 
 /// A read of four packets, of which the nth that crosses suffers.
 fn read(nth: usize, fate: Fate) -> Wire {
-    let mut wire = Wire::new(&[plain(IN, 16)]);
+    let mut wire = Wire::at_once(&[plain(IN, 16)]);
     wire.fates.insert(nth, fate);
     wire.both(Pipe::plain(IN), transfer(1, 4096));
     wire.run();
@@ -101,7 +115,7 @@ fn a_damaged_last_packet_is_asked_for_again() {
 
 #[test]
 fn a_write_goes_back_to_what_was_damaged() {
-    let mut wire = Wire::new(&[plain(OUT, 16)]);
+    let mut wire = Wire::at_once(&[plain(OUT, 16)]);
     wire.fates.insert(0, Fate::PayloadDamaged);
     wire.both(Pipe::plain(OUT), transfer(1, 3072));
     wire.run();
@@ -124,7 +138,7 @@ fn a_write_goes_back_to_what_was_damaged() {
 #[test]
 fn the_first_packet_of_a_stream_may_be_damaged() {
     for (address, nth) in [(IN, 4), (OUT, 3)] {
-        let mut wire = Wire::new(&[streamed(address)]);
+        let mut wire = Wire::at_once(&[streamed(address)]);
         wire.fates.insert(nth, Fate::PayloadDamaged);
         wire.both(on(address, 3), transfer(1, 2048));
         wire.run();
@@ -144,17 +158,7 @@ proptest! {
         fates in prop::collection::btree_map(0_usize..150, prop_oneof![Just(Fate::HeaderDamaged), Just(Fate::PayloadDamaged)], 0..40),
         burst in 1_u8..=16,
     ) {
-        let mut wire = Wire::new(&[
-            Endpoint { burst, ..streamed(IN) },
-            Endpoint { burst, ..streamed(OUT) },
-            plain(endings::BULK_IN, burst),
-            plain(endings::BULK_OUT, burst),
-        ]);
-        wire.fates = fates;
-        for (&(kind, stream, bytes), id) in sizes.iter().zip(0..) {
-            wire.both(endings::pipe_of(kind, stream), transfer(id, bytes));
-        }
-        wire.run();
+        let wire = moved(&sizes, fates, burst);
         for side in [Side::Host, Side::Device] {
             let mut ended = wire.ended(side);
             ended.sort_unstable_by_key(|&(id, ..)| id);
@@ -168,7 +172,7 @@ proptest! {
 
 #[test]
 fn a_request_that_is_lost_is_said_again_after_7_6_ms() {
-    let mut wire = Wire::new(&[plain(IN, 16)]);
+    let mut wire = Wire::at_once(&[plain(IN, 16)]);
     wire.fates.insert(0, Fate::Lost);
     wire.both(Pipe::plain(IN), transfer(1, 100));
     wire.run();
@@ -199,7 +203,7 @@ fn an_acknowledgement_that_is_lost_is_made_good_by_the_next() {
 
 #[test]
 fn a_write_whose_last_acknowledgement_is_lost_is_not_taken_twice() {
-    let mut wire = Wire::new(&[plain(OUT, 16)]);
+    let mut wire = Wire::at_once(&[plain(OUT, 16)]);
     wire.fates.insert(2, Fate::Lost);
     wire.both(Pipe::plain(OUT), transfer(1, 1024));
     wire.joint.device.queue(Pipe::plain(OUT), transfer(2, 1024)).unwrap();
@@ -223,7 +227,7 @@ fn a_write_whose_last_acknowledgement_is_lost_is_not_taken_twice() {
 #[test]
 fn three_tries_in_vain_fail_the_transfer_and_halt_the_endpoint() {
     for address in [IN, OUT] {
-        let mut wire = Wire::new(&[plain(address, 16)]);
+        let mut wire = Wire::at_once(&[plain(address, 16)]);
         wire.fates = (0..3).map(|nth| (nth, Fate::Lost)).collect();
         wire.both(Pipe::plain(address), transfer(1, 100));
         wire.run();
@@ -245,7 +249,7 @@ fn a_device_repeats_erdy_that_was_lost_after_500_ms() {
     for endpoint in [plain(OUT, 16), streamed(OUT)] {
         let stream = (endpoint.streams > 0).then(|| StreamId::new(3).unwrap());
         let pipe = Pipe { endpoint: OUT, stream };
-        let mut wire = Wire::new(&[endpoint]);
+        let mut wire = Wire::at_once(&[endpoint]);
         wire.joint.host.queue(pipe, transfer(1, 100)).unwrap();
         wire.run();
         wire.fates.insert(wire.script.len(), Fate::Lost);
@@ -268,17 +272,7 @@ proptest! {
         ], 0..20),
         burst in 1_u8..=16,
     ) {
-        let mut wire = Wire::new(&[
-            Endpoint { burst, ..streamed(IN) },
-            Endpoint { burst, ..streamed(OUT) },
-            plain(endings::BULK_IN, burst),
-            plain(endings::BULK_OUT, burst),
-        ]);
-        wire.fates = fates;
-        for (&(kind, stream, bytes), id) in sizes.iter().zip(0..) {
-            wire.both(endings::pipe_of(kind, stream), transfer(id, bytes));
-        }
-        wire.run();
+        let mut wire = moved(&sizes, fates, burst);
         // A device that has not had the last acknowledgement of a burst learns of it with the next Prime.
         wire.fates.clear();
         wire.both(on(IN, 9), transfer(1000, 1));

@@ -29,16 +29,16 @@ fn a_stopped_read_takes_what_was_asked_for_and_goes_on_where_it_was() {
         &wire,
         &[
             "    0    40 -> ACK 1 IN expects 0, takes 2",
-            "   72  2184 <- DATA 1 IN number 0, 1024 bytes",
+            "  240  2352 <- DATA 1 IN number 0, 1024 bytes",
             // A burst of two: one is under way while the host asks for one more.
-            " 2196  4308 <- DATA 1 IN number 1, 1024 bytes",
-            " 2216  2256 -> ACK 1 IN expects 1, takes 2",
-            " 4352  6464 <- DATA 1 IN number 2, 1024 bytes",
-            " 4340  4380 -> ACK 1 IN expects 2, takes 2",
+            " 2364  4476 <- DATA 1 IN number 1, 1024 bytes",
+            " 2452  2492 -> ACK 1 IN expects 1, takes 2",
+            " 4520  6632 <- DATA 1 IN number 2, 1024 bytes",
+            " 4576  4616 -> ACK 1 IN expects 2, takes 2",
             // Stopped when the second had come: what was asked for then is the third and the fourth.
-            " 6508  8620 <- DATA 1 IN number 3, 1024 bytes",
-            " 6496  6536 -> ACK 1 IN expects 3, takes 1",
-            " 8652  8692 -> ACK 1 IN expects 4, takes 0",
+            " 6676  8788 <- DATA 1 IN number 3, 1024 bytes",
+            " 6732  6772 -> ACK 1 IN expects 3, takes 1",
+            " 8888  8928 -> ACK 1 IN expects 4, takes 0",
         ],
     );
     wire.script.clear();
@@ -60,8 +60,8 @@ fn a_stopped_write_sends_no_more_and_what_was_sent_is_acknowledged() {
         &[
             "    0  2112 -> DATA 2 OUT number 0, 1024 bytes",
             " 2120  4232 -> DATA 2 OUT number 1, 1024 bytes",
-            " 2144  2184 <- ACK 2 OUT expects 1, takes 7",
-            " 4264  4304 <- ACK 2 OUT expects 2, takes 6",
+            " 2312  2352 <- ACK 2 OUT expects 1, takes 7",
+            " 4432  4472 <- ACK 2 OUT expects 2, takes 6",
         ],
     );
     assert_eq!(wire.joint.host.withdraw(Pipe::plain(OUT), TransferId(1)), Ok(2048));
@@ -155,8 +155,8 @@ fn a_halted_endpoint_answers_stall_and_starts_from_0_when_the_halt_is_cleared() 
         ["<- ERDY 1 IN for 1", "-> ACK 1 IN expects 1, takes 1", "<- STALL 1 IN"],
         "it had said that there was no more"
     );
-    // 40 ns for ERDY, 32 for LGOOD and LCRD, 40 for what is asked, 32 and 40 for the answer.
-    assert_eq!(wire.engine.now().as_ps() / 1000, begins + 184 + 32);
+    // 40 ns for ERDY, 100 and 40 for what is asked, 200 and 40 for the answer, 100 until that is heard.
+    assert_eq!(wire.engine.now().as_ps() / 1000, begins + 520);
     assert_eq!(wire.ended(Side::Host), [(1, 100, End::Full), (2, 0, End::Stalled)]);
     assert_eq!(wire.joint.host.poll_halt(), Some(IN));
     assert_eq!(wire.joint.host.poll_halt(), None);
@@ -188,14 +188,14 @@ fn a_halt_in_a_read_comes_after_what_was_sent() {
         &wire,
         &[
             "    0    40 -> ACK 1 IN expects 0, takes 4",
-            "   72  2184 <- DATA 1 IN number 0, 1024 bytes",
-            " 2196  4308 <- DATA 1 IN number 1, 1024 bytes",
-            " 2216  2256 -> ACK 1 IN expects 1, takes 4",
+            "  240  2352 <- DATA 1 IN number 0, 1024 bytes",
+            " 2364  4476 <- DATA 1 IN number 1, 1024 bytes",
+            " 2452  2492 -> ACK 1 IN expects 1, takes 4",
             // The halt comes while this is sent; what the host asks for when it has it is answered so.
-            " 4352  6464 <- DATA 1 IN number 2, 1024 bytes",
-            " 4340  4380 -> ACK 1 IN expects 2, takes 4",
-            " 6496  6536 -> ACK 1 IN expects 3, takes 4",
-            " 6568  6608 <- STALL 1 IN",
+            " 4520  6632 <- DATA 1 IN number 2, 1024 bytes",
+            " 4576  4616 -> ACK 1 IN expects 2, takes 4",
+            " 6732  6772 -> ACK 1 IN expects 3, takes 4",
+            " 6972  7012 <- STALL 1 IN",
         ],
     );
 }
@@ -213,11 +213,11 @@ fn a_halt_in_a_write_is_told_to_what_comes_next() {
         &[
             "    0  2112 -> DATA 2 OUT number 0, 1024 bytes",
             " 2120  4232 -> DATA 2 OUT number 1, 1024 bytes",
-            " 2144  2184 <- ACK 2 OUT expects 1, takes 7",
+            " 2312  2352 <- ACK 2 OUT expects 1, takes 7",
             // LGOOD and LCRD for the acknowledgement, and four skips.
             " 4280  6392 -> DATA 2 OUT number 2, 1024 bytes",
-            " 4264  4304 <- STALL 2 OUT",
-            " 6424  6464 <- STALL 2 OUT",
+            " 4432  4472 <- STALL 2 OUT",
+            " 6592  6632 <- STALL 2 OUT",
         ],
     );
 }
@@ -298,13 +298,6 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-pub(super) const BULK_IN: EndpointAddress = EndpointAddress::at::<3>(Direction::In);
-pub(super) const BULK_OUT: EndpointAddress = EndpointAddress::at::<4>(Direction::Out);
-
-pub(super) fn pipe_of(kind: usize, stream: u16) -> Pipe {
-    [on(IN, stream), on(OUT, stream), Pipe::plain(BULK_IN), Pipe::plain(BULK_OUT)][kind]
-}
-
 /// Both ends under random acts, and what each has queued and taken back.
 struct Storm {
     wire: Wire,
@@ -315,12 +308,7 @@ struct Storm {
 
 impl Storm {
     fn new(burst: u8) -> Self {
-        let wire = Wire::new(&[
-            Endpoint { burst, ..streamed(IN) },
-            Endpoint { burst, ..streamed(OUT) },
-            plain(BULK_IN, burst),
-            plain(BULK_OUT, burst),
-        ]);
+        let wire = Wire::new(&four_kinds(burst));
         Self { wire, queued: [0; 2], withdrawn: 0, next: 0 }
     }
 

@@ -4,10 +4,11 @@ mod damage;
 mod endings;
 
 use super::*;
-use crate::link::superspeed::Side;
+use crate::link::superspeed::{Side, TurnRound};
 use crate::link::wire::{Wire, assert_script};
 use bus::{Pipe, StreamId, TransferId};
 use proptest::prelude::*;
+use units::Duration;
 use wire::usb::{Direction, EndpointAddress};
 
 const IN: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
@@ -29,8 +30,22 @@ fn on(address: EndpointAddress, stream: u16) -> Pipe {
     Pipe { endpoint: address, stream: StreamId::new(stream) }
 }
 
+const BULK_IN: EndpointAddress = EndpointAddress::at::<3>(Direction::In);
+const BULK_OUT: EndpointAddress = EndpointAddress::at::<4>(Direction::Out);
+
+/// With streams and without, in both directions.
+fn four_kinds(burst: u8) -> [Endpoint; 4] {
+    let [into, out] = [IN, OUT].map(|address| Endpoint { burst, ..streamed(address) });
+    [into, out, plain(BULK_IN, burst), plain(BULK_OUT, burst)]
+}
+
+/// A pipe of one of them.
+fn pipe_of(kind: usize, stream: u16) -> Pipe {
+    [on(IN, stream), on(OUT, stream), Pipe::plain(BULK_IN), Pipe::plain(BULK_OUT)][kind]
+}
+
 // A header packet takes 40 ns, a full data packet 2,112 ns, LGOOD and LCRD together 32 ns. Skips are due after 354 symbols: 4 ns
-// each before what follows at once.
+// each before what follows at once. The host answers 100 ns after what it answers has come, the device 200 ns.
 
 #[test]
 fn a_read_of_4_kib_is_one_burst_acknowledged_packet_by_packet() {
@@ -41,16 +56,17 @@ fn a_read_of_4_kib_is_one_burst_acknowledged_packet_by_packet() {
         &wire,
         &[
             "    0    40 -> ACK 1 IN expects 0, takes 4",
-            // LGOOD and LCRD for the request go first.
-            "   72  2184 <- DATA 1 IN number 0, 1024 bytes",
-            // Two skips for 1,056 symbols and 16 more, and one for what was left over.
-            " 2196  4308 <- DATA 1 IN number 1, 1024 bytes",
-            " 2216  2256 -> ACK 1 IN expects 1, takes 3",
-            " 4352  6464 <- DATA 1 IN number 2, 1024 bytes",
-            " 4340  4380 -> ACK 1 IN expects 2, takes 2",
-            " 6508  8620 <- DATA 1 IN number 3, 1024 bytes, the last",
-            " 6496  6536 -> ACK 1 IN expects 3, takes 1",
-            " 8652  8692 -> ACK 1 IN expects 4, takes 0",
+            // Heard at 240, and LGOOD and LCRD have gone by then.
+            "  240  2352 <- DATA 1 IN number 0, 1024 bytes",
+            // Three skips for 1,056 symbols and the 16 before.
+            " 2364  4476 <- DATA 1 IN number 1, 1024 bytes",
+            " 2452  2492 -> ACK 1 IN expects 1, takes 3",
+            // LGOOD and LCRD for the acknowledgement after the packet on the lane, and three skips.
+            " 4520  6632 <- DATA 1 IN number 2, 1024 bytes",
+            " 4576  4616 -> ACK 1 IN expects 2, takes 2",
+            " 6676  8788 <- DATA 1 IN number 3, 1024 bytes, the last",
+            " 6732  6772 -> ACK 1 IN expects 3, takes 1",
+            " 8888  8928 -> ACK 1 IN expects 4, takes 0",
         ],
     );
     assert_eq!(wire.ended(Side::Host), [(1, 4096, End::Full)]);
@@ -78,14 +94,13 @@ fn a_read_over_streams_begins_with_prime_and_the_device_s_choice() {
         &wire,
         &[
             "    0    40 -> ACK 1 IN stream Prime expects 0, takes 1",
-            "   72   112 <- NRDY 1 IN stream Prime",
-            "  112   152 <- ERDY 1 IN stream 3 for 2",
-            // LGOOD and LCRD for both go first.
-            "  184   224 -> ACK 1 IN stream 3 expects 0, takes 2",
-            "  256  2368 <- DATA 1 IN stream 3 number 0, 1024 bytes",
-            " 2380  4492 <- DATA 1 IN stream 3 number 1, 1024 bytes, the last",
-            " 2400  2440 -> ACK 1 IN stream 3 expects 1, takes 1",
-            " 4524  4564 -> ACK 1 IN stream 3 expects 2, takes 0",
+            "  240   280 <- NRDY 1 IN stream Prime",
+            "  280   320 <- ERDY 1 IN stream 3 for 2",
+            "  420   460 -> ACK 1 IN stream 3 expects 0, takes 2",
+            "  660  2772 <- DATA 1 IN stream 3 number 0, 1024 bytes",
+            " 2784  4896 <- DATA 1 IN stream 3 number 1, 1024 bytes, the last",
+            " 2872  2912 -> ACK 1 IN stream 3 expects 1, takes 1",
+            " 4996  5036 -> ACK 1 IN stream 3 expects 2, takes 0",
         ],
     );
 }
@@ -123,12 +138,12 @@ fn a_write_over_streams_says_prime_with_an_empty_packet() {
         &wire,
         &[
             "    0    64 -> DATA 2 OUT stream Prime number 0, 0 bytes, the last",
-            "   96   136 <- NRDY 2 OUT stream Prime",
-            "  136   176 <- ERDY 2 OUT stream 3 for 2",
-            "  208  2320 -> DATA 2 OUT stream 3 number 0, 1024 bytes",
-            " 2332  4444 -> DATA 2 OUT stream 3 number 1, 1024 bytes, the last",
-            " 2352  2392 <- ACK 2 OUT stream 3 expects 1, takes 1",
-            " 4476  4516 <- ACK 2 OUT stream 3 expects 2, takes 0",
+            "  264   304 <- NRDY 2 OUT stream Prime",
+            "  304   344 <- ERDY 2 OUT stream 3 for 2",
+            "  444  2556 -> DATA 2 OUT stream 3 number 0, 1024 bytes",
+            " 2568  4680 -> DATA 2 OUT stream 3 number 1, 1024 bytes, the last",
+            " 2756  2796 <- ACK 2 OUT stream 3 expects 1, takes 1",
+            " 4880  4920 <- ACK 2 OUT stream 3 expects 2, takes 0",
         ],
     );
 }
@@ -144,7 +159,7 @@ fn what_a_device_without_room_refuses_comes_again_after_erdy() {
         &[
             "    0  2112 -> DATA 2 OUT number 0, 1024 bytes",
             " 2120  4232 -> DATA 2 OUT number 1, 1024 bytes",
-            " 2144  2184 <- NRDY 2 OUT",
+            " 2312  2352 <- NRDY 2 OUT",
         ],
     );
     wire.joint.device.queue(Pipe::plain(OUT), transfer(1, 1024)).unwrap();
@@ -166,8 +181,8 @@ fn more_than_the_host_asked_for_is_an_overflow() {
 }
 
 /// Megabytes per second of one endpoint that always has more to move.
-fn rate_of(address: EndpointAddress) -> f64 {
-    let mut wire = Wire::new(&[plain(address, 16)]);
+fn rate_of(address: EndpointAddress, turn_round: TurnRound) -> f64 {
+    let mut wire = Wire::between(turn_round, &[plain(address, 16)]);
     for id in 0..32 {
         wire.both(Pipe::plain(address), transfer(id, 1 << 20));
     }
@@ -178,11 +193,27 @@ fn rate_of(address: EndpointAddress) -> f64 {
 
 #[test]
 fn bursts_that_go_on_reach_what_the_link_carries() {
-    for address in [IN, OUT] {
-        let rate = rate_of(address);
-        // No timestamps here, so the ceiling itself: 1,024 bytes in 1,072 symbols and their skips.
-        assert!((474.0..475.0).contains(&rate), "{rate} MB/s");
+    // 1,024 bytes in 1,072 symbols, their skips, and a timestamp in each bus interval. A device that is slow lets its host
+    // wait after each of 32 transfers.
+    let slow = TurnRound::new(TurnRound::HOST_MAX, TurnRound::DEVICE_MAX);
+    for (address, turn_round) in [(IN, slow), (OUT, slow), (IN, TurnRound::NONE), (OUT, TurnRound::NONE)] {
+        let rate = rate_of(address, turn_round);
+        assert!((474.0..474.95).contains(&rate), "{rate} MB/s");
     }
+}
+
+#[test]
+fn a_burst_of_one_packet_waits_for_each_turn_of_both_ends() {
+    let moved = |turn_round| {
+        let mut wire = Wire::between(turn_round, &[plain(IN, 1)]);
+        wire.both(Pipe::plain(IN), transfer(1, 64 << 10));
+        wire.run();
+        wire.engine.now()
+    };
+    let slow = TurnRound::new(TurnRound::HOST_MAX, TurnRound::DEVICE_MAX);
+    let quick = TurnRound::new(Duration::from_ns(1_000), Duration::from_ns(100));
+    // The last acknowledgement is heard as well.
+    assert_eq!(moved(slow).since(moved(quick)), Duration::from_ns(64 * (2_000 + 300) + 300));
 }
 
 #[test]
@@ -228,17 +259,10 @@ proptest! {
 
     #[test]
     fn whatever_order_each_end_gets_its_transfers_in_each_ends_once(arrivals in arrivals(), burst in 1_u8..=16) {
-        let (bulk_in, bulk_out) = (EndpointAddress::at::<3>(Direction::In), EndpointAddress::at::<4>(Direction::Out));
-        let mut wire = Wire::new(&[
-            Endpoint { burst, ..streamed(IN) },
-            Endpoint { burst, ..streamed(OUT) },
-            plain(bulk_in, burst),
-            plain(bulk_out, burst),
-        ]);
+        let mut wire = Wire::new(&four_kinds(burst));
         // A pipe of its own for each, since what lies behind another there could end with it; a few on the plain ones.
         let pipes: Vec<_> = arrivals.iter().enumerate().map(|(nth, &(kind, ..))| {
-            let stream = u16::try_from(nth % 32).unwrap() + 1;
-            [on(IN, stream), on(OUT, stream), Pipe::plain(bulk_in), Pipe::plain(bulk_out)][kind]
+            pipe_of(kind, u16::try_from(nth % 32).unwrap() + 1)
         }).collect();
         for round in 0..60 {
             for (nth, (&pipe, &(_, bytes, host_at, device_at))) in pipes.iter().zip(&arrivals).enumerate() {
