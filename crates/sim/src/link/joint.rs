@@ -13,7 +13,7 @@ use super::usb2::{self, Bus, Exchange, Pacing, Sent};
 use super::{Crossing, DevicePort, Fate, HostPort};
 use bus::Speed;
 use units::{Duration, Instant};
-use wire::usb::EndpointAddress;
+use wire::usb::{Direction, EndpointAddress};
 
 /// What a symbol takes through a cable of about a metre.
 const FLIGHT: Duration = Duration::from_ns(5);
@@ -245,13 +245,19 @@ impl Joint {
     /// A message is lost. Who will miss it, if anybody: [`Self::miss`] is to be called after that time.
     pub fn lose(&mut self, message: &Message) -> Option<(Duration, Missed)> {
         let endpoint = message.endpoint();
-        let by = if matches!(message, Message::Erdy { .. }) { Side::Device } else { Side::Host };
+        // Where the host waits for nothing more, the device misses what the host has said last.
+        let sides = match message {
+            Message::Erdy { .. } => &[Side::Device][..],
+            Message::Ack { .. } if endpoint.direction() == Direction::In => &[Side::Host, Side::Device],
+            _ => &[Side::Host],
+        };
+        let owed = |&by: &Side| Some((by, self.owed(endpoint, by)?));
+        let (by, missed) = sides.iter().find_map(owed)?;
         if self.watched.contains(&(endpoint, by)) {
             return None;
         }
-        let again = self.owed(endpoint, by)?;
         self.watched.push((endpoint, by));
-        Some(again)
+        Some(missed)
     }
 
     /// The time is over after which an answer is missed, unless something has come since: then it is said again. When to look
@@ -278,9 +284,7 @@ impl Joint {
     fn owed(&self, endpoint: EndpointAddress, by: Side) -> Option<(Duration, Missed)> {
         let (span, steps) = match (by, &self.host, &self.device) {
             (Side::Host, HostPort::SuperSpeed(host), _) => (TRANSACTION_TIMEOUT, host.awaits(endpoint)?),
-            (Side::Device, _, DevicePort::SuperSpeed(device)) => {
-                (ERDY_TIMEOUT, device.awaits(endpoint).then_some(0)?)
-            }
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => (ERDY_TIMEOUT, device.awaits(endpoint)?),
             // A bus of USB 2.0 waits for each answer by itself.
             _ => return None,
         };

@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 2] = [
+const ONCE_RED: [(&str, &str); 3] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -38,6 +38,14 @@ const ONCE_RED: [(&str, &str); 2] = [
         "seed=347 wire=uas rate=gen2x2 streams=64 depth=1 transfer=4096 block=512 blocks=4 latency-us=1000 at-once=1 \
          cache=no requests=46 longest=1 reads=60 through=0 flushes=3 zeroes=0 aborts=0 finale=unplug \
          faults=status-twice@55",
+    ),
+    (
+        "a pipe that halted before it heard the end of a stream took it for that of no stream",
+        "seed=7915 wire=uas rate=gen2x2 streams=64 depth=16 transfer=4096 block=512 blocks=8 latency-us=0 at-once=1 cache=no \
+         requests=120 longest=8 reads=40 through=5 flushes=10 zeroes=5 aborts=0 finale=power-loss faults=stall@53,stall@65,\
+         header-damaged@338,stall@97,header-damaged@562,stall@105,stall@114,header-damaged@944,header-damaged@1108,\
+         stall@175,stall@177,packet-lost@1654,packet-lost@1760,packet-lost@2176,stall@318,stall@386,packet-lost@3089,\
+         stall@432",
     ),
 ];
 

@@ -26,6 +26,10 @@ pub struct DeviceEndpoint {
     next: Sequence,
     /// IN: packets that were sent and not acknowledged.
     under_way: u8,
+    /// IN: the stream of those packets.
+    moving: Option<StreamId>,
+    /// Counts messages of the host, so that who waits sees whether any came.
+    steps: u32,
     /// IN: packets that may be sent.
     window: u8,
     /// IN: what ends a burst was sent and not acknowledged. What the host asked for before it knew is void.
@@ -48,6 +52,8 @@ impl DeviceEndpoint {
             pipe: (endpoint.streams > 0).then(Device::new),
             next: Sequence::default(),
             under_way: 0,
+            moving: None,
+            steps: 0,
             window: 0,
             is_burst_over: false,
             owes_erdy: false,
@@ -106,7 +112,7 @@ impl DeviceEndpoint {
         }
         let queues = std::mem::replace(&mut self.queues, Queues::new(&self.endpoint));
         let progress = std::mem::take(&mut self.progress);
-        *self = Self { queues, progress, ..Self::new(self.endpoint) };
+        *self = Self { queues, progress, steps: self.steps, ..Self::new(self.endpoint) };
     }
 
     /// A message of the host has come.
@@ -116,19 +122,24 @@ impl DeviceEndpoint {
     pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
         let is_in = self.is_in();
         self.has_said_erdy = false;
+        self.steps = self.steps.wrapping_add(1);
         if self.is_halted {
             return self.receive_halted(message);
         }
         match message {
-            Message::Ack { stream: Some(StreamField::Prime), expects, .. } if self.under_way > 0 => {
+            Message::Ack { stream: Some(StreamField::Prime | StreamField::NoStream), expects, .. }
+                if self.under_way > 0 =>
+            {
                 // The acknowledgement of the last burst was lost, and this stands for it.
-                let stream = self.pipe.as_ref().and_then(Device::current);
                 let left = self.next.since(expects).min(self.under_way);
-                self.acknowledge(stream, left)?;
-                self.go_back(stream, expects);
-                self.window = 0;
-                self.tell_pipe(FromHost::Prime)?;
+                self.acknowledge(left)?;
+                if left > 0 {
+                    self.go_back(expects);
+                }
             }
+            _ => {}
+        }
+        match message {
             Message::Ack { stream: Some(StreamField::Prime), .. }
             | Message::Data { stream: Some(StreamField::Prime), .. } => {
                 self.window = 0;
@@ -183,21 +194,30 @@ impl DeviceEndpoint {
         }
     }
 
-    /// The host has not answered ERDY in time, if it was owed an answer: it is said again.
+    /// The host has not answered ERDY in time, or not acknowledged a burst that is over: what is waited for is said by ERDY,
+    /// upon which the host says what it expects.
     pub fn repeat_erdy(&mut self) {
-        match self.pipe.as_ref().map(Device::state) {
-            None if self.has_said_erdy => self.send_erdy(),
-            Some(DeviceState::StartStream(stream)) => self.send_proposal(stream),
-            _ => {}
+        if self.awaits().is_none() {
+            return;
+        }
+        match &mut self.pipe {
+            None => self.send_erdy(),
+            Some(pipe) => {
+                if let Some(FromDevice::Erdy(stream)) = pipe.propose_again() {
+                    self.send_proposal(stream);
+                }
+            }
         }
     }
 
-    /// Whether the host owes an answer to ERDY.
-    pub fn awaits(&self) -> bool {
-        match &self.pipe {
+    /// Whether the host owes an answer to ERDY, or to the end of a burst; if so, how many of its messages have come, to be
+    /// compared.
+    pub fn awaits(&self) -> Option<u32> {
+        let is_asked = match &self.pipe {
             None => self.has_said_erdy,
             Some(pipe) => matches!(pipe.state(), DeviceState::StartStream(_)),
-        }
+        };
+        (is_asked || self.is_burst_over && self.under_way > 0).then_some(self.steps)
     }
 
     fn send_proposal(&mut self, stream: StreamId) {
@@ -220,10 +240,10 @@ impl DeviceEndpoint {
             Message::Ack { stream, expects, packets, is_retry, .. } if self.is_in() => {
                 let mut left = self.next.since(expects);
                 if left <= self.under_way {
-                    self.acknowledge(named(stream), left)?;
+                    self.acknowledge(left)?;
                 }
                 if is_retry {
-                    self.go_back(named(stream), expects);
+                    self.go_back(expects);
                     left = 0;
                 }
                 let wants_data = packets > 0 && left == 0;
@@ -241,9 +261,9 @@ impl DeviceEndpoint {
     }
 
     /// Packets have been taken, but for so many.
-    fn acknowledge(&mut self, stream: Option<StreamId>, left: u8) -> Result<(), Violation> {
+    fn acknowledge(&mut self, left: u8) -> Result<(), Violation> {
         for _ in left..self.under_way {
-            let progress = self.queues.taken(stream, self.endpoint.packet_bytes).ok_or(Violation)?;
+            let progress = self.queues.taken(self.moving, self.endpoint.packet_bytes).ok_or(Violation)?;
             self.progress.push_back(progress);
         }
         self.under_way = left;
@@ -307,9 +327,9 @@ impl DeviceEndpoint {
         if left > self.under_way {
             return Err(Violation);
         }
-        self.acknowledge(stream, left)?;
+        self.acknowledge(left)?;
         if is_retry {
-            self.go_back(stream, expects);
+            self.go_back(expects);
             left = 0;
         }
         self.is_burst_over &= left > 0;
@@ -325,6 +345,8 @@ impl DeviceEndpoint {
             }
             (Some(DeviceState::BurstSent(_)), Some(_)) => {}
             (Some(DeviceState::MoveData(_)), Some(_)) => self.answer_want(),
+            // The acknowledgement of the last burst, which was taken for lost; the proposal is answered after it.
+            (Some(DeviceState::StartStream(_)), Some(_)) if packets == 0 => {}
             (Some(_), Some(stream)) => {
                 self.tell_pipe(FromHost::Move(stream))?;
                 if self.pipe.as_ref().and_then(Device::current).is_none() {
@@ -339,8 +361,8 @@ impl DeviceEndpoint {
     }
 
     /// What the host has not taken is sent again.
-    fn go_back(&mut self, stream: Option<StreamId>, from: Sequence) {
-        self.queues.rewind(stream);
+    fn go_back(&mut self, from: Sequence) {
+        self.queues.rewind(self.moving);
         (self.next, self.under_way, self.is_burst_over) = (from, 0, false);
         if let Some(pipe) = &mut self.pipe {
             pipe.retry();
@@ -385,6 +407,7 @@ impl DeviceEndpoint {
         let sequence = self.next;
         self.next = self.next.next();
         self.under_way += 1;
+        self.moving = stream;
         let is_short = piece.bytes < self.endpoint.packet_bytes;
         self.is_burst_over = is_last || is_short;
         self.window = if self.is_burst_over { 0 } else { self.window - 1 };

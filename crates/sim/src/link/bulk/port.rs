@@ -24,7 +24,8 @@ use wire::usb::{Direction, EndpointAddress, SetupPacket};
 /// How long a host waits for an answer (clause 8.13, tHostTransactionTimeout: 7.6 ms at least).
 pub const TRANSACTION_TIMEOUT: Duration = Duration::from_us(7_600);
 
-/// How long a device waits for an answer to ERDY before it says so again (clause 8.13, tERDYTimeout).
+/// How long a device waits for an answer to ERDY before it says so again (clause 8.13, tERDYTimeout). That it waits as long for
+/// the acknowledgement of a burst is our reading.
 pub const ERDY_TIMEOUT: Duration = Duration::from_ms(500);
 
 /// The host's ends of the endpoints of a device.
@@ -378,12 +379,12 @@ impl DevicePort {
         self.change(pipe.endpoint, |end| end.withdraw(pipe.stream, id)).unwrap_or(false)
     }
 
-    /// Whether the host owes an answer to ERDY on an endpoint.
-    pub fn awaits(&self, address: EndpointAddress) -> bool {
-        self.endpoints.get(address).is_some_and(DeviceEndpoint::awaits)
+    /// Whether the host owes an answer on an endpoint: see [`DeviceEndpoint::awaits`].
+    pub fn awaits(&self, address: EndpointAddress) -> Option<u32> {
+        self.endpoints.get(address)?.awaits()
     }
 
-    /// The host has not answered ERDY on an endpoint for [`ERDY_TIMEOUT`].
+    /// The host has not answered on an endpoint for [`ERDY_TIMEOUT`].
     pub fn repeat_erdy(&mut self, address: EndpointAddress) {
         self.change(address, DeviceEndpoint::repeat_erdy);
     }

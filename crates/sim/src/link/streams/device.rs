@@ -64,6 +64,16 @@ impl Device {
         Some(FromDevice::Erdy(stream))
     }
 
+    /// The host has not acknowledged the last burst in time, and may be past it: the stream is proposed once more, upon which
+    /// the host says where it is. What to send.
+    pub const fn propose_again(&mut self) -> Option<FromDevice> {
+        let (DeviceState::BurstSent(stream) | DeviceState::StartStream(stream)) = self.state else {
+            return None;
+        };
+        self.state = DeviceState::StartStream(stream);
+        Some(FromDevice::Erdy(stream))
+    }
+
     /// The firmware moves a burst of the current stream, perhaps its last. What to send, if it is the device's turn.
     pub const fn burst(&mut self, ends: bool) -> Option<FromDevice> {
         let DeviceState::MoveData(stream) = self.state else { return None };

@@ -261,6 +261,75 @@ fn a_device_repeats_erdy_that_was_lost_after_500_ms() {
     }
 }
 
+/// What is said after so much, without the times.
+fn said(wire: &Wire, from: usize) -> Vec<&str> {
+    wire.script[from..].iter().map(|line| line.splitn(2, " -> ").last().unwrap_or(line)).collect()
+}
+
+#[test]
+fn a_last_acknowledgement_that_is_lost_is_asked_for_after_500_ms() {
+    let mut wire = Wire::at_once(&[plain(IN, 16)]);
+    wire.fates.insert(2, Fate::Lost);
+    wire.both(Pipe::plain(IN), transfer(1, 100));
+    wire.joint.host.queue(Pipe::plain(IN), transfer(2, 100)).unwrap();
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN expects 0, takes 1",
+            "   72   336 <- DATA 1 IN number 0, 100 bytes, the last",
+            "  368   408 -> ACK 1 IN expects 1, takes 0",
+            // From when the packet came whose acknowledgement is missing.
+            "500000336 500000376 <- ERDY 1 IN for 1",
+            "500000408 500000448 -> ACK 1 IN expects 1, takes 1",
+            "500000480 500000520 <- NRDY 1 IN",
+        ],
+    );
+    assert_eq!(wire.ended(Side::Device), [(1, 100, End::Full)]);
+}
+
+#[test]
+fn the_end_of_a_stream_that_was_not_heard_is_heard_when_the_stream_is_proposed_again() {
+    let mut wire = Wire::at_once(&[streamed(IN)]);
+    wire.fates.insert(5, Fate::Lost);
+    wire.both(on(IN, 3), transfer(1, 100));
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN stream Prime expects 0, takes 1",
+            "   72   112 <- NRDY 1 IN stream Prime",
+            "  112   152 <- ERDY 1 IN stream 3 for 1",
+            "  184   224 -> ACK 1 IN stream 3 expects 0, takes 1",
+            "  256   520 <- DATA 1 IN stream 3 number 0, 100 bytes, the last",
+            "  552   592 -> ACK 1 IN stream 3 expects 1, takes 0",
+            "500000520 500000560 <- ERDY 1 IN stream 3 for 1",
+            // It has no buffers for it any more, and says what it has.
+            "500000592 500000632 -> ACK 1 IN stream NoStream expects 1, takes 0",
+            "500000664 500000704 <- NRDY 1 IN stream NoStream",
+        ],
+    );
+    assert_eq!(wire.ended(Side::Device), [(1, 100, End::Full)]);
+}
+
+#[test]
+fn a_pipe_that_halts_before_it_hears_the_end_of_a_stream_still_learns_of_it() {
+    let mut wire = Wire::at_once(&[streamed(IN)]);
+    wire.fates.insert(5, Fate::Lost);
+    wire.both(on(IN, 3), transfer(1, 100));
+    wire.stir();
+    while wire.script.len() < 6 && wire.step() {}
+    wire.joint.device.halt(IN);
+    wire.joint.host.queue(on(IN, 4), transfer(2, 16)).unwrap();
+    wire.run();
+    assert_eq!(
+        said(&wire, 6),
+        ["ACK 1 IN stream Prime expects 1, takes 1", "  664   704 <- STALL 1 IN stream Prime"]
+    );
+    assert_eq!(wire.ended(Side::Device), [(1, 100, End::Full)]);
+    assert_eq!(wire.joint.host.poll_halt(), Some(IN));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
@@ -273,19 +342,19 @@ proptest! {
         burst in 1_u8..=16,
     ) {
         let mut wire = moved(&sizes, fates, burst);
-        // A device that has not had the last acknowledgement of a burst learns of it with the next Prime.
-        wire.fates.clear();
-        wire.both(on(IN, 9), transfer(1000, 1));
-        wire.run();
         // A pipe may fail before a stream has begun.
         let failed = std::iter::from_fn(|| wire.joint.host.poll_halt()).count();
-        let ended: Vec<_> = wire.ended(Side::Host).into_iter().filter(|(id, ..)| *id < 1000).collect();
+        let ended = wire.ended(Side::Host);
         for &(id, moved, end) in &ended {
             let (.., bytes) = sizes[id as usize];
             prop_assert!(end == End::Failed || failed > 0 || (moved, end) == (bytes, End::Full), "{} {:?}\n{}", id, end, wire.script.join("\n"));
         }
         if failed == 0 {
             prop_assert_eq!(ended.len(), sizes.len(), "{}", wire.script.join("\n"));
+            // The device has learnt of each, but for a plain endpoint of which the host wants no more.
+            let of_streams = |id: &u64| sizes[*id as usize].0 < 2;
+            let learnt = wire.ended(Side::Device).iter().filter(|(id, ..)| of_streams(id)).count();
+            prop_assert_eq!(learnt, (0..sizes.len() as u64).filter(of_streams).count(), "{}", wire.script.join("\n"));
         }
     }
 }
