@@ -299,13 +299,17 @@ impl Live {
             if self.commands.is_aborting() { DeadlineReason::CommandAbort } else { DeadlineReason::Command };
         let command = self.commands.deadline().map(|at| Deadline { at, reason });
         let more = self.more_events.map(|at| Deadline { at, reason: DeadlineReason::MoreEvents });
+        let first = command.into_iter().chain(more).min_by_key(|deadline| deadline.at);
+        if self.settling.is_empty() && self.port_resets.is_empty() {
+            return first;
+        }
         let settling =
             self.settling.iter().map(|(at, ..)| Deadline { at: *at, reason: DeadlineReason::StopSettles });
         let resets = self
             .port_resets
             .iter()
             .map(|(port, _, at)| Deadline { at: *at, reason: DeadlineReason::PortReset(*port) });
-        command.into_iter().chain(more).chain(settling).chain(resets).min_by_key(|deadline| deadline.at)
+        first.into_iter().chain(settling).chain(resets).min_by_key(|deadline| deadline.at)
     }
 }
 

@@ -75,6 +75,12 @@ impl Td {
         }
         let mut first = None;
         match self.kind {
+            // Alone, it is seen whole or not at all.
+            Kind::Bulk { .. } if self.trbs == 1 => {
+                let piece = Piece { address: self.buffer, length: self.length, before: 0, is_last: true };
+                let trb = self.normal(hw, &piece, how);
+                ring.put(hw, |cycle| trb.encode(cycle), Put::default());
+            }
             Kind::Bulk { event_data } => {
                 for piece in self.pieces(ring, how.packet) {
                     let trb = self.normal(hw, &piece, how);
