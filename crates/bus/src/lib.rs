@@ -16,6 +16,7 @@ mod line;
 pub mod rendezvous;
 mod transfer;
 
+pub use line::Line;
 pub use rendezvous::Rendezvous;
 pub use transfer::{Completion, Pipe, Speed, StreamId, TransferId, TransferStatus};
 pub use wire::usb::{Direction, EndpointAddress};

@@ -6,21 +6,21 @@
 use alloc::collections::VecDeque;
 
 /// First in, first out.
-#[derive(Debug)]
-pub(crate) struct Line<T> {
+#[derive(Clone, Debug)]
+pub struct Line<T> {
     first: Option<T>,
     others: VecDeque<T>,
 }
 
 impl<T> Line<T> {
     /// An empty one.
-    pub(crate) const fn new() -> Self {
+    pub const fn new() -> Self {
         Self { first: None, others: VecDeque::new() }
     }
 
     /// Puts one at the end.
     #[inline]
-    pub(crate) fn push_back(&mut self, item: T) {
+    pub fn push_back(&mut self, item: T) {
         match self.first {
             None => self.first = Some(item),
             Some(_) => self.others.push_back(item),
@@ -29,7 +29,7 @@ impl<T> Line<T> {
 
     /// Takes the first.
     #[inline]
-    pub(crate) fn pop_front(&mut self) -> Option<T> {
+    pub fn pop_front(&mut self) -> Option<T> {
         let first = self.first.take();
         if !self.others.is_empty() {
             self.first = self.others.pop_front();
@@ -39,23 +39,34 @@ impl<T> Line<T> {
 
     /// The first.
     #[inline]
-    pub(crate) const fn front_mut(&mut self) -> Option<&mut T> {
+    pub const fn front_mut(&mut self) -> Option<&mut T> {
         self.first.as_mut()
     }
 
     /// Whether nobody waits.
     #[inline]
-    pub(crate) const fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
+    /// Lets all go.
+    pub fn clear(&mut self) {
+        (self.first, self.others) = (None, VecDeque::new());
+    }
+
     /// Takes the first that `is_it`.
-    pub(crate) fn take(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
+    pub fn take(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
         if is_it(self.first.as_ref()?) {
             return self.pop_front();
         }
         let place = self.others.iter().position(is_it)?;
         self.others.remove(place)
+    }
+}
+
+impl<T> Default for Line<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -11,8 +11,7 @@ use super::endpoint::Endpoint;
 use super::message::{Message, Piece, Sequence, named};
 use super::queue::{Progress, Queues, Transfer};
 use crate::link::streams::{Device, DeviceState, FromDevice, FromHost, StreamField, Violation};
-use bus::{StreamId, TransferId};
-use std::collections::VecDeque;
+use bus::{Line, StreamId, TransferId};
 use wire::usb::Direction;
 
 /// The device's end.
@@ -39,8 +38,8 @@ pub struct DeviceEndpoint {
     /// Such an endpoint has said that it is ready, and the host has not answered.
     has_said_erdy: bool,
     is_halted: bool,
-    outbox: VecDeque<Message>,
-    progress: VecDeque<Progress>,
+    outbox: Line<Message>,
+    progress: Line<Progress>,
 }
 
 impl DeviceEndpoint {
@@ -59,8 +58,8 @@ impl DeviceEndpoint {
             owes_erdy: false,
             has_said_erdy: false,
             is_halted: false,
-            outbox: VecDeque::new(),
-            progress: VecDeque::new(),
+            outbox: Line::new(),
+            progress: Line::new(),
         }
     }
 
@@ -82,7 +81,7 @@ impl DeviceEndpoint {
     /// was sent of it.
     pub fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> bool {
         let Some(ended) = self.queues.withdraw(stream, id) else { return false };
-        self.progress.extend(ended);
+        ended.into_iter().for_each(|ended| self.progress.push_back(ended));
         if self.is_in() && self.window > 0 && self.under_way == 0 {
             self.answer_want();
         }

@@ -8,6 +8,7 @@
 
 use super::device::DeviceEndpoint;
 use super::host::HostEndpoint;
+use super::message::Message;
 use wire::usb::{Direction, EndpointAddress};
 
 /// The ends of endpoints.
@@ -18,7 +19,7 @@ pub(super) struct Ends<E> {
     places: [Option<Place>; EndpointAddress::COUNT],
     /// By direction, Out first.
     of: [Set; 2],
-    pub(super) answering: Set,
+    answering: Set,
     pub(super) sending: Set,
     pub(super) having_bus: Set,
     pub(super) wanting_bus: Set,
@@ -36,6 +37,9 @@ pub(super) struct Set(u32);
 pub(super) trait End {
     /// Whether it has something to say that is no data.
     fn has_answer(&self) -> bool;
+
+    /// What it has to say. Nothing of what follows is changed by that.
+    fn poll_answer(&mut self) -> Option<Message>;
 
     /// Whether it may have data to send. If so it is asked for them, and may have none.
     fn may_send(&self) -> bool;
@@ -56,6 +60,10 @@ impl End for HostEndpoint {
         self.has_answer()
     }
 
+    fn poll_answer(&mut self) -> Option<Message> {
+        self.poll_answer()
+    }
+
     fn may_send(&self) -> bool {
         self.may_send()
     }
@@ -72,6 +80,10 @@ impl End for HostEndpoint {
 impl End for DeviceEndpoint {
     fn has_answer(&self) -> bool {
         self.has_answer()
+    }
+
+    fn poll_answer(&mut self) -> Option<Message> {
+        self.poll_answer()
     }
 
     fn may_send(&self) -> bool {
@@ -128,6 +140,15 @@ impl<E: End> Ends<E> {
         let result = change(&mut self.ends[place.index()].1);
         self.note(place);
         result
+    }
+
+    /// What the first end says that has something to say.
+    pub(super) fn poll_answer(&mut self) -> Option<Message> {
+        let place = self.answering.first()?;
+        let end = &mut self.ends[place.index()].1;
+        let answer = end.poll_answer();
+        self.answering.put(place, end.has_answer());
+        answer
     }
 
     fn note(&mut self, place: Place) {

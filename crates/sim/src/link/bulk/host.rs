@@ -13,8 +13,7 @@ use super::endpoint::Endpoint;
 use super::message::{Message, Piece, Sequence, named};
 use super::queue::{End, NotWithdrawn, Progress, Queues, Transfer};
 use crate::link::streams::{FromDevice, FromHost, Host, StreamField, Violation};
-use bus::{StreamId, TransferId};
-use std::collections::VecDeque;
+use bus::{Line, StreamId, TransferId};
 use wire::usb::Direction;
 
 /// Whether an endpoint may start anything.
@@ -59,8 +58,8 @@ pub struct HostEndpoint {
     steps: u32,
     /// An endpoint without streams whose device is not ready.
     is_blocked: bool,
-    outbox: VecDeque<Message>,
-    progress: VecDeque<Progress>,
+    outbox: Line<Message>,
+    progress: Line<Progress>,
 }
 
 impl HostEndpoint {
@@ -81,8 +80,8 @@ impl HostEndpoint {
             failures: 0,
             steps: 0,
             is_blocked: false,
-            outbox: VecDeque::new(),
-            progress: VecDeque::new(),
+            outbox: Line::new(),
+            progress: Line::new(),
         }
     }
 
@@ -540,7 +539,7 @@ impl HostEndpoint {
         };
         if let Some(stream) = stream {
             self.queues.rewind(stream);
-            self.progress.extend(self.queues.end_first(stream, end));
+            self.queues.end_first(stream, end).into_iter().for_each(|ended| self.progress.push_back(ended));
         }
         if !self.is_in() {
             self.next = self.next.before(self.under_way);

@@ -16,7 +16,7 @@ use crate::link::control::{
     ControlAnswer, ControlBusy, ControlDevice, ControlEvent, ControlHost, ControlProgress, ControlTransfer,
 };
 use crate::link::streams::Violation;
-use bus::{Pipe, TransferId};
+use bus::{Line, Pipe, TransferId};
 use std::collections::VecDeque;
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress, SetupPacket};
@@ -35,7 +35,7 @@ pub struct HostPort {
     endpoints: Ends<HostEndpoint>,
     /// Where the last burst was started, by direction.
     turns: [Place; 2],
-    progress: VecDeque<Progress>,
+    progress: Line<Progress>,
     /// Endpoints that have halted, and nobody was told.
     halts: VecDeque<EndpointAddress>,
     others: Others,
@@ -57,7 +57,7 @@ pub struct DevicePort {
     endpoints: Ends<DeviceEndpoint>,
     /// Which was last to send.
     turn: Place,
-    progress: VecDeque<Progress>,
+    progress: Line<Progress>,
 }
 
 impl HostPort {
@@ -278,8 +278,8 @@ impl HostPort {
         for direction in [Direction::In, Direction::Out] {
             self.give_bus(direction);
         }
-        if let Some(place) = self.endpoints.answering.first() {
-            return self.endpoints.change(place, HostEndpoint::poll_answer);
+        if let Some(answer) = self.endpoints.poll_answer() {
+            return Some(answer);
         }
         let mut sending = self.endpoints.sending;
         while let Some(place) = sending.first() {
@@ -453,8 +453,8 @@ impl DevicePort {
         if let Some(message) = self.control.poll() {
             return Some(message);
         }
-        if let Some(place) = self.endpoints.answering.first() {
-            return self.endpoints.change(place, DeviceEndpoint::poll_answer);
+        if let Some(answer) = self.endpoints.poll_answer() {
+            return Some(answer);
         }
         let mut sending = self.endpoints.sending;
         while let Some(place) = sending.after(self.turn) {

@@ -65,6 +65,8 @@ pub(super) struct Queues {
     by_stream: Vec<VecDeque<Waiting>>,
     /// Streams in the order in which they got something to move; some may have nothing any more.
     arrivals: VecDeque<StreamId>,
+    /// Whether one of them may have nothing any more.
+    has_gone: bool,
 }
 
 /// A transfer and how far it is.
@@ -86,6 +88,7 @@ impl Queues {
         Self {
             by_stream: vec![VecDeque::new(); usize::from(endpoint.streams) + 1],
             arrivals: VecDeque::new(),
+            has_gone: false,
         }
     }
 
@@ -106,8 +109,10 @@ impl Queues {
 
     /// Of the streams with something to move, the first `wanted` one, by when they got it.
     pub(super) fn find(&mut self, wanted: impl Fn(StreamId) -> bool) -> Option<StreamId> {
-        let by_stream = &self.by_stream;
-        self.arrivals.retain(|&stream| !by_stream[index(Some(stream))].is_empty());
+        if std::mem::take(&mut self.has_gone) {
+            let by_stream = &self.by_stream;
+            self.arrivals.retain(|&stream| !by_stream[index(Some(stream))].is_empty());
+        }
         self.arrivals.iter().copied().find(|&stream| wanted(stream))
     }
 
@@ -133,6 +138,7 @@ impl Queues {
         let progress = Progress { id: first.transfer.id, moved: first.moved, ended, piece: Some(piece) };
         if ended.is_some() {
             queue.pop_front();
+            self.has_gone = true;
         }
         Some(progress)
     }
@@ -175,6 +181,7 @@ impl Queues {
         let progress = Progress { id: first.transfer.id, moved: first.moved, ended, piece: None };
         if ended.is_some() {
             queue.pop_front();
+            self.has_gone = true;
         }
         Some(progress)
     }
@@ -190,6 +197,7 @@ impl Queues {
     /// The same on all streams, where nobody will acknowledge it any more. What was taken back has ended: the next of
     /// them, until there is none.
     pub(super) fn forget_sent(&mut self) -> Option<Progress> {
+        self.has_gone = true;
         for queue in &mut self.by_stream {
             if let Some(at) = queue.iter().position(|waiting| waiting.is_withdrawn) {
                 return queue.remove(at).map(|waiting| waiting.ended(End::Withdrawn));
@@ -208,6 +216,7 @@ impl Queues {
         let at = queue.iter().position(|waiting| waiting.transfer.id == id && !waiting.is_withdrawn)?;
         let waiting = &mut queue[at];
         if waiting.sent == 0 && !waiting.is_all_sent {
+            self.has_gone = true;
             return queue.remove(at).map(|waiting| Some(waiting.ended(End::Withdrawn)));
         }
         waiting.transfer.bytes = waiting.moved + waiting.sent;
@@ -219,6 +228,7 @@ impl Queues {
     /// The first transfer ends as it is.
     pub(super) fn end_first(&mut self, stream: Option<StreamId>, end: End) -> Option<Progress> {
         let first = self.by_stream.get_mut(index(stream))?.pop_front()?;
+        self.has_gone = true;
         Some(first.ended(end))
     }
 
