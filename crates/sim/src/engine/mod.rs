@@ -34,7 +34,7 @@ use std::fmt;
 use units::{Duration, Instant};
 
 /// Something that happens in a world.
-pub trait Event {
+pub trait Event: Copy {
     /// What makes this event differ from others, in a word for the digest: a kind, a component, a number.
     fn mark(&self) -> u64;
 }

@@ -5,8 +5,8 @@
 //! events are scheduled for the next moment: what comes before all that was put into a heap is kept in a short line, and the
 //! heap is not asked.
 //!
-//! Always true: what is in the line comes before what is in the heap; a place holds an event if, and only if, its number is in
-//! one of them.
+//! Always true: what is in the line comes before what is in the heap; a place is used again when its
+//! event has happened.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,8 +32,8 @@ pub(super) struct Queue<E> {
     /// The next is the last.
     line: Vec<Due>,
     heap: BinaryHeap<Reverse<Due>>,
-    places: Vec<Option<E>>,
-    /// Places that hold no event.
+    places: Vec<E>,
+    /// Places whose event has happened.
     spare: Vec<u32>,
     sequence: u64,
 }
@@ -43,7 +43,7 @@ pub(super) struct Queue<E> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due(u128);
 
-impl<E> Queue<E> {
+impl<E: Copy> Queue<E> {
     pub(super) const fn new() -> Self {
         Self { line: Vec::new(), heap: BinaryHeap::new(), places: Vec::new(), spare: Vec::new(), sequence: 0 }
     }
@@ -51,12 +51,12 @@ impl<E> Queue<E> {
     pub(super) fn push(&mut self, at: Instant, event: E) -> Result<(), QueueFull> {
         let place = match self.spare.pop() {
             Some(place) => {
-                self.places[place as usize] = Some(event);
+                self.places[place as usize] = event;
                 place
             }
             None if self.places.len() >= EVENTS_MAX => return Err(QueueFull),
             None => {
-                self.places.push(Some(event));
+                self.places.push(event);
                 self.places.len() as u32 - 1
             }
         };
@@ -72,8 +72,7 @@ impl<E> Queue<E> {
     pub(super) fn pop(&mut self) -> Option<(Instant, E)> {
         let next = self.line.pop().or_else(|| self.heap.pop().map(|Reverse(next)| next))?;
         self.spare.push(next.place());
-        let event = self.places[next.place() as usize].take()?;
-        Some((next.at(), event))
+        Some((next.at(), self.places[next.place() as usize]))
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
