@@ -10,6 +10,7 @@
 //! digest.
 
 pub mod check;
+pub mod drive;
 pub mod engine;
 pub mod explain;
 pub mod fault;

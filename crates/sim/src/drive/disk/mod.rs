@@ -1,0 +1,508 @@
+//! A hard disk: one arm over turning platters, and a cache.
+//!
+//! Reads wait for the arm, which takes next what it can reach first, unless something has waited too long: that is what
+//! native command queuing is for (Serial ATA 3.x clause 13.6 leaves the order to the drive). When it has read what was
+//! asked for and nothing else waits it reads on. Writes end when they are in the cache, and go to the platters when the
+//! arm has nothing to read, when the cache is nearly full, or when somebody waits for them; neighbours go together.
+//!
+//! Left out: defects and their spares, recalibration, the time to spin up.
+//!
+//! Always true: the arm is in one place; what is under the head is there when its angle comes, not earlier.
+
+mod cache;
+mod geometry;
+mod seek;
+
+pub use geometry::{Geometry, Place, Zone};
+pub use seek::Seek;
+
+use super::{Mechanism, Order, OrderKind, Said, TAGS, Tag, Turn};
+use cache::{Dirty, Segments};
+use std::collections::VecDeque;
+use units::{Duration, Extent, Instant, Lba};
+
+/// What a disk is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskPart {
+    /// Sides of platters with a head.
+    pub surfaces: u32,
+    /// From the outside.
+    pub zones: Vec<Zone>,
+    /// A turn.
+    pub rotation: Duration,
+    /// Switching to another head of the same cylinder.
+    pub head_switch: Duration,
+    /// Moving the arm.
+    pub seek: Seek,
+    /// What a seek takes longer before something is written.
+    pub write_settle: Duration,
+    /// What the electronics take for an order.
+    pub overhead: Duration,
+    /// Runs that the cache keeps of what was read.
+    pub segments: usize,
+    /// Sectors of each, and so the most that is read ahead.
+    pub segment_sectors: u32,
+    /// Sectors that wait for the platters at most.
+    pub write_sectors: u32,
+    /// Whether a write ends in the cache.
+    pub write_cache: bool,
+    /// An order that has waited so long is next.
+    pub age_limit: Duration,
+}
+
+/// A hard disk.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    part: DiskPart,
+    geometry: Geometry,
+    /// Where the arm is.
+    place: Place,
+    arm: Arm,
+    flights: [Option<Flight>; TAGS],
+    /// Writes for which there is not room yet, in the order in which they came.
+    filling: VecDeque<Tag>,
+    segments: Segments,
+    dirty: Dirty,
+    /// Sectors for which there is room that have not come.
+    promised: u64,
+    /// Orders that have come.
+    come: u64,
+    said: VecDeque<Said>,
+}
+
+/// An order under way.
+#[derive(Clone, Copy, Debug)]
+struct Flight {
+    order: Order,
+    /// Orders that came before.
+    number: u64,
+    since: Instant,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The electronics look at it.
+    New,
+    /// A read that waits for the arm.
+    Waits,
+    /// A read that gets what the arm reads, from this sector on.
+    Follows(u64),
+    /// A write for which there was room, and which has come, so far.
+    Fills { granted: u32, come: u32 },
+    /// A write or a flush that ends when nothing of it waits for the platters.
+    Settles,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Arm {
+    Rests,
+    Reads(Run),
+    Writes { extent: Extent, ends: Instant },
+}
+
+/// Sectors that are read one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// What is still kept of it begins there.
+    first: u64,
+    /// What has been read ends there.
+    have: u64,
+    /// Where it ends unless it is wanted further.
+    limit: u64,
+    /// A sector, and when the head met its start.
+    base: (u64, Instant),
+}
+
+/// Sectors that are told together: those of one frame of data.
+const CHUNK: u64 = 16;
+
+/// Runs on each side of the arm among which it chooses what to write next.
+const CHOICE: usize = 32;
+
+impl Disk {
+    /// A disk whose arm rests outside.
+    pub fn new(part: DiskPart) -> Self {
+        let skews = [part.head_switch, part.seek.next];
+        let geometry = Geometry::new(part.surfaces, &part.zones, part.rotation, skews);
+        Self {
+            place: geometry.place(Lba(0)),
+            arm: Arm::Rests,
+            flights: [None; TAGS],
+            filling: VecDeque::new(),
+            segments: Segments::new(part.segments),
+            dirty: Dirty::default(),
+            promised: 0,
+            come: 0,
+            said: VecDeque::new(),
+            geometry,
+            part,
+        }
+    }
+
+    /// Its platters.
+    pub const fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.end_pass(now);
+        self.read_on(now);
+        self.look_at_new(now);
+        self.grant();
+        self.turn(now);
+        self.settle();
+    }
+
+    /// The electronics have looked at what came.
+    fn look_at_new(&mut self, now: Instant) {
+        for index in 0..TAGS {
+            let Some(flight) = &mut self.flights[index] else { continue };
+            if flight.stage != Stage::New || flight.since + self.part.overhead > now {
+                continue;
+            }
+            let order = flight.order;
+            match order.kind {
+                OrderKind::Read => self.begin_read(index, order, now),
+                OrderKind::Write { .. } => {
+                    flight.stage = Stage::Fills { granted: 0, come: 0 };
+                    self.filling.push_back(order.tag);
+                }
+                OrderKind::Flush => flight.stage = Stage::Settles,
+                OrderKind::Trim => self.end(order.tag),
+            }
+        }
+    }
+
+    fn begin_read(&mut self, index: usize, order: Order, now: Instant) {
+        let Extent { lba, blocks } = order.extent;
+        if self.dirty.holds(order.extent) || self.segments.find(order.extent) {
+            self.said.push_back(Said::Ready(order.tag, blocks.0 as u32));
+            return self.end(order.tag);
+        }
+        let mut stage = Stage::Waits;
+        if let Arm::Reads(run) = &mut self.arm
+            && (run.first..=run.limit).contains(&lba.0)
+        {
+            run.limit = run.limit.max(self.part.limit_after(&self.geometry, order.extent));
+            stage = Stage::Follows(lba.0);
+        }
+        if let Some(flight) = &mut self.flights[index] {
+            flight.stage = stage;
+        }
+        self.read_on(now);
+    }
+
+    /// Tells what has passed under the head, and ends the reads that have all.
+    fn read_on(&mut self, now: Instant) {
+        let Arm::Reads(mut run) = self.arm else { return };
+        while run.have < run.limit {
+            let upto = self.next_stop(run);
+            let at = run.arrives(&self.geometry, upto);
+            if at > now {
+                break;
+            }
+            run.step(&self.geometry, (upto, at), u64::from(self.part.segment_sectors));
+        }
+        self.place = self.geometry.place(Lba(run.have.saturating_sub(1)));
+        self.arm = Arm::Reads(run);
+        for index in 0..TAGS {
+            let Some(flight) = &mut self.flights[index] else { continue };
+            let Stage::Follows(next) = flight.stage else { continue };
+            let order = flight.order;
+            let end = order.extent.lba.0 + order.extent.blocks.0;
+            let upto = end.min(run.have);
+            if upto > next {
+                flight.stage = Stage::Follows(upto);
+                self.said.push_back(Said::Ready(order.tag, (upto - next) as u32));
+            }
+            if upto == end {
+                self.end(order.tag);
+            }
+        }
+        let follows = |flight: &Flight| matches!(flight.stage, Stage::Follows(_));
+        if run.have == run.limit && !self.flights.iter().flatten().any(follows) {
+            // From here on the platters turn away under the head.
+            self.segments.keep(run.first..run.have);
+            self.arm = Arm::Rests;
+        }
+    }
+
+    /// Up to where the next piece of a run goes: a frame of data, but not past the end of what somebody asked for.
+    fn next_stop(&self, run: Run) -> u64 {
+        let ends = self.flights.iter().flatten().filter_map(|flight| match flight.stage {
+            Stage::Follows(_) => Some(flight.order.extent.lba.0 + flight.order.extent.blocks.0),
+            _ => None,
+        });
+        let end = ends.filter(|end| *end > run.have).min().unwrap_or(run.limit);
+        end.min(run.limit).min(run.have + CHUNK)
+    }
+
+    /// What the arm was writing is on the platters.
+    fn end_pass(&mut self, now: Instant) {
+        if let Arm::Writes { extent, ends } = self.arm
+            && ends <= now
+        {
+            self.place = self.geometry.place(Lba(extent.lba.0 + extent.blocks.0.saturating_sub(1)));
+            self.arm = Arm::Rests;
+        }
+    }
+
+    /// Gives the room that there is to the writes that wait for it.
+    fn grant(&mut self) {
+        while let Some(&tag) = self.filling.front() {
+            let room = u64::from(self.part.write_sectors).saturating_sub(self.held());
+            let Some(flight) = &mut self.flights[usize::from(tag.0)] else { return };
+            let Stage::Fills { granted, .. } = &mut flight.stage else { return };
+            let more = (flight.order.extent.blocks.0 - u64::from(*granted)).min(room) as u32;
+            *granted += more;
+            let has_all = u64::from(*granted) == flight.order.extent.blocks.0;
+            if more > 0 {
+                self.promised += u64::from(more);
+                self.said.push_back(Said::Room(tag, more));
+            }
+            if !has_all {
+                return;
+            }
+            self.filling.pop_front();
+        }
+    }
+
+    /// Sectors of the cache that hold something written, or are promised.
+    fn held(&self) -> u64 {
+        let under_arm = match self.arm {
+            Arm::Writes { extent, .. } => extent.blocks.0,
+            _ => 0,
+        };
+        self.dirty.sectors() + self.promised + under_arm
+    }
+
+    /// If the arm is free it takes what it can reach first.
+    fn turn(&mut self, now: Instant) {
+        let waits = |flight: &Flight| flight.stage == Stage::Waits;
+        let reads_wait = self.flights.iter().flatten().any(waits);
+        let writes = self.writes_now(reads_wait);
+        match self.arm {
+            Arm::Writes { .. } => return,
+            Arm::Reads(run) => {
+                let follows = |flight: &Flight| matches!(flight.stage, Stage::Follows(_));
+                let is_wanted = self.flights.iter().flatten().any(follows);
+                let reads_ahead = run.have < run.limit && !reads_wait && !self.must_write();
+                if is_wanted || reads_ahead {
+                    return;
+                }
+                self.segments.keep(run.first..run.have);
+                self.arm = Arm::Rests;
+            }
+            Arm::Rests => {}
+        }
+        let read = self.flights.iter().flatten().filter(|flight| waits(flight));
+        let oldest = read.clone().min_by_key(|flight| flight.number);
+        let aged = oldest.filter(|flight| flight.since + self.part.age_limit <= now);
+        let nearest = aged
+            .or_else(|| read.min_by_key(|flight| (self.access(now, flight.order.extent.lba), flight.number)));
+        let read = nearest.map(|flight| flight.order);
+        let write = writes.then(|| self.nearest_write(now)).flatten();
+        match (read, write) {
+            (Some(order), Some(lba))
+                if aged.is_none() && self.access_to_write(now, lba) < self.access(now, order.extent.lba) =>
+            {
+                self.write(now, lba);
+            }
+            (Some(order), _) => self.read(now, order),
+            (None, Some(lba)) => self.write(now, lba),
+            (None, None) => {}
+        }
+    }
+
+    /// Whether somebody waits for what is in the cache, or it is nearly full.
+    fn must_write(&self) -> bool {
+        let settles = |flight: &Flight| flight.stage == Stage::Settles;
+        let is_full = self.held() * 4 > u64::from(self.part.write_sectors) * 3;
+        !self.dirty.is_empty() && (is_full || self.flights.iter().flatten().any(settles))
+    }
+
+    fn writes_now(&self, reads_wait: bool) -> bool {
+        !self.dirty.is_empty() && (!reads_wait || self.must_write())
+    }
+
+    fn nearest_write(&self, now: Instant) -> Option<Lba> {
+        let here = self.place;
+        let under_arm = self.geometry.first_of(here);
+        let near = self.dirty.near(under_arm, CHOICE).map(Lba);
+        near.min_by_key(|lba| (self.access_to_write(now, *lba), lba.0))
+    }
+
+    fn read(&mut self, now: Instant, order: Order) {
+        let begins = now + self.access(now, order.extent.lba);
+        let first = order.extent.lba.0;
+        let limit = self.part.limit_after(&self.geometry, order.extent);
+        self.arm = Arm::Reads(Run { first, have: first, limit, base: (first, begins) });
+        self.place = self.geometry.place(order.extent.lba);
+        if let Some(flight) = &mut self.flights[usize::from(order.tag.0)] {
+            flight.stage = Stage::Follows(first);
+        }
+        self.said.push_back(Said::Turns(Turn { tag: Some(order.tag), extent: order.extent }));
+        // Others may want what comes now as well.
+        for index in 0..TAGS {
+            if let Some(Flight { order, stage: Stage::Waits, .. }) = self.flights[index]
+                && (first..=limit).contains(&order.extent.lba.0)
+            {
+                self.begin_read(index, order, now);
+            }
+        }
+    }
+
+    /// Writes what waits from there on to the end of the track.
+    fn write(&mut self, now: Instant, lba: Lba) {
+        let begins = now + self.access_to_write(now, lba);
+        let place = self.geometry.place(lba);
+        let extent = self.dirty.take(lba.0, u64::from(place.sectors_per_track - place.sector));
+        self.arm = Arm::Writes { extent, ends: begins + self.geometry.pass(lba, extent.blocks.0) };
+        self.place = place;
+        self.said.push_back(Said::Turns(Turn { tag: None, extent }));
+    }
+
+    /// From now until the head meets the start of a sector.
+    fn access(&self, now: Instant, lba: Lba) -> Duration {
+        self.access_after(now, lba, Duration::ZERO)
+    }
+
+    fn access_to_write(&self, now: Instant, lba: Lba) -> Duration {
+        self.access_after(now, lba, self.part.write_settle)
+    }
+
+    fn access_after(&self, now: Instant, lba: Lba, settle: Duration) -> Duration {
+        let (from, to) = (self.place, self.geometry.place(lba));
+        let move_time = if from.cylinder != to.cylinder {
+            let way = from.cylinder.abs_diff(to.cylinder);
+            self.part.seek.time(way, self.geometry.cylinders())
+                + if way > 1 { settle } else { Duration::ZERO }
+        } else if from.surface != to.surface {
+            self.part.head_switch
+        } else {
+            Duration::ZERO
+        };
+        move_time + self.geometry.wait(now + move_time, to)
+    }
+
+    /// Ends what waited for the platters and waits no more.
+    fn settle(&mut self) {
+        for index in 0..TAGS {
+            let Some(Flight { order, number, stage: Stage::Settles, .. }) = self.flights[index] else {
+                continue;
+            };
+            let is_under_arm = |wanted: Extent| match self.arm {
+                Arm::Writes { extent, .. } => extent.overlaps(wanted),
+                _ => false,
+            };
+            let is_settled = match order.kind {
+                OrderKind::Flush => {
+                    let comes = |flight: &Flight| {
+                        flight.number < number && matches!(flight.stage, Stage::New | Stage::Fills { .. })
+                    };
+                    let writes = matches!(self.arm, Arm::Writes { .. });
+                    self.dirty.is_empty() && !writes && !self.flights.iter().flatten().any(comes)
+                }
+                _ => !self.dirty.touches(order.extent) && !is_under_arm(order.extent),
+            };
+            if is_settled {
+                self.end(order.tag);
+            }
+        }
+    }
+
+    fn end(&mut self, tag: Tag) {
+        self.flights[usize::from(tag.0)] = None;
+        self.said.push_back(Said::Done(tag));
+    }
+}
+
+impl DiskPart {
+    /// Where reading ends after an extent, with what is read ahead.
+    fn limit_after(&self, geometry: &Geometry, extent: Extent) -> u64 {
+        let end = extent.lba.0 + extent.blocks.0;
+        (end + u64::from(self.segment_sectors)).min(geometry.sectors()).max(end)
+    }
+}
+
+impl Run {
+    /// When all up to a sector has been read.
+    fn arrives(&self, geometry: &Geometry, upto: u64) -> Instant {
+        let (lba, at) = self.base;
+        at + geometry.pass(Lba(lba), upto - lba)
+    }
+
+    /// All up to a sector has been read.
+    fn step(&mut self, geometry: &Geometry, (upto, at): (u64, Instant), kept: u64) {
+        let last = Lba(upto - 1);
+        let before = geometry.sector_time(geometry.place(last));
+        self.base = (last.0, Instant::from_ps(at.as_ps() - before.as_ps()));
+        self.have = upto;
+        self.first = self.first.max(upto.saturating_sub(kept));
+    }
+}
+
+impl Mechanism for Disk {
+    fn submit(&mut self, now: Instant, order: Order) {
+        debug_assert!(self.flights[usize::from(order.tag.0)].is_none(), "a tag that is free");
+        self.flights[usize::from(order.tag.0)] =
+            Some(Flight { order, number: self.come, since: now, stage: Stage::New });
+        self.come += 1;
+        self.advance(now);
+    }
+
+    fn handle_sectors(&mut self, now: Instant, tag: Tag, sectors: u32) {
+        let Some(flight) = &mut self.flights[usize::from(tag.0)] else { return };
+        let Stage::Fills { granted, come } = flight.stage else { return };
+        let Order { extent, kind, .. } = flight.order;
+        debug_assert!(come + sectors <= granted, "sectors for which there is room");
+        let all_come = come + sectors;
+        flight.stage = Stage::Fills { granted, come: all_come };
+        let piece = Extent::new(extent.lba.0 + u64::from(come), u64::from(sectors));
+        self.promised -= u64::from(sectors);
+        self.dirty.add(piece);
+        self.segments.forget(piece);
+        if u64::from(all_come) == extent.blocks.0 {
+            let ends_in_cache = self.part.write_cache && kind == OrderKind::Write { through: false };
+            if ends_in_cache {
+                self.end(tag);
+            } else if let Some(flight) = &mut self.flights[usize::from(tag.0)] {
+                flight.stage = Stage::Settles;
+            }
+        }
+        self.advance(now);
+    }
+
+    fn poll_said(&mut self) -> Option<Said> {
+        self.said.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let new = |flight: &Flight| (flight.stage == Stage::New).then(|| flight.since + self.part.overhead);
+        let looked_at = self.flights.iter().flatten().filter_map(new).min();
+        let follows = |flight: &Flight| matches!(flight.stage, Stage::Follows(_));
+        let arm = match self.arm {
+            Arm::Rests => None,
+            Arm::Writes { ends, .. } => Some(ends),
+            Arm::Reads(run) if self.flights.iter().flatten().any(follows) => {
+                Some(run.arrives(&self.geometry, self.next_stop(run)))
+            }
+            // What is read ahead is looked at when somebody asks, unless the arm has something to write after it.
+            Arm::Reads(run) if !self.dirty.is_empty() => Some(run.arrives(&self.geometry, run.limit)),
+            Arm::Reads(_) => None,
+        };
+        looked_at.into_iter().chain(arm).min()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+    }
+
+    fn sectors(&self) -> u64 {
+        self.geometry.sectors()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! What lies behind SATA: drives, by how long what takes, and why.
+//!
+//! A [`Mechanism`] takes [`Order`]s and says when sectors of a read lie in its buffer, when it has room for sectors of a
+//! write, and when an order has ended. It holds no payload: contents are the medium's. [`disk`] has platters and an arm,
+//! [`solid`] has flash.
+//!
+//! ```text
+//!   order ──► mechanism ──► Ready(sectors)…  Done      a read
+//!                     ──► Room(sectors)… ◄── sectors … Done      a write
+//! ```
+//!
+//! Left out: errors, power states, commands that are neither reads, writes, flushes nor trims.
+//!
+//! Always true: an order ends once; of a read each sector is ready once, in order; for a write there is room for each sector
+//! once; nothing here takes more memory than its part has.
+
+pub mod disk;
+pub mod solid;
+
+#[cfg(test)]
+mod script;
+
+use std::fmt;
+use units::{Extent, Instant};
+
+/// Bytes of a sector, in which everything here is counted.
+pub const SECTOR_BYTES: u32 = 512;
+
+/// The name of an order while it is under way: that of a queued ATA command (ACS-4 clause 4.15), 0 to 31.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Tag(pub u8);
+
+/// Tags that there are.
+pub const TAGS: usize = 32;
+
+/// What a mechanism is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Its name; no two under way have the same.
+    pub tag: Tag,
+    /// What to do.
+    pub kind: OrderKind,
+    /// Sectors of [`SECTOR_BYTES`].
+    pub extent: Extent,
+}
+
+/// What an order does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderKind {
+    /// Sectors to the host.
+    Read,
+    /// Sectors from the host.
+    Write {
+        /// It ends when they are on the medium, not when they are in a cache.
+        through: bool,
+    },
+    /// Ends when all is on the medium that was written before.
+    Flush,
+    /// The sectors are of no interest any more.
+    Trim,
+}
+
+/// What a mechanism says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// So many further sectors of a read can be sent.
+    Ready(Tag, u32),
+    /// So many further sectors of a write can be taken.
+    Room(Tag, u32),
+    /// An order has ended. Of a read all sectors have been ready.
+    Done(Tag),
+    /// The mechanism turns to something on the medium: for pictures of the order of service.
+    Turns(Turn),
+}
+
+/// What a mechanism turned to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// For which order; none if it empties its cache.
+    pub tag: Option<Tag>,
+    /// Where.
+    pub extent: Extent,
+}
+
+/// A drive's inside, without input and output.
+pub trait Mechanism: fmt::Debug {
+    /// Takes an order. It must fit the drive, and its tag must be free.
+    fn submit(&mut self, now: Instant, order: Order);
+
+    /// Sectors of a write have come, for which there was room.
+    fn handle_sectors(&mut self, now: Instant, tag: Tag, sectors: u32);
+
+    /// What it has to say, until it says nothing.
+    fn poll_said(&mut self) -> Option<Said>;
+
+    /// When it goes on.
+    fn poll_timeout(&self) -> Option<Instant>;
+
+    /// It is that late.
+    fn handle_timeout(&mut self, now: Instant);
+
+    /// Sectors that it has.
+    fn sectors(&self) -> u64;
+}

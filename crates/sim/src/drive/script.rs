@@ -1,0 +1,112 @@
+//! A host for tests of drives: it hands sectors over as soon as there is room, and writes down what ends when.
+
+use super::{Mechanism, Order, OrderKind, Said, Tag, Turn};
+use units::{Duration, Extent, Instant};
+
+/// What became of an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) tag: Tag,
+    pub(super) at: Instant,
+    /// Sectors that were ready, or for which there was room.
+    pub(super) sectors: u64,
+}
+
+/// A drive and its host.
+#[derive(Debug)]
+pub(super) struct Script<M> {
+    pub(super) drive: M,
+    pub(super) now: Instant,
+    pub(super) ended: Vec<Ended>,
+    pub(super) turns: Vec<Turn>,
+    moved: [u64; super::TAGS],
+    under_way: Vec<Tag>,
+}
+
+impl<M: Mechanism> Script<M> {
+    pub(super) const fn new(drive: M) -> Self {
+        Self {
+            drive,
+            now: Instant::ZERO,
+            ended: Vec::new(),
+            turns: Vec::new(),
+            moved: [0; super::TAGS],
+            under_way: Vec::new(),
+        }
+    }
+
+    pub(super) fn submit(&mut self, tag: u8, kind: OrderKind, lba: u64, sectors: u64) {
+        let order = Order { tag: Tag(tag), kind, extent: Extent::new(lba, sectors) };
+        assert!(self.is_free(tag), "{order:?}");
+        self.under_way.push(order.tag);
+        self.drive.submit(self.now, order);
+        self.listen();
+    }
+
+    pub(super) fn read(&mut self, tag: u8, lba: u64, sectors: u64) {
+        self.submit(tag, OrderKind::Read, lba, sectors);
+    }
+
+    pub(super) fn write(&mut self, tag: u8, lba: u64, sectors: u64) {
+        self.submit(tag, OrderKind::Write { through: false }, lba, sectors);
+    }
+
+    pub(super) fn is_free(&self, tag: u8) -> bool {
+        !self.under_way.contains(&Tag(tag))
+    }
+
+    fn listen(&mut self) {
+        while let Some(said) = self.drive.poll_said() {
+            match said {
+                Said::Ready(tag, sectors) => self.moved[usize::from(tag.0)] += u64::from(sectors),
+                Said::Room(tag, sectors) => {
+                    self.moved[usize::from(tag.0)] += u64::from(sectors);
+                    self.drive.handle_sectors(self.now, tag, sectors);
+                }
+                Said::Done(tag) => {
+                    assert!(!self.is_free(tag.0), "{tag:?} ends once");
+                    self.under_way.retain(|other| *other != tag);
+                    let sectors = std::mem::take(&mut self.moved[usize::from(tag.0)]);
+                    self.ended.push(Ended { tag, at: self.now, sectors });
+                }
+                Said::Turns(turn) => self.turns.push(turn),
+            }
+        }
+    }
+
+    /// Lets the drive go on once, if it has anything to go on with.
+    pub(super) fn step(&mut self) -> bool {
+        let Some(at) = self.drive.poll_timeout() else { return false };
+        assert!(at >= self.now, "nothing happens before now");
+        self.now = at;
+        self.drive.handle_timeout(at);
+        self.listen();
+        true
+    }
+
+    /// Lets it go on until `count` orders have ended.
+    pub(super) fn until(&mut self, count: usize) {
+        for _ in 0..10_000_000 {
+            if self.ended.len() >= count {
+                return;
+            }
+            assert!(self.step(), "{} of {count} orders have ended", self.ended.len());
+        }
+        panic!("no progress: {:?}", self.drive);
+    }
+
+    /// Lets it go on until nothing is left to do.
+    pub(super) fn rest(&mut self) {
+        for _ in 0..10_000_000 {
+            if !self.step() {
+                return;
+            }
+        }
+        panic!("it never rests: {:?}", self.drive);
+    }
+
+    /// What the last `count` orders took together, from `since` on.
+    pub(super) fn took(&self, since: Instant) -> Duration {
+        self.ended.last().map_or(Duration::ZERO, |last| last.at - since)
+    }
+}

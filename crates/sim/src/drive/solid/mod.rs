@@ -1,0 +1,489 @@
+//! A solid-state drive: a controller, channels, dies, and a buffer for what is written.
+//!
+//! The controller takes some time for each order, one after the other. What is read comes page by page from the dies over
+//! their channels, and the pages after it as well if reads go on where the one before ended. What is written lies in the
+//! buffer, where a write ends, until enough for a page is there; then the next die in turn gets it. Flash that is nearly
+//! full must be emptied before it is written again ([`ftl`](self) looks at a sample of it), which takes the same dies.
+//!
+//! A controller that compresses writes less flash, and reads less of it; the SATA link carries all. So a page holds as many
+//! sectors as become a page.
+//!
+//! Left out: errors, power states, wear, reads of what is still in the write buffer (they are read from a die), the map's
+//! own flash.
+//!
+//! Always true: a die and a channel do one thing at a time; the buffer never holds more than it has room for.
+
+mod die;
+mod ftl;
+
+pub use die::FlashTimes;
+
+use super::{Mechanism, Order, OrderKind, SECTOR_BYTES, Said, TAGS, Tag};
+use crate::engine::Random;
+use die::{Dies, Job};
+use ftl::Flash;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use units::{Duration, Instant};
+
+/// What a solid-state drive is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SolidPart {
+    /// What it offers.
+    pub sectors: u64,
+    /// What the controller takes for an order.
+    pub command: Duration,
+    /// Channels.
+    pub channels: u16,
+    /// Dies on each.
+    pub dies_per_channel: u16,
+    /// Bytes of a page, of all planes that are used together.
+    pub page_bytes: u32,
+    /// Pages that are erased together.
+    pub pages_per_block: u32,
+    /// What the flash takes for what.
+    pub times: FlashTimes,
+    /// Sectors that wait to be programmed at most.
+    pub write_sectors: u32,
+    /// Pages that are read ahead.
+    pub ahead_pages: u32,
+    /// Whether the controller compresses what it stores.
+    pub compresses: bool,
+    /// Flash beyond what it offers, in thousandths of it.
+    pub spare_per_mille: u16,
+}
+
+/// What lies on a drive before anything happens, and what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// What is left of the data when they are compressed, in thousandths.
+    pub compressed_per_mille: u16,
+    /// Sectors, from the first on, that were written over and over in no order. The rest was never written.
+    pub worn_sectors: u64,
+}
+
+impl Contents {
+    /// A drive from the factory, and data that cannot be compressed.
+    pub const FRESH: Self = Self { compressed_per_mille: 1000, worn_sectors: 0 };
+}
+
+/// A solid-state drive.
+#[derive(Clone, Debug)]
+pub struct Solid {
+    part: SolidPart,
+    dies: Dies,
+    flash: Flash,
+    /// Sectors that one page holds.
+    page_sectors: u64,
+    flights: [Option<Flight>; TAGS],
+    /// Orders that the controller looks at, with when it has; one after the other.
+    looked_at: VecDeque<(Instant, Tag)>,
+    filling: VecDeque<Tag>,
+    pages: Pages,
+    buffer: Buffer,
+    /// Orders that have come.
+    come: u64,
+    /// Where the last read ended.
+    read_to: u64,
+    said: VecDeque<Said>,
+}
+
+/// An order under way.
+#[derive(Clone, Debug)]
+struct Flight {
+    order: Order,
+    number: u64,
+    stage: Stage,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    New,
+    /// Pages of a read that are there, and how many from the first on have been told.
+    Gathers {
+        here: Vec<bool>,
+        told: usize,
+    },
+    /// A write for which there was room, and which has come, so far.
+    Fills {
+        granted: u32,
+        come: u32,
+    },
+    /// Ends when no page up to this number is still programmed.
+    Settles {
+        upto: u64,
+    },
+    /// A flush that waits for writes that came before.
+    Follows,
+}
+
+/// Pages of reads.
+#[derive(Clone, Debug, Default)]
+struct Pages {
+    /// On their way, and which part of which order waits for them.
+    coming: BTreeMap<u64, Vec<(Tag, usize)>>,
+    /// Of those, the ones that nobody asked for yet.
+    ahead: BTreeSet<u64>,
+    /// Read ahead, the oldest first.
+    here: VecDeque<u64>,
+}
+
+/// What waits to be programmed.
+#[derive(Clone, Debug, Default)]
+struct Buffer {
+    /// Sectors for which there is room that have not come.
+    promised: u64,
+    /// Sectors that are not enough for a page.
+    pending: u64,
+    /// Sectors of each page that is being programmed, by number.
+    programs: BTreeMap<u64, u64>,
+    /// Sectors of all those.
+    programming: u64,
+    /// Pages that were given to dies.
+    next_number: u64,
+    next_die: usize,
+    /// Units that have to be moved for what was written, and have not been.
+    debt_units: u64,
+    /// Pages since a block was erased.
+    since_erase: u32,
+}
+
+/// Bytes of a unit of the map, whatever a page holds.
+const UNIT_SECTORS: u64 = 4096 / SECTOR_BYTES as u64;
+
+/// The share of the debt of moves that is paid for each page that is written.
+const DEBT_SHARE: u64 = 16;
+
+impl Solid {
+    /// A drive with these contents.
+    pub fn new(part: SolidPart, contents: Contents) -> Self {
+        let times = part.times;
+        let channels = usize::from(part.channels.max(1));
+        let dies = channels * usize::from(part.dies_per_channel.max(1));
+        let left = if part.compresses { contents.compressed_per_mille.clamp(1, 1000) } else { 1000 };
+        let page_sectors = u64::from(part.page_bytes) * 1000 / u64::from(left) / u64::from(SECTOR_BYTES);
+        let mut flash = Flash::new(part.sectors / UNIT_SECTORS, part.spare_per_mille);
+        wear(&mut flash, contents.worn_sectors.min(part.sectors) / UNIT_SECTORS);
+        Self {
+            dies: Dies::new(times, part.page_bytes, channels, dies),
+            flash,
+            page_sectors: page_sectors.max(1),
+            flights: [const { None }; TAGS],
+            looked_at: VecDeque::new(),
+            filling: VecDeque::new(),
+            pages: Pages::default(),
+            buffer: Buffer::default(),
+            come: 0,
+            read_to: 0,
+            said: VecDeque::new(),
+            part,
+        }
+    }
+
+    /// Flash that was written for each sector that was asked for, in thousandths, without what compression saves.
+    pub const fn amplification_per_mille(&self) -> u64 {
+        self.flash.amplification_per_mille()
+    }
+
+    fn advance(&mut self, now: Instant) {
+        while let Some(job) = self.dies.done(now) {
+            self.end_job(now, job);
+        }
+        while let Some(&(at, tag)) = self.looked_at.front()
+            && at <= now
+        {
+            self.looked_at.pop_front();
+            self.begin(now, tag);
+        }
+        self.grant();
+        self.settle(now);
+    }
+
+    fn begin(&mut self, now: Instant, tag: Tag) {
+        let Some(flight) = &mut self.flights[usize::from(tag.0)] else { return };
+        let order = flight.order;
+        match order.kind {
+            OrderKind::Read if order.extent.blocks.0 == 0 => self.end(tag),
+            OrderKind::Read => self.begin_read(now, order),
+            OrderKind::Write { .. } => {
+                flight.stage = Stage::Fills { granted: 0, come: 0 };
+                self.filling.push_back(tag);
+            }
+            OrderKind::Flush => flight.stage = Stage::Follows,
+            OrderKind::Trim => {
+                for unit in units_of(order) {
+                    self.flash.forget(unit);
+                }
+                self.end(tag);
+            }
+        }
+    }
+
+    fn begin_read(&mut self, now: Instant, order: Order) {
+        let (first, end) = (order.extent.lba.0, order.extent.lba.0 + order.extent.blocks.0);
+        let pages = first / self.page_sectors..end.div_ceil(self.page_sectors);
+        let mut here = vec![false; (pages.end - pages.start) as usize];
+        let goes_on = std::mem::replace(&mut self.read_to, end) == first;
+        for (index, page) in pages.clone().enumerate() {
+            if self.pages.here.contains(&page) {
+                here[index] = true;
+                continue;
+            }
+            // Bytes of the page that the order is about.
+            let from = first.max(page * self.page_sectors);
+            let to = end.min((page + 1) * self.page_sectors);
+            self.fetch(now, page, to - from);
+            self.pages.ahead.remove(&page);
+            self.pages.coming.entry(page).or_default().push((order.tag, index));
+        }
+        if let Some(flight) = &mut self.flights[usize::from(order.tag.0)] {
+            flight.stage = Stage::Gathers { here, told: 0 };
+        }
+        if goes_on {
+            self.read_ahead(now, pages.end);
+        }
+        self.tell(order.tag);
+    }
+
+    /// Reads a page, unless it is on its way.
+    fn fetch(&mut self, now: Instant, page: u64, sectors: u64) {
+        if self.pages.coming.contains_key(&page) {
+            return;
+        }
+        let bytes = u64::from(self.part.page_bytes) * sectors / self.page_sectors;
+        let job = Job::Read { page, bytes: u32::try_from(bytes).unwrap_or(self.part.page_bytes) };
+        self.pages.coming.insert(page, Vec::new());
+        self.dies.give(now, (page % self.dies.count() as u64) as usize, job);
+    }
+
+    fn read_ahead(&mut self, now: Instant, from: u64) {
+        let last = self.part.sectors / self.page_sectors;
+        for page in (from..last).take(self.part.ahead_pages as usize) {
+            if !self.pages.here.contains(&page) && !self.pages.coming.contains_key(&page) {
+                self.fetch(now, page, self.page_sectors);
+                self.pages.ahead.insert(page);
+            }
+        }
+    }
+
+    fn end_job(&mut self, now: Instant, job: Job) {
+        match job {
+            Job::Read { page, .. } => {
+                if self.pages.ahead.remove(&page) {
+                    self.pages.here.push_back(page);
+                    if self.pages.here.len() > 2 * self.part.ahead_pages as usize {
+                        self.pages.here.pop_front();
+                    }
+                }
+                for (tag, index) in self.pages.coming.remove(&page).unwrap_or_default() {
+                    if let Some(Flight { stage: Stage::Gathers { here, .. }, .. }) =
+                        &mut self.flights[usize::from(tag.0)]
+                    {
+                        here[index] = true;
+                        self.tell(tag);
+                    }
+                }
+            }
+            Job::Program { number } => {
+                self.buffer.programming -= self.buffer.programs.remove(&number).unwrap_or(0);
+                self.erase(now);
+            }
+            Job::Moved => self.erase(now),
+            Job::Move | Job::Erase => {}
+        }
+    }
+
+    /// Tells what of a read is there without a gap.
+    fn tell(&mut self, tag: Tag) {
+        let page_sectors = self.page_sectors;
+        let Some(Flight { order, stage: Stage::Gathers { here, told }, .. }) =
+            &mut self.flights[usize::from(tag.0)]
+        else {
+            return;
+        };
+        let (first, end) = (order.extent.lba.0, order.extent.lba.0 + order.extent.blocks.0);
+        let until = |pages: usize| match pages {
+            0 => first,
+            _ => end.min((first / page_sectors + pages as u64) * page_sectors),
+        };
+        let more = here[*told..].iter().take_while(|page| **page).count();
+        let sectors = until(*told + more) - until(*told);
+        *told += more;
+        let has_all = *told == here.len();
+        if sectors > 0 {
+            self.said.push_back(Said::Ready(tag, sectors as u32));
+        }
+        if has_all {
+            self.end(tag);
+        }
+    }
+
+    /// Gives the room that there is to the writes that wait for it.
+    fn grant(&mut self) {
+        while let Some(&tag) = self.filling.front() {
+            let held = self.buffer.promised + self.buffer.pending + self.buffer.programming;
+            let room = u64::from(self.part.write_sectors).saturating_sub(held);
+            let Some(Flight { order, stage: Stage::Fills { granted, .. }, .. }) =
+                &mut self.flights[usize::from(tag.0)]
+            else {
+                return;
+            };
+            let more = (order.extent.blocks.0 - u64::from(*granted)).min(room) as u32;
+            *granted += more;
+            let has_all = u64::from(*granted) == order.extent.blocks.0;
+            if more > 0 {
+                self.buffer.promised += u64::from(more);
+                self.said.push_back(Said::Room(tag, more));
+            }
+            if !has_all {
+                return;
+            }
+            self.filling.pop_front();
+        }
+    }
+
+    /// Gives pages to dies: full ones, and at the end of a flush the rest.
+    fn program(&mut self, now: Instant, all: bool) {
+        while self.buffer.pending >= self.page_sectors || (all && self.buffer.pending > 0) {
+            let sectors = self.buffer.pending.min(self.page_sectors);
+            let number = self.buffer.next_number;
+            self.buffer.pending -= sectors;
+            self.buffer.programming += sectors;
+            self.buffer.programs.insert(number, sectors);
+            self.buffer.next_number += 1;
+            self.give_next(now, Job::Program { number });
+            let page_units = (self.page_sectors / UNIT_SECTORS).max(1);
+            for _ in 0..(self.buffer.debt_units / page_units).div_ceil(DEBT_SHARE) {
+                self.buffer.debt_units -= page_units;
+                self.give_next(now, Job::Move);
+            }
+        }
+    }
+
+    fn erase(&mut self, now: Instant) {
+        self.buffer.since_erase += 1;
+        if self.buffer.since_erase >= self.part.pages_per_block {
+            self.buffer.since_erase = 0;
+            self.give_next(now, Job::Erase);
+        }
+    }
+
+    fn give_next(&mut self, now: Instant, job: Job) {
+        let die = self.buffer.next_die;
+        self.buffer.next_die = (die + 1) % self.dies.count();
+        self.dies.give(now, die, job);
+    }
+
+    /// Ends what waited for flash and waits no more.
+    fn settle(&mut self, now: Instant) {
+        for index in 0..TAGS {
+            let Some(Flight { number, stage: Stage::Follows, .. }) = self.flights[index] else { continue };
+            let comes = |flight: &Flight| {
+                flight.number < number && matches!(flight.stage, Stage::New | Stage::Fills { .. })
+            };
+            if !self.flights.iter().flatten().any(comes) {
+                self.settle_all(now, index);
+            }
+        }
+        let first = self.buffer.programs.keys().next().copied().unwrap_or(u64::MAX);
+        for index in 0..TAGS {
+            if let Some(Flight { order, stage: Stage::Settles { upto }, .. }) = &self.flights[index]
+                && first >= *upto
+            {
+                self.end(order.tag);
+            }
+        }
+    }
+
+    /// An order ends when all is in flash that has come so far.
+    fn settle_all(&mut self, now: Instant, index: usize) {
+        self.program(now, true);
+        let upto = self.buffer.next_number;
+        if let Some(flight) = &mut self.flights[index] {
+            flight.stage = Stage::Settles { upto };
+        }
+    }
+
+    fn end(&mut self, tag: Tag) {
+        self.flights[usize::from(tag.0)] = None;
+        self.said.push_back(Said::Done(tag));
+    }
+}
+
+impl Mechanism for Solid {
+    fn submit(&mut self, now: Instant, order: Order) {
+        let slot = &mut self.flights[usize::from(order.tag.0)];
+        debug_assert!(slot.is_none(), "a tag that is free");
+        *slot = Some(Flight { order, number: self.come, stage: Stage::New });
+        self.come += 1;
+        let free = self.looked_at.back().map_or(now, |(at, _)| now.max(*at));
+        self.looked_at.push_back((free + self.part.command, order.tag));
+        self.advance(now);
+    }
+
+    fn handle_sectors(&mut self, now: Instant, tag: Tag, sectors: u32) {
+        let Some(Flight { order, stage: Stage::Fills { granted, come }, .. }) =
+            &mut self.flights[usize::from(tag.0)]
+        else {
+            return;
+        };
+        debug_assert!(*come + sectors <= *granted, "sectors for which there is room");
+        *come += sectors;
+        let (order, has_all) = (*order, u64::from(*come) == order.extent.blocks.0);
+        self.buffer.promised -= u64::from(sectors);
+        self.buffer.pending += u64::from(sectors);
+        if has_all {
+            for unit in units_of(order) {
+                self.buffer.debt_units += self.flash.write(unit);
+            }
+        }
+        self.program(now, false);
+        if has_all {
+            match order.kind {
+                OrderKind::Write { through: true } => self.settle_all(now, usize::from(tag.0)),
+                _ => self.end(tag),
+            }
+        }
+        self.advance(now);
+    }
+
+    fn poll_said(&mut self) -> Option<Said> {
+        self.said.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let looked_at = self.looked_at.front().map(|(at, _)| *at);
+        looked_at.into_iter().chain(self.dies.next_at()).min()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.advance(now);
+    }
+
+    fn sectors(&self) -> u64 {
+        self.part.sectors
+    }
+}
+
+/// Units of the map that an order touches; of a trim those that lie in it whole.
+fn units_of(order: Order) -> std::ops::Range<u64> {
+    let (first, end) = (order.extent.lba.0, order.extent.lba.0 + order.extent.blocks.0);
+    match order.kind {
+        OrderKind::Trim => first.div_ceil(UNIT_SECTORS)..end / UNIT_SECTORS,
+        _ => first / UNIT_SECTORS..end.div_ceil(UNIT_SECTORS),
+    }
+}
+
+/// Writes the first units in order and then as many again, and again, anywhere among them.
+fn wear(flash: &mut Flash, units: u64) {
+    let mut random = Random::new(1, "wear");
+    for unit in 0..units {
+        flash.write(unit);
+    }
+    for _ in 0..units.saturating_mul(2) {
+        flash.write(random.below(units));
+    }
+    flash.forget_counts();
+}
+
+#[cfg(test)]
+mod tests;
