@@ -14,6 +14,7 @@ pub mod drive;
 pub mod engine;
 pub mod explain;
 pub mod fault;
+mod few;
 pub mod link;
 pub mod raw;
 pub mod swarm;
