@@ -17,6 +17,7 @@ pub mod fault;
 mod few;
 pub mod link;
 pub mod raw;
+pub mod sata;
 pub mod swarm;
 pub mod world;
 pub mod xhci;
