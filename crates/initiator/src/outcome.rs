@@ -3,6 +3,7 @@
 //! A SCSI error is an answer. A [`Failure`] means that the transport did not bring one: the command may or may not
 //! have been carried out, in part or whole, unless the failure says otherwise.
 
+use alloc::boxed::Box;
 use core::fmt;
 use wire::scsi::Status;
 use wire::scsi::sense::Sense;
@@ -11,15 +12,13 @@ use wire::uas::ResponseCode;
 /// Bytes of sense data that are kept: as many as Linux has room for behind the header of a SENSE IU.
 pub const SENSE_BYTES_MAX: usize = 96;
 
-/// Sense data as it came, cut at [`SENSE_BYTES_MAX`].
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct SenseBytes {
-    bytes: [u8; SENSE_BYTES_MAX],
-    len: u8,
-}
+/// Sense data as it came, cut at [`SENSE_BYTES_MAX`]. It lies apart, since few commands bring any and every outcome is
+/// handed on several times.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SenseBytes(Option<Box<[u8]>>);
 
 /// The unit's own word about a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// How it ended. BOT can only say GOOD and CHECK CONDITION.
     pub status: Status,
@@ -61,7 +60,7 @@ pub enum Failure {
 }
 
 /// The end of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The unit answered.
     Answered(Answer),
@@ -71,19 +70,20 @@ pub enum Outcome {
 
 impl SenseBytes {
     /// No sense data.
-    pub const NONE: Self = Self { bytes: [0; SENSE_BYTES_MAX], len: 0 };
+    pub const NONE: Self = Self(None);
 
     /// Keeps `bytes`; what is past [`SENSE_BYTES_MAX`] is cut.
+    #[inline]
     pub fn new(bytes: &[u8]) -> Self {
-        let len = bytes.len().min(SENSE_BYTES_MAX);
-        let mut sense = Self { len: len as u8, ..Self::NONE };
-        sense.bytes[..len].copy_from_slice(&bytes[..len]);
-        sense
+        if bytes.is_empty() {
+            return Self::NONE;
+        }
+        Self(Some(bytes[..bytes.len().min(SENSE_BYTES_MAX)].into()))
     }
 
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.len)]
+        self.0.as_deref().unwrap_or_default()
     }
 
     /// What they say, if they say anything.
@@ -142,6 +142,11 @@ impl fmt::Debug for SenseBytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_outcome_is_small() {
+        assert!(size_of::<Outcome>() <= 24, "{} bytes", size_of::<Outcome>());
+    }
 
     #[test]
     fn sense_past_the_room_is_cut() {

@@ -124,7 +124,7 @@ pub enum BusAnswer {
 }
 
 /// Something that a transport asks its driver to do. To be carried out in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Offer a transfer to the bus. Answered by [`crate::Transport::handle_completion`].
     Submit(Transfer),

@@ -26,7 +26,7 @@ use crate::{
     Outcome, Output, Payload, Piece, Refusal, RequestId, SenseBytes, Transfer, Transport,
 };
 use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStatus};
-use recovery::Recovery;
+use recovery::{Lost, Recovery};
 use status::{DataEnd, Due, Judgement};
 use units::Instant;
 use wire::bot::{Cbw, Csw};
@@ -67,6 +67,8 @@ pub struct Bot {
     counters: Counters,
     /// Recoveries since a status wrapper was last in order.
     recoveries: u8,
+    /// What REQUEST SENSE has brought, until its status is there.
+    sense: SenseBytes,
     state: State,
 }
 
@@ -99,7 +101,7 @@ enum Purpose {
     /// The command itself.
     Command,
     /// REQUEST SENSE after it failed, having moved so many bytes.
-    Sense { moved: u32, sense: SenseBytes },
+    Sense { moved: u32 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +142,7 @@ impl Bot {
             last_tag: 0,
             counters: Counters::default(),
             recoveries: 0,
+            sense: SenseBytes::NONE,
             state: State::Idle,
         }
     }
@@ -179,7 +182,8 @@ impl Bot {
         let deadline = Deadline { at: now + self.config.patience.sense, reason: DeadlineReason::Sense };
         let sense_len = self.quirks.sense_len();
         let cdb = RequestSense { allocation_len: sense_len, ..RequestSense::default() }.encode();
-        let purpose = Purpose::Sense { moved, sense: SenseBytes::NONE };
+        self.sense = SenseBytes::NONE;
+        let purpose = Purpose::Sense { moved };
         let exchange = self.exchange(command, purpose, deadline, false);
         self.send_wrapper(exchange, sense_len.into(), Direction::In, &cdb);
     }
@@ -252,8 +256,8 @@ impl Bot {
                 self.judge(now, exchange, bytes);
             }
             TransferStatus::Stall | TransferStatus::Done | TransferStatus::Short | TransferStatus::Babble => {
-                if let Purpose::Sense { sense, .. } = &mut exchange.purpose {
-                    *sense = SenseBytes::new(bytes);
+                if let Purpose::Sense { .. } = exchange.purpose {
+                    self.sense = SenseBytes::new(bytes);
                     self.quirks.see_sense(bytes);
                 }
                 if completion.status == TransferStatus::Stall {
@@ -331,7 +335,8 @@ impl Bot {
                 self.finish(id, unexplained(moved, SenseBytes::new(&INVALID_FIELD_IN_CDB)));
             }
             Purpose::Command => self.finish(id, Outcome::answered(Status::Good, moved)),
-            Purpose::Sense { moved, sense } => {
+            Purpose::Sense { moved } => {
+                let sense = core::mem::replace(&mut self.sense, SenseBytes::NONE);
                 let sense = if passed { sense } else { SenseBytes::NONE };
                 self.finish(id, unexplained(moved, sense));
             }
@@ -496,10 +501,10 @@ impl Exchange {
     }
 
     /// What the command ends with if the exchange fails. A command that has failed already stays a failed command.
-    const fn lost(&self, failure: Failure) -> Outcome {
+    const fn lost(&self, failure: Failure) -> Lost {
         match self.purpose {
-            Purpose::Command => Outcome::Failed(failure),
-            Purpose::Sense { moved, .. } => unexplained(moved, SenseBytes::NONE),
+            Purpose::Command => Lost::Failed(failure),
+            Purpose::Sense { moved } => Lost::Unexplained { moved },
         }
     }
 }

@@ -6,8 +6,8 @@
 //!
 //! Resending happens only where the device cannot have begun: its wrapper was not taken at all.
 
-use super::{Bot, BotConfig, Exchange, State};
-use crate::{BusAnswer, BusRequest, Command, Failure, Outcome, Output};
+use super::{Bot, BotConfig, Exchange, State, unexplained};
+use crate::{BusAnswer, BusRequest, Command, Failure, Outcome, Output, SenseBytes};
 use bus::{Completion, TransferId, TransferStatus};
 use units::Instant;
 
@@ -30,8 +30,18 @@ pub(super) struct Recovery {
 
 #[derive(Clone, Copy, Debug)]
 enum Then {
-    Finish(Outcome),
+    Finish(Lost),
     Resend,
+}
+
+/// What a command ends with whose exchange failed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lost {
+    Failed(Failure),
+    /// CHECK CONDITION; why is not known any more.
+    Unexplained {
+        moved: u32,
+    },
 }
 
 impl Bot {
@@ -43,7 +53,7 @@ impl Bot {
     /// Ends an exchange whose wrapper the device has not taken, and begins it again.
     pub(super) fn recover_and_resend(&mut self, now: Instant, exchange: Exchange) {
         let then = match exchange.lost(Failure::Stalled) {
-            Outcome::Failed(_) => Then::Resend,
+            Lost::Failed(_) => Then::Resend,
             answered => Then::Finish(answered),
         };
         self.start_recovery(now, exchange, then);
@@ -122,7 +132,13 @@ impl Bot {
                 };
                 self.requests.ask(&mut self.outputs, now, request, span);
             }
-            (None, Then::Finish(outcome)) => self.finish(recovery.command.id, outcome),
+            (None, Then::Finish(lost)) => self.finish(
+                recovery.command.id,
+                match lost {
+                    Lost::Failed(failure) => Outcome::Failed(failure),
+                    Lost::Unexplained { moved } => unexplained(moved, SenseBytes::NONE),
+                },
+            ),
             (None, Then::Resend) => {
                 self.counters.resends += 1;
                 self.begin(recovery.command, true);

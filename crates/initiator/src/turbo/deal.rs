@@ -17,7 +17,7 @@ impl Turbo {
     pub(super) fn deal(&mut self, now: Instant, outcome: Outcome) {
         let whole = self.packed.take();
         match (outcome, whole) {
-            (_, None) => self.end_single(outcome),
+            (outcome, None) => self.end_single(outcome),
             (Outcome::Answered(answer), Some(_)) if answer.status == Status::Good => self.end_all(&answer),
             (Outcome::Answered(answer), Some(whole)) => self.unpack(&answer, &whole),
             (Outcome::Failed(Failure::Aborted), Some(_)) => self.end_aborted(),
@@ -36,12 +36,11 @@ impl Turbo {
     }
 
     fn end_single(&mut self, outcome: Outcome) {
+        let failure = if let Outcome::Failed(failure) = outcome { Some(failure) } else { None };
         if let Some(member) = self.members.pop() {
             self.outputs.push_back(Output::Finished(member.waiting.command.id, outcome));
         }
-        if let Outcome::Failed(failure) = outcome
-            && self.bot_is_lost(failure)
-        {
+        if let Some(failure) = failure.filter(|&failure| self.bot_is_lost(failure)) {
             self.end_queue(failure);
         }
     }
@@ -49,7 +48,7 @@ impl Turbo {
     fn end_all(&mut self, answer: &Answer) {
         for member in self.members.drain(..) {
             let moved = member.share(answer.moved);
-            self.outputs.push_back(member.end(Answer { moved, ..*answer }));
+            self.outputs.push_back(member.end(Answer { moved, ..answer.clone() }));
         }
     }
 
@@ -67,9 +66,9 @@ impl Turbo {
         if let Some(sense) = sense
             && (sense.key == SenseKey::UnitAttention || sense.deferred)
         {
-            let told = Outcome::Answered(Answer { moved: 0, ..*answer });
+            let told = Outcome::Answered(Answer { moved: 0, ..answer.clone() });
             return self.send_again(|member| match member.offset {
-                0 => Verdict::End(told),
+                0 => Verdict::End(told.clone()),
                 _ => Verdict::Again { alone: false },
             });
         }
@@ -80,10 +79,10 @@ impl Turbo {
         self.send_again(|member| {
             let (start, end) = (member.offset, member.offset + member.waiting.command.transfer_len());
             if end <= fault {
-                let good = Answer { status: Status::Good, sense: SenseBytes::NONE, ..*answer };
+                let good = Answer { status: Status::Good, sense: SenseBytes::NONE, ..answer.clone() };
                 Verdict::End(Outcome::Answered(Answer { moved: member.share(fault), ..good }))
             } else if start <= fault {
-                Verdict::End(Outcome::Answered(Answer { moved: member.share(fault), ..*answer }))
+                Verdict::End(Outcome::Answered(Answer { moved: member.share(fault), ..answer.clone() }))
             } else {
                 Verdict::Again { alone: false }
             }

@@ -439,7 +439,7 @@ impl Uas {
         self.free.retain(|&index| index < depth);
         for index in 0..self.tasks.len() as u16 {
             let has_tag = index < depth;
-            if self.tasks[usize::from(index)].is_some_and(|task| task.is_with_device() || !has_tag) {
+            if self.tasks[usize::from(index)].as_ref().is_some_and(|task| task.is_with_device() || !has_tag) {
                 self.release(index, Failure::Reset);
             }
         }

@@ -160,10 +160,9 @@ impl Uas {
     #[inline(never)]
     fn end(&mut self, index: u16) {
         let slot = &mut self.tasks[usize::from(index)];
-        let Some((id, outcome)) = slot.as_ref().and_then(|task| Some((task.command.id, task.outcome()?)))
-        else {
-            return;
-        };
+        let Some(task) = slot else { return };
+        let Some(outcome) = task.take_outcome() else { return };
+        let id = task.command.id;
         *slot = None;
         if index < self.depth {
             self.free.push(index);
@@ -333,7 +332,7 @@ impl Transport for Uas {
 
     fn abort(&mut self, now: Instant, id: CommandId) {
         let Some(index) = self.find(id) else { return };
-        match self.tasks[usize::from(index)].as_ref().map(|task| task.stage) {
+        match self.tasks[usize::from(index)].as_ref().map(|task| &task.stage) {
             Some(Stage::Held) => self.release(index, Failure::Aborted),
             _ => self.fault(index, Failure::Aborted),
         }

@@ -2,13 +2,13 @@
 //!
 //! Always true: a task ends when it is answered or released and none of its transfers is under way.
 
-use crate::{Answer, Command, Failure, Outcome};
+use crate::{Answer, Command, Failure, Outcome, SenseBytes};
 use bus::TransferId;
 use units::Instant;
 use wire::scsi::Status;
 
 /// A command and what is under way for it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Task {
     pub(super) command: Command,
     pub(super) stage: Stage,
@@ -29,7 +29,7 @@ pub(super) struct Task {
 }
 
 /// How far a task is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// It waits for a recovery to be over; the device knows nothing of it.
     Held,
@@ -81,20 +81,22 @@ impl Task {
         [self.status, self.data, self.iu].iter().all(|flight| flight.id().is_none())
     }
 
-    /// How it ended, if it has.
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    /// How it ended, if it has. Says so once.
+    pub(super) fn take_outcome(&mut self) -> Option<Outcome> {
         if !self.is_at_rest() {
             return None;
         }
-        match (self.stage, self.data_fault) {
-            (Stage::Answered { answer, .. }, Some(fault)) if answer.status == Status::Good => {
-                Some(Outcome::Failed(fault))
-            }
-            (Stage::Answered { answer, .. }, _) => {
-                Some(Outcome::Answered(Answer { moved: self.moved, ..answer }))
-            }
-            (Stage::Released(failure), _) => Some(Outcome::Failed(failure)),
-            (Stage::Held | Stage::Running | Stage::Faulty(_), _) => None,
+        let fault = self.data_fault;
+        match &mut self.stage {
+            Stage::Answered { answer, .. } => Some(match fault {
+                Some(fault) if answer.status == Status::Good => Outcome::Failed(fault),
+                _ => {
+                    let sense = core::mem::replace(&mut answer.sense, SenseBytes::NONE);
+                    Outcome::Answered(Answer { moved: self.moved, sense, ..*answer })
+                }
+            }),
+            Stage::Released(failure) => Some(Outcome::Failed(*failure)),
+            Stage::Held | Stage::Running | Stage::Faulty(_) => None,
         }
     }
 }

@@ -415,7 +415,7 @@ impl<T: Transport> World<T> {
         let now = self.engine.now();
         self.engine.note("driver", format_args!("{id} ends"));
         for _ in 0..self.trouble.ends() {
-            if !self.host.finish(now, id, outcome) {
+            if !self.host.finish(now, id, outcome.clone()) {
                 self.trouble.ledger.break_law(Law::CommandOnce, now, About::Command(id));
             }
         }

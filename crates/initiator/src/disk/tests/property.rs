@@ -81,7 +81,7 @@ fn carry_out(stand: &mut Stand, command: &Command, memory: Memory, dice: &mut Di
     let Some(outcome) = dice.outcome(expected) else {
         return stand.execute(command, memory);
     };
-    let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };
+    let moved = if let Outcome::Answered(answer) = &outcome { answer.moved } else { 0 };
     let reads = command.data_phase.is_some_and(|phase| phase.direction == Direction::In);
     if (moved == 0 || !reads) && moved < expected && dice.one_in(2) {
         return (outcome, Vec::new());

@@ -411,7 +411,7 @@ fn a_medium_that_was_taken_out_ends_everything_until_the_next_survey() {
 fn a_disk_that_stops_is_started_and_the_request_goes_on() {
     let mut stand = Stand::surveyed(Unit::new());
     let stopped = check(Sense::not_ready(AdditionalSense::NOT_READY_INITIALIZING_COMMAND_REQUIRED));
-    stand.unit.then(0x28, stopped);
+    stand.unit.then(0x28, stopped.clone());
     stand.unit.then(0x00, stopped);
     assert_eq!(stand.ask(READ, Extent::new(0, 1)), Ok(Done { moved: 512 }));
     assert_eq!(stand.unit.count(0x1b), 1);
