@@ -9,12 +9,12 @@
 //! would have to know whether the host expects a zero-length packet.
 //!
 //! Whatever an owner keeps with a transfer lies here while it is outstanding and goes back when it ends, so that
-//! nobody has to look it up. Payload is moved by whoever polls, a [`Carrier`]: a [`Passage`] says which bytes. Everything
-//! is polled before the next call. Always true: pipes complete in the order of submission; each transfer ends once.
+//! nobody has to look it up. Payload is moved by a [`Carrier`], which each call is given and which is told at once what
+//! comes of it: a [`Passage`] says which bytes. Always true: on no pipe do transfers of both sides wait; pipes complete in
+//! the order of submission; each transfer ends once.
 
 use crate::line::Line;
 use crate::{Direction, EndpointAddress, Pipe, Speed, TransferStatus};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 /// Transfers that a host may have outstanding on all pipes together.
@@ -73,13 +73,6 @@ pub trait Carrier<H, D> {
     fn host_ended(&mut self, ended: Ended<H>);
 }
 
-/// An end without a meeting.
-#[derive(Debug)]
-enum Lone<H, D> {
-    Host(Ended<H>),
-    Device(Ended<D>),
-}
-
 /// The host has [`HOST_TRANSFERS_MAX`] transfers outstanding already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
@@ -90,9 +83,6 @@ pub struct Rendezvous<H, D> {
     packet_bytes: u32,
     /// By [`EndpointAddress::index`].
     endpoints: [Endpoint<H, D>; EndpointAddress::COUNT],
-    lone: VecDeque<Lone<H, D>>,
-    /// Pipes on which transfers of both sides may wait for each other.
-    ripe: Vec<Pipe>,
     host_transfers: usize,
 }
 
@@ -124,8 +114,6 @@ impl<H, D> Rendezvous<H, D> {
         Self {
             packet_bytes: speed.bulk_packet_bytes(),
             endpoints: core::array::from_fn(|_| Endpoint { halted: false, queues: Vec::new() }),
-            lone: VecDeque::new(),
-            ripe: Vec::new(),
             host_transfers: 0,
         }
     }
@@ -136,57 +124,104 @@ impl<H, D> Rendezvous<H, D> {
     /// # Errors
     /// [`Full`], with what was to be kept.
     #[inline]
-    pub fn submit_host(&mut self, pipe: Pipe, length: u32, kept: H) -> Result<(), (Full, H)> {
+    pub fn submit_host(
+        &mut self,
+        pipe: Pipe,
+        length: u32,
+        kept: H,
+        carrier: &mut impl Carrier<H, D>,
+    ) -> Result<(), (Full, H)> {
         if self.host_transfers >= HOST_TRANSFERS_MAX {
             return Err((Full, kept));
         }
-        self.host_transfers += 1;
         let endpoint = &mut self.endpoints[pipe.endpoint.index()];
-        let halted = endpoint.halted;
-        let queue = endpoint.queue(pipe);
-        queue.host.push_back(Pending::new(kept, pipe, length));
-        if halted {
-            self.end_host_queues(pipe.endpoint, TransferStatus::Stall);
-        } else if !queue.device.is_empty() {
-            self.ripe.push(pipe);
+        let mut host = Pending::new(kept, pipe, length);
+        if endpoint.halted {
+            carrier.host_ended(host.end(TransferStatus::Stall));
+            return Ok(());
         }
+        let queue = endpoint.queue(pipe);
+        while let Some(device) = queue.device.front_mut() {
+            let step = meet(&mut host, device, self.packet_bytes, carrier);
+            if let Some(status) = step.device
+                && let Some(pending) = queue.device.pop_front()
+            {
+                carrier.device_ended(pending.end(status), step.host.map(|_| &host.kept));
+            }
+            if let Some(status) = step.host {
+                carrier.host_ended(host.end(status));
+                return Ok(());
+            }
+        }
+        queue.host.push_back(host);
+        self.host_transfers += 1;
         Ok(())
     }
 
     /// The device is ready for a transfer: `length` bytes to send, or room for bytes to come. `ends` says of an In
     /// transfer whether the host's ends with it even if there is room left.
     #[inline]
-    pub fn submit_device(&mut self, pipe: Pipe, length: u32, ends: bool, kept: D) {
+    pub fn submit_device(
+        &mut self,
+        pipe: Pipe,
+        (length, ends): (u32, bool),
+        kept: D,
+        carrier: &mut impl Carrier<H, D>,
+    ) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
-        queue.device.push_back(Pending { ends, ..Pending::new(kept, pipe, length) });
-        if !queue.host.is_empty() {
-            self.ripe.push(pipe);
+        let mut device = Pending { ends, ..Pending::new(kept, pipe, length) };
+        while let Some(host) = queue.host.front_mut() {
+            let step = meet(host, &mut device, self.packet_bytes, carrier);
+            let ended = match step.host {
+                Some(status) => {
+                    self.host_transfers -= 1;
+                    queue.host.pop_front().map(|pending| pending.end(status))
+                }
+                None => None,
+            };
+            if let Some(status) = step.device {
+                carrier.device_ended(device.end(status), ended.as_ref().map(|host| &host.kept));
+                if let Some(ended) = ended {
+                    carrier.host_ended(ended);
+                }
+                return;
+            }
+            if let Some(ended) = ended {
+                carrier.host_ended(ended);
+            }
         }
+        queue.device.push_back(device);
     }
 
     /// The host takes a transfer back. `false`: there is none such, since it has ended already.
-    pub fn cancel_host(&mut self, is_it: impl Fn(&H) -> bool) -> bool {
+    pub fn cancel_host(&mut self, is_it: impl Fn(&H) -> bool, carrier: &mut impl Carrier<H, D>) -> bool {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
         let Some(pending) = queues.find_map(|queue| queue.host.take(|pending| is_it(&pending.kept))) else {
             return false;
         };
         self.host_transfers -= 1;
-        self.lone.push_back(Lone::Host(pending.end(TransferStatus::Cancelled)));
+        carrier.host_ended(pending.end(TransferStatus::Cancelled));
         true
     }
 
     /// The device takes a transfer back. Nothing happens if it has ended already.
-    pub fn cancel_device(&mut self, is_it: impl Fn(&D) -> bool) {
+    pub fn cancel_device(&mut self, is_it: impl Fn(&D) -> bool, carrier: &mut impl Carrier<H, D>) {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
         if let Some(pending) = queues.find_map(|queue| queue.device.take(|pending| is_it(&pending.kept))) {
-            self.lone.push_back(Lone::Device(pending.end(TransferStatus::Cancelled)));
+            carrier.device_ended(pending.end(TransferStatus::Cancelled), None);
         }
     }
 
     /// The device halts an endpoint: what the host has there, and what it brings, stalls.
-    pub fn halt(&mut self, address: EndpointAddress) {
-        self.endpoints[address.index()].halted = true;
-        self.end_host_queues(address, TransferStatus::Stall);
+    pub fn halt(&mut self, address: EndpointAddress, carrier: &mut impl Carrier<H, D>) {
+        let endpoint = &mut self.endpoints[address.index()];
+        endpoint.halted = true;
+        for queue in &mut endpoint.queues {
+            while let Some(pending) = queue.host.pop_front() {
+                self.host_transfers -= 1;
+                carrier.host_ended(pending.end(TransferStatus::Stall));
+            }
+        }
     }
 
     /// The halt of an endpoint is cleared.
@@ -196,7 +231,7 @@ impl<H, D> Rendezvous<H, D> {
 
     /// The device ends whatever the host has on a pipe: In transfers end short, Out bytes are swallowed.
     #[inline]
-    pub fn finish(&mut self, pipe: Pipe) {
+    pub fn finish(&mut self, pipe: Pipe, carrier: &mut impl Carrier<H, D>) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
         while let Some(pending) = queue.host.pop_front() {
             let ended = match pipe.endpoint.direction() {
@@ -204,94 +239,42 @@ impl<H, D> Rendezvous<H, D> {
                 Direction::Out => Pending { moved: pending.length, ..pending }.end(TransferStatus::Done),
             };
             self.host_transfers -= 1;
-            self.lone.push_back(Lone::Host(ended));
+            carrier.host_ended(ended);
         }
     }
 
     /// The device goes away, or comes back from a reset: both sides' transfers end, halts are forgotten.
-    pub fn disconnect(&mut self) {
+    pub fn disconnect(&mut self, carrier: &mut impl Carrier<H, D>) {
         let gone = TransferStatus::Disconnected;
+        self.host_transfers = 0;
         for endpoint in &mut self.endpoints {
             endpoint.halted = false;
             for queue in &mut endpoint.queues {
                 while let Some(pending) = queue.host.pop_front() {
-                    self.lone.push_back(Lone::Host(pending.end(gone)));
+                    carrier.host_ended(pending.end(gone));
                 }
                 while let Some(pending) = queue.device.pop_front() {
-                    self.lone.push_back(Lone::Device(pending.end(gone)));
+                    carrier.device_ended(pending.end(gone), None);
                 }
             }
         }
-        self.host_transfers = 0;
-    }
-
-    /// Tells the next thing that comes of the calls so far. `false`: there is none.
-    #[inline]
-    pub fn poll(&mut self, carrier: &mut impl Carrier<H, D>) -> bool {
-        if let Some(end) = self.lone.pop_front() {
-            match end {
-                Lone::Host(ended) => carrier.host_ended(ended),
-                Lone::Device(ended) => carrier.device_ended(ended, None),
-            }
-            return true;
-        }
-        while let Some(&pipe) = self.ripe.last() {
-            let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
-            if let (Some(host), Some(device)) = (queue.host.front_mut(), queue.device.front_mut()) {
-                let step = meet(pipe.endpoint.direction(), host, device, self.packet_bytes, carrier);
-                if let Some(status) = step.device
-                    && let Some(pending) = queue.device.pop_front()
-                {
-                    carrier.device_ended(pending.end(status), step.host.map(|_| &host.kept));
-                }
-                if let Some(status) = step.host
-                    && let Some(pending) = queue.host.pop_front()
-                {
-                    self.host_transfers -= 1;
-                    carrier.host_ended(pending.end(status));
-                }
-                if queue.host.is_empty() || queue.device.is_empty() {
-                    self.ripe.pop();
-                }
-                return true;
-            }
-            self.ripe.pop();
-        }
-        false
-    }
-
-    /// Whether there is nothing to poll.
-    #[inline]
-    pub fn is_quiet(&self) -> bool {
-        self.lone.is_empty() && self.ripe.is_empty()
     }
 
     /// Host transfers that have not ended.
     pub const fn host_transfers(&self) -> usize {
         self.host_transfers
     }
-
-    #[cold]
-    fn end_host_queues(&mut self, address: EndpointAddress, status: TransferStatus) {
-        let endpoint = &mut self.endpoints[address.index()];
-        for queue in &mut endpoint.queues {
-            while let Some(pending) = queue.host.pop_front() {
-                self.host_transfers -= 1;
-                self.lone.push_back(Lone::Host(pending.end(status)));
-            }
-        }
-    }
 }
 
 /// Moves what can be moved between two transfers.
 #[inline]
 fn meet<H, D>(
-    direction: Direction,
     host: &mut Pending<H>,
     device: &mut Pending<D>,
     packet_bytes: u32,
     carrier: &mut impl Carrier<H, D>,
 ) -> Step {
+    let direction = host.pipe.endpoint.direction();
     let step = match direction {
         Direction::In => step_in(host, device, packet_bytes),
         Direction::Out => step_out(host, device, packet_bytes),
@@ -419,15 +402,28 @@ mod tests {
     }
     use Part::{DeviceEnd, HostEnd, Moved};
 
-    /// Transfers are kept by their numbers.
-    type Place = Rendezvous<u64, u64>;
+    /// A meeting place, and what it has told. Transfers are kept by their numbers.
+    struct Place {
+        meeting: Rendezvous<u64, u64>,
+        told: Vec<Part>,
+    }
+
+    impl Place {
+        fn new(speed: Speed) -> Self {
+            Self { meeting: Rendezvous::new(speed), told: vec![] }
+        }
+
+        fn host_transfers(&self) -> usize {
+            self.meeting.host_transfers()
+        }
+    }
 
     fn host(place: &mut Place, id: u64, pipe: Pipe, length: u32) {
-        place.submit_host(pipe, length, id).unwrap();
+        place.meeting.submit_host(pipe, length, id, &mut place.told).unwrap();
     }
 
     fn device(place: &mut Place, id: u64, pipe: Pipe, length: u32, ends: bool) {
-        place.submit_device(pipe, length, ends, id);
+        place.meeting.submit_device(pipe, (length, ends), id, &mut place.told);
     }
 
     impl Carrier<u64, u64> for Vec<Part> {
@@ -446,9 +442,7 @@ mod tests {
     }
 
     fn drain(place: &mut Place) -> Vec<Part> {
-        let mut parts = vec![];
-        while place.poll(&mut parts) {}
-        parts
+        core::mem::take(&mut place.told)
     }
 
     #[test]
@@ -527,11 +521,11 @@ mod tests {
     fn a_halt_stalls_what_is_there_and_what_comes_until_it_is_cleared() {
         let mut place = Place::new(Speed::Super);
         host(&mut place, 1, bulk_in(), 512);
-        place.halt(bulk_in().endpoint);
+        place.meeting.halt(bulk_in().endpoint, &mut place.told);
         host(&mut place, 2, bulk_in(), 512);
         let stalls = vec![HostEnd(1, TransferStatus::Stall, 0), HostEnd(2, TransferStatus::Stall, 0)];
         assert_eq!(drain(&mut place), stalls);
-        place.clear_halt(bulk_in().endpoint);
+        place.meeting.clear_halt(bulk_in().endpoint);
         host(&mut place, 3, bulk_in(), 512);
         assert_eq!(drain(&mut place), vec![]);
     }
@@ -540,8 +534,8 @@ mod tests {
     fn a_cancel_is_answered_once_and_only_while_the_transfer_lives() {
         let mut place = Place::new(Speed::Super);
         host(&mut place, 1, bulk_in(), 512);
-        assert!(place.cancel_host(|&id| id == 1));
-        assert!(!place.cancel_host(|&id| id == 1));
+        assert!(place.meeting.cancel_host(|&id| id == 1, &mut place.told));
+        assert!(!place.meeting.cancel_host(|&id| id == 1, &mut place.told));
         assert_eq!(drain(&mut place), vec![HostEnd(1, TransferStatus::Cancelled, 0)]);
     }
 
@@ -565,8 +559,8 @@ mod tests {
         let mut place = Place::new(Speed::Super);
         host(&mut place, 1, bulk_in(), 512);
         host(&mut place, 2, bulk_out(), 4096);
-        place.finish(bulk_in());
-        place.finish(bulk_out());
+        place.meeting.finish(bulk_in(), &mut place.told);
+        place.meeting.finish(bulk_out(), &mut place.told);
         let events = vec![HostEnd(1, TransferStatus::Short, 0), HostEnd(2, TransferStatus::Done, 4096)];
         assert_eq!(drain(&mut place), events);
     }
@@ -577,7 +571,7 @@ mod tests {
         for id in 0..HOST_TRANSFERS_MAX as u64 {
             host(&mut place, id, bulk_in(), 1);
         }
-        assert_eq!(place.submit_host(bulk_in(), 1, 9999), Err((Full, 9999)));
+        assert_eq!(place.meeting.submit_host(bulk_in(), 1, 9999, &mut place.told), Err((Full, 9999)));
     }
 
     #[derive(Clone, Debug)]
@@ -615,12 +609,14 @@ mod tests {
                 match call {
                     Call::Host(i, length) => host(&mut place, next, pipe(i), length),
                     Call::Device(i, length, ends) => device(&mut place, next, pipe(i), length, ends),
-                    Call::CancelHost(id) => drop(place.cancel_host(|&own| own == id)),
-                    Call::CancelDevice(id) => place.cancel_device(|&own| own == id),
-                    Call::Halt(i) => place.halt(pipe(i).endpoint),
-                    Call::ClearHalt(i) => place.clear_halt(pipe(i).endpoint),
-                    Call::Finish(i) => place.finish(pipe(i)),
-                    Call::Disconnect => place.disconnect(),
+                    Call::CancelHost(id) => {
+                        place.meeting.cancel_host(|&own| own == id, &mut place.told);
+                    }
+                    Call::CancelDevice(id) => place.meeting.cancel_device(|&own| own == id, &mut place.told),
+                    Call::Halt(i) => place.meeting.halt(pipe(i).endpoint, &mut place.told),
+                    Call::ClearHalt(i) => place.meeting.clear_halt(pipe(i).endpoint),
+                    Call::Finish(i) => place.meeting.finish(pipe(i), &mut place.told),
+                    Call::Disconnect => place.meeting.disconnect(&mut place.told),
                 }
                 if let Call::Host(_, length) | Call::Device(_, length, _) = call {
                     lengths.push(length);
@@ -628,7 +624,7 @@ mod tests {
                 }
                 parts.extend(drain(&mut place));
             }
-            place.disconnect();
+            place.meeting.disconnect(&mut place.told);
             parts.extend(drain(&mut place));
             let mut ends = vec![0u32; lengths.len()];
             let mut moved = vec![0u32; lengths.len()];

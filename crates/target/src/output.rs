@@ -8,6 +8,7 @@ use crate::command::CommandId;
 use crate::medium::MediumRequest;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use bus::{EndpointAddress, Pipe, TransferId};
 use units::ByteRange;
 use wire::scsi::sense::Sense;
@@ -60,16 +61,56 @@ pub struct DeviceTransfer {
     pub payload: Payload,
 }
 
-/// Outputs that wait to be polled.
-pub(crate) type Outputs = VecDeque<Output>;
+/// Outputs that wait to be polled, and the endpoints that are halted by them.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    queue: VecDeque<Output>,
+    halted: Vec<EndpointAddress>,
+}
 
-/// Takes a transfer back. One that the driver has not polled yet is never shown to it, since what it would send may
-/// be gone by then.
-pub(crate) fn take_back(outputs: &mut Outputs, id: TransferId) {
-    let unseen = outputs.iter().position(|output| matches!(output, Output::Transfer(it) if it.id == id));
-    match unseen {
-        Some(position) => drop(outputs.remove(position)),
-        None => outputs.push_back(Output::Cancel(id)),
+impl Outputs {
+    #[inline]
+    pub(crate) fn push_back(&mut self, output: Output) {
+        self.queue.push_back(output);
+    }
+
+    #[inline]
+    pub(crate) fn pop_front(&mut self) -> Option<Output> {
+        self.queue.pop_front()
+    }
+
+    /// Halts an endpoint.
+    pub(crate) fn halt(&mut self, endpoint: EndpointAddress) {
+        if !self.halted.contains(&endpoint) {
+            self.halted.push(endpoint);
+        }
+        self.push_back(Output::Halt(endpoint));
+    }
+
+    /// Clears the halt of an endpoint.
+    pub(crate) fn clear_halt(&mut self, endpoint: EndpointAddress) {
+        self.halted.retain(|&halted| halted != endpoint);
+        self.push_back(Output::ClearHalt(endpoint));
+    }
+
+    /// Clears all halts.
+    pub(crate) fn clear_halts(&mut self) {
+        self.queue.extend(self.halted.drain(..).map(Output::ClearHalt));
+    }
+
+    /// Endpoints that are halted: GET STATUS tells them.
+    pub(crate) fn halted(&self) -> &[EndpointAddress] {
+        &self.halted
+    }
+
+    /// Takes a transfer back. One that the driver has not polled yet is never shown to it, since what it would send may
+    /// be gone by then.
+    pub(crate) fn take_back(&mut self, id: TransferId) {
+        let is_it = |output: &Output| matches!(output, Output::Transfer(it) if it.id == id);
+        match self.queue.iter().position(is_it) {
+            Some(position) => drop(self.queue.remove(position)),
+            None => self.push_back(Output::Cancel(id)),
+        }
     }
 }
 

@@ -183,20 +183,19 @@ impl Drive {
     pub fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full> {
         let HostTransfer { id, pipe, length, payload } = transfer;
         let body = self.memory.accept(payload);
-        if let Err((full, entry)) = self.bus.submit_host(pipe, length, HostEntry { id, body }) {
+        let (bus, mut ends) = self.ends();
+        if let Err((full, entry)) = bus.submit_host(pipe, length, HostEntry { id, body }, &mut ends) {
             self.memory.discard(entry.body);
             return Err(full);
         }
-        // Nearly always what was submitted waits for something that comes later.
-        if !self.bus.is_quiet() {
-            self.settle();
-        }
+        self.settle();
         Ok(())
     }
 
     /// Takes a host's transfer back. It completes, as cancelled or as what it was before. `false` if there is none.
     pub fn cancel(&mut self, id: u64) -> bool {
-        let found = self.bus.cancel_host(|entry| entry.id == id);
+        let (bus, mut ends) = self.ends();
+        let found = bus.cancel_host(|entry| entry.id == id, &mut ends);
         self.settle();
         found
     }
@@ -212,7 +211,8 @@ impl Drive {
     pub fn bus_reset(&mut self) {
         self.device.handle_bus_reset();
         self.settle();
-        self.bus.disconnect();
+        let (bus, mut ends) = self.ends();
+        bus.disconnect(&mut ends);
         self.settle();
     }
 
@@ -220,7 +220,8 @@ impl Drive {
     pub fn nexus_loss(&mut self) {
         self.device.handle_nexus_loss();
         self.settle();
-        self.bus.disconnect();
+        let (bus, mut ends) = self.ends();
+        bus.disconnect(&mut ends);
         self.settle();
     }
 
@@ -282,26 +283,32 @@ impl Drive {
         self.at_media
     }
 
-    /// Carries events and outputs to where they belong, until there are none.
+    /// The bus, and who is told what comes of a word to it.
+    #[inline]
+    fn ends(&mut self) -> (&mut Rendezvous<HostEntry, DeviceEntry>, Ends<'_>) {
+        let Self { bus, device, memory, completions, .. } = self;
+        (bus, Ends { device, memory, completions })
+    }
+
+    /// Carries outputs to where they belong, until there are none.
+    #[inline]
     fn settle(&mut self) {
-        loop {
-            let Self { bus, device, memory, completions, .. } = self;
-            while bus.poll(&mut Ends { device, memory, completions }) {}
-            let Some(output) = self.device.poll_output() else { return };
+        while let Some(output) = self.device.poll_output() {
             self.carry_out(output);
         }
     }
 
     fn carry_out(&mut self, output: Output) {
+        let (bus, mut ends) = self.ends();
         match output {
             Output::Transfer(transfer) => self.offer(transfer),
-            Output::Cancel(id) => self.bus.cancel_device(|entry| entry.id == id),
-            Output::Finish(pipe) => self.bus.finish(pipe),
+            Output::Cancel(id) => bus.cancel_device(|entry| entry.id == id, &mut ends),
+            Output::Finish(pipe) => bus.finish(pipe, &mut ends),
             Output::FinishBoth(data_in, data_out) => {
-                self.bus.finish(data_in);
-                self.bus.finish(data_out);
+                bus.finish(data_in, &mut ends);
+                bus.finish(data_out, &mut ends);
             }
-            Output::Halt(endpoint) => self.bus.halt(endpoint),
+            Output::Halt(endpoint) => bus.halt(endpoint, &mut ends),
             Output::ClearHalt(endpoint) => self.bus.clear_halt(endpoint),
             Output::Acquire(id, bytes) => self.memory.buffers.reserve(id, bytes),
             Output::Release(id) => {
@@ -318,14 +325,16 @@ impl Drive {
         let way = self.faults.way(&transfer);
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
         if matches!(way, Way::HaltedOn | Way::HaltedLost) {
-            self.bus.halt(pipe.endpoint);
+            let (bus, mut ends) = self.ends();
+            bus.halt(pipe.endpoint, &mut ends);
         }
         if matches!(way, Way::Lost | Way::HaltedLost) {
             let sent = Completion { id, status: TransferStatus::Done, actual: length };
             return self.device.handle_completion(sent, &[]);
         }
         let kept = DeviceEntry { id, payload, message: Vec::new() };
-        self.bus.submit_device(pipe, length, ends, kept);
+        let (bus, mut told) = self.ends();
+        bus.submit_device(pipe, (length, ends), kept, &mut told);
     }
 
     fn ask_medium(&mut self, request: MediumRequest) {

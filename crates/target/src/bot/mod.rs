@@ -15,7 +15,7 @@ mod tests;
 
 use crate::command::{CommandId, CommandOutput, Executor, Intent, Outcome, Place, Request};
 use crate::name::Names;
-use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload, take_back};
+use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
 use alloc::collections::VecDeque;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, TransferId, TransferStatus};
 use cases::{Action, Case, Expectation};
@@ -118,11 +118,11 @@ impl Bot {
     /// Takes everything back, without a word to the host.
     pub(crate) fn stop(&mut self, executor: &mut Executor, outputs: &mut Outputs) {
         for piece in self.pieces.drain(..) {
-            take_back(outputs, piece.transfer);
+            outputs.take_back(piece.transfer);
         }
         match core::mem::replace(&mut self.state, State::Resting) {
             State::Ready { receive: id } | State::Reporting { transfer: id } => {
-                take_back(outputs, id);
+                outputs.take_back(id);
             }
             State::Running(running) => executor.abort(running.command),
             State::Resting | State::Holding { .. } | State::Wedged => {}
@@ -168,7 +168,7 @@ impl Bot {
                 }
                 if piece.direction == Direction::Out && completion.actual < piece.range.len {
                     for rest in self.pieces.drain(..) {
-                        take_back(outputs, rest.transfer);
+                        outputs.take_back(rest.transfer);
                     }
                 }
             }
@@ -206,8 +206,8 @@ impl Bot {
     /// Halts both endpoints until reset recovery (clauses 5.3 and 6.6.1).
     fn wedge(&mut self, outputs: &mut Outputs) {
         self.state = State::Wedged;
-        outputs.push_back(Output::Halt(self.endpoints.bulk_in));
-        outputs.push_back(Output::Halt(self.endpoints.bulk_out));
+        outputs.halt(self.endpoints.bulk_in);
+        outputs.halt(self.endpoints.bulk_out);
     }
 
     /// Carries out what the executor wants of a transport.
@@ -311,10 +311,10 @@ impl Bot {
     /// Halts the endpoint of the host's data phase, if there is one.
     fn stall_data(&mut self, expected: Expectation, outputs: &mut Outputs) {
         if expected.bytes > 0 {
-            outputs.push_back(Output::Halt(match expected.direction {
+            outputs.halt(match expected.direction {
                 Direction::In => self.endpoints.bulk_in,
                 Direction::Out => self.endpoints.bulk_out,
-            }));
+            });
         }
     }
 

@@ -13,6 +13,7 @@ use super::order::TaskSet;
 use super::task::{Cdb, Phase, Task};
 use super::{CommandId, CommandOutput, Intent, Limits, Outcome, Place, Request, TaskSetFull};
 use crate::medium::MediumCompletion;
+use crate::output::Output;
 use crate::unit::table::{Index, Row};
 use crate::unit::{Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, Plan, Unit, UnitEvent, gate};
 use alloc::boxed::Box;
@@ -38,6 +39,8 @@ pub struct Executor {
     /// A command came or went since task sets were last looked at.
     stirred: bool,
     outputs: VecDeque<CommandOutput>,
+    /// What the driver is to do: buffers and media.
+    wants: VecDeque<Output>,
 }
 
 impl Executor {
@@ -55,6 +58,7 @@ impl Executor {
             memory: Memory::new(limits.buffer_bytes),
             stirred: false,
             outputs: VecDeque::new(),
+            wants: VecDeque::new(),
         };
         for unit in 0..executor.units.len() as u8 {
             executor.resume(unit);
@@ -325,7 +329,13 @@ impl Executor {
         core::mem::take(&mut set.aca)
     }
 
-    /// The next thing wanted.
+    /// The next thing that the driver of the device is to do. The transport need not know of it.
+    #[inline]
+    pub fn poll_want(&mut self) -> Option<Output> {
+        self.wants.pop_front()
+    }
+
+    /// The next thing wanted of the transport.
     pub fn poll_output(&mut self) -> Option<CommandOutput> {
         // Commands start here and not where others end, so that a long queue is no deep recursion.
         if self.outputs.is_empty() && core::mem::take(&mut self.stirred) {
@@ -495,7 +505,7 @@ impl Executor {
         self.free.push(id.slot);
         if bytes > 0 {
             self.memory.give_back(bytes);
-            self.outputs.push_back(CommandOutput::Release { id });
+            self.wants.push_back(Output::Release(id));
         } else {
             // Who has none may be waiting for some.
             self.memory.forget(id);

@@ -2,7 +2,8 @@
 //!
 //! The transport submits a [`Request`]; the [`Executor`] holds it in one slot, starts it when the task set allows,
 //! asks the unit for a plan and carries the plan out: data phase with the transport, blocks with the medium. It
-//! speaks to the transport by [`CommandOutput`].
+//! speaks to the transport by [`CommandOutput`], and to the driver of the device by [`Output`](crate::Output): buffers and
+//! requests for the medium.
 //!
 //! Always true: each submitted command brings exactly one [`CommandOutput::Ended`] or
 //! [`CommandOutput::Aborted`]; data outputs come only after [`CommandOutput::Begin`] was answered by
@@ -16,7 +17,6 @@ mod task;
 
 pub use executor::Executor;
 
-use crate::medium::MediumRequest;
 use alloc::boxed::Box;
 use bus::Direction;
 use units::ByteRange;
@@ -77,7 +77,7 @@ pub enum Place {
     Parameters,
 }
 
-/// What the executor wants of its surroundings.
+/// What the executor wants of the transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandOutput {
     /// To a transport that wants to hear it ([`Request::asks`]); it answers with [`Executor::proceed`] or
@@ -123,20 +123,6 @@ pub enum CommandOutput {
         /// Which one.
         id: CommandId,
     },
-    /// The command needs a buffer of `bytes` bytes.
-    Acquire {
-        /// Which command.
-        id: CommandId,
-        /// How many.
-        bytes: u32,
-    },
-    /// The command's buffer is needed no longer.
-    Release {
-        /// Which command.
-        id: CommandId,
-    },
-    /// Something for the medium.
-    Medium(MediumRequest),
 }
 
 /// How a command ended.

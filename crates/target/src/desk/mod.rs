@@ -25,12 +25,14 @@ use wire::usb::SetupPacket;
 /// Bytes that the host has room for on the status pipe, as Linux has.
 pub(crate) const STATUS_ROOM: u32 = 112;
 
+type Bus = Rendezvous<TransferId, TransferId>;
+
 /// The device, and everything around it.
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) device: Device,
     pub(crate) medium: Medium,
-    bus: Rendezvous<TransferId, TransferId>,
+    bus: Bus,
     /// The host's transfers under way, and their bytes.
     host: BTreeMap<TransferId, Vec<u8>>,
     /// The host's transfers that have ended.
@@ -154,7 +156,7 @@ impl Desk {
 
     /// The host resets the port, and with it ends what it has on the bus.
     pub(crate) fn reset_port(&mut self) {
-        self.bus.disconnect();
+        self.on_bus(|bus, heard| bus.disconnect(heard));
         self.settle();
         self.device.handle_bus_reset();
         self.settle();
@@ -172,7 +174,7 @@ impl Desk {
 
     /// The host takes a transfer back.
     pub(crate) fn cancel(&mut self, id: TransferId) {
-        self.bus.cancel_host(|&own| own == id);
+        self.on_bus(|bus, heard| bus.cancel_host(|&own| own == id, heard));
         self.settle();
     }
 
@@ -250,7 +252,8 @@ impl Desk {
         let id = TransferId(self.host_names);
         let length = bytes.len() as u32;
         self.host.insert(id, bytes);
-        self.bus.submit_host(pipe, length, id).expect("a test has few transfers");
+        let taken = self.on_bus(|bus, heard| bus.submit_host(pipe, length, id, heard));
+        taken.expect("a test has few transfers");
         self.settle();
         id
     }
@@ -258,11 +261,7 @@ impl Desk {
     /// Lets everything happen that can.
     fn settle(&mut self) {
         loop {
-            // Bytes move before anything else is said to the bus.
-            let mut heard = Heard::default();
-            if self.bus.poll(&mut heard) {
-                heard.0.into_iter().for_each(|word| self.handle_word(word));
-            } else if let Some(output) = self.device.poll_output() {
+            if let Some(output) = self.device.poll_output() {
                 self.carry_out(output);
             } else if let Some(request) = self.medium.next() {
                 self.perform(request);
@@ -270,6 +269,14 @@ impl Desk {
                 return;
             }
         }
+    }
+
+    /// Says something to the bus, and handles what it answers before anything else.
+    fn on_bus<T>(&mut self, say: impl FnOnce(&mut Bus, &mut Heard) -> T) -> T {
+        let mut heard = Heard::default();
+        let answer = say(&mut self.bus, &mut heard);
+        heard.0.into_iter().for_each(|word| self.handle_word(word));
+        answer
     }
 
     fn handle_word(&mut self, word: Word) {
@@ -297,13 +304,13 @@ impl Desk {
     fn carry_out(&mut self, output: Output) {
         match output {
             Output::Transfer(transfer) => self.offer(transfer),
-            Output::Cancel(id) => self.bus.cancel_device(|&own| own == id),
-            Output::Finish(pipe) => self.bus.finish(pipe),
-            Output::FinishBoth(data_in, data_out) => {
-                self.bus.finish(data_in);
-                self.bus.finish(data_out);
-            }
-            Output::Halt(endpoint) => self.bus.halt(endpoint),
+            Output::Cancel(id) => self.on_bus(|bus, heard| bus.cancel_device(|&own| own == id, heard)),
+            Output::Finish(pipe) => self.on_bus(|bus, heard| bus.finish(pipe, heard)),
+            Output::FinishBoth(data_in, data_out) => self.on_bus(|bus, heard| {
+                bus.finish(data_in, heard);
+                bus.finish(data_out, heard);
+            }),
+            Output::Halt(endpoint) => self.on_bus(|bus, heard| bus.halt(endpoint, heard)),
             Output::ClearHalt(endpoint) => self.bus.clear_halt(endpoint),
             Output::Acquire(command, bytes) => {
                 let earlier = self.buffers.insert(command, alloc::vec![0xee; bytes as usize]);
@@ -328,7 +335,7 @@ impl Desk {
         assert_eq!(room, transfer.length as usize);
         let DeviceTransfer { id, pipe, length, ends, .. } = transfer;
         self.offers.insert(id, Offered { transfer, message: Vec::new() });
-        self.bus.submit_device(pipe, length, ends, id);
+        self.on_bus(|bus, heard| bus.submit_device(pipe, (length, ends), id, heard));
     }
 
     fn carry(&mut self, passage: Passage, host: TransferId, device: TransferId) {

@@ -12,7 +12,7 @@ mod endpoint0;
 mod tests;
 
 use crate::bot::{Bot, BotEndpoints};
-use crate::command::{CommandId, CommandOutput, Executor, Limits};
+use crate::command::{CommandId, Executor, Limits};
 use crate::medium::MediumCompletion;
 use crate::name::Names;
 use crate::output::{Output, Outputs};
@@ -131,8 +131,6 @@ pub struct Device {
     transport: Transport,
     /// The last names given by a transport that is gone.
     names: Names,
-    /// Endpoints whose halt the driver was told and not yet cleared: GET STATUS tells them.
-    halted: Vec<EndpointAddress>,
     executor: Executor,
     outputs: Outputs,
 }
@@ -146,8 +144,7 @@ impl Device {
             config,
             transport: Transport::None,
             names: Names::new(1),
-            halted: Vec::new(),
-            outputs: Outputs::new(),
+            outputs: Outputs::default(),
         };
         // A unit may have work to go on with, host or not.
         device.settle();
@@ -156,11 +153,11 @@ impl Device {
 
     /// A control transfer on endpoint 0. `data_out` is its data stage if that goes to the device.
     pub fn handle_control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {
-        let (verdict, effect) = self.endpoint0.handle(&setup, data_out, &self.halted);
+        let (verdict, effect) = self.endpoint0.handle(&setup, data_out, self.outputs.halted());
         match effect {
             Effect::None => {}
             Effect::Interface(alternate) => self.select(alternate),
-            Effect::Halt(endpoint) => self.outputs.push_back(Output::Halt(endpoint)),
+            Effect::Halt(endpoint) => self.outputs.halt(endpoint),
             Effect::ClearHalt(endpoint) => self.clear_halt(endpoint),
             Effect::MassStorageReset => {
                 if let Transport::Bot(bot) = &mut self.transport {
@@ -206,13 +203,12 @@ impl Device {
     }
 
     /// The next thing to do for the device.
+    #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
-        match self.outputs.front()? {
-            Output::Halt(endpoint) if !self.halted.contains(endpoint) => self.halted.push(*endpoint),
-            Output::ClearHalt(endpoint) => self.halted.retain(|halted| halted != endpoint),
-            _ => {}
+        match self.executor.poll_want() {
+            None => self.outputs.pop_front(),
+            want => want,
         }
-        self.outputs.pop_front()
     }
 
     /// What it was made as.
@@ -289,7 +285,7 @@ impl Device {
                 self.names = Names::after(uas.names(), 1);
             }
         }
-        outputs.extend(self.halted.iter().copied().map(Output::ClearHalt));
+        outputs.clear_halts();
         for unit in executor.units_mut() {
             unit.held_sense = None;
         }
@@ -318,13 +314,13 @@ impl Device {
     /// The host clears a halt. Where reset recovery is owed, the endpoint halts again at once (clause 6.6.1).
     fn clear_halt(&mut self, endpoint: EndpointAddress) {
         if matches!(&self.transport, Transport::Bot(bot) if bot.is_wedged()) {
-            self.outputs.push_back(Output::Halt(endpoint));
+            self.outputs.halt(endpoint);
         } else {
-            self.outputs.push_back(Output::ClearHalt(endpoint));
+            self.outputs.clear_halt(endpoint);
         }
     }
 
-    /// Carries what the executor wants to the transport or to the driver, until it wants nothing. At once, and not when
+    /// Carries what the executor tells the transport, until it tells nothing. At once, and not when
     /// it is polled: a host that ends a phase early takes back what the transport knows of, and must find all of it.
     fn settle(&mut self) {
         loop {
@@ -338,9 +334,6 @@ impl Device {
             };
             let (executor, outputs) = (&mut self.executor, &mut self.outputs);
             match (output, &mut self.transport) {
-                (CommandOutput::Acquire { id, bytes }, _) => outputs.push_back(Output::Acquire(id, bytes)),
-                (CommandOutput::Release { id }, _) => outputs.push_back(Output::Release(id)),
-                (CommandOutput::Medium(request), _) => outputs.push_back(Output::Medium(request)),
                 (output, Transport::Bot(bot)) => bot.handle_command(output, executor, outputs),
                 (output, Transport::Uas(uas)) => uas.handle_command(output, outputs),
                 (_, Transport::None) => {}

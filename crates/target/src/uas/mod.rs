@@ -19,7 +19,7 @@ mod tests;
 
 use crate::command::{CommandId, CommandOutput, Executor, Outcome, Request};
 use crate::name::Names;
-use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, Payload, take_back};
+use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, Payload};
 use alloc::vec::Vec;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, StreamId, TransferId, TransferStatus};
 use data_phase::Turns;
@@ -114,10 +114,10 @@ impl Uas {
     /// Takes everything back. The executor's commands end as aborted; nothing more is told to the host.
     pub(crate) fn stop(&mut self, executor: &mut Executor, outputs: &mut Outputs) {
         if let Some(id) = self.receiving.take() {
-            take_back(outputs, id);
+            outputs.take_back(id);
         }
         for id in self.loose.drain(..) {
-            take_back(outputs, id);
+            outputs.take_back(id);
         }
         for slot in &mut self.slots {
             slot.cancel_transfers(outputs);
@@ -240,10 +240,7 @@ impl Uas {
                     self.handle_aborted(index, outputs);
                 }
             }
-            CommandOutput::Begin { .. }
-            | CommandOutput::Acquire { .. }
-            | CommandOutput::Release { .. }
-            | CommandOutput::Medium(_) => {}
+            CommandOutput::Begin { .. } => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::management::{Ends, Then};
 use crate::command::{CommandId, Outcome, Place};
-use crate::output::{Outputs, take_back};
+use crate::output::Outputs;
 use alloc::collections::VecDeque;
 use bus::{Direction, TransferId};
 use units::ByteRange;
@@ -79,7 +79,7 @@ impl Slot {
     /// Takes back what the slot has of a data phase on the wire.
     pub(super) fn cancel_pieces(&mut self, outputs: &mut Outputs) {
         for transfer in self.pieces.drain(..).filter_map(|(_, transfer)| transfer) {
-            take_back(outputs, transfer);
+            outputs.take_back(transfer);
         }
     }
 
@@ -87,13 +87,13 @@ impl Slot {
     pub(super) fn cancel_transfers(&mut self, outputs: &mut Outputs) {
         self.cancel_pieces(outputs);
         if let Some(ready) = self.ready.take() {
-            take_back(outputs, ready);
+            outputs.take_back(ready);
         }
         if let State::Closing { transfer, .. }
         | State::Reporting { transfer }
         | State::Responding { transfer } = self.state
         {
-            take_back(outputs, transfer);
+            outputs.take_back(transfer);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::command::movement::Movement;
 use crate::command::task::{Phase, Task};
 use crate::command::{CommandId, CommandOutput, Place};
 use crate::medium::{MediumRequest, MediumRequestId};
+use crate::output::Output;
 use crate::unit::{DataPhase, MediumPlan, Plan};
 use units::ByteRange;
 
@@ -26,7 +27,7 @@ impl Executor {
             let Some(Task { phase: Phase::Memory(plan), buffer_bytes, .. }) = self.task(id) else { return };
             *buffer_bytes = bytes;
             let plan = *plan;
-            self.outputs.push_back(CommandOutput::Acquire { id, bytes });
+            self.wants.push_back(Output::Acquire(id, bytes));
             self.start_movement(id, plan);
         }
     }
@@ -71,7 +72,7 @@ impl Executor {
             place: if movement.plan.data == DataPhase::Own { Place::Parameters } else { Place::Buffer },
             range: movement.range(segment),
         };
-        self.outputs.push_back(CommandOutput::Medium(request));
+        self.wants.push_back(Output::Medium(request));
     }
 
     /// Hands the host what the medium has brought, in order.
