@@ -135,12 +135,17 @@ impl<H, D> Rendezvous<H, D> {
             return Err((Full, kept));
         }
         let endpoint = &mut self.endpoints[pipe.endpoint.index()];
-        let mut host = Pending::new(kept, pipe, length);
         if endpoint.halted {
-            carrier.host_ended(host.end(TransferStatus::Stall));
+            carrier.host_ended(Pending::new(kept, pipe, length).end(TransferStatus::Stall));
             return Ok(());
         }
         let queue = endpoint.queue(pipe);
+        if queue.device.is_empty() {
+            queue.host.push_back(Pending::new(kept, pipe, length));
+            self.host_transfers += 1;
+            return Ok(());
+        }
+        let mut host = Pending::new(kept, pipe, length);
         while let Some(device) = queue.device.front_mut() {
             let step = meet(&mut host, device, self.packet_bytes, carrier);
             if let Some(status) = step.device
@@ -158,6 +163,25 @@ impl<H, D> Rendezvous<H, D> {
         Ok(())
     }
 
+    /// The host sends `length` bytes that lie elsewhere, if they meet one transfer of the device that waits, `takes` them,
+    /// and ends with them: that transfer. `None`: nothing has happened, and the host may submit them as any others.
+    #[inline]
+    pub fn pass(&mut self, pipe: Pipe, length: u32, takes: impl FnOnce(&D) -> bool) -> Option<Ended<D>> {
+        let endpoint = &mut self.endpoints[pipe.endpoint.index()];
+        if endpoint.halted || pipe.endpoint.direction() == Direction::In {
+            return None;
+        }
+        let queue = endpoint.queue(pipe);
+        let device = queue.device.front_mut()?;
+        let step = step_out(&Pending::new((), pipe, length), device, self.packet_bytes);
+        if device.moved > 0 || step.host.is_none() || !takes(&device.kept) {
+            return None;
+        }
+        let status = step.device?;
+        device.moved = step.bytes;
+        queue.device.pop_front().map(|pending| pending.end(status))
+    }
+
     /// The device is ready for a transfer: `length` bytes to send, or room for bytes to come. `ends` says of an In
     /// transfer whether the host's ends with it even if there is room left.
     #[inline]
@@ -169,7 +193,10 @@ impl<H, D> Rendezvous<H, D> {
         carrier: &mut impl Carrier<H, D>,
     ) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
-        let mut device = Pending { ends, ..Pending::new(kept, pipe, length) };
+        if queue.host.is_empty() {
+            return queue.device.push_back(Pending { kept, pipe, length, moved: 0, ends });
+        }
+        let mut device = Pending { kept, pipe, length, moved: 0, ends };
         while let Some(host) = queue.host.front_mut() {
             let step = meet(host, &mut device, self.packet_bytes, carrier);
             let ended = match step.host {
@@ -362,7 +389,7 @@ impl<H, D> Endpoint<H, D> {
 }
 
 impl<T> Pending<T> {
-    #[inline]
+    #[inline(always)]
     const fn new(kept: T, pipe: Pipe, length: u32) -> Self {
         Self { kept, pipe, length, moved: 0, ends: false }
     }
@@ -371,7 +398,7 @@ impl<T> Pending<T> {
         self.length - self.moved
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(self, status: TransferStatus) -> Ended<T> {
         Ended { kept: self.kept, pipe: self.pipe, length: self.length, status, actual: self.moved }
     }
@@ -563,6 +590,23 @@ mod tests {
         place.meeting.finish(bulk_out(), &mut place.told);
         let events = vec![HostEnd(1, TransferStatus::Short, 0), HostEnd(2, TransferStatus::Done, 4096)];
         assert_eq!(drain(&mut place), events);
+    }
+
+    #[test]
+    fn bytes_that_a_waiting_transfer_takes_whole_pass_without_one_of_the_hosts() {
+        let mut place = Place::new(Speed::Super);
+        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| id == 9);
+        assert_eq!(pass(32), None, "nobody waits");
+        device(&mut place, 9, bulk_out(), 1024, false);
+        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| id == 9);
+        assert_eq!(pass(1025), None, "it is too short for them");
+        let ended = pass(32).unwrap();
+        assert_eq!((ended.kept, ended.status, ended.actual), (9, TransferStatus::Short, 32));
+        assert_eq!(pass(32), None, "it has ended");
+        device(&mut place, 9, bulk_out(), 2048, false);
+        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| id == 9);
+        assert_eq!(pass(1024), None, "a whole packet does not end it");
+        assert_eq!(place.meeting.pass(bulk_out(), 32, |_| false), None, "it takes none such");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! Always true: after each call nothing is left to be carried, and what waits, waits for a medium or for a deadline.
 
 use crate::plug;
+use bus::rendezvous::Full;
 use bus::{Completion, Direction, TransferId, TransferStatus};
 use initiator::{
     BusAnswer, BusRequest, Command, CommandId, Deadline, Flights, Outcome, Output, PEEK_BYTES_MAX, PackId,
@@ -177,6 +178,11 @@ impl<T: Transport> Loopback<T> {
 
     fn offer(&mut self, now: Instant, transfer: Transfer) {
         let Transfer { id, pipe, length, payload } = transfer;
+        if let Payload::Inline(inline) = &payload {
+            let number = self.flights.insert(id, Place::Sent);
+            let taken = self.drive.submit_message(number.0, pipe, inline.as_bytes());
+            return self.note_offer(now, number, taken);
+        }
         let bytes = match pipe.endpoint.direction() {
             Direction::In => Vec::new(),
             Direction::Out => self.gather(&payload, length),
@@ -188,8 +194,15 @@ impl<T: Transport> Loopback<T> {
             Payload::Pieces(pack) => Place::Pieces(pack),
         };
         let number = self.flights.insert(id, place);
-        if self.drive.submit(HostTransfer { id: number.0, pipe, length, payload: bytes }).is_err() {
-            self.flights.remove(number);
+        let taken = self.drive.submit(HostTransfer { id: number.0, pipe, length, payload: bytes });
+        self.note_offer(now, number, taken);
+    }
+
+    /// A transfer that the drive has not taken ends here.
+    fn note_offer(&mut self, now: Instant, number: TransferId, taken: Result<(), Full>) {
+        if taken.is_err()
+            && let Some((id, _)) = self.flights.remove(number)
+        {
             let completion = Completion { id, status: TransferStatus::Error, actual: 0 };
             self.transport.handle_completion(now, completion, &[]);
         }
@@ -198,12 +211,6 @@ impl<T: Transport> Loopback<T> {
     /// The bytes that a transfer sends.
     fn gather(&mut self, payload: &Payload, length: u32) -> Vec<u8> {
         match *payload {
-            Payload::Inline(ref inline) => {
-                let bytes = inline.as_bytes();
-                let mut memory = self.drive.pool().take(bytes.len());
-                memory[..bytes.len()].copy_from_slice(bytes);
-                memory
-            }
             Payload::Buffer(Piece { command, range }) if range.start == 0 => {
                 std::mem::take(memory_of(&mut self.buffers, command).unwrap_or(&mut Vec::new()))
             }
@@ -215,7 +222,7 @@ impl<T: Transport> Loopback<T> {
                 self.take_pieces(Place::Pieces(pack));
                 self.copy_pieces(length)
             }
-            Payload::Message => Vec::new(),
+            Payload::Inline(_) | Payload::Message => Vec::new(),
         }
     }
 

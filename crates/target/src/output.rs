@@ -19,17 +19,24 @@ use wire::uas::SenseIu;
 pub const INLINE_BYTES_MAX: usize = SenseIu::LEN + Sense::DESCRIPTOR_LEN_MAX;
 
 /// Bytes that need no memory of their own: a SENSE IU without sense data, and whatever is shorter.
-const SHORT_BYTES_MAX: usize = 22;
+const SHORT_BYTES_MAX: usize = SenseIu::LEN;
 
 /// A message of the device: small enough to be carried in an output, or, with sense data, behind it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Inline(Message);
 
+/// In whole words, as it is handed on several times: a processor waits where it reads in other pieces than were written
+/// just before.
 #[derive(Clone, PartialEq, Eq)]
+#[repr(u64)]
 enum Message {
-    Short { len: u8, bytes: [u8; SHORT_BYTES_MAX] },
+    Short { len: u64, bytes: Words },
     Long(Box<[u8]>),
 }
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(align(8))]
+struct Words([u8; SHORT_BYTES_MAX]);
 
 /// Where the bytes of a device transfer come from or go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,14 +154,20 @@ impl Inline {
         }
         let mut short = [0; SHORT_BYTES_MAX];
         short[..bytes.len()].copy_from_slice(bytes);
-        Self(Message::Short { len: bytes.len() as u8, bytes: short })
+        Self(Message::Short { len: bytes.len() as u64, bytes: Words(short) })
+    }
+
+    /// Carries a SENSE IU without sense data.
+    #[inline]
+    pub(crate) const fn status(iu: [u8; SenseIu::LEN]) -> Self {
+        Self(Message::Short { len: SenseIu::LEN as u64, bytes: Words(iu) })
     }
 
     /// The bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Message::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Message::Short { len, bytes } => &bytes.0[..(*len as usize).min(SHORT_BYTES_MAX)],
             Message::Long(bytes) => bytes,
         }
     }

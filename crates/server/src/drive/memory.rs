@@ -24,8 +24,6 @@ pub(super) struct HostEntry {
 pub(super) struct DeviceEntry {
     pub(super) id: TransferId,
     pub(super) payload: Payload,
-    /// What a [`Payload::Message`] has brought in parts.
-    pub(super) message: Vec<u8>,
 }
 
 /// All memory of a drive.
@@ -35,16 +33,11 @@ pub(super) struct Memory {
     pub(super) buffers: Buffers,
     /// Bytes of memory that hosts' transfers out have.
     pub(super) payload_bytes: usize,
+    /// What came in parts for a [`Payload::Message`], by the device's transfer: seldom.
+    parts: Vec<(TransferId, Vec<u8>)>,
 }
 
 impl Memory {
-    /// A host's transfer comes with these bytes.
-    #[inline]
-    pub(super) fn accept(&mut self, payload: Vec<u8>) -> Body {
-        self.payload_bytes += payload.len();
-        if payload.is_empty() { Body::Empty } else { Body::Buffer(payload) }
-    }
-
     /// The bytes of a host's transfer are needed no longer.
     #[inline]
     pub(super) fn discard(&mut self, body: Body) {
@@ -54,13 +47,23 @@ impl Memory {
         }
     }
 
+    /// What has come in parts for a transfer of the device that is over.
+    #[inline]
+    pub(super) fn take_parts(&mut self, id: TransferId) -> Option<Vec<u8>> {
+        if self.parts.is_empty() {
+            return None;
+        }
+        let place = self.parts.iter().position(|(own, _)| *own == id)?;
+        Some(self.parts.swap_remove(place).1)
+    }
+
     /// Carries bytes from one transfer to the other.
     #[inline]
     pub(super) fn carry(
         &mut self,
         passage: Passage,
         host: &mut HostEntry,
-        offered: &mut DeviceEntry,
+        offered: &DeviceEntry,
         device: &Device,
     ) {
         match passage.direction {
@@ -99,14 +102,17 @@ impl Memory {
         }
     }
 
-    fn carry_out(&mut self, passage: &Passage, host: &mut HostEntry, offered: &mut DeviceEntry) {
+    fn carry_out(&mut self, passage: &Passage, host: &mut HostEntry, offered: &DeviceEntry) {
         let Body::Buffer(payload) = &mut host.body else { return };
         let (from, bytes) = (passage.host_offset as usize, passage.bytes as usize);
         let part = &payload[from..from + bytes];
         match &offered.payload {
             // It is handed over from where it lies.
             Payload::Message if passage.is_all() => {}
-            Payload::Message => offered.message.extend_from_slice(part),
+            Payload::Message => match self.parts.iter_mut().find(|(id, _)| *id == offered.id) {
+                Some((_, message)) => message.extend_from_slice(part),
+                None => self.parts.push((offered.id, part.to_vec())),
+            },
             &Payload::Buffer(id, range) => {
                 let Some((all, buffer)) = self.buffers.get_mut(id) else { return };
                 let at = (range.start + passage.device_offset) as usize;

@@ -120,18 +120,20 @@ impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
     }
 
     /// A message that came in one piece still lies with the host's transfer.
-    #[inline]
+    #[inline(always)]
     fn device_ended(&mut self, ended: Ended<DeviceEntry>, host: Option<&HostEntry>) {
-        let Ended { kept: DeviceEntry { id, payload, message }, status, actual, .. } = ended;
-        let bytes = match (&payload, host) {
-            (Payload::Message, Some(host)) if message.is_empty() => host.body.as_bytes(),
-            _ => &message,
+        let Ended { kept: DeviceEntry { id, payload }, status, actual, .. } = ended;
+        let parts = self.memory.take_parts(id);
+        let bytes = match (&payload, host, &parts) {
+            (Payload::Message, Some(host), None) => host.body.as_bytes(),
+            (_, _, Some(parts)) => parts,
+            _ => &[],
         };
         let bytes = &bytes[..bytes.len().min(actual as usize)];
         self.device.handle_completion(Completion { id, status, actual }, bytes);
     }
 
-    #[inline]
+    #[inline(always)]
     fn host_ended(&mut self, ended: Ended<HostEntry>) {
         let Ended { kept: HostEntry { id, mut body }, pipe, length, status, actual } = ended;
         if pipe.endpoint.direction() == Direction::Out {
@@ -182,12 +184,41 @@ impl Drive {
     /// [`Full`] when the host has too many outstanding; the transfer is dropped.
     pub fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full> {
         let HostTransfer { id, pipe, length, payload } = transfer;
-        let body = self.memory.accept(payload);
+        if payload.is_empty() {
+            self.submit_entry(pipe, length, HostEntry { id, body: Body::Empty })
+        } else {
+            self.memory.payload_bytes += payload.len();
+            self.submit_entry(pipe, length, HostEntry { id, body: Body::Buffer(payload) })
+        }
+    }
+
+    #[inline(always)]
+    fn submit_entry(&mut self, pipe: Pipe, length: u32, entry: HostEntry) -> Result<(), Full> {
         let (bus, mut ends) = self.ends();
-        if let Err((full, entry)) = bus.submit_host(pipe, length, HostEntry { id, body }, &mut ends) {
+        if let Err((full, entry)) = bus.submit_host(pipe, length, entry, &mut ends) {
             self.memory.discard(entry.body);
             return Err(full);
         }
+        self.settle();
+        Ok(())
+    }
+
+    /// The same for a few bytes that the host sends. They are not kept where the device waits for them already.
+    ///
+    /// # Errors
+    /// [`Full`] when the host has too many outstanding; the transfer is dropped.
+    pub fn submit_message(&mut self, id: u64, pipe: Pipe, bytes: &[u8]) -> Result<(), Full> {
+        let length = bytes.len() as u32;
+        let takes = |entry: &DeviceEntry| matches!(entry.payload, Payload::Message);
+        let Some(Ended { kept, status, actual, .. }) = self.bus.pass(pipe, length, takes) else {
+            let mut payload = self.memory.pool.take(bytes.len());
+            payload[..bytes.len()].copy_from_slice(bytes);
+            return self.submit(HostTransfer { id, pipe, length, payload });
+        };
+        self.device.handle_completion(Completion { id: kept.id, status, actual }, bytes);
+        let status = TransferStatus::Done;
+        let sent = HostCompletion { id, pipe, length, status, actual: length, body: Body::Empty };
+        self.completions.push_back(sent);
         self.settle();
         Ok(())
     }
@@ -332,7 +363,7 @@ impl Drive {
             let sent = Completion { id, status: TransferStatus::Done, actual: length };
             return self.device.handle_completion(sent, &[]);
         }
-        let kept = DeviceEntry { id, payload, message: Vec::new() };
+        let kept = DeviceEntry { id, payload };
         let (bus, mut told) = self.ends();
         bus.submit_device(pipe, (length, ends), kept, &mut told);
     }

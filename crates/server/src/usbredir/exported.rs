@@ -1,6 +1,7 @@
 //! What a session needs of the device that it exports.
 
 use crate::drive::{Drive, HostCompletion, HostTransfer, Pool};
+use bus::Pipe;
 use bus::rendezvous::Full;
 use target::{Device, Verdict};
 use wire::usb::SetupPacket;
@@ -12,6 +13,16 @@ pub trait Exported {
     /// # Errors
     /// [`Full`] when too many are outstanding; the transfer is dropped.
     fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full>;
+
+    /// The same for a few bytes that the host sends.
+    ///
+    /// # Errors
+    /// [`Full`], as above.
+    fn submit_message(&mut self, id: u64, pipe: Pipe, bytes: &[u8]) -> Result<(), Full> {
+        let mut payload = self.pool().take(bytes.len());
+        payload[..bytes.len()].copy_from_slice(bytes);
+        self.submit(HostTransfer { id, pipe, length: bytes.len() as u32, payload })
+    }
 
     /// Takes a transfer back; it still completes. `false` if none with this id is outstanding.
     fn cancel(&mut self, id: u64) -> bool;
@@ -41,6 +52,10 @@ pub trait Exported {
 impl Exported for Drive {
     fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full> {
         self.submit(transfer)
+    }
+
+    fn submit_message(&mut self, id: u64, pipe: Pipe, bytes: &[u8]) -> Result<(), Full> {
+        self.submit_message(id, pipe, bytes)
     }
 
     fn cancel(&mut self, id: u64) -> bool {

@@ -54,12 +54,14 @@ impl Outgoing {
         self.count_copied(bytes.len());
     }
 
-    /// Appends a copy of the first `len` of these: a copy whose length is always the same is a few instructions.
-    pub(super) fn push_head(&mut self, bytes: &[u8; HEAD_ROOM], len: usize) {
-        let rest = HEAD_ROOM.saturating_sub(len);
-        self.copied.extend_from_slice(bytes);
-        self.copied.truncate(self.copied.len() - rest);
-        self.count_copied(HEAD_ROOM - rest);
+    /// Appends headers, which `write` writes where they are sent from; it returns how long they are.
+    pub(super) fn push_head(&mut self, write: impl FnOnce(&mut [u8; HEAD_ROOM]) -> usize) {
+        let start = self.copied.len();
+        self.copied.resize(start + HEAD_ROOM, 0);
+        let Some(room) = self.copied.last_chunk_mut() else { return };
+        let len = write(room).min(HEAD_ROOM);
+        self.copied.truncate(start + len);
+        self.count_copied(len);
     }
 
     fn count_copied(&mut self, count: usize) {

@@ -5,7 +5,7 @@
 //! into [`Session::payload_room`], without a copy in between.
 
 use super::layout::Layout;
-use super::outgoing::{HEAD_ROOM, Outgoing};
+use super::outgoing::Outgoing;
 use super::{Exported, Fault, Limits};
 use crate::drive::{Body, HostCompletion, HostTransfer, Pool};
 use bus::{Pipe, TransferStatus};
@@ -24,6 +24,9 @@ const PIECE_BYTES_MAX: u32 = ControlPacket::LEN as u32 + 0xffff;
 
 /// Bulk payloads from this many bytes on may come in parts.
 const PARTIAL_BYTES_MIN: u32 = 4096;
+
+/// Payload up to this many bytes, such as an information unit, is handed on from where it lies.
+const MESSAGE_BYTES_MAX: usize = 512;
 
 /// What we can do. Left out: filters and read-ahead.
 pub(super) const OFFERED: Capabilities = Capabilities::of(&[
@@ -191,7 +194,6 @@ impl Session {
         while !self.is_held()
             && let Some(completion) = device.poll()
         {
-            self.layout.pace.answered(completion.pipe);
             self.answer_bulk(completion, device.pool());
         }
     }
@@ -311,6 +313,12 @@ impl Session {
         if bytes > self.limits.payload_bytes_hard {
             return Err(Fault::TooMuchPayload { bytes });
         }
+        if here == came as usize && here <= MESSAGE_BYTES_MAX {
+            self.note_use(pipe);
+            device.submit_message(id, pipe, &payload[..here]).map_err(|_| Fault::TooManyTransfers)?;
+            self.collect(device);
+            return Ok(Some(fields.len() + here));
+        }
         let mut memory = device.pool().take(came as usize);
         memory[..here].copy_from_slice(&payload[..here]);
         let transfer = HostTransfer { id, pipe, length, payload: memory };
@@ -323,16 +331,23 @@ impl Session {
     }
 
     fn submit(&mut self, transfer: HostTransfer, device: &mut impl Exported) -> Result<(), Fault> {
-        self.layout.used = true;
-        self.layout.pace.submitted(transfer.pipe);
+        self.note_use(transfer.pipe);
         // An answer now would overtake those of earlier transfers, which QEMU does not survive.
         device.submit(transfer).map_err(|_| Fault::TooManyTransfers)?;
         self.collect(device);
         Ok(())
     }
 
+    /// The guest has a new transfer on a pipe.
+    fn note_use(&mut self, pipe: Pipe) {
+        self.layout.used = true;
+        self.layout.pace.submitted(pipe);
+    }
+
+    #[inline(always)]
     fn answer_bulk(&mut self, completion: HostCompletion, pool: &mut Pool) {
         let HostCompletion { id, pipe, status, actual, body, .. } = completion;
+        self.layout.pace.answered(pipe);
         let packet = bulk_answer(pipe, status, actual);
         match body {
             Body::Empty if packet.payload_len(Side::UsbHost) > 0 => {
@@ -355,13 +370,14 @@ impl Session {
     fn send_bulk(&mut self, id: u64, packet: BulkPacket) {
         let capabilities = self.capabilities();
         let length = BulkPacket::len(capabilities) as u32 + packet.payload_len(Side::UsbHost);
-        let mut bytes = [0; HEAD_ROOM];
-        let mut writer = Writer::new(&mut bytes);
         let header = Header { kind: PacketType::BulkPacket, length, id };
-        let written = header.encode(capabilities, &mut writer).and(packet.encode(capabilities, &mut writer));
-        written.expect("16 bytes and 10 fit in 32");
-        let len = writer.written();
-        self.outgoing.push_head(&bytes, len);
+        self.outgoing.push_head(|bytes| {
+            let mut writer = Writer::new(bytes);
+            let written =
+                header.encode(capabilities, &mut writer).and(packet.encode(capabilities, &mut writer));
+            written.expect("16 bytes and 10 fit in 32");
+            writer.written()
+        });
     }
 
     /// Appends a packet without payload.

@@ -335,6 +335,12 @@ impl Executor {
         self.wants.pop_front()
     }
 
+    /// Whether there is such a thing.
+    #[inline]
+    pub fn wants(&self) -> bool {
+        !self.wants.is_empty()
+    }
+
     /// The next thing wanted of the transport.
     pub fn poll_output(&mut self) -> Option<CommandOutput> {
         // Commands start here and not where others end, so that a long queue is no deep recursion.

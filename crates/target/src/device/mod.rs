@@ -205,10 +205,10 @@ impl Device {
     /// The next thing to do for the device.
     #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
-        match self.executor.poll_want() {
-            None => self.outputs.pop_front(),
-            want => want,
+        if self.executor.wants() {
+            return self.executor.poll_want();
         }
+        self.outputs.pop_front()
     }
 
     /// What it was made as.

@@ -333,17 +333,19 @@ impl Uas {
 
 /// The SENSE IU of an outcome.
 fn sense_iu(tag: u16, outcome: &Outcome) -> Inline {
-    let mut sense = [0; INLINE_BYTES_MAX - SenseIu::LEN];
-    let sense = match &outcome.sense {
-        Some(value) => {
-            let len = value.encode(outcome.format, &mut sense).expect("sense data is at most 58 bytes");
-            &sense[..len]
-        }
-        None => &[],
+    const FITS: &str = "the IU is as long as its header and its sense data";
+    let Some(value) = &outcome.sense else {
+        let mut iu = [0; SenseIu::LEN];
+        let value = SenseIu { tag, status_qualifier: 0, status: outcome.status, sense: &[] };
+        value.encode(&mut iu).expect(FITS);
+        return Inline::status(iu);
     };
+    let mut sense = [0; INLINE_BYTES_MAX - SenseIu::LEN];
+    let len = value.encode(outcome.format, &mut sense).expect("sense data is at most 58 bytes");
+    let sense = &sense[..len];
     let mut iu = [0; INLINE_BYTES_MAX];
     let value = SenseIu { tag, status_qualifier: 0, status: outcome.status, sense };
-    let len = value.encode(&mut iu).expect("the IU is as long as its header and its sense data");
+    let len = value.encode(&mut iu).expect(FITS);
     Inline::new(&iu[..len])
 }
 

@@ -27,7 +27,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self { executor: Executor::new(vec![Fixture::new().unit], LIMITS), outputs: Vec::new(), wants: Vec::new() }
+        Self {
+            executor: Executor::new(vec![Fixture::new().unit], LIMITS),
+            outputs: Vec::new(),
+            wants: Vec::new(),
+        }
     }
 
     /// Submits a command; whatever it intends is fine.
@@ -344,7 +348,8 @@ fn a_sanitize_that_a_power_loss_has_cut_off_goes_on_by_itself() {
         config.durable_state = Some(bench.executor.units()[0].durable_state());
     });
     fixture.unit.attentions = Default::default();
-    let mut bench = Bench { executor: Executor::new(vec![fixture.unit], LIMITS), outputs: Vec::new(), wants: Vec::new() };
+    let mut bench =
+        Bench { executor: Executor::new(vec![fixture.unit], LIMITS), outputs: Vec::new(), wants: Vec::new() };
     let test = bench.submit(&TEST_UNIT_READY);
     assert!(bench.outputs.iter().any(
         |output| matches!(output, CommandOutput::Ended { id, outcome } if *id == test && outcome.sense.as_deref() == Some(&SANITIZING))
