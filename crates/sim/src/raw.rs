@@ -2,15 +2,14 @@
 //!
 //! A closed loop: so many commands are under way, at random places, and each that ends is followed by another. The host is a
 //! driver and a controller of whose times the controller's count; or there is neither, and what comes out is what link
-//! and protocols allow at most. BOT takes one command at a time, whatever is asked for. Behind a controller there may be
-//! several drives, each with a loop of its own.
+//! and protocols allow at most. BOT takes one command at a time, whatever is asked
+//! for.
 
 use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
 use crate::link::Connection;
 use crate::link::superspeed::{Side, Traffic};
-pub use crate::world::driven::Protocol;
-use crate::world::driven::{Drive, Driven, Host, Hub, PowerOnError, Setup};
+use crate::world::driven::{Driven, Host, Nobody, PowerOnError};
 use crate::world::{self, Commanded, Finished, Observer, Plain, PlugError, Plugged, Stopped, World};
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use std::cell::RefCell;
@@ -35,11 +34,9 @@ pub struct Load {
     pub writes: bool,
     /// Bytes of a command: whole blocks of 512, 1 to 65,535 of them.
     pub bytes: u32,
-    /// Drives, and hubs between them and the host. More than one drive needs a controller.
-    pub drives: Drives,
-    /// Commands under way with each drive, at most [`DEPTH_MAX`].
+    /// Commands under way, at most [`DEPTH_MAX`].
     pub depth: u16,
-    /// Commands in all, over all drives, after as many as are under way to begin with.
+    /// Commands in all, after as many as are under way to begin with.
     pub commands: u32,
     /// What the drive takes for a command.
     pub latency: Duration,
@@ -72,45 +69,23 @@ pub struct Figures {
     pub shares: Option<Shares>,
 }
 
-/// How many drives there are, and what is between them and the host.
+/// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drives {
-    /// How many.
-    pub count: u8,
-    /// Hubs in a row behind the first root port, the drives at the last one; without, each drive has a root port of its own.
-    pub hubs: u8,
-}
-
-/// What came out of a load, together and by drive.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// All drives together.
-    pub total: Figures,
-    /// Each drive.
-    pub drives: Vec<DriveFigures>,
-}
-
-/// What came out of one drive.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DriveFigures {
-    /// Commands that have ended.
-    pub commands: u64,
-    /// Their mean time.
-    pub mean: Duration,
-    /// Commands in a second.
-    pub iops: f64,
-    /// Megabytes (10⁶ bytes) in a second.
-    pub megabytes_per_second: f64,
+pub enum Protocol {
+    /// One command at a time.
+    Bot,
+    /// With streams, or in turns on a bus that has none.
+    Uas,
 }
 
 /// Who looks on while a load runs. Nobody by default, which costs nothing.
 #[derive(Default)]
 pub struct Watch {
-    /// Is told everything of the first drive from the enumeration on.
+    /// Is told everything from the enumeration on.
     pub observer: Option<Box<dyn Observer>>,
     /// Gets the notes of so many commands.
     pub trace: Option<(Box<dyn Trace>, u32)>,
-    /// Whether to say where the time of the first drive's commands goes.
+    /// Whether to say where the time goes.
     pub explain: bool,
 }
 
@@ -125,8 +100,6 @@ pub enum RawError {
     PowerOn(PowerOnError),
     /// The controller has no port of that speed.
     NoPort,
-    /// Several drives are behind a controller alone.
-    OneDrive,
     /// The world does not go on.
     Stopped(Stopped),
     /// A command failed, which none should.
@@ -135,8 +108,6 @@ pub enum RawError {
     Stuck,
 }
 
-/// Ports of a hub here: as many as a route has names for.
-const HUB_PORTS: u8 = 15;
 /// The most commands under way: what 64 streams carry.
 pub const DEPTH_MAX: u16 = 62;
 const DEPTH_OF_32_STREAMS: u16 = 30;
@@ -153,13 +124,17 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 ///
 /// # Errors
 /// See [`RawError`].
-pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Run, RawError> {
+pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Figures, RawError> {
     if let Some(host) = load.host {
         let (world, watch) = load.power_on(host, protocol, watch)?;
-        return Measurement::begin(load, world, watch)?.whole();
-    }
-    if load.drives != Drives::ONE {
-        return Err(RawError::OneDrive);
+        return match protocol {
+            Protocol::Bot => {
+                Measurement::begin(load, world.bot().map_err(RawError::PowerOn)?, watch)?.whole()
+            }
+            Protocol::Uas => {
+                Measurement::begin(load, world.uas(None).map_err(RawError::PowerOn)?, watch)?.whole()
+            }
+        };
     }
     match protocol {
         Protocol::Bot => {
@@ -178,7 +153,7 @@ pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Run, Raw
 /// # Errors
 /// See [`RawError`].
 pub fn uas(load: &Load) -> Result<Figures, RawError> {
-    measure(load, Protocol::Uas, Watch::default()).map(|run| run.total)
+    measure(load, Protocol::Uas, Watch::default())
 }
 
 /// Measures BOT, with nobody looking on.
@@ -186,7 +161,7 @@ pub fn uas(load: &Load) -> Result<Figures, RawError> {
 /// # Errors
 /// See [`RawError`].
 pub fn bot(load: &Load) -> Result<Figures, RawError> {
-    measure(load, Protocol::Bot, Watch::default()).map(|run| run.total)
+    measure(load, Protocol::Bot, Watch::default())
 }
 
 impl Figures {
@@ -207,12 +182,8 @@ impl Figures {
 
 impl Load {
     fn plain(&self) -> Plain {
-        let plain = Plain::new(self.medium_blocks(), BlockSize::B512, self.latency, self.at_once);
-        plain.with_streams(self.streams())
-    }
-
-    const fn streams(&self) -> u16 {
-        if self.depth > DEPTH_OF_32_STREAMS { 64 } else { 32 }
+        let streams = if self.depth > DEPTH_OF_32_STREAMS { 64 } else { 32 };
+        Plain::new(self.medium_blocks(), BlockSize::B512, self.latency, self.at_once).with_streams(streams)
     }
 
     /// A drive that offers BOT alone.
@@ -231,32 +202,22 @@ impl Load {
         Ok((plugged, plain))
     }
 
-    /// The world that a load is for.
-    fn setup(&self, host: Host, protocol: Protocol) -> Result<Setup, RawError> {
+    /// A host and a drive that are on, and who still wants to look.
+    fn power_on(
+        &self,
+        host: Host,
+        protocol: Protocol,
+        watch: Watch,
+    ) -> Result<(Driven<Nobody>, Watch), RawError> {
         let Connection::SuperSpeed(rate) = self.connection else { return Err(RawError::NoPort) };
-        let drive = match protocol {
-            Protocol::Bot => Drive::bot(),
-            Protocol::Uas => Drive::uas(),
+        let plain = self.plain();
+        let transports = match protocol {
+            Protocol::Bot => Transports::BotOnly,
+            Protocol::Uas => Transports::Dual,
         };
-        let (streams, latency, at_once) = (self.streams(), self.latency, self.at_once);
-        let drive = Drive { streams, at_once, ..drive.latency(latency) };
-        let drive = drive.blocks(self.medium_blocks(), BlockSize::B512);
-        let ports = 1..=self.drives.count;
-        let setup = Setup::new(host).at(rate);
-        if self.drives.hubs == 0 {
-            return Ok(ports.fold(setup, |setup, port| setup.with(port, drive)));
-        }
-        let last = ports.fold(Hub::new(HUB_PORTS), |hub, port| hub.with(port, drive));
-        let first = (1..self.drives.hubs).fold(last, |hub, _| Hub::new(HUB_PORTS).with(1, hub));
-        Ok(setup.with(1, first))
-    }
-
-    /// A host and drives that are on, and who still wants to look.
-    fn power_on(&self, host: Host, protocol: Protocol, watch: Watch) -> Result<(Driven, Watch), RawError> {
+        let device = plain.device_with(transports, self.connection.speed());
         let Watch { observer, trace, explain } = watch;
-        let observers = observer.into_iter().map(|observer| (0, observer)).collect();
-        let setup = self.setup(host, protocol)?;
-        let world = setup.power_on_with(|_, drive| drive.into(), observers).map_err(RawError::PowerOn)?;
+        let world = Driven::power_on(host, rate, device, plain, observer).map_err(RawError::PowerOn)?;
         Ok((world, Watch { observer: None, trace, explain }))
     }
 
@@ -299,24 +260,18 @@ pub struct Measurement<W> {
     began: Instant,
     events: u64,
     traffic: Option<[Traffic; 2]>,
-    /// By drive.
-    tallies: Vec<Tally>,
-    shares: Option<Shares>,
-}
-
-/// Commands of a drive that have ended, and their times together.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    commands: u64,
+    /// Times of all commands together.
     stays: Duration,
+    commands: u64,
+    shares: Option<Shares>,
 }
 
 /// A load on a world.
 struct Loop<W> {
     world: W,
     random: Random,
-    /// When the command of each slot was submitted, by drive.
-    since: Vec<Vec<Instant>>,
+    /// When the command of each slot was submitted.
+    since: Vec<Instant>,
     /// Memory of commands that have ended.
     spare: Vec<Vec<u8>>,
     explain: Option<Rc<RefCell<Explain>>>,
@@ -324,14 +279,14 @@ struct Loop<W> {
     noted: u32,
 }
 
-impl Measurement<Driven> {
+impl Measurement<Driven<Uas>> {
     /// Begins to measure UAS with streams over a driver and a controller, with nobody looking on.
     ///
     /// # Errors
     /// See [`RawError`].
     pub fn uas(load: &Load, host: Host) -> Result<Self, RawError> {
         let (world, watch) = load.power_on(host, Protocol::Uas, Watch::default())?;
-        Self::begin(load, world, watch)
+        Self::begin(load, world.uas(None).map_err(RawError::PowerOn)?, watch)
     }
 }
 
@@ -347,16 +302,14 @@ impl<T: Transport> Measurement<World<T>> {
 
 impl<W: Commanded> Measurement<W> {
     fn begin(load: &Load, world: W, watch: Watch) -> Result<Self, RawError> {
-        let drives = world.drives();
-        let depth_of = |drive| u16::try_from(world.depth(drive)).unwrap_or(u16::MAX);
-        let depths: Vec<_> = (0..drives).map(|drive| load.depth.min(depth_of(drive)).max(1)).collect();
-        let mut turns = Loop::new(world, load.seed, watch, &depths);
-        (0..drives).try_for_each(|drive| turns.greet(drive))?;
-        for (drive, &depth) in depths.iter().enumerate() {
-            (0..depth).try_for_each(|slot| turns.submit(load, drive, slot))?;
+        let depth = load.depth.min(u16::try_from(world.depth()).unwrap_or(u16::MAX)).max(1);
+        let mut turns = Loop::new(load, world, watch, depth);
+        turns.greet()?;
+        for slot in 0..depth {
+            turns.submit(load, slot)?;
         }
         // What fills the pipes is not counted.
-        for _ in 0..depths.iter().map(|depth| u32::from(*depth)).sum() {
+        for _ in 0..depth {
             turns.next(load)?;
         }
         Ok(Self {
@@ -364,7 +317,8 @@ impl<W: Commanded> Measurement<W> {
             began: turns.world.now(),
             events: turns.world.happened(),
             traffic: turns.traffic(),
-            tallies: vec![Tally::default(); drives],
+            stays: Duration::ZERO,
+            commands: 0,
             shares: turns.take_shares().map(|_| Shares::default()),
             turns,
         })
@@ -376,10 +330,8 @@ impl<W: Commanded> Measurement<W> {
     /// See [`RawError`].
     pub fn go_on(&mut self, commands: u32) -> Result<(), RawError> {
         for _ in 0..commands {
-            let (drive, stay) = self.turns.next(&self.load)?;
-            let tally = &mut self.tallies[drive];
-            tally.stays += stay;
-            tally.commands += 1;
+            self.stays += self.turns.next(&self.load)?;
+            self.commands += 1;
             if let (Some(all), Some(one)) = (&mut self.shares, self.turns.take_shares()) {
                 all.add(&one);
             }
@@ -387,7 +339,7 @@ impl<W: Commanded> Measurement<W> {
         Ok(())
     }
 
-    /// What has come out so far, of all drives together.
+    /// What has come out so far.
     pub fn figures(&self) -> Figures {
         let elapsed = self.turns.world.now() - self.began;
         let since = |(after, before): (Traffic, Traffic)| after.since(before);
@@ -395,17 +347,12 @@ impl<W: Commanded> Measurement<W> {
             self.turns.traffic().zip(self.traffic).map(|([host, device], [host_before, device_before])| {
                 [(host, host_before), (device, device_before)].map(since)
             });
-        let mut all = Tally::default();
-        for tally in &self.tallies {
-            all.commands += tally.commands;
-            all.stays += tally.stays;
-        }
         Figures {
-            commands: all.commands,
+            commands: self.commands,
             elapsed,
-            bytes: all.commands * u64::from(self.load.bytes),
-            mean: all.mean(),
-            depth: all.stays.as_ps() as f64 / elapsed.as_ps() as f64,
+            bytes: self.commands * u64::from(self.load.bytes),
+            mean: Duration::from_ps(self.stays.as_ps().checked_div(self.commands).unwrap_or(0)),
+            depth: self.stays.as_ps() as f64 / elapsed.as_ps() as f64,
             traffic,
             events: self.turns.world.happened() - self.events,
             digest: self.turns.world.digest(),
@@ -413,42 +360,24 @@ impl<W: Commanded> Measurement<W> {
         }
     }
 
-    /// The same by drive.
-    pub fn drives(&self) -> Vec<DriveFigures> {
-        let seconds = (self.turns.world.now() - self.began).as_ps() as f64 / 1e12;
-        let of = |tally: &Tally| DriveFigures {
-            commands: tally.commands,
-            mean: tally.mean(),
-            iops: tally.commands as f64 / seconds,
-            megabytes_per_second: (tally.commands * u64::from(self.load.bytes)) as f64 / 1e6 / seconds,
-        };
-        self.tallies.iter().map(of).collect()
-    }
-
-    fn whole(mut self) -> Result<Run, RawError> {
+    fn whole(mut self) -> Result<Figures, RawError> {
         self.go_on(self.load.commands)?;
-        Ok(Run { total: self.figures(), drives: self.drives() })
-    }
-}
-
-impl Tally {
-    fn mean(&self) -> Duration {
-        Duration::from_ps(self.stays.as_ps().checked_div(self.commands).unwrap_or(0))
+        Ok(self.figures())
     }
 }
 
 impl<W: Commanded> Loop<W> {
-    fn new(mut world: W, seed: u64, watch: Watch, depths: &[u16]) -> Self {
+    fn new(load: &Load, mut world: W, watch: Watch, depth: u16) -> Self {
         let Watch { observer, trace, explain } = watch;
-        observer.into_iter().for_each(|observer| world.observe(0, observer));
+        observer.into_iter().for_each(|observer| world.observe(observer));
         let explain = explain.then(|| Rc::new(RefCell::new(Explain::default())));
-        explain.iter().for_each(|explain| world.observe(0, Box::new(Rc::clone(explain))));
+        explain.iter().for_each(|explain| world.observe(Box::new(Rc::clone(explain))));
         let noted = trace.as_ref().map_or(0, |(_, commands)| *commands);
         trace.into_iter().for_each(|(trace, _)| world.trace_to(trace));
         Self {
             world,
-            random: Random::new(seed, "places"),
-            since: depths.iter().map(|depth| vec![Instant::ZERO; usize::from(*depth)]).collect(),
+            random: Random::new(load.seed, "places"),
+            since: vec![Instant::ZERO; usize::from(depth)],
             spare: Vec::new(),
             explain,
             noted,
@@ -466,7 +395,7 @@ impl<W: Commanded> Loop<W> {
     }
 
     /// A drive that was just plugged in says so to the first command.
-    fn greet(&mut self, drive: usize) -> Result<(), RawError> {
+    fn greet(&mut self) -> Result<(), RawError> {
         let command = Command {
             id: CommandId { slot: 0, generation: 0 },
             lun: LunField([0; 8]),
@@ -476,23 +405,23 @@ impl<W: Commanded> Loop<W> {
             data_phase: None,
             deadline: self.world.now() + PATIENCE,
         };
-        let _ = self.world.submit(drive, &command, Vec::new());
+        let _ = self.world.submit(&command, Vec::new());
         self.world.run().map_err(RawError::Stopped)?.map(drop).ok_or(RawError::Stuck)
     }
 
-    fn submit(&mut self, load: &Load, drive: usize, slot: u16) -> Result<(), RawError> {
+    fn submit(&mut self, load: &Load, slot: u16) -> Result<(), RawError> {
         let now = self.world.now();
         let command = load.command(slot, now, &mut self.random).ok_or(RawError::Load)?;
         let buffer = self.spare.pop().unwrap_or_else(|| vec![0; load.bytes as usize]);
-        self.since[drive][usize::from(slot)] = now;
+        self.since[usize::from(slot)] = now;
         // The transport refuses nothing within its depth.
-        self.world.submit(drive, &command, buffer).map_err(|_| RawError::Stuck)
+        self.world.submit(&command, buffer).map_err(|_| RawError::Stuck)
     }
 
-    /// A command ends, and another takes its place. Of which drive, and how long it took.
-    fn next(&mut self, load: &Load) -> Result<(usize, Duration), RawError> {
+    /// A command ends, and another takes its place. How long it took.
+    fn next(&mut self, load: &Load) -> Result<Duration, RawError> {
         let finished = self.world.run().map_err(RawError::Stopped)?.ok_or(RawError::Stuck)?;
-        let Finished { drive, id, outcome, buffer } = finished;
+        let Finished { id, outcome, buffer } = finished;
         match &outcome {
             Outcome::Answered(answer) if answer.status == Status::Good && answer.moved == load.bytes => {}
             _ => return Err(RawError::Failed(outcome)),
@@ -502,20 +431,24 @@ impl<W: Commanded> Loop<W> {
         if self.noted == 0 {
             self.world.take_trace();
         }
-        let (now, since) = (self.world.now(), self.since[drive][usize::from(id.slot)]);
-        self.submit(load, drive, id.slot)?;
-        Ok((drive, now - since))
+        let (now, since) = (self.world.now(), self.since[usize::from(id.slot)]);
+        self.submit(load, id.slot)?;
+        Ok(now - since)
     }
 
     fn traffic(&self) -> Option<[Traffic; 2]> {
-        let link = self.world.link(0)?;
+        let link = self.world.link()?;
         Some([Side::Host, Side::Device].map(|side| link.lane(side).traffic()))
     }
 }
 
-impl Drives {
-    /// A drive at a root port.
-    pub const ONE: Self = Self { count: 1, hubs: 0 };
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bot => "BOT",
+            Self::Uas => "UAS",
+        })
+    }
 }
 
 impl fmt::Display for RawError {
@@ -528,7 +461,6 @@ impl fmt::Display for RawError {
             Self::Plug(error) => error.fmt(f),
             Self::PowerOn(error) => error.fmt(f),
             Self::NoPort => f.write_str("the controller has ports of SuperSpeed alone"),
-            Self::OneDrive => f.write_str("without a controller there is one drive, and no hub"),
             Self::Stopped(stopped) => stopped.fmt(f),
             Self::Failed(outcome) => write!(f, "a command failed in a world without faults: {outcome:?}"),
             Self::Stuck => {
@@ -554,7 +486,6 @@ mod tests {
             connection: Rate::Gen1.into(),
             writes: false,
             bytes,
-            drives: Drives::ONE,
             depth,
             commands: 2_000,
             latency: Duration::from_us(60),
@@ -671,7 +602,6 @@ mod tests {
         ] {
             let load = Load { writes, commands: 500, ..load(depth, 4096) };
             let watched = measure(&load, protocol, Watch { explain: true, ..Watch::default() }).unwrap();
-            let watched = watched.total;
             let shares = watched.shares.unwrap();
             // The mean is cut down to a whole picosecond.
             assert_eq!(shares.total().as_ps() / 500, watched.mean.as_ps(), "{protocol:?} {writes}");
@@ -689,8 +619,8 @@ mod tests {
         for protocol in [Protocol::Bot, Protocol::Uas] {
             let trace: Box<dyn Trace> = Box::new(Vec::new());
             let watch = Watch { observer: Some(Box::new(Nobody)), trace: Some((trace, 5)), explain: true };
-            let watched = measure(&load, protocol, watch).unwrap().total;
-            let alone = measure(&load, protocol, Watch::default()).unwrap().total;
+            let watched = measure(&load, protocol, watch).unwrap();
+            let alone = measure(&load, protocol, Watch::default()).unwrap();
             assert_eq!((watched.digest, watched.events), (alone.digest, alone.events));
         }
     }

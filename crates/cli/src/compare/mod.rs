@@ -5,6 +5,7 @@
 //! ([`capture`]).
 
 mod capture;
+mod power;
 mod report;
 
 use crate::failure::Failure;
@@ -14,7 +15,7 @@ use clap::{Args, ValueEnum};
 use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
-use sim::raw::{self, Drives, Figures, Load, Protocol, RawError, Watch};
+use sim::raw::{self, Figures, Load, Protocol, RawError, Watch};
 use sim::world::driven::{DriverConfig, Host};
 use sim::xhci::Part;
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ use units::{ByteCount, Duration};
   uaskit compare --raw --controller card
   uaskit compare --raw --controller none
   uaskit compare --raw --depth 1,30 --explain
+  uaskit compare --raw --depth 1 --power-states
   uaskit compare --raw --depth 4 --commands 20 --trace 3
   uaskit compare --raw --depth 4 --commands 100 --capture both.pcapng
 
@@ -84,6 +86,10 @@ pub(crate) struct CompareArguments {
     /// Print what happens, packet by packet, until N commands of each run have ended.
     #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
     trace: Option<u32>,
+    /// Say as well what a link that sleeps between commands costs them and saves: U1 and U2 as Linux has them, reads of 4 KiB
+    /// one at a time without a controller, at pauses of several lengths.
+    #[arg(long)]
+    power_states: bool,
     /// Write a pcapng file of all runs. An older file of that name is replaced.
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
@@ -144,13 +150,24 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         rows.push(Row { depth, bot, uas });
     }
     let records = capture.map(Capture::finish).transpose()?;
+    let pauses = arguments.think()?;
     if arguments.json {
-        println!("{:#}", report::record(arguments, &rows, records));
+        let mut record = report::record(arguments, &rows, records);
+        if let Some(pauses) = &pauses {
+            record["power_states"] = power::record(pauses);
+        }
+        println!("{record:#}");
         return Ok(());
     }
     println!("{}\n{}", arguments.title(), report::table(&rows));
     if arguments.explain {
         println!("Where a command's time goes on average; the parts add up\n{}", report::explained(&rows));
+    }
+    if let Some(pauses) = &pauses {
+        println!(
+            "Reads of 4 KiB one at a time, on a link that never sleeps and on one that does\n{}",
+            power::table(pauses)
+        );
     }
     if let (Some(file), Some(records)) = (&arguments.capture, records) {
         println!("{}: {records} records", file.display());
@@ -187,6 +204,21 @@ impl CompareArguments {
         Ok(())
     }
 
+    /// What pauses cost on a link that sleeps, if that is asked for.
+    fn think(&self) -> Result<Option<Vec<power::Pause>>, Failure> {
+        let Connection::SuperSpeed(rate) = self.link.connection() else {
+            return match self.power_states {
+                true => Err(Failure::usage(format!(
+                    "--power-states are of SuperSpeed, not of {}",
+                    self.link.name()
+                ))),
+                false => Ok(None),
+            };
+        };
+        let latency = Duration::from_us(self.latency.into());
+        self.power_states.then(|| power::measure(rate, latency)).transpose()
+    }
+
     fn start_capture(&self) -> Result<Option<Capture>, Failure> {
         let Some(path) = &self.capture else { return Ok(None) };
         if 2 * self.depth.len() > RUNS_MAX {
@@ -212,7 +244,7 @@ impl CompareArguments {
             println!("{protocol} at depth {depth}");
         }
         let watch = Watch { observer, trace, explain: self.explain };
-        raw::measure(&self.load(depth)?, protocol, watch).map(|run| run.total).map_err(|error| match error {
+        raw::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
             RawError::Load => {
                 Failure::usage(format!("no drive takes a command of {}", self.block)).because(error)
             }
@@ -227,7 +259,6 @@ impl CompareArguments {
             connection: self.link.connection(),
             writes: self.write,
             bytes: u32::try_from(self.block.0).map_err(|_| too_large())?,
-            drives: Drives::ONE,
             depth,
             commands: self.commands,
             latency: Duration::from_us(self.latency.into()),

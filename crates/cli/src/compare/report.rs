@@ -99,14 +99,14 @@ fn of_run(figures: &Figures) -> Value {
     run
 }
 
-fn empty(header: &[&str]) -> Table {
+pub(super) fn empty(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(header);
     table
 }
 
-fn aligned(mut table: Table) -> Table {
+pub(super) fn aligned(mut table: Table) -> Table {
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }

@@ -7,6 +7,7 @@ use super::{About, Law, Violation};
 use crate::link::bulk::{End, Progress};
 use crate::link::superspeed::{Link, Side};
 use crate::link::usb2::Bus;
+use crate::power::Meter;
 use bus::TransferId;
 use units::{Duration, Instant};
 
@@ -105,8 +106,21 @@ impl Ledger {
         self.in_vain[0] + self.in_vain[1]
     }
 
-    /// Compares the books with what the link has carried.
+    /// Compares the two books of a meter.
+    pub fn audit_meter<const STATES: usize>(
+        &mut self,
+        now: Instant,
+        meter: &Meter<STATES>,
+        part: &'static str,
+    ) {
+        if !meter.is_consistent(now) {
+            self.break_law(Law::Energy, now, About::World(part));
+        }
+    }
+
+    /// Compares the books with what the link has carried and drawn.
     pub fn audit(&mut self, now: Instant, link: &Link) {
+        self.audit_meter(now, &link.meter(now), "the link");
         for side in [Side::Host, Side::Device] {
             let traffic = link.lane(side).traffic();
             let arrived = self.taken[side.other() as usize] + self.in_vain[side.other() as usize];
@@ -141,6 +155,7 @@ mod tests {
     use super::*;
     use crate::link::bulk::Piece;
     use crate::link::superspeed::{Packet, Rate};
+    use crate::power::Microwatts;
 
     const NOW: Instant = Instant::from_ps(10_000_000);
 
@@ -218,6 +233,19 @@ mod tests {
         arrive(&mut ledger, 5, true);
         ledger.audit(Instant::from_ps(5_000_000), &link());
         assert_eq!(ledger.broken().map(|violation| violation.law), Some(Law::Capacity));
+    }
+
+    #[test]
+    fn a_part_that_was_in_two_states_at_once_is_seen() {
+        let mut meter = Meter::new([Microwatts(1), Microwatts(2)]);
+        meter.switch(NOW, 1);
+        let mut ledger = Ledger::default();
+        ledger.audit_meter(NOW, &meter, "a part");
+        assert_eq!(ledger.broken(), None);
+        // It was at work until 10 us, and idle from 5 us on.
+        meter.switch_without_books(Instant::from_ps(5_000_000), 0);
+        ledger.audit_meter(NOW, &meter, "a part");
+        assert_eq!(ledger.broken().map(|violation| violation.law), Some(Law::Energy));
     }
 
     #[test]

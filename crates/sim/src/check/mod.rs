@@ -2,9 +2,7 @@
 //!
 //! A [`Law`] is a sentence about any run. A [`Violation`] names the law, what it befell, and when. The books that notice are
 //! kept beside the parts that they are about: the world's own by [`Ledger`], what blocks may hold by [`Blocks`], queues by
-//! [`Level`](crate::engine::Level), whose two sums are compared here.
-//!
-//! Left out: energy, which nothing here has yet.
+//! [`Level`](crate::engine::Level) and energy by [`Meter`](crate::power::Meter), whose two sums are compared here.
 //!
 //! Always true: a check changes nothing in the world that it is about; a world that has broken a law stops.
 
@@ -42,6 +40,8 @@ pub enum Law {
     Capacity,
     /// Little's law, exactly.
     Little,
+    /// Times in all states of a part are all the time there was, and what each has cost is its power integrated over time.
+    Energy,
     /// Nothing happens before now.
     Past,
     /// Something ends within a bound of time and of events.
@@ -103,6 +103,7 @@ impl Law {
             Self::Conservation => "payload is neither made nor lost",
             Self::Capacity => "a lane carries no more than it can",
             Self::Little => "Little's law",
+            Self::Energy => "what each state costs is the power integrated over time",
             Self::Past => "nothing happens before now",
             Self::Progress => "something ends in time",
             Self::Calm => "without faults nothing fails",

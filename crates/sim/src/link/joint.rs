@@ -8,15 +8,15 @@
 use super::bulk::{self, ERDY_TIMEOUT, Endpoint, Message, TRANSACTION_TIMEOUT};
 use super::lanes::{Lanes, Taken};
 use super::streams::Violation;
-use super::superspeed::{self, Link, Side, TurnRound};
+use super::superspeed::{self, Link, LinkState, Side, Sleep, TurnRound};
 use super::usb2::{self, Bus, Exchange, Pacing, Sent};
 use super::{Crossing, DevicePort, Fate, HostPort};
 use bus::Speed;
 use units::{Duration, Instant};
-use wire::usb::{Direction, EndpointAddress};
+use wire::usb::{DeviceFeature, Direction, EndpointAddress, Recipient, SetupPacket, StandardRequest};
 
 /// What a symbol takes through a cable of about a metre.
-pub const CABLE: Duration = Duration::from_ns(5);
+const FLIGHT: Duration = Duration::from_ns(5);
 
 /// How a device is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Connection {
     pub fn join(self, endpoints: &[Endpoint]) -> Joint {
         match self {
             Self::SuperSpeed(rate) => Joint::new(
-                Link::new(rate, CABLE).between(TurnRound::TYPICAL),
+                Link::new(rate, FLIGHT).between(TurnRound::TYPICAL),
                 bulk::HostPort::new(endpoints),
                 bulk::DevicePort::new(endpoints),
             ),
@@ -158,6 +158,39 @@ impl Joint {
         match &self.wires {
             Wires::Lanes(_) => None,
             Wires::Bus(exchange) => Some(exchange.bus()),
+        }
+    }
+
+    /// Lets a SuperSpeed link sleep when nothing crosses.
+    pub fn let_sleep(&mut self, sleep: Sleep) {
+        if let Wires::Lanes(lanes) = &mut self.wires {
+            lanes.link.let_sleep(sleep);
+        }
+    }
+
+    /// The device begins to work on something that it will say, or has done it: until then it wants the link to stay awake.
+    pub fn work(&mut self, now: Instant, is_at_work: bool) {
+        if let Wires::Lanes(lanes) = &mut self.wires
+            && lanes.link.may_sleep()
+        {
+            lanes.link.work(now, is_at_work);
+        }
+    }
+
+    /// The device has carried a request out that lets it ask for U1 or U2, or forbids it (clause 9.4.9: U1_ENABLE, U2_ENABLE).
+    pub fn heed(&mut self, now: Instant, setup: SetupPacket) {
+        let may = match setup.standard() {
+            Some(StandardRequest::SetFeature) => true,
+            Some(StandardRequest::ClearFeature) => false,
+            _ => return,
+        };
+        let state = match DeviceFeature::from(setup.value) {
+            DeviceFeature::U1Enable => LinkState::U1,
+            DeviceFeature::U2Enable => LinkState::U2,
+            _ => return,
+        };
+        if let (Wires::Lanes(lanes), Recipient::Device) = (&mut self.wires, setup.recipient) {
+            lanes.link.let_device_ask(now, state, may);
         }
     }
 

@@ -14,8 +14,6 @@ mod drive;
 pub mod driven;
 mod endings;
 mod enumerate;
-#[cfg(test)]
-mod fixture;
 mod host;
 mod observer;
 mod plain;
@@ -34,9 +32,10 @@ pub use trouble::Remains;
 use crate::check::{About, Law, Violation};
 use crate::engine::{Alarm, Engine, Event, QueueFull};
 use crate::link::bulk::Message;
-use crate::link::superspeed::{Link, Side};
+use crate::link::superspeed::{Link, Side, Sleep};
 use crate::link::usb2::{self, Bus};
 use crate::link::{Arrival, Connection, Crossing, Fate, Fates, Joint, Missed};
+use crate::power::Meter;
 use drive::DriveSide;
 use endings::Endings;
 use host::HostSide;
@@ -163,6 +162,16 @@ impl<T: Transport> World<T> {
         self.joint.bus()
     }
 
+    /// Lets a SuperSpeed link sleep when nothing crosses.
+    pub fn let_sleep(&mut self, sleep: Sleep) {
+        self.joint.let_sleep(sleep);
+    }
+
+    /// What the drive has drawn: idle and at work.
+    pub const fn drive_meter(&self) -> &Meter<2> {
+        self.drive.plain.meter()
+    }
+
     /// Sends notes of every packet to a trace.
     pub fn trace_to(&mut self, trace: Box<dyn crate::engine::Trace>) {
         self.engine.trace_to(trace);
@@ -259,7 +268,10 @@ impl<T: Transport> World<T> {
             Happens::Bus if self.bus_alarm.ring(now) => self.go_on_with_bus(),
             Happens::Bus => {}
             Happens::PortReset => self.end_port_reset(),
-            Happens::Stored => self.drive.store(now, &mut self.trouble),
+            Happens::Stored => {
+                self.drive.store(now, &mut self.trouble);
+                self.joint.work(now, self.drive.plain.is_busy());
+            }
             Happens::Ready => {
                 while let Some(transfer) = self.trouble.take_late(now) {
                     self.offer(transfer);
@@ -444,6 +456,7 @@ impl<T: Transport> World<T> {
             Out::Medium(request) => {
                 let now = self.engine.now();
                 let done_at = self.drive.plain.take(now, request, &mut self.trouble.faults);
+                self.joint.work(now, true);
                 self.host.observers.tell(|observer| observer.asked(now, &request, done_at));
                 let (blocks, lba, span) = (request.extent.blocks.0, request.extent.lba.0, done_at - now);
                 self.engine.note("drive", format_args!("{blocks} blocks from {lba} on, done in {span}"));

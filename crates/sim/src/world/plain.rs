@@ -9,6 +9,7 @@
 use crate::check::{About, Law, Ledger};
 use crate::engine::{Level, Random};
 use crate::fault::{Faults, Kind};
+use crate::power::{Meter, Microwatts};
 use bus::Speed;
 use std::collections::{BTreeSet, VecDeque};
 use target::command::Limits;
@@ -30,7 +31,12 @@ pub struct Plain {
     /// Requests in the order in which they will be done.
     requests: VecDeque<Waiting>,
     level: Level,
+    /// Idle, at work.
+    meter: Meter<2>,
 }
+
+/// What it draws, bridge included: idle, and with a request under way. Chosen, not measured.
+const DRAWS: [Microwatts; 2] = [Microwatts::from_milliwatts(700), Microwatts::from_milliwatts(2_300)];
 
 /// What a power loss takes away.
 #[derive(Clone, Debug)]
@@ -65,6 +71,7 @@ impl Plain {
             free_at: vec![Instant::ZERO; usize::from(at_once.max(1))],
             requests: VecDeque::new(),
             level: Level::default(),
+            meter: Meter::new(DRAWS),
         }
     }
 
@@ -153,6 +160,7 @@ impl Plain {
         self.requests.clear();
         self.free_at.fill(Instant::ZERO);
         self.level = Level::default();
+        self.meter = Meter::new(DRAWS);
     }
 
     /// Takes a request. When it will be done.
@@ -160,6 +168,9 @@ impl Plain {
         let mut latency = self.latency;
         if let Some(mut random) = faults.strikes(Kind::Slow) {
             latency += SLOW + Duration::from_ps(random.below(SLOW.as_ps()));
+        }
+        if self.requests.is_empty() {
+            self.meter.switch(now, 1);
         }
         self.level.arrive(now);
         let Some(first) = self.free_at.iter_mut().min() else { return now };
@@ -177,6 +188,9 @@ impl Plain {
         let due = self.requests.front().is_some_and(|waiting| waiting.done_at <= now);
         let Waiting { since, request, .. } = due.then(|| self.requests.pop_front()).flatten()?;
         self.level.leave(now, since);
+        if self.requests.is_empty() {
+            self.meter.switch(now, 0);
+        }
         Some(request)
     }
 
@@ -185,8 +199,14 @@ impl Plain {
         !self.requests.is_empty()
     }
 
-    /// Compares the two sums of the queue's books.
+    /// What it has drawn: idle and at work.
+    pub(super) const fn meter(&self) -> &Meter<2> {
+        &self.meter
+    }
+
+    /// Compares the two sums of the queue's books, and of the meter's.
     pub(super) fn audit(&self, now: Instant, ledger: &mut Ledger) {
+        ledger.audit_meter(now, &self.meter, "the drive");
         if !self.level.is_consistent(now) || self.level.count() as usize != self.requests.len() {
             ledger.break_law(Law::Little, now, About::Queue("the queue at the medium"));
         }

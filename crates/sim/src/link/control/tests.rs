@@ -3,10 +3,11 @@
 use super::*;
 use crate::link::Fate;
 use crate::link::bulk::{Endpoint, Transfer};
-use crate::link::superspeed::Side;
+use crate::link::superspeed::{Inactivity, Side, Sleep};
 use crate::link::wire::{Wire, assert_script};
 use bus::Pipe;
 use proptest::prelude::*;
+use units::Duration;
 use wire::usb::{Recipient, RequestKind, SetupPacket};
 
 fn setup(direction: Direction, length: u16) -> SetupPacket {
@@ -195,4 +196,29 @@ proptest! {
         prop_assert_eq!(moved, if is_in { answered.min(length) } else { length });
         prop_assert_eq!(wire.ended(Side::Host).len(), 1);
     }
+}
+
+#[test]
+fn a_device_asks_for_u1_once_its_host_has_told_it_that_it_may() {
+    let asleep = |setup: Option<[u8; 8]>| {
+        let mut wire = Wire::new(&[]);
+        let (u1, u2) = (Inactivity::Accepted, Inactivity::Refused);
+        wire.joint.let_sleep(Sleep { u1, u2, ..Sleep::LINUX });
+        if let Some(setup) = setup {
+            let setup = SetupPacket::decode(&setup).unwrap();
+            begin(&mut wire, setup);
+            assert_eq!(run(&mut wire, ControlAnswer::Done(0)).0, Some(ControlEnd::Done));
+            wire.joint.heed(wire.engine.now(), setup);
+        }
+        let later = wire.engine.now() + Duration::from_ms(1);
+        let [_, in_u1, ..] = wire.joint.link().unwrap().meter(later).times(later);
+        in_u1 > Duration::ZERO
+    };
+    assert!(!asleep(None));
+    // SET_FEATURE and CLEAR_FEATURE of U1_ENABLE; SET_FEATURE of U2_ENABLE, for which the port does not wait.
+    assert!(asleep(Some([0x00, 0x03, 48, 0, 0, 0, 0, 0])));
+    assert!(!asleep(Some([0x00, 0x01, 48, 0, 0, 0, 0, 0])));
+    assert!(!asleep(Some([0x00, 0x03, 49, 0, 0, 0, 0, 0])));
+    // The same number is no feature of an interface.
+    assert!(!asleep(Some([0x01, 0x03, 48, 0, 0, 0, 0, 0])));
 }

@@ -11,8 +11,10 @@
 use super::lane::Lane;
 use super::packet::Packet;
 use super::rate::Rate;
+use super::sleep::{LinkState, Sleep, Sleeper};
 use super::turn::TurnRound;
 use crate::link::Crossing;
+use crate::power::Meter;
 use std::fmt;
 use units::{Duration, Instant};
 
@@ -45,6 +47,8 @@ pub struct Link {
     turn_round: TurnRound,
     /// When the host sends the next timestamp.
     timestamp_due: Instant,
+    /// Of a link that may sleep.
+    sleeper: Option<Box<Sleeper>>,
 }
 
 /// Credits of one sender.
@@ -98,13 +102,41 @@ impl Link {
             credits: [credits; 2],
             turn_round: TurnRound::NONE,
             timestamp_due: Instant::ZERO + BUS_INTERVAL,
+            sleeper: None,
         }
     }
 
     /// The same between ports that take their time.
     #[must_use]
-    pub const fn between(self, turn_round: TurnRound) -> Self {
+    pub fn between(self, turn_round: TurnRound) -> Self {
         Self { turn_round, ..self }
+    }
+
+    /// Lets the link sleep when nothing crosses. Until this is said it stays in U0.
+    pub fn let_sleep(&mut self, sleep: Sleep) {
+        self.sleeper = Some(Box::new(Sleeper::new(sleep)));
+    }
+
+    /// Whether it may.
+    pub const fn may_sleep(&self) -> bool {
+        self.sleeper.is_some()
+    }
+
+    /// The device was told that it may ask for U1 or U2, or that it may not any more (U1_ENABLE, U2_ENABLE).
+    pub fn let_device_ask(&mut self, now: Instant, state: LinkState, may: bool) {
+        self.doze_and(now, |sleeper| sleeper.let_device_ask(state, may));
+    }
+
+    /// The device begins to work on something that it will say, or has done it.
+    pub fn work(&mut self, now: Instant, is_at_work: bool) {
+        self.doze_and(now, |sleeper| sleeper.work(now, is_at_work));
+    }
+
+    /// What both ports have drawn in each [`LinkState`], up to `now`.
+    pub fn meter(&self, now: Instant) -> Meter<4> {
+        let mut link = self.clone();
+        link.doze_and(now, |_| {});
+        link.sleeper.map_or_else(|| Meter::new(Sleep::DRAWS), |sleeper| sleeper.meter().clone())
     }
 
     /// The rate.
@@ -130,19 +162,26 @@ impl Link {
         packet: Packet,
         gap: Duration,
     ) -> Result<Crossing, Blocked> {
+        let now = self.awake(now, from);
         self.send_timestamps(now);
         let back_at = self.spend(from).ok_or(Blocked)?;
-        Ok(self.carry(now.max(back_at), from, packet, gap))
+        let crossing = self.carry(now.max(back_at), from, packet, gap);
+        self.has_crossed(&crossing);
+        Ok(crossing)
     }
 
     /// `from` sends a packet again, after LRTY has said so: it has its credit still.
     pub fn resend(&mut self, now: Instant, from: Side, packet: Packet) -> Crossing {
+        let now = self.awake(now, from);
         self.send_timestamps(now);
-        self.carry(now, from, packet, Duration::ZERO)
+        let crossing = self.carry(now, from, packet, Duration::ZERO);
+        self.has_crossed(&crossing);
+        crossing
     }
 
     /// `from` sends a link command that is not about a packet that it took: LBAD, LRTY.
     pub fn send_command(&mut self, now: Instant, from: Side) -> Crossing {
+        let now = self.awake(now, from);
         self.send_timestamps(now);
         self.acknowledge(from, now);
         self.lanes[from as usize].send_commands(now, 1)
@@ -200,6 +239,62 @@ impl Link {
         while let Some(taken) = credits.taken_by(until) {
             credits.give_back(self.lanes[at as usize].send_commands(taken, 2).arrives);
         }
+    }
+
+    /// A side has something to send: from when it can, since a link that sleeps has to wake up.
+    fn awake(&mut self, now: Instant, from: Side) -> Instant {
+        let Some(mut sleeper) = self.sleeper.take() else { return now };
+        self.doze(&mut sleeper, now, Some(from));
+        let slept = sleeper.state() != LinkState::U0;
+        let awake_at = sleeper.wake(now);
+        if slept {
+            // Those that were due meanwhile were not sent.
+            let intervals = awake_at.as_ps().div_ceil(BUS_INTERVAL.as_ps());
+            self.timestamp_due = Instant::from_ps(intervals * BUS_INTERVAL.as_ps());
+        }
+        self.sleeper = Some(sleeper);
+        awake_at
+    }
+
+    fn has_crossed(&mut self, crossing: &Crossing) {
+        if let Some(sleeper) = &mut self.sleeper {
+            sleeper.cross(crossing.arrives);
+        }
+    }
+
+    fn doze_and(&mut self, now: Instant, change: impl FnOnce(&mut Sleeper)) {
+        if let Some(mut sleeper) = self.sleeper.take() {
+            self.doze(&mut sleeper, now, None);
+            change(&mut sleeper);
+            self.sleeper = Some(sleeper);
+        }
+    }
+
+    /// Works out what an idle link has done by `now`. `wanting` has something to send then.
+    fn doze(&mut self, sleeper: &mut Sleeper, now: Instant, wanting: Option<Side>) {
+        while let Some(attempt) = sleeper.attempt(now) {
+            let (asks, answers) = (attempt.by, attempt.by.other());
+            self.send_timestamps(attempt.at);
+            for side in [asks, answers] {
+                self.acknowledge(side, attempt.at);
+            }
+            // LGO_Ux, and LAU or LXU.
+            let asked = self.lanes[asks as usize].send_commands(attempt.at, 1);
+            let answered = self.lanes[answers as usize].send_commands(asked.arrives, 1);
+            if sleeper.refuses(attempt) {
+                let more = sleeper.skip_refusals(attempt, answered.arrives, now);
+                for lane in &mut self.lanes {
+                    lane.has_carried_commands(more);
+                }
+            } else if wanting == Some(answers) && now <= asked.arrives {
+                sleeper.be_refused(answered.arrives);
+            } else {
+                // LPMA.
+                let confirmed = self.lanes[asks as usize].send_commands(answered.arrives, 1);
+                sleeper.fall_asleep(confirmed.arrives, attempt);
+            }
+        }
+        sleeper.sleep_on(now);
     }
 
     /// The host sends the timestamps that were due by now. Of those that the link was idle for only the number counts.

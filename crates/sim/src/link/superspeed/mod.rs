@@ -19,12 +19,14 @@ mod lane;
 mod link;
 mod packet;
 mod rate;
+mod sleep;
 mod turn;
 
 pub use lane::{Lane, Traffic};
 pub use link::{BUS_INTERVAL, Blocked, Link, Side};
 pub use packet::Packet;
 pub use rate::Rate;
+pub use sleep::{ExitLatency, Inactivity, LinkState, Sleep};
 pub use turn::TurnRound;
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! A link under load: what it can carry at most must come out of packets, credits and link commands.
 
+mod sleep;
+
 use super::*;
 use crate::engine::{Engine, Event};
 use units::{Duration, Instant};

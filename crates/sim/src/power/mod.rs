@@ -1,0 +1,192 @@
+//! What parts draw, and what a run costs: energy by part and state.
+//!
+//! A [`Meter`] belongs to a part that is in one of a few states at a time and draws so much in each. It keeps two books
+//! that know nothing of each other: how long the part was in each state, and its power integrated over time. That the one
+//! times the other is the same is checked in every world ([`crate::check::Law::Energy`]), exactly, since all is whole:
+//! microwatts times picoseconds are attojoules. [`think`] measures what
+//! states of low power cost a host that thinks between its commands, and what they save. [`think`] measures what states of low power cost a host that thinks.
+//!
+//! Left out: the host's processor, the controller, what a change of state draws by itself, and losses in supply and cable.
+
+pub mod think;
+
+use std::fmt;
+use units::{Duration, Instant};
+
+/// Power, in microwatts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Microwatts(pub u32);
+
+/// Energy, in attojoules: a microwatt for a picosecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Attojoules(pub u128);
+
+/// A part that draws power.
+#[derive(Clone, Debug)]
+pub struct Meter<const STATES: usize> {
+    draws: [Microwatts; STATES],
+    state: usize,
+    since: Instant,
+    /// Time in each state, but for the one that it is in, up to `since`.
+    times: [Duration; STATES],
+    /// The integral of power from zero to now is what is drawn now, for all the time, and this, which each change of power
+    /// moves by what it changes times when it does.
+    offset: i128,
+}
+
+impl Microwatts {
+    /// Whole milliwatts.
+    pub const fn from_milliwatts(milliwatts: u32) -> Self {
+        Self(milliwatts * 1_000)
+    }
+
+    /// The energy of this much for a time.
+    pub const fn over(self, span: Duration) -> Attojoules {
+        Attojoules(self.0 as u128 * span.as_ps() as u128)
+    }
+}
+
+impl Attojoules {
+    /// In joules.
+    pub fn joules(self) -> f64 {
+        self.0 as f64 / 1e18
+    }
+
+    /// The mean power over a time.
+    pub fn mean(self, span: Duration) -> Microwatts {
+        let mean = self.0.checked_div(u128::from(span.as_ps())).unwrap_or(0);
+        Microwatts(u32::try_from(mean).unwrap_or(u32::MAX))
+    }
+}
+
+impl<const STATES: usize> Meter<STATES> {
+    /// A part that draws so much in each of its states, and is in the first at time zero.
+    pub const fn new(draws: [Microwatts; STATES]) -> Self {
+        Self { draws, state: 0, since: Instant::ZERO, times: [Duration::from_ps(0); STATES], offset: 0 }
+    }
+
+    /// It is in a state from `at` on, which is not before the last change.
+    pub fn switch(&mut self, at: Instant, state: usize) {
+        debug_assert!(at >= self.since, "states follow each other");
+        self.times[self.state] += at.since(self.since);
+        let change = i128::from(self.draws[self.state].0) - i128::from(self.draws[state].0);
+        self.offset += change * i128::from(at.as_ps());
+        (self.state, self.since) = (state, at.max(self.since));
+    }
+
+    /// For tests: the same, but the time that was is not booked.
+    #[cfg(test)]
+    pub(crate) const fn switch_without_books(&mut self, at: Instant, state: usize) {
+        (self.state, self.since) = (state, at);
+    }
+
+    /// The state it is in.
+    pub const fn state(&self) -> usize {
+        self.state
+    }
+
+    /// Since when.
+    pub const fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// How long it was in each state, up to `now`.
+    pub fn times(&self, now: Instant) -> [Duration; STATES] {
+        let mut times = self.times;
+        times[self.state] += now.since(self.since);
+        times
+    }
+
+    /// What each state has cost, up to `now`.
+    pub fn energy_by_state(&self, now: Instant) -> [Attojoules; STATES] {
+        let times = self.times(now);
+        std::array::from_fn(|state| self.draws[state].over(times[state]))
+    }
+
+    /// The power integrated over time, up to `now`.
+    pub fn energy(&self, now: Instant) -> Attojoules {
+        let now = now.max(self.since);
+        let drawn = i128::from(self.draws[self.state].0) * i128::from(now.as_ps());
+        Attojoules(u128::try_from(drawn + self.offset).unwrap_or(0))
+    }
+
+    /// Whether both books agree: the times add up to all the time there was, and what each state has cost to the integral.
+    pub fn is_consistent(&self, now: Instant) -> bool {
+        let now = now.max(self.since);
+        let spent: u128 = self.times(now).iter().map(|time| u128::from(time.as_ps())).sum();
+        let cost: u128 = self.energy_by_state(now).iter().map(|energy| energy.0).sum();
+        spent == u128::from(now.as_ps()) && cost == self.energy(now).0
+    }
+}
+
+impl fmt::Display for Attojoules {
+    /// `1.234567 mJ`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06} mJ", self.0 / 10_u128.pow(15), self.0 / 10_u128.pow(9) % 1_000_000)
+    }
+}
+
+impl fmt::Display for Microwatts {
+    /// `300.000 mW`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03} mW", self.0 / 1_000, self.0 % 1_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn at(ps: u64) -> Instant {
+        Instant::from_ps(ps)
+    }
+
+    #[test]
+    fn a_watt_for_a_second_is_a_joule() {
+        let energy = Microwatts::from_milliwatts(1_000).over(Duration::from_secs(1));
+        assert_eq!(energy, Attojoules(1_000_000_000_000_000_000));
+        assert_eq!(energy.to_string(), "1000.000000 mJ");
+        assert_eq!(energy.mean(Duration::from_secs(4)).to_string(), "250.000 mW");
+    }
+
+    #[test]
+    fn time_in_two_states_costs_what_each_draws() {
+        let mut meter = Meter::new([Microwatts(300), Microwatts(7)]);
+        meter.switch(at(10), 1);
+        meter.switch(at(30), 0);
+        assert_eq!(meter.times(at(35)), [Duration::from_ps(15), Duration::from_ps(20)]);
+        assert_eq!(meter.energy_by_state(at(35)), [Attojoules(4_500), Attojoules(140)]);
+        assert_eq!(meter.energy(at(35)), Attojoules(4_640));
+        assert!(meter.is_consistent(at(35)));
+    }
+
+    #[test]
+    fn a_time_that_was_not_booked_is_seen() {
+        let mut meter = Meter::new([Microwatts(300), Microwatts(7)]);
+        meter.switch(at(10), 1);
+        meter.times[0] = Duration::from_ps(9);
+        assert!(!meter.is_consistent(at(20)));
+    }
+
+    #[test]
+    fn energy_that_was_not_integrated_is_seen() {
+        let mut meter = Meter::new([Microwatts(300), Microwatts(7)]);
+        meter.switch(at(10), 1);
+        meter.offset -= 1;
+        assert!(!meter.is_consistent(at(20)));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_it_does_its_books_agree(draws in any::<[u32; 3]>(), turns in prop::collection::vec((0_u64..1 << 45, 0_usize..3), 0..50)) {
+            let mut meter = Meter::new(draws.map(Microwatts));
+            let mut now = 0;
+            for (span, state) in turns {
+                now += span;
+                meter.switch(at(now), state);
+                prop_assert!(meter.is_consistent(at(now + 12_345)));
+            }
+        }
+    }
+}
