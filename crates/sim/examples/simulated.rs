@@ -6,7 +6,7 @@
 //! command in picoseconds, and the digest of all that happened: a change of the simulator's speed leaves the times as they are.
 
 use sim::link::superspeed::Rate;
-use sim::raw::{Figures, Load, Measurement};
+use sim::raw::{Drives, Figures, Load, Measurement};
 use sim::world::driven::Host;
 use units::Duration;
 
@@ -23,6 +23,7 @@ fn main() {
         connection: Rate::Gen1.into(),
         writes: kind == "write",
         bytes: 4096,
+        drives: Drives::ONE,
         depth: DEPTH,
         commands: 1,
         latency: Duration::from_us(60),

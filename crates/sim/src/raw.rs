@@ -2,14 +2,15 @@
 //!
 //! A closed loop: so many commands are under way, at random places, and each that ends is followed by another. The host is a
 //! driver and a controller of whose times the controller's count; or there is neither, and what comes out is what link
-//! and protocols allow at most. BOT takes one command at a time, whatever is asked
-//! for.
+//! and protocols allow at most. BOT takes one command at a time, whatever is asked for. Behind a controller there may be
+//! several drives, each with a loop of its own.
 
 use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
 use crate::link::Connection;
 use crate::link::superspeed::{Side, Traffic};
-use crate::world::driven::{Driven, Host, Nobody, PowerOnError};
+pub use crate::world::driven::Protocol;
+use crate::world::driven::{Drive, Driven, Host, Hub, PowerOnError, Setup};
 use crate::world::{self, Commanded, Finished, Observer, Plain, PlugError, Plugged, Stopped, World};
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use std::cell::RefCell;
@@ -34,9 +35,11 @@ pub struct Load {
     pub writes: bool,
     /// Bytes of a command: whole blocks of 512, 1 to 65,535 of them.
     pub bytes: u32,
-    /// Commands under way, at most [`DEPTH_MAX`].
+    /// Drives, and hubs between them and the host. More than one drive needs a controller.
+    pub drives: Drives,
+    /// Commands under way with each drive, at most [`DEPTH_MAX`].
     pub depth: u16,
-    /// Commands in all, after as many as are under way to begin with.
+    /// Commands in all, over all drives, after as many as are under way to begin with.
     pub commands: u32,
     /// What the drive takes for a command.
     pub latency: Duration,
@@ -69,23 +72,45 @@ pub struct Figures {
     pub shares: Option<Shares>,
 }
 
-/// A transport.
+/// How many drives there are, and what is between them and the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// One command at a time.
-    Bot,
-    /// With streams, or in turns on a bus that has none.
-    Uas,
+pub struct Drives {
+    /// How many.
+    pub count: u8,
+    /// Hubs in a row behind the first root port, the drives at the last one; without, each drive has a root port of its own.
+    pub hubs: u8,
+}
+
+/// What came out of a load, together and by drive.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// All drives together.
+    pub total: Figures,
+    /// Each drive.
+    pub drives: Vec<DriveFigures>,
+}
+
+/// What came out of one drive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DriveFigures {
+    /// Commands that have ended.
+    pub commands: u64,
+    /// Their mean time.
+    pub mean: Duration,
+    /// Commands in a second.
+    pub iops: f64,
+    /// Megabytes (10⁶ bytes) in a second.
+    pub megabytes_per_second: f64,
 }
 
 /// Who looks on while a load runs. Nobody by default, which costs nothing.
 #[derive(Default)]
 pub struct Watch {
-    /// Is told everything from the enumeration on.
+    /// Is told everything of the first drive from the enumeration on.
     pub observer: Option<Box<dyn Observer>>,
     /// Gets the notes of so many commands.
     pub trace: Option<(Box<dyn Trace>, u32)>,
-    /// Whether to say where the time goes.
+    /// Whether to say where the time of the first drive's commands goes.
     pub explain: bool,
 }
 
@@ -100,6 +125,8 @@ pub enum RawError {
     PowerOn(PowerOnError),
     /// The controller has no port of that speed.
     NoPort,
+    /// Several drives are behind a controller alone.
+    OneDrive,
     /// The world does not go on.
     Stopped(Stopped),
     /// A command failed, which none should.
@@ -108,6 +135,8 @@ pub enum RawError {
     Stuck,
 }
 
+/// Ports of a hub here: as many as a route has names for.
+const HUB_PORTS: u8 = 15;
 /// The most commands under way: what 64 streams carry.
 pub const DEPTH_MAX: u16 = 62;
 const DEPTH_OF_32_STREAMS: u16 = 30;
@@ -124,17 +153,13 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 ///
 /// # Errors
 /// See [`RawError`].
-pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Figures, RawError> {
+pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Run, RawError> {
     if let Some(host) = load.host {
         let (world, watch) = load.power_on(host, protocol, watch)?;
-        return match protocol {
-            Protocol::Bot => {
-                Measurement::begin(load, world.bot().map_err(RawError::PowerOn)?, watch)?.whole()
-            }
-            Protocol::Uas => {
-                Measurement::begin(load, world.uas(None).map_err(RawError::PowerOn)?, watch)?.whole()
-            }
-        };
+        return Measurement::begin(load, world, watch)?.whole();
+    }
+    if load.drives != Drives::ONE {
+        return Err(RawError::OneDrive);
     }
     match protocol {
         Protocol::Bot => {
@@ -153,7 +178,7 @@ pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Figures,
 /// # Errors
 /// See [`RawError`].
 pub fn uas(load: &Load) -> Result<Figures, RawError> {
-    measure(load, Protocol::Uas, Watch::default())
+    measure(load, Protocol::Uas, Watch::default()).map(|run| run.total)
 }
 
 /// Measures BOT, with nobody looking on.
@@ -161,7 +186,7 @@ pub fn uas(load: &Load) -> Result<Figures, RawError> {
 /// # Errors
 /// See [`RawError`].
 pub fn bot(load: &Load) -> Result<Figures, RawError> {
-    measure(load, Protocol::Bot, Watch::default())
+    measure(load, Protocol::Bot, Watch::default()).map(|run| run.total)
 }
 
 impl Figures {
@@ -182,8 +207,12 @@ impl Figures {
 
 impl Load {
     fn plain(&self) -> Plain {
-        let streams = if self.depth > DEPTH_OF_32_STREAMS { 64 } else { 32 };
-        Plain::new(self.medium_blocks(), BlockSize::B512, self.latency, self.at_once).with_streams(streams)
+        let plain = Plain::new(self.medium_blocks(), BlockSize::B512, self.latency, self.at_once);
+        plain.with_streams(self.streams())
+    }
+
+    const fn streams(&self) -> u16 {
+        if self.depth > DEPTH_OF_32_STREAMS { 64 } else { 32 }
     }
 
     /// A drive that offers BOT alone.
@@ -202,22 +231,32 @@ impl Load {
         Ok((plugged, plain))
     }
 
-    /// A host and a drive that are on, and who still wants to look.
-    fn power_on(
-        &self,
-        host: Host,
-        protocol: Protocol,
-        watch: Watch,
-    ) -> Result<(Driven<Nobody>, Watch), RawError> {
+    /// The world that a load is for.
+    fn setup(&self, host: Host, protocol: Protocol) -> Result<Setup, RawError> {
         let Connection::SuperSpeed(rate) = self.connection else { return Err(RawError::NoPort) };
-        let plain = self.plain();
-        let transports = match protocol {
-            Protocol::Bot => Transports::BotOnly,
-            Protocol::Uas => Transports::Dual,
+        let drive = match protocol {
+            Protocol::Bot => Drive::bot(),
+            Protocol::Uas => Drive::uas(),
         };
-        let device = plain.device_with(transports, self.connection.speed());
+        let (streams, latency, at_once) = (self.streams(), self.latency, self.at_once);
+        let drive = Drive { streams, at_once, ..drive.latency(latency) };
+        let drive = drive.blocks(self.medium_blocks(), BlockSize::B512);
+        let ports = 1..=self.drives.count;
+        let setup = Setup::new(host).at(rate);
+        if self.drives.hubs == 0 {
+            return Ok(ports.fold(setup, |setup, port| setup.with(port, drive)));
+        }
+        let last = ports.fold(Hub::new(HUB_PORTS), |hub, port| hub.with(port, drive));
+        let first = (1..self.drives.hubs).fold(last, |hub, _| Hub::new(HUB_PORTS).with(1, hub));
+        Ok(setup.with(1, first))
+    }
+
+    /// A host and drives that are on, and who still wants to look.
+    fn power_on(&self, host: Host, protocol: Protocol, watch: Watch) -> Result<(Driven, Watch), RawError> {
         let Watch { observer, trace, explain } = watch;
-        let world = Driven::power_on(host, rate, device, plain, observer).map_err(RawError::PowerOn)?;
+        let observers = observer.into_iter().map(|observer| (0, observer)).collect();
+        let setup = self.setup(host, protocol)?;
+        let world = setup.power_on_with(|_, drive| drive.into(), observers).map_err(RawError::PowerOn)?;
         Ok((world, Watch { observer: None, trace, explain }))
     }
 
@@ -260,18 +299,24 @@ pub struct Measurement<W> {
     began: Instant,
     events: u64,
     traffic: Option<[Traffic; 2]>,
-    /// Times of all commands together.
-    stays: Duration,
-    commands: u64,
+    /// By drive.
+    tallies: Vec<Tally>,
     shares: Option<Shares>,
+}
+
+/// Commands of a drive that have ended, and their times together.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    commands: u64,
+    stays: Duration,
 }
 
 /// A load on a world.
 struct Loop<W> {
     world: W,
     random: Random,
-    /// When the command of each slot was submitted.
-    since: Vec<Instant>,
+    /// When the command of each slot was submitted, by drive.
+    since: Vec<Vec<Instant>>,
     /// Memory of commands that have ended.
     spare: Vec<Vec<u8>>,
     explain: Option<Rc<RefCell<Explain>>>,
@@ -279,14 +324,14 @@ struct Loop<W> {
     noted: u32,
 }
 
-impl Measurement<Driven<Uas>> {
+impl Measurement<Driven> {
     /// Begins to measure UAS with streams over a driver and a controller, with nobody looking on.
     ///
     /// # Errors
     /// See [`RawError`].
     pub fn uas(load: &Load, host: Host) -> Result<Self, RawError> {
         let (world, watch) = load.power_on(host, Protocol::Uas, Watch::default())?;
-        Self::begin(load, world.uas(None).map_err(RawError::PowerOn)?, watch)
+        Self::begin(load, world, watch)
     }
 }
 
@@ -302,14 +347,16 @@ impl<T: Transport> Measurement<World<T>> {
 
 impl<W: Commanded> Measurement<W> {
     fn begin(load: &Load, world: W, watch: Watch) -> Result<Self, RawError> {
-        let depth = load.depth.min(u16::try_from(world.depth()).unwrap_or(u16::MAX)).max(1);
-        let mut turns = Loop::new(load, world, watch, depth);
-        turns.greet()?;
-        for slot in 0..depth {
-            turns.submit(load, slot)?;
+        let drives = world.drives();
+        let depth_of = |drive| u16::try_from(world.depth(drive)).unwrap_or(u16::MAX);
+        let depths: Vec<_> = (0..drives).map(|drive| load.depth.min(depth_of(drive)).max(1)).collect();
+        let mut turns = Loop::new(world, load.seed, watch, &depths);
+        (0..drives).try_for_each(|drive| turns.greet(drive))?;
+        for (drive, &depth) in depths.iter().enumerate() {
+            (0..depth).try_for_each(|slot| turns.submit(load, drive, slot))?;
         }
         // What fills the pipes is not counted.
-        for _ in 0..depth {
+        for _ in 0..depths.iter().map(|depth| u32::from(*depth)).sum() {
             turns.next(load)?;
         }
         Ok(Self {
@@ -317,8 +364,7 @@ impl<W: Commanded> Measurement<W> {
             began: turns.world.now(),
             events: turns.world.happened(),
             traffic: turns.traffic(),
-            stays: Duration::ZERO,
-            commands: 0,
+            tallies: vec![Tally::default(); drives],
             shares: turns.take_shares().map(|_| Shares::default()),
             turns,
         })
@@ -330,8 +376,10 @@ impl<W: Commanded> Measurement<W> {
     /// See [`RawError`].
     pub fn go_on(&mut self, commands: u32) -> Result<(), RawError> {
         for _ in 0..commands {
-            self.stays += self.turns.next(&self.load)?;
-            self.commands += 1;
+            let (drive, stay) = self.turns.next(&self.load)?;
+            let tally = &mut self.tallies[drive];
+            tally.stays += stay;
+            tally.commands += 1;
             if let (Some(all), Some(one)) = (&mut self.shares, self.turns.take_shares()) {
                 all.add(&one);
             }
@@ -339,7 +387,7 @@ impl<W: Commanded> Measurement<W> {
         Ok(())
     }
 
-    /// What has come out so far.
+    /// What has come out so far, of all drives together.
     pub fn figures(&self) -> Figures {
         let elapsed = self.turns.world.now() - self.began;
         let since = |(after, before): (Traffic, Traffic)| after.since(before);
@@ -347,12 +395,17 @@ impl<W: Commanded> Measurement<W> {
             self.turns.traffic().zip(self.traffic).map(|([host, device], [host_before, device_before])| {
                 [(host, host_before), (device, device_before)].map(since)
             });
+        let mut all = Tally::default();
+        for tally in &self.tallies {
+            all.commands += tally.commands;
+            all.stays += tally.stays;
+        }
         Figures {
-            commands: self.commands,
+            commands: all.commands,
             elapsed,
-            bytes: self.commands * u64::from(self.load.bytes),
-            mean: Duration::from_ps(self.stays.as_ps().checked_div(self.commands).unwrap_or(0)),
-            depth: self.stays.as_ps() as f64 / elapsed.as_ps() as f64,
+            bytes: all.commands * u64::from(self.load.bytes),
+            mean: all.mean(),
+            depth: all.stays.as_ps() as f64 / elapsed.as_ps() as f64,
             traffic,
             events: self.turns.world.happened() - self.events,
             digest: self.turns.world.digest(),
@@ -360,24 +413,42 @@ impl<W: Commanded> Measurement<W> {
         }
     }
 
-    fn whole(mut self) -> Result<Figures, RawError> {
+    /// The same by drive.
+    pub fn drives(&self) -> Vec<DriveFigures> {
+        let seconds = (self.turns.world.now() - self.began).as_ps() as f64 / 1e12;
+        let of = |tally: &Tally| DriveFigures {
+            commands: tally.commands,
+            mean: tally.mean(),
+            iops: tally.commands as f64 / seconds,
+            megabytes_per_second: (tally.commands * u64::from(self.load.bytes)) as f64 / 1e6 / seconds,
+        };
+        self.tallies.iter().map(of).collect()
+    }
+
+    fn whole(mut self) -> Result<Run, RawError> {
         self.go_on(self.load.commands)?;
-        Ok(self.figures())
+        Ok(Run { total: self.figures(), drives: self.drives() })
+    }
+}
+
+impl Tally {
+    fn mean(&self) -> Duration {
+        Duration::from_ps(self.stays.as_ps().checked_div(self.commands).unwrap_or(0))
     }
 }
 
 impl<W: Commanded> Loop<W> {
-    fn new(load: &Load, mut world: W, watch: Watch, depth: u16) -> Self {
+    fn new(mut world: W, seed: u64, watch: Watch, depths: &[u16]) -> Self {
         let Watch { observer, trace, explain } = watch;
-        observer.into_iter().for_each(|observer| world.observe(observer));
+        observer.into_iter().for_each(|observer| world.observe(0, observer));
         let explain = explain.then(|| Rc::new(RefCell::new(Explain::default())));
-        explain.iter().for_each(|explain| world.observe(Box::new(Rc::clone(explain))));
+        explain.iter().for_each(|explain| world.observe(0, Box::new(Rc::clone(explain))));
         let noted = trace.as_ref().map_or(0, |(_, commands)| *commands);
         trace.into_iter().for_each(|(trace, _)| world.trace_to(trace));
         Self {
             world,
-            random: Random::new(load.seed, "places"),
-            since: vec![Instant::ZERO; usize::from(depth)],
+            random: Random::new(seed, "places"),
+            since: depths.iter().map(|depth| vec![Instant::ZERO; usize::from(*depth)]).collect(),
             spare: Vec::new(),
             explain,
             noted,
@@ -395,7 +466,7 @@ impl<W: Commanded> Loop<W> {
     }
 
     /// A drive that was just plugged in says so to the first command.
-    fn greet(&mut self) -> Result<(), RawError> {
+    fn greet(&mut self, drive: usize) -> Result<(), RawError> {
         let command = Command {
             id: CommandId { slot: 0, generation: 0 },
             lun: LunField([0; 8]),
@@ -405,23 +476,23 @@ impl<W: Commanded> Loop<W> {
             data_phase: None,
             deadline: self.world.now() + PATIENCE,
         };
-        let _ = self.world.submit(&command, Vec::new());
+        let _ = self.world.submit(drive, &command, Vec::new());
         self.world.run().map_err(RawError::Stopped)?.map(drop).ok_or(RawError::Stuck)
     }
 
-    fn submit(&mut self, load: &Load, slot: u16) -> Result<(), RawError> {
+    fn submit(&mut self, load: &Load, drive: usize, slot: u16) -> Result<(), RawError> {
         let now = self.world.now();
         let command = load.command(slot, now, &mut self.random).ok_or(RawError::Load)?;
         let buffer = self.spare.pop().unwrap_or_else(|| vec![0; load.bytes as usize]);
-        self.since[usize::from(slot)] = now;
+        self.since[drive][usize::from(slot)] = now;
         // The transport refuses nothing within its depth.
-        self.world.submit(&command, buffer).map_err(|_| RawError::Stuck)
+        self.world.submit(drive, &command, buffer).map_err(|_| RawError::Stuck)
     }
 
-    /// A command ends, and another takes its place. How long it took.
-    fn next(&mut self, load: &Load) -> Result<Duration, RawError> {
+    /// A command ends, and another takes its place. Of which drive, and how long it took.
+    fn next(&mut self, load: &Load) -> Result<(usize, Duration), RawError> {
         let finished = self.world.run().map_err(RawError::Stopped)?.ok_or(RawError::Stuck)?;
-        let Finished { id, outcome, buffer } = finished;
+        let Finished { drive, id, outcome, buffer } = finished;
         match &outcome {
             Outcome::Answered(answer) if answer.status == Status::Good && answer.moved == load.bytes => {}
             _ => return Err(RawError::Failed(outcome)),
@@ -431,24 +502,20 @@ impl<W: Commanded> Loop<W> {
         if self.noted == 0 {
             self.world.take_trace();
         }
-        let (now, since) = (self.world.now(), self.since[usize::from(id.slot)]);
-        self.submit(load, id.slot)?;
-        Ok(now - since)
+        let (now, since) = (self.world.now(), self.since[drive][usize::from(id.slot)]);
+        self.submit(load, drive, id.slot)?;
+        Ok((drive, now - since))
     }
 
     fn traffic(&self) -> Option<[Traffic; 2]> {
-        let link = self.world.link()?;
+        let link = self.world.link(0)?;
         Some([Side::Host, Side::Device].map(|side| link.lane(side).traffic()))
     }
 }
 
-impl fmt::Display for Protocol {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bot => "BOT",
-            Self::Uas => "UAS",
-        })
-    }
+impl Drives {
+    /// A drive at a root port.
+    pub const ONE: Self = Self { count: 1, hubs: 0 };
 }
 
 impl fmt::Display for RawError {
@@ -461,6 +528,7 @@ impl fmt::Display for RawError {
             Self::Plug(error) => error.fmt(f),
             Self::PowerOn(error) => error.fmt(f),
             Self::NoPort => f.write_str("the controller has ports of SuperSpeed alone"),
+            Self::OneDrive => f.write_str("without a controller there is one drive, and no hub"),
             Self::Stopped(stopped) => stopped.fmt(f),
             Self::Failed(outcome) => write!(f, "a command failed in a world without faults: {outcome:?}"),
             Self::Stuck => {
@@ -486,6 +554,7 @@ mod tests {
             connection: Rate::Gen1.into(),
             writes: false,
             bytes,
+            drives: Drives::ONE,
             depth,
             commands: 2_000,
             latency: Duration::from_us(60),
@@ -602,6 +671,7 @@ mod tests {
         ] {
             let load = Load { writes, commands: 500, ..load(depth, 4096) };
             let watched = measure(&load, protocol, Watch { explain: true, ..Watch::default() }).unwrap();
+            let watched = watched.total;
             let shares = watched.shares.unwrap();
             // The mean is cut down to a whole picosecond.
             assert_eq!(shares.total().as_ps() / 500, watched.mean.as_ps(), "{protocol:?} {writes}");
@@ -619,8 +689,8 @@ mod tests {
         for protocol in [Protocol::Bot, Protocol::Uas] {
             let trace: Box<dyn Trace> = Box::new(Vec::new());
             let watch = Watch { observer: Some(Box::new(Nobody)), trace: Some((trace, 5)), explain: true };
-            let watched = measure(&load, protocol, watch).unwrap();
-            let alone = measure(&load, protocol, Watch::default()).unwrap();
+            let watched = measure(&load, protocol, watch).unwrap().total;
+            let alone = measure(&load, protocol, Watch::default()).unwrap().total;
             assert_eq!((watched.digest, watched.events), (alone.digest, alone.events));
         }
     }

@@ -12,7 +12,7 @@ use comfy_table::{Table, presets};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use sim::link::superspeed::Rate;
-use sim::raw::{Load, Measurement};
+use sim::raw::{Drives, Load, Measurement};
 use sim::world::driven::Host;
 use std::fs;
 use units::Duration;
@@ -162,6 +162,7 @@ fn load() -> Load {
         connection: Rate::Gen1.into(),
         writes: false,
         bytes: 4096,
+        drives: Drives::ONE,
         depth: DEPTH,
         // As many as are asked for.
         commands: 1,

@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
-use sim::raw::{self, Figures, Load, Protocol, RawError, Watch};
+use sim::raw::{self, Drives, Figures, Load, Protocol, RawError, Watch};
 use sim::world::driven::{DriverConfig, Host};
 use sim::xhci::Part;
 use std::path::PathBuf;
@@ -244,7 +244,7 @@ impl CompareArguments {
             println!("{protocol} at depth {depth}");
         }
         let watch = Watch { observer, trace, explain: self.explain };
-        raw::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
+        raw::measure(&self.load(depth)?, protocol, watch).map(|run| run.total).map_err(|error| match error {
             RawError::Load => {
                 Failure::usage(format!("no drive takes a command of {}", self.block)).because(error)
             }
@@ -259,6 +259,7 @@ impl CompareArguments {
             connection: self.link.connection(),
             writes: self.write,
             bytes: u32::try_from(self.block.0).map_err(|_| too_large())?,
+            drives: Drives::ONE,
             depth,
             commands: self.commands,
             latency: Duration::from_us(self.latency.into()),

@@ -16,7 +16,7 @@ use units::{Duration, Instant};
 use wire::usb::{DeviceFeature, Direction, EndpointAddress, Recipient, SetupPacket, StandardRequest};
 
 /// What a symbol takes through a cable of about a metre.
-const FLIGHT: Duration = Duration::from_ns(5);
+pub const CABLE: Duration = Duration::from_ns(5);
 
 /// How a device is connected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Connection {
     pub fn join(self, endpoints: &[Endpoint]) -> Joint {
         match self {
             Self::SuperSpeed(rate) => Joint::new(
-                Link::new(rate, FLIGHT).between(TurnRound::TYPICAL),
+                Link::new(rate, CABLE).between(TurnRound::TYPICAL),
                 bulk::HostPort::new(endpoints),
                 bulk::DevicePort::new(endpoints),
             ),

@@ -20,7 +20,7 @@ pub mod usb2;
 mod wire;
 
 pub use fate::{Fate, Fates};
-pub use joint::{Arrival, Connection, Joint, Missed};
+pub use joint::{Arrival, CABLE, Connection, Joint, Missed};
 pub use port::{DevicePort, HostPort};
 
 use units::Instant;

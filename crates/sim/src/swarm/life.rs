@@ -220,7 +220,7 @@ impl<'a, T: Transport> Life<'a, T> {
     }
 
     fn end_command(&mut self, finished: Finished) -> Result<(), Violation> {
-        let Finished { id, outcome, buffer } = finished;
+        let Finished { id, outcome, buffer, .. } = finished;
         let now = self.world.now();
         let Some(sent) = self.sent.remove(&id) else {
             return self.broken(Law::CommandOnce, About::Command(id));

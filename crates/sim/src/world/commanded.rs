@@ -1,4 +1,6 @@
-//! What every world is to the one who has commands for it, with a controller or without.
+//! What every world is to the one who has commands for it, with a controller or without, with one drive or several.
+//!
+//! Drives have numbers from 0. Of one that is not there nothing is known, and it takes nothing.
 
 use super::{Finished, Observer, Stopped, World};
 use crate::engine::Trace;
@@ -17,11 +19,14 @@ pub trait Commanded {
     /// The digest of all that has happened.
     fn digest(&self) -> u64;
 
-    /// The link, with what it has carried, if it is one of SuperSpeed.
-    fn link(&self) -> Option<&Link>;
+    /// Its drives.
+    fn drives(&self) -> usize;
 
-    /// Commands that can be under way at once.
-    fn depth(&self) -> usize;
+    /// The link at the root port that leads to a drive, with what it has carried, if it is one of SuperSpeed.
+    fn link(&self, drive: usize) -> Option<&Link>;
+
+    /// Commands that can be under way at once with a drive.
+    fn depth(&self, drive: usize) -> usize;
 
     /// Sends notes of every packet to a trace.
     fn trace_to(&mut self, trace: Box<dyn Trace>);
@@ -29,14 +34,14 @@ pub trait Commanded {
     /// Takes the trace back; no notes are made from now on.
     fn take_trace(&mut self) -> Option<Box<dyn Trace>>;
 
-    /// Tells `observer` what happens from now on.
-    fn observe(&mut self, observer: Box<dyn Observer>);
+    /// Tells `observer` what happens to a drive from now on.
+    fn observe(&mut self, drive: usize, observer: Box<dyn Observer>);
 
-    /// Gives the transport a command. `buffer` holds what it writes, or has room for what it reads.
+    /// Gives the transport of a drive a command. `buffer` holds what it writes, or has room for what it reads.
     ///
     /// # Errors
     /// The transport's refusal.
-    fn submit(&mut self, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal>;
+    fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal>;
 
     /// Lets things happen until a command ends. `None` if nothing is going to happen any more.
     ///
@@ -58,12 +63,16 @@ impl<T: Transport> Commanded for World<T> {
         self.digest()
     }
 
-    fn link(&self) -> Option<&Link> {
-        self.link()
+    fn drives(&self) -> usize {
+        1
     }
 
-    fn depth(&self) -> usize {
-        self.transport().depth()
+    fn link(&self, drive: usize) -> Option<&Link> {
+        self.link().filter(|_| drive == 0)
+    }
+
+    fn depth(&self, drive: usize) -> usize {
+        if drive == 0 { self.transport().depth() } else { 0 }
     }
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {
@@ -74,12 +83,14 @@ impl<T: Transport> Commanded for World<T> {
         self.take_trace()
     }
 
-    fn observe(&mut self, observer: Box<dyn Observer>) {
-        self.observe(observer);
+    fn observe(&mut self, drive: usize, observer: Box<dyn Observer>) {
+        if drive == 0 {
+            self.observe(observer);
+        }
     }
 
-    fn submit(&mut self, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
-        self.submit(command, buffer)
+    fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
+        if drive == 0 { self.submit(command, buffer) } else { Err(Refusal::Gone) }
     }
 
     fn run(&mut self) -> Result<Option<Finished>, Stopped> {

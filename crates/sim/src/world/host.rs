@@ -18,6 +18,8 @@ use wire::usb::Direction;
 /// A command that has ended.
 #[derive(Debug)]
 pub struct Finished {
+    /// Of which drive, where there are several.
+    pub drive: usize,
     /// Which one.
     pub id: CommandId,
     /// How.
@@ -81,7 +83,7 @@ impl<T: Transport> HostSide<T> {
         let memory = place.and_then(|place| place.take_if(|(owner, _)| *owner == id));
         let was_under_way = memory.is_some();
         let buffer = memory.map_or_else(Vec::new, |(_, buffer)| buffer);
-        self.finished.push_back(Finished { id, outcome, buffer });
+        self.finished.push_back(Finished { drive: 0, id, outcome, buffer });
         was_under_way
     }
 

@@ -14,6 +14,8 @@ mod drive;
 pub mod driven;
 mod endings;
 mod enumerate;
+#[cfg(test)]
+mod fixture;
 mod host;
 mod observer;
 mod plain;

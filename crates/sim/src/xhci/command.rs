@@ -7,7 +7,7 @@
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
-use super::output::{ControlRequest, LinkAct, Output};
+use super::output::{ControlRequest, LinkAct, Output, Way};
 use super::ring::Cursor;
 use super::slot::{Endpoint, Life, Slot};
 use units::Instant;
@@ -210,14 +210,14 @@ impl Controller {
     pub(super) fn disable(&mut self, number: u8) {
         let slot = std::mem::take(&mut self.slots[usize::from(number)]);
         for endpoint in slot.endpoints.into_iter().flatten() {
-            self.remove_from_link(slot.root_port, &endpoint);
+            self.remove_from_link(slot.way, &endpoint);
         }
         self.fetches.retain(|fetch| fetch.to.slot != number);
     }
 
-    pub(super) fn remove_from_link(&mut self, port: u8, endpoint: &Endpoint) {
+    pub(super) fn remove_from_link(&mut self, way: Way, endpoint: &Endpoint) {
         if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
-            self.outputs.push_back(Output::Link(port, LinkAct::Remove(address)));
+            self.outputs.push_back(Output::Link(way, LinkAct::Remove(address)));
         }
     }
 
@@ -232,9 +232,9 @@ impl Controller {
             index: 0,
             length: 0,
         };
-        let port = self.slots[usize::from(slot)].root_port;
+        let way = self.slots[usize::from(slot)].way;
         let request = ControlRequest { slot, number: Self::ADDRESS_REQUEST, setup, data_out: Vec::new() };
-        self.outputs.push_back(Output::Control(port, request));
+        self.outputs.push_back(Output::Control(way, request));
         Err(Pending(Waits::Address(input)))
     }
 
@@ -270,7 +270,7 @@ impl Controller {
         id: EndpointId,
     ) -> Result<Did, Fault> {
         let slot = &mut self.slots[usize::from(number)];
-        let port = slot.root_port;
+        let way = slot.way;
         let Some(endpoint) = slot.endpoint_mut(id) else { return Ok(Ok((Code::EndpointNotEnabled, number))) };
         if endpoint.state != EndpointState::Running {
             return Ok(Ok((Code::ContextStateError, number)));
@@ -280,7 +280,7 @@ impl Controller {
             self.stopped(now, memory, (number, id))?;
             return Ok(Ok((Code::Success, number)));
         };
-        self.outputs.push_back(Output::Link(port, LinkAct::Stop(address)));
+        self.outputs.push_back(Output::Link(way, LinkAct::Stop(address)));
         if self.part.misbehaviour.answers_stop_early {
             self.set_state(memory, (number, id), EndpointState::Stopped)?;
             return Ok(Ok((Code::Success, number)));
@@ -293,14 +293,14 @@ impl Controller {
         &mut self,
         now: Instant,
         memory: &mut Memory,
-        port: u8,
+        way: Way,
         address: EndpointAddress,
     ) -> Result<(), Fault> {
         let id = EndpointId::of(address);
         let waiting = self.commands.current.filter(|current| current.waits == Waits::Quiet(id));
         let found = waiting
             .map(|current| current.slot)
-            .filter(|slot| self.slots.get(usize::from(*slot)).is_some_and(|slot| slot.root_port == port));
+            .filter(|slot| self.slots.get(usize::from(*slot)).is_some_and(|slot| slot.way == way));
         if let (Some(Current { pointer, .. }), Some(slot)) = (waiting, found) {
             let state = self.slots[usize::from(slot)].endpoint(id).map(|endpoint| endpoint.state);
             // It halted before it came to rest.
@@ -313,8 +313,9 @@ impl Controller {
             };
             self.finish(now + self.part.command, pointer, (code, slot));
         } else if self.part.misbehaviour.answers_stop_early
-            && let Some(slot) = self.slots_at(port).find(|slot| {
-                self.slots[usize::from(*slot)].endpoint(id).is_some_and(|e| e.state == EndpointState::Stopped)
+            && let Some(slot) = self.slots_at(way.port).find(|slot| {
+                let slot = &self.slots[usize::from(*slot)];
+                slot.way == way && slot.endpoint(id).is_some_and(|e| e.state == EndpointState::Stopped)
             })
         {
             self.stopped(now, memory, (slot, id))?;
@@ -329,13 +330,13 @@ impl Controller {
         preserves: bool,
     ) -> Result<Code, Fault> {
         let slot = &mut self.slots[usize::from(number)];
-        let port = slot.root_port;
+        let way = slot.way;
         let Some(endpoint) = slot.endpoint_mut(id) else { return Ok(Code::EndpointNotEnabled) };
         if endpoint.state != EndpointState::Halted {
             return Ok(Code::ContextStateError);
         }
         if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link && !preserves) {
-            self.outputs.push_back(Output::Link(port, LinkAct::Reset(address)));
+            self.outputs.push_back(Output::Link(way, LinkAct::Reset(address)));
         }
         self.set_state(memory, (number, id), EndpointState::Stopped)?;
         Ok(Code::Success)
@@ -403,9 +404,9 @@ impl Controller {
         which: (u8, EndpointId),
     ) -> Result<(), Fault> {
         let slot = &mut self.slots[usize::from(which.0)];
-        let port = slot.root_port;
+        let way = slot.way;
         let Some(endpoint) = slot.remove(which.1) else { return Ok(()) };
-        self.remove_from_link(port, &endpoint);
+        self.remove_from_link(way, &endpoint);
         self.fetches.retain(|fetch| (fetch.to.slot, fetch.to.endpoint) != which);
         self.write_state(memory, which, EndpointState::Disabled)
     }

@@ -6,7 +6,7 @@
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
-use super::output::{LinkAct, Output};
+use super::output::{LinkAct, Output, Way};
 use super::slot::{Endpoint, Life};
 use crate::link::bulk;
 use units::Instant;
@@ -77,8 +77,8 @@ impl Controller {
             return refuse(Code::UsbTransactionError);
         }
         let place = &mut self.slots[usize::from(number)];
-        (place.context, place.root_port) = (context, slot.root_port);
-        place.is_behind_hub = slot.route.tiers() > 0;
+        place.context = context;
+        place.way = Way { port: slot.root_port, route: slot.route };
         if blocks {
             self.take_address(memory, number, input, None)?;
             return refuse(Code::Success);
@@ -188,8 +188,7 @@ impl Controller {
     ) -> Result<(), Fault> {
         let mut endpoint = Endpoint::new(which.1, context);
         let slot = &mut self.slots[usize::from(which.0)];
-        // A link of its own has only what is at the root port itself.
-        endpoint.is_on_link = !slot.is_behind_hub;
+        endpoint.is_on_link = true;
         if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
             let on_link = bulk::Endpoint {
                 address,
@@ -197,7 +196,7 @@ impl Controller {
                 burst: endpoint.burst,
                 streams: endpoint.stream_count(),
             };
-            self.outputs.push_back(Output::Link(slot.root_port, LinkAct::Install(on_link)));
+            self.outputs.push_back(Output::Link(slot.way, LinkAct::Install(on_link)));
         }
         slot.add(endpoint);
         let running = EndpointContext { state: EndpointState::Running, ..*context };

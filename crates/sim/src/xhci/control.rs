@@ -35,7 +35,7 @@ impl Controller {
     ) -> Result<bool, Fault> {
         let at = now + self.part.attachment.memory_write;
         let (slot, events) = (&mut self.slots[usize::from(to.slot)], &mut self.events);
-        let port = slot.root_port;
+        let way = slot.way;
         let Some(endpoint) = slot.endpoint_mut(to.endpoint) else { return Ok(false) };
         let Some(ring) = endpoint.rings.first_mut().filter(|ring| ring.on_link == 0) else {
             return Ok(false);
@@ -59,7 +59,7 @@ impl Controller {
                 }
                 let number = ring.tds.front().map_or(0, |td| td.number);
                 let request = ControlRequest { slot: to.slot, number, setup, data_out };
-                self.outputs.push_back(Output::Control(port, request));
+                self.outputs.push_back(Output::Control(way, request));
             }
         }
         Ok(has_passed)

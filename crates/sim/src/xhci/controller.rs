@@ -8,7 +8,7 @@
 use super::command::Commands;
 use super::event::{EventRing, Interrupter};
 use super::memory::{Fault, Memory};
-use super::output::Output;
+use super::output::{Output, Way};
 use super::part::Part;
 use super::port::{Happened, Port};
 use super::register::Registers;
@@ -238,15 +238,15 @@ impl Controller {
 
     /// Slots of a root port.
     pub(super) fn slots_at(&self, port: u8) -> impl Iterator<Item = u8> + use<> {
-        let is_there = |slot: &Slot| slot.root_port == port && slot.life != Life::Disabled;
+        let is_there = |slot: &Slot| slot.way.port == port && slot.life != Life::Disabled;
         let found: Vec<u8> =
             (0..).zip(&self.slots).filter(|(_, slot)| is_there(slot)).map(|(number, _)| number).collect();
         found.into_iter()
     }
 
     /// An endpoint that was to come to rest has.
-    pub fn handle_quiet(&mut self, now: Instant, memory: &mut Memory, port: u8, address: EndpointAddress) {
-        let done = self.settle_stop(now, memory, port, address);
+    pub fn handle_quiet(&mut self, now: Instant, memory: &mut Memory, way: Way, address: EndpointAddress) {
+        let done = self.settle_stop(now, memory, way, address);
         self.survive(done);
     }
 

@@ -35,7 +35,7 @@ mod transfer;
 pub use controller::{Controller, Counters};
 pub use hands::Hands;
 pub use memory::{Fault, Memory};
-pub use output::{ControlAnswer, ControlRequest, LinkAct, Output};
+pub use output::{ControlAnswer, ControlRequest, LinkAct, Output, Way};
 pub use part::{Misbehaviour, Part, PciExpress};
 
 #[cfg(test)]

@@ -3,16 +3,26 @@
 use crate::link::bulk::{Endpoint, Transfer};
 use bus::Pipe;
 use wire::usb::{EndpointAddress, SetupPacket};
+use wire::xhci::RouteString;
+
+/// The way to a device: what the slot context says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Way {
+    /// The root port, from 1.
+    pub port: u8,
+    /// The ports of the hubs on the way.
+    pub route: RouteString,
+}
 
 /// Something that a controller wants done, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The driver is to look at events.
     Interrupt,
-    /// Something at the host's end of the link of a root port.
-    Link(u8, LinkAct),
-    /// A control transfer with the device at a root port. Answered by [`super::Controller::handle_control`].
-    Control(u8, ControlRequest),
+    /// Something at the host's end of the endpoints of a device.
+    Link(Way, LinkAct),
+    /// A control transfer with a device. Answered by [`super::Controller::handle_control`].
+    Control(Way, ControlRequest),
     /// Nothing crosses the link of a root port any more.
     PortDown(u8),
     /// The device at a root port was reset.

@@ -5,6 +5,7 @@
 //! ring for every stream whose context was read, and one if it has no streams.
 
 use super::memory::{Fault, Memory};
+use super::output::Way;
 use super::ring::{Cursor, Ring, Rules};
 use wire::usb::{Direction, EndpointAddress};
 use wire::xhci::{
@@ -28,9 +29,7 @@ pub(super) struct Slot {
     pub(super) life: Life,
     /// Where the device context is.
     pub(super) context: u64,
-    pub(super) root_port: u8,
-    /// Whether the device is behind a hub.
-    pub(super) is_behind_hub: bool,
+    pub(super) way: Way,
     /// By [`EndpointId`].
     pub(super) endpoints: Vec<Option<Box<Endpoint>>>,
 }

@@ -1,7 +1,7 @@
 //! What the tests stand a controller on: a driver, memory, a device that answers control transfers, and a link that moves
 //! what a test says.
 
-use super::{ControlAnswer, ControlRequest, Controller, Hands, LinkAct, Memory, Output, Part};
+use super::{ControlAnswer, ControlRequest, Controller, Hands, LinkAct, Memory, Output, Part, Way};
 use crate::link::bulk::{End, Endpoint, Piece, Progress, Transfer as OnLink};
 use bus::{Completion, Direction, EndpointAddress, Pipe, StreamId, TransferId, TransferStatus};
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use xhci::{
 
 /// A root port that speaks USB 3.
 pub(super) const PORT: u8 = 3;
+pub(super) const WAY: Way = Way { port: PORT, route: RouteString::ROOT };
 
 /// Bulk IN 1, the third endpoint context.
 pub(super) const IN: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
@@ -179,7 +180,7 @@ impl Stand {
                 self.link.push((pipe, transfer));
             }
             LinkAct::Stop(address) if self.rests => {
-                self.controller.handle_quiet(self.now, &mut self.memory, PORT, address);
+                self.controller.handle_quiet(self.now, &mut self.memory, WAY, address);
             }
             LinkAct::Stop(address) => self.stopping.push(address),
             LinkAct::Clear(address) => self.link.retain(|(pipe, _)| pipe.endpoint != address),
@@ -190,7 +191,7 @@ impl Stand {
     /// An endpoint comes to rest.
     pub(super) fn rest(&mut self, address: EndpointAddress) {
         self.stopping.retain(|stopping| *stopping != address);
-        self.controller.handle_quiet(self.now, &mut self.memory, PORT, address);
+        self.controller.handle_quiet(self.now, &mut self.memory, WAY, address);
         self.run();
     }
 

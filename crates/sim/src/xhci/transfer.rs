@@ -10,7 +10,7 @@
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
-use super::output::{LinkAct, Output};
+use super::output::{LinkAct, Output, Way};
 use super::part::Part;
 use super::ring::{Act, Cursor, Found, Ring, Tell};
 use super::slot::Endpoint;
@@ -106,7 +106,7 @@ impl Controller {
         let misbehaves = self.part.misbehaviour.ignores_streams;
         let attachment = self.part.attachment;
         let slot = self.slots.get(usize::from(to.slot));
-        let port = slot.map_or(0, |slot| slot.root_port);
+        let way = slot.map_or(Way::default(), |slot| slot.way);
         let heeds = |endpoint: &&Endpoint| {
             let runs = matches!(endpoint.state, EndpointState::Running | EndpointState::Stopped);
             runs && !(misbehaves && endpoint.streams.is_some())
@@ -124,7 +124,7 @@ impl Controller {
         let at = self.fetches.back().map_or(at, |last| at.max(last.at));
         if endpoint.state == EndpointState::Stopped {
             if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
-                self.outputs.push_back(Output::Link(port, LinkAct::Resume(address)));
+                self.outputs.push_back(Output::Link(way, LinkAct::Resume(address)));
             }
             self.set_state(memory, to.which(), EndpointState::Running)?;
         }
@@ -222,7 +222,7 @@ impl Controller {
     /// Gives the link what it does not have yet; what moves nothing ends where it is met. Whether there was such.
     fn give_to_link(&mut self, now: Instant, to: RingName) -> bool {
         let slot = &mut self.slots[usize::from(to.slot)];
-        let port = slot.root_port;
+        let way = slot.way;
         let Some(endpoint) = slot.endpoint_mut(to.endpoint) else { return false };
         let address = endpoint.address().filter(|_| endpoint.is_on_link);
         let Some(ring) = endpoint.rings.get_mut(usize::from(to.stream)) else { return false };
@@ -235,7 +235,7 @@ impl Controller {
                 td.base = td.moved;
                 let transfer = Transfer { id: to.transfer(td.number), bytes: td.bytes - td.moved };
                 let pipe = Pipe { endpoint, stream: StreamId::new(to.stream) };
-                self.outputs.push_back(Output::Link(port, LinkAct::Queue(pipe, transfer)));
+                self.outputs.push_back(Output::Link(way, LinkAct::Queue(pipe, transfer)));
                 ring.on_link += 1;
             } else if ring.on_link == 0 {
                 let events = &mut self.events;
@@ -327,12 +327,12 @@ impl Controller {
     pub(super) fn unwind(&mut self, (number, id): (u8, EndpointId)) {
         self.fetches.retain(|fetch| fetch.to.which() != (number, id));
         let slot = &mut self.slots[usize::from(number)];
-        let port = slot.root_port;
+        let way = slot.way;
         let Some(endpoint) = slot.endpoint_mut(id) else { return };
         let has_any = endpoint.rings.iter().any(|ring| ring.on_link > 0);
         endpoint.rings.iter_mut().for_each(Ring::unwind);
         if let Some(address) = endpoint.address().filter(|_| has_any && endpoint.is_on_link) {
-            self.outputs.push_back(Output::Link(port, LinkAct::Clear(address)));
+            self.outputs.push_back(Output::Link(way, LinkAct::Clear(address)));
         }
     }
 

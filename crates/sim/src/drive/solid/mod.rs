@@ -3,7 +3,7 @@
 //! The controller takes some time for each order, one after the other. What is read comes page by page from the dies over
 //! their channels, and the pages after it as well if reads go on where the one before ended. What is written lies in the
 //! buffer, where a write ends, until enough for a page is there; then the next die in turn gets it. Flash that is nearly
-//! full must be emptied before it is written again ([`ftl`](self) looks at a sample of it), which takes the same dies.
+//! full must be emptied before it is written again (a sample of it is looked at), which takes the same dies.
 //!
 //! A controller that compresses writes less flash, and reads less of it; the SATA link carries all. So a page holds as many
 //! sectors as become a page.

@@ -15,14 +15,18 @@
 //! ```
 //!
 //! At Gen 1 a hub stores headers and repeats payload; at Gen 2 it stores whole packets. Left out: packets that a hub
-//! defers for a link in a low power state, links of different rates in one tree, and the hub as a device of its own.
+//! defers for a link in a low power state, links of different rates in one tree, damaged and lost packets.
 //!
 //! Always true: packets of one device stay in order in each direction; none is lost or doubled; a link never carries more
 //! than it has credits for.
 
+mod burst;
+mod ends;
 mod tree;
+mod words;
 
-pub use tree::{DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent, Tree};
+pub use tree::{Pace, Tree};
+pub use words::{Arrived, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent};
 
 use units::Duration;
 

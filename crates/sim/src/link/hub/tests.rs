@@ -11,18 +11,14 @@ use wire::usb::{Direction, EndpointAddress};
 
 impl Event for Happening {
     fn mark(&self) -> u64 {
-        match self {
-            Self::Free { branch, .. } => *branch as u64,
-            Self::Reaches { branch, routed, .. } => {
-                1 << 32 | (*branch as u64) << 16 | u64::from(routed.message.packet().payload())
-            }
-        }
+        self.mark()
     }
 }
 
 struct Wire {
     engine: Engine<Happening>,
     tree: Tree,
+    devices: Vec<DeviceId>,
     script: Vec<String>,
     /// By device: what has moved, seen by the host and by the device.
     progress: Vec<[Vec<Progress>; 2]>,
@@ -38,8 +34,8 @@ const ENDPOINTS: [Endpoint; 2] = [
 ];
 
 impl Wire {
-    fn new(tree: Tree) -> Self {
-        Self { engine: Engine::new(), tree, script: Vec::new(), progress: Vec::new() }
+    fn new(tree: Tree, devices: Vec<DeviceId>) -> Self {
+        Self { engine: Engine::new(), tree, devices, script: Vec::new(), progress: Vec::new() }
     }
 
     /// Hubs in a row and a device behind the last.
@@ -49,51 +45,53 @@ impl Wire {
         for _ in 0..hubs {
             place = Place::Port(tree.plug_hub(place, delay).unwrap(), 1);
         }
-        tree.plug_device(place, &ENDPOINTS).unwrap();
-        Self::new(tree)
+        let device = tree.plug_device(place, &ENDPOINTS).unwrap();
+        Self::new(tree, vec![device])
     }
 
     /// A hub with so many devices.
     fn star(devices: u8) -> Self {
         let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
         let hub = tree.plug_hub(Place::Root, DELAY).unwrap();
-        for port in 1..=devices {
-            tree.plug_device(Place::Port(hub, port), &ENDPOINTS).unwrap();
-        }
-        Self::new(tree)
+        let plug = |port| tree.plug_device(Place::Port(hub, port), &ENDPOINTS).unwrap();
+        let devices = (1..=devices).map(plug).collect();
+        Self::new(tree, devices)
     }
 
     fn both(&mut self, device: usize, address: EndpointAddress, id: u64, bytes: u32) {
-        let (device, transfer) = (DeviceId(device), Transfer { id: TransferId(id), bytes });
-        self.tree.host(device).queue(Pipe::plain(address), transfer).unwrap();
-        self.tree.device(device).queue(Pipe::plain(address), transfer).unwrap();
+        let transfer = Transfer { id: TransferId(id), bytes };
+        let (host, device) = self.tree.ports(self.devices[device]);
+        host.queue(Pipe::plain(address), transfer).unwrap();
+        device.queue(Pipe::plain(address), transfer).unwrap();
     }
 
     fn step(&mut self) -> bool {
         while let Some((at, happening)) = self.tree.poll_next() {
             self.engine.at(at, happening).unwrap();
         }
-        while let Some(Sent { branch, from, routed, crossing }) = self.tree.poll_sent() {
+        while let Some(Sent { branch, from, routed, crossing, .. }) = self.tree.poll_sent() {
             let (begins, arrives) = (crossing.begins.as_ps() / 1000, crossing.arrives.as_ps() / 1000);
             let arrow = if from == Side::Host { "->" } else { "<-" };
             self.script.push(format!("{branch} {begins:>5} {arrives:>5} {arrow} {}", routed.message));
         }
         let Some(happening) = self.engine.next() else { return false };
-        let taken = self.tree.handle(self.engine.now(), happening);
+        let taken = self.tree.handle(self.engine.now(), happening, &mut |_| Duration::ZERO);
         assert!(taken.is_ok(), "{happening:?}\n{}", self.script.join("\n"));
         for device in 0..self.progress.len() {
-            let id = DeviceId(device);
-            let host = std::iter::from_fn(|| self.tree.host(id).poll_progress());
-            self.progress[device][0].extend(host);
-            let end = std::iter::from_fn(|| self.tree.device(id).poll_progress());
-            self.progress[device][1].extend(end);
+            let (host, end) = self.tree.ports(self.devices[device]);
+            self.progress[device][0].extend(std::iter::from_fn(|| host.poll_progress()));
+            self.progress[device][1].extend(std::iter::from_fn(|| end.poll_progress()));
         }
         true
     }
 
+    fn wake(&mut self) {
+        self.tree.wake(self.engine.now(), &mut |_| Duration::ZERO);
+    }
+
     fn begin(&mut self, devices: usize) {
         self.progress = vec![Default::default(); devices];
-        self.tree.wake(self.engine.now());
+        self.wake();
     }
 
     fn run(&mut self, devices: usize) {
@@ -264,14 +262,15 @@ proptest! {
                 devices.extend(tree.plug_device(place, &ENDPOINTS));
             }
         }
-        let mut wire = Wire::new(tree);
-        wire.begin(devices.len());
-        let mut expected = vec![Vec::new(); devices.len()];
+        let mut wire = Wire::new(tree, devices);
+        let devices = wire.devices.len();
+        wire.begin(devices);
+        let mut expected = vec![Vec::new(); devices];
         for (id, (device, is_in, bytes, steps)) in (0..).zip(transfers) {
-            let device = device % devices.len();
+            let device = device % devices;
             wire.both(device, if is_in { IN } else { OUT }, id, bytes);
             expected[device].push((id, bytes, End::Full));
-            wire.tree.wake(wire.engine.now());
+            wire.wake();
             for _ in 0..steps {
                 wire.step();
             }

@@ -1,84 +1,19 @@
 //! A root port, hubs, devices, and the packets between them.
 //!
 //! A branch is a link and what is at its lower end. Whoever has the time schedules what [`Tree::poll_next`] says and brings
-//! it back with [`Tree::handle`].
+//! it back with [`Tree::handle`]. A hub has endpoint 0, so that it is at the end of a way as well.
 
-use crate::link::Crossing;
-use crate::link::bulk::{DevicePort, Endpoint, HostPort, Message, Others};
+use super::burst::Bus;
+use super::ends::Ends;
+use super::words::{Arrived, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent};
+use crate::few::Few;
+use crate::link::bulk::{Endpoint, Message};
 use crate::link::streams::Violation;
-use crate::link::superspeed::{Link, Packet, Rate, Side};
+use crate::link::superspeed::{Link, Packet, Rate, Side, TurnRound};
+use crate::link::{Crossing, DevicePort, HostPort};
 use std::collections::VecDeque;
-use std::fmt;
 use units::{Duration, Instant};
 use wire::xhci::RouteString;
-
-/// A hub of a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HubId(usize);
-
-/// A device of a tree, by number from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeviceId(pub usize);
-
-/// Where something is plugged in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// At the host.
-    Root,
-    /// At a port of a hub, 1 to 15.
-    Port(HubId, u8),
-}
-
-/// Nothing can be plugged in there: something is, or it would be behind too many hubs, or there is no such port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoPlace;
-
-/// A message and the device that it is for or from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Routed {
-    /// The device.
-    pub device: DeviceId,
-    /// The ports on the way to it.
-    pub route: RouteString,
-    /// The message.
-    pub message: Message,
-}
-
-/// Something that happens in a tree. Branches are counted as they were made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
-    /// A lane is free.
-    Free {
-        /// Of which branch.
-        branch: usize,
-        /// Who sends on it.
-        from: Side,
-        /// Where what was sent had come from: the branch, and the hub's side of it.
-        passed: Option<(usize, Side)>,
-    },
-    /// A packet has come to an end of a branch; to a hub, as far as the hub needs it to pass it on.
-    Reaches {
-        /// Of which branch.
-        branch: usize,
-        /// Which end.
-        side: Side,
-        /// What.
-        routed: Routed,
-    },
-}
-
-/// A packet that was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sent {
-    /// On which branch.
-    pub branch: usize,
-    /// Who sends.
-    pub from: Side,
-    /// What.
-    pub routed: Routed,
-    /// When.
-    pub crossing: Crossing,
-}
 
 /// A root port and what is below it.
 #[derive(Clone, Debug)]
@@ -86,13 +21,16 @@ pub struct Tree {
     rate: Rate,
     /// What a symbol takes through a cable.
     flight: Duration,
+    turn_round: TurnRound,
     branches: Vec<Branch>,
-    /// By device, as all that follows: the host's port,
-    hosts: Vec<HostPort>,
-    /// its own port,
-    devices: Vec<DevicePort>,
-    /// its branch, and the way there.
-    places: Vec<(usize, RouteString)>,
+    /// By device.
+    ends: Vec<Ends>,
+    /// Bursts of all devices.
+    bus: Bus,
+    /// Devices for which the host may have something to send.
+    ready: Few,
+    /// Devices that something was done to, and nobody was woken.
+    touched: Few,
     /// Which device was last to be sent something.
     turn: usize,
     next: VecDeque<(Instant, Happening)>,
@@ -103,42 +41,62 @@ pub struct Tree {
 #[derive(Clone, Debug)]
 struct Branch {
     link: Link,
+    /// How often it went down.
+    life: u16,
+    is_up: bool,
     /// The branch of the hub above.
     above: Option<usize>,
-    end: End,
+    /// Who is at the lower end.
+    device: DeviceId,
+    hub: Option<Hub>,
     /// In the hub above: what goes down this branch, and what has come up.
     waiting: [VecDeque<Passing>; 2],
+    /// By the side that sends.
     lanes: [Lane; 2],
 }
 
 #[derive(Clone, Debug)]
-enum End {
-    Hub {
-        delay: Duration,
-        route: RouteString,
-        /// Port and branch.
-        below: Vec<(u8, usize)>,
-        /// Which of them was last to send up.
-        turn: usize,
-    },
-    Device(DeviceId),
+struct Hub {
+    delay: Duration,
+    route: RouteString,
+    /// Port and branch.
+    below: Vec<(u8, usize)>,
+    /// Which of them was last to send up.
+    turn: usize,
 }
 
 /// What one side of a branch sends on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Lane {
     /// It had nothing to send when it was asked last.
     is_idle: bool,
+    /// It will be looked at when what is on it has been sent, or when a credit is back.
+    is_expected: bool,
     /// What it would send if it had a credit.
     held: Option<Passing>,
+    /// Where what it sends has come from.
+    passes: Option<CameBy>,
+    /// What has not come to the other side.
+    on_the_way: VecDeque<Routed>,
 }
 
-/// A packet in whoever sends it next, and where it has come from if that is a hub: the branch, and the hub's side of it.
+/// A packet in whoever sends it next, and where it has come from if that is a hub.
 #[derive(Clone, Copy, Debug)]
 struct Passing {
     routed: Routed,
-    came_by: Option<(usize, Side)>,
+    came_by: Option<CameBy>,
 }
+
+/// The branch by which a packet has come to a hub, in which life, and the hub's side of it.
+#[derive(Clone, Copy, Debug)]
+struct CameBy {
+    branch: usize,
+    life: u16,
+    side: Side,
+}
+
+/// How much longer than the link a message of the host has to wait.
+pub type Pace<'a> = &'a mut dyn FnMut(&Message) -> Duration;
 
 impl Tree {
     /// A root port with nothing in it. `flight` is what a symbol takes through each cable.
@@ -146,17 +104,26 @@ impl Tree {
         Self {
             rate,
             flight,
+            turn_round: TurnRound::NONE,
             branches: Vec::new(),
-            hosts: Vec::new(),
-            devices: Vec::new(),
-            places: Vec::new(),
+            ends: Vec::new(),
+            bus: Bus::new(),
+            ready: Few::NONE,
+            touched: Few::NONE,
             turn: 0,
             next: VecDeque::new(),
             sent: VecDeque::new(),
         }
     }
 
-    /// Plugs in a hub that passes a packet on after `delay`.
+    /// The same in which host and devices take their time to answer. Hubs pass packets on in the time that is theirs.
+    #[must_use]
+    pub const fn between(mut self, turn_round: TurnRound) -> Self {
+        self.turn_round = turn_round;
+        self
+    }
+
+    /// Plugs in a hub that passes a packet on after `delay`. Its link is up.
     ///
     /// # Errors
     /// See [`NoPlace`]; a hub has five hubs above it at most, itself included.
@@ -164,37 +131,63 @@ impl Tree {
         let route = self.route(place)?;
         // Nothing could be routed through one more.
         route.via(1).ok_or(NoPlace)?;
-        let end = End::Hub { delay, route, below: Vec::new(), turn: 0 };
-        Ok(HubId(self.plug(place, end)))
+        let hub = Hub { delay, route, below: Vec::new(), turn: 0 };
+        Ok(HubId(self.plug(place, (route, &[]), Some(hub))?))
     }
 
-    /// Plugs in a device with these endpoints.
+    /// Plugs in a device with these endpoints. Its link is up.
     ///
     /// # Errors
     /// See [`NoPlace`].
     pub fn plug_device(&mut self, place: Place, endpoints: &[Endpoint]) -> Result<DeviceId, NoPlace> {
-        let (route, id) = (self.route(place)?, DeviceId(self.hosts.len()));
-        let branch = self.plug(place, End::Device(id));
-        self.devices.push(DevicePort::new(endpoints));
-        self.hosts.push(HostPort::new(endpoints));
-        self.places.push((branch, route));
-        Ok(id)
+        let route = self.route(place)?;
+        let branch = self.plug(place, (route, endpoints), None)?;
+        Ok(self.branches[branch].device)
     }
 
-    /// The host's ends of a device's endpoints.
+    /// The hub as a device.
+    ///
+    /// # Panics
+    /// If it is of another tree.
+    pub fn device_of(&self, hub: HubId) -> DeviceId {
+        self.branches[hub.0].device
+    }
+
+    /// Both ends of the endpoints of a device. Call [`Self::wake`] when all is done.
     ///
     /// # Panics
     /// If the device is of another tree.
-    pub fn host(&mut self, device: DeviceId) -> &mut HostPort {
-        &mut self.hosts[device.0]
+    pub fn ports(&mut self, device: DeviceId) -> (&mut HostPort, &mut DevicePort) {
+        self.touched.add(device.0);
+        let ends = &mut self.ends[device.0];
+        (&mut ends.host, &mut ends.device)
     }
 
-    /// The device's ends of its endpoints.
+    /// The same, to be looked at.
     ///
     /// # Panics
     /// If the device is of another tree.
-    pub fn device(&mut self, device: DeviceId) -> &mut DevicePort {
-        &mut self.devices[device.0]
+    pub fn host(&self, device: DeviceId) -> &HostPort {
+        &self.ends[device.0].host
+    }
+
+    /// Gives a side of a device other endpoints: see [`crate::link::Joint::configure`].
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn configure(&mut self, device: DeviceId, side: Side, endpoints: &[Endpoint]) {
+        self.touched.add(device.0);
+        self.ends[device.0].configure(side, endpoints);
+    }
+
+    /// Begins anew with a device: it was reset. What is on its way from or to it is lost.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn restart(&mut self, device: DeviceId) {
+        self.touched.add(device.0);
+        let ends = &mut self.ends[device.0];
+        [Side::Host, Side::Device].into_iter().for_each(|side| ends.restart(side));
     }
 
     /// The link of a branch, with what it has carried.
@@ -204,7 +197,7 @@ impl Tree {
 
     /// The way to a device.
     pub fn route_of(&self, device: DeviceId) -> Option<RouteString> {
-        self.places.get(device.0).map(|&(_, route)| route)
+        self.ends.get(device.0).map(|ends| ends.route)
     }
 
     /// What happens, to be brought back to [`Self::handle`] at its time.
@@ -217,32 +210,98 @@ impl Tree {
         self.sent.pop_front()
     }
 
-    /// Something has come up at a port of the host or of a device: what had nothing to send is asked again.
-    pub fn wake(&mut self, now: Instant) {
-        if !self.branches.is_empty() {
-            self.wake_lane(now, 0, Side::Host);
+    /// Something has come up at ports of the host or of a device: who had nothing to send is asked again.
+    pub fn wake(&mut self, now: Instant, pace: Pace<'_>) {
+        for device in self.touched.drain() {
+            self.look_at(device);
+            let branch = self.ends[device].branch;
+            self.wake_lane(now, branch, Side::Device, pace);
         }
-        for device in 0..self.places.len() {
-            self.wake_lane(now, self.places[device].0, Side::Device);
+        if !self.ready.is_none() {
+            self.wake_lane(now, 0, Side::Host, pace);
         }
     }
 
-    /// Something happens.
+    /// Something happens. What has come to its end, if anything has.
     ///
     /// # Errors
     /// If one end of a pipe sent what it could not have sent.
-    pub fn handle(&mut self, now: Instant, happening: Happening) -> Result<(), Violation> {
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        happening: Happening,
+        pace: Pace<'_>,
+    ) -> Result<Option<Arrived>, Violation> {
         match happening {
-            Happening::Free { branch, from, passed } => {
-                if let Some((branch, side)) = passed {
-                    self.give_credit_back(now, branch, side);
+            Happening::Free { branch, life, from } => {
+                let branch = usize::from(branch);
+                if self.branches[branch].life == life {
+                    let lane = &mut self.branches[branch].lanes[from as usize];
+                    lane.is_expected = false;
+                    if let Some(came_by) = lane.passes.take() {
+                        self.give_credit_back(now, came_by);
+                    }
+                    self.send(now, branch, from, pace);
                 }
-                self.send(now, branch, from);
-                Ok(())
+                Ok(None)
             }
-            Happening::Reaches { branch, side: Side::Device, routed } => self.go_down(now, branch, routed),
-            Happening::Reaches { branch, side: Side::Host, routed } => self.go_up(now, branch, routed),
+            Happening::Reaches { branch, life, side, .. } => {
+                let branch = usize::from(branch);
+                let Branch { life: current, lanes, .. } = &mut self.branches[branch];
+                if *current != life {
+                    return Ok(None);
+                }
+                let routed = lanes[side.other() as usize].on_the_way.pop_front().ok_or(Violation)?;
+                match side {
+                    Side::Device => self.go_down(now, branch, routed, pace),
+                    Side::Host => self.go_up(now, branch, routed, pace),
+                }
+            }
         }
+    }
+
+    /// The link to a device goes down, and all that are below it if it is a hub: what is on them is lost. The host's ends are
+    /// without endpoints then, since no transaction ends that was under way.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn cut(&mut self, now: Instant, device: DeviceId) {
+        let branch = self.ends[device.0].branch;
+        for (_, below) in self.branches[branch].hub.as_ref().map(|hub| hub.below.clone()).unwrap_or_default()
+        {
+            self.cut(now, self.branches[below].device);
+        }
+        self.touched.add(device.0);
+        self.ends[device.0].restart(Side::Host);
+        let Branch { life, is_up, waiting, lanes, .. } = &mut self.branches[branch];
+        (*life, *is_up) = (life.wrapping_add(1), false);
+        // The hub above throws away what it would have sent, and has room for other packets then.
+        let down = &mut lanes[Side::Host as usize];
+        let in_hub = waiting[Side::Host as usize].drain(..).chain(down.held.take());
+        let came_by: Vec<_> =
+            in_hub.filter_map(|passing| passing.came_by).chain(down.passes.take()).collect();
+        *lanes = Lane::both();
+        came_by.into_iter().for_each(|came_by| self.give_credit_back(now, came_by));
+    }
+
+    /// The link to a device is up, for the first time or again. Those below it come up by themselves.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn join(&mut self, device: DeviceId) {
+        let branch = &mut self.branches[self.ends[device.0].branch];
+        if !std::mem::replace(&mut branch.is_up, true) {
+            branch.link.restart();
+        }
+        self.touched.add(device.0);
+    }
+
+    /// Whether the link to a device is up.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn is_up(&self, device: DeviceId) -> bool {
+        self.branches[self.ends[device.0].branch].is_up
     }
 
     /// The way to a place where nothing is.
@@ -250,189 +309,254 @@ impl Tree {
         match place {
             Place::Root if self.branches.is_empty() => Ok(RouteString::ROOT),
             Place::Root => Err(NoPlace),
-            Place::Port(HubId(hub), port) => match self.branches.get(hub).map(|branch| &branch.end) {
-                Some(End::Hub { route, below, .. })
-                    if port <= 15 && below.iter().all(|&(taken, _)| taken != port) =>
-                {
-                    route.via(port).ok_or(NoPlace)
-                }
-                _ => Err(NoPlace),
-            },
+            Place::Port(HubId(hub), port) => {
+                let hub = self.branches.get(hub).and_then(|branch| branch.hub.as_ref()).ok_or(NoPlace)?;
+                let is_free = port <= 15 && hub.below.iter().all(|&(taken, _)| taken != port);
+                hub.route.via(port).filter(|_| is_free).ok_or(NoPlace)
+            }
         }
     }
 
-    fn plug(&mut self, place: Place, end: End) -> usize {
-        let branch = self.branches.len();
+    fn plug(
+        &mut self,
+        place: Place,
+        (route, endpoints): (RouteString, &[Endpoint]),
+        hub: Option<Hub>,
+    ) -> Result<usize, NoPlace> {
+        let (branch, device) = (self.branches.len(), DeviceId(self.ends.len()));
+        if device.0 >= DEVICES_MAX {
+            return Err(NoPlace);
+        }
         let above = match place {
             Place::Root => None,
-            Place::Port(HubId(hub), port) => {
-                if let End::Hub { below, .. } = &mut self.branches[hub].end {
-                    below.push((port, branch));
+            Place::Port(HubId(above), port) => {
+                if let Some(hub) = &mut self.branches[above].hub {
+                    hub.below.push((port, branch));
                 }
-                Some(hub)
+                Some(above)
             }
         };
-        let (link, lane) = (Link::new(self.rate, self.flight), Lane { is_idle: true, held: None });
-        self.branches.push(Branch { link, above, end, waiting: Default::default(), lanes: [lane; 2] });
-        branch
+        self.branches.push(Branch {
+            link: Link::new(self.rate, self.flight).between(self.turn_round),
+            life: 0,
+            is_up: true,
+            above,
+            device,
+            hub,
+            waiting: Default::default(),
+            lanes: Lane::both(),
+        });
+        self.ends.push(Ends::new(branch, route, endpoints));
+        Ok(branch)
     }
 
     /// A packet has come down a branch.
-    fn go_down(&mut self, now: Instant, branch: usize, routed: Routed) -> Result<(), Violation> {
-        match &mut self.branches[branch].end {
-            End::Hub { route, below, .. } => {
-                let port = routed.route.port_after(route.tiers()).ok_or(Violation)?;
-                let &(_, next) = below.iter().find(|&&(number, _)| number == port).ok_or(Violation)?;
-                let came_by = Some((branch, Side::Device));
-                self.branches[next].waiting[Side::Host as usize].push_back(Passing { routed, came_by });
-                self.wake_lane(now, next, Side::Host);
-                Ok(())
+    fn go_down(
+        &mut self,
+        now: Instant,
+        branch: usize,
+        routed: Routed,
+        pace: Pace<'_>,
+    ) -> Result<Option<Arrived>, Violation> {
+        let Branch { hub, device, life, .. } = &self.branches[branch];
+        let came_by = CameBy { branch, life: *life, side: Side::Device };
+        let port = hub.as_ref().and_then(|hub| routed.route.port_after(hub.route.tiers()));
+        let (Some(hub), Some(port)) = (hub, port) else {
+            let (device, is_its) = (*device, self.ends[device.0].route == routed.route);
+            let taken = if is_its { self.ends[device.0].take_down(&routed) } else { Ok(false) };
+            self.use_credit(now, came_by);
+            self.wake_lane(now, branch, Side::Device, pace);
+            let arrived = Arrived { side: Side::Device, device, message: routed.message };
+            return taken.map(|is_new| is_new.then_some(arrived));
+        };
+        let next = hub.below.iter().find(|&&(number, _)| number == port).map(|&(_, next)| next);
+        match next.filter(|&next| self.branches[next].is_up) {
+            Some(next) => {
+                let passing = Passing { routed, came_by: Some(came_by) };
+                self.branches[next].waiting[Side::Host as usize].push_back(passing);
+                self.wake_lane(now, next, Side::Host, pace);
             }
-            &mut End::Device(device) => {
-                let result = self.devices[device.0].receive(routed.message);
-                self.give_credit_back(now, branch, Side::Device);
-                self.wake_lane(now, branch, Side::Device);
-                result
-            }
+            // Nobody is there: the hub throws it away (clause 10.7.2).
+            None => self.give_credit_back(now, came_by),
         }
+        Ok(None)
     }
 
     /// A packet has come up a branch.
-    fn go_up(&mut self, now: Instant, branch: usize, routed: Routed) -> Result<(), Violation> {
+    fn go_up(
+        &mut self,
+        now: Instant,
+        branch: usize,
+        routed: Routed,
+        pace: Pace<'_>,
+    ) -> Result<Option<Arrived>, Violation> {
+        let came_by = CameBy { branch, life: self.branches[branch].life, side: Side::Host };
         if let Some(above) = self.branches[branch].above {
-            let came_by = Some((branch, Side::Host));
-            self.branches[branch].waiting[Side::Device as usize].push_back(Passing { routed, came_by });
-            self.wake_lane(now, above, Side::Device);
-            return Ok(());
+            let passing = Passing { routed, came_by: Some(came_by) };
+            self.branches[branch].waiting[Side::Device as usize].push_back(passing);
+            self.wake_lane(now, above, Side::Device, pace);
+            return Ok(None);
         }
-        let device = routed.device.0;
-        let others = self.others_of(device);
-        let host = self.hosts.get_mut(device).ok_or(Violation)?;
-        host.share(others);
-        let result = host.receive(routed.message);
-        self.give_credit_back(now, branch, Side::Host);
-        self.wake_lane(now, branch, Side::Host);
-        result
+        let device = routed.device;
+        self.look_at(device.0);
+        let others = self.bus.others(self.ends[device.0].burst);
+        let taken = self.ends[device.0].take_up(&routed, others);
+        self.use_credit(now, came_by);
+        self.look_at(device.0);
+        self.wake_lane(now, branch, Side::Host, pace);
+        let arrived = Arrived { side: Side::Host, device, message: routed.message };
+        taken.map(|is_new| is_new.then_some(arrived))
     }
 
-    /// What a side has received has been passed on or taken.
-    fn give_credit_back(&mut self, now: Instant, branch: usize, side: Side) {
-        let Branch { link, lanes, .. } = &mut self.branches[branch];
-        let credit_at = link.take(now, side);
-        if lanes[side.other() as usize].held.is_some() {
-            self.next.push_back((credit_at, Happening::Free { branch, from: side.other(), passed: None }));
+    /// Sees what has become of the bursts of a device's endpoints. When one ends, others may begin.
+    fn look_at(&mut self, device: usize) {
+        let ends = &mut self.ends[device];
+        let now = ends.bursts();
+        let before = std::mem::replace(&mut ends.burst, now);
+        let is_freed = self.bus.change(before, now);
+        self.ready.add(device);
+        if is_freed {
+            for (other, ends) in self.ends.iter().enumerate() {
+                if ends.burst.wants() {
+                    self.ready.add(other);
+                }
+            }
         }
     }
 
-    fn wake_lane(&mut self, now: Instant, branch: usize, side: Side) {
+    /// What a hub has received has been passed on or thrown away.
+    fn give_credit_back(&mut self, now: Instant, came_by: CameBy) {
+        let branch = &mut self.branches[came_by.branch];
+        if branch.life == came_by.life {
+            branch.link.take(now, came_by.side);
+            self.use_credit(now, came_by);
+        }
+    }
+
+    /// A packet was taken: who waits for its credit is looked at when that is back.
+    fn use_credit(&mut self, now: Instant, CameBy { branch: number, life, side }: CameBy) {
+        let branch = &mut self.branches[number];
+        let credit_at = branch.link.credit_at(now, side.other());
+        let lane = &mut branch.lanes[side.other() as usize];
+        if lane.held.is_some() && !std::mem::replace(&mut lane.is_expected, true) {
+            let free = Happening::Free { branch: number as u16, life, from: side.other() };
+            self.next.push_back((credit_at, free));
+        }
+    }
+
+    fn wake_lane(&mut self, now: Instant, branch: usize, side: Side, pace: Pace<'_>) {
         if std::mem::take(&mut self.branches[branch].lanes[side as usize].is_idle) {
-            self.send(now, branch, side);
+            self.send(now, branch, side, pace);
         }
     }
 
     /// A side of a branch sends what it has to send next.
-    fn send(&mut self, now: Instant, branch: usize, from: Side) {
+    fn send(&mut self, now: Instant, branch: usize, from: Side, pace: Pace<'_>) {
         let held = self.branches[branch].lanes[from as usize].held.take();
-        let Some(passing) = held.or_else(|| self.choose(branch, from)) else {
+        let has_waited = held.is_some();
+        let next =
+            if self.branches[branch].is_up { held.or_else(|| self.choose(branch, from)) } else { None };
+        let Some(passing) = next else {
             self.branches[branch].lanes[from as usize].is_idle = true;
             return;
         };
-        let packet = passing.routed.message.packet();
-        let Branch { link, lanes, .. } = &mut self.branches[branch];
-        let Ok(crossing) = link.send(now, from, packet, Duration::ZERO) else {
-            lanes[from as usize].held = Some(passing);
+        let Passing { routed, came_by } = passing;
+        let packet = routed.message.packet();
+        // The host takes its time, unless it has waited for a credit meanwhile.
+        let is_paced = from == Side::Host && self.branches[branch].above.is_none() && !has_waited;
+        let gap = if is_paced { pace(&routed.message) } else { Duration::ZERO };
+        let Branch { link, lanes, life, .. } = &mut self.branches[branch];
+        let (lane, life) = (&mut lanes[from as usize], *life);
+        let Ok(crossing) = link.send(now, from, packet, gap) else {
+            lane.held = Some(passing);
             return;
         };
-        let Passing { routed, came_by: passed } = passing;
-        let reaches_at = self.reaches_at(branch, from.other(), &crossing, packet);
-        self.next.push_back((crossing.ends, Happening::Free { branch, from, passed }));
-        self.next.push_back((reaches_at, Happening::Reaches { branch, side: from.other(), routed }));
-        self.sent.push_back(Sent { branch, from, routed, crossing });
+        (lane.is_expected, lane.passes) = (true, came_by);
+        lane.on_the_way.push_back(routed);
+        let (side, number) = (from.other(), branch as u16);
+        let passes_at = self.passes_at(branch, side, &crossing, &routed);
+        if passes_at.is_none() {
+            // Who it is for has room for it, always.
+            self.branches[branch].link.take_on_arrival(&crossing, side);
+        }
+        let reaches_at = passes_at.unwrap_or(crossing.heard);
+        self.next.push_back((crossing.ends, Happening::Free { branch: number, life, from }));
+        let reaches = Happening::Reaches { branch: number, life, side, bytes: packet.payload() };
+        self.next.push_back((reaches_at, reaches));
+        self.sent.push_back(Sent { branch, from, routed, crossing, is_passed: came_by.is_some() });
     }
 
-    /// When a packet is where it can be used: a device and the host need all of it, a hub its header.
-    fn reaches_at(&self, branch: usize, side: Side, crossing: &Crossing, packet: Packet) -> Instant {
+    /// When a packet is where a hub can pass it on, which needs its header. `None` if it goes to its end, who needs all of it.
+    fn passes_at(&self, branch: usize, side: Side, crossing: &Crossing, routed: &Routed) -> Option<Instant> {
         let hub = match side {
-            Side::Device => Some(branch),
-            Side::Host => self.branches[branch].above,
+            Side::Device => self.branches[branch].hub.as_ref(),
+            Side::Host => self.branches[branch].above.and_then(|above| self.branches[above].hub.as_ref()),
         };
-        let delay = match hub.map(|hub| &self.branches[hub].end) {
-            Some(&End::Hub { delay, .. }) => delay,
-            _ => return crossing.arrives,
-        };
-        match (self.rate, packet) {
+        let passes = |hub: &&Hub| side == Side::Host || routed.route.port_after(hub.route.tiers()).is_some();
+        let &Hub { delay, .. } = hub.filter(passes)?;
+        Some(match (self.rate, routed.message.packet()) {
             (Rate::Gen1, Packet::Data(_)) => {
                 let header = self.rate.symbols(self.rate.header_packet());
                 crossing.begins + header + self.flight + delay
             }
             _ => crossing.arrives + delay,
-        }
+        })
     }
 
     /// What a side of a branch sends next.
     fn choose(&mut self, branch: usize, from: Side) -> Option<Passing> {
-        let Branch { above, end, waiting, .. } = &mut self.branches[branch];
-        match (from, above, end) {
+        let Branch { above, hub, waiting, device, .. } = &mut self.branches[branch];
+        match (from, above, hub) {
             (Side::Host, None, _) => self.choose_of_hosts(),
             (Side::Host, Some(_), _) => waiting[Side::Host as usize].pop_front(),
-            (Side::Device, _, &mut End::Device(device)) => {
-                let message = self.devices[device.0].poll()?;
-                let (_, route) = self.places[device.0];
-                Some(Passing { routed: Routed { device, route, message }, came_by: None })
+            (Side::Device, _, hub) => {
+                let (device, is_hub) = (*device, hub.is_some());
+                let own = self.ends[device.0].poll_up(device);
+                let own = own.map(|routed| Passing { routed, came_by: None });
+                if is_hub { own.or_else(|| self.choose_of_ports(branch)) } else { own }
             }
-            (Side::Device, _, End::Hub { .. }) => self.choose_of_ports(branch),
         }
     }
 
     /// The next message of the host, whose ports go round.
     fn choose_of_hosts(&mut self) -> Option<Passing> {
-        let count = self.hosts.len();
-        for step in 1..=count {
-            let device = (self.turn + step) % count;
-            let others = self.others_of(device);
-            self.hosts[device].share(others);
-            if let Some(message) = self.hosts[device].poll() {
+        while let Some(device) = self.ready.after(self.turn) {
+            let ends = &mut self.ends[device];
+            let routed = ends.poll_down(DeviceId(device), self.bus.others(ends.burst));
+            self.look_at(device);
+            if let Some(routed) = routed {
                 self.turn = device;
-                let (_, route) = self.places[device];
-                let routed = Routed { device: DeviceId(device), route, message };
                 return Some(Passing { routed, came_by: None });
             }
+            self.ready.remove(device);
         }
         None
     }
 
     /// The next packet that goes up from a hub, whose ports go round.
     fn choose_of_ports(&mut self, hub: usize) -> Option<Passing> {
-        let End::Hub { below, turn, .. } = &self.branches[hub].end else { return None };
+        let Hub { below, turn, .. } = self.branches[hub].hub.as_ref()?;
         let count = below.len();
         let mut ports = (1..=count).map(|step| (turn + step) % count).map(|place| (place, below[place].1));
         let has_some = |branch: usize| !self.branches[branch].waiting[Side::Device as usize].is_empty();
         let (place, branch) = ports.find(|&(_, branch)| has_some(branch))?;
-        if let End::Hub { turn, .. } = &mut self.branches[hub].end {
-            *turn = place;
+        if let Some(hub) = &mut self.branches[hub].hub {
+            hub.turn = place;
         }
         self.branches[branch].waiting[Side::Device as usize].pop_front()
     }
-
-    /// What the host does with all devices but one.
-    fn others_of(&self, device: usize) -> Others {
-        let mut others = Others::default();
-        let rest = self.hosts.iter().enumerate().filter(|&(other, _)| other != device);
-        for (_, host) in rest {
-            for (all, one) in
-                [(&mut others.have_bus, host.has_bus()), (&mut others.want_bus, host.wants_bus())]
-            {
-                all.iter_mut().zip(one).for_each(|(all, one)| *all |= one);
-            }
-        }
-        others
-    }
 }
 
-impl fmt::Display for NoPlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nothing can be plugged in there")
+impl Lane {
+    /// Two with nothing on them.
+    fn both() -> [Self; 2] {
+        let lane = || Self {
+            is_idle: true,
+            is_expected: false,
+            held: None,
+            passes: None,
+            on_the_way: VecDeque::new(),
+        };
+        [lane(), lane()]
     }
 }
-
-impl std::error::Error for NoPlace {}

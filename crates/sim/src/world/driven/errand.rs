@@ -2,19 +2,16 @@
 //!
 //! A request of a transport is an errand of several steps: streams are the driver's, an alternate setting is endpoints of the
 //! driver's and a request to the device (xHCI 1.2 clause 4.6.6 wants them in that order), the reset of a port is all that
-//! brought the device up. One errand is run at a time, and ends with the first step that fails.
+//! brought the device up. A device has one errand at a time, which ends with the first step that fails.
 
-use super::computer::Computer;
-use bus::{EndpointAddress, TransferId, TransferStatus};
-use initiator::probe::configuration::Setting;
-use initiator::{BusAnswer, BusRequest, RequestId, Transport};
+use super::front::Front;
+use super::machine::Machine;
+use bus::{TransferId, TransferStatus};
+use initiator::{BusAnswer, BusRequest, RequestId};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
-use xhci::{Answer, ControlTransfer, EndpointPlan, Request};
-
-/// The root port that the drive is at.
-pub(super) const PORT: u8 = 3;
+use xhci::{Answer, ControlTransfer, Request};
 
 /// One thing to do.
 #[derive(Clone, Debug)]
@@ -33,38 +30,52 @@ pub(super) enum Came {
     Refused,
 }
 
+/// Whose errand it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    /// That of who waits for it.
+    Waits,
+    /// The transport's.
+    Transport(RequestId),
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Errands {
     waiting: VecDeque<Errand>,
-    /// Whether the first step of the first errand is under way, and where its data are.
+    /// Whether the first step of the first errand is under way, and where its bytes are.
     under_way: Option<u64>,
     /// What came of an errand that nobody is told of but who waits for it.
     pub(super) came: Option<Came>,
+    /// What the transport is to be told.
+    pub(super) answers: VecDeque<(RequestId, BusAnswer)>,
 }
 
 #[derive(Debug)]
 struct Errand {
-    /// Whose; `None` is that of who waits for it.
-    request: Option<RequestId>,
+    whose: Whose,
     steps: VecDeque<Step>,
 }
 
-/// The driver's names for what is asked of it: one at a time.
-const REQUEST: xhci::RequestId = xhci::RequestId(0);
+/// The name of the one control transfer of an errand: none of a transport, which are small numbers.
 const CONTROL: TransferId = TransferId(u64::MAX);
 
-impl<T: Transport> Computer<T> {
+impl Front {
     /// One step for who waits for it.
-    pub(super) fn ask(&mut self, now: Instant, step: Step) {
-        self.errands.waiting.push_back(Errand { request: None, steps: VecDeque::from([step]) });
-        self.go_on(now);
+    pub(super) fn ask(&mut self, machine: &mut Machine, now: Instant, step: Step) {
+        self.errands.waiting.push_back(Errand { whose: Whose::Waits, steps: VecDeque::from([step]) });
+        self.go_on(machine, now);
     }
 
     /// The transport wants something of the bus.
-    pub(super) fn request(&mut self, now: Instant, id: RequestId, request: BusRequest) {
+    pub(super) fn request(
+        &mut self,
+        machine: &mut Machine,
+        now: Instant,
+        (id, request): (RequestId, BusRequest),
+    ) {
         let steps = self.steps_of(request);
-        self.errands.waiting.push_back(Errand { request: Some(id), steps });
-        self.go_on(now);
+        self.errands.waiting.push_back(Errand { whose: Whose::Transport(id), steps });
+        self.go_on(machine, now);
     }
 
     fn steps_of(&self, request: BusRequest) -> VecDeque<Step> {
@@ -84,11 +95,13 @@ impl<T: Transport> Computer<T> {
                 let endpoints = vec![endpoints.status, endpoints.data_in, endpoints.data_out];
                 vec![Step::Driver(Request::AllocateStreams { device, endpoints, wanted })]
             }
+            // The port of a hub is the hub's to reset, which nobody asks it to so far.
+            BusRequest::ResetPort if self.way.route.tiers() > 0 => Vec::new(),
             BusRequest::ResetPort => {
                 let add = self.plans(0);
                 let configure = Request::Configure { device, add, drop: Vec::new() };
                 vec![
-                    Step::Driver(Request::ResetPort { port: PORT }),
+                    Step::Driver(Request::ResetPort { port: self.way.port }),
                     Step::Driver(Request::Readdress(device)),
                     Step::Driver(configure),
                     Step::Control(to_device(StandardRequest::SetConfiguration)),
@@ -98,63 +111,39 @@ impl<T: Transport> Computer<T> {
         VecDeque::from(steps)
     }
 
-    /// The endpoints of an alternate setting take the place of those there are.
-    pub(super) fn configure(&self, alternate: u8) -> Option<Step> {
-        let (device, add) = (self.device?, self.plans(alternate));
-        Some(Step::Driver(Request::Configure { device, add, drop: self.endpoints.clone() }))
-    }
-
-    fn setting(&self, alternate: u8) -> Option<&Setting> {
-        let settings = &self.configuration.as_ref()?.settings;
-        settings.iter().find(|setting| setting.interface.alternate == alternate)
-    }
-
-    fn setting_of(&self, address: EndpointAddress) -> Option<&initiator::probe::configuration::Endpoint> {
-        let settings = self.configuration.iter().flat_map(|configuration| &configuration.settings);
-        settings
-            .flat_map(|setting| &setting.endpoints)
-            .find(|endpoint| endpoint.descriptor.address == address)
-    }
-
-    fn plans(&self, alternate: u8) -> Vec<EndpointPlan> {
-        let endpoints = self.setting(alternate).into_iter().flat_map(|setting| &setting.endpoints);
-        let plan = |endpoint: &initiator::probe::configuration::Endpoint| EndpointPlan {
-            descriptor: endpoint.descriptor,
-            companion: endpoint.companion,
-        };
-        endpoints.map(plan).collect()
-    }
-
     /// Begins the next step, if none is under way.
-    fn go_on(&mut self, now: Instant) {
-        if self.errands.under_way.is_some() {
-            return;
-        }
-        let Some(errand) = self.errands.waiting.front() else { return };
-        let Some(step) = errand.steps.front().cloned() else { return self.came(now, Came::Refused) };
-        let Some(place) = self.take_place() else { return self.came(now, Came::Refused) };
-        self.errands.under_way = Some(place);
-        let resets = matches!(step, Step::Driver(Request::ResetToggle(..)));
-        let begun = match (step, self.device) {
-            (Step::Driver(request), _) => {
-                self.drive(now, |driver, hands| driver.request(hands, now, (REQUEST, request)))
+    fn go_on(&mut self, machine: &mut Machine, now: Instant) {
+        while self.errands.under_way.is_none() {
+            let Some(errand) = self.errands.waiting.front() else { return };
+            let step = errand.steps.front().cloned();
+            let Some((step, place)) = step.and_then(|step| Some((step, machine.take_place()?))) else {
+                self.came(machine, Came::Refused);
+                continue;
+            };
+            self.errands.under_way = Some(place);
+            let resets = matches!(step, Step::Driver(Request::ResetToggle(..)));
+            let begun = match (step, self.device) {
+                (Step::Driver(request), _) => {
+                    let id = self.driver_request();
+                    machine.drive(now, |driver, hands| driver.request(hands, now, (id, request)))
+                }
+                (Step::Control(setup), Some(device)) => {
+                    let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };
+                    machine.drive(now, |driver, hands| driver.submit_control(hands, &transfer))
+                }
+                (Step::Control(_), None) => Err(xhci::Refusal::Gone),
+            };
+            match begun {
+                Ok(()) => {}
+                // It has halted here as well, and the driver is at it: Reset Endpoint begins anew with the numbers, too.
+                Err(xhci::Refusal::Busy) if resets => self.came(machine, Came::Answer(Answer::Done)),
+                Err(_) => self.came(machine, Came::Refused),
             }
-            (Step::Control(setup), Some(device)) => {
-                let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };
-                self.drive(now, |driver, hands| driver.submit_control(hands, &transfer))
-            }
-            (Step::Control(_), None) => Err(xhci::Refusal::Gone),
-        };
-        match begun {
-            Ok(()) => {}
-            // It has halted here as well, and the driver is at it: Reset Endpoint begins anew with the numbers, too.
-            Err(xhci::Refusal::Busy) if resets => self.came(now, Came::Answer(Answer::Done)),
-            Err(_) => self.came(now, Came::Refused),
         }
     }
 
     /// The driver has answered.
-    pub(super) fn answered(&mut self, now: Instant, answer: Answer) {
+    pub(super) fn answered(&mut self, machine: &mut Machine, now: Instant, answer: Answer) {
         let step = self.errands.waiting.front().and_then(|errand| errand.steps.front());
         if let (Some(Step::Driver(Request::Configure { add, drop, .. })), Answer::Done) = (step, answer) {
             self.endpoints.retain(|endpoint| !drop.contains(endpoint));
@@ -166,36 +155,41 @@ impl<T: Transport> Computer<T> {
         if let Answer::Attached(device) = answer {
             self.device = Some(device);
         }
-        self.came(now, Came::Answer(answer));
+        self.came(machine, Came::Answer(answer));
+        self.go_on(machine, now);
     }
 
     /// A control transfer has ended. Whether it was one of an errand.
-    pub(super) fn control_ended(&mut self, now: Instant, id: TransferId, end: (TransferStatus, u32)) -> bool {
+    pub(super) fn control_ended(
+        &mut self,
+        machine: &mut Machine,
+        now: Instant,
+        id: TransferId,
+        (status, bytes): (TransferStatus, u32),
+    ) -> bool {
         let Some(place) = self.errands.under_way.filter(|_| id == CONTROL) else { return false };
-        let bytes = self.memory.slice(place, end.1 as usize).unwrap_or_default().to_vec();
-        self.came(now, Came::Ended(end.0, bytes));
+        let bytes = machine.memory.slice(place, bytes as usize).unwrap_or_default().to_vec();
+        self.came(machine, Came::Ended(status, bytes));
+        self.go_on(machine, now);
         true
     }
 
-    fn came(&mut self, now: Instant, came: Came) {
+    /// What came of a step; whoever calls goes on.
+    fn came(&mut self, machine: &mut Machine, came: Came) {
         if let Some(place) = self.errands.under_way.take() {
-            self.give_place(place);
+            machine.give_place(place);
         }
         let Some(errand) = self.errands.waiting.front_mut() else { return };
         errand.steps.pop_front();
         if came.is_good() && !errand.steps.is_empty() {
-            return self.go_on(now);
+            return;
         }
-        let request = errand.request;
+        let whose = errand.whose;
         self.errands.waiting.pop_front();
-        match request {
-            None => self.errands.came = Some(came),
-            Some(id) => {
-                self.has_news = true;
-                self.transport.handle_answer(now, id, came.bus_answer());
-            }
+        match whose {
+            Whose::Waits => self.errands.came = Some(came),
+            Whose::Transport(id) => self.errands.answers.push_back((id, came.bus_answer())),
         }
-        self.go_on(now);
     }
 }
 

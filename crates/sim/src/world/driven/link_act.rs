@@ -1,114 +1,143 @@
-//! What the controller wants of the link: endpoints, transfers, stops, resets.
+//! What the controller wants of the links: endpoints, transfers, stops, resets.
 
-use super::{Driven, computer::Computer, errand};
-use crate::xhci::{Hands, LinkAct, Output};
-use initiator::Transport;
+use super::Driven;
+use super::seat::GoingOut;
+
+use crate::xhci::{Hands, LinkAct, Output, Way};
+
 use units::Instant;
 use wire::usb::{Direction, EndpointAddress};
 
-impl<T: Transport> Driven<T> {
+impl Driven {
     pub(super) fn carry_out_of_controller(&mut self, now: Instant, output: Output) {
         match output {
             Output::Interrupt => {
-                let Computer { driver, controller, memory, has_news, .. } = &mut self.computer;
-                *has_news = true;
-                driver.handle_interrupt(&mut Hands::new(now, controller, memory), now);
+                let machine = &mut self.machine;
+                machine.has_news = true;
+                let hands = &mut Hands::new(now, &mut machine.controller, &mut machine.memory);
+                machine.driver.handle_interrupt(hands, now);
             }
-            Output::Link(errand::PORT, act) => self.act_on_link(act),
-            Output::Control(errand::PORT, request) => {
-                self.control.requests.push_back(request);
-                self.begin_control();
+            Output::Link(way, act) => {
+                if let Some(drive) = self.find(way).filter(|drive| *drive < self.seats.len()) {
+                    self.act_on_link(drive, act);
+                }
             }
-            Output::PortDown(errand::PORT) => self.port_down(),
-            Output::PortReset(errand::PORT) => self.port_reset(),
-            Output::PortUp(errand::PORT) => self.port_up(),
-            // Nobody is at the other ports.
-            Output::Link(..)
-            | Output::Control(..)
-            | Output::PortDown(_)
-            | Output::PortReset(_)
-            | Output::PortUp(_) => {}
+            Output::Control(way, request) => {
+                // Nobody answers where nobody is.
+                if let Some(number) = self.find(way) {
+                    self.fronts[number].control.requests.push_back(request);
+                    self.begin_control(number);
+                }
+            }
+            Output::PortDown(port) => self.at_root(port, Self::port_down),
+            Output::PortReset(port) => self.at_root(port, Self::port_reset),
+            Output::PortUp(port) => self.at_root(port, Self::port_up),
         }
     }
 
-    fn act_on_link(&mut self, act: LinkAct) {
+    /// Who is at the end of a way.
+    fn find(&self, way: Way) -> Option<usize> {
+        let root = self.roots.iter().find(|root| root.port == way.port)?;
+        root.fronts.iter().copied().find(|&number| self.fronts[number].way.route == way.route)
+    }
+
+    fn at_root(&mut self, port: u8, act: impl FnOnce(&mut Self, usize)) {
+        if let Some(root) = self.roots.iter().position(|root| root.port == port) {
+            act(self, root);
+        }
+    }
+
+    fn act_on_link(&mut self, drive: usize, act: LinkAct) {
+        let end = self.fronts[drive].end;
+        let host = self.roots[end.root].ports(end.device).0;
+        self.woken.add(end.root);
         match act {
-            LinkAct::Install(endpoint) => self.joint.host.install(endpoint),
+            LinkAct::Install(endpoint) => host.install(endpoint),
             LinkAct::Remove(address) => {
-                self.forget_endpoint(address);
-                self.joint.host.remove(address);
+                self.forget_endpoint(drive, address);
+                self.roots[end.root].ports(end.device).0.remove(address);
             }
             LinkAct::Queue(pipe, transfer) => {
                 if pipe.endpoint.direction() == Direction::Out {
-                    self.going_out.push((transfer.id, transfer.bytes, 0));
+                    let going = GoingOut { id: transfer.id, bytes: transfer.bytes, taken: 0 };
+                    self.seats[drive].going_out.push(going);
                 }
-                let queued = self.joint.host.queue(pipe, transfer);
-                debug_assert!(queued.is_ok(), "the controller knows which endpoints the link has");
+                // A link that was down knows of no endpoints until the driver has configured the device again.
+                let _ = host.queue(pipe, transfer);
             }
             LinkAct::Stop(address) => {
-                self.joint.host.stop(address);
-                self.stopping.push(address);
-                self.look_after_stops();
+                host.stop(address);
+                self.seats[drive].stopping.push(address);
+                self.look_after_stops(drive);
             }
             LinkAct::Clear(address) => {
-                for (pipe, id) in self.joint.host.transfers_of(address) {
+                for (pipe, id) in host.transfers_of(address) {
                     // What cannot be taken back now is told later, and then nobody waits for it.
-                    let _ = self.joint.host.withdraw(pipe, id);
+                    let _ = host.withdraw(pipe, id);
                 }
-                self.forget_endpoint(address);
+                self.forget_endpoint(drive, address);
             }
-            LinkAct::Reset(address) => self.joint.host.reset(address),
-            LinkAct::Resume(address) => self.joint.host.resume(address),
+            LinkAct::Reset(address) => host.reset(address),
+            LinkAct::Resume(address) => host.resume(address),
         }
     }
 
     /// What the device has queued to end transfers of an endpoint is taken back.
-    fn forget_endpoint(&mut self, address: EndpointAddress) {
-        let (gone, stay) = self.endings.drain(..).partition(|(pipe, ..)| pipe.endpoint == address);
-        self.endings = stay;
-        let gone: Vec<_> = gone;
-        for (pipe, _, ending) in gone {
-            self.drive.withdraw(&mut self.joint.device, pipe, ending);
+    fn forget_endpoint(&mut self, drive: usize, address: EndpointAddress) {
+        let (seat, end) = (&mut self.seats[drive], self.fronts[drive].end);
+        let (host, device) = self.roots[end.root].ports(end.device);
+        for ending in seat.endings.extract_if(.., |ending| ending.pipe.endpoint == address) {
+            seat.drive.withdraw(device, ending.pipe, ending.device);
         }
         if address.direction() == Direction::Out {
-            let left: Vec<_> = self.joint.host.all_transfers().into_iter().map(|(_, id)| id).collect();
-            self.going_out.retain(|(id, ..)| left.contains(id));
+            let left: Vec<_> = host.all_transfers().into_iter().map(|(_, id)| id).collect();
+            seat.going_out.retain(|going| left.contains(&going.id));
         }
     }
 
     /// Tells the controller of endpoints that have come to rest.
-    pub(super) fn look_after_stops(&mut self) {
-        let now = self.engine.now();
-        for address in std::mem::take(&mut self.stopping) {
-            if self.joint.host.is_quiet(address) {
-                let Computer { controller, memory, .. } = &mut self.computer;
-                controller.handle_quiet(now, memory, errand::PORT, address);
-            } else {
-                self.stopping.push(address);
-            }
+    pub(super) fn look_after_stops(&mut self, drive: usize) {
+        let (now, front) = (self.engine.now(), &self.fronts[drive]);
+        let host = self.roots[front.end.root].host(front.end.device);
+        let stopping = &mut self.seats[drive].stopping;
+        let (controller, memory) = (&mut self.machine.controller, &mut self.machine.memory);
+        for address in stopping.extract_if(.., |address| host.is_quiet(*address)) {
+            controller.handle_quiet(now, memory, front.way, address);
         }
     }
 
     /// The link is down: what crosses is lost, and nothing comes any more.
-    fn port_down(&mut self) {
-        self.is_port_ready = false;
-        self.joint.cut();
-        self.control.requests.clear();
+    fn port_down(&mut self, root: usize) {
+        let now = self.engine.now();
+        self.roots[root].is_ready = false;
+        self.roots[root].cut(now);
+        for &number in &self.roots[root].fronts {
+            self.fronts[number].control.requests.clear();
+        }
     }
 
-    /// The device was reset: it is as it was when it was plugged in, and so is the link.
-    fn port_reset(&mut self) {
-        self.drive.device.handle_bus_reset();
-        while let Some(output) = self.drive.device.poll_output() {
-            self.carry_out_of_device(self.engine.now(), output);
+    /// Who is there was reset, and all that are behind: they are as they were when they were plugged in.
+    fn port_reset(&mut self, root: usize) {
+        for number in self.roots[root].fronts.clone() {
+            if let Some(seat) = self.seats.get_mut(number) {
+                seat.drive.device.handle_bus_reset();
+                while let Some(output) = self.seats[number].drive.device.poll_output() {
+                    self.carry_out_of_device(self.engine.now(), number, output);
+                }
+                self.seats[number].drive.forget_offers();
+            }
         }
-        self.drive.forget_offers();
     }
 
     /// The link is trained: both ends begin anew.
-    fn port_up(&mut self) {
-        (self.endings, self.going_out) = (Vec::new(), Vec::new());
-        self.joint.restart(&[]);
-        self.look_after_stops();
+    fn port_up(&mut self, root: usize) {
+        self.roots[root].restart();
+        self.woken.add(root);
+        for number in self.roots[root].fronts.clone() {
+            if let Some(seat) = self.seats.get_mut(number) {
+                (seat.endings, seat.going_out) = (Vec::new(), Vec::new());
+                self.look_after_stops(number);
+            }
+        }
     }
 }

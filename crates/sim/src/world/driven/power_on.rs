@@ -1,23 +1,30 @@
-//! From power-on to a transport: the driver takes its controller over, the port trains, the device gets an address, says what it
-//! is, and is configured (USB 3.2 clause 9.1.2). All of it by real control transfers and commands, in virtual time.
+//! From power-on to transports: the driver takes its controller over, ports train, each device gets an address, says what it
+//! is, and is configured (USB 3.2 clause 9.1.2). All of it by real control transfers and commands, in virtual time, one device
+//! after the other.
 //!
-//! Left out: strings, hubs, and a device that answers otherwise the second time. Always true: it ends within
-//! [`PATIENCE`], with a transport or with a reason.
+//! Hubs pass packets on from the beginning: nobody asks them anything so far. Left out: strings, and a device that answers
+//! otherwise the second time. Always true: each step ends within [`PATIENCE`], with what it was for or with a reason.
 
-use super::Driven;
-use super::computer::Computer;
-use super::errand::{Came, PORT, Step, to_device};
-use crate::link::superspeed::Rate;
+use super::errand::{Came, Step, to_device};
+use super::front::Front;
+use super::machine::Machine;
+use super::root::{End, Root, Wires};
+use super::seat::Seat;
+use super::setup::{Drive, Node, Protocol, Setup, SetupError};
+use super::{AnyTransport, Driven};
+use crate::engine::{Alarm, Engine};
+use crate::few::Few;
+use crate::link::hub::{DeviceId, HubId, NoPlace, Place, Tree};
+use crate::link::superspeed::{Link, Rate, TurnRound};
+use crate::link::{CABLE, Joint, bulk};
 use crate::world::{Commanded, Observer, Plain};
-use crate::xhci::{Controller, Memory, Part};
-use bus::{Completion, Speed, TransferStatus};
+use crate::xhci::{Controller, Way};
+use bus::{Speed, TransferStatus};
 use initiator::bot::BotConfig;
 use initiator::probe::{Answers, Link as ProbeLink, Matching, Names, Probe, probe};
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
-use initiator::{
-    Bot, BusAnswer, BusRequest, Command, CommandId, Counters, Deadline, Output, Patience, Refusal, RequestId,
-    Transport, Uas,
-};
+use initiator::{Bot, BusRequest, Patience, Uas};
+use std::collections::VecDeque;
 use std::fmt;
 use target::Device;
 use units::{Duration, Instant};
@@ -25,19 +32,24 @@ use wire::usb::{
     BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, Direction, SetupPacket,
     StandardRequest,
 };
-use xhci::{Answer, Config, Location, Request};
+use wire::xhci::RouteString;
+use xhci::{Answer, Location, Request};
 
-/// A drive is on its feet within this, or never.
+/// Each step of bringing a drive up ends within this, or never.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// What a device takes from a packet to its answer; what the host takes is the controller's.
+const TURN_ROUND: TurnRound = TurnRound::DEVICE_ONLY;
 /// The speed id of SuperSpeed.
 const SUPER: u8 = 4;
 
-/// Why a drive has no transport.
+/// Why a world did not come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerOnError {
+    /// What was described cannot be built.
+    Setup(SetupError),
     /// The driver gave the controller up, or nothing came within two seconds.
     Controller,
-    /// The device, or the controller for it, refused something.
+    /// A device, or the controller for it, refused something.
     Refused(&'static str),
     /// The device does not offer the transport, or the controller has no streams for it.
     NotOffered,
@@ -45,86 +57,196 @@ pub enum PowerOnError {
     Streams(TooFewStreams),
 }
 
-/// The host's parts of a world that is powered on.
-#[derive(Clone, Copy, Debug)]
-pub struct Host {
-    /// The controller.
-    pub part: Part,
-    /// How its driver goes about it.
-    pub config: Config,
+/// What is in the place of a drive.
+#[derive(Debug)]
+pub struct Occupant {
+    /// The device.
+    pub device: Device,
+    /// Its medium.
+    pub plain: Plain,
 }
 
-impl Host {
-    /// A controller of a chipset, and our driver as it is.
-    pub fn chipset() -> Self {
-        Self { part: Part::CHIPSET, config: Config::default() }
+impl From<&Drive> for Occupant {
+    fn from(drive: &Drive) -> Self {
+        let plain = drive.plain();
+        Self { device: drive.device(&plain), plain }
     }
 }
 
-/// The transport of a drive that has none yet.
-#[derive(Debug)]
-pub struct Nobody;
-
-impl Driven<Nobody> {
-    /// Powers a host and a drive on, up to what the device says of itself.
+impl Setup {
+    /// Powers a world on, up to transports that take commands.
     ///
     /// # Errors
     /// See [`PowerOnError`].
-    pub fn power_on(
-        host: Host,
-        rate: Rate,
-        device: Device,
-        plain: Plain,
-        observer: Option<Box<dyn Observer>>,
-    ) -> Result<Self, PowerOnError> {
-        let (driver, controller) = (xhci::Controller::new(host.config), Controller::new(host.part));
-        let mut world =
-            Self::new(rate, Computer::new(Nobody, driver, controller, Memory::new()), device, plain);
-        observer.into_iter().for_each(|observer| world.observe(observer));
-        let now = world.now();
-        world.computer.controller.plug(now, PORT, SUPER);
-        world.computer.drive(now, |driver, hands| driver.start(hands, now));
-        world.settle();
-        world.wait_for(|world| world.is_port_ready)?;
-        let location = Location {
-            root_port: PORT,
-            route: wire::xhci::RouteString::ROOT,
-            speed_id: SUPER,
-            translator: None,
-            control_packet: 512,
+    pub fn power_on(&self) -> Result<Driven, PowerOnError> {
+        self.power_on_with(|_, drive| Occupant::from(drive), Vec::new())
+    }
+
+    /// The same with media and devices that somebody has had before, by the number of the drive, and observers that are told
+    /// everything of a drive from the beginning.
+    ///
+    /// # Errors
+    /// See [`PowerOnError`].
+    pub fn power_on_with(
+        &self,
+        mut occupant: impl FnMut(usize, &Drive) -> Occupant,
+        observers: Vec<(usize, Box<dyn Observer>)>,
+    ) -> Result<Driven, PowerOnError> {
+        self.check().map_err(PowerOnError::Setup)?;
+        let drives = self.drives();
+        let seat = |(number, (_, drive)): (usize, &(_, Drive))| {
+            let Occupant { device, plain } = occupant(number, drive);
+            Seat::new(number, device, plain)
         };
-        match world.ask(Step::Driver(Request::Attach(location)))? {
-            Came::Answer(Answer::Attached(_)) => Ok(world),
+        let seats = drives.iter().enumerate().map(seat).collect();
+        let mut world = Driven::unpowered(self, seats)?;
+        for (drive, observer) in observers {
+            world.observe(drive, observer);
+        }
+        world.start()?;
+        for (number, (_, drive)) in drives.iter().enumerate() {
+            world.attach(number)?;
+            let transport = match drive.protocol {
+                Protocol::Bot => AnyTransport::Bot(world.bot(number)?),
+                Protocol::Uas => AnyTransport::Uas(world.uas(number, drive.depth)?),
+            };
+            world.seats[number].desk.transport = transport;
+            world.machine.told(number);
+        }
+        Ok(world)
+    }
+
+    /// What is behind each root port, and who is where. Drives come first in the numbers of devices.
+    fn wire_up(&self, drives: usize) -> Result<(Vec<Root>, Vec<Front>), NoPlace> {
+        let (mut roots, mut fronts) = (Vec::new(), Vec::new());
+        let (mut drive, mut hub) = (0, drives);
+        for plug in &self.plugs {
+            let port = self.host.part.ports_usb2 + plug.port;
+            let mut wiring =
+                Wiring { port, root: roots.len(), drive, hub, numbers: Vec::new(), fronts: Vec::new() };
+            let wires = match &plug.node {
+                Node::Drive(_) => {
+                    wiring.take(true, RouteString::ROOT, DeviceId(0));
+                    let (host, device) = (bulk::HostPort::new(&[]), bulk::DevicePort::new(&[]));
+                    Wires::Direct(Joint::new(Link::new(self.rate, CABLE).between(TURN_ROUND), host, device))
+                }
+                Node::Hub(_) => Wires::Hubs(wiring.tree(self.rate, &plug.node)?),
+            };
+            let root = Root { port, wires, fronts: wiring.numbers, is_ready: false };
+            (drive, hub) = (wiring.drive, wiring.hub);
+            fronts.append(&mut wiring.fronts);
+            roots.push(root);
+        }
+        fronts.sort_by_key(Front::number);
+        Ok((roots, fronts))
+    }
+}
+
+/// What is behind one root port, while it is wired up.
+struct Wiring {
+    port: u8,
+    root: usize,
+    /// The numbers of the next drive and of the next hub.
+    drive: usize,
+    hub: usize,
+    /// Numbers of devices, as the root port counts them.
+    numbers: Vec<usize>,
+    fronts: Vec<Front>,
+}
+
+impl Wiring {
+    fn tree(&mut self, rate: Rate, node: &Node) -> Result<Tree, NoPlace> {
+        let mut tree = Tree::new(rate, CABLE).between(TURN_ROUND);
+        self.plug(&mut tree, Place::Root, node)?;
+        Ok(tree)
+    }
+
+    fn plug(&mut self, tree: &mut Tree, place: Place, node: &Node) -> Result<(), NoPlace> {
+        let Node::Hub(hub) = node else {
+            let device = tree.plug_device(place, &[])?;
+            self.take(true, tree.route_of(device).ok_or(NoPlace)?, device);
+            return Ok(());
+        };
+        let id: HubId = tree.plug_hub(place, hub.delay)?;
+        let device = tree.device_of(id);
+        self.take(false, tree.route_of(device).ok_or(NoPlace)?, device);
+        hub.plugs.iter().try_for_each(|plug| self.plug(tree, Place::Port(id, plug.port), &plug.node))
+    }
+
+    fn take(&mut self, is_drive: bool, route: RouteString, device: DeviceId) {
+        let next = if is_drive { &mut self.drive } else { &mut self.hub };
+        let (number, way) = (*next, Way { port: self.port, route });
+        *next += 1;
+        self.numbers.push(number);
+        self.fronts.push(Front::new(number, way, End { root: self.root, device }));
+    }
+}
+
+impl Driven {
+    fn unpowered(setup: &Setup, seats: Vec<Seat>) -> Result<Self, PowerOnError> {
+        let (driver, controller) =
+            (xhci::Controller::new(setup.host.config), Controller::new(setup.host.part));
+        let (mut roots, fronts) =
+            setup.wire_up(seats.len()).map_err(|NoPlace| PowerOnError::Refused("a place"))?;
+        // Nothing crosses before links are trained.
+        roots.iter_mut().for_each(|root| root.cut(Instant::ZERO));
+        Ok(Self {
+            engine: Engine::new(),
+            machine: Machine::new(driver, controller),
+            roots,
+            fronts,
+            seats,
+            by_slot: vec![0; 1 << u8::BITS],
+            finished: VecDeque::new(),
+            alarms: [Alarm::default(); 2],
+            stirs: Few::NONE,
+            woken: Few::NONE,
+            scratch: Vec::new(),
+            stopped: None,
+        })
+    }
+
+    /// Up to ports that can be talked to.
+    fn start(&mut self) -> Result<(), PowerOnError> {
+        let now = self.now();
+        for root in &self.roots {
+            self.machine.controller.plug(now, root.port, SUPER);
+        }
+        self.machine.drive(now, |driver, hands| driver.start(hands, now));
+        self.settle();
+        self.wait_for(|world| world.roots.iter().all(|root| root.is_ready))
+    }
+
+    /// Gives a device an address.
+    fn attach(&mut self, number: usize) -> Result<(), PowerOnError> {
+        let Way { port, route } = self.fronts[number].way;
+        let location =
+            Location { root_port: port, route, speed_id: SUPER, translator: None, control_packet: 512 };
+        match self.ask(number, Step::Driver(Request::Attach(location)))? {
+            Came::Answer(Answer::Attached(_)) => Ok(()),
             _ => Err(PowerOnError::Refused("an address")),
         }
     }
 
     /// Brings BOT up.
-    ///
-    /// # Errors
-    /// See [`PowerOnError`].
-    pub fn bot(mut self) -> Result<Driven<Bot>, PowerOnError> {
-        let plan = self.probe()?.bot().ok_or(PowerOnError::NotOffered)?;
+    fn bot(&mut self, number: usize) -> Result<Bot, PowerOnError> {
+        let plan = self.probe(number)?.bot().ok_or(PowerOnError::NotOffered)?;
         let (interface, alternate) = (plan.place.interface, plan.place.alternate);
-        self.select(interface, alternate)?;
+        self.select(number, interface, alternate)?;
         let (bulk_in, bulk_out) = (plan.bulk_in.address, plan.bulk_out.address);
-        let config = BotConfig { interface, alternate, bulk_in, bulk_out, patience: Patience::default() };
-        Ok(self.with_transport(Bot::new(config)))
+        Ok(Bot::new(BotConfig { interface, alternate, bulk_in, bulk_out, patience: Patience::default() }))
     }
 
     /// Brings UAS up, with as many streams as device and controller have.
-    ///
-    /// # Errors
-    /// See [`PowerOnError`].
-    pub fn uas(mut self, depth: Option<u16>) -> Result<Driven<Uas>, PowerOnError> {
-        let plan = self.probe()?.uas().ok_or(PowerOnError::NotOffered)?;
+    fn uas(&mut self, number: usize, depth: Option<u16>) -> Result<Uas, PowerOnError> {
+        let plan = self.probe(number)?.uas().ok_or(PowerOnError::NotOffered)?;
         let (interface, alternate) = (plan.place.interface, plan.place.alternate);
         let Matching::Streams { request } = plan.matching else { return Err(PowerOnError::NotOffered) };
-        self.select(interface, alternate)?;
-        let device = self.computer.device.ok_or(PowerOnError::Controller)?;
+        self.select(number, interface, alternate)?;
+        let device = self.fronts[number].device.ok_or(PowerOnError::Controller)?;
         let endpoints = plan.stream_endpoints().to_vec();
         let request = Request::AllocateStreams { device, endpoints, wanted: request.get() };
-        let Came::Answer(Answer::Streams(streams)) = self.ask(Step::Driver(request))? else {
+        let Came::Answer(Answer::Streams(streams)) = self.ask(number, Step::Driver(request))? else {
             return Err(PowerOnError::Refused("streams"));
         };
         let endpoints = UasEndpoints {
@@ -135,57 +257,63 @@ impl Driven<Nobody> {
         };
         let (streams, patience) = (Some(streams), Patience::default());
         let config = UasConfig { interface, alternate, endpoints, streams, depth, patience };
-        Ok(self.with_transport(Uas::new(config).map_err(PowerOnError::Streams)?))
+        Uas::new(config).map_err(PowerOnError::Streams)
     }
 
     /// Reads the descriptors, and judges them.
-    fn probe(&mut self) -> Result<Probe, PowerOnError> {
-        let device = self.read(descriptor(DescriptorKind::Device, DeviceDescriptor::LEN as u16))?;
-        let bos = self.read_whole(DescriptorKind::Bos, BosDescriptor::LEN)?;
-        let configuration = self.read_whole(DescriptorKind::Configuration, ConfigurationDescriptor::LEN)?;
+    fn probe(&mut self, number: usize) -> Result<Probe, PowerOnError> {
+        let device = self.read(number, descriptor(DescriptorKind::Device, DeviceDescriptor::LEN as u16))?;
+        let bos = self.read_whole(number, DescriptorKind::Bos, BosDescriptor::LEN)?;
+        let configuration =
+            self.read_whole(number, DescriptorKind::Configuration, ConfigurationDescriptor::LEN)?;
         let names = Names::default();
         let answers = Answers { device: &device, configuration: &configuration, bos: Some(&bos), names };
-        let streams = self.computer.driver.capabilities().map_or(0, |found| {
+        let streams = self.machine.driver.capabilities().map_or(0, |found| {
             let entries = found.registers.primary_streams_max();
             u16::try_from(entries.saturating_sub(1)).unwrap_or(u16::MAX)
         });
         let link = ProbeLink { speed: Speed::Super, streams_max: streams };
         let probe = probe(&answers, link).map_err(|_| PowerOnError::Refused("descriptors"))?;
-        self.computer.configuration = Some(probe.configuration.clone());
+        self.fronts[number].configuration = Some(probe.configuration.clone());
         Ok(probe)
     }
 
     /// Those that bring others along are asked for by themselves first, to learn how much that is.
-    fn read_whole(&mut self, kind: DescriptorKind, head: usize) -> Result<Vec<u8>, PowerOnError> {
-        let head = self.read(descriptor(kind, head as u16))?;
+    fn read_whole(
+        &mut self,
+        number: usize,
+        kind: DescriptorKind,
+        head: usize,
+    ) -> Result<Vec<u8>, PowerOnError> {
+        let head = self.read(number, descriptor(kind, head as u16))?;
         let total =
             head.get(2..).and_then(|rest| rest.first_chunk()).map_or(0, |len| u16::from_le_bytes(*len));
-        self.read(descriptor(kind, total))
+        self.read(number, descriptor(kind, total))
     }
 
-    fn read(&mut self, setup: SetupPacket) -> Result<Vec<u8>, PowerOnError> {
-        match self.ask(Step::Control(setup))? {
+    fn read(&mut self, number: usize, setup: SetupPacket) -> Result<Vec<u8>, PowerOnError> {
+        match self.ask(number, Step::Control(setup))? {
             Came::Ended(TransferStatus::Done | TransferStatus::Short, bytes) => Ok(bytes),
             _ => Err(PowerOnError::Refused("a descriptor")),
         }
     }
 
     /// Configures the device with an alternate setting of its interface.
-    fn select(&mut self, interface: u8, alternate: u8) -> Result<(), PowerOnError> {
+    fn select(&mut self, number: usize, interface: u8, alternate: u8) -> Result<(), PowerOnError> {
         let set_alternate = (BusRequest::SelectAlternate { interface, alternate }).setup();
-        let first = self.computer.configure(0);
+        let first = self.fronts[number].configure(0);
         let set_configuration = Step::Control(to_device(StandardRequest::SetConfiguration));
-        self.succeed(first.into_iter().chain([set_configuration]))?;
+        self.succeed(number, first.into_iter().chain([set_configuration]))?;
         if alternate == 0 {
             return Ok(());
         }
-        let other = self.computer.configure(alternate);
-        self.succeed(other.into_iter().chain(set_alternate.map(Step::Control)))
+        let other = self.fronts[number].configure(alternate);
+        self.succeed(number, other.into_iter().chain(set_alternate.map(Step::Control)))
     }
 
-    fn succeed(&mut self, steps: impl Iterator<Item = Step>) -> Result<(), PowerOnError> {
+    fn succeed(&mut self, number: usize, steps: impl Iterator<Item = Step>) -> Result<(), PowerOnError> {
         for step in steps {
-            match self.ask(step)? {
+            match self.ask(number, step)? {
                 Came::Answer(Answer::Done) | Came::Ended(TransferStatus::Done, _) => {}
                 _ => return Err(PowerOnError::Refused("its configuration")),
             }
@@ -193,13 +321,13 @@ impl Driven<Nobody> {
         Ok(())
     }
 
-    /// Does one step, and waits for what comes of it.
-    fn ask(&mut self, step: Step) -> Result<Came, PowerOnError> {
+    /// Does one step for a device, and waits for what comes of it.
+    fn ask(&mut self, number: usize, step: Step) -> Result<Came, PowerOnError> {
         let now = self.now();
-        self.computer.ask(now, step);
+        self.fronts[number].ask(&mut self.machine, now, step);
         self.settle();
-        self.wait_for(|world| world.computer.errands.came.is_some())?;
-        self.computer.errands.came.take().ok_or(PowerOnError::Controller)
+        self.wait_for(|world| world.fronts[number].errands.came.is_some())?;
+        self.fronts[number].errands.came.take().ok_or(PowerOnError::Controller)
     }
 
     fn wait_for(&mut self, done: impl Fn(&Self) -> bool) -> Result<(), PowerOnError> {
@@ -222,45 +350,10 @@ fn descriptor(kind: DescriptorKind, length: u16) -> SetupPacket {
     }
 }
 
-impl Transport for Nobody {
-    fn submit(&mut self, _: Instant, _: &Command) -> Result<(), Refusal> {
-        Err(Refusal::Gone)
-    }
-
-    fn abort(&mut self, _: Instant, _: CommandId) {}
-
-    fn handle_completion(&mut self, _: Instant, _: Completion, _: &[u8]) {}
-
-    fn handle_answer(&mut self, _: Instant, _: RequestId, _: BusAnswer) {}
-
-    fn handle_disconnect(&mut self, _: Instant) {}
-
-    fn handle_timeout(&mut self, _: Instant) {}
-
-    fn poll_output(&mut self) -> Option<Output> {
-        None
-    }
-
-    fn poll_timeout(&self) -> Option<Deadline> {
-        None
-    }
-
-    fn depth(&self) -> usize {
-        0
-    }
-
-    fn in_flight(&self) -> usize {
-        0
-    }
-
-    fn counters(&self) -> Counters {
-        Counters::default()
-    }
-}
-
 impl fmt::Display for PowerOnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Setup(error) => error.fmt(f),
             Self::Controller => f.write_str("the controller did not come up, or did not answer"),
             Self::Refused(what) => write!(f, "the device did not get {what}"),
             Self::NotOffered => f.write_str(

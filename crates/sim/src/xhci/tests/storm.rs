@@ -3,7 +3,7 @@
 
 use crate::link::bulk::End;
 use crate::xhci::Part;
-use crate::xhci::stand::{IN, OUT, Stand, stream};
+use crate::xhci::stand::{IN, OUT, Stand, WAY, stream};
 use bus::{EndpointAddress, Pipe, TransferStatus};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ impl Storm {
             }
             Step::Rest => {
                 for address in std::mem::take(&mut self.stand.stopping) {
-                    self.stand.controller.handle_quiet(self.stand.now, &mut self.stand.memory, 3, address);
+                    self.stand.controller.handle_quiet(self.stand.now, &mut self.stand.memory, WAY, address);
                 }
             }
             Step::Fail(code) => self.stand.controller.fail_next(code.into()),

@@ -1,0 +1,115 @@
+//! Both ends of a device's endpoints in a tree.
+//!
+//! When a device is set up in another way, or reset, what is on its way to the ends that were is lost: each end has lives,
+//! and a packet is for one of them. Always true: both ends are of SuperSpeed.
+
+use super::burst::Burst;
+use super::{DeviceId, Routed};
+use crate::link::bulk::{self, Endpoint, Others};
+use crate::link::streams::Violation;
+use crate::link::superspeed::Side;
+use crate::link::{DevicePort, HostPort};
+use wire::xhci::RouteString;
+
+#[derive(Clone, Debug)]
+pub(super) struct Ends {
+    pub(super) host: HostPort,
+    pub(super) device: DevicePort,
+    /// The branch and the way there.
+    pub(super) branch: usize,
+    pub(super) route: RouteString,
+    /// Bursts of its endpoints, when they were looked at last.
+    pub(super) burst: Burst,
+    /// By side.
+    lives: [Lives; 2],
+}
+
+/// Of one end: how often it had other endpoints, and since which of these times it was not reset.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lives {
+    current: u32,
+    since_reset: u32,
+}
+
+impl Ends {
+    pub(super) fn new(branch: usize, route: RouteString, endpoints: &[Endpoint]) -> Self {
+        Self {
+            host: HostPort::SuperSpeed(bulk::HostPort::new(endpoints)),
+            device: DevicePort::SuperSpeed(bulk::DevicePort::new(endpoints)),
+            branch,
+            route,
+            burst: Burst::default(),
+            lives: Default::default(),
+        }
+    }
+
+    /// A side has other endpoints, but for endpoint 0.
+    pub(super) fn configure(&mut self, side: Side, endpoints: &[Endpoint]) {
+        match side {
+            Side::Host => self.host.configure(endpoints),
+            Side::Device => self.device.configure(endpoints),
+        }
+        self.lives[side as usize].current += 1;
+    }
+
+    /// A side is as it was in the beginning, without endpoints.
+    pub(super) fn restart(&mut self, side: Side) {
+        match side {
+            Side::Host => self.host = self.host.anew(&[]),
+            Side::Device => self.device = self.device.anew(&[]),
+        }
+        let lives = &mut self.lives[side as usize];
+        lives.current += 1;
+        lives.since_reset = lives.current;
+    }
+
+    /// Who has a burst on the bus, and who would.
+    pub(super) fn bursts(&self) -> Burst {
+        match &self.host {
+            HostPort::SuperSpeed(port) => Burst { has: port.has_bus(), wants: port.wants_bus() },
+            HostPort::Usb2(_) => Burst::default(),
+        }
+    }
+
+    /// The host sends.
+    pub(super) fn poll_down(&mut self, device: DeviceId, others: Others) -> Option<Routed> {
+        let HostPort::SuperSpeed(port) = &mut self.host else { return None };
+        port.share(others);
+        let message = port.poll()?;
+        Some(Routed { device, route: self.route, message, life: self.lives[Side::Device as usize].current })
+    }
+
+    /// The device sends.
+    pub(super) fn poll_up(&mut self, device: DeviceId) -> Option<Routed> {
+        let DevicePort::SuperSpeed(port) = &mut self.device else { return None };
+        let message = port.poll()?;
+        Some(Routed { device, route: self.route, message, life: self.lives[Side::Host as usize].current })
+    }
+
+    /// Something has come for the device. Whether it is for the ends that are there now.
+    pub(super) fn take_down(&mut self, routed: &Routed) -> Result<bool, Violation> {
+        let DevicePort::SuperSpeed(port) = &mut self.device else { return Err(Violation) };
+        match self.lives[Side::Device as usize].is_for_now(routed) {
+            true => port.receive(routed.message).map(|()| true),
+            false => Ok(false),
+        }
+    }
+
+    /// The same for the host.
+    pub(super) fn take_up(&mut self, routed: &Routed, others: Others) -> Result<bool, Violation> {
+        let HostPort::SuperSpeed(port) = &mut self.host else { return Err(Violation) };
+        port.share(others);
+        match self.lives[Side::Host as usize].is_for_now(routed) {
+            true => port.receive(routed.message).map(|()| true),
+            false => Ok(false),
+        }
+    }
+}
+
+impl Lives {
+    /// Endpoint 0 stays when the others change.
+    const fn is_for_now(self, routed: &Routed) -> bool {
+        let is_control = routed.message.endpoint().number() == 0;
+        routed.life == self.current || is_control && routed.life >= self.since_reset
+    }
+}

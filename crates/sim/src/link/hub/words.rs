@@ -1,0 +1,118 @@
+//! What is said to a tree and what it says: who is where, what was sent, what happens next.
+//!
+//! Always true: these are values; they hold no part of a tree.
+
+use crate::few::FEW;
+use crate::link::Crossing;
+use crate::link::bulk::Message;
+use crate::link::superspeed::Side;
+use std::fmt;
+use wire::xhci::RouteString;
+
+/// A hub of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HubId(pub(super) usize);
+
+/// A device of a tree, by number from 0. Hubs are counted as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceId(pub usize);
+
+/// Where something is plugged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the host.
+    Root,
+    /// At a port of a hub, 1 to 15.
+    Port(HubId, u8),
+}
+
+/// Devices of a tree, hubs counted: one controller has no more slots for our driver.
+pub const DEVICES_MAX: usize = FEW;
+
+/// Nothing can be plugged in there: something is, or it would be behind too many hubs, or there is no such port, or the tree
+/// has [`DEVICES_MAX`] devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoPlace;
+
+/// A message and the device that it is for or from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Routed {
+    /// The device.
+    pub device: DeviceId,
+    /// The ports on the way to it.
+    pub route: RouteString,
+    /// The message.
+    pub message: Message,
+    /// Which of the ports that have been there it is for.
+    pub(super) life: u32,
+}
+
+/// Something that happens in a tree. Branches are counted as they were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A lane is free.
+    Free {
+        /// Of which branch,
+        branch: u16,
+        /// in which of its lives.
+        life: u16,
+        /// Who sends on it.
+        from: Side,
+    },
+    /// A packet has come to an end of a branch; to a hub, as far as the hub needs it to pass it on.
+    Reaches {
+        /// Of which branch,
+        branch: u16,
+        /// in which of its lives.
+        life: u16,
+        /// Which end.
+        side: Side,
+        /// Bytes of payload.
+        bytes: u16,
+    },
+}
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// On which branch.
+    pub branch: usize,
+    /// Who sends.
+    pub from: Side,
+    /// What.
+    pub routed: Routed,
+    /// When.
+    pub crossing: Crossing,
+    /// A hub passes it on.
+    pub is_passed: bool,
+}
+
+/// A packet that has come to its end, which has taken it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrived {
+    /// Which end.
+    pub side: Side,
+    /// Of which device.
+    pub device: DeviceId,
+    /// The message.
+    pub message: Message,
+}
+
+impl Happening {
+    /// What makes it differ from others, in a word for a digest.
+    pub fn mark(&self) -> u64 {
+        let ([b0, b1], [p0, p1], kind, side) = match *self {
+            Self::Free { branch, from, .. } => (branch.to_be_bytes(), [0; 2], 1, from),
+            Self::Reaches { branch, side, bytes, .. } => (branch.to_be_bytes(), bytes.to_be_bytes(), 2, side),
+        };
+        u64::from_be_bytes([0, kind, b0, b1, p0, p1, 0, side as u8])
+    }
+}
+
+impl fmt::Display for NoPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nothing can be plugged in there")
+    }
+}
+
+impl std::error::Error for NoPlace {}

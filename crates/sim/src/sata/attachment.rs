@@ -1,0 +1,409 @@
+//! Both ends of a cable, with a drive behind it.
+//!
+//! The drive decides what moves when, as queued commands want it: it sets up a transfer, and until its sectors have moved
+//! no other does. What the port has no room for waits on the drive's side, and the wire with it.
+
+use super::Rate;
+use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, Said, TAGS, Tag, Turn};
+use std::collections::VecDeque;
+use units::{Duration, Instant};
+use wire::ata::{DataFis, DeviceToHostFis, DmaActivateFis, DmaSetupFis, HostToDeviceFis, SetDeviceBitsFis};
+
+/// How a command is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queueing {
+    /// READ or WRITE FPDMA QUEUED (ACS-4 clauses 7.22 and 7.60): others may be under way.
+    Queued,
+    /// READ or WRITE DMA EXT, FLUSH CACHE EXT, DATA SET MANAGEMENT: it is alone.
+    Alone,
+}
+
+/// A command of the host port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What the drive is to do, by a tag that is free.
+    pub order: Order,
+    /// How it is given. A flush or a trim is alone.
+    pub queueing: Queueing,
+}
+
+/// What the host port learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// So many further sectors of a read have come. They take room until [`Attachment::take`].
+    Came(Tag, u32),
+    /// The drive takes so many further sectors of a write: [`Attachment::supply`].
+    Wants(Tag, u32),
+    /// A command has ended.
+    Ended(Tag),
+    /// The drive turns to something on its medium.
+    Turns(Turn),
+}
+
+/// What the wire has carried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Books {
+    /// Frames, of either side.
+    pub frames: u64,
+    /// Bytes of sectors.
+    pub payload_bytes: u64,
+    /// How long it was in use.
+    pub busy: Duration,
+}
+
+/// A cable with a drive.
+#[derive(Clone, Debug)]
+pub struct Attachment<M> {
+    mechanism: M,
+    rate: Rate,
+    /// From one end to the other: cable, and what is between the wire and the link layer on both sides.
+    latency: Duration,
+    /// Frames that wait, of the host and of the drive.
+    waiting: [VecDeque<Frame>; 2],
+    /// On the wire, until it arrives; and until when the wire is taken.
+    crossing: Option<(Instant, Frame)>,
+    free_at: Instant,
+    links: [Option<Link>; TAGS],
+    /// Commands with sectors to move, in the order in which the drive moves them.
+    moving: VecDeque<Tag>,
+    phase: Option<Phase>,
+    /// Queued commands that have ended and wait to be told, and those that are told by a frame on the wire.
+    ended: [Vec<Tag>; 2],
+    /// Sectors for which the host port has room.
+    room: u32,
+    told: VecDeque<Told>,
+    books: Books,
+}
+
+/// A command under way.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    command: Command,
+    /// Sectors that the drive can move and has not begun to.
+    ready: u32,
+    /// Sectors of a write that the host has and has not sent.
+    supplied: u32,
+    /// The drive has no more to do for it.
+    is_done: bool,
+}
+
+/// Sectors of one command that move now.
+#[derive(Clone, Copy, Debug)]
+struct Phase {
+    tag: Tag,
+    /// Sectors that have not moved.
+    left: u32,
+    is_write: bool,
+    /// The host may send the next data frame.
+    is_active: bool,
+}
+
+/// What can go out next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// What waits at a side.
+    Waiting(usize),
+    /// Sectors of the command that is moved next.
+    Begin(Tag),
+    /// A data frame of the phase, of so many sectors.
+    Data(Tag, u32),
+}
+
+/// What crosses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Frame {
+    Command(Tag),
+    Accepted,
+    SetUp(Tag, u32),
+    /// The host may send the next data frame; with the first come the sectors that the drive wants.
+    Activate(Tag, u32),
+    Data(Tag, u32),
+    /// Set Device Bits: queued commands have ended.
+    Bits,
+    Registers(Tag),
+}
+
+const HOST: usize = 0;
+const DRIVE: usize = 1;
+
+/// Sectors of a data frame at most.
+const FRAME_SECTORS: u32 = DataFis::DATA_LEN_MAX as u32 / SECTOR_BYTES;
+
+impl<M: Mechanism> Attachment<M> {
+    /// A drive on a cable. `room_sectors` are what the host port can take that has not been taken from it.
+    pub fn new(mechanism: M, rate: Rate, latency: Duration, room_sectors: u32) -> Self {
+        Self {
+            mechanism,
+            rate,
+            latency,
+            waiting: [VecDeque::new(), VecDeque::new()],
+            crossing: None,
+            free_at: Instant::ZERO,
+            links: [None; TAGS],
+            moving: VecDeque::new(),
+            phase: None,
+            ended: [Vec::new(), Vec::new()],
+            room: room_sectors,
+            told: VecDeque::new(),
+            books: Books::default(),
+        }
+    }
+
+    /// The drive.
+    pub const fn mechanism(&self) -> &M {
+        &self.mechanism
+    }
+
+    /// What the wire has carried.
+    pub const fn books(&self) -> Books {
+        self.books
+    }
+
+    /// Gives a command. Its tag must be free; one that is alone must be.
+    pub fn submit(&mut self, now: Instant, command: Command) {
+        let alone = |link: &Link| link.command.queueing == Queueing::Alone;
+        debug_assert!(
+            !self.links.iter().flatten().any(|link| alone(link) || command.queueing == Queueing::Alone),
+            "queued commands and others are never mixed"
+        );
+        let tag = command.order.tag;
+        self.links[usize::from(tag.0)] = Some(Link { command, ready: 0, supplied: 0, is_done: false });
+        self.waiting[HOST].push_back(Frame::Command(tag));
+        self.advance(now);
+    }
+
+    /// The host port has sectors that the drive wanted.
+    pub fn supply(&mut self, now: Instant, tag: Tag, sectors: u32) {
+        if let Some(link) = &mut self.links[usize::from(tag.0)] {
+            link.supplied += sectors;
+        }
+        self.advance(now);
+    }
+
+    /// Sectors that have come are gone from the host port.
+    pub fn take(&mut self, now: Instant, sectors: u32) {
+        self.room += sectors;
+        self.advance(now);
+    }
+
+    /// What the host port learns, until there is nothing.
+    pub fn poll_told(&mut self) -> Option<Told> {
+        self.told.pop_front()
+    }
+
+    /// When it goes on.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let wire = match self.crossing {
+            Some((arrives, _)) => Some(arrives),
+            None => self.peek().map(|_| self.free_at),
+        };
+        wire.into_iter().chain(self.mechanism.poll_timeout()).min()
+    }
+
+    /// It is that late.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.mechanism.poll_timeout().is_some_and(|at| at <= now) {
+            self.mechanism.handle_timeout(now);
+        }
+        self.advance(now);
+    }
+
+    fn advance(&mut self, now: Instant) {
+        if let Some((arrives, frame)) = self.crossing
+            && arrives <= now
+        {
+            self.crossing = None;
+            self.arrive(now, frame);
+        }
+        self.listen();
+        if self.crossing.is_none()
+            && self.free_at <= now
+            && let Some(frame) = self.next()
+        {
+            self.send(now, frame);
+        }
+    }
+
+    fn send(&mut self, now: Instant, frame: Frame) {
+        let crosses = self.rate.dwords(Rate::frame(frame.bytes()));
+        // The sender asks, the receiver agrees; when the end has come the receiver acknowledges, and the wire rests.
+        let asks = self.latency + self.latency;
+        let arrives = now + asks + crosses + self.latency;
+        self.free_at = arrives + self.latency;
+        self.crossing = Some((arrives, frame));
+        self.books.frames += 1;
+        self.books.busy += self.free_at - now;
+        if let Frame::Data(_, sectors) = frame {
+            self.books.payload_bytes += u64::from(sectors) * u64::from(SECTOR_BYTES);
+        }
+    }
+
+    fn arrive(&mut self, now: Instant, frame: Frame) {
+        match frame {
+            Frame::Command(tag) => {
+                let Some(link) = self.links[usize::from(tag.0)] else { return };
+                if link.command.queueing == Queueing::Queued {
+                    self.waiting[DRIVE].push_back(Frame::Accepted);
+                }
+                self.mechanism.submit(now, link.command.order);
+            }
+            Frame::SetUp(tag, sectors) | Frame::Activate(tag, sectors) => {
+                if let Some(phase @ Phase { is_write: true, .. }) = &mut self.phase {
+                    phase.is_active = true;
+                    if sectors > 0 {
+                        self.told.push_back(Told::Wants(tag, sectors));
+                    }
+                }
+            }
+            Frame::Data(tag, sectors) => {
+                if self.phase.is_some_and(|phase| phase.is_write) {
+                    self.mechanism.handle_sectors(now, tag, sectors);
+                } else {
+                    self.told.push_back(Told::Came(tag, sectors));
+                }
+                self.moved(tag, sectors);
+            }
+            Frame::Bits => {
+                for tag in std::mem::take(&mut self.ended[1]) {
+                    self.end(tag);
+                }
+            }
+            Frame::Registers(tag) => self.end(tag),
+            Frame::Accepted => {}
+        }
+    }
+
+    fn end(&mut self, tag: Tag) {
+        self.links[usize::from(tag.0)] = None;
+        self.told.push_back(Told::Ended(tag));
+    }
+
+    /// Sectors of the phase have moved.
+    fn moved(&mut self, tag: Tag, sectors: u32) {
+        let Some(phase) = &mut self.phase else { return };
+        phase.left -= sectors;
+        if phase.left == 0 {
+            self.phase = None;
+            self.conclude(tag);
+        } else if phase.is_write {
+            self.waiting[DRIVE].push_back(Frame::Activate(tag, 0));
+        }
+    }
+
+    /// Hears what the mechanism says.
+    fn listen(&mut self) {
+        while let Some(said) = self.mechanism.poll_said() {
+            match said {
+                Said::Ready(tag, sectors) | Said::Room(tag, sectors) => {
+                    if let Some(link) = &mut self.links[usize::from(tag.0)] {
+                        if link.ready == 0 {
+                            self.moving.push_back(tag);
+                        }
+                        link.ready += sectors;
+                    }
+                }
+                Said::Done(tag) => {
+                    if let Some(link) = &mut self.links[usize::from(tag.0)] {
+                        link.is_done = true;
+                    }
+                    self.conclude(tag);
+                }
+                Said::Turns(turn) => self.told.push_back(Told::Turns(turn)),
+            }
+        }
+    }
+
+    /// If the drive is done with a command and all has moved, it says so.
+    fn conclude(&mut self, tag: Tag) {
+        let is_moving = self.phase.is_some_and(|phase| phase.tag == tag);
+        let Some(link) = &self.links[usize::from(tag.0)] else { return };
+        if !link.is_done || link.ready > 0 || is_moving {
+            return;
+        }
+        match link.command.queueing {
+            Queueing::Alone => self.waiting[DRIVE].push_back(Frame::Registers(tag)),
+            Queueing::Queued => {
+                if self.ended[0].is_empty() {
+                    self.waiting[DRIVE].push_back(Frame::Bits);
+                }
+                self.ended[0].push(tag);
+            }
+        }
+    }
+
+    /// What can go out when the wire is free. If both ends want to send, the host gives way (clause 9.6.4); so a drive
+    /// whose data find no room keeps the wire for itself.
+    fn peek(&self) -> Option<Next> {
+        if !self.waiting[DRIVE].is_empty() {
+            return Some(Next::Waiting(DRIVE));
+        }
+        match self.phase {
+            None if self.moving.is_empty() => {}
+            None => return self.moving.front().map(|tag| Next::Begin(*tag)),
+            Some(Phase { tag, left, is_write: false, .. }) => {
+                let sectors = left.min(FRAME_SECTORS);
+                return (sectors <= self.room).then_some(Next::Data(tag, sectors));
+            }
+            Some(Phase { tag, left, is_active: true, .. }) => {
+                let sectors = left.min(FRAME_SECTORS);
+                let supplied = self.links[usize::from(tag.0)].map_or(0, |link| link.supplied);
+                if sectors <= supplied {
+                    return Some(Next::Data(tag, sectors));
+                }
+            }
+            Some(_) => {}
+        }
+        (!self.waiting[HOST].is_empty()).then_some(Next::Waiting(HOST))
+    }
+
+    /// Takes what can go out.
+    fn next(&mut self) -> Option<Frame> {
+        match self.peek()? {
+            Next::Waiting(side) => {
+                let frame = self.waiting[side].pop_front();
+                if frame == Some(Frame::Bits) {
+                    self.ended[1] = std::mem::take(&mut self.ended[0]);
+                }
+                frame
+            }
+            Next::Begin(tag) => {
+                self.moving.pop_front();
+                let link = self.links[usize::from(tag.0)].as_mut()?;
+                let sectors = std::mem::take(&mut link.ready);
+                let command = link.command;
+                let is_write = matches!(command.order.kind, OrderKind::Write { .. });
+                self.phase = Some(Phase { tag, left: sectors, is_write, is_active: false });
+                match (command.queueing, is_write) {
+                    (Queueing::Queued, _) => Some(Frame::SetUp(tag, sectors)),
+                    (Queueing::Alone, true) => Some(Frame::Activate(tag, sectors)),
+                    // Data need nothing before them.
+                    (Queueing::Alone, false) => self.next(),
+                }
+            }
+            Next::Data(tag, sectors) => {
+                let phase = self.phase.as_mut()?;
+                phase.is_active = false;
+                if !phase.is_write {
+                    self.room -= sectors;
+                } else if let Some(link) = &mut self.links[usize::from(tag.0)] {
+                    link.supplied -= sectors;
+                }
+                Some(Frame::Data(tag, sectors))
+            }
+        }
+    }
+}
+
+impl Frame {
+    /// Bytes of the frame information structure.
+    const fn bytes(self) -> u64 {
+        (match self {
+            Self::Command(_) => HostToDeviceFis::LEN,
+            Self::Accepted | Self::Registers(_) => DeviceToHostFis::LEN,
+            Self::SetUp(..) => DmaSetupFis::LEN,
+            Self::Activate(..) => DmaActivateFis::LEN,
+            Self::Bits => SetDeviceBitsFis::LEN,
+            Self::Data(_, sectors) => DataFis::LEN + sectors as usize * SECTOR_BYTES as usize,
+        }) as u64
+    }
+}

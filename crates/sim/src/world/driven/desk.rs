@@ -1,0 +1,206 @@
+//! A drive as the host sees it: a transport, its transfers under way, and where its commands have their memory.
+//!
+//! A transfer of the transport becomes one of the driver, whose id is a small number. What a command reads or writes lies where
+//! the command's owner has it, at a window of bus addresses that stays the slot's; what travels inline has a place of its own.
+//!
+//! Always true: each transfer of the transport completes once, by a completion of the driver or by a refusal.
+
+use super::machine::{INLINE_BYTES, Machine};
+use super::transport::AnyTransport;
+use crate::world::host::Finished;
+use crate::world::observer::{HostTransfer, Observers};
+use bus::{Completion, Pipe, TransferId, TransferStatus};
+use initiator::{
+    Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, Payload, Piece, Refusal, Transfer, Transport,
+};
+use units::Instant;
+use wire::usb::Direction;
+use xhci::{DeviceId, DmaLayout, DmaMemory};
+
+#[derive(Debug)]
+pub(super) struct Desk {
+    /// Its number.
+    drive: usize,
+    pub(super) transport: AnyTransport,
+    flights: Flights<Flight>,
+    /// Where commands have their memory, by slot.
+    windows: Vec<Window>,
+    /// When the transport wants to be told of the time.
+    pub(super) deadline: Option<Instant>,
+    pub(super) observers: Observers,
+}
+
+/// Bus addresses for the memory of a slot's commands, and whose memory is there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    address: u64,
+    bytes: u32,
+    owner: Option<CommandId>,
+}
+
+/// A transfer under way.
+#[derive(Debug)]
+struct Flight {
+    payload: Payload,
+    pipe: Pipe,
+    length: u32,
+    address: u64,
+}
+
+impl Desk {
+    pub(super) fn new(drive: usize) -> Self {
+        Self {
+            drive,
+            transport: AnyTransport::None,
+            flights: Flights::new(),
+            windows: Vec::new(),
+            deadline: None,
+            observers: Observers::default(),
+        }
+    }
+
+    pub(super) fn submit(
+        &mut self,
+        machine: &mut Machine,
+        now: Instant,
+        command: &Command,
+        buffer: Vec<u8>,
+    ) -> Result<(), Refusal> {
+        let slot = usize::from(command.id.slot);
+        if slot >= self.windows.len() {
+            self.windows.resize(slot + 1, Window::default());
+        }
+        machine.told(self.drive);
+        self.transport.submit(now, command)?;
+        self.lend(machine, slot, command.id, buffer);
+        self.observers.tell(|observer| observer.began(now, command));
+        Ok(())
+    }
+
+    fn lend(&mut self, machine: &mut Machine, slot: usize, owner: CommandId, buffer: Vec<u8>) {
+        let (window, memory) = (&mut self.windows[slot], &mut machine.memory);
+        window.owner = Some(owner);
+        let bytes = buffer.len() as u32;
+        if bytes > window.bytes {
+            if window.bytes > 0 {
+                let layout = DmaLayout { bytes: window.bytes, align: 1, boundary: 1 };
+                memory.release(window.address, layout);
+            }
+            (window.address, window.bytes) = (memory.window(bytes).unwrap_or(0), bytes);
+        }
+        if window.bytes > 0 {
+            memory.lend(window.address, buffer);
+        }
+    }
+
+    /// A command has ended.
+    pub(super) fn finish(
+        &mut self,
+        machine: &mut Machine,
+        now: Instant,
+        id: CommandId,
+        outcome: Outcome,
+    ) -> Finished {
+        self.observers.tell(|observer| observer.ended(now, id, &outcome));
+        let window = self.windows.get_mut(usize::from(id.slot)).filter(|window| window.owner == Some(id));
+        let buffer = match window {
+            Some(window) => {
+                window.owner = None;
+                if window.bytes > 0 { machine.memory.take_back(window.address) } else { Vec::new() }
+            }
+            None => Vec::new(),
+        };
+        Finished { drive: self.drive, id, outcome, buffer }
+    }
+
+    /// Gives a transfer of the transport to the driver.
+    pub(super) fn offer(
+        &mut self,
+        machine: &mut Machine,
+        now: Instant,
+        device: Option<DeviceId>,
+        transfer: Transfer,
+    ) {
+        let Transfer { id, pipe, length, payload } = transfer;
+        let address = match &payload {
+            Payload::Buffer(Piece { command, range }) => {
+                let window = self.windows.get(usize::from(command.slot));
+                window
+                    .filter(|window| window.owner == Some(*command))
+                    .map(|window| window.address + u64::from(range.start))
+            }
+            Payload::Inline(_) | Payload::Message if length <= INLINE_BYTES => machine.take_place(),
+            _ => None,
+        };
+        let Some((address, device)) = address.zip(device) else {
+            machine.told(self.drive);
+            let refused = Completion { id, status: TransferStatus::Error, actual: 0 };
+            return self.transport.handle_completion(now, refused, &[]);
+        };
+        if let Payload::Inline(inline) = &payload {
+            machine.memory.write_bytes(address, inline.as_bytes());
+        }
+        let flight = Flight { payload, pipe, length, address };
+        if !self.observers.is_empty() {
+            let bytes = match pipe.endpoint.direction() {
+                Direction::Out => machine.memory.slice(address, length as usize).unwrap_or_default(),
+                Direction::In => &[],
+            };
+            let shown = flight.shown(id);
+            self.observers.tell(|observer| observer.submitted(now, &shown, bytes));
+        }
+        let number = self.flights.insert(id, flight);
+        let transfer = xhci::Transfer { id: number, device, pipe, buffer: address, length };
+        let taken = machine.drive(now, |driver, hands| driver.submit(hands, &transfer));
+        if taken.is_err() {
+            let refused = Completion { id: number, status: TransferStatus::Error, actual: 0 };
+            self.complete(machine, now, refused);
+        }
+    }
+
+    /// The transport takes a transfer back.
+    pub(super) fn cancel(
+        &mut self,
+        machine: &mut Machine,
+        now: Instant,
+        device: Option<DeviceId>,
+        id: TransferId,
+    ) {
+        let Some(number) = self.flights.find(id) else { return };
+        let pipe = self.flights.get(number).map(|(_, flight)| flight.pipe);
+        if let Some((device, pipe)) = device.zip(pipe) {
+            machine.drive(now, |driver, hands| driver.cancel(hands, now, (device, pipe, number)));
+        }
+    }
+
+    /// The driver has completed a transfer.
+    pub(super) fn complete(&mut self, machine: &mut Machine, now: Instant, completion: Completion) {
+        let Completion { id: number, status, actual } = completion;
+        let Some((id, flight)) = self.flights.remove(number) else { return };
+        let is_in = flight.pipe.endpoint.direction() == Direction::In;
+        let brought = if is_in { actual as usize } else { 0 };
+        let bytes = machine.memory.slice(flight.address, brought).unwrap_or_default();
+        if !self.observers.is_empty() {
+            let shown = flight.shown(id);
+            self.observers.tell(|observer| observer.completed(now, &shown, (status, actual), bytes));
+        }
+        let is_told = matches!(flight.payload, Payload::Message) || bytes.len() <= PEEK_BYTES_MAX;
+        let bytes = if is_told { bytes } else { &[] };
+        self.transport.handle_completion(now, Completion { id, status, actual }, bytes);
+        machine.told(self.drive);
+        if matches!(flight.payload, Payload::Inline(_) | Payload::Message) {
+            machine.give_place(flight.address);
+        }
+    }
+}
+
+impl Flight {
+    /// How it looks to who looks on.
+    fn shown(&self, id: TransferId) -> HostTransfer {
+        let command = match self.payload {
+            Payload::Buffer(piece) => Some(piece.command),
+            _ => None,
+        };
+        HostTransfer { id, pipe: self.pipe, length: self.length, command }
+    }
+}

@@ -1,0 +1,139 @@
+//! What a drive wants: transfers on offer, an early end of the host's, its medium; and what it answers at endpoint 0.
+
+use super::seat::Ending;
+use super::{Driven, Happens};
+use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
+use crate::world::{Exchange, plug};
+use crate::xhci as model;
+use bus::{Pipe, TransferId};
+use target::Verdict;
+use units::Instant;
+use wire::usb::{SetupPacket, StandardRequest};
+
+impl Driven {
+    pub(super) fn carry_out_of_device(&mut self, now: Instant, number: usize, output: target::Output) {
+        use target::Output as Out;
+        let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
+        match output {
+            Out::Transfer(transfer) => {
+                self.woken.add(end.root);
+                seat.desk.observers.tell(|observer| observer.offered(now, &transfer));
+                let (host, device) = self.roots[end.root].ports(end.device);
+                let (pipe, expected) = (transfer.pipe, host.expects(transfer.pipe));
+                let ending = seat.drive.offer(device, transfer, expected);
+                if let Some((device, host)) = ending.zip(host.transfers(pipe).next()) {
+                    seat.endings.push(Ending { pipe, host, device });
+                }
+            }
+            Out::Finish(pipe) => self.finish(number, pipe),
+            Out::FinishBoth(data_in, data_out) => {
+                self.finish(number, data_in);
+                self.finish(number, data_out);
+            }
+            Out::Acquire(id, bytes) => seat.drive.acquire(id, bytes),
+            Out::Release(id) => seat.drive.release(id),
+            Out::Medium(request) => {
+                let done_at = seat.drive.plain.take(now, request, &mut seat.trouble.faults);
+                seat.desk.observers.tell(|observer| observer.asked(now, &request, done_at));
+                let (blocks, lba, span) = (request.extent.blocks.0, request.extent.lba.0, done_at - now);
+                let note = format_args!("{}{blocks} blocks from {lba} on, done in {span}", self.tag(number));
+                self.engine.note("drive", note);
+                self.at(done_at, Happens::Stored(number as u8));
+            }
+            Out::Cancel(id) => {
+                seat.drive.cancel(self.roots[end.root].ports(end.device).1, id);
+                self.tell_drive(number);
+            }
+            Out::Halt(endpoint) => {
+                self.woken.add(end.root);
+                self.roots[end.root].ports(end.device).1.halt(endpoint);
+            }
+            Out::ClearHalt(endpoint) => {
+                self.woken.add(end.root);
+                self.roots[end.root].ports(end.device).1.clear_halt(endpoint);
+                self.tell_drive(number);
+            }
+        }
+    }
+
+    /// The device ends what the host has on a pipe: In with an empty packet, Out with room for all that comes.
+    fn finish(&mut self, number: usize, pipe: Pipe) {
+        let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
+        let (host, device) = self.roots[end.root].ports(end.device);
+        self.woken.add(end.root);
+        for host in host.transfers(pipe) {
+            if let Some(rest) = seat.wants_end(pipe, host) {
+                let device = seat.drive.end(device, pipe, rest);
+                seat.endings.push(Ending { pipe, host, device });
+            }
+        }
+    }
+
+    /// Packets of endpoint 0 have come.
+    pub(super) fn look_after_endpoint_0(&mut self, number: usize) {
+        let (now, end) = (self.engine.now(), self.fronts[number].end);
+        while let Some(event) = self.roots[end.root].ports(end.device).1.poll_control() {
+            if let ControlEvent::Asked(setup) = event {
+                self.ask_device(number, setup);
+            }
+        }
+        while let Some(progress) = self.roots[end.root].ports(end.device).0.poll_control() {
+            let control = &mut self.fronts[number].control;
+            if let Some(piece) = progress.piece {
+                let (at, len) = (piece.offset as usize, usize::from(piece.bytes));
+                control.data_in.extend_from_slice(control.reply.get(at..at + len).unwrap_or(&[]));
+            }
+            let Some(end) = progress.ended else { continue };
+            let answer = match end {
+                ControlEnd::Done => model::ControlAnswer::Done(std::mem::take(&mut control.data_in)),
+                _ => model::ControlAnswer::Stalled,
+            };
+            if let Some(request) = control.requests.pop_front() {
+                let which = (request.slot, request.number);
+                self.machine.controller.handle_control(now, &mut self.machine.memory, which, &answer);
+            }
+            self.begin_control(number);
+        }
+    }
+
+    /// Begins the oldest control transfer, if none is under way.
+    pub(super) fn begin_control(&mut self, number: usize) {
+        let front = &mut self.fronts[number];
+        let Some(request) = front.control.requests.front() else { return };
+        let transfer = ControlTransfer { id: TransferId(0), setup: request.setup };
+        self.woken.add(front.end.root);
+        if self.roots[front.end.root].ports(front.end.device).0.control(transfer).is_ok() {
+            front.control.data_in.clear();
+        }
+    }
+
+    /// A request has come to the device.
+    fn ask_device(&mut self, number: usize, setup: SetupPacket) {
+        let (now, end) = (self.engine.now(), self.fronts[number].end);
+        let control = &mut self.fronts[number].control;
+        let data_out = control.requests.front().map_or(&[][..], |request| &request.data_out);
+        let Some(seat) = self.seats.get_mut(number) else { return };
+        let verdict = seat.drive.device.handle_control(setup, data_out);
+        self.stirs.add(number);
+        let exchange = Exchange { setup, answer: verdict.clone() };
+        seat.desk.observers.tell(|observer| observer.control(now, &exchange));
+        let sets_up = matches!(
+            setup.standard(),
+            Some(StandardRequest::SetInterface | StandardRequest::SetConfiguration)
+        );
+        if verdict == Verdict::Done && sets_up {
+            let endpoints = plug::endpoints_of(&seat.drive.device);
+            self.roots[end.root].configure_device(end.device, &endpoints);
+        }
+        let answer = match verdict {
+            Verdict::Done => ControlAnswer::Done(0),
+            Verdict::Data(bytes) => {
+                control.reply = bytes;
+                ControlAnswer::Done(u16::try_from(control.reply.len()).unwrap_or(u16::MAX))
+            }
+            Verdict::Stall => ControlAnswer::Stall,
+        };
+        self.woken.add(end.root);
+        self.roots[end.root].ports(end.device).1.answer(setup, answer);
+    }
+}

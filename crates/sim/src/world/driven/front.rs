@@ -1,0 +1,85 @@
+//! A device as the host addresses it: the way there, its id at the driver, endpoint 0, and what it said of itself.
+
+use super::errand::{Errands, Step};
+use super::root::End;
+use crate::xhci::{ControlRequest, Way};
+use bus::EndpointAddress;
+use initiator::probe::configuration::{Configuration, Endpoint, Setting};
+use std::collections::VecDeque;
+use xhci::{DeviceId, EndpointPlan, Request, RequestId};
+
+#[derive(Debug)]
+pub(super) struct Front {
+    /// Its number among all devices; drives come first.
+    number: usize,
+    pub(super) way: Way,
+    /// Where it is plugged in.
+    pub(super) end: End,
+    pub(super) device: Option<DeviceId>,
+    pub(super) errands: Errands,
+    pub(super) control: Control,
+    /// What the device said of itself.
+    pub(super) configuration: Option<Configuration>,
+    /// Endpoints that the driver knows of, besides endpoint 0.
+    pub(super) endpoints: Vec<EndpointAddress>,
+}
+
+/// Control transfers: the first is under way.
+#[derive(Debug, Default)]
+pub(super) struct Control {
+    pub(super) requests: VecDeque<ControlRequest>,
+    /// What the device answers with, and what has come of it.
+    pub(super) reply: Vec<u8>,
+    pub(super) data_in: Vec<u8>,
+}
+
+impl Front {
+    pub(super) fn new(number: usize, way: Way, end: End) -> Self {
+        Self {
+            number,
+            way,
+            end,
+            device: None,
+            errands: Errands::default(),
+            control: Control::default(),
+            configuration: None,
+            endpoints: Vec::new(),
+        }
+    }
+
+    pub(super) const fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The driver's name for what is asked of it for this device: one thing at a time.
+    pub(super) const fn driver_request(&self) -> RequestId {
+        RequestId(self.number as u32)
+    }
+
+    /// The endpoints of an alternate setting take the place of those there are.
+    pub(super) fn configure(&self, alternate: u8) -> Option<Step> {
+        let (device, add) = (self.device?, self.plans(alternate));
+        Some(Step::Driver(Request::Configure { device, add, drop: self.endpoints.clone() }))
+    }
+
+    pub(super) fn setting_of(&self, address: EndpointAddress) -> Option<&Endpoint> {
+        let settings = self.configuration.iter().flat_map(|configuration| &configuration.settings);
+        settings
+            .flat_map(|setting| &setting.endpoints)
+            .find(|endpoint| endpoint.descriptor.address == address)
+    }
+
+    pub(super) fn plans(&self, alternate: u8) -> Vec<EndpointPlan> {
+        let endpoints = self.setting(alternate).into_iter().flat_map(|setting| &setting.endpoints);
+        let plan = |endpoint: &Endpoint| EndpointPlan {
+            descriptor: endpoint.descriptor,
+            companion: endpoint.companion,
+        };
+        endpoints.map(plan).collect()
+    }
+
+    fn setting(&self, alternate: u8) -> Option<&Setting> {
+        let settings = &self.configuration.as_ref()?.settings;
+        settings.iter().find(|setting| setting.interface.alternate == alternate)
+    }
+}

@@ -1,0 +1,192 @@
+//! Packets of a driven world: who sends, what arrives, what is told of it.
+//!
+//! At a root port without hubs a message crosses one link; behind hubs it is the tree's until it is at its end. Left out:
+//! what happens to packets on the way. Always true: payload is copied when its packet has arrived, and not before.
+
+use super::root::{End, Wires};
+use super::{Driven, Happens};
+use crate::link::bulk::{Message, Piece};
+use crate::link::control::CONTROL_DATA;
+use crate::link::hub::{self, Arrived, Happening, Sent};
+use crate::link::superspeed::Side;
+use crate::link::{Arrival, Crossing};
+use crate::world::{Stopped, name};
+
+impl Driven {
+    /// A message has arrived at a side of a link that has no hubs: it is taken, and its payload is copied.
+    pub(super) fn arrive(&mut self, root: usize, side: Side, message: Message) {
+        let now = self.engine.now();
+        let number = self.roots[root].fronts[0];
+        self.show(number, side.other(), &message, None);
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        let Arrival { frees_other_at, taken, .. } = joint.arrive(now, side, message);
+        if let Some(at) = frees_other_at {
+            self.at(at, Happens::Free(root as u8, side.other()));
+        }
+        if taken.is_err() {
+            self.stopped = Some(Stopped::Violation);
+        }
+        self.woken.add(root);
+        self.tell(number, side, &message);
+    }
+
+    /// Something happens among the hubs of a root port.
+    pub(super) fn pass(&mut self, root: usize, happening: Happening) {
+        let now = self.engine.now();
+        let controller = &mut self.machine.controller;
+        let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
+        let came = tree.handle(now, happening, &mut |message| controller.pace(now, message));
+        self.schedule(root);
+        match came {
+            Ok(Some(Arrived { side, device: hub::DeviceId(device), message })) => {
+                let number = self.roots[root].fronts[device];
+                self.show(number, side.other(), &message, None);
+                self.woken.add(root);
+                self.tell(number, side, &message);
+            }
+            Ok(None) => {}
+            Err(_) => self.stopped = Some(Stopped::Violation),
+        }
+    }
+
+    /// Tells who is on a side what has come of a message for it.
+    fn tell(&mut self, number: usize, side: Side, message: &Message) {
+        if number < self.seats.len() {
+            match side {
+                Side::Host => self.tell_controller(number),
+                Side::Device => self.tell_drive(number),
+            }
+        }
+        if message.endpoint().number() == 0 {
+            self.look_after_endpoint_0(number);
+        }
+        if self.seats.get(number).is_some_and(|seat| !seat.stopping.is_empty()) {
+            self.look_after_stops(number);
+        }
+    }
+
+    /// Tells the controller what of its transfers has moved or ended.
+    fn tell_controller(&mut self, drive: usize) {
+        let (now, End { root, device }) = (self.engine.now(), self.fronts[drive].end);
+        let (host, _) = self.roots[root].ports(device);
+        let seat = &mut self.seats[drive];
+        while let Some(progress) = host.poll_progress() {
+            let bytes = progress.piece.map_or(&[][..], |piece| seat.drive.bytes(piece));
+            self.machine.controller.handle_progress(now, &mut self.machine.memory, &progress, bytes);
+            if progress.ended.is_some() {
+                seat.forget(progress.id);
+            }
+        }
+        // The controller knows of a halt by the end of a transfer.
+        while host.poll_halt().is_some() {}
+    }
+
+    /// Tells a drive what of its transfers has moved or ended.
+    pub(super) fn tell_drive(&mut self, drive: usize) {
+        let End { root, device } = self.fronts[drive].end;
+        let (_, device) = self.roots[root].ports(device);
+        let (seat, machine) = (&mut self.seats[drive], &self.machine);
+        self.stirs.add(drive);
+        while let Some(progress) = device.poll_progress() {
+            let bytes = match progress.piece {
+                None => &[][..],
+                Some(piece) => {
+                    let mut out = seat.going_out.iter_mut();
+                    if let Some(going) = out.find(|going| going.id == piece.transfer) {
+                        going.taken = piece.offset + u32::from(piece.bytes);
+                    }
+                    machine.controller.bytes(&machine.memory, piece, &mut self.scratch)
+                }
+            };
+            seat.drive.progress(progress, bytes);
+        }
+    }
+
+    /// Wakes those that have something to send on a link, and had nothing before.
+    pub(super) fn wake(&mut self, root: usize) {
+        let now = self.engine.now();
+        match &mut self.roots[root].wires {
+            Wires::Direct(joint) => {
+                let wakes = [Side::Host, Side::Device].map(|side| joint.wakes(side));
+                for (side, _) in [Side::Host, Side::Device].into_iter().zip(wakes).filter(|(_, wakes)| *wakes)
+                {
+                    self.send(root, side);
+                }
+            }
+            Wires::Hubs(tree) => {
+                let controller = &mut self.machine.controller;
+                tree.wake(now, &mut |message| controller.pace(now, message));
+                self.schedule(root);
+            }
+        }
+    }
+
+    /// Sends the next message of a side whose lane is free, on a link that has no hubs.
+    pub(super) fn send(&mut self, root: usize, side: Side) {
+        let now = self.engine.now();
+        let controller = &mut self.machine.controller;
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        let sent = match side {
+            Side::Host => joint.send_paced(now, side, |message| controller.pace(now, message)),
+            Side::Device => joint.send(now, side),
+        };
+        let Some((message, crossing)) = sent else { return };
+        let number = self.roots[root].fronts[0];
+        self.engine.note(name(side), format_args!("{}{message}", self.tag(number)));
+        self.show(number, side, &message, Some(&crossing));
+        self.at(crossing.ends, Happens::Free(root as u8, side));
+        self.at(crossing.heard, Happens::Arrives(root as u8, side.other(), message));
+    }
+
+    /// Takes from hubs what they have sent, and when something happens to it.
+    fn schedule(&mut self, root: usize) {
+        loop {
+            let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
+            let Some(Sent { from, routed, crossing, is_passed, .. }) = tree.poll_sent() else { break };
+            let number = self.roots[root].fronts[routed.device.0];
+            let who = if is_passed { "hub" } else { name(from) };
+            self.engine.note(who, format_args!("{}{}", self.tag(number), routed.message));
+            if !is_passed {
+                self.show(number, from, &routed.message, Some(&crossing));
+            }
+        }
+        loop {
+            let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
+            let Some((at, happening)) = tree.poll_next() else { break };
+            self.at(at, Happens::Passes(root as u8, happening));
+        }
+    }
+
+    /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.
+    fn show(&mut self, number: usize, from: Side, message: &Message, crossing: Option<&Crossing>) {
+        let Some(seat) = self.seats.get_mut(number).filter(|seat| !seat.desk.observers.is_empty()) else {
+            return;
+        };
+        let mut observers = std::mem::take(&mut seat.desk.observers);
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let bytes = match (message.piece(), from) {
+            (None, _) => &[][..],
+            (Some(piece), _) if piece.transfer == CONTROL_DATA => self.control_bytes(number, piece, from),
+            (Some(piece), Side::Host) => {
+                self.machine.controller.bytes(&self.machine.memory, piece, &mut scratch)
+            }
+            (Some(piece), Side::Device) => self.seats[number].drive.bytes(piece),
+        };
+        let now = self.engine.now();
+        observers.tell(|observer| match crossing {
+            Some(crossing) => observer.sent(from, message, crossing, bytes),
+            None => observer.arrived(now, from.other(), message, bytes),
+        });
+        (self.seats[number].desk.observers, self.scratch) = (observers, scratch);
+    }
+
+    fn control_bytes(&self, number: usize, piece: Piece, from: Side) -> &[u8] {
+        let control = &self.fronts[number].control;
+        let all = match from {
+            Side::Host => control.requests.front().map_or(&[][..], |request| &request.data_out),
+            Side::Device => &control.reply,
+        };
+        let at = piece.offset as usize;
+        all.get(at..at + usize::from(piece.bytes)).unwrap_or(&[])
+    }
+}

@@ -1,0 +1,92 @@
+//! What is behind a root port: a device, or hubs and devices.
+//!
+//! A device at the root port itself has a link that damaged packets and faults know of; behind hubs there is a [`Tree`].
+
+use crate::link::bulk::Endpoint;
+use crate::link::hub::{self, Tree};
+use crate::link::superspeed::{Link, Side};
+use crate::link::{DevicePort, HostPort, Joint};
+use units::Instant;
+
+/// A root port.
+#[derive(Debug)]
+pub(super) struct Root {
+    /// Its number at the controller.
+    pub(super) port: u8,
+    pub(super) wires: Wires,
+    /// Devices, by number.
+    pub(super) fronts: Vec<usize>,
+    /// Whether it can be talked to.
+    pub(super) is_ready: bool,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each root port")]
+pub(super) enum Wires {
+    Direct(Joint),
+    Hubs(Tree),
+}
+
+/// Where a device is plugged in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    /// Which root port leads there.
+    pub(super) root: usize,
+    /// Who it is behind hubs.
+    pub(super) device: hub::DeviceId,
+}
+
+impl Root {
+    /// Both ends of the endpoints of a device.
+    pub(super) fn ports(&mut self, device: hub::DeviceId) -> (&mut HostPort, &mut DevicePort) {
+        match &mut self.wires {
+            Wires::Direct(joint) => (&mut joint.host, &mut joint.device),
+            Wires::Hubs(tree) => tree.ports(device),
+        }
+    }
+
+    /// The host's ends, to be looked at.
+    pub(super) fn host(&self, device: hub::DeviceId) -> &HostPort {
+        match &self.wires {
+            Wires::Direct(joint) => &joint.host,
+            Wires::Hubs(tree) => tree.host(device),
+        }
+    }
+
+    /// The device has other endpoints.
+    pub(super) fn configure_device(&mut self, device: hub::DeviceId, endpoints: &[Endpoint]) {
+        match &mut self.wires {
+            Wires::Direct(joint) => joint.configure(Side::Device, endpoints),
+            Wires::Hubs(tree) => tree.configure(device, Side::Device, endpoints),
+        }
+    }
+
+    /// Nothing crosses any more.
+    pub(super) fn cut(&mut self, now: Instant) {
+        match &mut self.wires {
+            Wires::Direct(joint) => joint.cut(),
+            Wires::Hubs(tree) => tree.cut(now, hub::DeviceId(0)),
+        }
+    }
+
+    /// The link is trained, and both ends begin anew.
+    pub(super) fn restart(&mut self) {
+        match &mut self.wires {
+            Wires::Direct(joint) => joint.restart(&[]),
+            Wires::Hubs(tree) => {
+                for device in (0..self.fronts.len()).map(hub::DeviceId) {
+                    tree.restart(device);
+                    tree.join(device);
+                }
+            }
+        }
+    }
+
+    /// The link at the port.
+    pub(super) fn link(&self) -> Option<&Link> {
+        match &self.wires {
+            Wires::Direct(joint) => joint.link(),
+            Wires::Hubs(tree) => tree.link(0),
+        }
+    }
+}

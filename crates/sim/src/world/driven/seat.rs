@@ -1,0 +1,77 @@
+//! A drive of a world, with the host's transport for it: both ends of every transfer.
+
+use super::desk::Desk;
+use crate::world::Plain;
+use crate::world::drive::DriveSide;
+use crate::world::trouble::Trouble;
+use bus::{EndpointAddress, Pipe, TransferId};
+use target::Device;
+use wire::usb::Direction;
+
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) desk: Desk,
+    pub(super) drive: DriveSide,
+    /// Endpoints that were stopped, and are not quiet yet.
+    pub(super) stopping: Vec<EndpointAddress>,
+    /// What the device has queued to end transfers of the host.
+    pub(super) endings: Vec<Ending>,
+    /// What goes out on the link.
+    pub(super) going_out: Vec<GoingOut>,
+    /// None: faults are not joined with a controller yet.
+    pub(super) trouble: Trouble,
+}
+
+/// An empty packet, or room, that the device has queued to end a transfer of the host.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ending {
+    pub(super) pipe: Pipe,
+    /// The host's transfer.
+    pub(super) host: TransferId,
+    /// The device's.
+    pub(super) device: TransferId,
+}
+
+/// A transfer to the device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GoingOut {
+    pub(super) id: TransferId,
+    pub(super) bytes: u32,
+    /// Bytes that the device has taken.
+    pub(super) taken: u32,
+}
+
+impl Seat {
+    pub(super) fn new(number: usize, device: Device, plain: Plain) -> Self {
+        Self {
+            desk: Desk::new(number),
+            drive: DriveSide::new(device, plain),
+            stopping: Vec::new(),
+            endings: Vec::new(),
+            going_out: Vec::new(),
+            trouble: Trouble::default(),
+        }
+    }
+
+    /// A transfer of the host has ended.
+    pub(super) fn forget(&mut self, id: TransferId) {
+        self.going_out.retain(|going| going.id != id);
+        self.endings.retain(|ending| ending.host != id);
+    }
+
+    /// What the device has to queue to end a transfer of the host: the bytes of room, none for an empty packet. `None` if
+    /// nothing is to be queued.
+    pub(super) fn wants_end(&self, pipe: Pipe, host: TransferId) -> Option<u32> {
+        if self.endings.iter().any(|ending| ending.host == host) {
+            return None;
+        }
+        match pipe.endpoint.direction() {
+            Direction::In => Some(0),
+            Direction::Out => {
+                let out = self.going_out.iter().find(|going| going.id == host);
+                // It may have all, and the host does not know yet.
+                out.map(|going| going.bytes - going.taken).filter(|rest| *rest > 0)
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! From power-on to commands over driver and controller: one drive.
+
+mod several;
+
+use super::*;
+use crate::world::fixture::{self, BLOCK, BLOCKS, command, pattern, room};
+use crate::xhci::Part;
+use units::{BlockSize, Duration};
+use wire::usb::SetupPacket;
+
+const PARTS: [Part; 3] = [Part::CHIPSET, Part::CARD, Part::EARLY_CARD];
+
+/// A drive of a test.
+fn drive(drive: Drive) -> Drive {
+    let drive = drive.blocks(BLOCKS, BlockSize::B4096).latency(Duration::from_us(20));
+    Drive { at_once: 4, ..drive }
+}
+
+fn powered(part: Part, of: Drive) -> Result<Driven, PowerOnError> {
+    Setup::new(Host::with(part)).with(1, drive(of)).power_on()
+}
+
+fn on_uas(part: Part) -> Driven {
+    powered(part, Drive::uas()).unwrap()
+}
+
+fn on_bot(part: Part) -> Driven {
+    powered(part, Drive::bot()).unwrap()
+}
+
+fn write_and_read(mut world: Driven) -> u64 {
+    let digest = fixture::write_and_read(&mut world, 0);
+    assert_no_trouble(&world);
+    digest
+}
+
+fn assert_no_trouble(world: &Driven) {
+    assert_eq!(world.driver().counters(), ::xhci::Counters::default());
+    assert_eq!(world.controller().counters().stale_progress, 0);
+    assert_eq!(world.machine.memory.faults(), 0);
+}
+
+#[test]
+fn what_is_read_is_what_was_written_over_every_part() {
+    for part in PARTS {
+        let bot = || on_bot(part);
+        assert_eq!(write_and_read(bot()), write_and_read(bot()), "two worlds of one kind do not differ");
+    }
+    for part in [Part::CHIPSET, Part::CARD] {
+        let uas = || on_uas(part);
+        assert_eq!(write_and_read(uas()), write_and_read(uas()), "two worlds of one kind do not differ");
+    }
+}
+
+#[test]
+fn a_part_without_streams_has_no_uas() {
+    assert_eq!(powered(Part::EARLY_CARD, Drive::uas()).err(), Some(PowerOnError::NotOffered));
+}
+
+/// Lets all commands end that are under way: their slots, in order.
+fn drain(world: &mut Driven, commands: usize) -> Vec<u16> {
+    let mut ended: Vec<_> =
+        (0..commands).map(|_| world.run().unwrap().expect("each command ends").id.slot).collect();
+    ended.sort_unstable();
+    ended
+}
+
+fn assert_works(world: &mut Driven, drive: usize) {
+    fixture::ask(world, drive, &command(1, true, 100, 3), pattern(9, 3));
+    assert!(fixture::ask(world, drive, &command(2, false, 100, 3), room(3)) == pattern(9, 3));
+}
+
+/// After so many events one command is aborted; each ends once, and the next ones work.
+fn abort_after(mut world: Driven, depth: u16, events: usize) {
+    fixture::first(&mut world, 0);
+    for slot in 0..depth {
+        let writes = slot.is_multiple_of(2);
+        world.submit(0, &command(slot, writes, u32::from(slot) * 8, 4), pattern(slot.into(), 4)).unwrap();
+    }
+    for _ in 0..events {
+        world.step();
+    }
+    world.abort(0, CommandId { slot: depth / 2, generation: 0 });
+    assert_eq!(drain(&mut world, usize::from(depth)), (0..depth).collect::<Vec<_>>(), "{events}");
+    assert_works(&mut world, 0);
+    assert_eq!(world.machine.memory.faults(), 0);
+}
+
+#[test]
+fn whenever_a_command_is_aborted_each_ends_once_and_the_next_ones_work() {
+    for events in (0..400).step_by(23) {
+        abort_after(on_uas(Part::CHIPSET), 8, events);
+        abort_after(on_bot(Part::EARLY_CARD), 1, events);
+    }
+}
+
+#[test]
+fn an_endpoint_that_halts_is_reset_and_works_again() {
+    for events in (0..300).step_by(37) {
+        let mut world = on_bot(Part::CARD);
+        fixture::first(&mut world, 0);
+        world.submit(0, &command(0, false, 0, 4), room(4)).unwrap();
+        for _ in 0..events {
+            world.step();
+        }
+        // SET FEATURE (ENDPOINT_HALT) of bulk IN 1, as by the device itself.
+        let setup = SetupPacket::from([0x02, 3, 0, 0, 0x81, 0, 0, 0]);
+        world.seats[0].drive.device.handle_control(setup, &[]);
+        world.stirs.add(0);
+        world.settle();
+        assert_eq!(drain(&mut world, 1), [0]);
+        assert_works(&mut world, 0);
+    }
+}
+
+#[test]
+fn a_drive_that_is_pulled_out_ends_every_command() {
+    for events in [0, 10, 100, 300] {
+        let mut world = on_uas(Part::CHIPSET);
+        fixture::first(&mut world, 0);
+        for slot in 0..8 {
+            world.submit(0, &command(slot, false, u32::from(slot), 1), vec![0; BLOCK as usize]).unwrap();
+        }
+        for _ in 0..events {
+            world.step();
+        }
+        world.unplug(0);
+        assert_eq!(drain(&mut world, 8), (0..8).collect::<Vec<_>>(), "{events}");
+        // The transfers ended before the device was told to be gone.
+        while world.fronts[0].device.is_some() && world.step() {}
+        assert_eq!(world.submit(0, &command(1, false, 0, 1), Vec::new()), Err(Refusal::Gone));
+    }
+}

@@ -1,0 +1,145 @@
+//! Several drives: what they share, and what they do not.
+
+use super::*;
+use crate::link::superspeed::Rate;
+use crate::raw::{Drives, Load, Protocol, Run, Watch, measure};
+
+/// 64 KiB reads over UAS, so many drives behind so many hubs.
+fn run(count: u8, hubs: u8) -> Run {
+    let load = Load {
+        host: Some(Host::chipset()),
+        connection: Rate::Gen1.into(),
+        writes: false,
+        bytes: 64 << 10,
+        drives: Drives { count, hubs },
+        depth: 8,
+        commands: 300 * u32::from(count),
+        latency: Duration::from_us(60),
+        at_once: 32,
+        seed: 1,
+    };
+    measure(&load, Protocol::Uas, Watch::default()).unwrap()
+}
+
+fn rates(run: &Run) -> Vec<f64> {
+    run.drives.iter().map(|drive| drive.megabytes_per_second).collect()
+}
+
+/// A hub with drives of both transports, one of them behind another hub, and a drive at a root port.
+fn mixed() -> Setup {
+    let far = Hub::new(4).with(2, drive(Drive::uas()));
+    let near = Hub::new(4).with(1, drive(Drive::uas())).with(3, far).with(4, drive(Drive::bot()));
+    Setup::new(Host::chipset()).with(1, near).with(2, drive(Drive::bot()))
+}
+
+#[test]
+fn each_drive_keeps_what_was_written_to_it() {
+    let mut world = mixed().power_on().unwrap();
+    for number in 0..4 {
+        fixture::first(&mut world, number);
+        for lba in 0..8 {
+            let seed = lba + 50 * number as u32;
+            fixture::ask(&mut world, number, &command(1, true, 5 * lba, 3), pattern(seed, 3));
+        }
+    }
+    for number in 0..4 {
+        for lba in 0..8 {
+            let seed = lba + 50 * number as u32;
+            let read = fixture::ask(&mut world, number, &command(2, false, 5 * lba, 3), room(3));
+            assert!(read == pattern(seed, 3), "drive {number}, block {}", 5 * lba);
+        }
+    }
+    assert_no_trouble(&world);
+}
+
+#[test]
+fn a_world_of_several_drives_is_the_same_each_time() {
+    let digest = || {
+        let mut world = mixed().power_on().unwrap();
+        (0..4).map(|number| fixture::write_and_read(&mut world, number)).collect::<Vec<_>>()
+    };
+    assert_eq!(digest(), digest());
+}
+
+#[test]
+fn the_driver_tells_the_controller_the_way_to_each_drive() {
+    let world = mixed().power_on().unwrap();
+    let ways: Vec<_> = world.fronts.iter().map(|front| (front.way.port, front.way.route.bits())).collect();
+    // Drives first, in the order of the description; then hubs. The first port of SuperSpeed is the controller's third.
+    assert_eq!(ways, [(3, 0x1), (3, 0x23), (3, 0x4), (4, 0), (3, 0), (3, 0x3)]);
+}
+
+#[test]
+fn two_drives_under_one_hub_share_its_link_and_one_has_it_for_itself() {
+    let alone = rates(&run(1, 1));
+    let [one, other] = rates(&run(2, 1))[..] else { panic!("two drives") };
+    // The ceiling of 5 Gb/s is 474.9.
+    assert!((430.0..475.0).contains(&alone[0]), "{alone:?}");
+    assert!((one / other - 1.0).abs() < 0.02, "{one} and {other}");
+    assert!((430.0..475.0).contains(&(one + other)), "{one} and {other}");
+}
+
+#[test]
+fn two_drives_at_two_root_ports_do_not_share_a_link() {
+    for rate in rates(&run(2, 0)) {
+        assert!((430.0..475.0).contains(&rate), "{rate}");
+    }
+}
+
+#[test]
+fn commands_of_all_drives_end_when_the_hub_above_them_is_pulled_out() {
+    let mut world = mixed().power_on().unwrap();
+    (0..4).for_each(|number| fixture::first(&mut world, number));
+    for number in [0, 1, 3] {
+        world.submit(number, &command(0, false, 0, 4), room(4)).unwrap();
+    }
+    for _ in 0..40 {
+        world.step();
+    }
+    world.unplug(0);
+    let mut ended: Vec<_> = (0..3).map(|_| world.run().unwrap().expect("each command ends").drive).collect();
+    ended.sort_unstable();
+    assert_eq!(ended, [0, 1, 3]);
+    while (0..3).any(|number| world.fronts[number].device.is_some()) && world.step() {}
+    for number in 0..3 {
+        assert_eq!(world.submit(number, &command(1, false, 0, 1), Vec::new()), Err(Refusal::Gone));
+    }
+    assert_works(&mut world, 3);
+}
+
+/// What a read of 4 KiB takes by itself behind so many hubs.
+fn latency(of: Drive, hubs: u8, delay: u64) -> u64 {
+    let mut host = Host::chipset();
+    // Each event is told at once.
+    host.config.moderation_250ns = 0;
+    let hub = |node| Hub::new(1).delay(Duration::from_ns(delay)).with(1, node).into();
+    let node = (0..hubs).fold(Node::from(drive(of)), |node, _| hub(node));
+    let mut world = Setup::new(host).with(1, node).power_on().unwrap();
+    fixture::first(&mut world, 0);
+    let before = world.now();
+    fixture::ask(&mut world, 0, &command(0, false, 0, 1), room(1));
+    (world.now() - before).as_ns()
+}
+
+/// Clock compensation may be in the way, which takes 4 ns at a time.
+fn assert_near(found_ns: u64, expected_ns: u64) {
+    assert!(found_ns.abs_diff(expected_ns) <= 8, "{found_ns} ns, not {expected_ns}");
+}
+
+#[test]
+fn each_tier_costs_a_read_its_crossings_by_hand() {
+    // What a hub adds to a crossing: the header's 40 ns once more, its delay, and 5 ns of cable.
+    let crossings = |count: u64, delay: u64| count * (40 + delay + 5);
+    for delay in [0, 100, 400] {
+        // UAS: the command; ERDY, ACK, data, ACK; for the status ERDY, ACK, data. All else crosses while the drive works.
+        let [one, rest @ ..] = [1, 2, 3, 4, 5].map(|hubs| latency(Drive::uas(), hubs, delay));
+        for (tiers, latency) in (1..).zip(rest) {
+            assert_near(latency - one, crossings(8 * tiers, delay));
+        }
+    }
+    // BOT: the command; ERDY, ACK, data; for the status ACK and data, since a host asks for it when it has all.
+    let [none, rest @ ..] = [0, 1, 2, 3, 4, 5].map(|hubs| latency(Drive::bot(), hubs, 0));
+    for (tiers, latency) in (1..).zip(rest) {
+        assert_near(latency - none, crossings(6 * tiers, 0));
+    }
+}
