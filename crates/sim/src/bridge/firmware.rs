@@ -1,0 +1,93 @@
+//! A processor that does one thing at a time.
+//!
+//! A bridge looks at each command when it comes, and once more when it ends. Both take it some time, and while it looks at
+//! one the others wait in line: that, and neither the link nor SATA, is what bounds small requests behind most bridges. Left
+//! out: what hardware does beside it, and priorities.
+//!
+//! Always true: what was given first is done first; no two things are done at once.
+
+use crate::engine::Level;
+use std::collections::VecDeque;
+use units::{Duration, Instant};
+
+/// A processor with things of type `J` in line.
+#[derive(Clone, Debug)]
+pub struct Firmware<J> {
+    line: VecDeque<Waiting<J>>,
+    level: Level,
+    busy: Duration,
+}
+
+#[derive(Clone, Debug)]
+struct Waiting<J> {
+    since: Instant,
+    done_at: Instant,
+    job: J,
+}
+
+impl<J> Firmware<J> {
+    /// A processor with nothing to do.
+    pub fn new() -> Self {
+        Self { line: VecDeque::new(), level: Level::default(), busy: Duration::ZERO }
+    }
+
+    /// Gives it something that takes so long.
+    pub fn give(&mut self, now: Instant, cost: Duration, job: J) {
+        let free_at = self.line.back().map_or(now, |last| now.max(last.done_at));
+        self.level.arrive(now);
+        self.busy += cost;
+        self.line.push_back(Waiting { since: now, done_at: free_at + cost, job });
+    }
+
+    /// What has been done by now.
+    pub fn poll_done(&mut self, now: Instant) -> Option<J> {
+        let due = self.line.front().is_some_and(|first| first.done_at <= now);
+        let Waiting { since, job, .. } = due.then(|| self.line.pop_front()).flatten()?;
+        self.level.leave(now, since);
+        Some(job)
+    }
+
+    /// When it is done with the next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.line.front().map(|first| first.done_at)
+    }
+
+    /// How many are in line.
+    pub const fn level(&self) -> &Level {
+        &self.level
+    }
+
+    /// How long it has worked, or will have when it is done with all in line.
+    pub const fn busy(&self) -> Duration {
+        self.busy
+    }
+}
+
+impl<J> Default for Firmware<J> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(us: u64) -> Instant {
+        Instant::from_ps(us * 1_000_000)
+    }
+
+    #[test]
+    fn one_thing_is_done_after_the_other() {
+        let mut firmware = Firmware::new();
+        firmware.give(at(0), Duration::from_us(10), 'a');
+        firmware.give(at(2), Duration::from_us(5), 'b');
+        assert_eq!((firmware.poll_timeout(), firmware.poll_done(at(9))), (Some(at(10)), None));
+        assert_eq!((firmware.poll_done(at(10)), firmware.poll_done(at(10))), (Some('a'), None));
+        assert_eq!((firmware.poll_timeout(), firmware.poll_done(at(15))), (Some(at(15)), Some('b')));
+        firmware.give(at(100), Duration::from_us(1), 'c');
+        assert_eq!(firmware.poll_timeout(), Some(at(101)));
+        assert_eq!(firmware.busy(), Duration::from_us(16));
+        assert!(firmware.level().is_consistent(at(100)));
+    }
+}

@@ -1,0 +1,309 @@
+//! Medium requests to ATA commands and back.
+//!
+//! The requests of one command that read or write become one ATA command over all of its blocks, however the target cuts
+//! them: of a read each part ends when its sectors have come, so that they can go on to the host while others follow; of a
+//! write sectors go to the drive as parts come, and all parts end together. Everything else is an ATA command each.
+//!
+//! Left out: comparing and oring, which take as long as a read, and a write after it.
+
+use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, TAGS, Tag, Turn};
+use crate::sata::{Attachment, Command, Queueing, Rate, Told};
+use std::collections::{BTreeMap, VecDeque};
+use target::command::CommandId;
+use target::medium::{MediumOp, MediumRequest};
+use units::{BlockSize, Duration, Extent, Instant};
+
+/// What the SATA side of a bridge is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StorePart {
+    /// The rate of the cable.
+    pub rate: Rate,
+    /// From one end of it to the other, link layers included.
+    pub latency: Duration,
+    /// Queued commands under way at most, 32 at most; 0 if all are given alone.
+    pub queued: u8,
+    /// Sectors that it can hold that have come from the drive and have not gone on.
+    pub buffer_sectors: u32,
+}
+
+/// The SATA side of a bridge, with a drive.
+#[derive(Clone, Debug)]
+pub struct Store<M> {
+    part: StorePart,
+    block_size: BlockSize,
+    cable: Attachment<M>,
+    /// Bytes that a command moves in all, until it becomes a job.
+    announced: BTreeMap<CommandId, u32>,
+    /// Under way or in line, by their number.
+    jobs: BTreeMap<u64, Job>,
+    next_job: u64,
+    /// Jobs of which other parts may come.
+    by_command: BTreeMap<CommandId, u64>,
+    line: VecDeque<u64>,
+    tags: [Option<u64>; TAGS],
+    /// Whether what is under way is alone.
+    is_alone: bool,
+    /// Sectors in the buffer that have not gone on.
+    held: u32,
+    done: VecDeque<MediumRequest>,
+    turns: VecDeque<Turn>,
+}
+
+/// An ATA command and what it is for.
+#[derive(Clone, Debug)]
+struct Job {
+    order: Order,
+    /// Requests that have not ended, with the sector of the job at which each ends.
+    parts: VecDeque<(u64, MediumRequest)>,
+    /// Sectors of parts that have come.
+    come: u64,
+    /// Sectors that have moved to or from the drive.
+    moved: u64,
+    /// Sectors of a write that the drive wants and has not been given.
+    wanted: u64,
+    /// Its sectors stay in the bridge until they have gone on.
+    keeps: bool,
+    /// Nobody waits for it any more.
+    is_orphan: bool,
+}
+
+impl<M: Mechanism> Store<M> {
+    /// A drive behind a bridge, offered in blocks of this size.
+    pub fn new(part: StorePart, mechanism: M, block_size: BlockSize) -> Self {
+        Self {
+            part,
+            block_size,
+            cable: Attachment::new(mechanism, part.rate, part.latency, part.buffer_sectors),
+            announced: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            next_job: 0,
+            by_command: BTreeMap::new(),
+            line: VecDeque::new(),
+            tags: [None; TAGS],
+            is_alone: false,
+            held: 0,
+            done: VecDeque::new(),
+            turns: VecDeque::new(),
+        }
+    }
+
+    /// The cable, and the drive on it.
+    pub const fn cable(&self) -> &Attachment<M> {
+        &self.cable
+    }
+
+    /// A command will move so many bytes in all.
+    pub fn announce(&mut self, command: CommandId, bytes: u32) {
+        self.announced.insert(command, bytes);
+    }
+
+    /// Takes a request.
+    pub fn take(&mut self, now: Instant, request: MediumRequest) {
+        if matches!(request.op, MediumOp::Status | MediumOp::SaveState) {
+            // The bridge knows by itself.
+            return self.done.push_back(request);
+        }
+        let number = match self.by_command.get(&request.id.command) {
+            Some(number) if is_piece(request.op) => *number,
+            _ => self.begin(&request),
+        };
+        let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
+        if let Some(job) = self.jobs.get_mut(&number) {
+            job.come += request.extent.blocks.0 * per_block;
+            job.parts.push_back((job.come, request));
+        }
+        self.advance(now);
+    }
+
+    /// Sectors of reads have left the bridge, by so many bytes.
+    pub fn give(&mut self, now: Instant, bytes: u32) {
+        let sectors = self.held.min(bytes / SECTOR_BYTES);
+        self.held -= sectors;
+        self.cable.take(now, sectors);
+        self.advance(now);
+    }
+
+    /// The command is over. What of it is under way goes on, and nobody waits for it.
+    pub fn release(&mut self, now: Instant, command: CommandId) {
+        self.announced.remove(&command);
+        if let Some(number) = self.by_command.remove(&command)
+            && let Some(job) = self.jobs.get_mut(&number)
+        {
+            job.is_orphan = true;
+            job.parts.clear();
+        }
+        self.advance(now);
+    }
+
+    /// A request that has been done: its contents are to be moved now.
+    pub fn poll_done(&mut self) -> Option<MediumRequest> {
+        self.done.pop_front()
+    }
+
+    /// What the drive turned to.
+    pub fn poll_turn(&mut self) -> Option<Turn> {
+        self.turns.pop_front()
+    }
+
+    /// Whether anything is under way.
+    pub fn is_busy(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    /// When it goes on.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.cable.poll_timeout()
+    }
+
+    /// It is that late.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.cable.handle_timeout(now);
+        self.advance(now);
+    }
+
+    /// Makes a job of a request, and of what will come of the same command.
+    fn begin(&mut self, request: &MediumRequest) -> u64 {
+        let number = self.next_job;
+        self.next_job += 1;
+        let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
+        let Extent { lba, blocks } = request.extent;
+        // A piece that is longer than the buffer goes on while it comes.
+        let fits = blocks.0 * per_block <= u64::from(self.part.buffer_sectors);
+        let mut blocks = blocks.0;
+        if is_piece(request.op)
+            && let Some(bytes) = self.announced.remove(&request.id.command)
+        {
+            blocks = blocks.max(u64::from(bytes / self.block_size.bytes()));
+            self.by_command.insert(request.id.command, number);
+        }
+        let extent = Extent::new(lba.0 * per_block, blocks * per_block);
+        let order = Order { tag: Tag(0), kind: kind_of(request.op), extent };
+        let job = Job {
+            order,
+            parts: VecDeque::new(),
+            come: 0,
+            moved: 0,
+            wanted: 0,
+            keeps: request.op == MediumOp::Read && fits,
+            is_orphan: false,
+        };
+        self.jobs.insert(number, job);
+        self.line.push_back(number);
+        number
+    }
+
+    fn advance(&mut self, now: Instant) {
+        loop {
+            self.start(now);
+            self.supply(now);
+            let Some(told) = self.cable.poll_told() else { return };
+            match told {
+                Told::Came(tag, sectors) => self.came(now, tag, sectors),
+                Told::Wants(tag, sectors) => {
+                    if let Some(job) = self.job(tag) {
+                        job.wanted += u64::from(sectors);
+                    }
+                }
+                Told::Ended(tag) => self.end(tag),
+                Told::Turns(turn) => self.turns.push_back(turn),
+            }
+        }
+    }
+
+    fn job(&mut self, tag: Tag) -> Option<&mut Job> {
+        let number = (*self.tags.get(usize::from(tag.0))?)?;
+        self.jobs.get_mut(&number)
+    }
+
+    /// Gives the drive what is first in line, as long as it may.
+    fn start(&mut self, now: Instant) {
+        while let Some(number) = self.line.front().copied()
+            && let Some(job) = self.jobs.get_mut(&number)
+        {
+            let moves = matches!(job.order.kind, OrderKind::Read | OrderKind::Write { .. });
+            let is_queued = moves && self.part.queued > 0;
+            let under_way = self.tags.iter().flatten().count();
+            let may = if is_queued {
+                !self.is_alone && under_way < usize::from(self.part.queued)
+            } else {
+                under_way == 0
+            };
+            let Some(free) = self.tags.iter().position(Option::is_none).filter(|_| may) else { return };
+            self.line.pop_front();
+            self.tags[free] = Some(number);
+            self.is_alone = !is_queued;
+            job.order.tag = Tag(free as u8);
+            let queueing = if is_queued { Queueing::Queued } else { Queueing::Alone };
+            self.cable.submit(now, Command { order: job.order, queueing });
+        }
+    }
+
+    /// Gives the drive sectors of writes that it wants and that have come.
+    fn supply(&mut self, now: Instant) {
+        for number in self.tags.iter().flatten() {
+            let Some(job) = self.jobs.get_mut(number) else { continue };
+            let OrderKind::Write { .. } = job.order.kind else { continue };
+            let whole = job.order.extent.blocks.0;
+            // A command that is over brings nothing more; the drive gets the rest all the same.
+            let come = if job.is_orphan { whole } else { job.come.min(whole) };
+            let sectors = job.wanted.min(come - job.moved.min(come));
+            if sectors > 0 {
+                job.wanted -= sectors;
+                job.moved += sectors;
+                self.cable.supply(now, job.order.tag, sectors as u32);
+            }
+        }
+    }
+
+    fn came(&mut self, now: Instant, tag: Tag, sectors: u32) {
+        let number = self.tags.get(usize::from(tag.0)).copied().flatten();
+        let Some(job) = number.and_then(|number| self.jobs.get_mut(&number)) else { return };
+        job.moved += u64::from(sectors);
+        let stays = job.keeps && !job.is_orphan;
+        while let Some(&(end, request)) = job.parts.front()
+            && end <= job.moved
+        {
+            job.parts.pop_front();
+            self.done.push_back(request);
+        }
+        if stays {
+            self.held += sectors;
+        } else {
+            self.cable.take(now, sectors);
+        }
+    }
+
+    fn end(&mut self, tag: Tag) {
+        let Some(number) = self.tags.get_mut(usize::from(tag.0)).and_then(Option::take) else { return };
+        self.is_alone = false;
+        if let Some(job) = self.jobs.remove(&number) {
+            self.by_command.retain(|_, other| *other != number);
+            self.done.extend(job.parts.into_iter().map(|(_, request)| request));
+        }
+    }
+}
+
+/// Whether requests of one command are pieces of one run of blocks.
+const fn is_piece(op: MediumOp) -> bool {
+    matches!(op, MediumOp::Read | MediumOp::Write { .. })
+}
+
+const fn kind_of(op: MediumOp) -> OrderKind {
+    match op {
+        MediumOp::Read
+        | MediumOp::Verify
+        | MediumOp::Compare
+        | MediumOp::CompareSame
+        | MediumOp::Prefetch => OrderKind::Read,
+        MediumOp::Write { fua }
+        | MediumOp::WriteAtomic { fua }
+        | MediumOp::CompareAndWrite { fua }
+        | MediumOp::Or { fua } => OrderKind::Write { through: fua },
+        MediumOp::WriteSame { .. } | MediumOp::WriteZeroes => OrderKind::Write { through: false },
+        MediumOp::Unmap => OrderKind::Trim,
+        MediumOp::Flush | MediumOp::SaveState | MediumOp::Status => OrderKind::Flush,
+    }
+}
+
+#[cfg(test)]
+mod tests;
