@@ -1,7 +1,7 @@
 //! A number of simulated commands, for a profiler that counts instructions.
 //!
-//! `simulated read|write COUNT`: 4 KiB at random places over UAS, 32 under way, over driver, controller and a SuperSpeed link of
-//! the first generation, as `cargo xtask bench sim` has them. Everything that is to be counted is in one function:
+//! `simulated read|write COUNT [DRIVES]`: 4 KiB at random places over UAS, 32 under way on each drive, over driver, controller and
+//! a SuperSpeed link of the first generation, as `cargo xtask bench sim` has them; several drives are behind one hub. Everything that is to be counted is in one function:
 //! `valgrind --tool=callgrind --toggle-collect=simulated::counted`. It prints events for a command, the mean time of a
 //! command in picoseconds, and the digest of all that happened: a change of the simulator's speed leaves the times as they are.
 
@@ -16,14 +16,15 @@ const WARM: u32 = 1000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [kind, count] = &arguments[..] else { panic!("read|write COUNT") };
+    let [kind, count, drives @ ..] = &arguments[..] else { panic!("read|write COUNT [DRIVES]") };
     let count = count.parse().expect("a number");
+    let drives = drives.first().map_or(1, |drives| drives.parse().expect("a number"));
     let load = Load {
         host: None,
         connection: Rate::Gen1.into(),
         writes: kind == "write",
         bytes: 4096,
-        drives: Drives::ONE,
+        drives: Drives { count: drives, hubs: u8::from(drives > 1) },
         depth: DEPTH,
         commands: 1,
         latency: Duration::from_us(60),

@@ -9,7 +9,6 @@ use crate::link::DevicePort;
 use crate::link::bulk::{End, Piece, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::Flights;
-use std::collections::BTreeMap;
 use target::command::CommandId;
 use target::{Device, DeviceTransfer, Payload};
 use units::{ByteRange, Instant};
@@ -20,7 +19,7 @@ pub(super) struct DriveSide {
     pub(super) device: Device,
     pub(super) plain: Plain,
     offers: Flights<Offer>,
-    buffers: BTreeMap<CommandId, Vec<u8>>,
+    buffers: Buffers,
     /// The next name of a transfer for [`NOBODY`].
     next_name: u64,
 }
@@ -35,12 +34,28 @@ struct Offer {
     message: Vec<u8>,
 }
 
+/// Memory of commands, by slot.
+#[derive(Debug, Default)]
+struct Buffers {
+    slots: Vec<Buffer>,
+}
+
+/// Memory of the commands of a slot. It stays for the next one, as in a drive, and holds then what it held before.
+#[derive(Debug, Default)]
+struct Buffer {
+    owner: Option<CommandId>,
+    bytes: Vec<u8>,
+}
+
+/// Bytes of a buffer that stays without an owner.
+const KEPT_BYTES_MAX: usize = 128 << 10;
+
 /// A transfer that ends one of the host's, and for whose completion nobody waits.
 const NOBODY: std::ops::RangeFrom<u64> = 1 << 63..;
 
 impl DriveSide {
     pub(super) fn new(device: Device, plain: Plain) -> Self {
-        Self { device, plain, offers: Flights::new(), buffers: BTreeMap::new(), next_name: NOBODY.start }
+        Self { device, plain, offers: Flights::new(), buffers: Buffers::default(), next_name: NOBODY.start }
     }
 
     /// Queues a transfer of the device. `expected` is what the host's transfer on the pipe waits for, which a real drive
@@ -99,18 +114,18 @@ impl DriveSide {
     }
 
     pub(super) fn acquire(&mut self, id: CommandId, bytes: u32) {
-        self.buffers.insert(id, vec![0; bytes as usize]);
+        self.buffers.acquire(id, bytes as usize);
     }
 
     pub(super) fn release(&mut self, id: CommandId) {
-        self.buffers.remove(&id);
+        self.buffers.release(id);
     }
 
     /// The medium has done the request that is due.
     pub(super) fn store(&mut self, now: Instant, trouble: &mut Trouble) {
         let Some(request) = self.plain.next(now) else { return };
         let empty = &mut Vec::new();
-        let buffer = self.buffers.get_mut(&request.id.command).unwrap_or(empty);
+        let buffer = self.buffers.get_mut(request.id.command).unwrap_or(empty);
         let completion = trouble.medium.perform(&mut self.plain, &request, buffer, &mut trouble.faults);
         self.device.handle_medium(completion);
     }
@@ -134,11 +149,9 @@ impl DriveSide {
 
     /// The buffer of another command that has these bytes as well.
     pub(super) fn another_buffer(&self, command: CommandId, range: ByteRange) -> Option<CommandId> {
-        let others = self
-            .buffers
-            .iter()
-            .filter(|(id, buffer)| **id != command && buffer.len() >= range.as_usize().end);
-        others.map(|(id, _)| *id).next()
+        let fits = |buffer: &Buffer| buffer.bytes.len() >= range.as_usize().end;
+        let mut owners = self.buffers.slots.iter().filter(|buffer| fits(buffer)).filter_map(|it| it.owner);
+        owners.find(|owner| *owner != command)
     }
 
     /// Whether a transfer of this number has not ended.
@@ -154,7 +167,7 @@ impl DriveSide {
             match offer.payload {
                 Payload::Buffer(command, range) => {
                     let at = range.start as usize + start;
-                    if let Some(memory) = self.buffers.get_mut(&command) {
+                    if let Some(memory) = self.buffers.get_mut(command) {
                         memory[at..at + bytes.len()].copy_from_slice(bytes);
                     }
                 }
@@ -190,9 +203,38 @@ impl DriveSide {
             Payload::Reply(command) => self.device.reply(*command).get(at..at + len).unwrap_or(&[]),
             Payload::Buffer(command, range) => {
                 let start = range.start as usize + at;
-                self.buffers.get(command).map_or(&[], |memory| &memory[start..start + len])
+                self.buffers.get(*command).map_or(&[], |memory| &memory[start..start + len])
             }
             Payload::Message | Payload::Nowhere => &[],
         }
+    }
+}
+
+impl Buffers {
+    fn acquire(&mut self, id: CommandId, bytes: usize) {
+        let slot = usize::from(id.slot);
+        if slot >= self.slots.len() {
+            self.slots.resize_with(slot + 1, Buffer::default);
+        }
+        let buffer = &mut self.slots[slot];
+        buffer.owner = Some(id);
+        buffer.bytes.resize(bytes, 0);
+    }
+
+    fn release(&mut self, id: CommandId) {
+        let Some(buffer) = self.slots.get_mut(usize::from(id.slot)) else { return };
+        if buffer.owner.take_if(|owner| *owner == id).is_some() && buffer.bytes.len() > KEPT_BYTES_MAX {
+            buffer.bytes = Vec::new();
+        }
+    }
+
+    fn get(&self, id: CommandId) -> Option<&[u8]> {
+        let buffer = self.slots.get(usize::from(id.slot))?;
+        (buffer.owner == Some(id)).then_some(&buffer.bytes)
+    }
+
+    fn get_mut(&mut self, id: CommandId) -> Option<&mut Vec<u8>> {
+        let buffer = self.slots.get_mut(usize::from(id.slot))?;
+        (buffer.owner == Some(id)).then_some(&mut buffer.bytes)
     }
 }
