@@ -285,11 +285,15 @@ impl DeviceEndpoint {
     }
 
     /// Asks for the stream that has waited longest, where one can be asked for.
+    #[inline]
     fn propose(&mut self) {
-        let Some(pipe) = &mut self.pipe else { return };
-        if pipe.state() != DeviceState::Idle {
-            return;
+        if self.pipe.as_ref().is_some_and(|pipe| pipe.state() == DeviceState::Idle) {
+            self.propose_next();
         }
+    }
+
+    fn propose_next(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
         let Some(stream) = self.queues.find(|stream| pipe.may_propose(stream)) else { return };
         if pipe.propose(stream).is_some() {
             self.send_proposal(stream);

@@ -35,6 +35,9 @@ pub(super) struct Set(u32);
 
 /// What an end is asked after it has changed.
 pub(super) trait End {
+    /// Whether it is the end that starts bursts.
+    const STARTS_BURSTS: bool;
+
     /// Whether it has something to say that is no data.
     fn has_answer(&self) -> bool;
 
@@ -56,6 +59,8 @@ pub(super) trait End {
 }
 
 impl End for HostEndpoint {
+    const STARTS_BURSTS: bool = true;
+
     fn has_answer(&self) -> bool {
         self.has_answer()
     }
@@ -78,6 +83,8 @@ impl End for HostEndpoint {
 }
 
 impl End for DeviceEndpoint {
+    const STARTS_BURSTS: bool = false;
+
     fn has_answer(&self) -> bool {
         self.has_answer()
     }
@@ -130,6 +137,16 @@ impl<E: End> Ends<E> {
         self.ends.iter().map(|(address, end)| (*address, end))
     }
 
+    /// Whether any answers, may send data, or would begin a burst on a bus that none of them has.
+    pub(super) const fn may_send(&self) -> bool {
+        let [out, into] = self.of;
+        self.answering.0 | self.sending.0 != 0 || self.may_begin(out) || self.may_begin(into)
+    }
+
+    const fn may_begin(&self, of: Set) -> bool {
+        !self.wanting_bus.and(of).is_empty() && self.having_bus.and(of).is_empty()
+    }
+
     /// Those of a direction.
     pub(super) const fn of(&self, direction: Direction) -> Set {
         self.of[direction as usize]
@@ -155,8 +172,10 @@ impl<E: End> Ends<E> {
         let end = &self.ends[place.index()].1;
         self.answering.put(place, end.has_answer());
         self.sending.put(place, end.may_send());
-        self.having_bus.put(place, end.has_bus());
-        self.wanting_bus.put(place, end.wants_bus());
+        if E::STARTS_BURSTS {
+            self.having_bus.put(place, end.has_bus());
+            self.wanting_bus.put(place, end.wants_bus());
+        }
     }
 }
 

@@ -268,8 +268,17 @@ impl HostPort {
         self.progress.pop_front()
     }
 
+    /// Whether there may be something to send. If there is nothing now, there is nothing before something has come, was
+    /// queued or was changed.
+    pub const fn may_send(&self) -> bool {
+        self.control.is_busy() || self.endpoints.may_send()
+    }
+
     /// The next message to send, now that the lane is free.
     pub fn poll(&mut self) -> Option<Message> {
+        if !self.may_send() {
+            return None;
+        }
         if self.control.is_busy()
             && let Some(message) = self.poll_control_message()
         {
@@ -448,8 +457,16 @@ impl DevicePort {
         self.progress.pop_front()
     }
 
+    /// Whether there may be something to send: see [`HostPort::may_send`].
+    pub fn may_send(&self) -> bool {
+        self.endpoints.may_send() || self.control.has_message()
+    }
+
     /// The next message to send, now that the lane is free.
     pub fn poll(&mut self) -> Option<Message> {
+        if !self.may_send() {
+            return None;
+        }
         if let Some(message) = self.control.poll() {
             return Some(message);
         }

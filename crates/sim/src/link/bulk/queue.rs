@@ -146,7 +146,8 @@ impl Queues {
     /// The next piece to send, and whether it is the last that its stream has.
     pub(super) fn send(&mut self, stream: Option<StreamId>, largest: u16) -> Option<(Piece, bool)> {
         let queue = self.by_stream.get_mut(index(stream))?;
-        let at = queue.iter().position(|waiting| !waiting.is_all_sent)?;
+        let is_first = queue.front().is_some_and(|waiting| !waiting.is_all_sent);
+        let at = if is_first { 0 } else { queue.iter().position(|waiting| !waiting.is_all_sent)? };
         let is_newest = at + 1 == queue.len();
         let waiting = &mut queue[at];
         let offset = waiting.moved + waiting.sent;

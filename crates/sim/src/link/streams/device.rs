@@ -52,7 +52,7 @@ impl Device {
 
     /// Whether it makes sense to propose a stream now.
     pub fn may_propose(&self, stream: StreamId) -> bool {
-        self.state == DeviceState::Idle && !self.refused.contains(&stream)
+        self.state == DeviceState::Idle && (self.refused.is_empty() || !self.refused.contains(&stream))
     }
 
     /// The firmware wants to move a stream. What to send; nothing while another one is under way, or this was refused.
