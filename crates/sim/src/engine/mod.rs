@@ -24,7 +24,7 @@ mod trace;
 pub use alarm::Alarm;
 pub use digest::Digest;
 pub use level::Level;
-pub use queue::{EVENTS_MAX, QueueFull};
+pub use queue::{EVENTS_MAX, QueueFull, Turn};
 pub use random::Random;
 pub use share::{Journey, Shares, Stage};
 pub use trace::{Entry, Trace};
@@ -42,6 +42,8 @@ pub trait Event: Copy {
 /// What is going to happen, and when.
 pub struct Engine<E> {
     now: Instant,
+    /// That of the last event.
+    turn: Turn,
     queue: Queue<E>,
     digest: Digest,
     happened: u64,
@@ -51,7 +53,8 @@ pub struct Engine<E> {
 impl<E: Event> Engine<E> {
     /// An engine at time zero, in which nothing is going to happen.
     pub fn new() -> Self {
-        Self { now: Instant::ZERO, queue: Queue::new(), digest: Digest::new(), happened: 0, trace: None }
+        let (now, turn) = (Instant::ZERO, Turn::new(Instant::ZERO, 0));
+        Self { now, turn, queue: Queue::new(), digest: Digest::new(), happened: 0, trace: None }
     }
 
     /// The time.
@@ -64,7 +67,8 @@ impl<E: Event> Engine<E> {
     /// # Errors
     /// If [`EVENTS_MAX`] events wait: the world makes more than it takes.
     pub fn at(&mut self, at: Instant, event: E) -> Result<(), QueueFull> {
-        self.queue.push(at.max(self.now), event)
+        let turn = self.turn(at);
+        self.queue.push(turn, event)
     }
 
     /// Schedules an event that happens `span` from now.
@@ -72,7 +76,27 @@ impl<E: Event> Engine<E> {
     /// # Errors
     /// As [`Engine::at`].
     pub fn after(&mut self, span: Duration, event: E) -> Result<(), QueueFull> {
-        self.queue.push(self.now + span, event)
+        self.at(self.now + span, event)
+    }
+
+    /// The next turn at a time, kept for an event of which nobody knows yet whether it is needed: then it happens where it
+    /// would have happened had it been scheduled now.
+    pub fn turn(&mut self, at: Instant) -> Turn {
+        self.queue.turn(at.max(self.now))
+    }
+
+    /// Schedules an event for a turn that was kept. The turn must not be over.
+    ///
+    /// # Errors
+    /// As [`Engine::at`].
+    pub fn at_turn(&mut self, turn: Turn, event: E) -> Result<(), QueueFull> {
+        debug_assert!(!self.is_over(turn), "a turn that is over is nobody's");
+        self.queue.push(turn, event)
+    }
+
+    /// Whether a turn is over: an event with it would have happened.
+    pub fn is_over(&self, turn: Turn) -> bool {
+        turn <= self.turn
     }
 
     /// The next event; the time is then that of the event. `None` if nothing is going to happen any more.
@@ -81,18 +105,23 @@ impl<E: Event> Engine<E> {
         reason = "an iterator would borrow the engine while events schedule others"
     )]
     pub fn next(&mut self) -> Option<E> {
-        let (at, event) = self.queue.pop()?;
-        debug_assert!(at >= self.now, "time runs back");
-        self.now = at;
+        let (turn, event) = self.queue.pop()?;
+        debug_assert!(turn.at() >= self.now, "time runs back");
+        (self.turn, self.now) = (turn, turn.at());
         self.happened += 1;
-        self.digest.mix(at.as_ps());
+        self.digest.mix(turn.at().as_ps());
         self.digest.mix(event.mark());
         Some(event)
     }
 
     /// Lets time pass up to `at`, as far as nothing happens before.
     pub fn pass(&mut self, at: Instant) {
-        self.now = self.now.max(self.next_at().map_or(at, |next| next.min(at)));
+        let next_at = self.next_at();
+        self.now = self.now.max(next_at.map_or(at, |next| next.min(at)));
+        if next_at.is_none_or(|next| next > self.now) {
+            // All that was scheduled for now has happened.
+            self.turn = self.queue.turn(self.now);
+        }
     }
 
     /// When the next event happens.

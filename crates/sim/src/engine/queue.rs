@@ -38,17 +38,28 @@ pub(super) struct Queue<E> {
     sequence: u64,
 }
 
-/// When an event happens, and where it lies: time, sequence and place as one number, since one comparison is quicker than
-/// two.
+/// A place in the order of all events: a time, and how many were scheduled before. Two are never the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turn(u128);
+
+/// A turn, and where its event lies, as one number, since one comparison is quicker than two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Due(u128);
 
 impl<E: Copy> Queue<E> {
     pub(super) const fn new() -> Self {
-        Self { line: Vec::new(), heap: BinaryHeap::new(), places: Vec::new(), spare: Vec::new(), sequence: 0 }
+        // Nothing has the turn of number 0, which was before the first.
+        Self { line: Vec::new(), heap: BinaryHeap::new(), places: Vec::new(), spare: Vec::new(), sequence: 1 }
     }
 
-    pub(super) fn push(&mut self, at: Instant, event: E) -> Result<(), QueueFull> {
+    /// The next turn at a time.
+    pub(super) const fn turn(&mut self, at: Instant) -> Turn {
+        let turn = Turn::new(at, self.sequence);
+        self.sequence += 1;
+        turn
+    }
+
+    pub(super) fn push(&mut self, turn: Turn, event: E) -> Result<(), QueueFull> {
         let place = match self.spare.pop() {
             Some(place) => {
                 self.places[place as usize] = event;
@@ -60,8 +71,7 @@ impl<E: Copy> Queue<E> {
                 self.places.len() as u32 - 1
             }
         };
-        let due = Due::new(at, self.sequence, place);
-        self.sequence += 1;
+        let due = Due(turn.0 | u128::from(place));
         match self.heap.peek() {
             Some(Reverse(first)) if *first < due => self.heap.push(Reverse(due)),
             _ => self.line_up(due),
@@ -69,15 +79,15 @@ impl<E: Copy> Queue<E> {
         Ok(())
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Instant, E)> {
+    pub(super) fn pop(&mut self) -> Option<(Turn, E)> {
         let next = self.line.pop().or_else(|| self.heap.pop().map(|Reverse(next)| next))?;
         self.spare.push(next.place());
-        Some((next.at(), self.places[next.place() as usize]))
+        Some((next.turn(), self.places[next.place() as usize]))
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
         let next = self.line.last().or_else(|| self.heap.peek().map(|Reverse(next)| next));
-        next.map(|next| next.at())
+        next.map(|next| next.turn().at())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -99,13 +109,20 @@ impl<E: Copy> Queue<E> {
     }
 }
 
-impl Due {
-    const fn new(at: Instant, sequence: u64, place: u32) -> Self {
-        Self((at.as_ps() as u128) << u64::BITS | (sequence << PLACE_BITS | place as u64) as u128)
+impl Turn {
+    pub(super) const fn new(at: Instant, sequence: u64) -> Self {
+        Self((at.as_ps() as u128) << u64::BITS | (sequence << PLACE_BITS) as u128)
     }
 
-    const fn at(self) -> Instant {
+    /// Its time.
+    pub const fn at(self) -> Instant {
         Instant::from_ps((self.0 >> u64::BITS) as u64)
+    }
+}
+
+impl Due {
+    const fn turn(self) -> Turn {
+        Turn(self.0 & !(EVENTS_MAX as u128 - 1))
     }
 
     const fn place(self) -> u32 {
@@ -137,9 +154,10 @@ mod tests {
                     let next = model.iter().min().copied();
                     model.retain(|waiting| Some(*waiting) != next);
                     prop_assert_eq!(queue.next_at().map(Instant::as_ps), next.map(|(at, _)| at));
-                    prop_assert_eq!(queue.pop().map(|(at, event)| (at.as_ps(), event)), next);
+                    prop_assert_eq!(queue.pop().map(|(turn, event)| (turn.at().as_ps(), event)), next);
                 } else {
-                    queue.push(Instant::from_ps(at), number).unwrap();
+                    let turn = queue.turn(Instant::from_ps(at));
+                    queue.push(turn, number).unwrap();
                     model.push((at, number));
                 }
                 prop_assert_eq!(queue.len(), model.len());

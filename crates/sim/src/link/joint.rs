@@ -6,11 +6,12 @@
 //! Always true: both ports are of the kind of what is between them.
 
 use super::bulk::{self, ERDY_TIMEOUT, Endpoint, Message, TRANSACTION_TIMEOUT};
-use super::lanes::{Lanes, Taken};
+use super::lanes::{Lanes, Taken, Wake};
 use super::streams::Violation;
 use super::superspeed::{self, Link, LinkState, Side, Sleep, TurnRound};
 use super::usb2::{self, Bus, Exchange, Pacing, Sent};
 use super::{Crossing, DevicePort, Fate, HostPort};
+use crate::engine::Turn;
 use bus::Speed;
 use units::{Duration, Instant};
 use wire::usb::{DeviceFeature, Direction, EndpointAddress, Recipient, SetupPacket, StandardRequest};
@@ -253,11 +254,30 @@ impl Joint {
         lanes.send(now, side, next, pace)
     }
 
-    /// Something has come up: whether a side is to be asked what it sends, since it had nothing before.
-    pub const fn wakes(&mut self, side: Side) -> bool {
+    /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then: [`Self::wakes`] says
+    /// so if something comes up.
+    pub fn rests(&mut self, side: Side, free: Turn) -> bool {
+        let has_more = self.may_send(side);
         match &mut self.wires {
-            Wires::Lanes(lanes) => lanes.wakes(side),
+            Wires::Lanes(lanes) => lanes.rests(side, free, has_more),
             Wires::Bus(_) => false,
+        }
+    }
+
+    /// Something may have come up: when a side is to be asked what it sends, since it had nothing before.
+    pub fn wakes(&mut self, side: Side, is_over: impl Fn(Turn) -> bool) -> Wake {
+        let has_some = self.may_send(side);
+        match &mut self.wires {
+            Wires::Lanes(lanes) => lanes.wakes(side, has_some, is_over),
+            Wires::Bus(_) => Wake::Never,
+        }
+    }
+
+    fn may_send(&self, side: Side) -> bool {
+        match (side, &self.host, &self.device) {
+            (Side::Host, HostPort::SuperSpeed(host), _) => host.may_send(),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.may_send(),
+            _ => false,
         }
     }
 

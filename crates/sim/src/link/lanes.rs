@@ -1,14 +1,15 @@
 //! A SuperSpeed link and what is on it between two ports.
 //!
-//! A side sends when its lane is free. One that has nothing to send is asked again when something has come up; one that
-//! has no credit keeps its message until a credit is back. What arrives with a damaged header is sent again, with all that
-//! came after it.
+//! A side sends when its lane is free. One that has nothing to send is asked again when something has come up, so that a lane
+//! that is free again is an event only if somebody waits for it. One that has no credit keeps its message until a credit is
+//! back. What arrives with a damaged header is sent again, with all that came after it.
 //!
 //! Always true: a side has one message on its lane, and messages cross in the order in which its port made them.
 
 use super::bulk::Message;
 use super::superspeed::{Link, Side};
 use super::{Crossing, Fate};
+use crate::engine::Turn;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
@@ -20,6 +21,8 @@ pub(super) struct Lanes {
     is_idle: [bool; 2],
     /// Sides whose lane will be looked at when what is on it has been sent, or when a credit is back.
     is_expected: [bool; 2],
+    /// Sides that had nothing more to send when they sent last, and when their lane is free.
+    rests: [Option<Turn>; 2],
     /// What a side would send if it had a credit.
     held: [Option<Message>; 2],
     /// Messages on their way to a side, and how many of them are for a port that is not there any more.
@@ -52,6 +55,17 @@ enum RetryState {
     Refused,
 }
 
+/// When a side is to be asked what it sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// It need not be.
+    Never,
+    /// Now.
+    Now,
+    /// When its lane is free.
+    At(Turn),
+}
+
 /// What the link makes of a message that has arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Taken {
@@ -69,6 +83,7 @@ impl Lanes {
             link,
             is_idle: [true; 2],
             is_expected: [false; 2],
+            rests: [None; 2],
             held: [None; 2],
             on_the_way: [0; 2],
             stale: [0; 2],
@@ -141,18 +156,46 @@ impl Lanes {
         Some((message, crossing))
     }
 
-    /// Whether a side is to be asked what it sends, since it had nothing before.
-    pub(super) const fn wakes(&mut self, side: Side) -> bool {
-        std::mem::replace(&mut self.is_idle[side as usize], false)
+    /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then, since the side has
+    /// nothing more to send; `has_more` is what its port says.
+    pub(super) fn rests(&mut self, side: Side, free: Turn, has_more: bool) -> bool {
+        if has_more || self.has_again(side) {
+            return false;
+        }
+        self.is_expected[side as usize] = false;
+        self.rests[side as usize] = Some(free);
+        true
+    }
+
+    /// When a side is to be asked what it sends, since it had nothing before and now has something, if its port says so.
+    pub(super) fn wakes(&mut self, side: Side, has_some: bool, is_over: impl Fn(Turn) -> bool) -> Wake {
+        let place = side as usize;
+        if !has_some && self.held[place].is_none() && !self.has_again(side) {
+            return Wake::Never;
+        }
+        match self.rests[place].take() {
+            Some(free) if !is_over(free) => {
+                self.is_expected[place] = true;
+                Wake::At(free)
+            }
+            Some(_) => Wake::Now,
+            None if std::mem::replace(&mut self.is_idle[place], false) => Wake::Now,
+            None => Wake::Never,
+        }
+    }
+
+    /// Whether a side has something to send again.
+    fn has_again(&self, side: Side) -> bool {
+        let retry = &self.retries[side as usize];
+        retry.state == RetryState::None && !retry.packets.is_empty()
     }
 
     /// Sends the next packet again that the other side has not taken, if there is one.
     fn resend(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
-        let retry = &mut self.retries[side as usize];
-        if retry.state != RetryState::None || retry.packets.is_empty() {
+        if !self.has_again(side) {
             return None;
         }
-        let message = retry.packets.pop_front()?;
+        let message = self.retries[side as usize].packets.pop_front()?;
         let crossing = self.link.resend(now, side, message.packet());
         self.link.take_on_arrival(&crossing, side.other());
         self.on_the_way[side.other() as usize] += 1;
@@ -188,7 +231,7 @@ impl Lanes {
         retry.state = RetryState::None;
         retry.ignored = self.on_the_way[side.other() as usize];
         self.link.send_command(now, side);
-        self.is_idle[side as usize] = !self.is_expected[side as usize];
+        self.is_idle[side as usize] = !self.is_expected[side as usize] && self.rests[side as usize].is_none();
     }
 
     /// A message has arrived at a side, to which something has happened or not.

@@ -21,6 +21,7 @@ mod wire;
 
 pub use fate::{Fate, Fates};
 pub use joint::{Arrival, CABLE, Connection, Joint, Missed};
+pub use lanes::Wake;
 pub use port::{DevicePort, HostPort};
 
 use units::Instant;

@@ -4,7 +4,7 @@
 
 use super::bulk::{DevicePort, End, Endpoint, HostPort, Message, Progress, Transfer};
 use super::superspeed::{Link, Rate, Side, TurnRound};
-use super::{Arrival, Fate, Joint, Missed};
+use super::{Arrival, Fate, Joint, Missed, Wake};
 use crate::engine::{Engine, Event};
 use bus::Pipe;
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl Wire {
 
     pub(super) fn stir(&mut self) {
         for side in [Side::Host, Side::Device] {
-            if self.joint.wakes(side) {
+            if self.joint.wakes(side, |_| true) != Wake::Never {
                 self.send(side);
             }
         }

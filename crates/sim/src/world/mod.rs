@@ -32,11 +32,11 @@ pub use plug::{PlugError, Plugged, bot, uas};
 pub use trouble::Remains;
 
 use crate::check::{About, Law, Violation};
-use crate::engine::{Alarm, Engine, Event, QueueFull};
+use crate::engine::{Alarm, Engine, Event, QueueFull, Turn};
 use crate::link::bulk::Message;
 use crate::link::superspeed::{Link, Side, Sleep};
 use crate::link::usb2::{self, Bus};
-use crate::link::{Arrival, Connection, Crossing, Fate, Fates, Joint, Missed};
+use crate::link::{Arrival, Connection, Crossing, Fate, Fates, Joint, Missed, Wake};
 use crate::power::Meter;
 use drive::DriveSide;
 use endings::Endings;
@@ -391,8 +391,10 @@ impl<T: Transport> World<T> {
             }
         }
         for side in [Side::Host, Side::Device] {
-            if self.joint.wakes(side) {
-                self.send(side);
+            match self.joint.wakes(side, |turn| self.engine.is_over(turn)) {
+                Wake::Never => {}
+                Wake::Now => self.send(side),
+                Wake::At(free) => self.at_turn(free, Happens::Free(side)),
             }
         }
         let due_at = self.joint.due_at(self.engine.now());
@@ -493,7 +495,10 @@ impl<T: Transport> World<T> {
         let Some((message, crossing)) = self.joint.send(self.engine.now(), side) else { return };
         self.engine.note(name(side), format_args!("{message}"));
         self.show(side, &message, Some(&crossing));
-        self.at(crossing.ends, Happens::Free(side));
+        let free = self.engine.turn(crossing.ends);
+        if !self.joint.rests(side, free) {
+            self.at_turn(free, Happens::Free(side));
+        }
         let now = self.engine.now();
         let fate = match &mut self.fates {
             Some(fates) => fates.fate(now, side, &message),
@@ -531,6 +536,13 @@ impl<T: Transport> World<T> {
             None => observer.arrived(now, from.other(), message, bytes),
         });
         self.host.observers = observers;
+    }
+
+    fn at_turn(&mut self, turn: Turn, event: Happens) {
+        self.trouble.ledger.schedule(self.engine.now(), turn.at());
+        if let Err(QueueFull) = self.engine.at_turn(turn, event) {
+            self.stopped = Some(Stopped::QueueFull);
+        }
     }
 
     fn at(&mut self, at: Instant, event: Happens) {

@@ -32,7 +32,7 @@ pub use transport::AnyTransport;
 
 use super::observer::Observer;
 use super::{Commanded, Finished, Stopped};
-use crate::engine::{Alarm, Engine, Event, QueueFull, Trace};
+use crate::engine::{Alarm, Engine, Event, QueueFull, Trace, Turn};
 use crate::few::Few;
 use crate::link::bulk::Message;
 use crate::link::hub::Happening;
@@ -317,6 +317,12 @@ impl Driven {
     /// Whose it is, in notes of a world with several drives.
     const fn tag(&self, number: usize) -> Tag {
         Tag(if self.fronts.len() > 1 { Some((number, number < self.seats.len())) } else { None })
+    }
+
+    fn at_turn(&mut self, turn: Turn, event: Happens) {
+        if let Err(QueueFull) = self.engine.at_turn(turn, event) {
+            self.stopped = Some(Stopped::QueueFull);
+        }
     }
 
     fn at(&mut self, at: Instant, event: Happens) {

@@ -9,7 +9,7 @@ use crate::link::bulk::{Message, Piece};
 use crate::link::control::CONTROL_DATA;
 use crate::link::hub::{self, Arrived, Happening, Sent};
 use crate::link::superspeed::Side;
-use crate::link::{Arrival, Crossing};
+use crate::link::{Arrival, Crossing, Wake};
 use crate::world::{Stopped, name};
 
 impl Driven {
@@ -106,18 +106,24 @@ impl Driven {
     pub(super) fn wake(&mut self, root: usize) {
         let now = self.engine.now();
         match &mut self.roots[root].wires {
-            Wires::Direct(joint) => {
-                let wakes = [Side::Host, Side::Device].map(|side| joint.wakes(side));
-                for (side, _) in [Side::Host, Side::Device].into_iter().zip(wakes).filter(|(_, wakes)| *wakes)
-                {
-                    self.send(root, side);
-                }
+            Wires::Direct(_) => {
+                self.wake_side(root, Side::Host);
+                self.wake_side(root, Side::Device);
             }
             Wires::Hubs(tree) => {
                 let controller = &mut self.machine.controller;
                 tree.wake(now, &mut |message| controller.pace(now, message));
                 self.schedule(root);
             }
+        }
+    }
+
+    fn wake_side(&mut self, root: usize, side: Side) {
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        match joint.wakes(side, |turn| self.engine.is_over(turn)) {
+            Wake::Never => {}
+            Wake::Now => self.send(root, side),
+            Wake::At(free) => self.at_turn(free, Happens::Free(root as u8, side)),
         }
     }
 
@@ -131,10 +137,14 @@ impl Driven {
             Side::Device => joint.send(now, side),
         };
         let Some((message, crossing)) = sent else { return };
+        let free = self.engine.turn(crossing.ends);
+        let rests = joint.rests(side, free);
         let number = self.roots[root].fronts[0];
         self.engine.note(name(side), format_args!("{}{message}", self.tag(number)));
         self.show(number, side, &message, Some(&crossing));
-        self.at(crossing.ends, Happens::Free(root as u8, side));
+        if !rests {
+            self.at_turn(free, Happens::Free(root as u8, side));
+        }
         self.at(crossing.heard, Happens::Arrives(root as u8, side.other(), message));
     }
 
