@@ -33,6 +33,9 @@ pub const TRANSFER_BYTES: u32 = 1 << 20;
 /// Requests that wait or are under way, unless told.
 pub const REQUESTS_MAX: usize = 64;
 
+/// A request that has waited for so long that less than this is left of its time is not begun.
+const LEFT_MIN: Duration = Duration::from_secs(1);
+
 /// How long a request waits for a neighbour while nothing is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookAhead {
@@ -105,6 +108,14 @@ struct Member {
     aborted: bool,
 }
 
+impl Waiting {
+    /// Whether too little is left of its time to begin it: it would be over at once, and be taken for a failure of the device.
+    fn is_hopeless(&self, now: Instant) -> bool {
+        let (whole, left) = (self.command.deadline.since(self.since), self.command.deadline.since(now));
+        left < LEFT_MIN.min(Duration::from_ps(whole.as_ps() / 2))
+    }
+}
+
 impl Turbo {
     /// An interface that is configured and at rest.
     pub fn new(config: TurboConfig) -> Self {
@@ -155,6 +166,10 @@ impl Turbo {
     /// Starts what is next. Whether there was anything to start.
     fn start(&mut self, now: Instant) -> bool {
         self.look_until = None;
+        while let Some(hopeless) = self.queue.pop_front_if(|front| front.is_hopeless(now)) {
+            let outcome = Outcome::Failed(Failure::TimedOut);
+            self.outputs.push_back(Output::Finished(hopeless.command.id, outcome));
+        }
         let Some(front) = self.queue.front().copied() else { return false };
         let first = Access::of(&front.command).filter(|_| !front.alone);
         let (count, whole) = match first {

@@ -387,3 +387,21 @@ fn a_queue_has_a_limit_and_its_requests_have_their_deadlines() {
     assert_eq!(script.expect_finished(100), good(0));
     script.expect_read(8, 1);
 }
+
+#[test]
+fn a_request_of_whose_time_little_is_left_is_not_begun() {
+    let mut script = busy(config());
+    let status = script.expect_transfer(IN);
+    for (slot, ms) in [(0, 1400), (1, 1000), (2, 9000)] {
+        let mut request = read_10(slot, 8 * u32::from(slot), 1);
+        request.deadline = Instant::ZERO + Duration::from_ms(ms);
+        script.submit(request);
+    }
+    script.expect_timeout(DeadlineReason::Command(read_10(1, 8, 1).id));
+    assert_eq!(script.expect_finished(1), Outcome::Failed(Failure::TimedOut));
+    script.answer(status, 0, 0);
+    assert_eq!(script.expect_finished(100), good(0));
+    // It would be over after 0.4 s, and the device be reset for nothing.
+    assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
+    script.expect_read(16, 1);
+}

@@ -19,9 +19,11 @@ pub enum Kind {
     NotReady,
     /// The device halts the endpoint by itself. Opportunity: each transfer that it offers.
     Stall,
-    /// The header of a packet arrives damaged: the link sends it again. Opportunity: each packet that is sent.
+    /// The header of a packet arrives damaged: the link sends it again. On a bus of USB 2.0 a token or handshake, which nobody
+    /// answers. Opportunity: each packet that is sent.
     HeaderDamaged,
-    /// The payload of a packet arrives damaged: its receiver asks for it again. Opportunity: each packet with payload.
+    /// The payload of a packet arrives damaged: its receiver asks for it again, or on a bus of USB 2.0 does not answer.
+    /// Opportunity: each packet with payload.
     PayloadDamaged,
     /// A packet is lost between link and port: the host waits for an answer, and tries again. Opportunity: each packet that is
     /// sent.
@@ -91,17 +93,21 @@ impl Kind {
     }
 
     /// Whether more than a moment's delay may come of it: the rest is put right by the link and its ports, and neither initiator
-    /// nor target knows.
-    pub const fn is_felt(self) -> bool {
-        !matches!(self, Self::HeaderDamaged | Self::PayloadDamaged | Self::NotReady)
+    /// nor target knows. On a bus of USB 2.0 three damaged packets are one too many.
+    pub const fn is_felt(self, is_on_bus: bool) -> bool {
+        match self {
+            Self::HeaderDamaged | Self::PayloadDamaged => is_on_bus,
+            Self::NotReady => false,
+            _ => true,
+        }
     }
 
     /// How often one of these can make one command fail that is sent again each time: a unit that answers with an error is
     /// done with it, and one that is busy for a minute or so keeps others waiting as well.
-    pub const fn tries(self) -> usize {
+    pub const fn tries(self, is_on_bus: bool) -> usize {
         match self {
             Self::MediumError => 0,
-            unfelt if !unfelt.is_felt() => 0,
+            unfelt if !unfelt.is_felt(is_on_bus) => 0,
             Self::Slow => 3,
             _ => 1,
         }

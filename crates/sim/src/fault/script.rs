@@ -49,8 +49,8 @@ impl Script {
     }
 
     /// Whether somebody above the link notices one of those from the `first` on.
-    pub fn is_felt(&self, first: usize) -> bool {
-        self.0.iter().skip(first).any(|strike| strike.kind.is_felt())
+    pub fn is_felt(&self, first: usize, is_on_bus: bool) -> bool {
+        self.0.iter().skip(first).any(|strike| strike.kind.is_felt(is_on_bus))
     }
 
     /// Whether a fault is among them.

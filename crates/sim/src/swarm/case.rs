@@ -6,10 +6,13 @@
 
 use crate::engine::Random;
 use crate::fault::{Faults, Kind, Rates, Script};
-use crate::link::superspeed::Rate;
+use crate::link::Connection;
+use crate::link::superspeed;
+use crate::link::usb2::{self, Pacing};
 use crate::world::Plain;
 use std::fmt;
 use std::str::FromStr;
+use target::{Device, Transports};
 use units::{BlockSize, Duration};
 
 /// A world, what is asked of its drive, and what goes wrong.
@@ -20,7 +23,7 @@ pub struct Case {
     /// The transport.
     pub wire: Wire,
     /// The link.
-    pub rate: Rate,
+    pub rate: Line,
     /// Streams of the device: a power of two, 2 to 256.
     pub streams: u16,
     /// Commands under way, and requests: 1 to 64.
@@ -56,6 +59,17 @@ pub enum Wire {
     Uas,
     /// BOT.
     Bot,
+    /// BOT with neighbours packed.
+    Turbo,
+}
+
+/// The link of a case. UAS is in turns where it is one of USB 2.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// SuperSpeed.
+    Super(superspeed::Rate),
+    /// USB 2.0.
+    Usb2(usb2::Rate),
 }
 
 /// What ends a life.
@@ -102,10 +116,25 @@ impl Case {
         let block = BlockSize::from_bytes(pick(&[512, 512, 4096])).unwrap_or(BlockSize::B512);
         let longest = pick(&[1, 4, 8, 32]);
         let block_bytes = block.bytes();
+        let mut line = Random::new(seed, "line");
+        let is_packed = line.below(3) == 0;
+        // What is slow is seldom.
+        let usb2 = match line.below(16) {
+            0..3 => Some(usb2::Rate::High),
+            3 => Some(usb2::Rate::Full),
+            _ => None,
+        };
+        let wire = match pick(&[0, 0, 1]) {
+            0 => Wire::Uas,
+            _ if is_packed => Wire::Turbo,
+            _ => Wire::Bot,
+        };
+        let rates = [superspeed::Rate::Gen1, superspeed::Rate::Gen2, superspeed::Rate::Gen2x2];
+        let super_speed = Line::Super(rates[pick(&[0, 0, 1, 2]) as usize]);
         Self {
             seed,
-            wire: if pick(&[0, 0, 1]) == 0 { Wire::Uas } else { Wire::Bot },
-            rate: [Rate::Gen1, Rate::Gen2, Rate::Gen2x2][pick(&[0, 0, 1, 2]) as usize],
+            wire,
+            rate: usb2.map_or(super_speed, Line::Usb2),
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
             depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
             transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
@@ -150,6 +179,11 @@ impl Case {
         if self.is_cached { plain.with_volatile_cache() } else { plain }
     }
 
+    /// Its device, as it leaves the factory.
+    pub(super) fn device(&self, plain: &Plain) -> Device {
+        plain.device_with(Transports::Dual, self.rate.connection().speed())
+    }
+
     /// Within the limits.
     fn bounded(mut self) -> Self {
         self.streams = self.streams.clamp(2, 256).next_power_of_two().min(256);
@@ -192,6 +226,24 @@ impl Case {
     }
 }
 
+impl Line {
+    /// Without hubs, and on a bus with a host that has patience: what is not ready is asked again after four milliseconds.
+    pub(super) const fn connection(self) -> Connection {
+        match self {
+            Self::Super(rate) => Connection::SuperSpeed(rate),
+            Self::Usb2(rate) => {
+                let pacing = Pacing { gap: Duration::ZERO, after_nak: Duration::from_ms(4) };
+                Connection::Usb2 { rate, hubs: 0, pacing }
+            }
+        }
+    }
+
+    /// Whether it is one of USB 2.0, on which initiator and target may notice what SuperSpeed puts right by itself.
+    pub const fn is_bus(self) -> bool {
+        matches!(self, Self::Usb2(_))
+    }
+}
+
 /// How often what strikes in the world of a seed. In one of four nothing does.
 fn rates(seed: u64) -> Rates {
     let mut random = Random::new(seed, "rates");
@@ -215,8 +267,14 @@ fn rates(seed: u64) -> Rates {
     rates
 }
 
-const WIRES: [(&str, Wire); 2] = [("uas", Wire::Uas), ("bot", Wire::Bot)];
-const RATES: [(&str, Rate); 3] = [("gen1", Rate::Gen1), ("gen2", Rate::Gen2), ("gen2x2", Rate::Gen2x2)];
+const WIRES: [(&str, Wire); 3] = [("uas", Wire::Uas), ("bot", Wire::Bot), ("turbo", Wire::Turbo)];
+const RATES: [(&str, Line); 5] = [
+    ("gen1", Line::Super(superspeed::Rate::Gen1)),
+    ("gen2", Line::Super(superspeed::Rate::Gen2)),
+    ("gen2x2", Line::Super(superspeed::Rate::Gen2x2)),
+    ("high", Line::Usb2(usb2::Rate::High)),
+    ("full", Line::Usb2(usb2::Rate::Full)),
+];
 const FINALES: [(&str, Finale); 2] = [("unplug", Finale::Unplug), ("power-loss", Finale::PowerLoss)];
 /// Faults that dice bring about.
 const DICE: &str = "dice";
@@ -315,7 +373,11 @@ mod tests {
         let cases: Vec<_> = (0..200).map(Case::of_seed).collect();
         let calm = cases.iter().filter(|case| rates(case.seed) == Rates::NEVER).count();
         assert!((30..90).contains(&calm), "{calm}");
-        assert!((40..100).contains(&cases.iter().filter(|case| case.wire == Wire::Bot).count()));
+        let count = |is_so: &dyn Fn(&&Case) -> bool| cases.iter().filter(is_so).count();
+        assert!((25..80).contains(&count(&|case| case.wire == Wire::Bot)));
+        assert!((10..50).contains(&count(&|case| case.wire == Wire::Turbo)));
+        assert!((20..60).contains(&count(&|case| case.rate == Line::Usb2(usb2::Rate::High))));
+        assert!((5..30).contains(&count(&|case| case.rate == Line::Usb2(usb2::Rate::Full))));
         for kind in Kind::ALL {
             let count = cases.iter().filter(|case| rates(case.seed).of(kind) > 0).count();
             assert!((20..100).contains(&count), "{kind}: {count}");

@@ -4,7 +4,7 @@
 //! life ends, whatever goes wrong in it, or says that it does not.
 
 use super::Toll;
-use super::case::{Case, Finale};
+use super::case::{Case, Finale, Wire};
 use super::host::Host;
 use crate::check::{About, Law, Violation};
 use crate::engine::Level;
@@ -46,6 +46,10 @@ pub(super) struct Life<'a, T> {
     toll: Toll,
     /// Faults of earlier lives.
     struck_before: usize,
+    /// Whether it is on a bus of USB 2.0.
+    is_on_bus: bool,
+    /// Whether a stall is a way to say that there are no more data, as it is with BOT where they end with a full packet.
+    may_stall: bool,
 }
 
 /// A request that has not ended.
@@ -89,6 +93,8 @@ impl<'a, T: Transport> Life<'a, T> {
             misled: 0,
             toll: Toll::default(),
             struck_before,
+            is_on_bus: case.rate.is_bus(),
+            may_stall: case.wire != Wire::Uas,
         }
     }
 
@@ -269,7 +275,7 @@ impl<'a, T: Transport> Life<'a, T> {
         let is_gone = self.world.gone().is_some();
         let struck = self.world.faults().struck();
         let here = struck.strikes().get(self.struck_before..).unwrap_or(&[]);
-        let tries: usize = here.iter().map(|strike| strike.kind.tries()).sum();
+        let tries: usize = here.iter().map(|strike| strike.kind.tries(self.is_on_bus)).sum();
         let excused = match error {
             _ if is_gone || open.is_vague => true,
             Error::Aborted => open.is_aborted,
@@ -280,7 +286,8 @@ impl<'a, T: Transport> Life<'a, T> {
         if excused {
             return Ok(());
         }
-        let law = if here.iter().any(|strike| strike.kind.is_felt()) { Law::Recovery } else { Law::Calm };
+        let is_felt = here.iter().any(|strike| strike.kind.is_felt(self.is_on_bus));
+        let law = if is_felt { Law::Recovery } else { Law::Calm };
         self.broken(law, About::Failure(id, error))
     }
 
@@ -347,7 +354,11 @@ impl<'a, T: Transport> Life<'a, T> {
         }
         let counts = self.disk.counts();
         let failures = counts.transport_failures + counts.busy + counts.not_ready;
-        let is_calm = failures == 0 && self.world.transport().counters() == Counters::default();
+        let mut counters = self.world.transport().counters();
+        if self.may_stall {
+            counters.stalls = 0;
+        }
+        let is_calm = failures == 0 && counters == Counters::default();
         if !is_calm && !self.was_struck() && !self.is_disturbed {
             return self.broken(Law::Calm, About::World("a recovery"));
         }
@@ -355,7 +366,7 @@ impl<'a, T: Transport> Life<'a, T> {
     }
 
     fn was_struck(&mut self) -> bool {
-        self.world.faults().struck().is_felt(self.struck_before)
+        self.world.faults().struck().is_felt(self.struck_before, self.is_on_bus)
     }
 
     fn forget(&mut self, id: RequestId) {

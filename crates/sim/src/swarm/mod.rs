@@ -14,7 +14,7 @@ mod host;
 mod life;
 mod shrink;
 
-pub use case::{Case, CaseError, Finale, Mix, Wire};
+pub use case::{Case, CaseError, Finale, Line, Mix, Wire};
 pub use shrink::{Shrunk, shrink};
 
 use crate::check::{About, Law, Violation};
@@ -122,10 +122,11 @@ impl Run<'_> {
     fn live(&mut self) -> Result<(), Violation> {
         let Some(Remains { plain, device, faults }) = self.remains.take() else { return Ok(()) };
         self.toll.lives += 1;
-        let device = device.unwrap_or_else(|| plain.device());
+        let device = device.unwrap_or_else(|| self.case.device(&plain));
         match self.case.wire {
             Wire::Uas => self.live_on(world::uas(device, Some(self.case.depth)), plain, faults),
             Wire::Bot => self.live_on(world::bot(device), plain, faults),
+            Wire::Turbo => self.live_on(world::turbo(device), plain, faults),
         }
     }
 
@@ -139,7 +140,7 @@ impl Run<'_> {
             let about = About::World("a device that is configured once more");
             return Err(Violation { law: Law::Recovery, at: Instant::ZERO, about });
         };
-        let mut world = World::new(self.case.rate, plugged, plain).with_faults(faults);
+        let mut world = World::new(self.case.rate.connection(), plugged, plain).with_faults(faults);
         if let Some(make) = self.trace {
             world.trace_to(make());
         }

@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 3] = [
+const ONCE_RED: [(&str, &str); 4] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -46,6 +46,16 @@ const ONCE_RED: [(&str, &str); 3] = [
          header-damaged@338,stall@97,header-damaged@562,stall@105,stall@114,header-damaged@944,header-damaged@1108,\
          stall@175,stall@177,packet-lost@1654,packet-lost@1760,packet-lost@2176,stall@318,stall@386,packet-lost@3089,\
          stall@432",
+    ),
+    (
+        "requests that had waited for all their time but a moment were begun, and took the drive for dead",
+        "seed=1045 wire=turbo rate=high streams=4 depth=30 transfer=16384 block=512 blocks=32 \
+         latency-us=1000 at-once=2 cache=yes requests=120 longest=32 reads=40 through=5 flushes=0 zeroes=0 \
+         aborts=0 finale=power-loss faults=slow@13,packet-lost@1959,packet-lost@2543,packet-lost@3143,\
+         packet-lost@3186,packet-lost@4838,packet-lost@4918,packet-lost@6017,packet-lost@6822,\
+         packet-lost@7876,packet-lost@8711,packet-lost@8810,packet-lost@9195,packet-lost@9634,\
+         packet-lost@9941,packet-lost@11112,packet-lost@11840,packet-lost@13304,packet-lost@13926,\
+         packet-lost@14100,packet-lost@15484,packet-lost@15866",
     ),
 ];
 
@@ -115,6 +125,42 @@ fn a_lost_packet_is_missed_and_made_good() {
             assert_eq!((report.toll.failed, report.struck.len()), (0, 1), "{wire} {nth}");
         }
     }
+}
+
+#[test]
+fn on_a_bus_of_usb_2_what_is_damaged_or_lost_is_said_again() {
+    for rate in ["high", "full"] {
+        for wire in ["uas", "bot", "turbo"] {
+            let toll =
+                |faults| holds(&format!("wire={wire} rate={rate} requests=30 aborts=0 faults={faults}")).toll;
+            let calm = toll("none");
+            for fault in ["header-damaged@100", "payload-damaged@40", "packet-lost@120,packet-lost@121"] {
+                let struck = toll(fault);
+                let same = (struck.commands, struck.timeouts, struck.resets);
+                assert_eq!(same, (calm.commands, 0, 0), "{wire} {rate} {fault}");
+                assert_ne!(struck.events, calm.events, "{fault} happens");
+            }
+        }
+    }
+}
+
+#[test]
+fn three_damaged_packets_in_a_row_are_one_too_many_and_recovered_from() {
+    let mut resets = 0;
+    for nth in (90..110).step_by(3) {
+        let faults: Vec<_> = (nth..nth + 6).map(|nth| format!("packet-lost@{nth}")).collect();
+        let report = holds(&format!("wire=bot rate=high requests=30 aborts=0 faults={}", faults.join(",")));
+        assert_eq!(report.toll.failed, 0);
+        resets += report.toll.resets;
+    }
+    assert!(resets > 0);
+}
+
+#[test]
+fn neighbours_that_were_packed_are_dealt_back_when_their_status_is_lost() {
+    let line = "wire=turbo depth=8 requests=60 longest=1 reads=90 flushes=0 through=0 zeroes=0 aborts=0";
+    let report = holds(&format!("{line} faults=status-lost@12,stall@31"));
+    assert_eq!((report.toll.failed, report.struck.len()), (0, 2));
 }
 
 #[test]

@@ -53,8 +53,10 @@ struct Flight {
     is_cancelled: bool,
     /// What the device has queued to end it, if anything.
     ending: Option<TransferId>,
-    /// What a transfer without memory of its own has brought.
+    /// What a transfer without memory of its own has brought; of a pack, all its bytes, one piece after another.
     message: Vec<u8>,
+    /// The pieces of a pack.
+    pieces: Vec<Piece>,
 }
 
 impl<T: Transport> HostSide<T> {
@@ -95,8 +97,16 @@ impl<T: Transport> HostSide<T> {
     /// Queues a transfer of the transport. One on an endpoint that is halted, or that is not there, ends at once.
     pub(super) fn offer(&mut self, now: Instant, port: &mut HostPort, transfer: Transfer) {
         let Transfer { id, pipe, length, payload } = transfer;
-        let (message, taken, is_cancelled, ending) = (Vec::new(), 0, false, None);
-        let flight = Flight { payload, pipe, length, taken, is_cancelled, ending, message };
+        let pieces = match payload {
+            Payload::Pieces(pack) => self.transport.pieces(pack).to_vec(),
+            _ => Vec::new(),
+        };
+        let message = match pipe.endpoint.direction() {
+            Direction::Out => gather(&self.buffers, &pieces),
+            Direction::In => Vec::new(),
+        };
+        let (taken, is_cancelled, ending) = (0, false, None);
+        let flight = Flight { payload, pipe, length, taken, is_cancelled, ending, message, pieces };
         if !self.observers.is_empty() {
             let (shown, bytes) = (flight.shown(id), flight.bytes_out(&self.buffers));
             self.observers.tell(|observer| observer.submitted(now, &shown, bytes));
@@ -126,6 +136,11 @@ impl<T: Transport> HostSide<T> {
 
     pub(super) fn is_cancelled(&self, number: TransferId) -> bool {
         self.flights.get(number).is_some_and(|(_, flight)| flight.is_cancelled)
+    }
+
+    /// The pipe of a transfer.
+    pub(super) fn pipe_of(&self, number: TransferId) -> Option<Pipe> {
+        self.flights.get(number).map(|(_, flight)| flight.pipe)
     }
 
     /// Bytes of a transfer that the device has not taken, if nothing of the device ends it already.
@@ -168,7 +183,10 @@ impl<T: Transport> HostSide<T> {
                         place[at..at + bytes.len()].copy_from_slice(bytes);
                     }
                 }
-                _ => flight.message.extend_from_slice(bytes),
+                _ => {
+                    let room = (flight.length as usize).saturating_sub(flight.message.len());
+                    flight.message.extend_from_slice(&bytes[..bytes.len().min(room)]);
+                }
             }
         }
         let status = match ended? {
@@ -191,6 +209,9 @@ impl<T: Transport> HostSide<T> {
         moved: u32,
     ) -> Option<(Pipe, TransferId)> {
         let (id, flight) = self.flights.remove(number)?;
+        if flight.pipe.endpoint.direction() == Direction::In {
+            scatter(&mut self.buffers, &flight.pieces, &flight.message);
+        }
         let mut peek = [0; PEEK_BYTES_MAX];
         let bytes = match flight.payload {
             Payload::Buffer(Piece { command, range }) if moved as usize <= PEEK_BYTES_MAX => {
@@ -201,6 +222,7 @@ impl<T: Transport> HostSide<T> {
                 &peek[..len]
             }
             Payload::Message => &flight.message[..],
+            Payload::Pieces(_) if moved as usize <= PEEK_BYTES_MAX => &flight.message[..],
             _ => &[],
         };
         if !self.observers.is_empty() {
@@ -225,7 +247,8 @@ impl<T: Transport> HostSide<T> {
                     .filter(|(owner, _)| owner == command)
                     .map_or(&[], |(_, memory)| &memory[start..start + len])
             }
-            Payload::Message | Payload::Pieces(_) => &[],
+            Payload::Pieces(_) => flight.message.get(at..at + len).unwrap_or(&[]),
+            Payload::Message => &[],
         }
     }
 }
@@ -246,7 +269,8 @@ impl Flight {
             _ if self.pipe.endpoint.direction() == Direction::In => &[],
             Payload::Inline(inline) => inline.as_bytes(),
             Payload::Buffer(piece) => buffer_of(buffers, piece, self.length),
-            Payload::Message | Payload::Pieces(_) => &[],
+            Payload::Pieces(_) => &self.message,
+            Payload::Message => &[],
         }
     }
 
@@ -256,6 +280,23 @@ impl Flight {
             _ if self.pipe.endpoint.direction() == Direction::Out => &[],
             Payload::Buffer(piece) => buffer_of(buffers, piece, moved),
             _ => &self.message,
+        }
+    }
+}
+
+/// The bytes of pieces, one after another.
+fn gather(buffers: &[Option<(CommandId, Vec<u8>)>], pieces: &[Piece]) -> Vec<u8> {
+    pieces.iter().flat_map(|piece| buffer_of(buffers, piece, piece.range.len)).copied().collect()
+}
+
+/// Puts what has come into the places of pieces, as far as it goes.
+fn scatter(buffers: &mut [Option<(CommandId, Vec<u8>)>], pieces: &[Piece], mut bytes: &[u8]) {
+    for piece in pieces {
+        let (now, rest) = bytes.split_at(bytes.len().min(piece.range.len as usize));
+        bytes = rest;
+        let place = memory_of(buffers, piece.command);
+        if let Some(place) = place.and_then(|memory| memory.get_mut(piece.range.as_usize())) {
+            place[..now.len()].copy_from_slice(now);
         }
     }
 }

@@ -28,21 +28,23 @@ pub use enumerate::Exchange;
 pub use host::Finished;
 pub use observer::{HostTransfer, Observer};
 pub use plain::Plain;
-pub use plug::{PlugError, Plugged, bot, uas};
+pub use plug::{PlugError, Plugged, bot, turbo, uas};
 pub use trouble::Remains;
 
 use crate::check::{About, Law, Violation};
 use crate::engine::{Alarm, Engine, Event, QueueFull, Turn};
 use crate::link::bulk::Message;
 use crate::link::superspeed::{Link, Side, Sleep};
-use crate::link::usb2::{self, Bus};
+use crate::link::usb2::Bus;
 use crate::link::{Arrival, Connection, Crossing, Fate, Fates, Joint, Missed, Wake};
 use crate::power::Meter;
+use bus::Pipe;
 use drive::DriveSide;
 use endings::Endings;
 use host::HostSide;
 use initiator::{Command, CommandId, Outcome, Output, Refusal, Transport};
 use std::fmt;
+use target::device::STATUS;
 use trouble::{Sent, Trouble};
 use units::{Duration, Instant};
 use wire::scsi::opcode::OperationCode;
@@ -338,12 +340,13 @@ impl<T: Transport> World<T> {
         }
     }
 
-    /// The next thing happens on a bus of USB 2.0. Its packets are noted; who looks on is not told of them, and all arrive.
+    /// The next thing happens on a bus of USB 2.0. Its packets are noted; who looks on is not told of them.
     fn go_on_with_bus(&mut self) {
         if self.trouble.ends_life() {
             self.unplug();
         }
-        let sent = self.joint.step(self.engine.now(), &mut |_, _| usb2::Fate::Arrives);
+        let trouble = &mut self.trouble;
+        let sent = self.joint.step(self.engine.now(), &mut |_, packet| trouble.fate_on_bus(packet));
         for sent in sent.into_iter().flatten() {
             self.engine.note(name(sent.from), format_args!("{}", sent.packet));
         }
@@ -358,6 +361,12 @@ impl<T: Transport> World<T> {
         let now = self.engine.now();
         while let Some(progress) = self.joint.host.poll_progress() {
             let (first, progress) = self.trouble.progress(progress);
+            if let Some(piece) = progress.piece
+                && self.trouble.has_doubts()
+                && self.host.pipe_of(progress.id) == Some(Pipe::plain(STATUS))
+            {
+                self.trouble.doubt(self.drive.bytes(piece));
+            }
             for progress in first.into_iter().chain([progress]) {
                 self.book(Side::Host, &progress);
                 let ending = self.host.progress(now, progress, &self.drive);

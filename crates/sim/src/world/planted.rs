@@ -86,6 +86,14 @@ pub(super) fn with_another_tag(status: &Inline, mut random: Random) -> Inline {
     encoded(&SenseIu { tag, ..iu })
 }
 
+/// The tag of a status of UAS.
+pub(super) fn tag_of(status: &[u8]) -> Option<u16> {
+    match StatusIu::decode(status) {
+        Ok(StatusIu::Sense(iu)) => Some(iu.tag),
+        _ => None,
+    }
+}
+
 /// Whether a transfer of the device is the end of a command.
 pub(super) fn is_status(inline: &Inline) -> bool {
     let bytes = inline.as_bytes();

@@ -5,7 +5,7 @@ use crate::link::bulk::Endpoint;
 use bus::Speed;
 use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
-use initiator::{Bot, Patience, Uas};
+use initiator::{Bot, Patience, Turbo, TurboConfig, Uas};
 use std::fmt;
 use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use target::{ActiveTransport, Device};
@@ -57,13 +57,25 @@ pub fn uas(mut device: Device, depth: Option<u16>) -> Result<Plugged<Uas>, PlugE
 ///
 /// # Errors
 /// If it does not offer it.
-pub fn bot(mut device: Device) -> Result<Plugged<Bot>, PlugError> {
+pub fn bot(device: Device) -> Result<Plugged<Bot>, PlugError> {
+    bulk_only(device, Bot::new)
+}
+
+/// Configures a device for BOT, with a transport that packs neighbours.
+///
+/// # Errors
+/// If it does not offer it.
+pub fn turbo(device: Device) -> Result<Plugged<Turbo>, PlugError> {
+    bulk_only(device, |config| Turbo::new(TurboConfig::new(config)))
+}
+
+fn bulk_only<T>(mut device: Device, make: impl FnOnce(BotConfig) -> T) -> Result<Plugged<T>, PlugError> {
     let alternate = device.config().transports.bot_alternate().ok_or(PlugError::NotOffered)?;
     let enumeration = enumerate(&mut device, alternate)?;
     let patience = Patience::default();
     let config = BotConfig { interface: 0, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, patience };
     let endpoints = endpoints_of(&device);
-    Ok(Plugged { transport: Bot::new(config), device, endpoints, enumeration })
+    Ok(Plugged { transport: make(config), device, endpoints, enumeration })
 }
 
 /// The endpoints that a device has in its alternate setting: none before it is configured.

@@ -7,7 +7,7 @@
 
 use super::drive::DriveSide;
 use super::plain::Plain;
-use super::planted::{PlantedMedium, is_status, with_another_tag, without_attention};
+use super::planted::{PlantedMedium, is_status, tag_of, with_another_tag, without_attention};
 use super::{Stopped, World};
 use crate::check::{About, Law, Ledger, Violation};
 use crate::engine::Random;
@@ -16,7 +16,8 @@ use crate::link::Fate;
 use crate::link::bulk::{Message, Progress};
 use crate::link::streams::StreamField;
 use crate::link::superspeed::Side;
-use bus::{EndpointAddress, StreamId, TransferId};
+use crate::link::usb2;
+use bus::{EndpointAddress, Pipe, StreamId, TransferId};
 use initiator::{Inline, Payload, Transfer, Transport};
 use std::collections::{BTreeSet, VecDeque};
 use target::device::STATUS;
@@ -40,6 +41,8 @@ pub(super) struct Trouble {
     gone: Option<(Kind, Random)>,
     /// Streams of a status pipe on which a status was sent twice: what comes there may be about an earlier command.
     doubtful: BTreeSet<StreamId>,
+    /// The same of tags, where a status pipe has no streams.
+    doubtful_tags: BTreeSet<u16>,
     /// Statuses that came on one of these.
     misled: u64,
     /// [`Bug::EarlyTag`]: the message of the command before.
@@ -92,6 +95,7 @@ impl Trouble {
         let wrong = self.faults.strikes(Kind::StatusTag).map(|random| with_another_tag(inline, random));
         let good = || without_attention(inline).filter(|_| self.faults.shows(Bug::ForgottenAttention));
         if let Some(changed) = wrong.or_else(good) {
+            self.doubt_tags(&transfer, [tag_of(inline.as_bytes()), tag_of(changed.as_bytes())]);
             transfer.length = changed.as_bytes().len() as u32;
             transfer.payload = target::Payload::Inline(changed);
         }
@@ -100,9 +104,30 @@ impl Trouble {
         }
         if self.faults.strikes(Kind::StatusTwice).is_some() {
             self.doubtful.extend(transfer.pipe.stream);
+            if let target::Payload::Inline(inline) = &transfer.payload {
+                self.doubt_tags(&transfer, [tag_of(inline.as_bytes()), None]);
+            }
             return Sent::Twice(transfer);
         }
         self.send_soon(now, Sent::Once(transfer))
+    }
+
+    /// Where there are no streams, a status with one of these tags may be about another command.
+    fn doubt_tags(&mut self, transfer: &DeviceTransfer, tags: [Option<u16>; 2]) {
+        if transfer.pipe == Pipe::plain(STATUS) {
+            self.doubtful_tags.extend(tags.into_iter().flatten());
+        }
+    }
+
+    /// Whether a status without a stream is to be looked at.
+    pub(super) fn has_doubts(&self) -> bool {
+        !self.doubtful_tags.is_empty()
+    }
+
+    /// A status has come without a stream.
+    pub(super) fn doubt(&mut self, status: &[u8]) {
+        let is_doubtful = tag_of(status).is_some_and(|tag| self.doubtful_tags.contains(&tag));
+        self.misled += u64::from(is_doubtful);
     }
 
     /// It goes out now, or the device is not ready.
@@ -147,6 +172,18 @@ impl Trouble {
             return Fate::PayloadDamaged;
         }
         if self.faults.strikes(Kind::PacketLost).is_some() { Fate::Lost } else { Fate::Arrives }
+    }
+
+    /// The same on a bus of USB 2.0, where nobody answers what arrives damaged.
+    pub(super) fn fate_on_bus(&mut self, packet: &usb2::Packet) -> usb2::Fate {
+        let kind = match packet {
+            usb2::Packet::Data(..) => Kind::PayloadDamaged,
+            usb2::Packet::Token(_) | usb2::Packet::Handshake(_) => Kind::HeaderDamaged,
+        };
+        if self.faults.strikes(kind).is_some() {
+            return usb2::Fate::Damaged;
+        }
+        if self.faults.strikes(Kind::PacketLost).is_some() { usb2::Fate::Lost } else { usb2::Fate::Arrives }
     }
 
     /// The host sends or asks for something.
