@@ -12,7 +12,7 @@ use super::config::READY_FUNCTION_TAGS;
 use super::pipes::{Place, Role};
 use super::status::{ODD_STATUSES_MAX, decode};
 use super::task::{Flight, Stage, Task};
-use super::{Uas, UasConfig};
+use super::{Earliest, Uas, UasConfig};
 use crate::{BusAnswer, BusRequest, CommandId, Deadline, DeadlineReason, Failure, Output};
 use bus::{Completion, TransferStatus};
 use units::{Duration, Instant};
@@ -198,6 +198,7 @@ impl Uas {
     fn withdraw(&mut self, rung: Rung, culprit: Culprit) -> bool {
         let has_streams = self.config.streams.is_some();
         let mut waits = false;
+        self.earliest.set(Earliest::Unknown);
         for (index, task) in (0..).zip(&mut self.tasks) {
             let Some(task) = task.as_mut().filter(|task| rung.is_about(culprit, index, task)) else {
                 continue;
@@ -369,6 +370,7 @@ impl Uas {
         self.abandon_function();
         self.lost_statuses = 0;
         self.ladder = Ladder::Draining;
+        self.earliest.set(Earliest::Unknown);
         for task in self.tasks.iter_mut().flatten() {
             for flight in [&mut task.status, &mut task.data, &mut task.iu] {
                 self.outputs.extend(flight.cancel().map(Output::Cancel));

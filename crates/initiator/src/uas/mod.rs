@@ -33,6 +33,7 @@ use crate::{
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bus::{Completion, TransferStatus};
+use core::cell::Cell;
 use ladder::Ladder;
 use pipes::{Pipes, Place, Role};
 use task::{Flight, Stage, Task};
@@ -65,7 +66,17 @@ pub struct Uas {
     lost_statuses: u8,
     /// Something may have to be started, cleared or brought to an end: [`Self::settle`] looks.
     unsettled: bool,
+    /// The first deadline of a task, while it is known: drivers ask after each transfer.
+    earliest: Cell<Earliest>,
     gone: bool,
+}
+
+/// The first deadline of all tasks.
+#[derive(Clone, Copy, Debug)]
+enum Earliest {
+    /// To be looked for.
+    Unknown,
+    Known(Option<Deadline>),
 }
 
 impl Uas {
@@ -91,6 +102,7 @@ impl Uas {
             port_resets: 0,
             lost_statuses: 0,
             unsettled: false,
+            earliest: Cell::new(Earliest::Unknown),
             gone: false,
         })
     }
@@ -120,6 +132,7 @@ impl Uas {
 
     /// The device is to be brought to let go of a task.
     fn fault(&mut self, index: u16, failure: Failure) {
+        self.earliest.set(Earliest::Unknown);
         if let Some(task) = &mut self.tasks[usize::from(index)]
             && task.stage == Stage::Running
         {
@@ -130,6 +143,7 @@ impl Uas {
 
     /// The device has let go of a task, or never answers again.
     fn release(&mut self, index: u16, failure: Failure) {
+        self.earliest.set(Earliest::Unknown);
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         let failure = match task.stage {
             Stage::Answered { .. } | Stage::Released(_) => return,
@@ -185,6 +199,10 @@ impl Uas {
         }
         let was_cancelled = matches!(flight, Flight::Cancelling(_));
         *flight = Flight::Back;
+        if place.role != Role::Command {
+            // A status ends what was waited for, data may be the last of it.
+            self.forget_deadline(place.index);
+        }
         match place.role {
             Role::Command => self.after_command(place.index, completion, was_cancelled),
             Role::Status => self.after_status(now, place.index, (completion, was_cancelled), bytes),
@@ -285,6 +303,39 @@ impl Uas {
         }
     }
 
+    /// The deadline of a task may not be what it was.
+    fn forget_deadline(&self, index: u16) {
+        let Earliest::Known(Some(Deadline { reason, .. })) = self.earliest.get() else { return };
+        let (DeadlineReason::Command(id) | DeadlineReason::DataAfterStatus(id)) = reason else { return };
+        let task = self.tasks.get(usize::from(index)).and_then(Option::as_ref);
+        if task.is_some_and(|task| task.command.id == id) {
+            self.earliest.set(Earliest::Unknown);
+        }
+    }
+
+    /// A task has a deadline that it did not have.
+    fn note_deadline(&self, index: u16) {
+        let Earliest::Known(earliest) = self.earliest.get() else { return };
+        let task = self.tasks.get(usize::from(index)).and_then(Option::as_ref);
+        let deadline = task.and_then(Self::task_deadline);
+        let first = earliest.into_iter().chain(deadline).min_by_key(|deadline| deadline.at);
+        self.earliest.set(Earliest::Known(first));
+    }
+
+    /// The first deadline of all tasks.
+    fn earliest_of_tasks(&self) -> Option<Deadline> {
+        let look =
+            || self.tasks.iter().flatten().filter_map(Self::task_deadline).min_by_key(|deadline| deadline.at);
+        if let Earliest::Known(earliest) = self.earliest.get() {
+            let at = |deadline: Option<Deadline>| deadline.map(|deadline| deadline.at);
+            debug_assert_eq!(at(earliest), at(look()), "it is forgotten when it changes");
+            return earliest;
+        }
+        let earliest = look();
+        self.earliest.set(Earliest::Known(earliest));
+        earliest
+    }
+
     fn handle_task_timeout(&mut self, now: Instant, index: u16) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         if Self::task_deadline(task).is_none_or(|deadline| deadline.at > now) {
@@ -322,6 +373,7 @@ impl Transport for Uas {
             self.tasks.push(None);
         }
         self.tasks[usize::from(index)] = Some(Task::new(*command, Stage::Held));
+        self.note_deadline(index);
         if self.held.is_empty() && self.pipes.are_clear() && self.ladder.lets_commands_pass() {
             self.start(index);
         } else {
@@ -369,6 +421,7 @@ impl Transport for Uas {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.earliest.set(Earliest::Unknown);
         if let Some(request) = self.requests.take_expired(now) {
             self.after_request(now, request, BusAnswer::Failed);
         }
@@ -385,8 +438,8 @@ impl Transport for Uas {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        let tasks = self.tasks.iter().flatten().filter_map(Self::task_deadline);
-        tasks.chain(self.ladder.deadline()).chain(self.requests.deadline()).min_by_key(|deadline| deadline.at)
+        let deadlines = self.earliest_of_tasks().into_iter().chain(self.ladder.deadline());
+        deadlines.chain(self.requests.deadline()).min_by_key(|deadline| deadline.at)
     }
 
     fn depth(&self) -> usize {

@@ -217,6 +217,7 @@ impl Pipes {
         self.submit(outputs, place, self.pipe(place), Payload::Inline(inline))
     }
 
+    #[inline(always)]
     fn submit(&mut self, outputs: &mut Outputs, place: Place, pipe: Pipe, payload: Payload) -> Flight {
         self.serial += 1;
         self.under_way += 1;

@@ -117,6 +117,8 @@ impl Uas {
         if status != Status::Good && status != Status::ConditionMet {
             self.outputs.extend(task.data.cancel().map(Output::Cancel));
         }
+        self.forget_deadline(index);
+        self.note_deadline(index);
     }
 
     /// READ READY or WRITE READY: data of this task are next.
