@@ -178,3 +178,21 @@ impl core::fmt::Debug for Inline {
         write!(f, "Inline({:02x?})", self.as_bytes())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_fits_a_line_of_the_cache() {
+        assert!(size_of::<Output>() <= 64, "{} bytes", size_of::<Output>());
+    }
+
+    #[test]
+    fn a_short_message_and_a_long_one_are_carried_whole() {
+        let bytes: [u8; INLINE_BYTES_MAX] = core::array::from_fn(|at| at as u8);
+        for len in [0, 1, SHORT_BYTES_MAX, SHORT_BYTES_MAX + 1, INLINE_BYTES_MAX] {
+            assert_eq!(Inline::new(&bytes[..len]).as_bytes(), &bytes[..len]);
+        }
+    }
+}

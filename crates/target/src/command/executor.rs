@@ -98,7 +98,7 @@ impl Executor {
         let id = task.id(slot);
         match unit {
             Some(unit) => {
-                self.sets[usize::from(unit)].add(slot);
+                self.sets[usize::from(unit)].add(slot, task.is_barrier());
                 self.admit(id, unit, request);
             }
             None => {
@@ -274,7 +274,7 @@ impl Executor {
         let waited = matches!(task.phase, Phase::Waiting).then_some(task.unit).flatten();
         task.phase = Phase::Draining { outstanding };
         if let Some(unit) = waited {
-            self.sets[usize::from(unit)].count_start();
+            self.sets[usize::from(unit)].count_start(id.slot);
         }
         if outstanding == 0 {
             self.free_aborted(id);
@@ -288,6 +288,9 @@ impl Executor {
     pub fn fence(&mut self) {
         for task in &mut self.tasks {
             task.fences = matches!(task.phase, Phase::Draining { .. });
+        }
+        for set in &mut self.sets {
+            set.fenced = set.slots().iter().any(|&slot| self.tasks[usize::from(slot)].fences);
         }
     }
 
@@ -362,7 +365,7 @@ impl Executor {
     #[inline(never)]
     fn start_ready(&mut self, unit: u8) {
         while let Some(slot) = self.sets[usize::from(unit)].next(&self.tasks) {
-            self.sets[usize::from(unit)].count_start();
+            self.sets[usize::from(unit)].count_start(slot);
             let task = &mut self.tasks[usize::from(slot)];
             task.phase = Phase::Starting;
             let id = task.id(slot);
@@ -408,8 +411,9 @@ impl Executor {
 
     /// Takes a command out of its task set.
     fn leave_set(&mut self, id: CommandId) {
+        let barrier = self.task(id).is_some_and(|task| task.is_barrier());
         if let Some(unit) = self.unit_of(id) {
-            self.sets[usize::from(unit)].remove(id.slot);
+            self.sets[usize::from(unit)].remove(id.slot, barrier);
             self.stirred = true;
         }
     }
@@ -506,7 +510,7 @@ impl Executor {
     fn free_slot(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
         let (unit, bytes) = (task.unit, task.buffer_bytes);
-        let waited = matches!(task.phase, Phase::Waiting);
+        let (waited, barrier) = (matches!(task.phase, Phase::Waiting), task.is_barrier());
         task.clear();
         self.free.push(id.slot);
         if bytes > 0 {
@@ -519,9 +523,12 @@ impl Executor {
         self.grant_memory();
         if let Some(unit) = unit {
             let set = &mut self.sets[usize::from(unit)];
-            set.remove(id.slot);
+            set.remove(id.slot, barrier);
             if waited {
-                set.count_start();
+                set.count_start(id.slot);
+            }
+            if set.fenced {
+                set.fenced = set.slots().iter().any(|&slot| self.tasks[usize::from(slot)].fences);
             }
             self.stirred = true;
         }

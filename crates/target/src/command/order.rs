@@ -6,6 +6,7 @@
 //! runs. While an auto contingent allegiance stands, only commands with the ACA attribute start.
 
 use super::task::Task;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use wire::uas::TaskAttribute;
 
@@ -14,31 +15,47 @@ use wire::uas::TaskAttribute;
 pub(super) struct TaskSet {
     /// Slots, oldest first.
     slots: Vec<u16>,
-    /// How many of them have not been started.
-    waiting: u16,
+    /// Those that have not been started, oldest first.
+    waiting: VecDeque<u16>,
+    /// How many order others. Mostly none does, and the oldest that waits is the next.
+    barriers: u16,
+    /// Some command may drain that others wait for.
+    pub(super) fenced: bool,
     /// An auto contingent allegiance stands (SAM-6 clause 5.10).
     pub(super) aca: bool,
 }
 
 impl TaskSet {
-    pub(super) fn add(&mut self, slot: u16) {
+    /// A command has come; `barrier` as [`Task::is_barrier`] says.
+    pub(super) fn add(&mut self, slot: u16, barrier: bool) {
         self.slots.push(slot);
-        self.waiting += 1;
+        self.waiting.push_back(slot);
+        self.barriers += u16::from(barrier);
     }
 
-    pub(super) fn remove(&mut self, slot: u16) {
+    /// It goes; nothing happens if it has gone before.
+    pub(super) fn remove(&mut self, slot: u16, barrier: bool) {
         if let Some(position) = self.slots.iter().position(|&s| s == slot) {
             self.slots.remove(position);
+            self.barriers -= u16::from(barrier);
         }
     }
 
-    /// One that waited waits no longer: it runs, or is gone.
-    pub(super) fn count_start(&mut self) {
-        self.waiting -= 1;
+    /// It orders nobody any more.
+    pub(super) fn relax(&mut self, slot: u16) {
+        self.barriers -= u16::from(self.slots.contains(&slot));
     }
 
-    pub(super) const fn has_waiting(&self) -> bool {
-        self.waiting > 0
+    /// One that waited waits no longer: it runs, or is gone.
+    pub(super) fn count_start(&mut self, slot: u16) {
+        match self.waiting.front() {
+            Some(&first) if first == slot => drop(self.waiting.pop_front()),
+            _ => self.waiting.retain(|&waiting| waiting != slot),
+        }
+    }
+
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
     }
 
     pub(super) fn slots(&self) -> &[u16] {
@@ -47,8 +64,9 @@ impl TaskSet {
 
     /// The oldest command that waits and may start.
     pub(super) fn next(&self, tasks: &[Task]) -> Option<u16> {
-        if !self.has_waiting() {
-            return None;
+        let first = *self.waiting.front()?;
+        if self.barriers == 0 && !self.aca && !self.fenced {
+            return Some(first);
         }
         let task = |slot: &u16| &tasks[usize::from(*slot)];
         let (mut any_started, mut alone, mut fenced) = (false, false, false);

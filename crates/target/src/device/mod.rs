@@ -320,8 +320,8 @@ impl Device {
         }
     }
 
-    /// Carries what the executor tells the transport, until it tells nothing. At once, and not when
-    /// it is polled: a host that ends a phase early takes back what the transport knows of, and must find all of it.
+    /// Carries what the executor tells the transport, until it tells nothing. At once, and not when it is polled: a host
+    /// that ends a phase early takes back what the transport knows of, and must find all of it.
     fn settle(&mut self) {
         loop {
             let Some(output) = self.executor.poll_output() else {

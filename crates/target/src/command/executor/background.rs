@@ -26,9 +26,12 @@ impl Executor {
 
     /// Lets others start beside a command, and keeps aborts from it.
     pub(super) fn make_lasting(&mut self, id: CommandId) {
-        if let Some(task) = self.task(id) {
-            task.lasting = true;
-            self.stirred = true;
+        let Some(task) = self.task(id) else { return };
+        let (unit, ordered) = (task.unit, task.is_barrier());
+        task.lasting = true;
+        self.stirred = true;
+        if let Some(unit) = unit.filter(|_| ordered) {
+            self.sets[usize::from(unit)].relax(id.slot);
         }
     }
 
