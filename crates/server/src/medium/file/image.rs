@@ -70,6 +70,19 @@ impl Image {
         }
     }
 
+    /// Makes the call of a write, unless it would have to wait. `EOPNOTSUPP`: the file system always may have to.
+    pub(super) fn write_at_once(&self, step: &Step, task: &mut Task) -> Result<u64, Errno> {
+        let Step::Write { at, memory, range, durable: false } = step else { return Err(Errno::AGAIN) };
+        let bytes = IoSlice::new(&task.memory(*memory)[range.clone()]);
+        let written = rustix::io::pwritev2(&self.file, &[bytes], *at, ReadWriteFlags::NOWAIT);
+        let outcome = written.map(|count| count as u64);
+        match outcome {
+            // Whoever makes the call in the end meets what is to fail.
+            Err(Errno::AGAIN | Errno::OPNOTSUPP) => outcome,
+            _ => self.fault(step).map_or(outcome, Err),
+        }
+    }
+
     fn journal(&self) -> Result<&Journal, Errno> {
         self.journal.as_ref().ok_or(Errno::OPNOTSUPP)
     }

@@ -1,7 +1,8 @@
 //! Blocks in a file: a regular file, best a sparse one, or a block device.
 //!
 //! What a job does is decided in `task`; the system calls are made by a ring (`uring`) or, where the system has none
-//! or forbids it, by threads (`pool`). The file goes through the page cache of the system: a write is durable
+//! or forbids it, by threads (`pool`). Beside a ring, a thread makes the calls that no ring has, and writes to the page
+//! cache where the file system cannot say that they will not wait: the ring would do no better. The file goes through the page cache of the system: a write is durable
 //! after a flush, or at once with forced unit access (`RWF_DSYNC`). Unmap punches holes; zeroes are ranges that the file
 //! system marks as zero. WRITE ATOMIC is all or nothing by a journal beside the image (`journal`).
 //!
@@ -36,6 +37,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use target::medium::MediumOp;
 use task::Task;
 use units::{BlockCount, BlockSize};
 use uring::Ring;
@@ -69,6 +71,18 @@ pub enum Engine {
     Threads,
 }
 
+/// Who carries out a write that need not be durable, beside a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writes {
+    /// The first write tells.
+    Unknown,
+    /// The ring: the file system writes without waiting where it can.
+    Ring,
+    /// A thread: the file system never does (ext4, tmpfs), so that the ring would hand each write to a thread of the
+    /// kernel and wake us for each.
+    Thread,
+}
+
 /// A medium in a file.
 #[derive(Debug)]
 pub struct FileMedium {
@@ -81,6 +95,7 @@ pub struct FileMedium {
     geometry: Geometry,
     event: Arc<OwnedFd>,
     finished: VecDeque<Finished>,
+    writes: Writes,
     /// Why there is no ring.
     without_ring: Option<String>,
 }
@@ -108,7 +123,22 @@ impl FileMedium {
         let pool = Pool::new(Arc::clone(&image), Arc::clone(&event), threads);
         let pool = pool.map_err(|error| failed(OpenReason::Io(error)))?;
         let geometry = image.geometry;
-        Ok(Self { ring, pool, image, geometry, event, finished: VecDeque::new(), without_ring })
+        // What goes past the page cache is worth a wake-up each, and is best done beside others.
+        let writes = if ring.is_none() || image.direct { Writes::Ring } else { Writes::Unknown };
+        Ok(Self { ring, pool, image, geometry, event, finished: VecDeque::new(), writes, without_ring })
+    }
+
+    /// Tries to write without waiting. Who is to write from now on.
+    fn try_write(&self, task: &mut Task) -> Writes {
+        let Some(step) = task.step() else { return Writes::Unknown };
+        match self.image.write_at_once(&step, task) {
+            Err(Errno::OPNOTSUPP) => Writes::Thread,
+            Err(Errno::AGAIN) => Writes::Ring,
+            outcome => {
+                task.handle(outcome);
+                Writes::Ring
+            }
+        }
     }
 
     fn reap(&mut self) {
@@ -138,18 +168,25 @@ fn signal(event: &OwnedFd) {
 
 impl Medium for FileMedium {
     fn submit(&mut self, job: Job) -> Option<Finished> {
-        let task = Task::new(job, self.geometry, self.image.read_only);
+        let is_write = job.request.op == MediumOp::Write { fua: false };
+        let mut task = Task::new(job, self.geometry, self.image.read_only);
+        if is_write && self.writes == Writes::Unknown {
+            self.writes = self.try_write(&mut task);
+        }
         if task.is_over() {
             return Some(task.finish().0);
         }
         match &mut self.ring {
-            Some(ring) if Ring::can(&task) => ring.submit(task),
+            Some(ring) if Ring::can(&task) && !(is_write && self.writes == Writes::Thread) => {
+                ring.submit(task)
+            }
             _ => self.pool.submit(task),
         }
         None
     }
 
     fn flush_submissions(&mut self) {
+        self.pool.flush();
         if let Some(ring) = &mut self.ring
             && !ring.flush()
         {

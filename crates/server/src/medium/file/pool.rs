@@ -1,8 +1,9 @@
-//! Threads that carry out tasks: all of them where io_uring is forbidden, and beside a ring the few that it has no
-//! operation for.
+//! Threads that carry out tasks: all of them where io_uring is forbidden, and beside a ring those that it has no
+//! operation for or would hand to a thread of the kernel one by one.
 //!
-//! A thread takes a task and makes its system calls one after the other. An event descriptor becomes readable whenever
-//! a task is over.
+//! A thread takes several tasks at a time and makes their system calls one after the other. An event descriptor becomes
+//! readable when it has made them all, or has been at it for [`PATIENCE`]: to wake whoever waits costs more than a write
+//! to the page cache.
 //!
 //! Always true: a task that was submitted is finished; dropping the pool waits for the tasks under way.
 
@@ -14,12 +15,21 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Tasks that a thread takes at a time, at most.
+const ROUND_MAX: usize = 32;
+
+/// How long finished tasks wait for the others of their round.
+const PATIENCE: Duration = Duration::from_micros(200);
 
 /// Threads and the tasks they share.
 #[derive(Debug)]
 pub(super) struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// Tasks for the next [`Pool::flush`].
+    submitted: Vec<Task>,
 }
 
 #[derive(Debug)]
@@ -35,6 +45,8 @@ struct Shared {
 struct Queues {
     waiting: VecDeque<Task>,
     finished: VecDeque<Finished>,
+    /// Threads that wait for a task.
+    idle: usize,
     closing: bool,
 }
 
@@ -43,18 +55,35 @@ impl Pool {
     pub(super) fn new(image: Arc<Image>, event: Arc<OwnedFd>, count: usize) -> io::Result<Self> {
         let shared = Arc::new(Shared { image, event, queues: Mutex::default(), wanted: Condvar::new() });
         // Threads that were started are stopped by the drop if a later one cannot be.
-        let mut pool = Self { shared, threads: Vec::new() };
+        let mut pool = Self { shared, threads: Vec::new(), submitted: Vec::new() };
         for index in 0..count {
             let shared = Arc::clone(&pool.shared);
             let name = format!("medium-{index}");
-            pool.threads.push(thread::Builder::new().name(name).spawn(move || shared.serve())?);
+            pool.threads.push(thread::Builder::new().name(name).spawn(move || shared.serve(count))?);
         }
         Ok(pool)
     }
 
-    pub(super) fn submit(&self, task: Task) {
-        self.shared.lock().waiting.push_back(task);
-        self.shared.wanted.notify_one();
+    /// Takes a task, which [`Self::flush`] hands to a thread.
+    pub(super) fn submit(&mut self, task: Task) {
+        self.submitted.push(task);
+    }
+
+    /// Hands on what was submitted.
+    pub(super) fn flush(&mut self) {
+        if self.submitted.is_empty() {
+            return;
+        }
+        let several = self.submitted.len() > 1;
+        let mut queues = self.shared.lock();
+        queues.waiting.extend(self.submitted.drain(..));
+        let idle = queues.idle;
+        drop(queues);
+        match idle {
+            0 => {}
+            _ if several => self.shared.wanted.notify_all(),
+            _ => self.shared.wanted.notify_one(),
+        }
     }
 
     /// Moves what is over to `finished`.
@@ -75,29 +104,41 @@ impl Drop for Pool {
 }
 
 impl Shared {
-    /// The life of a thread. Its scratch memory goes from task to task.
-    fn serve(&self) {
-        let mut scratch = Vec::new();
-        while let Some(mut task) = self.next() {
-            task.lend(std::mem::take(&mut scratch));
-            while let Some(step) = task.step() {
-                let outcome = self.image.perform(&step, &mut task);
-                task.handle(outcome);
+    /// The life of a thread, of `threads` like it. Its scratch memory goes from task to task.
+    fn serve(&self, threads: usize) {
+        let (mut scratch, mut round) = (Vec::new(), Vec::with_capacity(ROUND_MAX));
+        while self.next_round(threads, &mut round) {
+            let mut told = Instant::now();
+            for mut task in round.drain(..) {
+                task.lend(std::mem::take(&mut scratch));
+                while let Some(step) = task.step() {
+                    let outcome = self.image.perform(&step, &mut task);
+                    task.handle(outcome);
+                }
+                let (finished, lent) = task.finish();
+                scratch = lent;
+                self.lock().finished.push_back(finished);
+                if told.elapsed() > PATIENCE {
+                    super::signal(&self.event);
+                    told = Instant::now();
+                }
             }
-            let (finished, lent) = task.finish();
-            scratch = lent;
-            self.lock().finished.push_back(finished);
             super::signal(&self.event);
         }
     }
 
-    fn next(&self) -> Option<Task> {
-        let queues = self.lock();
+    /// Waits for tasks, and takes a thread's share of them. `false`: it is time to go.
+    fn next_round(&self, threads: usize, round: &mut Vec<Task>) -> bool {
+        let mut queues = self.lock();
+        queues.idle += 1;
         let mut queues = self
             .wanted
             .wait_while(queues, |queues| queues.waiting.is_empty() && !queues.closing)
             .unwrap_or_else(PoisonError::into_inner);
-        if queues.closing { None } else { queues.waiting.pop_front() }
+        queues.idle -= 1;
+        let share = queues.waiting.len().div_ceil(threads).min(ROUND_MAX);
+        round.extend(queues.waiting.drain(..share));
+        !round.is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, Queues> {
