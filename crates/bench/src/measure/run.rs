@@ -231,7 +231,7 @@ struct Load<'r, 's> {
 
 impl<'r, 's> Load<'r, 's> {
     fn new(runner: &'r mut dyn Runner, surroundings: Surroundings<'s>, depth: u16) -> Self {
-        let now = Instant::now();
+        let now = runner.now();
         Self {
             block_bytes: runner.block_size().bytes().into(),
             runner,
@@ -254,7 +254,7 @@ impl<'r, 's> Load<'r, 's> {
         let (mut from, mut to) = (None, None);
         let mut goes_on = true;
         loop {
-            let now = Instant::now();
+            let now = self.runner.now();
             if from.is_none() && now - self.began >= course.warm_up {
                 self.forget();
                 from = Some(Marks::now(now, self.surroundings.energy));
@@ -272,7 +272,7 @@ impl<'r, 's> Load<'r, 's> {
         let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
         self.drain(if goes_on { DRAIN_MAX } else { INTERRUPTED_DRAIN_MAX })?;
         // Ended within the warm-up: nothing counts.
-        let to = to.unwrap_or_else(|| Marks::now(Instant::now(), None));
+        let to = to.unwrap_or_else(|| Marks::now(self.runner.now(), None));
         let counted = from.is_some();
         let from = from.unwrap_or_else(|| to.clone());
         let energy = self.surroundings.energy;
@@ -325,14 +325,14 @@ impl<'r, 's> Load<'r, 's> {
     }
 
     fn start(&mut self, slot: u16, access: Access) {
-        self.under_way[usize::from(slot)] = Some((access, Instant::now()));
+        self.under_way[usize::from(slot)] = Some((access, self.runner.now()));
         self.runner.start(slot, access);
     }
 
     /// Waits, and takes what has ended.
     fn turn(&mut self) -> Result<(), RunError> {
         self.runner.turn(PATIENCE).map_err(RunError::Rig)?;
-        let now = Instant::now();
+        let now = self.runner.now();
         while let Some(ended) = self.runner.poll() {
             self.end(now, ended);
         }
@@ -367,7 +367,7 @@ impl<'r, 's> Load<'r, 's> {
 
     /// Asks whether to go on, if it is time.
     fn tick(&mut self, whole: Duration) -> bool {
-        let now = Instant::now();
+        let now = self.runner.now();
         if now - self.ticked < TICK {
             return true;
         }
@@ -383,9 +383,9 @@ impl<'r, 's> Load<'r, 's> {
     }
 
     fn drain(&mut self, patience: Duration) -> Result<(), RunError> {
-        let deadline = Instant::now() + patience;
+        let deadline = self.runner.now() + patience;
         while !self.is_quiet() {
-            if Instant::now() >= deadline {
+            if self.runner.now() >= deadline {
                 return Err(RunError::Stuck { under_way: self.under_way.iter().flatten().count() });
             }
             self.turn()?;

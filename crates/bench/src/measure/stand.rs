@@ -17,9 +17,12 @@ pub(super) struct Stand {
     pub(super) memory: Vec<u8>,
     slots: Vec<Vec<u8>>,
     ended: VecDeque<Ended>,
-    /// How long each access takes, one after another.
+    /// How long a turn takes.
     pub(super) service: Duration,
-    free_at: Instant,
+    /// How much longer it takes after each time that the drive is put up.
+    pub(super) drift: Duration,
+    /// The stand has a time of its own: what it shows does not depend on how busy the machine is.
+    now: Instant,
     /// This block cannot be written.
     pub(super) bad: Option<u64>,
     /// Writes of this block are lost.
@@ -43,7 +46,8 @@ impl Stand {
             slots: Vec::new(),
             ended: VecDeque::new(),
             service: Duration::from_micros(20),
-            free_at: Instant::now(),
+            drift: Duration::ZERO,
+            now: Instant::now(),
             bad: None,
             forgets: None,
             gone_after: None,
@@ -59,6 +63,7 @@ impl Stand {
 impl Rig for Stand {
     fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
         self.put_up.push(route);
+        self.service += self.drift;
         if self.missing.contains(&route) { Err(RigError::new("there is no such way")) } else { Ok(self) }
     }
 
@@ -111,17 +116,17 @@ impl Runner for Stand {
     }
 
     fn turn(&mut self, _patience: Duration) -> Result<(), RigError> {
-        // Each access takes its time; a wait by looking at the clock is exact where a sleep is not.
-        self.free_at = self.free_at.max(Instant::now()) + self.service;
-        while Instant::now() < self.free_at {
-            std::hint::spin_loop();
-        }
+        self.now += self.service;
         Ok(())
     }
 
     fn poll(&mut self) -> Option<Ended> {
         self.under_way.clear();
         self.ended.pop_front()
+    }
+
+    fn now(&self) -> Instant {
+        self.now
     }
 
     fn troubles(&self) -> Troubles {

@@ -36,8 +36,7 @@ fn a_drive_of_known_speed_is_measured_right() {
     stand.service = Duration::from_millis(1);
     let rows = rows(&mut stand, &[Route::Kernel], random(100, 1), &plan((3, 3)), &mut crowd);
     let figures = rows[0].figures.as_ref().expect("figures");
-    // A thousand a second, and one that began in the warm-up; less what the machine is disturbed.
-    assert!((1.0..=1040.0).contains(&figures.iops.value), "{:?}", figures.iops);
+    assert!((999.0..=1040.0).contains(&figures.iops.value), "{:?}", figures.iops);
     assert!((figures.mb_per_s / figures.iops.value - 0.004_096).abs() < 1e-9);
     assert!(figures.latency.min() >= 999_000 && figures.rounds == 3 && figures.ios >= 3);
     assert!(figures.ratio.is_none() && figures.joules_per_gb.is_none());
@@ -67,6 +66,7 @@ fn rounds_end_when_the_figures_are_steady() {
     let shown = rows(&mut stand, &[Route::Kernel], random(100, 1), &steady, &mut crowd);
     assert!(shown[0].figures.as_ref().is_ok_and(|figures| figures.rounds == 2 && figures.is_steady));
     let never = Plan { steady_within: 0.0, ..plan((2, 4)) };
+    stand.drift = Duration::from_micros(5);
     let shown = rows(&mut stand, &[Route::Kernel], random(100, 1), &never, &mut crowd);
     assert!(shown[0].figures.as_ref().is_ok_and(|figures| figures.rounds == 4 && !figures.is_steady));
 }

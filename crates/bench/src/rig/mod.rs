@@ -114,6 +114,11 @@ pub trait Runner {
     /// The next access that has ended.
     fn poll(&mut self) -> Option<Ended>;
 
+    /// The time by which runs are measured.
+    fn now(&self) -> std::time::Instant {
+        std::time::Instant::now()
+    }
+
     /// What went wrong below so far, whether it was mended or not.
     fn troubles(&self) -> Troubles;
 }
