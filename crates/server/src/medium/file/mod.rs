@@ -72,15 +72,15 @@ pub enum Engine {
 }
 
 /// Who carries out a write that need not be durable, beside a ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Writes {
     /// The first write tells.
     Unknown,
     /// The ring: the file system writes without waiting where it can.
     Ring,
     /// A thread: the file system never does (ext4, tmpfs), so that the ring would hand each write to a thread of the
-    /// kernel and wake us for each.
-    Thread,
+    /// kernel and wake us for each. It is a thread of their own, so that they wait for no sync of another's.
+    Thread(Pool),
 }
 
 /// A medium in a file.
@@ -132,7 +132,10 @@ impl FileMedium {
     fn try_write(&self, task: &mut Task) -> Writes {
         let Some(step) = task.step() else { return Writes::Unknown };
         match self.image.write_at_once(&step, task) {
-            Err(Errno::OPNOTSUPP) => Writes::Thread,
+            Err(Errno::OPNOTSUPP) => {
+                let writer = Pool::new(Arc::clone(&self.image), Arc::clone(&self.event), 1);
+                writer.map_or(Writes::Ring, Writes::Thread)
+            }
             Err(Errno::AGAIN) => Writes::Ring,
             outcome => {
                 task.handle(outcome);
@@ -143,6 +146,9 @@ impl FileMedium {
 
     fn reap(&mut self) {
         self.pool.reap(&mut self.finished);
+        if let Writes::Thread(writer) = &mut self.writes {
+            writer.reap(&mut self.finished);
+        }
         if let Some(ring) = &mut self.ring
             && !ring.reap(&mut self.finished)
         {
@@ -170,16 +176,15 @@ impl Medium for FileMedium {
     fn submit(&mut self, job: Job) -> Option<Finished> {
         let is_write = job.request.op == MediumOp::Write { fua: false };
         let mut task = Task::new(job, self.geometry, self.image.read_only);
-        if is_write && self.writes == Writes::Unknown {
+        if is_write && matches!(self.writes, Writes::Unknown) {
             self.writes = self.try_write(&mut task);
         }
         if task.is_over() {
             return Some(task.finish().0);
         }
-        match &mut self.ring {
-            Some(ring) if Ring::can(&task) && !(is_write && self.writes == Writes::Thread) => {
-                ring.submit(task)
-            }
+        match (&mut self.ring, &mut self.writes) {
+            (_, Writes::Thread(writer)) if is_write => writer.submit(task),
+            (Some(ring), _) if Ring::can(&task) => ring.submit(task),
             _ => self.pool.submit(task),
         }
         None
@@ -187,6 +192,9 @@ impl Medium for FileMedium {
 
     fn flush_submissions(&mut self) {
         self.pool.flush();
+        if let Writes::Thread(writer) = &mut self.writes {
+            writer.flush();
+        }
         if let Some(ring) = &mut self.ring
             && !ring.flush()
         {
