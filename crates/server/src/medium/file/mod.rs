@@ -125,7 +125,8 @@ impl FileMedium {
         let geometry = image.geometry;
         // What goes past the page cache is worth a wake-up each, and is best done beside others.
         let writes = if ring.is_none() || image.direct { Writes::Ring } else { Writes::Unknown };
-        Ok(Self { ring, pool, image, geometry, event, finished: VecDeque::new(), writes, without_ring })
+        let finished = VecDeque::with_capacity(pool::ROOM);
+        Ok(Self { ring, pool, image, geometry, event, finished, writes, without_ring })
     }
 
     /// Tries to write without waiting. Who is to write from now on.

@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// Tasks that a thread takes at a time, at most.
 const ROUND_MAX: usize = 32;
 
+/// Tasks that queues have room for from the beginning, so that a busy hour later none grows.
+pub(super) const ROOM: usize = 128;
+
 /// How long finished tasks wait for the others of their round.
 const PATIENCE: Duration = Duration::from_micros(200);
 
@@ -41,7 +44,7 @@ struct Shared {
     wanted: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queues {
     waiting: VecDeque<Task>,
     finished: VecDeque<Finished>,
@@ -53,9 +56,15 @@ struct Queues {
 impl Pool {
     /// A pool of `count` threads that signal `event`.
     pub(super) fn new(image: Arc<Image>, event: Arc<OwnedFd>, count: usize) -> io::Result<Self> {
-        let shared = Arc::new(Shared { image, event, queues: Mutex::default(), wanted: Condvar::new() });
+        let queues = Mutex::new(Queues {
+            waiting: VecDeque::with_capacity(ROOM),
+            finished: VecDeque::with_capacity(ROOM),
+            idle: 0,
+            closing: false,
+        });
+        let shared = Arc::new(Shared { image, event, queues, wanted: Condvar::new() });
         // Threads that were started are stopped by the drop if a later one cannot be.
-        let mut pool = Self { shared, threads: Vec::new(), submitted: Vec::new() };
+        let mut pool = Self { shared, threads: Vec::new(), submitted: Vec::with_capacity(ROOM) };
         for index in 0..count {
             let shared = Arc::clone(&pool.shared);
             let name = format!("medium-{index}");
