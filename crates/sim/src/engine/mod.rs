@@ -159,6 +159,11 @@ impl<E: Event> Engine<E> {
         self.trace.take()
     }
 
+    /// Whether anybody takes notes, so that there is a point in making them.
+    pub const fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
     /// Notes what `component` does. Without a trace this is a comparison with nothing, and no text is made.
     pub fn note(&mut self, component: &'static str, text: fmt::Arguments<'_>) {
         if let Some(trace) = &mut self.trace {

@@ -122,7 +122,8 @@ impl Lanes {
         next: impl FnOnce() -> Option<Message>,
         pace: impl FnOnce(&Message) -> Duration,
     ) -> Option<(Message, Crossing)> {
-        let sent = self.resend(now, side).or_else(|| self.send_next(now, side, next, pace));
+        let sent =
+            if self.has_again(side) { self.resend(now, side) } else { self.send_next(now, side, next, pace) };
         self.is_expected[side as usize] = sent.is_some();
         sent
     }
@@ -192,9 +193,6 @@ impl Lanes {
 
     /// Sends the next packet again that the other side has not taken, if there is one.
     fn resend(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
-        if !self.has_again(side) {
-            return None;
-        }
         let message = self.retries[side as usize].packets.pop_front()?;
         let crossing = self.link.resend(now, side, message.packet());
         self.link.take_on_arrival(&crossing, side.other());

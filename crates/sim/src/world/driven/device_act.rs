@@ -35,9 +35,12 @@ impl Driven {
             Out::Medium(request) => {
                 let done_at = seat.drive.plain.take(now, request, &mut seat.trouble.faults);
                 seat.desk.observers.tell(|observer| observer.asked(now, &request, done_at));
-                let (blocks, lba, span) = (request.extent.blocks.0, request.extent.lba.0, done_at - now);
-                let note = format_args!("{}{blocks} blocks from {lba} on, done in {span}", self.tag(number));
-                self.engine.note("drive", note);
+                if self.engine.is_traced() {
+                    let (extent, span) = (request.extent, done_at - now);
+                    let (blocks, lba) = (extent.blocks.0, extent.lba.0);
+                    let note = format_args!("{}{blocks} blocks from {lba} on, done in {span}", self.tag(number));
+                    self.engine.note("drive", note);
+                }
                 self.at(done_at, Happens::Stored(number as u8));
             }
             Out::Cancel(id) => {

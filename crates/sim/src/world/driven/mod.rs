@@ -140,8 +140,9 @@ impl Driven {
 
     /// Lets the next thing happen, if there is one.
     fn step(&mut self) -> bool {
-        let event = self.engine.next();
-        event.map(|event| self.handle(event)).is_some()
+        let Some(event) = self.engine.next() else { return false };
+        self.handle(event);
+        true
     }
 
     fn handle(&mut self, event: Happens) {
@@ -215,7 +216,10 @@ impl Driven {
             }
             self.machine.talks.remove(drive);
         }
-        if let Some(output) = self.machine.driver.poll_output() {
+        // A driver that was told nothing wants nothing.
+        if self.machine.has_news
+            && let Some(output) = self.machine.driver.poll_output()
+        {
             self.carry_out_of_driver(now, output);
             return true;
         }
@@ -246,7 +250,9 @@ impl Driven {
             Output::Finished(id, outcome) => {
                 let finished = desk.finish(machine, now, id, outcome);
                 self.finished.push_back(finished);
-                self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));
+                if self.engine.is_traced() {
+                    self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));
+                }
             }
         }
     }
@@ -388,7 +394,7 @@ impl Commanded for Driven {
         let seat = self.seats.get_mut(drive).ok_or(Refusal::Gone)?;
         seat.desk.submit(&mut self.machine, self.engine.now(), command, buffer)?;
         let operation = command.cdb.as_bytes().first().copied().map(OperationCode::from);
-        if let (id, Some(operation)) = (command.id, operation) {
+        if let (true, id, Some(operation)) = (self.engine.is_traced(), command.id, operation) {
             let bytes = command.transfer_len();
             let note = format_args!("{}{id} begins: {operation}, {bytes} bytes", self.tag(drive));
             self.engine.note("driver", note);

@@ -140,7 +140,9 @@ impl Driven {
         let free = self.engine.turn(crossing.ends);
         let rests = joint.rests(side, free);
         let number = self.roots[root].fronts[0];
-        self.engine.note(name(side), format_args!("{}{message}", self.tag(number)));
+        if self.engine.is_traced() {
+            self.engine.note(name(side), format_args!("{}{message}", self.tag(number)));
+        }
         self.show(number, side, &message, Some(&crossing));
         if !rests {
             self.at_turn(free, Happens::Free(root as u8, side));
@@ -168,10 +170,22 @@ impl Driven {
     }
 
     /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.
+    #[inline]
     fn show(&mut self, number: usize, from: Side, message: &Message, crossing: Option<&Crossing>) {
-        let Some(seat) = self.seats.get_mut(number).filter(|seat| !seat.desk.observers.is_empty()) else {
-            return;
-        };
+        if self.seats.get(number).is_some_and(|seat| !seat.desk.observers.is_empty()) {
+            self.show_to_observers(number, from, message, crossing);
+        }
+    }
+
+    #[cold]
+    fn show_to_observers(
+        &mut self,
+        number: usize,
+        from: Side,
+        message: &Message,
+        crossing: Option<&Crossing>,
+    ) {
+        let seat = &mut self.seats[number];
         let mut observers = std::mem::take(&mut seat.desk.observers);
         let mut scratch = std::mem::take(&mut self.scratch);
         let bytes = match (message.piece(), from) {
