@@ -24,6 +24,15 @@ impl Few {
         self.0 &= !(1 << (number % FEW));
     }
 
+    pub(crate) const fn has(self, number: usize) -> bool {
+        self.0 & (1 << (number % FEW)) != 0
+    }
+
+    /// Those of both.
+    pub(crate) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
     /// The lowest.
     pub(crate) const fn first(self) -> Option<usize> {
         if self.is_none() { None } else { Some(self.0.trailing_zeros() as usize) }

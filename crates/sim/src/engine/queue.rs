@@ -79,10 +79,11 @@ impl<E: Copy> Queue<E> {
         Ok(())
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Turn, E)> {
+    /// The next event and its turn. It lies where it is until the next one is scheduled.
+    pub(super) fn pop(&mut self) -> Option<(Turn, &E)> {
         let next = self.line.pop().or_else(|| self.heap.pop().map(|Reverse(next)| next))?;
         self.spare.push(next.place());
-        Some((next.turn(), self.places[next.place() as usize]))
+        Some((next.turn(), &self.places[next.place() as usize]))
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
@@ -154,7 +155,7 @@ mod tests {
                     let next = model.iter().min().copied();
                     model.retain(|waiting| Some(*waiting) != next);
                     prop_assert_eq!(queue.next_at().map(Instant::as_ps), next.map(|(at, _)| at));
-                    prop_assert_eq!(queue.pop().map(|(turn, event)| (turn.at().as_ps(), event)), next);
+                    prop_assert_eq!(queue.pop().map(|(turn, &event)| (turn.at().as_ps(), event)), next);
                 } else {
                     let turn = queue.turn(Instant::from_ps(at));
                     queue.push(turn, number).unwrap();

@@ -345,25 +345,25 @@ impl Joint {
     }
 
     /// A message has arrived at a side: the link takes it, and its port does.
-    pub fn arrive(&mut self, now: Instant, side: Side, message: Message) -> Arrival {
+    pub fn arrive(&mut self, now: Instant, side: Side, message: &Message) -> Arrival {
         self.arrive_as(now, side, message, Fate::Arrives)
     }
 
     /// The same for a message to which something has happened.
-    pub fn arrive_as(&mut self, now: Instant, side: Side, message: Message, fate: Fate) -> Arrival {
+    pub fn arrive_as(&mut self, now: Instant, side: Side, message: &Message, fate: Fate) -> Arrival {
         let Wires::Lanes(lanes) = &mut self.wires else {
             return Arrival { frees_other_at: None, retry_at: None, taken: Err(Violation) };
         };
-        let Taken { frees_other_at, retry_at, is_for_port } = lanes.take(now, side, &message, fate);
+        let Taken { frees_other_at, retry_at, is_for_port } = lanes.take(now, side, message, fate);
         let is_damaged = fate == Fate::PayloadDamaged;
         let taken = match (side, &mut self.host, &mut self.device) {
             _ if self.is_cut || !is_for_port => Ok(()),
-            (Side::Host, HostPort::SuperSpeed(host), _) if is_damaged => host.receive_damaged(message),
+            (Side::Host, HostPort::SuperSpeed(host), _) if is_damaged => host.receive_damaged(*message),
             (Side::Device, _, DevicePort::SuperSpeed(device)) if is_damaged => {
-                device.receive_damaged(message)
+                device.receive_damaged(*message)
             }
-            (Side::Host, HostPort::SuperSpeed(host), _) => host.receive(message),
-            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.receive(message),
+            (Side::Host, HostPort::SuperSpeed(host), _) => host.receive(*message),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.receive(*message),
             _ => Err(Violation),
         };
         Arrival { frees_other_at, retry_at, taken }

@@ -94,7 +94,7 @@ impl Wire {
 
     fn arrive(&mut self, side: Side, message: Message, fate: Fate) {
         let now = self.engine.now();
-        let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, message, fate);
+        let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, &message, fate);
         assert!(taken.is_ok(), "{side:?} takes {message}\n{}\n{:?}", self.script.join("\n"), self.joint);
         if let Some(at) = frees_other_at {
             self.engine.at(at, Happens::Free(side.other())).unwrap();

@@ -322,7 +322,7 @@ impl<T: Transport> World<T> {
         // What arrives damaged is heard when it comes again.
         let is_heard = fate != Fate::Arrives || self.trouble.hears(message);
         let fate = if is_heard { fate } else { Fate::Lost };
-        let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, message, fate);
+        let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, &message, fate);
         if let Some(at) = retry_at {
             self.at(at, Happens::Retry(side.other()));
         }

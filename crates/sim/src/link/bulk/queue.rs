@@ -111,7 +111,12 @@ impl Queues {
     pub(super) fn find(&mut self, wanted: impl Fn(StreamId) -> bool) -> Option<StreamId> {
         if std::mem::take(&mut self.has_gone) {
             let by_stream = &self.by_stream;
-            self.arrivals.retain(|&stream| !by_stream[index(Some(stream))].is_empty());
+            let is_gone = |stream: &StreamId| by_stream[index(Some(*stream))].is_empty();
+            while self.arrivals.pop_front_if(|stream| is_gone(stream)).is_some() {}
+            // Mostly it was the first, and nothing behind it has to move up.
+            if self.arrivals.iter().any(is_gone) {
+                self.arrivals.retain(|stream| !is_gone(stream));
+            }
         }
         self.arrivals.iter().copied().find(|&stream| wanted(stream))
     }

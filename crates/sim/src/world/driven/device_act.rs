@@ -3,6 +3,7 @@
 use super::seat::Ending;
 use super::{Driven, Happens};
 use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
+use crate::link::superspeed::Side;
 use crate::world::{Exchange, plug};
 use crate::xhci as model;
 use bus::{Pipe, TransferId};
@@ -16,7 +17,7 @@ impl Driven {
         let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
         match output {
             Out::Transfer(transfer) => {
-                self.woken.add(end.root);
+                self.woken[Side::Device as usize].add(end.root);
                 seat.desk.observers.tell(|observer| observer.offered(now, &transfer));
                 let (host, device) = self.roots[end.root].ports(end.device);
                 let (pipe, expected) = (transfer.pipe, host.expects(transfer.pipe));
@@ -38,21 +39,23 @@ impl Driven {
                 if self.engine.is_traced() {
                     let (extent, span) = (request.extent, done_at - now);
                     let (blocks, lba) = (extent.blocks.0, extent.lba.0);
-                    let note = format_args!("{}{blocks} blocks from {lba} on, done in {span}", self.tag(number));
+                    let note =
+                        format_args!("{}{blocks} blocks from {lba} on, done in {span}", self.tag(number));
                     self.engine.note("drive", note);
                 }
                 self.at(done_at, Happens::Stored(number as u8));
             }
             Out::Cancel(id) => {
+                self.woken[Side::Device as usize].add(end.root);
                 seat.drive.cancel(self.roots[end.root].ports(end.device).1, id);
                 self.tell_drive(number);
             }
             Out::Halt(endpoint) => {
-                self.woken.add(end.root);
+                self.woken[Side::Device as usize].add(end.root);
                 self.roots[end.root].ports(end.device).1.halt(endpoint);
             }
             Out::ClearHalt(endpoint) => {
-                self.woken.add(end.root);
+                self.woken[Side::Device as usize].add(end.root);
                 self.roots[end.root].ports(end.device).1.clear_halt(endpoint);
                 self.tell_drive(number);
             }
@@ -63,7 +66,7 @@ impl Driven {
     fn finish(&mut self, number: usize, pipe: Pipe) {
         let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
         let (host, device) = self.roots[end.root].ports(end.device);
-        self.woken.add(end.root);
+        self.woken[Side::Device as usize].add(end.root);
         for host in host.transfers(pipe) {
             if let Some(rest) = seat.wants_end(pipe, host) {
                 let device = seat.drive.end(device, pipe, rest);
@@ -104,7 +107,7 @@ impl Driven {
         let front = &mut self.fronts[number];
         let Some(request) = front.control.requests.front() else { return };
         let transfer = ControlTransfer { id: TransferId(0), setup: request.setup };
-        self.woken.add(front.end.root);
+        self.woken[Side::Host as usize].add(front.end.root);
         if self.roots[front.end.root].ports(front.end.device).0.control(transfer).is_ok() {
             front.control.data_in.clear();
         }
@@ -136,7 +139,7 @@ impl Driven {
             }
             Verdict::Stall => ControlAnswer::Stall,
         };
-        self.woken.add(end.root);
+        self.woken[Side::Device as usize].add(end.root);
         self.roots[end.root].ports(end.device).1.answer(setup, answer);
     }
 }

@@ -3,6 +3,7 @@
 use super::Driven;
 use super::seat::GoingOut;
 
+use crate::link::superspeed::Side;
 use crate::xhci::{Hands, LinkAct, Output, Way};
 
 use units::Instant;
@@ -50,7 +51,7 @@ impl Driven {
     fn act_on_link(&mut self, drive: usize, act: LinkAct) {
         let end = self.fronts[drive].end;
         let host = self.roots[end.root].ports(end.device).0;
-        self.woken.add(end.root);
+        self.woken[Side::Host as usize].add(end.root);
         match act {
             LinkAct::Install(endpoint) => host.install(endpoint),
             LinkAct::Remove(address) => {
@@ -86,6 +87,7 @@ impl Driven {
     fn forget_endpoint(&mut self, drive: usize, address: EndpointAddress) {
         let (seat, end) = (&mut self.seats[drive], self.fronts[drive].end);
         let (host, device) = self.roots[end.root].ports(end.device);
+        self.woken[Side::Device as usize].add(end.root);
         for ending in seat.endings.extract_if(.., |ending| ending.pipe.endpoint == address) {
             seat.drive.withdraw(device, ending.pipe, ending.device);
         }
@@ -132,7 +134,7 @@ impl Driven {
     /// The link is trained: both ends begin anew.
     fn port_up(&mut self, root: usize) {
         self.roots[root].restart();
-        self.woken.add(root);
+        self.woken.iter_mut().for_each(|woken| woken.add(root));
         for number in self.roots[root].fronts.clone() {
             if let Some(seat) = self.seats.get_mut(number) {
                 (seat.endings, seat.going_out) = (Vec::new(), Vec::new());

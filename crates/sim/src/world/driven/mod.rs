@@ -64,8 +64,8 @@ pub struct Driven {
     alarms: [Alarm; 2],
     /// Drives that may want something.
     stirs: Few,
-    /// Root ports at which something was done.
-    woken: Few,
+    /// Root ports at which something was done, by the side of the link.
+    woken: [Few; 2],
     scratch: Vec<u8>,
     stopped: Option<Stopped>,
 }
@@ -145,11 +145,12 @@ impl Driven {
         true
     }
 
+    #[inline]
     fn handle(&mut self, event: Happens) {
         let now = self.engine.now();
         match event {
             Happens::Free(root, side) => return self.send(root.into(), side),
-            Happens::Arrives(root, side, message) => self.arrive(root.into(), side, message),
+            Happens::Arrives(root, side, ref message) => self.arrive(root.into(), side, message),
             Happens::Passes(root, happening) => self.pass(root.into(), happening),
             Happens::Stored(drive) => {
                 let seat = &mut self.seats[usize::from(drive)];
@@ -186,8 +187,9 @@ impl Driven {
     fn settle(&mut self) {
         let now = self.engine.now();
         while self.carry_on(now) {}
-        for root in self.woken.drain() {
-            self.wake(root);
+        let woken = std::mem::take(&mut self.woken);
+        for root in woken[0].or(woken[1]) {
+            self.wake(root, woken.map(|side| side.has(root)));
         }
         let due = self.machine.controller.poll_timeout();
         if let Some(at) = self.alarms[0].set(due) {

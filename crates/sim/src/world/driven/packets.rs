@@ -14,10 +14,11 @@ use crate::world::{Stopped, name};
 
 impl Driven {
     /// A message has arrived at a side of a link that has no hubs: it is taken, and its payload is copied.
-    pub(super) fn arrive(&mut self, root: usize, side: Side, message: Message) {
+    #[inline]
+    pub(super) fn arrive(&mut self, root: usize, side: Side, message: &Message) {
         let now = self.engine.now();
         let number = self.roots[root].fronts[0];
-        self.show(number, side.other(), &message, None);
+        self.show(number, side.other(), message, None);
         let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
         let Arrival { frees_other_at, taken, .. } = joint.arrive(now, side, message);
         if let Some(at) = frees_other_at {
@@ -26,8 +27,8 @@ impl Driven {
         if taken.is_err() {
             self.stopped = Some(Stopped::Violation);
         }
-        self.woken.add(root);
-        self.tell(number, side, &message);
+        self.woken[side as usize].add(root);
+        self.tell(number, side, message);
     }
 
     /// Something happens among the hubs of a root port.
@@ -41,7 +42,7 @@ impl Driven {
             Ok(Some(Arrived { side, device: hub::DeviceId(device), message })) => {
                 let number = self.roots[root].fronts[device];
                 self.show(number, side.other(), &message, None);
-                self.woken.add(root);
+                self.woken[side as usize].add(root);
                 self.tell(number, side, &message);
             }
             Ok(None) => {}
@@ -103,12 +104,16 @@ impl Driven {
     }
 
     /// Wakes those that have something to send on a link, and had nothing before.
-    pub(super) fn wake(&mut self, root: usize) {
+    pub(super) fn wake(&mut self, root: usize, [host, device]: [bool; 2]) {
         let now = self.engine.now();
         match &mut self.roots[root].wires {
             Wires::Direct(_) => {
-                self.wake_side(root, Side::Host);
-                self.wake_side(root, Side::Device);
+                if host {
+                    self.wake_side(root, Side::Host);
+                }
+                if device {
+                    self.wake_side(root, Side::Device);
+                }
             }
             Wires::Hubs(tree) => {
                 let controller = &mut self.machine.controller;

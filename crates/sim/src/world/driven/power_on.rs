@@ -200,7 +200,7 @@ impl Driven {
             finished: VecDeque::new(),
             alarms: [Alarm::default(); 2],
             stirs: Few::NONE,
-            woken: Few::NONE,
+            woken: [Few::NONE; 2],
             scratch: Vec::new(),
             stopped: None,
         })
