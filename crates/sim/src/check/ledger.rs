@@ -28,9 +28,22 @@ pub struct Ledger {
     /// What was copied for a transfer, by side and number.
     copied: [Vec<u32>; 2],
     broken: Option<Violation>,
+    /// Payload that each side had sent before the books were begun.
+    before: [u64; 2],
 }
 
 impl Ledger {
+    /// Begins the books of a link on which something was carried already, and nothing with payload is on its way.
+    pub fn begin(&mut self, link: &Link) {
+        self.before = [Side::Host, Side::Device].map(|side| link.lane(side).traffic().payload);
+    }
+
+    /// A side has taken so many bytes that are new in the packet that is being looked at; who has them looks after their
+    /// transfer.
+    pub const fn take(&mut self, bytes: u16) {
+        self.fresh += bytes as u32;
+    }
+
     /// Something of a transfer of a side has moved. Where the side has taken a piece, that counts as new in the packet that
     /// is being looked at.
     pub fn progress(&mut self, now: Instant, side: Side, progress: &Progress) {
@@ -124,7 +137,7 @@ impl Ledger {
         for side in [Side::Host, Side::Device] {
             let traffic = link.lane(side).traffic();
             let arrived = self.taken[side.other() as usize] + self.in_vain[side.other() as usize];
-            let on_the_way = traffic.payload.checked_sub(arrived);
+            let on_the_way = traffic.payload.checked_sub(self.before[side as usize] + arrived);
             if on_the_way.is_none_or(|bytes| bytes > ON_THE_WAY_BYTES_MAX) {
                 self.break_law(Law::Conservation, now, About::Lane(side));
             }

@@ -32,6 +32,18 @@ pub enum Bug {
     EarlyTag,
     /// Where a unit has something to say about a command, nothing is said.
     ForgottenAttention,
+    /// An event of a controller is not written.
+    LostEvent,
+    /// An event of a controller is written twice.
+    EventTwice,
+    /// An event of a controller has the wrong cycle bit.
+    WrongCycle,
+    /// An event of a controller names the TRB after that which it is about.
+    WrongPointer,
+    /// An event of a controller tells one byte more that did not move.
+    WrongLength,
+    /// A controller does not carry out a TD.
+    SkippedTd,
 }
 
 /// A bug in its place, or none.
@@ -43,7 +55,7 @@ pub struct Planted {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 18] = [
         Self::LostEnd,
         Self::EndTwice,
         Self::Residue,
@@ -56,14 +68,35 @@ impl Bug {
         Self::StaleRead,
         Self::EarlyTag,
         Self::ForgottenAttention,
+        Self::LostEvent,
+        Self::EventTwice,
+        Self::WrongCycle,
+        Self::WrongPointer,
+        Self::WrongLength,
+        Self::SkippedTd,
     ];
 
     /// It shows at every so manieth opportunity: seldom, as bugs do, unless there are few opportunities.
     const fn every(self) -> u32 {
         match self {
             Self::SkippedFlush | Self::IgnoredFua | Self::ForgottenAttention => 1,
+            // A drive is looked at by a dozen commands before it is asked for anything.
+            bug if bug.is_of_controller() => 64,
             _ => 3,
         }
+    }
+
+    /// Whether it is one of a host controller, and shows in no world without.
+    pub const fn is_of_controller(self) -> bool {
+        matches!(
+            self,
+            Self::LostEvent
+                | Self::EventTwice
+                | Self::WrongCycle
+                | Self::WrongPointer
+                | Self::WrongLength
+                | Self::SkippedTd
+        )
     }
 
     /// Its name on a command line.
@@ -81,6 +114,12 @@ impl Bug {
             Self::StaleRead => "stale-read",
             Self::EarlyTag => "early-tag",
             Self::ForgottenAttention => "forgotten-attention",
+            Self::LostEvent => "lost-event",
+            Self::EventTwice => "event-twice",
+            Self::WrongCycle => "wrong-cycle",
+            Self::WrongPointer => "wrong-pointer",
+            Self::WrongLength => "wrong-length",
+            Self::SkippedTd => "skipped-td",
         }
     }
 }

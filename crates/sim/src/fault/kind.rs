@@ -33,6 +33,9 @@ pub enum Kind {
     /// The power fails: the device is gone, and what is not on the medium may be. Opportunity: each packet that
     /// arrives.
     PowerLoss,
+    /// The host controller meets an error and halts: its driver gives it up, and everything is brought up again. The device
+    /// keeps its power. Opportunity: each packet that arrives, where there is a controller.
+    ControllerHalt,
 }
 
 impl Kind {
@@ -40,7 +43,7 @@ impl Kind {
     pub(super) const COUNT: usize = Self::ALL.len();
 
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::StatusLost,
         Self::StatusTag,
         Self::StatusTwice,
@@ -53,6 +56,7 @@ impl Kind {
         Self::PacketLost,
         Self::Unplug,
         Self::PowerLoss,
+        Self::ControllerHalt,
     ];
 
     /// Its name in a script.
@@ -70,6 +74,7 @@ impl Kind {
             Self::PacketLost => "packet-lost",
             Self::Unplug => "unplug",
             Self::PowerLoss => "power-loss",
+            Self::ControllerHalt => "controller-halt",
         }
     }
 
@@ -82,14 +87,14 @@ impl Kind {
     pub const fn most(self) -> usize {
         match self {
             // Each ends a life of the device.
-            Self::Unplug | Self::PowerLoss => 2,
+            Self::Unplug | Self::PowerLoss | Self::ControllerHalt => 2,
             _ => super::STRIKES_MAX,
         }
     }
 
     /// Whether the device is not there any more afterwards.
     pub const fn ends_life(self) -> bool {
-        matches!(self, Self::Unplug | Self::PowerLoss)
+        matches!(self, Self::Unplug | Self::PowerLoss | Self::ControllerHalt)
     }
 
     /// Whether more than a moment's delay may come of it: the rest is put right by the link and its ports, and neither initiator

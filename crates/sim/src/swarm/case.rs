@@ -10,6 +10,8 @@ use crate::link::Connection;
 use crate::link::superspeed;
 use crate::link::usb2::{self, Pacing};
 use crate::world::Plain;
+use crate::world::driven::{Drive, Host, Protocol, Setup};
+use crate::xhci::Part;
 use std::fmt;
 use std::str::FromStr;
 use target::{Device, Transports};
@@ -24,6 +26,8 @@ pub struct Case {
     pub wire: Wire,
     /// The link.
     pub rate: Line,
+    /// The host's controller.
+    pub controller: Desk,
     /// Streams of the device: a power of two, 2 to 256.
     pub streams: u16,
     /// Commands under way, and requests: 1 to 64.
@@ -70,6 +74,19 @@ pub enum Line {
     Super(superspeed::Rate),
     /// USB 2.0.
     Usb2(usb2::Rate),
+}
+
+/// What is between the transport and the link. On a bus of USB 2.0, and with packs, there is nothing in between so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Desk {
+    /// Nothing.
+    None,
+    /// A driver and a controller in a chipset.
+    Chipset,
+    /// The same on a card.
+    Card,
+    /// The same on an early card, which has no streams.
+    EarlyCard,
 }
 
 /// What ends a life.
@@ -135,6 +152,13 @@ impl Case {
             seed,
             wire,
             rate: usb2.map_or(super_speed, Line::Usb2),
+            controller: match line.below(8) {
+                0..2 => Desk::Chipset,
+                2 => Desk::Card,
+                3 if wire == Wire::Uas => Desk::Card,
+                3 => Desk::EarlyCard,
+                _ => Desk::None,
+            },
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
             depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
             transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
@@ -184,8 +208,32 @@ impl Case {
         plain.device_with(Transports::Dual, self.rate.connection().speed())
     }
 
+    /// The setup of a world with a controller, if it is one.
+    pub(super) fn setup(&self) -> Option<Setup> {
+        let (part, Line::Super(rate)) = (self.controller.part()?, self.rate) else { return None };
+        let protocol = match self.wire {
+            Wire::Uas => Protocol::Uas,
+            Wire::Bot => Protocol::Bot,
+            Wire::Turbo => return None,
+        };
+        let drive = Drive {
+            protocol,
+            depth: Some(self.depth),
+            streams: self.streams,
+            blocks: self.blocks,
+            block_size: self.block,
+            latency: Duration::from_us(self.latency_us.into()),
+            at_once: self.at_once,
+            has_cache: self.is_cached,
+        };
+        Some(Setup::new(Host::with(part)).at(rate).with(1, drive))
+    }
+
     /// Within the limits.
     fn bounded(mut self) -> Self {
+        if self.wire == Wire::Uas && self.controller == Desk::EarlyCard {
+            self.controller = Desk::Card;
+        }
         self.streams = self.streams.clamp(2, 256).next_power_of_two().min(256);
         self.depth = self.depth.clamp(1, 64);
         self.transfer_bytes = self.transfer_bytes.clamp(self.block.bytes(), 1 << 20);
@@ -202,6 +250,7 @@ impl Case {
             "seed" => self.seed = value.parse().ok()?,
             "wire" => self.wire = of_name(value, &WIRES)?,
             "rate" => self.rate = of_name(value, &RATES)?,
+            "controller" => self.controller = of_name(value, &CONTROLLERS)?,
             "streams" => self.streams = value.parse().ok()?,
             "depth" => self.depth = value.parse().ok()?,
             "transfer" => self.transfer_bytes = value.parse().ok()?,
@@ -223,6 +272,17 @@ impl Case {
             _ => return None,
         }
         Some(())
+    }
+}
+
+impl Desk {
+    const fn part(self) -> Option<Part> {
+        match self {
+            Self::None => None,
+            Self::Chipset => Some(Part::CHIPSET),
+            Self::Card => Some(Part::CARD),
+            Self::EarlyCard => Some(Part::EARLY_CARD),
+        }
     }
 }
 
@@ -257,7 +317,7 @@ fn rates(seed: u64) -> Rates {
         }
         // Some strikes in a run: there are a hundred statuses or so, and some thousand packets.
         let often = match kind {
-            Kind::Unplug | Kind::PowerLoss => 400,
+            Kind::Unplug | Kind::PowerLoss | Kind::ControllerHalt => 400,
             Kind::HeaderDamaged | Kind::PayloadDamaged => 10_000,
             Kind::PacketLost => 2_000,
             _ => 30_000,
@@ -275,6 +335,8 @@ const RATES: [(&str, Line); 5] = [
     ("high", Line::Usb2(usb2::Rate::High)),
     ("full", Line::Usb2(usb2::Rate::Full)),
 ];
+const CONTROLLERS: [(&str, Desk); 4] =
+    [("none", Desk::None), ("chipset", Desk::Chipset), ("card", Desk::Card), ("early-card", Desk::EarlyCard)];
 const FINALES: [(&str, Finale); 2] = [("unplug", Finale::Unplug), ("power-loss", Finale::PowerLoss)];
 /// Faults that dice bring about.
 const DICE: &str = "dice";
@@ -291,10 +353,11 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed={} wire={} rate={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
+            "seed={} wire={} rate={} controller={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
             self.seed,
             name_of(self.wire, &WIRES),
             name_of(self.rate, &RATES),
+            name_of(self.controller, &CONTROLLERS),
             self.streams,
             self.depth,
             self.transfer_bytes,

@@ -6,12 +6,13 @@
 use super::Toll;
 use super::case::{Case, Finale, Wire};
 use super::host::Host;
+use super::stage::Stage;
 use crate::check::{About, Law, Violation};
 use crate::engine::Level;
 use crate::fault::Kind;
-use crate::world::{Finished, Remains, World};
+use crate::world::{Finished, Remains};
 use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
-use initiator::{Command, CommandId, Counters, Transport};
+use initiator::{Command, CommandId, Counters};
 use std::collections::BTreeMap;
 use units::{ByteRange, Duration, Instant};
 use wire::usb::Direction;
@@ -27,8 +28,8 @@ const ATTEMPTS: usize = initiator::disk::DiskPatience::DEFAULT.attempts_max as u
 
 /// A life.
 #[derive(Debug)]
-pub(super) struct Life<'a, T> {
-    world: World<T>,
+pub(super) struct Life<'a, W> {
+    world: W,
     disk: Disk,
     host: &'a mut Host,
     depth: usize,
@@ -71,9 +72,9 @@ struct Sent {
     since: Instant,
 }
 
-impl<'a, T: Transport> Life<'a, T> {
-    pub(super) fn new(mut world: World<T>, host: &'a mut Host, case: &Case) -> Self {
-        let depth = case.depth.min(u16::try_from(world.transport().depth()).unwrap_or(u16::MAX)).max(1);
+impl<'a, W: Stage> Life<'a, W> {
+    pub(super) fn new(mut world: W, host: &'a mut Host, case: &Case) -> Self {
+        let depth = case.depth.min(u16::try_from(world.depth()).unwrap_or(u16::MAX)).max(1);
         let config = DiskConfig { requests_max: case.depth, ..DiskConfig::new(depth, case.transfer_bytes) };
         let struck_before = world.faults().struck().len();
         Self {
@@ -134,7 +135,7 @@ impl<'a, T: Transport> Life<'a, T> {
 
     /// Adds what was done.
     pub(super) fn count(&self, toll: &mut Toll) {
-        let (counts, counters) = (self.disk.counts(), self.world.transport().counters());
+        let (counts, counters) = (self.disk.counts(), self.world.counters());
         let resets =
             counters.unit_resets + counters.nexus_resets + counters.reset_recoveries + counters.port_resets;
         *toll = toll.and(self.toll).and(Toll {
@@ -354,14 +355,15 @@ impl<'a, T: Transport> Life<'a, T> {
         }
         let counts = self.disk.counts();
         let failures = counts.transport_failures + counts.busy + counts.not_ready;
-        let mut counters = self.world.transport().counters();
+        let mut counters = self.world.counters();
         if self.may_stall {
             counters.stalls = 0;
         }
-        let is_calm = failures == 0 && counters == Counters::default();
+        let is_calm = failures == 0 && counters == Counters::default() && self.world.is_calm_below();
         if !is_calm && !self.was_struck() && !self.is_disturbed {
             return self.broken(Law::Calm, About::World("a recovery"));
         }
+        self.world.audit_rest()?;
         self.world.audit()
     }
 

@@ -13,17 +13,20 @@ mod case;
 mod host;
 mod life;
 mod shrink;
+mod stage;
 
-pub use case::{Case, CaseError, Finale, Line, Mix, Wire};
+pub use case::{Case, CaseError, Desk, Finale, Line, Mix, Wire};
 pub use shrink::{Shrunk, shrink};
 
 use crate::check::{About, Law, Violation};
 use crate::engine::{Digest, Trace};
 use crate::fault::{Bug, Faults, Kind, Script};
+use crate::world::driven::{Drive, Occupant, Setup};
 use crate::world::{self, Plain, PlugError, Plugged, Remains, World};
 use host::Host;
 use initiator::Transport;
 use life::Life;
+use stage::Stage;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Instant;
 
@@ -123,6 +126,9 @@ impl Run<'_> {
         let Some(Remains { plain, device, faults }) = self.remains.take() else { return Ok(()) };
         self.toll.lives += 1;
         let device = device.unwrap_or_else(|| self.case.device(&plain));
+        if let Some(setup) = self.case.setup() {
+            return self.live_driven(&setup, Occupant { device, plain }, faults);
+        }
         match self.case.wire {
             Wire::Uas => self.live_on(world::uas(device, Some(self.case.depth)), plain, faults),
             Wire::Bot => self.live_on(world::bot(device), plain, faults),
@@ -140,7 +146,23 @@ impl Run<'_> {
             let about = About::World("a device that is configured once more");
             return Err(Violation { law: Law::Recovery, at: Instant::ZERO, about });
         };
-        let mut world = World::new(self.case.rate.connection(), plugged, plain).with_faults(faults);
+        self.live_in(World::new(self.case.rate.connection(), plugged, plain).with_faults(faults))
+    }
+
+    /// The same behind a controller.
+    fn live_driven(&mut self, setup: &Setup, occupant: Occupant, faults: Faults) -> Result<(), Violation> {
+        let mut occupant = Some(occupant);
+        let occupy = |_: usize, drive: &Drive| occupant.take().unwrap_or_else(|| Occupant::from(drive));
+        match setup.power_on_with(occupy, Vec::new()) {
+            Ok(world) => self.live_in(world.with_faults(faults)),
+            Err(_) => {
+                let about = About::World("a device that is brought up once more");
+                Err(Violation { law: Law::Recovery, at: Instant::ZERO, about })
+            }
+        }
+    }
+
+    fn live_in<W: Stage>(&mut self, mut world: W) -> Result<(), Violation> {
         if let Some(make) = self.trace {
             world.trace_to(make());
         }

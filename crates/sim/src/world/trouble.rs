@@ -234,12 +234,49 @@ impl Trouble {
 
     /// A packet arrives: whether the device is not there any more by then.
     pub(super) fn ends_life(&mut self) -> bool {
-        for kind in [Kind::Unplug, Kind::PowerLoss] {
+        self.ends_by(&[Kind::Unplug, Kind::PowerLoss])
+    }
+
+    /// The same of a device behind a controller.
+    pub(super) fn ends_driven_life(&mut self) -> bool {
+        self.ends_by(&[Kind::Unplug, Kind::PowerLoss, Kind::ControllerHalt])
+    }
+
+    fn ends_by(&mut self, kinds: &[Kind]) -> bool {
+        for &kind in kinds {
             if self.gone.is_none() {
                 self.gone = self.faults.strikes(kind).map(|random| (kind, random));
             }
         }
         self.gone.is_some()
+    }
+
+    /// Why the device is gone, if it is.
+    pub(super) fn gone(&self) -> Option<Kind> {
+        self.gone.as_ref().map(|(kind, _)| *kind)
+    }
+
+    /// The device is gone now, if it was not before.
+    pub(super) fn go(&mut self, kind: Kind, seed: u64) {
+        self.gone.get_or_insert_with(|| (kind, Random::new(seed, kind.name())));
+    }
+
+    /// Statuses so far that may be about an earlier command than the host believes.
+    pub(super) const fn misled(&self) -> u64 {
+        self.misled
+    }
+
+    /// What is left when a world ends.
+    pub(super) fn leave(mut self, mut drive: DriveSide) -> Remains {
+        let device = match self.gone.take() {
+            Some((Kind::PowerLoss, random)) => {
+                drive.plain.lose_power(random);
+                None
+            }
+            _ => Some(drive.device),
+        };
+        drive.plain.rest();
+        Remains { plain: drive.plain, device, faults: self.faults }
     }
 }
 
@@ -259,7 +296,7 @@ impl<T: Transport> World<T> {
 
     /// Why the device is gone, if it is.
     pub fn gone(&self) -> Option<Kind> {
-        self.trouble.gone.as_ref().map(|(kind, _)| *kind)
+        self.trouble.gone()
     }
 
     /// Statuses so far that may be about an earlier command than the host believes. Where the tag is that of the stream,
@@ -305,24 +342,16 @@ impl<T: Transport> World<T> {
     /// The end of a world, by its device being pulled out or losing its power if it has not yet. What the medium has begun is
     /// done, if the power lasts.
     pub fn end(mut self, kind: Kind) -> Remains {
-        if self.trouble.gone.is_none() {
-            self.trouble.gone = Some((kind, Random::new(self.engine.digest(), kind.name())));
+        if self.trouble.gone().is_none() {
+            self.trouble.go(kind, self.engine.digest());
             self.unplug();
         }
         while self.gone() == Some(Kind::Unplug) && self.drive.plain.is_busy() {
             let Some(event) = self.engine.next() else { break };
             self.handle(event);
         }
-        let Self { mut drive, mut trouble, .. } = self;
-        let device = match trouble.gone.take() {
-            Some((Kind::PowerLoss, random)) => {
-                drive.plain.lose_power(random);
-                None
-            }
-            _ => Some(drive.device),
-        };
-        drive.plain.rest();
-        Remains { plain: drive.plain, device, faults: trouble.faults }
+        let Self { drive, trouble, .. } = self;
+        trouble.leave(drive)
     }
 
     /// Something of a transfer of a side has moved.

@@ -6,7 +6,7 @@
 //! Always true: a controller that was halted, has failed or was pulled out does nothing by itself.
 
 use super::command::Commands;
-use super::event::{EventRing, Interrupter};
+use super::event::{EventRing, Interrupter, Tampering};
 use super::memory::{Fault, Memory};
 use super::output::{Output, Way};
 use super::part::Part;
@@ -131,6 +131,16 @@ impl Controller {
     /// The next TD of a bulk endpoint that is taken on fails with this code.
     pub fn fail_next(&mut self, code: CompletionCode) {
         self.script.transfers.push_back(code);
+    }
+
+    /// The next event of a transfer suffers.
+    pub const fn tamper(&mut self, tampering: Tampering) {
+        self.events.ring.tamper(tampering);
+    }
+
+    /// It meets an error of its host, and halts.
+    pub fn break_down(&mut self) {
+        self.survive(Err(Fault { address: 0 }));
     }
 
     /// What it wants done.

@@ -38,6 +38,23 @@ pub(super) struct EventRing {
     waiting: VecDeque<(Instant, EventTrb)>,
     is_full: bool,
     times_full: u32,
+    /// What becomes of the next event of a transfer.
+    tampered: Option<Tampering>,
+}
+
+/// What a controller with a fault of its own does to an event of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tampering {
+    /// It is not written.
+    Lost,
+    /// It is written twice.
+    Twice,
+    /// Its cycle bit is wrong.
+    Cycle,
+    /// It names the TRB after that which it is about.
+    Pointer,
+    /// It tells one byte more that did not move.
+    Length,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +84,28 @@ impl EventRing {
             waiting: VecDeque::new(),
             is_full: false,
             times_full: 0,
+            tampered: None,
+        }
+    }
+
+    /// The next event of a transfer suffers.
+    pub(super) const fn tamper(&mut self, tampering: Tampering) {
+        self.tampered = Some(tampering);
+    }
+
+    /// An event as it is written, with the cycle bit turned or not; nothing if it is lost.
+    fn suffered(&mut self, event: EventTrb) -> [Option<(EventTrb, bool)>; 2] {
+        let EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot } = event else {
+            return [Some((event, false)), None];
+        };
+        let with = |pointer, length| EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot };
+        match self.tampered.take() {
+            None => [Some((event, false)), None],
+            Some(Tampering::Lost) => [None; 2],
+            Some(Tampering::Twice) => [Some((event, false)); 2],
+            Some(Tampering::Cycle) => [Some((event, true)), None],
+            Some(Tampering::Pointer) => [Some((with(pointer + TRB_BYTES as u64, length), false)), None],
+            Some(Tampering::Length) => [Some((with(pointer, length + 1), false)), None],
         }
     }
 
@@ -138,7 +177,11 @@ impl EventRing {
                 break;
             }
             self.is_full = false;
-            self.put(memory, event)?;
+            for (event, is_turned) in self.suffered(event).into_iter().flatten() {
+                self.cycle ^= is_turned;
+                self.put(memory, event)?;
+                self.cycle ^= is_turned;
+            }
             self.waiting.pop_front();
         }
         Ok(())

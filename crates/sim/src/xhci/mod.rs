@@ -33,6 +33,7 @@ mod slot;
 mod transfer;
 
 pub use controller::{Controller, Counters};
+pub use event::Tampering;
 pub use hands::Hands;
 pub use memory::{Fault, Memory};
 pub use output::{ControlAnswer, ControlRequest, LinkAct, Output, Way};

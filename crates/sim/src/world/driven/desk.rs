@@ -93,6 +93,16 @@ impl Desk {
         }
     }
 
+    /// Whether a command has not ended.
+    pub(super) fn has(&self, id: CommandId) -> bool {
+        self.windows.get(usize::from(id.slot)).is_some_and(|window| window.owner == Some(id))
+    }
+
+    /// Transfers that the driver has not completed.
+    pub(super) fn under_way(&self) -> usize {
+        self.flights.iter().count()
+    }
+
     /// A command has ended.
     pub(super) fn finish(
         &mut self,
@@ -173,10 +183,10 @@ impl Desk {
         }
     }
 
-    /// The driver has completed a transfer.
-    pub(super) fn complete(&mut self, machine: &mut Machine, now: Instant, completion: Completion) {
+    /// The driver has completed a transfer. Whether that was under way.
+    pub(super) fn complete(&mut self, machine: &mut Machine, now: Instant, completion: Completion) -> bool {
         let Completion { id: number, status, actual } = completion;
-        let Some((id, flight)) = self.flights.remove(number) else { return };
+        let Some((id, flight)) = self.flights.remove(number) else { return false };
         let is_in = flight.pipe.endpoint.direction() == Direction::In;
         let brought = if is_in { actual as usize } else { 0 };
         let bytes = machine.memory.slice(flight.address, brought).unwrap_or_default();
@@ -191,6 +201,7 @@ impl Desk {
         if matches!(flight.payload, Payload::Inline(_) | Payload::Message) {
             machine.give_place(flight.address);
         }
+        true
     }
 }
 

@@ -1,13 +1,17 @@
 //! What a drive wants: transfers on offer, an early end of the host's, its medium; and what it answers at endpoint 0.
+//!
+//! What goes wrong with a transfer is asked here, and decided by the drive's trouble. Left out: what a hub answers. Always true:
+//! a transfer that the device wants to send goes out once, unless a fault has it otherwise.
 
 use super::seat::Ending;
 use super::{Driven, Happens};
 use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
 use crate::link::superspeed::Side;
+use crate::world::trouble::Sent;
 use crate::world::{Exchange, plug};
 use crate::xhci as model;
 use bus::{Pipe, TransferId};
-use target::Verdict;
+use target::{DeviceTransfer, Verdict};
 use units::Instant;
 use wire::usb::{SetupPacket, StandardRequest};
 
@@ -16,16 +20,7 @@ impl Driven {
         use target::Output as Out;
         let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
         match output {
-            Out::Transfer(transfer) => {
-                self.woken[Side::Device as usize].add(end.root);
-                seat.desk.observers.tell(|observer| observer.offered(now, &transfer));
-                let (host, device) = self.roots[end.root].ports(end.device);
-                let (pipe, expected) = (transfer.pipe, host.expects(transfer.pipe));
-                let ending = seat.drive.offer(device, transfer, expected);
-                if let Some((device, host)) = ending.zip(host.transfers(pipe).next()) {
-                    seat.endings.push(Ending { pipe, host, device });
-                }
-            }
+            Out::Transfer(transfer) => self.send_transfer(now, number, transfer),
             Out::Finish(pipe) => self.finish(number, pipe),
             Out::FinishBoth(data_in, data_out) => {
                 self.finish(number, data_in);
@@ -45,6 +40,7 @@ impl Driven {
                 }
                 self.at(done_at, Happens::Stored(number as u8));
             }
+            Out::Cancel(id) if seat.trouble.drop_late(id) => seat.drive.never(id),
             Out::Cancel(id) => {
                 self.woken[Side::Device as usize].add(end.root);
                 seat.drive.cancel(self.roots[end.root].ports(end.device).1, id);
@@ -59,6 +55,35 @@ impl Driven {
                 self.roots[end.root].ports(end.device).1.clear_halt(endpoint);
                 self.tell_drive(number);
             }
+        }
+    }
+
+    /// The device sends something, or has room for it, unless something goes wrong with that.
+    fn send_transfer(&mut self, now: Instant, number: usize, transfer: DeviceTransfer) {
+        let seat = &mut self.seats[number];
+        match seat.trouble.send(now, transfer, &seat.drive) {
+            Sent::Once(transfer) => self.offer(number, transfer),
+            Sent::Twice(transfer) => {
+                let again = seat.drive.stray(&transfer);
+                self.offer(number, transfer);
+                self.offer(number, again);
+            }
+            Sent::Never(transfer) => seat.drive.forget(transfer),
+            Sent::Later(due) => self.at(due, Happens::Ready(number as u8)),
+        }
+    }
+
+    /// The device offers a transfer to the bus.
+    pub(super) fn offer(&mut self, number: usize, transfer: DeviceTransfer) {
+        let (now, end) = (self.engine.now(), self.fronts[number].end);
+        let seat = &mut self.seats[number];
+        self.woken[Side::Device as usize].add(end.root);
+        seat.desk.observers.tell(|observer| observer.offered(now, &transfer));
+        let (host, device) = self.roots[end.root].ports(end.device);
+        let (pipe, expected) = (transfer.pipe, host.expects(transfer.pipe));
+        let ending = seat.drive.offer(device, transfer, expected);
+        if let Some((device, host)) = ending.zip(host.transfers(pipe).next()) {
+            seat.endings.push(Ending { pipe, host, device });
         }
     }
 

@@ -1,9 +1,13 @@
 //! What the controller wants of the links: endpoints, transfers, stops, resets.
+//!
+//! Left out: ports at which nobody is; what is wanted of them comes to nothing. Always true: an endpoint that was stopped is
+//! told of once, when it is quiet.
 
 use super::Driven;
-use super::seat::GoingOut;
-
+use super::seat::{GoingOut, Seat};
+use crate::fault::Bug;
 use crate::link::superspeed::Side;
+
 use crate::xhci::{Hands, LinkAct, Output, Way};
 
 use units::Instant;
@@ -13,6 +17,7 @@ impl Driven {
     pub(super) fn carry_out_of_controller(&mut self, now: Instant, output: Output) {
         match output {
             Output::Interrupt => {
+                self.tamper();
                 let machine = &mut self.machine;
                 machine.has_news = true;
                 let hands = &mut Hands::new(now, &mut machine.controller, &mut machine.memory);
@@ -62,6 +67,9 @@ impl Driven {
                 if pipe.endpoint.direction() == Direction::Out {
                     let going = GoingOut { id: transfer.id, bytes: transfer.bytes, taken: 0 };
                     self.seats[drive].going_out.push(going);
+                }
+                if self.seats[drive].trouble.faults.shows(Bug::SkippedTd) {
+                    return;
                 }
                 // A link that was down knows of no endpoints until the driver has configured the device again.
                 let _ = host.queue(pipe, transfer);
@@ -126,7 +134,10 @@ impl Driven {
                 while let Some(output) = self.seats[number].drive.device.poll_output() {
                     self.carry_out_of_device(self.engine.now(), number, output);
                 }
-                self.seats[number].drive.forget_offers();
+                let Seat { drive, trouble, .. } = &mut self.seats[number];
+                drive.forget_offers();
+                trouble.forget_late();
+                trouble.ledger.forget_all(Side::Device);
             }
         }
     }

@@ -24,6 +24,7 @@ mod root;
 mod seat;
 mod setup;
 mod transport;
+mod trouble;
 
 pub use ::xhci::Config as DriverConfig;
 pub use power_on::{Occupant, PowerOnError};
@@ -32,11 +33,13 @@ pub use transport::AnyTransport;
 
 use super::observer::Observer;
 use super::{Commanded, Finished, Stopped};
+use crate::check::{About, Law};
 use crate::engine::{Alarm, Engine, Event, QueueFull, Trace, Turn};
 use crate::few::Few;
 use crate::link::bulk::Message;
 use crate::link::hub::Happening;
 use crate::link::superspeed::{Link, Side};
+use crate::link::{Fate, Missed};
 use crate::xhci as model;
 use front::Front;
 use initiator::{Command, CommandId, Output, Refusal, Transport};
@@ -68,6 +71,8 @@ pub struct Driven {
     woken: [Few; 2],
     scratch: Vec<u8>,
     stopped: Option<Stopped>,
+    /// Whether things go wrong, and books are kept, with the first drive, which is at a root port of its own.
+    is_troubled: bool,
 }
 
 /// Something that happens.
@@ -77,6 +82,14 @@ enum Happens {
     Free(u8, Side),
     /// A message arrives at a side of a root port's link.
     Arrives(u8, Side, Message),
+    /// The same for one to which something has happened.
+    Suffers(u8, Side, Message, Fate),
+    /// LBAD has come back to a side of a root port's link.
+    Retry(u8, Side),
+    /// The time is over after which an answer is missed on a root port's link.
+    Missed(u8, Missed),
+    /// A drive is ready for what it was not ready for.
+    Ready(u8),
     /// Something happens among the hubs of a root port.
     Passes(u8, Happening),
     /// A drive has done its oldest request.
@@ -97,6 +110,10 @@ impl Event for Happens {
             Self::Arrives(root, side, message) => {
                 (*root, 4 + *side as u64 + 2 * u64::from(message.packet().payload()))
             }
+            Self::Retry(root, side) => (*root, (1 << 32) + *side as u64),
+            Self::Missed(root, _) => (*root, (1 << 32) + 2),
+            Self::Ready(drive) => (*drive, (1 << 32) + 3),
+            Self::Suffers(root, side, _, fate) => (*root, (1 << 32) + 4 + *side as u64 + 2 * *fate as u64),
             Self::Passes(root, happening) => (*root, happening.mark()),
         };
         kind + u64::from_be_bytes([number, 0, 0, 0, 0, 0, 0, 0])
@@ -150,7 +167,13 @@ impl Driven {
         let now = self.engine.now();
         match event {
             Happens::Free(root, side) => return self.send(root.into(), side),
-            Happens::Arrives(root, side, ref message) => self.arrive(root.into(), side, message),
+            Happens::Arrives(root, side, ref message) => {
+                self.arrive(root.into(), side, message, Fate::Arrives);
+            }
+            Happens::Suffers(root, side, ref message, fate) => self.arrive(root.into(), side, message, fate),
+            Happens::Retry(root, side) => self.retry(root.into(), side),
+            Happens::Missed(root, missed) => self.miss(root.into(), missed),
+            Happens::Ready(drive) => self.offer_late(drive.into()),
             Happens::Passes(root, happening) => self.pass(root.into(), happening),
             Happens::Stored(drive) => {
                 let seat = &mut self.seats[usize::from(drive)];
@@ -171,6 +194,9 @@ impl Driven {
             }
         }
         self.settle();
+        if self.is_troubled {
+            self.halt_by_itself();
+        }
     }
 
     fn pass_deadline(&mut self, now: Instant) {
@@ -243,15 +269,17 @@ impl Driven {
         let (machine, desk) = (&mut self.machine, &mut self.seats[drive].desk);
         let front = &mut self.fronts[drive];
         match output {
-            Output::Submit(transfer) => desk.offer(machine, now, front.device, transfer),
+            Output::Submit(transfer) => {
+                let transfer = self.seats[drive].trouble.submit(transfer);
+                self.seats[drive].desk.offer(machine, now, front.device, transfer);
+            }
             Output::Cancel(id) => desk.cancel(machine, now, front.device, id),
             Output::Request(id, request) => {
                 front.request(machine, now, (id, request));
                 self.hear_errands(drive);
             }
             Output::Finished(id, outcome) => {
-                let finished = desk.finish(machine, now, id, outcome);
-                self.finished.push_back(finished);
+                self.finish_command(now, drive, id, outcome);
                 if self.engine.is_traced() {
                     self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));
                 }
@@ -268,8 +296,11 @@ impl Driven {
                 let front = &mut self.fronts[number];
                 if front.control_ended(&mut self.machine, now, done.id, (done.status, done.actual)) {
                     self.hear_errands(number);
-                } else if let Some(seat) = self.seats.get_mut(number) {
-                    seat.desk.complete(&mut self.machine, now, done);
+                } else if let Some(seat) = self.seats.get_mut(number)
+                    && !seat.desk.complete(&mut self.machine, now, done)
+                {
+                    let about = About::Transfer(Side::Host, done.id);
+                    seat.trouble.ledger.break_law(Law::TransferOnce, now, about);
                 }
             }
             Out::Answered(id, answer) => {
@@ -334,6 +365,10 @@ impl Driven {
     }
 
     fn at(&mut self, at: Instant, event: Happens) {
+        if self.is_troubled {
+            let now = self.engine.now();
+            self.seats[0].trouble.ledger.schedule(now, at);
+        }
         if let Err(QueueFull) = self.engine.at(at, event) {
             self.stopped = Some(Stopped::QueueFull);
         }

@@ -1,7 +1,7 @@
 //! Packets of a driven world: who sends, what arrives, what is told of it.
 //!
 //! At a root port without hubs a message crosses one link; behind hubs it is the tree's until it is at its end. Left out:
-//! what happens to packets on the way. Always true: payload is copied when its packet has arrived, and not before.
+//! what happens to packets on the way among hubs. Always true: payload is copied when its packet has arrived, and not before.
 
 use super::root::{End, Wires};
 use super::{Driven, Happens};
@@ -9,18 +9,25 @@ use crate::link::bulk::{Message, Piece};
 use crate::link::control::CONTROL_DATA;
 use crate::link::hub::{self, Arrived, Happening, Sent};
 use crate::link::superspeed::Side;
-use crate::link::{Arrival, Crossing, Wake};
+use crate::link::{Arrival, Crossing, Fate, Missed, Wake};
 use crate::world::{Stopped, name};
+use units::Duration;
 
 impl Driven {
     /// A message has arrived at a side of a link that has no hubs: it is taken, and its payload is copied.
     #[inline]
-    pub(super) fn arrive(&mut self, root: usize, side: Side, message: &Message) {
+    pub(super) fn arrive(&mut self, root: usize, side: Side, message: &Message, fate: Fate) {
         let now = self.engine.now();
         let number = self.roots[root].fronts[0];
-        self.show(number, side.other(), message, None);
+        if fate == Fate::Arrives {
+            self.show(number, side.other(), message, None);
+        }
+        let fate = if self.is_troubled { self.fate_on_arrival(number, *message, fate) } else { fate };
         let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
-        let Arrival { frees_other_at, taken, .. } = joint.arrive(now, side, message);
+        let Arrival { frees_other_at, retry_at, taken } = joint.arrive_as(now, side, message, fate);
+        if let Some(at) = retry_at {
+            self.at(at, Happens::Retry(root as u8, side.other()));
+        }
         if let Some(at) = frees_other_at {
             self.at(at, Happens::Free(root as u8, side.other()));
         }
@@ -29,6 +36,36 @@ impl Driven {
         }
         self.woken[side as usize].add(root);
         self.tell(number, side, message);
+        if self.is_troubled {
+            self.seats[number].trouble.ledger.arrive(now, side, message.packet().payload().into());
+        }
+    }
+
+    /// LBAD has come back to a side.
+    pub(super) fn retry(&mut self, root: usize, side: Side) {
+        if let Wires::Direct(joint) = &mut self.roots[root].wires {
+            joint.retry(self.engine.now(), side);
+        }
+        self.woken.iter_mut().for_each(|side| side.add(root));
+    }
+
+    /// An answer may be missed on a link that has no hubs.
+    pub(super) fn miss(&mut self, root: usize, missed: Missed) {
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        let again = joint.miss(missed);
+        self.look_again(root, again);
+        self.woken.iter_mut().for_each(|side| side.add(root));
+        let number = self.roots[root].fronts[0];
+        self.tell_controller(number);
+        self.tell_drive(number);
+        self.look_after_endpoint_0(number);
+        self.look_after_stops(number);
+    }
+
+    fn look_again(&mut self, root: usize, missed: Option<(Duration, Missed)>) {
+        if let Some((span, missed)) = missed {
+            self.at(self.engine.now() + span, Happens::Missed(root as u8, missed));
+        }
     }
 
     /// Something happens among the hubs of a root port.
@@ -73,6 +110,9 @@ impl Driven {
         let seat = &mut self.seats[drive];
         while let Some(progress) = host.poll_progress() {
             let bytes = progress.piece.map_or(&[][..], |piece| seat.drive.bytes(piece));
+            if let Some(piece) = progress.piece {
+                seat.trouble.ledger.take(piece.bytes);
+            }
             self.machine.controller.handle_progress(now, &mut self.machine.memory, &progress, bytes);
             if progress.ended.is_some() {
                 seat.forget(progress.id);
@@ -89,6 +129,9 @@ impl Driven {
         let (seat, machine) = (&mut self.seats[drive], &self.machine);
         self.stirs.add(drive);
         while let Some(progress) = device.poll_progress() {
+            if self.is_troubled {
+                seat.trouble.ledger.progress(self.engine.now(), Side::Device, &progress);
+            }
             let bytes = match progress.piece {
                 None => &[][..],
                 Some(piece) => {
@@ -152,7 +195,27 @@ impl Driven {
         if !rests {
             self.at_turn(free, Happens::Free(root as u8, side));
         }
-        self.at(crossing.heard, Happens::Arrives(root as u8, side.other(), message));
+        let fate = if self.is_troubled { self.seats[number].trouble.fate(message) } else { Fate::Arrives };
+        if fate != Fate::Arrives {
+            self.strike(root, side, message, fate);
+        }
+        self.at(
+            crossing.heard,
+            match fate {
+                Fate::Arrives => Happens::Arrives(root as u8, side.other(), message),
+                _ => Happens::Suffers(root as u8, side.other(), message, fate),
+            },
+        );
+    }
+
+    /// Something happens to what a side has just sent.
+    fn strike(&mut self, root: usize, side: Side, message: Message, fate: Fate) {
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        if fate == Fate::HeaderDamaged {
+            return joint.damage(side, message);
+        }
+        let missed = joint.lose(&message);
+        self.look_again(root, missed);
     }
 
     /// Takes from hubs what they have sent, and when something happens to it.

@@ -203,6 +203,7 @@ impl Driven {
             woken: [Few::NONE; 2],
             scratch: Vec::new(),
             stopped: None,
+            is_troubled: false,
         })
     }
 

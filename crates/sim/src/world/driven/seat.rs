@@ -18,7 +18,7 @@ pub(super) struct Seat {
     pub(super) endings: Vec<Ending>,
     /// What goes out on the link.
     pub(super) going_out: Vec<GoingOut>,
-    /// None: faults are not joined with a controller yet.
+    /// What goes wrong, and the books that notice.
     pub(super) trouble: Trouble,
 }
 

@@ -1,0 +1,235 @@
+//! What befalls a driven world from outside of its machines: faults, planted bugs, and the books that notice.
+//!
+//! It befalls the first drive, which has a root port of its own, from when it is up. Beside what befalls a drive there is
+//! what befalls a controller: it halts, of which its driver tells that it died; and the bugs of one whose events are not as
+//! they should be.
+//!
+//! Left out: hubs, and more than one drive. Always true: a world without trouble is the same as if there were none to have.
+
+use super::{AnyTransport, Driven};
+use crate::check::{About, Law, Violation};
+use crate::fault::{Bug, Faults, Kind};
+use crate::link::Fate;
+use crate::link::bulk::Message;
+use crate::world::trouble::Remains;
+use crate::world::{Finished, Stopped};
+use crate::xhci::Tampering;
+use initiator::{CommandId, Counters, Outcome, Transport};
+use units::Instant;
+use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
+
+/// The drive that has trouble.
+const DRIVE: usize = 0;
+
+impl Driven {
+    /// The same with things that go wrong from now on with the first drive.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Faults) -> Self {
+        if let (Some(link), Some(seat)) =
+            (self.roots.first().and_then(|root| root.link()), self.seats.first_mut())
+        {
+            seat.trouble.ledger.begin(link);
+            seat.trouble.faults = faults;
+            self.is_troubled = true;
+        }
+        self
+    }
+
+    /// What goes wrong.
+    pub fn faults(&mut self) -> &mut Faults {
+        &mut self.seats[DRIVE].trouble.faults
+    }
+
+    /// Why the first drive is gone, if it is.
+    pub fn gone(&self) -> Option<Kind> {
+        self.seats[DRIVE].trouble.gone()
+    }
+
+    /// See [`World::misled`](crate::world::World::misled).
+    pub fn misled(&self) -> u64 {
+        self.seats[DRIVE].trouble.misled()
+    }
+
+    /// Payload that was carried in vain so far, in bytes.
+    pub fn in_vain(&self) -> u64 {
+        self.seats[DRIVE].trouble.ledger.in_vain()
+    }
+
+    /// What the first drive's transport counts.
+    pub fn transport_counters(&self) -> Counters {
+        self.seats[DRIVE].desk.transport.counters()
+    }
+
+    /// Whether driver and controller have met nothing that is not as it should be.
+    pub fn is_calm_below(&self) -> bool {
+        let stale = self.controller().counters().stale_progress;
+        self.driver().counters() == ::xhci::Counters::default() && stale == 0
+    }
+
+    /// Adds a result to the digest.
+    pub const fn mix(&mut self, word: u64) {
+        self.engine.mix(word);
+    }
+
+    /// Lets things happen until a command ends, but no longer than up to a time.
+    ///
+    /// # Errors
+    /// If the world does not go on.
+    pub fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
+        loop {
+            if let Some(stopped) = self.stopped.or(self.broken().map(Stopped::Broken)) {
+                return Err(stopped);
+            }
+            if let Some(finished) = self.finished.pop_front() {
+                return Ok(Some(finished));
+            }
+            if let Some(until) = until
+                && self.engine.next_at().is_none_or(|next| next > until)
+            {
+                self.engine.pass(until);
+                return Ok(None);
+            }
+            if !self.step() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn broken(&self) -> Option<Violation> {
+        self.seats[DRIVE].trouble.ledger.broken()
+    }
+
+    /// Compares all books.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn audit(&mut self) -> Result<(), Violation> {
+        let now = self.engine.now();
+        let seat = &mut self.seats[DRIVE];
+        if let Some(link) = self.roots[0].link() {
+            seat.trouble.ledger.audit(now, link);
+        }
+        seat.drive.plain.audit(now, &mut seat.trouble.ledger);
+        let ledger = &mut seat.trouble.ledger;
+        match self.stopped {
+            Some(Stopped::Violation) => {
+                ledger.break_law(Law::Protocol, now, About::World("a message at the wrong time"));
+            }
+            Some(Stopped::QueueFull) => ledger.break_law(Law::Progress, now, About::World("too many events")),
+            Some(Stopped::Broken(_)) | None => {}
+        }
+        ledger.broken().map_or(Ok(()), Err)
+    }
+
+    /// Compares what must be even when nobody wants anything any more: each TD has ended.
+    ///
+    /// # Errors
+    /// The violation.
+    pub fn audit_rest(&self) -> Result<(), Violation> {
+        let desk = &self.seats[DRIVE].desk;
+        let is_idle = matches!(desk.transport, AnyTransport::Bot(_)) || self.gone().is_some();
+        if is_idle && desk.under_way() > 0 {
+            let about = About::World("a TD that has not ended");
+            return Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about });
+        }
+        Ok(())
+    }
+
+    /// The end of a world: see [`World::end`](crate::world::World::end).
+    pub fn end(mut self, kind: Kind) -> Remains {
+        if self.gone().is_none() {
+            self.seats[DRIVE].trouble.go(kind, self.engine.digest());
+            self.leave_port();
+        }
+        while self.gone() != Some(Kind::PowerLoss) && self.seats[DRIVE].drive.plain.is_busy() {
+            let Some(event) = self.engine.next() else { break };
+            self.handle(event);
+        }
+        let seat = self.seats.swap_remove(DRIVE);
+        seat.trouble.leave(seat.drive)
+    }
+
+    /// What becomes of a message that arrives, beside what has happened to it on the way.
+    pub(super) fn fate_on_arrival(&mut self, number: usize, message: Message, fate: Fate) -> Fate {
+        let trouble = &mut self.seats[number].trouble;
+        if trouble.gone().is_none() && trouble.ends_driven_life() {
+            self.leave_port();
+        }
+        // What arrives damaged is heard when it comes again.
+        let is_heard = fate != Fate::Arrives || self.seats[number].trouble.hears(message);
+        if is_heard { fate } else { Fate::Lost }
+    }
+
+    /// The first drive is gone, or its controller is of no use any more.
+    fn leave_port(&mut self) {
+        let now = self.engine.now();
+        if self.gone() == Some(Kind::ControllerHalt) {
+            self.machine.controller.break_down();
+            self.roots[0].cut(now);
+        } else {
+            let port = self.fronts[DRIVE].way.port;
+            self.machine.controller.unplug(now, port);
+        }
+        let seat = &mut self.seats[DRIVE];
+        seat.drive.device.handle_nexus_loss();
+        seat.trouble.forget_late();
+        self.stirs.add(DRIVE);
+        self.settle();
+    }
+
+    /// A drive is ready for what it was not ready for.
+    pub(super) fn offer_late(&mut self, drive: usize) {
+        while let Some(transfer) = self.seats[drive].trouble.take_late(self.engine.now()) {
+            self.offer(drive, transfer);
+        }
+    }
+
+    /// Endpoints of the drive halt by themselves.
+    pub(super) fn halt_by_itself(&mut self) {
+        while let Some(endpoint) = self.seats[DRIVE].trouble.poll_halt() {
+            let setup = SetupPacket {
+                direction: Direction::Out,
+                kind: RequestKind::Standard,
+                recipient: Recipient::Endpoint,
+                request: StandardRequest::SetFeature.into(),
+                // ENDPOINT_HALT.
+                value: 0,
+                index: u8::from(endpoint).into(),
+                length: 0,
+            };
+            self.seats[DRIVE].drive.device.handle_control(setup, &[]);
+            self.stirs.add(DRIVE);
+            self.settle();
+        }
+    }
+
+    /// A command has ended: how often its owner is told.
+    pub(super) fn finish_command(&mut self, now: Instant, drive: usize, id: CommandId, outcome: Outcome) {
+        for _ in 0..self.seats[drive].trouble.ends() {
+            let seat = &mut self.seats[drive];
+            if !seat.desk.has(id) {
+                seat.trouble.ledger.break_law(Law::CommandOnce, now, About::Command(id));
+            }
+            let finished = seat.desk.finish(&mut self.machine, now, id, outcome.clone());
+            self.finished.push_back(finished);
+        }
+    }
+
+    /// The controller is about to tell of events: what a bug of its own makes of the next.
+    pub(super) fn tamper(&mut self) {
+        if !self.is_troubled {
+            return;
+        }
+        for (bug, tampering) in [
+            (Bug::LostEvent, Tampering::Lost),
+            (Bug::EventTwice, Tampering::Twice),
+            (Bug::WrongCycle, Tampering::Cycle),
+            (Bug::WrongPointer, Tampering::Pointer),
+            (Bug::WrongLength, Tampering::Length),
+        ] {
+            if self.seats[DRIVE].trouble.faults.shows(bug) {
+                self.machine.controller.tamper(tampering);
+            }
+        }
+    }
+}
