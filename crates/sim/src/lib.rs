@@ -17,6 +17,7 @@ pub mod explain;
 pub mod fault;
 mod few;
 pub mod link;
+pub mod parts;
 pub mod power;
 pub mod raw;
 pub mod sata;
