@@ -69,8 +69,8 @@ pub struct Attachment<M> {
     phase: Option<Phase>,
     /// Queued commands that have ended and wait to be told, and those that are told by a frame on the wire.
     ended: [Vec<Tag>; 2],
-    /// Sectors for which the host port has room.
-    room: u32,
+    /// Sectors for which the host port has room; below zero if it holds more than it has room for.
+    room: i64,
     told: VecDeque<Told>,
     books: Books,
 }
@@ -143,7 +143,7 @@ impl<M: Mechanism> Attachment<M> {
             moving: VecDeque::new(),
             phase: None,
             ended: [Vec::new(), Vec::new()],
-            room: room_sectors,
+            room: i64::from(room_sectors),
             told: VecDeque::new(),
             books: Books::default(),
         }
@@ -182,8 +182,13 @@ impl<M: Mechanism> Attachment<M> {
 
     /// Sectors that have come are gone from the host port.
     pub fn take(&mut self, now: Instant, sectors: u32) {
-        self.room += sectors;
+        self.room += i64::from(sectors);
         self.advance(now);
+    }
+
+    /// So many sectors lie in the host port besides those that have come and were not taken.
+    pub fn hold(&mut self, sectors: u32) {
+        self.room -= i64::from(sectors);
     }
 
     /// What the host port learns, until there is nothing.
@@ -342,7 +347,7 @@ impl<M: Mechanism> Attachment<M> {
             None => return self.moving.front().map(|tag| Next::Begin(*tag)),
             Some(Phase { tag, left, is_write: false, .. }) => {
                 let sectors = left.min(FRAME_SECTORS);
-                return (sectors <= self.room).then_some(Next::Data(tag, sectors));
+                return (i64::from(sectors) <= self.room).then_some(Next::Data(tag, sectors));
             }
             Some(Phase { tag, left, is_active: true, .. }) => {
                 let sectors = left.min(FRAME_SECTORS);
@@ -384,7 +389,7 @@ impl<M: Mechanism> Attachment<M> {
                 let phase = self.phase.as_mut()?;
                 phase.is_active = false;
                 if !phase.is_write {
-                    self.room -= sectors;
+                    self.room -= i64::from(sectors);
                 } else if let Some(link) = &mut self.links[usize::from(tag.0)] {
                     link.supplied -= sectors;
                 }

@@ -43,7 +43,7 @@ pub struct Store<M> {
     tags: [Option<u64>; TAGS],
     /// Whether what is under way is alone.
     is_alone: bool,
-    /// Sectors in the buffer that have not gone on.
+    /// Sectors of whole pieces in the buffer that have not gone on.
     held: u32,
     done: VecDeque<MediumRequest>,
     turns: VecDeque<Turn>,
@@ -61,8 +61,6 @@ struct Job {
     moved: u64,
     /// Sectors of a write that the drive wants and has not been given.
     wanted: u64,
-    /// Its sectors stay in the bridge until they have gone on.
-    keeps: bool,
     /// Nobody waits for it any more.
     is_orphan: bool,
 }
@@ -167,8 +165,6 @@ impl<M: Mechanism> Store<M> {
         self.next_job += 1;
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
         let Extent { lba, blocks } = request.extent;
-        // A piece that is longer than the buffer goes on while it comes.
-        let fits = blocks.0 * per_block <= u64::from(self.part.buffer_sectors);
         let mut blocks = blocks.0;
         if is_piece(request.op)
             && let Some(bytes) = self.announced.remove(&request.id.command)
@@ -178,15 +174,7 @@ impl<M: Mechanism> Store<M> {
         }
         let extent = Extent::new(lba.0 * per_block, blocks * per_block);
         let order = Order { tag: Tag(0), kind: kind_of(request.op), extent };
-        let job = Job {
-            order,
-            parts: VecDeque::new(),
-            come: 0,
-            moved: 0,
-            wanted: 0,
-            keeps: request.op == MediumOp::Read && fits,
-            is_orphan: false,
-        };
+        let job = Job { order, parts: VecDeque::new(), come: 0, moved: 0, wanted: 0, is_orphan: false };
         self.jobs.insert(number, job);
         self.line.push_back(number);
         number
@@ -256,21 +244,26 @@ impl<M: Mechanism> Store<M> {
     }
 
     fn came(&mut self, now: Instant, tag: Tag, sectors: u32) {
+        let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
         let number = self.tags.get(usize::from(tag.0)).copied().flatten();
         let Some(job) = number.and_then(|number| self.jobs.get_mut(&number)) else { return };
         job.moved += u64::from(sectors);
-        let stays = job.keeps && !job.is_orphan;
+        let stays = job.order.kind == OrderKind::Read && !job.is_orphan;
+        let mut whole = 0;
         while let Some(&(end, request)) = job.parts.front()
             && end <= job.moved
         {
             job.parts.pop_front();
+            if stays && request.op == MediumOp::Read {
+                whole += (request.extent.blocks.0 * per_block) as u32;
+            }
             self.done.push_back(request);
         }
-        if stays {
-            self.held += sectors;
-        } else {
-            self.cable.take(now, sectors);
-        }
+        // A piece takes room when it is whole and waits to go on. If what has come of others did so as well, pieces could
+        // wait for each other's room for ever.
+        self.held += whole;
+        self.cable.hold(whole);
+        self.cable.take(now, sectors);
     }
 
     fn end(&mut self, tag: Tag) {
