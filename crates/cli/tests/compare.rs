@@ -1,10 +1,14 @@
 //! `uaskit compare --raw`, as a user calls it.
 
+mod place;
+
+use place::{Place, UASKIT};
 use serde_json::Value;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 fn compare(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_uaskit"));
+    let mut command = Command::new(UASKIT);
     command.arg("compare").args(arguments).output().expect("uaskit starts")
 }
 
@@ -184,4 +188,36 @@ fn a_link_that_sleeps_costs_a_command_its_way_back_and_saves_energy() {
     assert!(joules("asleep") < joules("awake"));
     let output = compare(&["--raw", "--depth", "1", "--power-states", "--speed", "high"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn parts_are_listed_with_where_their_numbers_are_from() {
+    let text = String::from_utf8(compare(&["--list-parts"]).stdout).unwrap();
+    assert!(text.contains("vertex3-240") && text.contains("disk-7200"), "{text}");
+    let record: Value = serde_json::from_slice(&compare(&["--list-parts", "--json"]).stdout).unwrap();
+    for constant in record.as_array().unwrap().iter().flat_map(|part| part["constants"].as_array().unwrap()) {
+        assert!(constant["source"].is_string() || constant["fitted"].is_array(), "{constant}");
+    }
+}
+
+#[test]
+fn a_folder_of_parts_is_read_and_what_is_wrong_with_it_is_told() {
+    let folder = Place::new();
+    let parts = PathBuf::from(folder.file("ssd"));
+    std::fs::create_dir(&parts).unwrap();
+    let own = include_str!("../../sim/parts/ssd/m4-256.toml");
+    std::fs::write(parts.join("mine.toml"), own).unwrap();
+    let run = || compare(&["--list-parts", "--parts", &folder.file("")]);
+    assert!(String::from_utf8(run().stdout).unwrap().contains("mine"));
+    std::fs::write(parts.join("mine.toml"), own.replace("unit = \"us\"", "unit = \"hours\"")).unwrap();
+    let output = run();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        told.contains("mine.toml, line 6: the unit is `ps`, `ns`, `us`, `ms` or `s` here, not `hours`"),
+        "{told}"
+    );
+    std::fs::remove_dir_all(&parts).unwrap();
+    std::fs::create_dir(folder.file("floppies")).unwrap();
+    assert!(String::from_utf8(run().stderr).unwrap().contains("is of no kind of part"));
 }

@@ -5,6 +5,7 @@
 //! ([`capture`]).
 
 mod capture;
+mod parts;
 mod power;
 mod report;
 
@@ -40,6 +41,7 @@ use units::{ByteCount, Duration};
   uaskit compare --raw --depth 1 --power-states
   uaskit compare --raw --depth 4 --commands 20 --trace 3
   uaskit compare --raw --depth 4 --commands 100 --capture both.pcapng
+  uaskit compare --list-parts
 
 A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and for each
 run a device of its own, whose address is the number of the run, with the requests that configure it. The stream of each record is
@@ -49,8 +51,14 @@ many under way.
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct CompareArguments {
     /// The link and the protocols alone.
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "list_parts")]
     raw: bool,
+    /// Say which parts are in the catalogue, and with --json all of their numbers. Comparisons do not use them yet.
+    #[arg(long, conflicts_with = "raw")]
+    list_parts: bool,
+    /// A folder with further parts, as `ssd/NAME.toml` and `hdd/NAME.toml`; they take the place of others of the same name.
+    #[arg(long, value_name = "DIR", requires = "list_parts")]
+    parts: Option<PathBuf>,
     /// Commands under way, one or several numbers up to 62: 32 streams carry 30, and where more are asked for the drive has 64.
     /// BOT takes one at a time whatever is asked.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8,16,30",
@@ -141,6 +149,9 @@ struct Row {
 struct Printed;
 
 pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+    if arguments.list_parts {
+        return parts::list(arguments.parts.as_deref(), arguments.json);
+    }
     arguments.refuse_what_is_not_seen()?;
     let mut capture = arguments.start_capture()?;
     let mut rows = Vec::new();

@@ -23,6 +23,7 @@ impl Place {
         self.0.join(name).display().to_string()
     }
 
+    #[allow(dead_code, reason = "not every file of tests serves a drive")]
     pub(crate) fn unix(&self, name: &str) -> String {
         format!("unix:{}", self.file(name))
     }

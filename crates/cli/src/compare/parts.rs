@@ -1,0 +1,107 @@
+//! `--list-parts` and `--parts`: the catalogue of parts that come with the program, and of those in a folder.
+//!
+//! A folder has one for each kind of part, with a TOML file for each part, as `crates/sim/parts` has. Its parts take the
+//! place of others of the same name. Comparisons do not use parts yet.
+
+use super::report::empty;
+use crate::failure::Failure;
+use comfy_table::Table;
+use serde_json::{Value, json};
+use sim::parts::{Catalogue, Constant, Entry, Kind, Origin};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a file of a part at most.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Prints all parts.
+pub(super) fn list(folder: Option<&Path>, as_json: bool) -> Result<(), Failure> {
+    let catalogue = catalogue(folder)?;
+    if as_json {
+        println!("{:#}", catalogue.entries().map(record).collect::<Value>());
+    } else {
+        println!("{}", table(&catalogue));
+    }
+    Ok(())
+}
+
+/// The parts that come with the program, and over them those of a folder.
+fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
+    let broken = "a part that comes with the program is broken, which is a fault of ours";
+    let mut catalogue = Catalogue::built_in().map_err(|error| Failure::new(broken).because(error))?;
+    let Some(folder) = folder else { return Ok(catalogue) };
+    for of_kind in entries(folder)? {
+        let name = of_kind.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if !of_kind.is_dir() {
+            continue;
+        }
+        let kind = Kind::of_folder(&name).ok_or_else(|| {
+            let folders = Kind::ALL.map(Kind::folder).join(", ");
+            Failure::new(format!("{} is of no kind of part", of_kind.display()))
+                .try_this(format!("call it after one: {folders}"))
+        })?;
+        for file in
+            entries(&of_kind)?.into_iter().filter(|file| file.extension().is_some_and(|end| end == "toml"))
+        {
+            let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            catalogue
+                .add(kind, &name, &file.display().to_string(), &text(&file)?)
+                .map_err(|error| Failure::new(error.to_string()))?;
+        }
+    }
+    Ok(catalogue)
+}
+
+/// What is in a folder, in order.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |error| Failure::new(format!("{} cannot be read", folder.display())).because(error);
+    let all = fs::read_dir(folder).map_err(unreadable)?;
+    let mut paths = all.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn text(file: &Path) -> Result<String, Failure> {
+    let unreadable = |error| Failure::new(format!("{} cannot be read", file.display())).because(error);
+    let mut text = String::new();
+    let reader = File::open(file).map_err(unreadable)?;
+    reader.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(Failure::new(format!("{} is no part: it is longer than 1 MiB", file.display())));
+    }
+    Ok(text)
+}
+
+fn table(catalogue: &Catalogue) -> Table {
+    let mut table = empty(&["kind", "name", "what it is", "numbers", "fitted"]);
+    for entry in catalogue.entries() {
+        let fitted = entry.constants.iter().filter(|constant| matches!(constant.origin, Origin::Fitted(_)));
+        table.add_row([
+            entry.kind().to_string(),
+            entry.name.clone(),
+            entry.title.clone(),
+            entry.constants.len().to_string(),
+            fitted.count().to_string(),
+        ]);
+    }
+    table
+}
+
+fn record(entry: &Entry) -> Value {
+    json!({
+        "kind": entry.kind().folder(),
+        "name": entry.name,
+        "title": entry.title,
+        "constants": entry.constants.iter().map(constant).collect::<Value>(),
+    })
+}
+
+fn constant(Constant { place, value, unit, origin }: &Constant) -> Value {
+    let mut record = json!({ "place": place, "value": value, "unit": unit });
+    match origin {
+        Origin::Source(source) => record["source"] = json!(source),
+        Origin::Fitted(rows) => record["fitted"] = json!(rows),
+    }
+    record
+}
