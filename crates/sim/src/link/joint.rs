@@ -330,7 +330,9 @@ impl Joint {
         if again.is_none() {
             self.watched.retain(|&watched| watched != (endpoint, by));
         }
-        again.map(|(span, again)| (span, Missed { repeats: repeats + 1, ..again }))
+        // What was answered since is no repetition of what is missed next.
+        let repeats = if is_missed { repeats + 1 } else { 0 };
+        again.map(|(span, again)| (span, Missed { repeats, ..again }))
     }
 
     /// Whether an answer is owed on an endpoint.
