@@ -16,7 +16,7 @@ mod transfers;
 
 pub use error::WriteError;
 pub use pcapng::{COMMENT_BYTES_MAX, INTERFACES_MAX, Interface, InterfaceId, LinkType, Pcapng, Record};
-pub use transactions::{Said, Transactions, UNDER_WAY_MAX};
+pub use transactions::{Crossed, Said, Transactions, UNDER_WAY_MAX};
 pub use transfers::{Control, Transfer, Transfers};
 
 /// Where a device is, to whoever reads a capture.

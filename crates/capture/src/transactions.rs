@@ -13,6 +13,8 @@
 //! | NRDY for a request | IN, NAK |
 //! | NRDY for nothing that was sent, as for Prime | PING, NAK |
 //!
+//! Packets of a bus of USB 2.0 are told as they are, [`Transactions::crossed`].
+//!
 //! Always true: transactions do not overlap; at most [`UNDER_WAY_MAX`] data packets are held.
 
 use crate::pcapng::{Interface, InterfaceId, LinkType, Pcapng, Record};
@@ -69,6 +71,17 @@ pub enum Said<'a> {
     },
 }
 
+/// A packet of a bus of USB 2.0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crossed<'a> {
+    /// IN, OUT, SETUP or PING, for an endpoint.
+    Token(PacketId, EndpointAddress),
+    /// DATA0 or DATA1, and what it carries.
+    Data(PacketId, &'a [u8]),
+    /// ACK, NAK, NYET or STALL.
+    Handshake(PacketId),
+}
+
 /// A data packet of the host.
 #[derive(Clone, Debug)]
 struct Sent {
@@ -121,6 +134,27 @@ impl Transactions {
             }
             Said::Ack { .. } => Ok(()),
             Said::NotReady { endpoint, stream } => self.refused(out, at, endpoint, stream),
+        }
+    }
+
+    /// A packet has crossed a bus of USB 2.0: it is told as it is.
+    ///
+    /// # Errors
+    /// As [`Pcapng::add`].
+    pub fn crossed<W: Write>(
+        &self,
+        out: &mut Pcapng<W>,
+        at: Instant,
+        packet: Crossed<'_>,
+    ) -> Result<(), WriteError> {
+        let mut add =
+            |head: &[u8]| out.add(self.interface, &Record { at, head, body: &[], cut: 0, comment: "" });
+        match packet {
+            Crossed::Token(id, endpoint) => {
+                add(&Token { id, address: self.place.device, endpoint: endpoint.number() }.encode())
+            }
+            Crossed::Data(id, payload) => add(&data_packet(id, payload)),
+            Crossed::Handshake(id) => add(&[id.into()]),
         }
     }
 
@@ -227,11 +261,14 @@ impl Transactions {
         add(&Token { id: token, address: self.place.device, endpoint }.encode(), &[])?;
         if let Some((number, payload)) = data {
             let id = if number % 2 == 0 { PacketId::Data0 } else { PacketId::Data1 };
-            let packet = [&[u8::from(id)], payload, &check_of_payload(payload)].concat();
-            add(&packet, &[])?;
+            add(&data_packet(id, payload), &[])?;
         }
         handshake.map_or(Ok(()), |handshake| add(&[handshake.into()], &[]))
     }
+}
+
+fn data_packet(id: PacketId, payload: &[u8]) -> Vec<u8> {
+    [&[u8::from(id)], payload, &check_of_payload(payload)].concat()
 }
 
 /// When and where a transaction is.
@@ -313,6 +350,22 @@ mod tests {
             packets.arrived(out, Instant::ZERO, ack).unwrap();
         });
         assert_eq!(lines, ["IN 5.1, stream 7", "DATA1 [01, 02], stream 7", "ACK, stream 7"]);
+    }
+
+    #[test]
+    fn packets_of_usb_2_are_told_as_they_are() {
+        let lines = told(|packets, out| {
+            for packet in [
+                Crossed::Token(PacketId::Ping, OUT_2),
+                Crossed::Handshake(PacketId::Nak),
+                Crossed::Token(PacketId::Out, OUT_2),
+                Crossed::Data(PacketId::Data1, &[1, 2]),
+                Crossed::Handshake(PacketId::Nyet),
+            ] {
+                packets.crossed(out, Instant::ZERO, packet).unwrap();
+            }
+        });
+        assert_eq!(lines, ["PING 5.2", "NAK", "OUT 5.2", "DATA1 [01, 02]", "NYET"]);
     }
 
     #[test]

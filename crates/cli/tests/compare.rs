@@ -83,11 +83,18 @@ fn at_high_speed_uas_gains_by_depth_where_commands_are_short_and_costs_the_bus_m
 }
 
 #[test]
-fn what_is_not_told_of_high_speed_is_refused() {
-    for more in [&["--explain"][..], &["--capture", "/nowhere/x.pcapng", "--capture-as", "packets"]] {
-        let output = compare(&[&["--raw", "--speed", "high"], more].concat());
-        assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("480 Mb/s"));
+fn where_the_time_goes_at_high_speed_adds_up_as_well() {
+    for depth in ["1", "8"] {
+        let record = json(&["--raw", "--depth", depth, "--explain", "--speed", "high", "--latency", "20"]);
+        for transport in ["bot", "uas"] {
+            let explained = &record["rows"][0][transport]["explained"];
+            let stages = explained["stages_ps"].as_object().unwrap();
+            let sum: u64 = stages.values().map(|share| share.as_u64().unwrap()).sum();
+            assert_eq!(explained["latency_ps"].as_u64(), Some(sum));
+            assert_eq!(stages["drive"].as_u64(), Some(300 * 20_000_000), "{transport} {depth}");
+            // Eight packets of 567 bytes at least are 75 us of the bus.
+            assert!(stages["link"].as_u64().unwrap() > 300 * 75_000_000, "{transport} {depth}");
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! At each instant a command is *in the drive* while its medium has been asked for something, the drive's own queue included,
 //! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent, under
-//! way, or worked on by the port that it came to, in either direction; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by there
-//! being one command. Left out: driver, controller and bridge, which take no time in these worlds.
+//! way, or worked on by the port that it came to, in either direction; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by the tag
+//! in them, by the endpoint on which one command moves data at a time, or by there being one command. Left out: driver, controller and bridge, which take no time in these worlds.
 //!
 //! Always true: the shares of a command add up to its latency, to the picosecond.
 
@@ -12,6 +12,7 @@ use crate::link::Crossing;
 use crate::link::bulk::Message;
 use crate::link::streams::StreamField;
 use crate::link::superspeed::Side;
+use crate::link::usb2::{Packet, Sent};
 use crate::world::{HostTransfer, Observer};
 use bus::StreamId;
 use initiator::{Command, CommandId, Outcome};
@@ -19,7 +20,8 @@ use std::collections::{BTreeMap, VecDeque};
 use target::medium::MediumRequest;
 use target::{DeviceTransfer, Payload};
 use units::{Duration, Instant};
-use wire::uas::CommandIu;
+use wire::uas::{CommandIu, ReadyIu, StatusIu};
+use wire::usb::{Direction, EndpointAddress};
 
 /// The time of one command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,22 @@ pub struct Explain {
     /// What the medium does for commands of the device that are not known yet.
     at_medium: BTreeMap<target::command::CommandId, Vec<Span>>,
     explained: VecDeque<Explained>,
+    /// Commands that have no tag yet, in order.
+    unnamed: VecDeque<CommandId>,
+    bus: OnBus,
+}
+
+/// What is known of a bus of USB 2.0.
+#[derive(Debug, Default)]
+struct OnBus {
+    /// Whose data the host moves on an endpoint.
+    moves: BTreeMap<EndpointAddress, CommandId>,
+    /// Whose data the device was told or tells to be next, Out first.
+    ready: [Option<CommandId>; 2],
+    /// What began the transaction, and when.
+    token: Option<(EndpointAddress, Instant)>,
+    /// Whose it is, once that is known.
+    owner: Option<CommandId>,
 }
 
 /// A command under way.
@@ -78,6 +96,29 @@ impl Explain {
         }
     }
 
+    fn name(&mut self, tag: StreamId, command: CommandId) {
+        self.by_stream.insert(tag, command);
+        self.unnamed.retain(|of| *of != command);
+    }
+
+    fn tagged(&self, tag: u16) -> Option<CommandId> {
+        self.by_stream.get(&StreamId::new(tag)?).copied()
+    }
+
+    /// Whose data cross an endpoint without streams.
+    fn owner_of(&self, endpoint: EndpointAddress, bytes: &[u8]) -> Option<CommandId> {
+        if let Some(alone) = self.command_of(None) {
+            return Some(alone);
+        }
+        if let Some(command) = self.bus.moves.get(&endpoint) {
+            return Some(*command);
+        }
+        match endpoint.direction() {
+            Direction::Out => self.tagged(CommandIu::decode(bytes).ok()?.tag),
+            Direction::In => self.tagged(StatusIu::decode(bytes).ok()?.tag()),
+        }
+    }
+
     fn add(&mut self, command: Option<CommandId>, spans: impl IntoIterator<Item = Span>) {
         if let Some(account) = command.and_then(|command| self.under_way.get_mut(&command)) {
             account.spans.extend(spans);
@@ -87,13 +128,43 @@ impl Explain {
 
 impl Observer for Explain {
     fn began(&mut self, at: Instant, command: &Command) {
+        self.unnamed.push_back(command.id);
         self.under_way.insert(command.id, Account { began: at, spans: Vec::new() });
     }
 
-    fn submitted(&mut self, _: Instant, transfer: &HostTransfer, _: &[u8]) {
-        if let (Some(stream), Some(command)) = (transfer.pipe.stream, transfer.command) {
-            self.by_stream.insert(stream, command);
+    fn submitted(&mut self, _: Instant, transfer: &HostTransfer, bytes: &[u8]) {
+        match (transfer.pipe.stream, transfer.command) {
+            (Some(stream), Some(command)) => self.name(stream, command),
+            (None, Some(command)) => {
+                self.bus.moves.insert(transfer.pipe.endpoint, command);
+            }
+            // Commands are told in the order in which they were given.
+            (None, None) => {
+                let tag = CommandIu::decode(bytes).ok().and_then(|command| StreamId::new(command.tag));
+                let tag = tag.filter(|tag| !self.by_stream.contains_key(tag));
+                if let Some((tag, &command)) = tag.zip(self.unnamed.front()) {
+                    self.name(tag, command);
+                }
+            }
+            (Some(_), None) => {}
         }
+    }
+
+    fn crossed(&mut self, sent: &Sent, bytes: &[u8]) {
+        let since = match sent.packet {
+            Packet::Token(ask) => {
+                (self.bus.token, self.bus.owner) = (Some((ask.endpoint(), sent.begins)), None);
+                return;
+            }
+            Packet::Data(..) => {
+                let Some((endpoint, since)) = self.bus.token else { return };
+                self.bus.owner = self.owner_of(endpoint, bytes);
+                since
+            }
+            Packet::Handshake(_) => sent.begins,
+        };
+        let span = Span { stage: Stage::Link, from: since, to: sent.ends };
+        self.add(self.bus.owner, [span]);
     }
 
     fn sent(&mut self, _: Side, message: &Message, crossing: &Crossing, bytes: &[u8]) {
@@ -121,9 +192,16 @@ impl Observer for Explain {
     }
 
     fn offered(&mut self, _: Instant, transfer: &DeviceTransfer) {
+        if let (Payload::Inline(inline), None) = (&transfer.payload, transfer.pipe.stream)
+            && let Ok(ready) = ReadyIu::decode(inline.as_bytes())
+        {
+            self.bus.ready[ready.direction as usize] = self.tagged(ready.tag);
+        }
         // What it reads has been asked for before it offers to send it; what it writes, afterwards.
         if let Payload::Buffer(device_command, _) = transfer.payload {
-            let Some(command) = self.command_of(transfer.pipe.stream) else { return };
+            let ready = self.bus.ready[transfer.pipe.endpoint.direction() as usize];
+            let command = self.command_of(transfer.pipe.stream).or(ready);
+            let Some(command) = command else { return };
             self.by_device.insert(device_command, command);
             let spans = self.at_medium.remove(&device_command).unwrap_or_default();
             self.add(Some(command), spans);
@@ -134,6 +212,8 @@ impl Observer for Explain {
         let Some(account) = self.under_way.remove(&command) else { return };
         self.by_stream.retain(|_, of| *of != command);
         self.by_device.retain(|_, of| *of != command);
+        self.bus.moves.retain(|_, of| *of != command);
+        self.unnamed.retain(|of| *of != command);
         let (latency, shares) = account.settle(at);
         self.explained.push_back(Explained { command, latency, shares });
     }

@@ -5,11 +5,12 @@
 
 use crate::failure::Failure;
 use bus::{TransferId, TransferStatus};
-use capture::{Control, Pcapng, Place, Said, Transactions, Transfer, Transfers, WriteError};
+use capture::{Control, Crossed, Pcapng, Place, Said, Transactions, Transfer, Transfers, WriteError};
 use clap::ValueEnum;
 use sim::link::bulk::Message;
 use sim::link::streams::StreamField;
 use sim::link::superspeed::Side;
+use sim::link::usb2::{Ask, Handshake, Packet, Sent, Toggle};
 use sim::raw::Protocol;
 use sim::world::{Exchange, HostTransfer, Observer};
 use std::cell::RefCell;
@@ -19,7 +20,7 @@ use std::path::Path;
 use std::rc::Rc;
 use target::Verdict;
 use units::{Duration, Instant};
-use wire::usb::StandardRequest;
+use wire::usb::{PacketId, StandardRequest};
 
 /// Runs of one capture: there are no more addresses.
 pub(super) const RUNS_MAX: usize = 127;
@@ -57,6 +58,8 @@ struct Recorder {
     /// The zero of this world in the file.
     begins: Duration,
     controls: u64,
+    /// Whether what crosses a bus of USB 2.0 is a control transfer, which is told whole.
+    is_control: bool,
 }
 
 enum Form {
@@ -93,7 +96,7 @@ impl Capture {
         };
         let begins = if is_first { Duration::ZERO } else { output.latest - Instant::ZERO + BETWEEN_RUNS };
         let file = Rc::clone(&self.file);
-        Ok(Box::new(Recorder { file, form: form.map_err(failure)?, begins, controls: 0 }))
+        Ok(Box::new(Recorder { file, form: form.map_err(failure)?, begins, controls: 0, is_control: false }))
     }
 
     /// Ends the capture: how many records it has.
@@ -165,6 +168,43 @@ impl Observer for Recorder {
             Form::Transfers(_) => Ok(()),
             Form::Packets(packets) => packets.arrived(out, at, said),
         });
+    }
+
+    fn crossed(&mut self, sent: &Sent, bytes: &[u8]) {
+        if let Packet::Token(ask) = sent.packet {
+            self.is_control = ask.endpoint().number() == 0;
+        }
+        if self.is_control {
+            return;
+        }
+        let packet = crossed(&sent.packet, bytes);
+        self.write(sent.begins, |form, out, at| match form {
+            Form::Transfers(_) => Ok(()),
+            Form::Packets(packets) => packets.crossed(out, at, packet),
+        });
+    }
+}
+
+/// A packet of USB 2.0 as a capture tells it.
+const fn crossed<'a>(packet: &Packet, payload: &'a [u8]) -> Crossed<'a> {
+    match packet {
+        Packet::Token(ask) => {
+            let id = match ask {
+                Ask::In(_) => PacketId::In,
+                Ask::Out(..) => PacketId::Out,
+                Ask::Ping(_) => PacketId::Ping,
+                Ask::Setup(_) => PacketId::Setup,
+            };
+            Crossed::Token(id, ask.endpoint())
+        }
+        Packet::Data(Toggle::Data0, _) => Crossed::Data(PacketId::Data0, payload),
+        Packet::Data(Toggle::Data1, _) => Crossed::Data(PacketId::Data1, payload),
+        Packet::Handshake(handshake) => Crossed::Handshake(match handshake {
+            Handshake::Ack => PacketId::Ack,
+            Handshake::Nak => PacketId::Nak,
+            Handshake::Nyet => PacketId::Nyet,
+            Handshake::Stall => PacketId::Stall,
+        }),
     }
 }
 

@@ -88,7 +88,7 @@ pub(crate) struct CompareArguments {
     /// Where the random places come from.
     #[arg(long, default_value = "1")]
     seed: u64,
-    /// Say where the time of a command goes, on SuperSpeed: on the link, in the drive, waiting. The parts add up to its latency.
+    /// Say where the time of a command goes: on the link, in the drive, waiting. The parts add up to its latency.
     #[arg(long)]
     explain: bool,
     /// Print what happens, packet by packet, until N commands of each run have ended.
@@ -152,7 +152,6 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if arguments.list_parts {
         return parts::list(arguments.parts.as_deref(), arguments.json);
     }
-    arguments.refuse_what_is_not_seen()?;
     let mut capture = arguments.start_capture()?;
     let mut rows = Vec::new();
     for &depth in &arguments.depth {
@@ -199,20 +198,6 @@ impl CompareArguments {
             LinkArgument::High | LinkArgument::Full => ControllerArgument::None,
             _ => ControllerArgument::Chipset,
         })
-    }
-
-    /// What looks at packets looks at those of SuperSpeed, and so do host controllers.
-    fn refuse_what_is_not_seen(&self) -> Result<(), Failure> {
-        let is_usb2 = matches!(self.link, LinkArgument::High | LinkArgument::Full);
-        let sees_packets =
-            self.explain || self.capture.is_some() && self.capture_as != CaptureKind::Transfers;
-        if is_usb2 && sees_packets {
-            return Err(Failure::usage(format!(
-                "--explain and --capture-as packets are for SuperSpeed so far, not for {}",
-                self.link.name()
-            )));
-        }
-        Ok(())
     }
 
     /// What pauses cost on a link that sleeps, if that is asked for.

@@ -35,7 +35,7 @@ use crate::check::{About, Law, Violation};
 use crate::engine::{Alarm, Engine, Event, QueueFull, Turn};
 use crate::link::bulk::Message;
 use crate::link::superspeed::{Link, Side, Sleep};
-use crate::link::usb2::Bus;
+use crate::link::usb2::{self, Bus};
 use crate::link::{Arrival, Connection, Crossing, Fate, Fates, Joint, Missed, Wake};
 use crate::power::Meter;
 use bus::Pipe;
@@ -340,7 +340,7 @@ impl<T: Transport> World<T> {
         }
     }
 
-    /// The next thing happens on a bus of USB 2.0. Its packets are noted; who looks on is not told of them.
+    /// The next thing happens on a bus of USB 2.0.
     fn go_on_with_bus(&mut self) {
         if self.trouble.ends_life() {
             self.unplug();
@@ -349,6 +349,7 @@ impl<T: Transport> World<T> {
         let sent = self.joint.step(self.engine.now(), &mut |_, packet| trouble.fate_on_bus(packet));
         for sent in sent.into_iter().flatten() {
             self.engine.note(name(sent.from), format_args!("{}", sent.packet));
+            self.show_on_bus(&sent);
         }
         self.tell_progress();
         self.trouble.ledger.take_from_bus();
@@ -552,6 +553,21 @@ impl<T: Transport> World<T> {
         if let Err(QueueFull) = self.engine.at_turn(turn, event) {
             self.stopped = Some(Stopped::QueueFull);
         }
+    }
+
+    /// Shows a packet on a bus of USB 2.0 to who looks on.
+    fn show_on_bus(&mut self, sent: &usb2::Sent) {
+        if self.host.observers.is_empty() {
+            return;
+        }
+        let mut observers = std::mem::take(&mut self.host.observers);
+        let bytes = match (sent.packet, sent.from) {
+            (usb2::Packet::Data(_, piece), Side::Host) => self.host.bytes(piece),
+            (usb2::Packet::Data(_, piece), Side::Device) => self.drive.bytes(piece),
+            _ => &[][..],
+        };
+        observers.tell(|observer| observer.crossed(sent, bytes));
+        self.host.observers = observers;
     }
 
     fn at(&mut self, at: Instant, event: Happens) {

@@ -7,6 +7,7 @@ use super::enumerate::Exchange;
 use crate::link::Crossing;
 use crate::link::bulk::Message;
 use crate::link::superspeed::Side;
+use crate::link::usb2;
 use bus::{Pipe, TransferId, TransferStatus};
 use initiator::{Command, CommandId, Outcome};
 use std::cell::RefCell;
@@ -58,6 +59,9 @@ pub trait Observer {
 
     /// A packet has arrived at a side; `bytes` are what it carries.
     fn arrived(&mut self, at: Instant, side: Side, message: &Message, bytes: &[u8]) {}
+
+    /// A packet crosses a bus of USB 2.0; `bytes` are what it carries, but for endpoint 0.
+    fn crossed(&mut self, sent: &usb2::Sent, bytes: &[u8]) {}
 }
 
 /// One that somebody else holds as well, to ask it afterwards.
@@ -96,6 +100,10 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
 
     fn arrived(&mut self, at: Instant, side: Side, message: &Message, bytes: &[u8]) {
         self.borrow_mut().arrived(at, side, message, bytes);
+    }
+
+    fn crossed(&mut self, sent: &usb2::Sent, bytes: &[u8]) {
+        self.borrow_mut().crossed(sent, bytes);
     }
 }
 
