@@ -55,6 +55,41 @@ fn the_same_seed_prints_the_same_bytes() {
 }
 
 #[test]
+fn the_number_of_threads_changes_nothing() {
+    let print = |threads| {
+        let arguments = ["--raw", "--depth", "1,4,8", "--commands", "300", "--json", "--threads", threads];
+        compare(&arguments).stdout
+    };
+    let one = print("1");
+    assert!(String::from_utf8_lossy(&one).contains("digest"));
+    assert_eq!(print("2"), one);
+}
+
+#[test]
+fn drives_behind_a_hub_share_what_one_has_for_itself() {
+    let of = |drives: &str, hubs: &str| {
+        let record = json(&["--raw", "--depth", "8", "--block", "64K", "--drives", drives, "--hubs", hubs]);
+        let uas = &record["rows"][0]["uas"];
+        let rate = |value: &Value| value["megabytes_per_second"].as_f64().unwrap();
+        let each: Vec<_> = uas["drives"].as_array().unwrap().iter().map(rate).collect();
+        (rate(uas), each)
+    };
+    let (alone, _) = of("1", "1");
+    let (all, each) = of("3", "1");
+    assert!((all / alone - 1.0).abs() < 0.05 && all < 475.0, "{all} of {alone}");
+    assert!(each.iter().all(|rate| (rate / (all / 3.0) - 1.0).abs() < 0.1), "{each:?}");
+    assert!(of("2", "0").0 > 1.8 * alone);
+}
+
+#[test]
+fn drives_for_which_there_is_no_port_are_refused() {
+    let output = compare(&["--raw", "--drives", "3"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains("--hubs") && text.contains("root port 3"), "{text}");
+}
+
+#[test]
 fn a_table_has_a_row_for_each_depth() {
     let output = compare(&["--raw", "--depth", "1,2,30", "--commands", "50", "--write", "--link", "gen2x2"]);
     let text = String::from_utf8(output.stdout).unwrap();

@@ -16,8 +16,9 @@ use clap::{Args, ValueEnum};
 use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
-use sim::raw::{self, Drives, Figures, Load, Protocol, RawError, Watch};
-use sim::world::driven::{DriverConfig, Host};
+use rayon::prelude::*;
+use sim::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
+use sim::world::driven::{DriverConfig, Host, PowerOnError};
 use sim::xhci::Part;
 use std::path::PathBuf;
 use units::{ByteCount, Duration};
@@ -37,11 +38,15 @@ use units::{ByteCount, Duration};
   uaskit compare --raw --write --latency 20 --json
   uaskit compare --raw --controller card
   uaskit compare --raw --controller none
+  uaskit compare --raw --drives 2 --hubs 1 --block 64K --depth 8
   uaskit compare --raw --depth 1,30 --explain
   uaskit compare --raw --depth 1 --power-states
   uaskit compare --raw --depth 4 --commands 20 --trace 3
   uaskit compare --raw --depth 4 --commands 100 --capture both.pcapng
   uaskit compare --list-parts
+
+Drives behind hubs share the link of one root port; without hubs each has a root port of its own, of which the controllers have
+two. Figures are of all drives together, and then of each; --explain and captures are about the first one.
 
 A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and for each
 run a device of its own, whose address is the number of the run, with the requests that configure it. The stream of each record is
@@ -76,13 +81,19 @@ pub(crate) struct CompareArguments {
     /// The host controller; that of a chipset unless told. At high and full speed there is none so far.
     #[arg(long, value_enum)]
     controller: Option<ControllerArgument>,
+    /// Drives, each with as many commands under way.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=15))]
+    drives: u8,
+    /// Hubs in a row between a root port and the drives, which are all at the last one.
+    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
+    hubs: u8,
     /// Microseconds that the drive takes for a command.
     #[arg(long, value_name = "MICROSECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     latency: u32,
     /// Commands that the drive serves at once.
     #[arg(long, value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
     at_once: u16,
-    /// Commands of each run.
+    /// Commands of each run, over all drives.
     #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     commands: u32,
     /// Where the random places come from.
@@ -107,6 +118,9 @@ pub(crate) struct CompareArguments {
     /// Bytes of each transfer that the capture keeps; all of them unless told. Packets are never cut.
     #[arg(long, value_name = "SIZE", requires = "capture", value_parser = quantity::size)]
     snap: Option<ByteCount>,
+    /// Worlds that run at once; as many as there are processors unless told. What comes out does not depend on it.
+    #[arg(long, value_name = "N", conflicts_with_all = ["trace", "capture"], value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -141,8 +155,8 @@ enum ControllerArgument {
 /// Both transports at one depth.
 struct Row {
     depth: u16,
-    bot: Figures,
-    uas: Figures,
+    bot: Run,
+    uas: Run,
 }
 
 /// Prints notes as they come.
@@ -153,12 +167,11 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         return parts::list(arguments.parts.as_deref(), arguments.json);
     }
     let mut capture = arguments.start_capture()?;
-    let mut rows = Vec::new();
-    for &depth in &arguments.depth {
-        let bot = arguments.measure(depth, Protocol::Bot, capture.as_mut())?;
-        let uas = arguments.measure(depth, Protocol::Uas, capture.as_mut())?;
-        rows.push(Row { depth, bot, uas });
-    }
+    let rows = if arguments.trace.is_some() || capture.is_some() {
+        arguments.measure_in_turn(capture.as_mut())?
+    } else {
+        arguments.measure_at_once()?
+    };
     let records = capture.map(Capture::finish).transpose()?;
     let pauses = arguments.think()?;
     if arguments.json {
@@ -170,6 +183,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         return Ok(());
     }
     println!("{}\n{}", arguments.title(), report::table(&rows));
+    if arguments.drives > 1 {
+        println!("Each drive\n{}", report::each_drive(&rows));
+    }
     if arguments.explain {
         println!("Where a command's time goes on average; the parts add up\n{}", report::explained(&rows));
     }
@@ -228,21 +244,49 @@ impl CompareArguments {
         Capture::create(path, self.capture_as, snap).map(Some)
     }
 
+    /// One world after the other, since somebody looks on.
+    fn measure_in_turn(&self, mut capture: Option<&mut Capture>) -> Result<Vec<Row>, Failure> {
+        let mut rows = Vec::new();
+        for &depth in &self.depth {
+            let bot = self.measure(depth, Protocol::Bot, capture.as_deref_mut())?;
+            let uas = self.measure(depth, Protocol::Uas, capture.as_deref_mut())?;
+            rows.push(Row { depth, bot, uas });
+        }
+        Ok(rows)
+    }
+
+    /// Each world on a thread of its own: worlds share nothing, so that it does not matter how many there are.
+    fn measure_at_once(&self) -> Result<Vec<Row>, Failure> {
+        let threads = self.threads.map_or(0, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(|error| Failure::new("no threads for the worlds").because(error))?;
+        let row = |&depth: &u16| {
+            let of = |protocol| self.measure(depth, protocol, None);
+            let (bot, uas) = rayon::join(|| of(Protocol::Bot), || of(Protocol::Uas));
+            Ok(Row { depth, bot: bot?, uas: uas? })
+        };
+        pool.install(|| self.depth.par_iter().map(row).collect())
+    }
+
     fn measure(
         &self,
         depth: u16,
         protocol: Protocol,
         capture: Option<&mut Capture>,
-    ) -> Result<Figures, Failure> {
+    ) -> Result<Run, Failure> {
         let observer = capture.map(|capture| capture.next_run(protocol, depth)).transpose()?;
         let trace = self.trace.map(|commands| (Box::new(Printed) as Box<dyn Trace>, commands));
         if trace.is_some() {
             println!("{protocol} at depth {depth}");
         }
         let watch = Watch { observer, trace, explain: self.explain };
-        raw::measure(&self.load(depth)?, protocol, watch).map(|run| run.total).map_err(|error| match error {
+        raw::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
             RawError::Load => {
                 Failure::usage(format!("no drive takes a command of {}", self.block)).because(error)
+            }
+            RawError::OneDrive => Failure::usage("these drives cannot be plugged in").because(error),
+            RawError::PowerOn(PowerOnError::Setup(_)) => {
+                Failure::usage("these drives cannot be plugged in; --hubs puts them behind one port").because(error)
             }
             _ => Failure::new("the simulated world came to nothing").because(error),
         })
@@ -255,7 +299,7 @@ impl CompareArguments {
             connection: self.link.connection(),
             writes: self.write,
             bytes: u32::try_from(self.block.0).map_err(|_| too_large())?,
-            drives: Drives::ONE,
+            drives: Drives { count: self.drives, hubs: self.hubs },
             depth,
             commands: self.commands,
             latency: Duration::from_us(self.latency.into()),
@@ -267,8 +311,19 @@ impl CompareArguments {
     fn title(&self) -> String {
         let direction = if self.write { "writes" } else { "reads" };
         let (link, latency, at_once) = (self.link.name(), self.latency, self.at_once);
+        let drives = match self.drives {
+            1 => "a drive that takes".to_owned(),
+            count => format!("{count} drives that take"),
+        };
+        let serves = if self.drives == 1 { "serves" } else { "serve" };
+        let hubs = match (self.hubs, self.drives) {
+            (0, 1) => String::new(),
+            (0, _) => ", a port each".to_owned(),
+            (1, _) => ", behind a hub".to_owned(),
+            (hubs, _) => format!(", behind {hubs} hubs in a row"),
+        };
         format!(
-            "Random {direction} of {}, {}, {link}, a drive that takes {latency} us and serves {at_once} at once; no bridge",
+            "Random {direction} of {}, {}, {link}, {drives} {latency} us and {serves} {at_once} at once{hubs}; no bridge",
             self.block,
             self.controller().name(),
         )

@@ -4,13 +4,14 @@ use super::{CompareArguments, Row};
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Map, Value, json};
 use sim::engine::{Shares, Stage};
-use sim::raw::Figures;
+use sim::raw::{DriveFigures, Figures, Run};
 
 /// Both transports at each depth.
 pub(super) fn table(rows: &[Row]) -> Table {
     let mut table =
         empty(&["depth", "BOT IOPS", "MB/s", "mean us", "UAS IOPS", "MB/s", "mean us", "UAS : BOT"]);
     for Row { depth, bot, uas } in rows {
+        let (bot, uas) = (&bot.total, &uas.total);
         let of = |figures: &Figures| {
             let mean = figures.mean.as_ps() as f64 / 1e6;
             [
@@ -26,9 +27,29 @@ pub(super) fn table(rows: &[Row]) -> Table {
     aligned(table)
 }
 
+/// Each drive at each depth.
+pub(super) fn each_drive(rows: &[Row]) -> Table {
+    let mut table = empty(&["depth", "drive", "BOT IOPS", "MB/s", "mean us", "UAS IOPS", "MB/s", "mean us"]);
+    for Row { depth, bot, uas } in rows {
+        for (number, drives) in (1..).zip(bot.drives.iter().zip(&uas.drives)) {
+            let of = |figures: &DriveFigures| {
+                let mean = figures.mean.as_ps() as f64 / 1e6;
+                [
+                    format!("{:.0}", figures.iops),
+                    format!("{:.1}", figures.megabytes_per_second),
+                    format!("{mean:.1}"),
+                ]
+            };
+            let names = [depth.to_string(), number.to_string()];
+            table.add_row(names.into_iter().chain(of(drives.0)).chain(of(drives.1)));
+        }
+    }
+    aligned(table)
+}
+
 /// Where the time of a command goes, on average.
 pub(super) fn explained(rows: &[Row]) -> Table {
-    let of_row = |row: &Row| [("BOT", row.depth, row.bot), ("UAS", row.depth, row.uas)];
+    let of_row = |row: &Row| [("BOT", row.depth, row.bot.total), ("UAS", row.depth, row.uas.total)];
     let runs: Vec<_> = rows.iter().flat_map(of_row).collect();
     let is_met = |stage: &Stage| {
         runs.iter().any(|(.., run)| run.shares.is_some_and(|shares| shares.of(*stage).as_ps() > 0))
@@ -66,6 +87,8 @@ pub(super) fn record(arguments: &CompareArguments, rows: &[Row], records: Option
         "setup": {
             "controller": arguments.controller().name(),
             "link": arguments.link.name(),
+            "drives": arguments.drives,
+            "hubs": arguments.hubs,
             "bytes": arguments.block.0,
             "writes": arguments.write,
             "latency_us": arguments.latency,
@@ -80,7 +103,15 @@ pub(super) fn record(arguments: &CompareArguments, rows: &[Row], records: Option
     record
 }
 
-fn of_run(figures: &Figures) -> Value {
+fn of_run(Run { total: figures, drives }: &Run) -> Value {
+    let of_drive = |drive: &DriveFigures| {
+        json!({
+            "iops": drive.iops,
+            "megabytes_per_second": drive.megabytes_per_second,
+            "mean_ns": drive.mean.as_ps() as f64 / 1e3,
+            "commands": drive.commands,
+        })
+    };
     let mut run = json!({
         "iops": figures.iops(),
         "megabytes_per_second": figures.megabytes_per_second(),
@@ -90,6 +121,7 @@ fn of_run(figures: &Figures) -> Value {
         "commands_under_way": figures.depth,
         "events": figures.events,
         "digest": format!("{:016x}", figures.digest),
+        "drives": drives.iter().map(of_drive).collect::<Vec<_>>(),
     });
     if let Some(shares) = figures.shares {
         let stage = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
