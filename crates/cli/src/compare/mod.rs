@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::quantity;
 use capture::{Capture, CaptureKind, RUNS_MAX};
 use clap::{Args, ValueEnum};
+use rayon::prelude::*;
 use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
-use rayon::prelude::*;
 use sim::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
 use sim::world::driven::{DriverConfig, Host, PowerOnError};
 use sim::xhci::Part;
@@ -268,12 +268,7 @@ impl CompareArguments {
         pool.install(|| self.depth.par_iter().map(row).collect())
     }
 
-    fn measure(
-        &self,
-        depth: u16,
-        protocol: Protocol,
-        capture: Option<&mut Capture>,
-    ) -> Result<Run, Failure> {
+    fn measure(&self, depth: u16, protocol: Protocol, capture: Option<&mut Capture>) -> Result<Run, Failure> {
         let observer = capture.map(|capture| capture.next_run(protocol, depth)).transpose()?;
         let trace = self.trace.map(|commands| (Box::new(Printed) as Box<dyn Trace>, commands));
         if trace.is_some() {
@@ -286,7 +281,8 @@ impl CompareArguments {
             }
             RawError::OneDrive => Failure::usage("these drives cannot be plugged in").because(error),
             RawError::PowerOn(PowerOnError::Setup(_)) => {
-                Failure::usage("these drives cannot be plugged in; --hubs puts them behind one port").because(error)
+                Failure::usage("these drives cannot be plugged in; --hubs puts them behind one port")
+                    .because(error)
             }
             _ => Failure::new("the simulated world came to nothing").because(error),
         })

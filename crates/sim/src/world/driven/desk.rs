@@ -25,8 +25,6 @@ pub(super) struct Desk {
     flights: Flights<Flight>,
     /// Where commands have their memory, by slot.
     windows: Vec<Window>,
-    /// When the transport wants to be told of the time.
-    pub(super) deadline: Option<Instant>,
     pub(super) observers: Observers,
 }
 
@@ -54,7 +52,6 @@ impl Desk {
             transport: AnyTransport::None,
             flights: Flights::new(),
             windows: Vec::new(),
-            deadline: None,
             observers: Observers::default(),
         }
     }

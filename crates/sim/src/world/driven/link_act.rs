@@ -43,12 +43,12 @@ impl Driven {
 
     /// Who is at the end of a way.
     fn find(&self, way: Way) -> Option<usize> {
-        let root = self.roots.iter().find(|root| root.port == way.port)?;
+        let root = &self.roots[self.root_at(way.port)?];
         root.fronts.iter().copied().find(|&number| self.fronts[number].way.route == way.route)
     }
 
     fn at_root(&mut self, port: u8, act: impl FnOnce(&mut Self, usize)) {
-        if let Some(root) = self.roots.iter().position(|root| root.port == port) {
+        if let Some(root) = self.root_at(port) {
             act(self, root);
         }
     }

@@ -60,8 +60,12 @@ pub struct Driven {
     /// All devices: drives by their number, and then hubs.
     fronts: Vec<Front>,
     seats: Vec<Seat>,
+    /// Root ports, by their number at the controller.
+    by_port: Vec<u8>,
     /// Numbers of devices, by slot.
     by_slot: Vec<u8>,
+    /// When each transport wants to be told of the time.
+    deadlines: Vec<Option<Instant>>,
     finished: VecDeque<Finished>,
     /// Deadlines of the controller, and of driver and transports.
     alarms: [Alarm; 2],
@@ -202,7 +206,7 @@ impl Driven {
     fn pass_deadline(&mut self, now: Instant) {
         self.machine.drive(now, |driver, hands| driver.handle_timeout(hands, now));
         for (number, seat) in self.seats.iter_mut().enumerate() {
-            if seat.desk.deadline.is_some_and(|at| at <= now) {
+            if self.deadlines[number].is_some_and(|at| at <= now) {
                 seat.desk.transport.handle_timeout(now);
                 self.machine.told(number);
             }
@@ -221,17 +225,24 @@ impl Driven {
         if let Some(at) = self.alarms[0].set(due) {
             self.at(at, Happens::Controller);
         }
-        let news = self.machine.news.drain();
-        if std::mem::take(&mut self.machine.has_news) || !news.is_none() {
-            for drive in news {
-                let desk = &mut self.seats[drive].desk;
-                desk.deadline = desk.transport.poll_timeout().map(|deadline| deadline.at);
-            }
-            let driver = self.machine.driver.poll_timeout().map(|deadline| deadline.at);
-            let transports = self.seats.iter().filter_map(|seat| seat.desk.deadline);
-            if let Some(at) = self.alarms[1].set(driver.into_iter().chain(transports).min()) {
-                self.at(at, Happens::Deadline);
-            }
+        if self.machine.has_news || !self.machine.news.is_none() {
+            self.set_deadline();
+        }
+    }
+
+    /// Driver or transports were told something: when they want to be told of the time.
+    fn set_deadline(&mut self) {
+        self.machine.has_news = false;
+        for drive in self.machine.news.drain() {
+            let deadline = self.seats[drive].desk.transport.poll_timeout();
+            self.deadlines[drive] = deadline.map(|deadline| deadline.at);
+        }
+        let mut first = self.machine.driver.poll_timeout().map(|deadline| deadline.at);
+        for deadline in self.deadlines.iter().flatten() {
+            first = Some(first.map_or(*deadline, |first| first.min(*deadline)));
+        }
+        if let Some(at) = self.alarms[1].set(first) {
+            self.at(at, Happens::Deadline);
         }
     }
 
@@ -314,8 +325,8 @@ impl Driven {
                 }
             }
             Out::PortChanged { port, status } => {
-                if let Some(root) = self.roots.iter_mut().find(|root| root.port == port) {
-                    root.is_ready = status.is_connected() && status.is_enabled();
+                if let Some(root) = self.root_at(port) {
+                    self.roots[root].is_ready = status.is_connected() && status.is_enabled();
                 }
             }
             Out::Gone(device) => {
@@ -326,6 +337,12 @@ impl Driven {
             Out::Died(_) => (0..self.fronts.len()).for_each(|number| self.lose(now, number)),
             Out::Running => {}
         }
+    }
+
+    /// The root port of this number, if something is there.
+    fn root_at(&self, port: u8) -> Option<usize> {
+        let root = usize::from(*self.by_port.get(usize::from(port))?);
+        (self.roots.get(root)?.port == port).then_some(root)
     }
 
     /// The device that the driver knows by this id.
@@ -355,7 +372,7 @@ impl Driven {
 
     /// Whose it is, in notes of a world with several drives.
     const fn tag(&self, number: usize) -> Tag {
-        Tag(if self.fronts.len() > 1 { Some((number, number < self.seats.len())) } else { None })
+        Tag { number, drives: self.seats.len(), devices: self.fronts.len() }
     }
 
     fn at_turn(&mut self, turn: Turn, event: Happens) {
@@ -376,14 +393,18 @@ impl Driven {
 }
 
 /// `drive 3: `, or nothing.
-struct Tag(Option<(usize, bool)>);
+struct Tag {
+    number: usize,
+    drives: usize,
+    devices: usize,
+}
 
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            None => Ok(()),
-            Some((number, true)) => write!(f, "drive {number}: "),
-            Some((number, false)) => write!(f, "device {number}: "),
+        match self.number {
+            _ if self.devices == 1 => Ok(()),
+            drive if drive < self.drives => write!(f, "drive {drive}: "),
+            device => write!(f, "device {device}: "),
         }
     }
 }

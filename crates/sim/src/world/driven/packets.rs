@@ -18,7 +18,7 @@ impl Driven {
     #[inline]
     pub(super) fn arrive(&mut self, root: usize, side: Side, message: &Message, fate: Fate) {
         let now = self.engine.now();
-        let number = self.roots[root].fronts[0];
+        let number = self.roots[root].first;
         if fate == Fate::Arrives {
             self.show(number, side.other(), message, None);
         }
@@ -55,7 +55,7 @@ impl Driven {
         let again = joint.miss(missed);
         self.look_again(root, again);
         self.woken.iter_mut().for_each(|side| side.add(root));
-        let number = self.roots[root].fronts[0];
+        let number = self.roots[root].first;
         self.tell_controller(number);
         self.tell_drive(number);
         self.look_after_endpoint_0(number);
@@ -89,17 +89,18 @@ impl Driven {
 
     /// Tells who is on a side what has come of a message for it.
     fn tell(&mut self, number: usize, side: Side, message: &Message) {
-        if number < self.seats.len() {
+        if let Some(seat) = self.seats.get(number) {
+            let is_stopping = !seat.stopping.is_empty();
             match side {
                 Side::Host => self.tell_controller(number),
                 Side::Device => self.tell_drive(number),
             }
+            if is_stopping {
+                self.look_after_stops(number);
+            }
         }
         if message.endpoint().number() == 0 {
             self.look_after_endpoint_0(number);
-        }
-        if self.seats.get(number).is_some_and(|seat| !seat.stopping.is_empty()) {
-            self.look_after_stops(number);
         }
     }
 
@@ -187,7 +188,7 @@ impl Driven {
         let Some((message, crossing)) = sent else { return };
         let free = self.engine.turn(crossing.ends);
         let rests = joint.rests(side, free);
-        let number = self.roots[root].fronts[0];
+        let number = self.roots[root].first;
         if self.engine.is_traced() {
             self.engine.note(name(side), format_args!("{}{message}", self.tag(number)));
         }

@@ -132,7 +132,8 @@ impl Setup {
                 }
                 Node::Hub(_) => Wires::Hubs(wiring.tree(self.rate, &plug.node)?),
             };
-            let root = Root { port, wires, fronts: wiring.numbers, is_ready: false };
+            let first = wiring.numbers.first().copied().unwrap_or(0);
+            let root = Root { port, wires, first, fronts: wiring.numbers, is_ready: false };
             (drive, hub) = (wiring.drive, wiring.hub);
             fronts.append(&mut wiring.fronts);
             roots.push(root);
@@ -190,13 +191,19 @@ impl Driven {
             setup.wire_up(seats.len()).map_err(|NoPlace| PowerOnError::Refused("a place"))?;
         // Nothing crosses before links are trained.
         roots.iter_mut().for_each(|root| root.cut(Instant::ZERO));
+        let mut by_port = vec![0; 1 << u8::BITS];
+        for (number, root) in (0..).zip(&roots) {
+            by_port[usize::from(root.port)] = number;
+        }
         Ok(Self {
             engine: Engine::new(),
             machine: Machine::new(driver, controller),
             roots,
             fronts,
-            seats,
+            by_port,
             by_slot: vec![0; 1 << u8::BITS],
+            deadlines: vec![None; seats.len()],
+            seats,
             finished: VecDeque::new(),
             alarms: [Alarm::default(); 2],
             stirs: Few::NONE,

@@ -14,6 +14,8 @@ pub(super) struct Root {
     /// Its number at the controller.
     pub(super) port: u8,
     pub(super) wires: Wires,
+    /// The first device, which is the only one where there are no hubs.
+    pub(super) first: usize,
     /// Devices, by number.
     pub(super) fronts: Vec<usize>,
     /// Whether it can be talked to.
@@ -38,6 +40,7 @@ pub(super) struct End {
 
 impl Root {
     /// Both ends of the endpoints of a device.
+    #[inline]
     pub(super) fn ports(&mut self, device: hub::DeviceId) -> (&mut HostPort, &mut DevicePort) {
         match &mut self.wires {
             Wires::Direct(joint) => (&mut joint.host, &mut joint.device),
