@@ -129,17 +129,21 @@ impl Driven {
     /// Who is there was reset, and all that are behind: they are as they were when they were plugged in.
     fn port_reset(&mut self, root: usize) {
         for number in self.roots[root].fronts.clone() {
-            if let Some(seat) = self.seats.get_mut(number) {
-                seat.drive.device.handle_bus_reset();
-                while let Some(output) = self.seats[number].drive.device.poll_output() {
-                    self.carry_out_of_device(self.engine.now(), number, output);
-                }
-                let Seat { drive, trouble, .. } = &mut self.seats[number];
-                drive.forget_offers();
-                trouble.forget_late();
-                trouble.ledger.forget_all(Side::Device);
-            }
+            self.reset_drive(number);
         }
+    }
+
+    /// A drive is as it was when it was plugged in. A hub has nothing to forget.
+    pub(super) fn reset_drive(&mut self, number: usize) {
+        let Some(seat) = self.seats.get_mut(number) else { return };
+        seat.drive.device.handle_bus_reset();
+        while let Some(output) = self.seats[number].drive.device.poll_output() {
+            self.carry_out_of_device(self.engine.now(), number, output);
+        }
+        let Seat { drive, trouble, .. } = &mut self.seats[number];
+        drive.forget_offers();
+        trouble.forget_late();
+        trouble.ledger.forget_all(Side::Device);
     }
 
     /// The link is trained: both ends begin anew.
@@ -148,7 +152,7 @@ impl Driven {
         self.woken.iter_mut().for_each(|woken| woken.add(root));
         for number in self.roots[root].fronts.clone() {
             if let Some(seat) = self.seats.get_mut(number) {
-                (seat.endings, seat.going_out) = (Vec::new(), Vec::new());
+                seat.forget_all();
                 self.look_after_stops(number);
             }
         }

@@ -16,6 +16,7 @@ mod desk;
 mod device_act;
 mod errand;
 mod front;
+mod hotplug;
 mod link_act;
 mod machine;
 mod packets;
@@ -27,6 +28,7 @@ mod transport;
 mod trouble;
 
 pub use ::xhci::Config as DriverConfig;
+pub use hotplug::HotPlugError;
 pub use power_on::{Occupant, PowerOnError};
 pub use setup::{Drive, Host, Hub, Node, Plug, Protocol, Setup, SetupError, Spot};
 pub use transport::AnyTransport;
@@ -60,6 +62,8 @@ pub struct Driven {
     /// All devices: drives by their number, and then hubs.
     fronts: Vec<Front>,
     seats: Vec<Seat>,
+    /// Drives as they were described.
+    drives: Vec<Drive>,
     /// Root ports, by their number at the controller.
     by_port: Vec<u8>,
     /// Numbers of devices, by slot.

@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What a device takes from a packet to its answer; what the host takes is the controller's.
 const TURN_ROUND: TurnRound = TurnRound::DEVICE_ONLY;
 /// The speed id of SuperSpeed.
-const SUPER: u8 = 4;
+pub(super) const SUPER: u8 = 4;
 
 /// Why a world did not come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,15 +104,7 @@ impl Setup {
             world.observe(drive, observer);
         }
         world.start()?;
-        for (number, (_, drive)) in drives.iter().enumerate() {
-            world.attach(number)?;
-            let transport = match drive.protocol {
-                Protocol::Bot => AnyTransport::Bot(world.bot(number)?),
-                Protocol::Uas => AnyTransport::Uas(world.uas(number, drive.depth)?),
-            };
-            world.seats[number].desk.transport = transport;
-            world.machine.told(number);
-        }
+        (0..drives.len()).try_for_each(|number| world.bring_up(number))?;
         Ok(world)
     }
 
@@ -200,6 +192,7 @@ impl Driven {
             machine: Machine::new(driver, controller),
             roots,
             fronts,
+            drives: setup.drives().into_iter().map(|(_, drive)| drive).collect(),
             by_port,
             by_slot: vec![0; 1 << u8::BITS],
             deadlines: vec![None; seats.len()],
@@ -223,6 +216,19 @@ impl Driven {
         self.machine.drive(now, |driver, hands| driver.start(hands, now));
         self.settle();
         self.wait_for(|world| world.roots.iter().all(|root| root.is_ready))
+    }
+
+    /// Gives a drive an address and a transport.
+    pub(super) fn bring_up(&mut self, number: usize) -> Result<(), PowerOnError> {
+        self.attach(number)?;
+        let Drive { protocol, depth, .. } = self.drives[number];
+        let transport = match protocol {
+            Protocol::Bot => AnyTransport::Bot(self.bot(number)?),
+            Protocol::Uas => AnyTransport::Uas(self.uas(number, depth)?),
+        };
+        self.seats[number].desk.transport = transport;
+        self.machine.told(number);
+        Ok(())
     }
 
     /// Gives a device an address.
@@ -330,7 +336,7 @@ impl Driven {
     }
 
     /// Does one step for a device, and waits for what comes of it.
-    fn ask(&mut self, number: usize, step: Step) -> Result<Came, PowerOnError> {
+    pub(super) fn ask(&mut self, number: usize, step: Step) -> Result<Came, PowerOnError> {
         let now = self.now();
         self.fronts[number].ask(&mut self.machine, now, step);
         self.settle();
@@ -338,7 +344,7 @@ impl Driven {
         self.fronts[number].errands.came.take().ok_or(PowerOnError::Controller)
     }
 
-    fn wait_for(&mut self, done: impl Fn(&Self) -> bool) -> Result<(), PowerOnError> {
+    pub(super) fn wait_for(&mut self, done: impl Fn(&Self) -> bool) -> Result<(), PowerOnError> {
         let end = self.now() + PATIENCE;
         while !done(self) {
             if self.now() > end || self.is_stopped() || !self.step() {

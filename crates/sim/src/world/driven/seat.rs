@@ -53,6 +53,12 @@ impl Seat {
         }
     }
 
+    /// Both ends begin anew: nothing is on the link.
+    pub(super) fn forget_all(&mut self) {
+        self.endings.clear();
+        self.going_out.clear();
+    }
+
     /// A transfer of the host has ended.
     pub(super) fn forget(&mut self, id: TransferId) {
         self.going_out.retain(|going| going.id != id);

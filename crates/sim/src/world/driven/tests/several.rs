@@ -3,6 +3,8 @@
 use super::*;
 use crate::link::superspeed::Rate;
 use crate::raw::{Drives, Load, Protocol, Run, Watch, measure};
+use initiator::Outcome;
+use wire::xhci::RouteString;
 
 /// 64 KiB reads over UAS, so many drives behind so many hubs.
 fn run(count: u8, hubs: u8) -> Run {
@@ -142,4 +144,94 @@ fn each_tier_costs_a_read_its_crossings_by_hand() {
     for (tiers, latency) in (1..).zip(rest) {
         assert_near(latency - none, crossings(6 * tiers, 0));
     }
+}
+
+const fn spot(root: u8, route: u32) -> Spot {
+    Spot { root, route: RouteString::from_bits(route) }
+}
+
+/// Reads that are under way, one on each drive, after so many events.
+fn busy(events: usize) -> Driven {
+    let mut world = mixed().power_on().unwrap();
+    (0..4).for_each(|number| fixture::first(&mut world, number));
+    for number in 0..4 {
+        world.submit(number, &command(0, false, 0, 40), room(40)).unwrap();
+    }
+    for _ in 0..events {
+        world.step();
+    }
+    world
+}
+
+/// One command of each drive ends: the drives for which it did not end well.
+fn failed(world: &mut Driven) -> Vec<usize> {
+    let ended: Vec<_> = (0..4).map(|_| world.run().unwrap().expect("each command ends")).collect();
+    let is_bad = |finished: &&Finished| !matches!(finished.outcome, Outcome::Answered(_));
+    let mut failed: Vec<_> = ended.iter().filter(is_bad).map(|finished| finished.drive).collect();
+    failed.sort_unstable();
+    failed
+}
+
+fn assert_all_work(world: &mut Driven, drives: impl IntoIterator<Item = usize>) {
+    for number in drives {
+        fixture::first(world, number);
+        assert_works(world, number);
+    }
+    assert_eq!(world.machine.memory.faults(), 0);
+}
+
+#[test]
+fn what_is_behind_a_hub_that_is_pulled_out_is_gone_and_the_rest_goes_on() {
+    for events in (0..600).step_by(97) {
+        let mut world = busy(events);
+        // The hub at port 3 of the hub at the first root port.
+        world.unplug_at(spot(1, 0x3)).unwrap();
+        assert_eq!(failed(&mut world), [1], "{events}");
+        assert_eq!(world.submit(1, &command(1, false, 0, 1), Vec::new()), Err(Refusal::Gone));
+        assert_all_work(&mut world, [0, 2, 3]);
+        world.plug_again(spot(1, 0x3)).unwrap();
+        assert_all_work(&mut world, 0..4);
+    }
+}
+
+#[test]
+fn what_is_behind_a_root_port_that_is_pulled_out_comes_back_with_it() {
+    for events in (0..600).step_by(97) {
+        let mut world = busy(events);
+        world.unplug_at(spot(1, 0)).unwrap();
+        assert_eq!(failed(&mut world), [0, 1, 2], "{events}");
+        assert_all_work(&mut world, [3]);
+        world.plug_again(spot(1, 0)).unwrap();
+        assert_all_work(&mut world, 0..4);
+    }
+}
+
+#[test]
+fn what_is_behind_a_hub_that_is_reset_ends_and_comes_back() {
+    for (at, gone) in [(spot(1, 0), &[0, 1, 2][..]), (spot(1, 0x3), &[1])] {
+        for events in (0..600).step_by(97) {
+            let mut world = busy(events);
+            world.reset_hub(at).unwrap();
+            assert_eq!(failed(&mut world), gone, "{at}, {events}");
+            assert_all_work(&mut world, 0..4);
+        }
+    }
+}
+
+#[test]
+fn what_is_on_a_drive_stays_there_while_its_hub_is_reset() {
+    let mut world = mixed().power_on().unwrap();
+    fixture::first(&mut world, 1);
+    fixture::ask(&mut world, 1, &command(1, true, 7, 3), pattern(5, 3));
+    world.reset_hub(spot(1, 0x3)).unwrap();
+    fixture::first(&mut world, 1);
+    assert!(fixture::ask(&mut world, 1, &command(2, false, 7, 3), room(3)) == pattern(5, 3));
+}
+
+#[test]
+fn where_no_hub_is_none_is_reset() {
+    let mut world = mixed().power_on().unwrap();
+    assert_eq!(world.reset_hub(spot(1, 0x1)), Err(HotPlugError::NoHub(spot(1, 0x1))));
+    assert_eq!(world.reset_hub(spot(1, 0x7)), Err(HotPlugError::NothingThere(spot(1, 0x7))));
+    assert_eq!(world.unplug_at(spot(3, 0)), Err(HotPlugError::NothingThere(spot(3, 0))));
 }
