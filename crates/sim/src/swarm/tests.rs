@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 4] = [
+const ONCE_RED: [(&str, &str); 5] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -56,6 +56,12 @@ const ONCE_RED: [(&str, &str); 4] = [
          packet-lost@7876,packet-lost@8711,packet-lost@8810,packet-lost@9195,packet-lost@9634,\
          packet-lost@9941,packet-lost@11112,packet-lost@11840,packet-lost@13304,packet-lost@13926,\
          packet-lost@14100,packet-lost@15484,packet-lost@15866",
+    ),
+    (
+        "an endpoint that was reset for another try stayed halted on the link",
+        "seed=740 wire=uas rate=gen1 controller=card streams=4 depth=2 transfer=16384 block=512 blocks=4 latency-us=60 at-once=1 \
+         cache=no requests=4 longest=1 reads=20 through=0 flushes=0 zeroes=0 aborts=5 finale=power-loss \
+         faults=status-twice@8,packet-lost@207",
     ),
 ];
 

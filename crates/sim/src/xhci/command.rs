@@ -335,8 +335,9 @@ impl Controller {
         if endpoint.state != EndpointState::Halted {
             return Ok(Code::ContextStateError);
         }
-        if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link && !preserves) {
-            self.outputs.push_back(Output::Link(way, LinkAct::Reset(address)));
+        if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
+            let act = if preserves { LinkAct::Retry(address) } else { LinkAct::Reset(address) };
+            self.outputs.push_back(Output::Link(way, act));
         }
         self.set_state(memory, (number, id), EndpointState::Stopped)?;
         Ok(Code::Success)

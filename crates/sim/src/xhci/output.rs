@@ -46,6 +46,8 @@ pub enum LinkAct {
     Clear(EndpointAddress),
     /// Sequence numbers begin anew, and a halt is over.
     Reset(EndpointAddress),
+    /// A halt is over, and sequence numbers stay (Transfer State Preserve, xHCI 1.2 clause 4.6.8.1).
+    Retry(EndpointAddress),
     /// An endpoint may go on.
     Resume(EndpointAddress),
 }

@@ -184,7 +184,7 @@ impl Stand {
             }
             LinkAct::Stop(address) => self.stopping.push(address),
             LinkAct::Clear(address) => self.link.retain(|(pipe, _)| pipe.endpoint != address),
-            LinkAct::Reset(_) | LinkAct::Resume(_) => {}
+            LinkAct::Reset(_) | LinkAct::Retry(_) | LinkAct::Resume(_) => {}
         }
     }
 

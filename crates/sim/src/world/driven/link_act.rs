@@ -57,6 +57,9 @@ impl Driven {
         let end = self.fronts[drive].end;
         let host = self.roots[end.root].ports(end.device).0;
         self.woken[Side::Host as usize].add(end.root);
+        if !matches!(act, LinkAct::Queue(..)) {
+            self.engine.note("controller", format_args!("{act:?}"));
+        }
         match act {
             LinkAct::Install(endpoint) => host.install(endpoint),
             LinkAct::Remove(address) => {
@@ -87,6 +90,7 @@ impl Driven {
                 self.forget_endpoint(drive, address);
             }
             LinkAct::Reset(address) => host.reset(address),
+            LinkAct::Retry(address) => host.reset_for_retry(address),
             LinkAct::Resume(address) => host.resume(address),
         }
     }
