@@ -12,6 +12,14 @@ pub(super) struct Ended {
     pub(super) sectors: u64,
 }
 
+/// What a host wants of any drive, for orders at random.
+pub(super) const KINDS: [OrderKind; 4] = [
+    OrderKind::Read,
+    OrderKind::Write { through: false },
+    OrderKind::Write { through: true },
+    OrderKind::Flush,
+];
+
 /// A drive and its host.
 #[derive(Debug)]
 pub(super) struct Script<M> {
@@ -103,6 +111,29 @@ impl<M: Mechanism> Script<M> {
             }
         }
         panic!("it never rests: {:?}", self.drive);
+    }
+
+    /// Gives orders of a kind, a place, a length, and how often the drive goes on before; then lets it come to rest. How many
+    /// orders that were, and how many sectors they move.
+    pub(super) fn play(&mut self, orders: &[(OrderKind, u64, u64, u64)]) -> (usize, u64) {
+        let mut moved = 0;
+        for &(kind, lba, sectors, steps) in orders {
+            for _ in 0..steps {
+                self.step();
+            }
+            let tag = loop {
+                if let Some(tag) = (0..super::TAGS as u8).find(|tag| self.is_free(*tag)) {
+                    break tag;
+                }
+                assert!(self.step(), "no tag is free, and nothing happens");
+            };
+            if matches!(kind, OrderKind::Read | OrderKind::Write { .. }) {
+                moved += sectors;
+            }
+            self.submit(tag, kind, lba, if kind == OrderKind::Flush { 0 } else { sectors });
+        }
+        self.rest();
+        (orders.len(), moved)
     }
 
     /// What the last `count` orders took together, from `since` on.

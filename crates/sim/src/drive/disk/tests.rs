@@ -1,6 +1,7 @@
-use super::super::script::Script;
+use super::super::script::{KINDS, Script};
 use super::*;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 /// Two surfaces, 1,000 cylinders of 100 sectors a track; a turn is 10 ms, so that a sector takes 0.1 ms; seeks of 1, 5 and
 /// 9 ms; switching heads takes a sector.
@@ -210,31 +211,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn each_order_ends_once_with_all_its_sectors(
-        orders in prop::collection::vec((0_usize..4, 0_u64..199_000, 1_u64..1500, 0_u64..20), 1..120),
+        orders in prop::collection::vec((select(&KINDS), 0_u64..199_000, 1_u64..1500, 0_u64..20), 1..120),
         write_cache in any::<bool>(),
         segment_sectors in 0_u32..400,
     ) {
         let part = DiskPart { write_cache, segment_sectors, ..part() };
         let mut script = Script::new(Disk::new(part));
-        let kinds = [OrderKind::Read, OrderKind::Write { through: false }, OrderKind::Write { through: true }, OrderKind::Flush];
-        let (mut submitted, mut moved) = (0, 0);
-        for (kind, lba, sectors, steps) in orders {
-            for _ in 0..steps {
-                script.step();
-            }
-            let free = loop {
-                if let Some(tag) = (0..32).find(|tag| script.is_free(*tag)) {
-                    break tag;
-                }
-                prop_assert!(script.step());
-            };
-            if kind < 3 {
-                moved += sectors;
-            }
-            script.submit(free, kinds[kind], lba, if kind == 3 { 0 } else { sectors });
-            submitted += 1;
-        }
-        script.rest();
+        let (submitted, moved) = script.play(&orders);
         prop_assert_eq!(script.ended.len(), submitted);
         prop_assert_eq!(script.ended.iter().map(|ended| ended.sectors).sum::<u64>(), moved);
         prop_assert!(script.drive.dirty.is_empty() && script.drive.promised == 0);
