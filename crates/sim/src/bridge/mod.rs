@@ -3,11 +3,12 @@
 //! The SCSI side is the project's own target; here is what is below its medium door and beside it. A [`Store`] makes ATA
 //! commands of what the unit asks of its medium: one for each SCSI command, queued by tag where the transport lets several
 //! be under way, and alone otherwise. It holds sectors between the two sides in a buffer of its own size, and whichever
-//! side is faster waits. [`Firmware`] is the one processor that looks at each command when it comes and when it ends.
+//! side is faster waits. Its firmware is one [`Processor`](crate::engine::Processor), which looks at each command when it
+//! comes and when it ends.
 //!
 //! ```text
 //!   UAS or BOT ── unit ── medium requests ── Store ── ATA commands ── cable ── drive
-//!        └────────── Firmware: each command, coming and going ──────────┘
+//!        └───────── Processor: each command, coming and going ──────────┘
 //! ```
 //!
 //! Left out: contents (they are the medium's), errors of the drive, bridges with two drives.
@@ -15,8 +16,6 @@
 //! Always true: a request ends once, when its sectors have moved and, but for a read, when the drive has said that the command
 //! has ended; commands alone and queued ones are never under way together.
 
-mod firmware;
 mod store;
 
-pub use firmware::Firmware;
 pub use store::{Store, StorePart};

@@ -5,7 +5,8 @@
 //! the engine and its components side by side, so that an event is a plain value and no component holds another.
 //!
 //! Beside the order there are: a [`Digest`] over every event that happened, a [`Random`] source for each component,
-//! [`Level`] and [`Shares`] for statistics that add up exactly, and a [`Trace`] for the curious.
+//! [`Level`] and [`Shares`] for statistics that add up exactly, a [`Processor`] for what is done one thing at a time, and a
+//! [`Trace`] for the curious.
 //!
 //! Events are not taken back. A component that changes its mind ignores the event when it comes; an [`Alarm`] sees to it
 //! that one deadline that moves does not fill the queue.
@@ -16,6 +17,7 @@
 mod alarm;
 mod digest;
 mod level;
+mod processor;
 mod queue;
 mod random;
 mod share;
@@ -24,6 +26,7 @@ mod trace;
 pub use alarm::Alarm;
 pub use digest::Digest;
 pub use level::Level;
+pub use processor::Processor;
 pub use queue::{EVENTS_MAX, QueueFull, Turn};
 pub use random::Random;
 pub use share::{Journey, Shares, Stage};

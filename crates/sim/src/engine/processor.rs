@@ -1,18 +1,19 @@
 //! A processor that does one thing at a time.
 //!
-//! A bridge looks at each command when it comes, and once more when it ends. Both take it some time, and while it looks at
-//! one the others wait in line: that, and neither the link nor SATA, is what bounds small requests behind most bridges. Left
-//! out: what hardware does beside it, and priorities.
+//! The firmware of a bridge looks at each command when it comes, and once more when it ends; a core of a host builds each
+//! command, takes interrupts and completions, and tells the application. All of it takes some time, and while one thing is
+//! done the others wait in line: that, and neither the link nor SATA, is what bounds small requests behind most bridges.
+//! Left out: what hardware does beside it, and priorities.
 //!
 //! Always true: what was given first is done first; no two things are done at once.
 
-use crate::engine::Level;
+use super::Level;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
 /// A processor with things of type `J` in line.
 #[derive(Clone, Debug)]
-pub struct Firmware<J> {
+pub struct Processor<J> {
     line: VecDeque<Waiting<J>>,
     level: Level,
     busy: Duration,
@@ -25,7 +26,7 @@ struct Waiting<J> {
     job: J,
 }
 
-impl<J> Firmware<J> {
+impl<J> Processor<J> {
     /// A processor with nothing to do.
     pub fn new() -> Self {
         Self { line: VecDeque::new(), level: Level::default(), busy: Duration::ZERO }
@@ -63,7 +64,7 @@ impl<J> Firmware<J> {
     }
 }
 
-impl<J> Default for Firmware<J> {
+impl<J> Default for Processor<J> {
     fn default() -> Self {
         Self::new()
     }
@@ -79,15 +80,15 @@ mod tests {
 
     #[test]
     fn one_thing_is_done_after_the_other() {
-        let mut firmware = Firmware::new();
-        firmware.give(at(0), Duration::from_us(10), 'a');
-        firmware.give(at(2), Duration::from_us(5), 'b');
-        assert_eq!((firmware.poll_timeout(), firmware.poll_done(at(9))), (Some(at(10)), None));
-        assert_eq!((firmware.poll_done(at(10)), firmware.poll_done(at(10))), (Some('a'), None));
-        assert_eq!((firmware.poll_timeout(), firmware.poll_done(at(15))), (Some(at(15)), Some('b')));
-        firmware.give(at(100), Duration::from_us(1), 'c');
-        assert_eq!(firmware.poll_timeout(), Some(at(101)));
-        assert_eq!(firmware.busy(), Duration::from_us(16));
-        assert!(firmware.level().is_consistent(at(100)));
+        let mut processor = Processor::new();
+        processor.give(at(0), Duration::from_us(10), 'a');
+        processor.give(at(2), Duration::from_us(5), 'b');
+        assert_eq!((processor.poll_timeout(), processor.poll_done(at(9))), (Some(at(10)), None));
+        assert_eq!((processor.poll_done(at(10)), processor.poll_done(at(10))), (Some('a'), None));
+        assert_eq!((processor.poll_timeout(), processor.poll_done(at(15))), (Some(at(15)), Some('b')));
+        processor.give(at(100), Duration::from_us(1), 'c');
+        assert_eq!(processor.poll_timeout(), Some(at(101)));
+        assert_eq!(processor.busy(), Duration::from_us(16));
+        assert!(processor.level().is_consistent(at(100)));
     }
 }
