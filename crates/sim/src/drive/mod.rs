@@ -14,11 +14,14 @@
 //! Always true: an order ends once; of a read each sector is ready once, in order; for a write there is room for each sector
 //! once; nothing here takes more memory than its part has.
 
+mod any;
 pub mod disk;
 pub mod solid;
 
 #[cfg(test)]
 mod script;
+
+pub use any::AnyDrive;
 
 use std::fmt;
 use units::{Extent, Instant};

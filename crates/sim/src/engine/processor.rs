@@ -48,6 +48,14 @@ impl<J> Processor<J> {
         Some(job)
     }
 
+    /// Takes the first thing of which this is true out of the line. What is behind it comes no earlier.
+    pub fn withdraw(&mut self, now: Instant, is_it: impl Fn(&J) -> bool) -> Option<J> {
+        let place = self.line.iter().position(|waiting| is_it(&waiting.job))?;
+        let Waiting { since, job, .. } = self.line.remove(place)?;
+        self.level.leave(now, since);
+        Some(job)
+    }
+
     /// When it is done with the next.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.line.front().map(|first| first.done_at)

@@ -127,7 +127,7 @@ impl Run<'_> {
         self.toll.lives += 1;
         let device = device.unwrap_or_else(|| self.case.device(&plain));
         if let Some(setup) = self.case.setup() {
-            return self.live_driven(&setup, Occupant { device, plain }, faults);
+            return self.live_driven(&setup, Occupant { device, plain, enclosure: None }, faults);
         }
         match self.case.wire {
             Wire::Uas => self.live_on(world::uas(device, Some(self.case.depth)), plain, faults),

@@ -3,13 +3,17 @@
 //! What ends a transfer of the host before its time is queued here as well: an empty packet, or room for what nobody wants.
 //! Always true: each transfer of the device completes once.
 
+use super::driven::{Done, Enclosure};
 use super::plain::Plain;
+use super::planted::is_status;
 use super::trouble::Trouble;
+use crate::check::Ledger;
 use crate::link::DevicePort;
 use crate::link::bulk::{End, Piece, Progress, Transfer as Bulk};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::Flights;
 use target::command::CommandId;
+use target::medium::MediumRequest;
 use target::{Device, DeviceTransfer, Payload};
 use units::{ByteRange, Instant};
 use wire::usb::Direction;
@@ -17,7 +21,10 @@ use wire::usb::Direction;
 #[derive(Debug)]
 pub(super) struct DriveSide {
     pub(super) device: Device,
+    /// What lies where, and how long that takes if there is no enclosure.
     pub(super) plain: Plain,
+    /// How long everything takes in a device that is made of parts.
+    pub(super) enclosure: Option<Box<Enclosure>>,
     offers: Flights<Offer>,
     buffers: Buffers,
     /// The next name of a transfer for [`NOBODY`].
@@ -32,6 +39,19 @@ struct Offer {
     length: u32,
     /// What has come, where the device is handed it with the completion.
     message: Vec<u8>,
+    /// Bytes that have moved.
+    moved: u32,
+}
+
+/// What an enclosure has done.
+#[derive(Debug)]
+pub(super) enum Happened {
+    /// The device has heard of a message.
+    Heard,
+    /// A status goes out.
+    Status(DeviceTransfer),
+    /// A request of the medium, that came at a time, is done.
+    Stored(Instant, MediumRequest),
 }
 
 /// Memory of commands, by slot.
@@ -55,7 +75,19 @@ const NOBODY: std::ops::RangeFrom<u64> = 1 << 63..;
 
 impl DriveSide {
     pub(super) fn new(device: Device, plain: Plain) -> Self {
-        Self { device, plain, offers: Flights::new(), buffers: Buffers::default(), next_name: NOBODY.start }
+        Self {
+            device,
+            plain,
+            enclosure: None,
+            offers: Flights::new(),
+            buffers: Buffers::default(),
+            next_name: NOBODY.start,
+        }
+    }
+
+    /// The same with an enclosure, if it has one.
+    pub(super) fn with(self, enclosure: Option<Box<Enclosure>>) -> Self {
+        Self { enclosure, ..self }
     }
 
     /// Queues a transfer of the device. `expected` is what the host's transfer on the pipe waits for, which a real drive
@@ -68,7 +100,7 @@ impl DriveSide {
         expected: Option<u32>,
     ) -> Option<TransferId> {
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
-        let number = self.offers.insert(id, Offer { payload, pipe, length, message: Vec::new() });
+        let number = self.offers.insert(id, Offer { payload, pipe, length, message: Vec::new(), moved: 0 });
         let queued = port.queue(pipe, Bulk { id: number, bytes: length });
         debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
         let is_cut =
@@ -100,34 +132,92 @@ impl DriveSide {
     }
 
     /// The device takes a transfer back. It ends when nothing of it is under way.
-    pub(super) fn cancel(&mut self, port: &mut DevicePort, id: TransferId) {
+    pub(super) fn cancel(&mut self, now: Instant, port: &mut DevicePort, id: TransferId) {
         let Some(number) = self.offers.find(id) else { return };
         let Some(pipe) = self.offers.get(number).map(|(_, offer)| offer.pipe) else { return };
         if !port.withdraw(pipe, number) {
-            self.complete(number, TransferStatus::Cancelled, 0);
+            self.complete(now, number, TransferStatus::Cancelled, 0);
         }
     }
 
     /// Forgets what is on offer: the device has been told of each, or never wanted to be.
-    pub(super) fn forget_offers(&mut self) {
+    pub(super) fn forget_offers(&mut self, now: Instant) {
         self.offers = Flights::new();
+        if let Some(enclosure) = &mut self.enclosure {
+            enclosure.forget(now);
+        }
     }
 
     pub(super) fn acquire(&mut self, id: CommandId, bytes: u32) {
         self.buffers.acquire(id, bytes as usize);
+        if let Some(enclosure) = &mut self.enclosure {
+            enclosure.announce(id, bytes);
+        }
     }
 
-    pub(super) fn release(&mut self, id: CommandId) {
+    pub(super) fn release(&mut self, now: Instant, id: CommandId) {
         self.buffers.release(id);
+        if let Some(enclosure) = &mut self.enclosure {
+            enclosure.release(now, id);
+        }
     }
 
     /// The medium has done the request that is due.
     pub(super) fn store(&mut self, now: Instant, trouble: &mut Trouble) {
-        let Some(request) = self.plain.next(now) else { return };
+        if let Some(request) = self.plain.next(now) {
+            self.perform(&request, trouble);
+        }
+    }
+
+    fn perform(&mut self, request: &MediumRequest, trouble: &mut Trouble) {
         let empty = &mut Vec::new();
         let buffer = self.buffers.get_mut(request.id.command).unwrap_or(empty);
-        let completion = trouble.medium.perform(&mut self.plain, &request, buffer, &mut trouble.faults);
+        let completion = trouble.medium.perform(&mut self.plain, request, buffer, &mut trouble.faults);
         self.device.handle_medium(completion);
+    }
+
+    /// Whether the medium is at work.
+    pub(super) fn is_busy(&self) -> bool {
+        self.plain.is_busy() || self.enclosure.as_ref().is_some_and(|enclosure| enclosure.is_busy())
+    }
+
+    /// Compares the books of its queues.
+    pub(super) fn audit(&self, now: Instant, ledger: &mut Ledger) {
+        self.plain.audit(now, ledger);
+        if let Some(enclosure) = &self.enclosure {
+            enclosure.audit(now, ledger);
+        }
+    }
+
+    /// A status that the firmware has to look at first is not sent yet.
+    pub(super) fn keep_status(&mut self, now: Instant, transfer: DeviceTransfer) -> Option<DeviceTransfer> {
+        match (&mut self.enclosure, &transfer.payload) {
+            (Some(enclosure), Payload::Inline(inline)) if is_status(inline) => {
+                enclosure.send_status(now, transfer);
+                None
+            }
+            _ => Some(transfer),
+        }
+    }
+
+    /// Whether the firmware had the transfer in line, and has it no more.
+    pub(super) fn drop_in_line(&mut self, now: Instant, id: TransferId) -> bool {
+        self.enclosure.as_mut().is_some_and(|enclosure| enclosure.withdraw(now, id))
+    }
+
+    /// Something that the enclosure is done with by now: a status that goes out, or a request and when it came.
+    pub(super) fn poll_enclosure(&mut self, now: Instant, trouble: &mut Trouble) -> Option<Happened> {
+        Some(match self.enclosure.as_mut()?.poll_done(now)? {
+            Done::Heard(completion, message) => {
+                self.device.handle_completion(completion, &message);
+                Happened::Heard
+            }
+            Done::Status(transfer) => Happened::Status(transfer),
+            Done::Request(since, request) => {
+                self.perform(&request, trouble);
+                Happened::Stored(since, request)
+            }
+        })
     }
 
     /// The same as a transfer, for nobody.
@@ -160,8 +250,9 @@ impl DriveSide {
     }
 
     /// Something of a transfer has moved. `bytes` are what has come of the host.
-    pub(super) fn progress(&mut self, progress: Progress, bytes: &[u8]) {
+    pub(super) fn progress(&mut self, now: Instant, progress: Progress, bytes: &[u8]) {
         let Progress { id: number, moved, ended, piece } = progress;
+        self.give_room(now, number, moved);
         if let (Some(_), Some((_, offer))) = (piece, self.offers.get_mut(number)) {
             let start = moved as usize - bytes.len().min(moved as usize);
             match offer.payload {
@@ -184,13 +275,34 @@ impl DriveSide {
             }
             _ => TransferStatus::Short,
         };
-        self.complete(number, status, moved);
+        self.complete(now, number, status, moved);
     }
 
-    fn complete(&mut self, number: TransferId, status: TransferStatus, actual: u32) {
+    /// What has left the bridge makes room there.
+    fn give_room(&mut self, now: Instant, number: TransferId, moved: u32) {
+        let Some(enclosure) = &mut self.enclosure else { return };
+        let Some((_, offer)) = self.offers.get_mut(number) else { return };
+        let before = std::mem::replace(&mut offer.moved, moved);
+        if let Payload::Buffer(command, _) = offer.payload
+            && offer.pipe.endpoint.direction() == Direction::In
+        {
+            enclosure.give(now, command, (moved, before));
+        }
+    }
+
+    fn complete(&mut self, now: Instant, number: TransferId, status: TransferStatus, actual: u32) {
         let Some((id, offer)) = self.offers.remove(number) else { return };
-        if !NOBODY.contains(&id.0) {
-            self.device.handle_completion(Completion { id, status, actual }, &offer.message);
+        if NOBODY.contains(&id.0) {
+            return;
+        }
+        let completion = Completion { id, status, actual };
+        match &mut self.enclosure {
+            Some(enclosure)
+                if matches!(offer.payload, Payload::Message) && status != TransferStatus::Cancelled =>
+            {
+                enclosure.hear(now, completion, &offer.message);
+            }
+            _ => self.device.handle_completion(completion, &offer.message),
         }
     }
 

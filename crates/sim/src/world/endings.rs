@@ -296,7 +296,7 @@ impl<T: Transport> World<T> {
         self.drive.device.handle_bus_reset();
         self.joint.restart(&[]);
         self.hear_device();
-        self.drive.forget_offers();
+        self.drive.forget_offers(self.engine.now());
         self.trouble.forget_late();
         self.trouble.ledger.forget_all(Side::Device);
         let is_set_up = enumerate::set_up_again(&mut self.drive.device).is_ok();

@@ -274,7 +274,7 @@ impl<T: Transport> World<T> {
             Happens::PortReset => self.end_port_reset(),
             Happens::Stored => {
                 self.drive.store(now, &mut self.trouble);
-                self.joint.work(now, self.drive.plain.is_busy());
+                self.joint.work(now, self.drive.is_busy());
             }
             Happens::Ready => {
                 while let Some(transfer) = self.trouble.take_late(now) {
@@ -385,7 +385,7 @@ impl<T: Transport> World<T> {
                 self.host.taken(piece);
             }
             let bytes = progress.piece.map_or(&[][..], |piece| self.host.bytes(piece));
-            self.drive.progress(progress, bytes);
+            self.drive.progress(self.engine.now(), progress, bytes);
         }
     }
 
@@ -466,7 +466,7 @@ impl<T: Transport> World<T> {
                 self.finish(data_out);
             }
             Out::Acquire(id, bytes) => self.drive.acquire(id, bytes),
-            Out::Release(id) => self.drive.release(id),
+            Out::Release(id) => self.drive.release(self.engine.now(), id),
             Out::Medium(request) => {
                 let now = self.engine.now();
                 let done_at = self.drive.plain.take(now, request, &mut self.trouble.faults);
@@ -478,7 +478,7 @@ impl<T: Transport> World<T> {
             }
             Out::Cancel(id) if self.trouble.drop_late(id) => self.drive.never(id),
             Out::Cancel(id) => {
-                self.drive.cancel(&mut self.joint.device, id);
+                self.drive.cancel(self.engine.now(), &mut self.joint.device, id);
                 self.tell_drive();
             }
             Out::Halt(endpoint) => self.joint.device.halt(endpoint),

@@ -51,7 +51,7 @@ pub trait Observer {
     /// The device has made a transfer of its own ready.
     fn offered(&mut self, at: Instant, transfer: &DeviceTransfer) {}
 
-    /// The medium was asked for something that will be done at a time.
+    /// The medium was asked for something that is done at a time: told as soon as that is known, which may be when it is done.
     fn asked(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {}
 
     /// A side sends a packet; `bytes` are what it carries.

@@ -1,6 +1,7 @@
 //! The simplest drive: each request takes the same time, and some are served at once.
 //!
-//! It stands for no product. Blocks lie in memory and change when their request is done. It may have a volatile cache: then
+//! It stands for no product. Blocks lie in memory and change when their request is done; or they are too many for that, and
+//! each holds its own number ([`Plain::stamp`]). It may have a volatile cache: then
 //! what was neither flushed nor written through it may be lost with the power, block by block. Left out: comparing and
 //! oring, and keeping state; it says so.
 //!
@@ -22,9 +23,12 @@ use units::{BlockCount, BlockSize, Duration, Extent, Instant, Lba};
 #[derive(Clone, Debug)]
 pub struct Plain {
     bytes: Vec<u8>,
+    /// Blocks that hold their own number, in place of `bytes`.
+    stamped: Option<Stamped>,
     block_size: BlockSize,
     latency: Duration,
     streams: u16,
+    limits: Limits,
     cache: Option<Cache>,
     /// When each of those that serve is free.
     free_at: Vec<Instant>,
@@ -37,6 +41,14 @@ pub struct Plain {
 
 /// What it draws, bridge included: idle, and with a request under way. Chosen, not measured.
 const DRAWS: [Microwatts; 2] = [Microwatts::from_milliwatts(700), Microwatts::from_milliwatts(2_300)];
+
+/// Blocks each of which holds its own number.
+#[derive(Clone, Copy, Debug)]
+struct Stamped {
+    blocks: u64,
+    /// Blocks that were written with something else.
+    strays: u64,
+}
 
 /// What a power loss takes away.
 #[derive(Clone, Debug)]
@@ -64,15 +76,35 @@ impl Plain {
     pub fn new(blocks: u32, block_size: BlockSize, latency: Duration, at_once: u16) -> Self {
         Self {
             bytes: vec![0; blocks as usize * block_size.bytes() as usize],
+            stamped: None,
             block_size,
             latency,
             streams: 32,
+            limits: Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 },
             cache: None,
             free_at: vec![Instant::ZERO; usize::from(at_once.max(1))],
             requests: VecDeque::new(),
             level: Level::default(),
             meter: Meter::new(DRAWS),
         }
+    }
+
+    /// A drive of any size, of which no block is kept: each holds its own number at its beginning, and is to be written with
+    /// that and nothing else. What lies behind the number is of no concern.
+    pub fn stamped(blocks: BlockCount, block_size: BlockSize) -> Self {
+        let stamped = Some(Stamped { blocks: blocks.0, strays: 0 });
+        Self { stamped, ..Self::new(0, block_size, Duration::ZERO, 1) }
+    }
+
+    /// What the beginning of a block holds of which nothing else is known: its number, and the complement of that.
+    pub fn stamp(lba: Lba) -> [u8; 16] {
+        let (number, complement) = (lba.0.to_le_bytes(), (!lba.0).to_le_bytes());
+        std::array::from_fn(|at| if at < 8 { number[at] } else { complement[at - 8] })
+    }
+
+    /// Blocks that were written with what belongs elsewhere, if blocks hold their number.
+    pub fn strays(&self) -> u64 {
+        self.stamped.map_or(0, |stamped| stamped.strays)
     }
 
     /// The same with a volatile cache.
@@ -89,8 +121,18 @@ impl Plain {
         self
     }
 
+    /// The same with other limits of the device.
+    #[must_use]
+    pub const fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Its blocks.
     pub fn capacity(&self) -> BlockCount {
+        if let Some(stamped) = self.stamped {
+            return BlockCount(stamped.blocks);
+        }
         BlockCount(self.bytes.len() as u64 / u64::from(self.block_size.bytes()))
     }
 
@@ -133,7 +175,7 @@ impl Plain {
             manufacturer: "uaskit".into(),
             product: "Plain Drive".into(),
             serial: "0123456789AB".into(),
-            limits: Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 },
+            limits: self.limits,
         };
         Device::new(config, vec![unit])
     }
@@ -247,6 +289,9 @@ impl Plain {
 
     fn done(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> Result<MediumDone, MediumError> {
         let extent = request.extent;
+        if let Some(stamped) = &mut self.stamped {
+            return stamped.done(request, self.block_size, buffer);
+        }
         let range = self.range(extent).ok_or(MediumError::Shrunk)?;
         let memory = buffer.get_mut(request.range.as_usize());
         match (request.op, memory) {
@@ -301,6 +346,37 @@ impl Plain {
         let len = usize::try_from(extent.blocks.0.checked_mul(block_bytes)?).ok()?;
         let range = start..start.checked_add(len)?;
         (range.end <= self.bytes.len()).then_some(range)
+    }
+}
+
+impl Stamped {
+    fn done(
+        &mut self,
+        request: &MediumRequest,
+        block_size: BlockSize,
+        buffer: &mut [u8],
+    ) -> Result<MediumDone, MediumError> {
+        let Extent { lba, blocks } = request.extent;
+        if lba.0.checked_add(blocks.0).is_none_or(|end| end > self.blocks) {
+            return Err(MediumError::Shrunk);
+        }
+        let memory = buffer.get_mut(request.range.as_usize()).unwrap_or_default();
+        let places = memory.chunks_exact_mut(block_size.bytes() as usize);
+        for (number, place) in (lba.0..).zip(places) {
+            let Some(head) = place.first_chunk_mut::<16>() else { continue };
+            match request.op {
+                MediumOp::Read => *head = Plain::stamp(Lba(number)),
+                MediumOp::Write { .. } => self.strays += u64::from(*head != Plain::stamp(Lba(number))),
+                _ => {}
+            }
+        }
+        match request.op {
+            MediumOp::Compare
+            | MediumOp::CompareSame
+            | MediumOp::CompareAndWrite { .. }
+            | MediumOp::Or { .. } => Err(MediumError::Unsupported),
+            _ => Ok(MediumDone::Done),
+        }
     }
 }
 
@@ -368,6 +444,21 @@ mod tests {
         write(&mut plain, 0, false, 1);
         plain.lose_power(Random::new(1, "power"));
         assert_eq!(first_byte(&mut plain, 0), 1);
+    }
+
+    #[test]
+    fn a_block_that_is_written_elsewhere_is_noticed() {
+        let mut plain = Plain::stamped(BlockCount(1 << 40), BlockSize::B512);
+        let lba = 0x12_3456_789a;
+        let mut memory = [0; 512];
+        let read = request(MediumOp::Read, lba, 1);
+        plain.perform(&read, &mut memory, &mut Faults::never());
+        assert_eq!(memory[..8], [0x9a, 0x78, 0x56, 0x34, 0x12, 0, 0, 0]);
+        for (place, strays) in [(lba, 0), (lba + 1, 1)] {
+            let write = request(MediumOp::Write { fua: false }, place, 1);
+            plain.perform(&write, &mut memory, &mut Faults::never());
+            assert_eq!(plain.strays(), strays);
+        }
     }
 
     #[test]

@@ -322,7 +322,7 @@ impl<T: Transport> World<T> {
         if let Some(bus) = self.joint.bus() {
             self.trouble.ledger.audit_bus(now, bus);
         }
-        self.drive.plain.audit(now, &mut self.trouble.ledger);
+        self.drive.audit(now, &mut self.trouble.ledger);
         match self.stopped {
             Some(Stopped::Violation) => {
                 self.trouble.ledger.break_law(
@@ -346,7 +346,7 @@ impl<T: Transport> World<T> {
             self.trouble.go(kind, self.engine.digest());
             self.unplug();
         }
-        while self.gone() == Some(Kind::Unplug) && self.drive.plain.is_busy() {
+        while self.gone() == Some(Kind::Unplug) && self.drive.is_busy() {
             let Some(event) = self.engine.next() else { break };
             self.handle(event);
         }

@@ -43,8 +43,8 @@ pub struct Store<M> {
     tags: [Option<u64>; TAGS],
     /// Whether what is under way is alone.
     is_alone: bool,
-    /// Sectors of whole pieces in the buffer that have not gone on.
-    held: u32,
+    /// Sectors of whole pieces in the buffer that have not gone on, by whose they are.
+    held: BTreeMap<CommandId, u32>,
     done: VecDeque<MediumRequest>,
     turns: VecDeque<Turn>,
 }
@@ -79,7 +79,7 @@ impl<M: Mechanism> Store<M> {
             line: VecDeque::new(),
             tags: [None; TAGS],
             is_alone: false,
-            held: 0,
+            held: BTreeMap::new(),
             done: VecDeque::new(),
             turns: VecDeque::new(),
         }
@@ -113,17 +113,25 @@ impl<M: Mechanism> Store<M> {
         self.advance(now);
     }
 
-    /// Sectors of reads have left the bridge, by so many bytes.
-    pub fn give(&mut self, now: Instant, bytes: u32) {
-        let sectors = self.held.min(bytes / SECTOR_BYTES);
-        self.held -= sectors;
+    /// Of what was read for a command so many sectors have left the bridge.
+    pub fn give(&mut self, now: Instant, command: CommandId, sectors: u32) {
+        let Some(held) = self.held.get_mut(&command) else { return };
+        let sectors = sectors.min(*held);
+        *held -= sectors;
+        if *held == 0 {
+            self.held.remove(&command);
+        }
         self.cable.take(now, sectors);
         self.advance(now);
     }
 
-    /// The command is over. What of it is under way goes on, and nobody waits for it.
+    /// The command is over. What of it is under way goes on, and nobody waits for it; what has not left the bridge makes
+    /// room.
     pub fn release(&mut self, now: Instant, command: CommandId) {
         self.announced.remove(&command);
+        if let Some(sectors) = self.held.remove(&command) {
+            self.cable.take(now, sectors);
+        }
         if let Some(number) = self.by_command.remove(&command)
             && let Some(job) = self.jobs.get_mut(&number)
         {
@@ -250,18 +258,22 @@ impl<M: Mechanism> Store<M> {
         job.moved += u64::from(sectors);
         let stays = job.order.kind == OrderKind::Read && !job.is_orphan;
         let mut whole = 0;
+        let mut owner = None;
         while let Some(&(end, request)) = job.parts.front()
             && end <= job.moved
         {
             job.parts.pop_front();
             if stays && request.op == MediumOp::Read {
                 whole += (request.extent.blocks.0 * per_block) as u32;
+                owner = Some(request.id.command);
             }
             self.done.push_back(request);
         }
         // A piece takes room when it is whole and waits to go on. If what has come of others did so as well, pieces could
         // wait for each other's room for ever.
-        self.held += whole;
+        if let Some(owner) = owner {
+            *self.held.entry(owner).or_default() += whole;
+        }
         self.cable.hold(whole);
         self.cable.take(now, sectors);
     }

@@ -71,7 +71,7 @@ impl Unit {
         while let Some(request) = self.store.poll_done() {
             self.done.push((self.now, request));
             if self.gives && request.op == MediumOp::Read {
-                self.store.give(self.now, request.extent.blocks.0 as u32 * 512);
+                self.store.give(self.now, request.id.command, request.extent.blocks.0 as u32);
             }
         }
     }
@@ -171,7 +171,7 @@ fn a_host_that_takes_nothing_fills_the_buffer_and_no_more() {
     unit.rest();
     assert_eq!(unit.done.len(), 4, "32 sectors");
     unit.gives = true;
-    unit.store.give(unit.now, 32 * 512);
+    unit.store.give(unit.now, command(0), 32);
     unit.listen();
     unit.rest();
     assert_eq!(unit.done.len(), 16);
@@ -221,4 +221,19 @@ proptest! {
         prop_assert_eq!(slots, (0..requests.len()).collect::<Vec<_>>());
         prop_assert!(!unit.store.is_busy());
     }
+}
+
+#[test]
+fn what_a_command_leaves_behind_makes_room() {
+    let mut unit = Unit::new(PART);
+    unit.gives = false;
+    unit.store.announce(command(0), 32 * 512);
+    unit.ask(0, 0, MediumOp::Read, (0, 32));
+    unit.ask(1, 0, MediumOp::Read, (64, 32));
+    unit.rest();
+    assert_eq!(unit.ends(), [(0, 0)], "the buffer is full");
+    unit.store.release(unit.now, command(0));
+    unit.listen();
+    unit.rest();
+    assert_eq!(unit.ends(), [(0, 0), (1, 0)]);
 }

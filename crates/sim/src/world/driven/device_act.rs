@@ -7,6 +7,7 @@ use super::seat::Ending;
 use super::{Driven, Happens};
 use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
 use crate::link::superspeed::Side;
+use crate::world::drive::Happened;
 use crate::world::trouble::Sent;
 use crate::world::{Exchange, plug};
 use crate::xhci as model;
@@ -20,14 +21,23 @@ impl Driven {
         use target::Output as Out;
         let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
         match output {
-            Out::Transfer(transfer) => self.send_transfer(now, number, transfer),
+            Out::Transfer(transfer) => {
+                if let Some(transfer) = seat.drive.keep_status(now, transfer) {
+                    self.send_transfer(now, number, transfer);
+                }
+            }
             Out::Finish(pipe) => self.finish(number, pipe),
             Out::FinishBoth(data_in, data_out) => {
                 self.finish(number, data_in);
                 self.finish(number, data_out);
             }
             Out::Acquire(id, bytes) => seat.drive.acquire(id, bytes),
-            Out::Release(id) => seat.drive.release(id),
+            Out::Release(id) => seat.drive.release(now, id),
+            Out::Medium(request) if let Some(enclosure) = &mut seat.drive.enclosure => {
+                enclosure.take(now, request);
+                let (blocks, lba) = (request.extent.blocks.0, request.extent.lba.0);
+                self.engine.note("drive", format_args!("{}{blocks} blocks from {lba} on", self.tag(number)));
+            }
             Out::Medium(request) => {
                 let done_at = seat.drive.plain.take(now, request, &mut seat.trouble.faults);
                 seat.desk.observers.tell(|observer| observer.asked(now, &request, done_at));
@@ -40,10 +50,12 @@ impl Driven {
                 }
                 self.at(done_at, Happens::Stored(number as u8));
             }
-            Out::Cancel(id) if seat.trouble.drop_late(id) => seat.drive.never(id),
+            Out::Cancel(id) if seat.trouble.drop_late(id) || seat.drive.drop_in_line(now, id) => {
+                seat.drive.never(id);
+            }
             Out::Cancel(id) => {
                 self.woken[Side::Device as usize].add(end.root);
-                seat.drive.cancel(self.roots[end.root].ports(end.device).1, id);
+                seat.drive.cancel(now, self.roots[end.root].ports(end.device).1, id);
                 self.tell_drive(number);
             }
             Out::Halt(endpoint) => {
@@ -55,6 +67,34 @@ impl Driven {
                 self.roots[end.root].ports(end.device).1.clear_halt(endpoint);
                 self.tell_drive(number);
             }
+        }
+    }
+
+    /// Something is done in the enclosure of a drive.
+    pub(super) fn look_into_enclosure(&mut self, now: Instant, number: usize) {
+        if let Some(enclosure) = &mut self.seats[number].drive.enclosure {
+            enclosure.handle_timeout(now);
+        }
+        self.stirs.add(number);
+        loop {
+            let seat = &mut self.seats[number];
+            match seat.drive.poll_enclosure(now, &mut seat.trouble) {
+                Some(Happened::Heard) => {}
+                Some(Happened::Status(transfer)) => self.send_transfer(now, number, transfer),
+                Some(Happened::Stored(since, request)) => {
+                    seat.desk.observers.tell(|observer| observer.asked(since, &request, now));
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// When the enclosure of a drive goes on, if it has one.
+    pub(super) fn set_enclosure(&mut self, number: usize) {
+        let seat = &mut self.seats[number];
+        let due = seat.drive.enclosure.as_ref().and_then(|enclosure| enclosure.poll_timeout());
+        if let Some(at) = seat.alarm.set(due) {
+            self.at(at, Happens::Enclosure(number as u8));
         }
     }
 

@@ -144,8 +144,9 @@ impl Driven {
         while let Some(output) = self.seats[number].drive.device.poll_output() {
             self.carry_out_of_device(self.engine.now(), number, output);
         }
+        let now = self.engine.now();
         let Seat { drive, trouble, .. } = &mut self.seats[number];
-        drive.forget_offers();
+        drive.forget_offers(now);
         trouble.forget_late();
         trouble.ledger.forget_all(Side::Device);
     }

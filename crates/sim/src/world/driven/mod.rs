@@ -14,6 +14,7 @@
 
 mod desk;
 mod device_act;
+mod enclosure;
 mod errand;
 mod front;
 mod hotplug;
@@ -28,6 +29,8 @@ mod transport;
 mod trouble;
 
 pub use ::xhci::Config as DriverConfig;
+pub(super) use enclosure::Done;
+pub use enclosure::Enclosure;
 pub use hotplug::HotPlugError;
 pub use power_on::{Occupant, PowerOnError};
 pub use setup::{Drive, Host, Hub, Node, Plug, Protocol, Setup, SetupError, Spot};
@@ -102,6 +105,8 @@ enum Happens {
     Passes(u8, Happening),
     /// A drive has done its oldest request.
     Stored(u8),
+    /// Something is done in the enclosure of a drive.
+    Enclosure(u8),
     /// The controller has something to do.
     Controller,
     /// A deadline of driver or transport.
@@ -123,6 +128,7 @@ impl Event for Happens {
             Self::Ready(drive) => (*drive, (1 << 32) + 3),
             Self::Suffers(root, side, _, fate) => (*root, (1 << 32) + 4 + *side as u64 + 2 * *fate as u64),
             Self::Passes(root, happening) => (*root, happening.mark()),
+            Self::Enclosure(drive) => (*drive, (1 << 32) + 12),
         };
         kind + u64::from_be_bytes([number, 0, 0, 0, 0, 0, 0, 0])
     }
@@ -137,6 +143,16 @@ impl Driven {
     /// The driver, with what it counts.
     pub const fn driver(&self) -> &::xhci::Controller {
         &self.machine.driver
+    }
+
+    /// The enclosure of a drive, if it has one.
+    pub fn enclosure(&mut self, drive: usize) -> Option<&mut Enclosure> {
+        self.seats.get_mut(drive)?.drive.enclosure.as_deref_mut()
+    }
+
+    /// Blocks that were written with what belongs elsewhere, on a drive whose blocks hold their number.
+    pub fn strays(&self, drive: usize) -> u64 {
+        self.seats.get(drive).map_or(0, |seat| seat.drive.plain.strays())
     }
 
     /// The transport of a drive. `None` if there is no such drive.
@@ -187,6 +203,12 @@ impl Driven {
                 let seat = &mut self.seats[usize::from(drive)];
                 seat.drive.store(now, &mut seat.trouble);
                 self.stirs.add(drive.into());
+            }
+            Happens::Enclosure(drive) => {
+                if !self.seats[usize::from(drive)].alarm.ring(now) {
+                    return;
+                }
+                self.look_into_enclosure(now, drive.into());
             }
             Happens::Controller => {
                 if !self.alarms[0].ring(now) {
@@ -276,6 +298,7 @@ impl Driven {
                 return true;
             }
             self.stirs.remove(drive);
+            self.set_enclosure(drive);
         }
         false
     }

@@ -143,7 +143,7 @@ impl Driven {
                     machine.controller.bytes(&machine.memory, piece, &mut self.scratch)
                 }
             };
-            seat.drive.progress(progress, bytes);
+            seat.drive.progress(self.engine.now(), progress, bytes);
         }
     }
 

@@ -11,7 +11,7 @@ use super::machine::Machine;
 use super::root::{End, Root, Wires};
 use super::seat::Seat;
 use super::setup::{Drive, Node, Protocol, Setup, SetupError};
-use super::{AnyTransport, Driven};
+use super::{AnyTransport, Driven, Enclosure};
 use crate::engine::{Alarm, Engine};
 use crate::few::Few;
 use crate::link::hub::{DeviceId, HubId, NoPlace, Place, Tree};
@@ -62,14 +62,16 @@ pub enum PowerOnError {
 pub struct Occupant {
     /// The device.
     pub device: Device,
-    /// Its medium.
+    /// What lies where, and how long that takes if there is no enclosure.
     pub plain: Plain,
+    /// How long everything takes, if the device is made of parts.
+    pub enclosure: Option<Box<Enclosure>>,
 }
 
 impl From<&Drive> for Occupant {
     fn from(drive: &Drive) -> Self {
         let plain = drive.plain();
-        Self { device: drive.device(&plain), plain }
+        Self { device: drive.device(&plain), plain, enclosure: None }
     }
 }
 
@@ -94,10 +96,7 @@ impl Setup {
     ) -> Result<Driven, PowerOnError> {
         self.check().map_err(PowerOnError::Setup)?;
         let drives = self.drives();
-        let seat = |(number, (_, drive)): (usize, &(_, Drive))| {
-            let Occupant { device, plain } = occupant(number, drive);
-            Seat::new(number, device, plain)
-        };
+        let seat = |(number, (_, drive)): (usize, &(_, Drive))| Seat::new(number, occupant(number, drive));
         let seats = drives.iter().enumerate().map(seat).collect();
         let mut world = Driven::unpowered(self, seats)?;
         for (drive, observer) in observers {

@@ -1,11 +1,11 @@
 //! A drive of a world, with the host's transport for it: both ends of every transfer.
 
 use super::desk::Desk;
-use crate::world::Plain;
+use crate::engine::Alarm;
 use crate::world::drive::DriveSide;
+use crate::world::driven::Occupant;
 use crate::world::trouble::Trouble;
 use bus::{EndpointAddress, Pipe, TransferId};
-use target::Device;
 use wire::usb::Direction;
 
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(super) struct Seat {
     pub(super) going_out: Vec<GoingOut>,
     /// What goes wrong, and the books that notice.
     pub(super) trouble: Trouble,
+    /// When its enclosure goes on.
+    pub(super) alarm: Alarm,
 }
 
 /// An empty packet, or room, that the device has queued to end a transfer of the host.
@@ -42,14 +44,17 @@ pub(super) struct GoingOut {
 }
 
 impl Seat {
-    pub(super) fn new(number: usize, device: Device, plain: Plain) -> Self {
+    pub(super) fn new(number: usize, occupant: Occupant) -> Self {
+        let Occupant { device, plain, enclosure } = occupant;
+        let drive = DriveSide::new(device, plain).with(enclosure);
         Self {
             desk: Desk::new(number),
-            drive: DriveSide::new(device, plain),
+            drive,
             stopping: Vec::new(),
             endings: Vec::new(),
             going_out: Vec::new(),
             trouble: Trouble::default(),
+            alarm: Alarm::default(),
         }
     }
 

@@ -109,7 +109,7 @@ impl Driven {
         if let Some(link) = self.roots[0].link() {
             seat.trouble.ledger.audit(now, link);
         }
-        seat.drive.plain.audit(now, &mut seat.trouble.ledger);
+        seat.drive.audit(now, &mut seat.trouble.ledger);
         let ledger = &mut seat.trouble.ledger;
         match self.stopped {
             Some(Stopped::Violation) => {
@@ -141,7 +141,7 @@ impl Driven {
             self.seats[DRIVE].trouble.go(kind, self.engine.digest());
             self.leave_port();
         }
-        while self.gone() != Some(Kind::PowerLoss) && self.seats[DRIVE].drive.plain.is_busy() {
+        while self.gone() != Some(Kind::PowerLoss) && self.seats[DRIVE].drive.is_busy() {
             let Some(event) = self.engine.next() else { break };
             self.handle(event);
         }

@@ -1,5 +1,6 @@
 //! From power-on to commands over driver and controller: one drive.
 
+mod enclosure;
 mod several;
 
 use super::*;

@@ -1,0 +1,63 @@
+//! A drive of either kind, where it is known at run time which.
+
+use super::disk::Disk;
+use super::solid::Solid;
+use super::{Mechanism, Order, Said, Tag};
+use units::Instant;
+
+/// A drive.
+#[derive(Clone, Debug)]
+pub enum AnyDrive {
+    /// Platters and an arm.
+    Disk(Box<Disk>),
+    /// Flash.
+    Solid(Box<Solid>),
+}
+
+impl From<Disk> for AnyDrive {
+    fn from(disk: Disk) -> Self {
+        Self::Disk(Box::new(disk))
+    }
+}
+
+impl From<Solid> for AnyDrive {
+    fn from(solid: Solid) -> Self {
+        Self::Solid(Box::new(solid))
+    }
+}
+
+/// Asks the one that it is.
+macro_rules! either {
+    ($drive:expr, $inner:ident => $ask:expr) => {
+        match $drive {
+            AnyDrive::Disk($inner) => $ask,
+            AnyDrive::Solid($inner) => $ask,
+        }
+    };
+}
+
+impl Mechanism for AnyDrive {
+    fn submit(&mut self, now: Instant, order: Order) {
+        either!(self, drive => drive.submit(now, order));
+    }
+
+    fn handle_sectors(&mut self, now: Instant, tag: Tag, sectors: u32) {
+        either!(self, drive => drive.handle_sectors(now, tag, sectors));
+    }
+
+    fn poll_said(&mut self) -> Option<Said> {
+        either!(self, drive => drive.poll_said())
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        either!(self, drive => drive.poll_timeout())
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        either!(self, drive => drive.handle_timeout(now));
+    }
+
+    fn sectors(&self) -> u64 {
+        either!(self, drive => drive.sectors())
+    }
+}

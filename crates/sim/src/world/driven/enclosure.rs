@@ -1,0 +1,234 @@
+//! A bridge with a drive in one box: how long a device takes that is made of parts.
+//!
+//! What the host sees of it is the project's own target. Here its time goes by: the firmware looks at each command when it
+//! has come and before its status goes out; what the unit asks of its medium becomes ATA commands for the drive; and what is
+//! read or written moves through the bridge's memory, one piece after the other.
+//!
+//! ```text
+//!   endpoints ─ message ─► firmware ─► device ─► medium request ─► Store ─► cable ─► drive
+//!             ◄─ status ── firmware ◄─ device ◄─ completion ◄─ memory ◄──┘
+//! ```
+//!
+//! Left out: contents, which are the medium's; endpoint 0, which costs nothing.
+//!
+//! Always true: each message is heard once and each status goes out once, unless it is taken back or the device begins anew;
+//! each request of the medium ends once.
+
+use super::Protocol;
+use crate::bridge::{BridgePart, Store, StorePart, Times};
+use crate::check::{About, Law, Ledger};
+use crate::drive::{AnyDrive, SECTOR_BYTES, Turn};
+use crate::engine::Processor;
+use bus::{Completion, TransferId};
+use std::collections::VecDeque;
+use target::DeviceTransfer;
+use target::command::CommandId;
+use target::medium::{MediumOp, MediumRequest};
+use units::{BlockSize, Duration, Instant};
+
+/// What is behind the endpoints of a device.
+#[derive(Debug)]
+pub struct Enclosure {
+    times: Times,
+    /// What a sector takes through the memory of the bridge.
+    sector: Duration,
+    firmware: Processor<Task>,
+    memory: Processor<MediumRequest>,
+    store: Store<AnyDrive>,
+    /// Requests under way, with when they came.
+    asked: VecDeque<(Instant, MediumRequest)>,
+    /// Of those, the ones that are done.
+    done: VecDeque<MediumRequest>,
+    turns: VecDeque<Turn>,
+    keeps_turns: bool,
+}
+
+/// What the firmware looks at.
+#[derive(Debug)]
+enum Task {
+    /// A message has come.
+    Heard(Completion, Vec<u8>),
+    /// A status goes out.
+    Status(DeviceTransfer),
+}
+
+/// What an enclosure is done with.
+#[derive(Debug)]
+pub(in crate::world) enum Done {
+    /// The device hears of a message.
+    Heard(Completion, Vec<u8>),
+    /// A status goes out.
+    Status(DeviceTransfer),
+    /// A request of the medium, that came at a time.
+    Request(Instant, MediumRequest),
+}
+
+impl Enclosure {
+    /// A bridge that speaks a protocol, with a drive behind it that is offered in blocks of this size.
+    pub fn new(part: &BridgePart, protocol: Protocol, drive: AnyDrive, block_size: BlockSize) -> Self {
+        // BOT has one command at a time, and the drive gets it alone.
+        let (times, store) = match protocol {
+            Protocol::Bot => (part.bot, StorePart { queued: 0, ..part.store }),
+            Protocol::Uas => (part.uas, part.store),
+        };
+        Self {
+            times,
+            sector: part.sector,
+            firmware: Processor::new(),
+            memory: Processor::new(),
+            store: Store::new(store, drive, block_size),
+            asked: VecDeque::new(),
+            done: VecDeque::new(),
+            turns: VecDeque::new(),
+            keeps_turns: false,
+        }
+    }
+
+    /// Keeps what the drive turns to, for pictures of the order of service.
+    pub const fn keep_turns(&mut self) {
+        self.keeps_turns = true;
+    }
+
+    /// What the drive has turned to since this was asked last.
+    pub fn take_turns(&mut self) -> impl Iterator<Item = Turn> {
+        std::mem::take(&mut self.turns).into_iter()
+    }
+
+    /// The SATA side, with the drive.
+    pub const fn store(&self) -> &Store<AnyDrive> {
+        &self.store
+    }
+
+    /// How long the firmware has been at work, and the memory of the bridge.
+    pub const fn busy(&self) -> [Duration; 2] {
+        [self.firmware.busy(), self.memory.busy()]
+    }
+
+    /// A message has come; the device hears of it when the firmware has looked at it.
+    pub(in crate::world) fn hear(&mut self, now: Instant, completion: Completion, message: &[u8]) {
+        self.firmware.give(now, self.times.command, Task::Heard(completion, message.to_vec()));
+    }
+
+    /// A status is to go out.
+    pub(in crate::world) fn send_status(&mut self, now: Instant, transfer: DeviceTransfer) {
+        self.firmware.give(now, self.times.status, Task::Status(transfer));
+    }
+
+    /// A transfer is taken back. Whether it was still here.
+    pub(in crate::world) fn withdraw(&mut self, now: Instant, id: TransferId) -> bool {
+        let is_it = |task: &Task| match task {
+            Task::Heard(completion, _) => completion.id == id,
+            Task::Status(transfer) => transfer.id == id,
+        };
+        self.firmware.withdraw(now, is_it).is_some()
+    }
+
+    /// The device begins anew: messages and statuses that wait are of no use.
+    pub(in crate::world) fn forget(&mut self, now: Instant) {
+        while self.firmware.withdraw(now, |_| true).is_some() {}
+    }
+
+    /// A command will move so many bytes in all.
+    pub(in crate::world) fn announce(&mut self, command: CommandId, bytes: u32) {
+        self.store.announce(command, bytes);
+    }
+
+    /// Of what a command reads, bytes have left the bridge: all so far, and before.
+    pub(in crate::world) fn give(&mut self, now: Instant, command: CommandId, (moved, before): (u32, u32)) {
+        let sectors = moved / SECTOR_BYTES - before / SECTOR_BYTES;
+        if sectors > 0 {
+            self.store.give(now, command, sectors);
+        }
+    }
+
+    /// A command is over.
+    pub(in crate::world) fn release(&mut self, now: Instant, command: CommandId) {
+        self.store.release(now, command);
+        self.listen(now);
+    }
+
+    /// The medium is asked for something.
+    pub(in crate::world) fn take(&mut self, now: Instant, request: MediumRequest) {
+        self.asked.push_back((now, request));
+        if matches!(request.op, MediumOp::Write { .. }) && self.sector > Duration::ZERO {
+            self.memory.give(now, self.crossing(&request), request);
+        } else {
+            self.store.take(now, request);
+            self.listen(now);
+        }
+    }
+
+    /// What is done by now.
+    pub(in crate::world) fn poll_done(&mut self, now: Instant) -> Option<Done> {
+        if let Some(task) = self.firmware.poll_done(now) {
+            return Some(match task {
+                Task::Heard(completion, message) => Done::Heard(completion, message),
+                Task::Status(transfer) => Done::Status(transfer),
+            });
+        }
+        self.listen(now);
+        while let Some(request) = self.memory.poll_done(now) {
+            if request.op == MediumOp::Read {
+                return self.end(&request);
+            }
+            self.store.take(now, request);
+            self.listen(now);
+        }
+        let request = self.done.pop_front()?;
+        self.end(&request)
+    }
+
+    /// When it goes on.
+    pub(in crate::world) fn poll_timeout(&self) -> Option<Instant> {
+        let lines = [self.firmware.poll_timeout(), self.memory.poll_timeout(), self.store.poll_timeout()];
+        lines.into_iter().flatten().min()
+    }
+
+    /// It is that late.
+    pub(in crate::world) fn handle_timeout(&mut self, now: Instant) {
+        if self.store.poll_timeout().is_some_and(|at| at <= now) {
+            self.store.handle_timeout(now);
+        }
+    }
+
+    /// Whether the medium is at work.
+    pub(in crate::world) fn is_busy(&self) -> bool {
+        !self.asked.is_empty() || self.store.is_busy()
+    }
+
+    /// Compares the books of its lines.
+    pub(in crate::world) fn audit(&self, now: Instant, ledger: &mut Ledger) {
+        for (level, queue) in
+            [(self.firmware.level(), "the bridge's firmware"), (self.memory.level(), "the bridge's memory")]
+        {
+            if !level.is_consistent(now) {
+                ledger.break_law(Law::Little, now, About::Queue(queue));
+            }
+        }
+    }
+
+    /// Hears of the SATA side. What was read goes through the memory of the bridge, if that takes time.
+    fn listen(&mut self, now: Instant) {
+        while let Some(turn) = self.store.poll_turn() {
+            if self.keeps_turns {
+                self.turns.push_back(turn);
+            }
+        }
+        while let Some(request) = self.store.poll_done() {
+            if request.op == MediumOp::Read && self.sector > Duration::ZERO {
+                self.memory.give(now, self.crossing(&request), request);
+            } else {
+                self.done.push_back(request);
+            }
+        }
+    }
+
+    fn end(&mut self, request: &MediumRequest) -> Option<Done> {
+        let place = self.asked.iter().position(|(_, asked)| asked.id == request.id)?;
+        self.asked.remove(place).map(|(since, request)| Done::Request(since, request))
+    }
+
+    fn crossing(&self, request: &MediumRequest) -> Duration {
+        Duration::from_ps(self.sector.as_ps() * u64::from(request.range.len / SECTOR_BYTES))
+    }
+}

@@ -1,0 +1,165 @@
+//! A device made of parts, in a world with everything that is before it.
+
+use super::super::*;
+use crate::bridge::{BridgePart, StorePart, Times};
+use crate::drive::solid::{Contents, FlashTimes, Solid, SolidPart};
+use crate::sata::Rate;
+use crate::world::Plain;
+use initiator::{CommandBlock, DataPhase};
+use target::Transports;
+use target::command::Limits;
+use units::{BlockCount, BlockSize, ByteRange, Duration, Lba};
+use wire::scsi::cdb::{Cdb, CdbWidth, Read, Write};
+use wire::scsi::lun::LunField;
+use wire::usb::Direction;
+
+const SECTORS: u64 = 1 << 28;
+
+fn solid() -> Solid {
+    let part = SolidPart {
+        sectors: SECTORS,
+        command: Duration::from_us(5),
+        channels: 8,
+        dies_per_channel: 4,
+        page_bytes: 8192,
+        pages_per_block: 64,
+        times: FlashTimes {
+            read: Duration::from_us(50),
+            program: Duration::from_us(500),
+            erase: Duration::from_us(3000),
+            byte: Duration::from_ns(5),
+        },
+        write_sectors: 2048,
+        ahead_pages: 0,
+        compresses: false,
+        spare_per_mille: 280,
+    };
+    Solid::new(part, Contents::FRESH)
+}
+
+const BRIDGE: BridgePart = BridgePart {
+    streams: 32,
+    limits: Limits { commands: 32, buffer_bytes: 1 << 20, segment_bytes: 16 << 10 },
+    bot: Times { command: Duration::from_us(10), status: Duration::from_us(5) },
+    uas: Times { command: Duration::from_us(10), status: Duration::from_us(5) },
+    sector: Duration::ZERO,
+    store: StorePart { rate: Rate::Gen3, latency: Duration::from_ns(100), queued: 32, buffer_sectors: 256 },
+};
+
+fn power_on(bridge: &BridgePart, protocol: Protocol) -> Driven {
+    let drive = match protocol {
+        Protocol::Bot => Drive::bot(),
+        Protocol::Uas => Drive::uas(),
+    };
+    let occupant = |_, _: &Drive| {
+        let plain = Plain::stamped(BlockCount(SECTORS), BlockSize::B512).with_limits(bridge.limits);
+        let enclosure = Enclosure::new(bridge, protocol, solid().into(), BlockSize::B512);
+        let device = plain.device_with(Transports::Dual, bus::Speed::Super);
+        Occupant { device, plain, enclosure: Some(Box::new(enclosure)) }
+    };
+    Setup::new(Host::chipset()).with(1, drive).power_on_with(occupant, Vec::new()).unwrap()
+}
+
+fn command(slot: u16, direction: Direction, lba: u64, blocks: u32, now: Instant) -> Command {
+    let cdb: Cdb = match direction {
+        Direction::In => Read { width: CdbWidth::Ten, lba, blocks, ..Read::default() }.encode(),
+        Direction::Out => Write { width: CdbWidth::Ten, lba, blocks, ..Write::default() }.encode(),
+    };
+    Command {
+        id: CommandId { slot, generation: 0 },
+        lun: LunField([0; 8]),
+        attribute: wire::uas::TaskAttribute::Simple,
+        cdb: CommandBlock::from(cdb),
+        data_phase: Some(DataPhase { direction, range: ByteRange::new(0, blocks * 512) }),
+        deadline: now + Duration::from_secs(30),
+    }
+}
+
+/// What one command takes after another that has woken everything up, and what it brought.
+fn latency(world: &mut Driven, direction: Direction, lba: u64, blocks: u32) -> (Duration, Vec<u8>) {
+    let began = world.now();
+    let mut buffer = vec![0; blocks as usize * 512];
+    for (number, block) in (lba..).zip(buffer.chunks_exact_mut(512)) {
+        if direction == Direction::Out {
+            block[..16].copy_from_slice(&Plain::stamp(Lba(number)));
+        }
+    }
+    world.submit(0, &command(0, direction, lba, blocks, began), buffer).unwrap();
+    let finished = world.run().unwrap().unwrap();
+    assert!(finished.outcome.is_good(), "{:?}", finished.outcome);
+    (world.now() - began, finished.buffer)
+}
+
+fn greet(world: &mut Driven) {
+    for _ in 0..3 {
+        let test_unit_ready = Command {
+            cdb: CommandBlock::new(&[0; 6]).unwrap(),
+            data_phase: None,
+            ..command(0, Direction::In, 0, 1, world.now())
+        };
+        world.submit(0, &test_unit_ready, Vec::new()).unwrap();
+        if world.run().unwrap().unwrap().outcome.is_good() {
+            return;
+        }
+    }
+    panic!("the unit is never ready");
+}
+
+#[test]
+fn each_part_takes_its_time() {
+    for protocol in [Protocol::Bot, Protocol::Uas] {
+        let mut world = power_on(&BRIDGE, protocol);
+        greet(&mut world);
+        let (before, bytes) = latency(&mut world, Direction::In, 1 << 20, 8);
+        assert_eq!(bytes[7 * 512..][..16], Plain::stamp(Lba((1 << 20) + 7)));
+        // The firmware 15 us, the drive 5 + 50 + 40.96 for the page on its channel, its 4 KiB 7 on the cable and 9 on the bus;
+        // the rest is what packets and controller take around that.
+        assert!(before > Duration::from_us(127) && before < Duration::from_us(150), "{protocol}: {before}");
+        let slower = Times { command: Duration::from_us(30), ..BRIDGE.bot };
+        let mut world = power_on(&BridgePart { bot: slower, uas: slower, ..BRIDGE }, protocol);
+        greet(&mut world);
+        let (after, _) = latency(&mut world, Direction::In, 1 << 20, 8);
+        let more = (after.as_ps() - before.as_ps()).abs_diff(Duration::from_us(20).as_ps());
+        assert!(more < Duration::from_us(1).as_ps(), "{protocol}: {before} {after}");
+    }
+}
+
+#[test]
+fn what_is_written_goes_where_it_belongs() {
+    for protocol in [Protocol::Bot, Protocol::Uas] {
+        let mut world = power_on(&BRIDGE, protocol);
+        greet(&mut world);
+        latency(&mut world, Direction::Out, 12345, 300);
+        latency(&mut world, Direction::Out, 1 << 27, 8);
+        assert_eq!(world.strays(0), 0);
+    }
+}
+
+#[test]
+fn memory_of_the_bridge_that_is_in_the_way_bounds_the_rate() {
+    // 512 bytes in 2.56 us are 200 MB/s.
+    let slow = BridgePart { sector: Duration::from_ns(2560), ..BRIDGE };
+    for direction in [Direction::In, Direction::Out] {
+        let mut world = power_on(&slow, Protocol::Bot);
+        greet(&mut world);
+        let (span, _) = latency(&mut world, direction, 0, 2048);
+        let rate = (1u64 << 20) as f64 / (span.as_ps() as f64 / 1e12) / 1e6;
+        assert!((185.0..200.0).contains(&rate), "{direction:?}: {rate}");
+    }
+}
+
+#[test]
+fn commands_that_are_under_way_together_overlap_in_the_drive() {
+    let mut world = power_on(&BRIDGE, Protocol::Uas);
+    greet(&mut world);
+    let began = world.now();
+    for slot in 0..8 {
+        let lba = u64::from(slot) * 16;
+        world.submit(0, &command(slot, Direction::In, lba, 8, began), vec![0; 4096]).unwrap();
+    }
+    for _ in 0..8 {
+        assert!(world.run().unwrap().unwrap().outcome.is_good());
+    }
+    let span = world.now() - began;
+    assert!(span < Duration::from_us(250), "{span}: one after the other it would be 8 times 115 us");
+}
