@@ -2,7 +2,7 @@
 //! the limits.
 #![no_main]
 
-use bench::workload::{self, Accesses, DEPTH_MAX, JOBS_MAX, REQUEST_BYTES_MAX};
+use workload::{self, Accesses, DEPTH_MAX, JOBS_MAX, REQUEST_BYTES_MAX};
 use units::{BlockCount, BlockSize};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {

@@ -6,7 +6,6 @@
 //! machine does. Left out: sockets, files, time.
 
 use bench::rig::{MemoryRig, Rig, Room, Route, Runner};
-use bench::workload::{Access, Kind};
 use bus::{EndpointAddress, Speed};
 use server::drive::Drive;
 use server::medium::RamMedium;
@@ -17,6 +16,7 @@ use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use target::unit::{Unit, UnitConfig, limits};
 use target::{Device, DeviceConfig, Transports, command};
 use units::{BlockSize, ByteCount, Extent};
+use workload::{Access, Kind};
 
 const MEDIUM: ByteCount = ByteCount(64 << 20);
 const BYTES: u32 = 4096;

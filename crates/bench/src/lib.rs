@@ -14,4 +14,3 @@ mod payload;
 pub mod record;
 pub mod rig;
 pub mod verify;
-pub mod workload;

@@ -3,8 +3,8 @@
 //! Drives compress and deduplicate; so random payload differs from block to block and from write to write. Left out:
 //! payload of a given compressibility.
 
-use crate::workload::Fill;
 use fastrand::Rng;
+use workload::Fill;
 
 /// A write is made different from all others in each of these.
 const STEP_BYTES: usize = 512;

@@ -14,11 +14,11 @@ pub use statistics::Estimate;
 
 use crate::rig::{Rig, RigError, Room, Route, Troubles};
 use crate::verify::{Findings, LEDGER_BLOCKS_MAX, Ledger};
-use crate::workload::{Accesses, Job};
 use fastrand::Rng;
 use hdrhistogram::Histogram;
 use std::fmt;
 use std::time::Duration;
+use workload::{Accesses, Job};
 
 /// How jobs are measured.
 #[derive(Clone, Copy, Debug)]

@@ -11,12 +11,12 @@ use super::energy::Energy;
 use crate::payload::Payload;
 use crate::rig::{Ended, Fault, RigError, Room, Runner, Troubles};
 use crate::verify::Ledger;
-use crate::workload::{Access, Accesses, Fill, Job, Kind, Misfit};
 use hdrhistogram::Histogram;
 use rustix::time::ClockId;
 use std::fmt;
 use std::time::{Duration, Instant};
 use units::Extent;
+use workload::{Access, Accesses, Fill, Job, Kind, Misfit};
 
 /// How long a runner waits before it looks around.
 const PATIENCE: Duration = Duration::from_millis(20);

@@ -2,11 +2,11 @@
 
 use super::{Job, Onlooker, Progress, Row, Watch};
 use crate::rig::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
-use crate::workload::{Access, Kind};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use target::medium::MediumError;
 use units::{BlockCount, BlockSize, Lba};
+use workload::{Access, Kind};
 
 /// Blocks of the drive.
 pub(super) const BLOCKS: u64 = 1024;

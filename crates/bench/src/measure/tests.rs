@@ -1,11 +1,11 @@
 use super::stand::{BLOCKS, Crowd, Stand};
 use super::*;
 use crate::rig::{Fault, MemoryRig, Room};
-use crate::workload::{Fill, Share};
 use bus::Speed;
 use host::tree::Tree;
 use target::medium::MediumError;
 use units::{BlockSize, ByteCount, Lba};
+use workload::{Fill, Share};
 
 fn plan(rounds: (u32, u32)) -> Plan {
     Plan {
@@ -120,7 +120,7 @@ fn what_does_not_fit_the_drive_is_told() {
 fn a_good_drive_passes_verification_without_overlaps() {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
     let verify = Plan { verify: true, ..plan((2, 2)) };
-    let job = Job::of(Share { align: crate::workload::Align::Block, ..Share::all(4096, 30, 80) }, 8);
+    let job = Job::of(Share { align: workload::Align::Block, ..Share::all(4096, 30, 80) }, 8);
     let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
     let findings =
         rows[0].figures.as_ref().ok().and_then(|figures| figures.findings.clone()).expect("findings");

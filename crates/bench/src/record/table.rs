@@ -4,8 +4,8 @@
 //! blocks, has a line each: nothing that went wrong is hidden. Text of others comes out without control characters.
 
 use super::{Record, RecordRow, RowFigures};
-use crate::workload::short_bytes;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use workload::short_bytes;
 
 /// What was measured, where and how, in a few lines.
 pub fn heading(record: &Record) -> String {

@@ -5,7 +5,6 @@
 //! identity says so. Left out: asynchronous flushes; a write has ended when the kernel says so.
 
 use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
-use crate::workload::{Access, Kind};
 use host::block::BlockDevice;
 use host::tree::Tree;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -18,6 +17,7 @@ use std::time::Duration;
 use target::command::{CommandId, Place};
 use target::medium::{MediumOp, MediumRequest, MediumRequestId};
 use units::{BlockCount, BlockSize, ByteRange};
+use workload::{Access, Kind};
 
 /// Where no alignment in memory is told, a page is always enough.
 const MEMORY_ALIGN_BYTES: usize = 4096;
@@ -154,7 +154,7 @@ impl FileRunner {
             medium,
             slots: Vec::new(),
             under_way: 0,
-            over: Vec::with_capacity(crate::workload::DEPTH_MAX.into()),
+            over: Vec::with_capacity(workload::DEPTH_MAX.into()),
             counters,
             errors_before: 0,
             tree,

@@ -5,7 +5,6 @@
 //! only deadlines here are Turbo's of some microseconds.
 
 use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
-use crate::workload::{Access, Kind};
 use bus::{Direction, Speed};
 use initiator::disk::{Disk, DiskConfig, Memory, Operation, Output, Request, RequestId};
 use initiator::turbo::{Turbo, TurboConfig};
@@ -20,6 +19,7 @@ use target::medium::{MediumOp, MediumRequest, MediumRequestId};
 use target::unit::{Unit, UnitConfig, limits};
 use target::{Device, DeviceConfig, Transports};
 use units::{BlockCount, BlockSize, ByteCount, ByteRange, Extent, Instant};
+use workload::{Access, Kind};
 
 /// Streams of the drive: more than any depth that is asked for, less the two that hosts keep back.
 const STREAMS: u16 = 256;
@@ -200,10 +200,8 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     /// Surveys the disk.
     fn new(transport: T, drive: Drive) -> Result<Self, RigError> {
         let depth = transport.depth() as u16;
-        let config = DiskConfig {
-            requests_max: crate::workload::DEPTH_MAX,
-            ..DiskConfig::new(depth, COMMAND_BYTES_MAX)
-        };
+        let config =
+            DiskConfig { requests_max: workload::DEPTH_MAX, ..DiskConfig::new(depth, COMMAND_BYTES_MAX) };
         let mut runner = Self {
             disk: Disk::new(config),
             ends: Loopback::new(transport, drive),
@@ -212,7 +210,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
             slots: Vec::new(),
             // The survey has a slot of its own.
             parts: vec![None; usize::from(depth) + 1],
-            ended: VecDeque::with_capacity(crate::workload::DEPTH_MAX.into()),
+            ended: VecDeque::with_capacity(workload::DEPTH_MAX.into()),
         };
         runner.disk.start(runner.now());
         // Some dozens of commands; each turn ends at least one.

@@ -16,13 +16,13 @@ pub use file::{FileRig, FileRigOptions};
 pub use memory::MemoryRig;
 pub use port::PortRig;
 
-use crate::workload::Access;
 use initiator::disk;
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
 use target::medium::MediumError;
 use units::{BlockCount, BlockSize};
+use workload::Access;
 
 /// How requests get to a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

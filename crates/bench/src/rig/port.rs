@@ -6,13 +6,13 @@
 //! Always true: whatever ends the rig, the kernel's driver has the interface again.
 
 use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
-use crate::workload::{Access, Kind};
 use host::attachment::{AttachConfig, Attachment, AttachmentCounters, TransportChoice};
 use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Tree;
 use initiator::disk::{Error, Operation};
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize};
+use workload::{Access, Kind};
 
 /// A USB port with a drive.
 #[derive(Debug)]

@@ -4,11 +4,11 @@
 //! drive is checked where it is known.
 
 use crate::quantity;
-use bench::workload::{DEPTH_MAX, NAMES};
 use clap::{ArgGroup, Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 use units::ByteCount;
+use workload::{DEPTH_MAX, NAMES};
 
 /// Measure a drive: on BOT, Turbo and UAS with our own drivers, on whatever driver the kernel has bound, or in memory.
 ///

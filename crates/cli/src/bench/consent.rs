@@ -2,13 +2,13 @@
 
 use super::arguments::BenchArguments;
 use crate::failure::Failure;
-use bench::workload::short_bytes;
 use host::block::{self, BlockDevice, Objection};
 use host::inventory::UsbDevice;
 use host::tree::Tree;
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use workload::short_bytes;
 
 /// What the user says to go on.
 const YES: &str = "yes";

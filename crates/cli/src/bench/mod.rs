@@ -16,15 +16,13 @@ use arguments::PatternArgument;
 use bench::measure::{self, Conditions, Energy, Onlooker, Plan};
 use bench::record::{self, INTERVALS, Machine, Method, Record};
 use bench::rig::Troubles;
-use bench::workload::{
-    self, Align, FILE_BYTES_MAX, Fill, Job, JobFileError, REQUEST_BYTES_MAX, Share, Workload,
-};
 use host::tree::Tree;
 use progress::View;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use target::Bed;
+use workload::{self, Align, FILE_BYTES_MAX, Fill, Job, JobFileError, REQUEST_BYTES_MAX, Share, Workload};
 
 /// Length of a run unless given.
 const RUN: Duration = Duration::from_secs(3);

@@ -5,12 +5,12 @@
 use crate::failure::Failure;
 use bench::measure::{Onlooker, Progress, Watch};
 use bench::rig::Route;
-use bench::workload::Job;
 use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use workload::Job;
 
 /// Steps of the bar: a run is a thousand of them.
 const STEPS: u64 = 1000;

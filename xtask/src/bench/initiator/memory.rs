@@ -8,13 +8,13 @@ use super::super::figure::Figure;
 use super::HostArguments;
 use anyhow::{Context, Result, ensure};
 use bench::rig::{MemoryRig, Rig, Room, Route, Runner};
-use bench::workload::{Access, Kind};
 use bus::Speed;
 use server::medium::{Job, Medium, RamMedium};
 use std::time::{Duration, Instant};
 use target::command::{CommandId, Place};
 use target::medium::{MediumOp, MediumRequest, MediumRequestId};
 use units::{BlockSize, ByteCount, ByteRange, Extent};
+use workload::{Access, Kind};
 
 const MEDIUM: ByteCount = ByteCount(256 << 20);
 const BLOCK_BYTES: u32 = 4096;

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Folder names below `crates/` (or at the top), the bottom layer first.
 const LAYERS: &[&[&str]] = &[
     &["units"],
-    &["wire"],
+    &["wire", "workload"],
     &["bus"],
     &["initiator", "target", "xhci"],
     &["sim", "server", "host", "capture"],
