@@ -4,7 +4,10 @@
 //! left. It says how the TD ends, what its length is reckoned from, and what the endpoint needs next. Everything that
 //! ever went wrong with completions in drivers is a cell here, and is tested as one.
 //!
-//! Left out: isochronous rings. Always true: an event that names no TD of ours ends none.
+//! A halt that names no TD is told of one all the same: with streams a device can refuse before any stream is current, and
+//! a controller has no TRB to name then (clause 4.12.2). Whoever waits longest is told, so that the halt is cleared.
+//!
+//! Left out: isochronous rings. Always true: any other event that names no TD of ours ends none.
 
 use bus::TransferStatus;
 use wire::xhci::CompletionCode;
@@ -58,6 +61,8 @@ pub enum Ending {
     ByLength(Actual),
     /// It ended like this.
     With(TransferStatus, Actual),
+    /// None was named; that which has waited longest ended like this.
+    Oldest(TransferStatus),
     /// It was nothing, and is over.
     Dropped,
 }
@@ -91,8 +96,9 @@ pub struct Retirement {
 pub fn retire(place: Place, code: CompletionCode, residual: u32, may_retry: bool) -> Retirement {
     use CompletionCode as Code;
     match place {
-        // Some controllers do not say which TRB a halt or a bad stream was at; the endpoint needs help all the same.
-        Place::Finished | Place::Nowhere => return Retirement::of(Ending::Open, recovery_of(code)),
+        Place::Nowhere => return nowhere(code, may_retry),
+        // Some controllers say too late where a halt was; the endpoint needs help all the same.
+        Place::Finished => return Retirement::of(Ending::Open, recovery_of(code)),
         Place::NoOp => return Retirement::of(Ending::Dropped, recovery_of(code)),
         _ => {}
     }
@@ -112,6 +118,22 @@ pub fn retire(place: Place, code: CompletionCode, residual: u32, may_retry: bool
             Retirement::of(Ending::With(TransferStatus::Error, Actual::BeforeTrb), Recovery::MoveDequeue)
         }
         _ => Retirement::with(TransferStatus::Error, place, code),
+    }
+}
+
+/// What a code means that comes without a place. A halt of the device stays until somebody clears it, and whoever could
+/// knows of it by a transfer only.
+fn nowhere(code: CompletionCode, may_retry: bool) -> Retirement {
+    use CompletionCode as Code;
+    match code {
+        Code::StallError => Retirement::of(Ending::Oldest(TransferStatus::Stall), Recovery::Reset),
+        Code::UsbTransactionError | Code::SplitTransaction if may_retry => {
+            Retirement::of(Ending::Open, Recovery::SoftRetry)
+        }
+        Code::UsbTransactionError | Code::SplitTransaction => {
+            Retirement::of(Ending::Oldest(TransferStatus::Error), Recovery::Reset)
+        }
+        _ => Retirement::of(Ending::Open, recovery_of(code)),
     }
 }
 
@@ -299,10 +321,21 @@ mod tests {
     }
 
     #[test]
-    fn no_event_for_nobody_ends_anything() {
+    fn no_event_for_nobody_ends_anything_but_a_halt() {
         for code in 0..=u8::MAX {
             assert_eq!(cell(Place::Finished, code, 7).0, Ending::Open);
-            assert_eq!(cell(Place::Nowhere, code, 7).0, Ending::Open);
+            let halts = matches!(code, 4 | 6 | 36);
+            assert_eq!(cell(Place::Nowhere, code, 7).0 == Ending::Open, !halts, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_halt_that_names_nobody_is_told_to_who_has_waited_longest() {
+        assert_eq!(cell(Place::Nowhere, 6, 0), (Ending::Oldest(Stall), Recovery::Reset));
+        for code in [4, 36] {
+            assert_eq!(cell(Place::Nowhere, code, 0), (Ending::Oldest(Error), Recovery::Reset));
+            let retried = retire(Place::Nowhere, CompletionCode::from(code), 0, true);
+            assert_eq!(retried, Retirement::of(Ending::Open, Recovery::SoftRetry));
         }
     }
 

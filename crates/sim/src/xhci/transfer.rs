@@ -17,7 +17,7 @@ use super::slot::Endpoint;
 use crate::link::bulk::{End, Message, Piece, Progress, Transfer};
 use bus::{Pipe, StreamId, TransferId};
 use units::{Duration, Instant};
-use wire::usb::Direction;
+use wire::usb::{Direction, EndpointAddress};
 use wire::xhci::{CompletionCode as Code, Doorbell, EndpointId, EndpointState};
 
 /// A ring: slot, endpoint, stream (0 for none).
@@ -303,6 +303,28 @@ impl Controller {
         ring.on_link -= 1;
         self.counters.tds += 1;
         self.refill(now, memory, to)
+    }
+
+    /// An endpoint has halted on the link, by STALL or because nobody answers. If a transfer has ended by that, it was told of
+    /// then; else there is no TRB to name, as when a device answers Prime with STALL before any stream is current (clauses
+    /// 4.10.2 and 4.12.2).
+    pub fn handle_halt(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        (way, address): (Way, EndpointAddress),
+        is_stalled: bool,
+    ) {
+        let id = EndpointId::of(address);
+        let runs = |slot: &u8| {
+            let slot = &self.slots[usize::from(*slot)];
+            slot.way == way && slot.endpoint(id).is_some_and(|it| it.state == EndpointState::Running)
+        };
+        let Some(slot) = self.slots_at(way.port).find(runs) else { return };
+        let code = if is_stalled { Code::StallError } else { Code::UsbTransactionError };
+        let to = RingName { slot, endpoint: id, stream: 0 };
+        let done = self.fail(now, memory, (to, None), (code, EndpointState::Halted));
+        self.survive(done);
     }
 
     /// The endpoint cannot go on: that is told of the TRB at hand, and where it stands is written down.

@@ -37,6 +37,8 @@ pub(crate) struct Endpoint {
     pub(crate) retries_max: u8,
     /// Halts where no transfer was, since a TD ended.
     lost_halts: u8,
+    /// Transfers so far.
+    submitted: u64,
     rings: Vec<Ring>,
     /// Which ring a segment is of, by address.
     bases: Vec<(u64, u16)>,
@@ -151,6 +153,7 @@ impl Endpoint {
             retries: 0,
             retries_max: 0,
             lost_halts: 0,
+            submitted: 0,
             rings: Vec::new(),
             bases: Vec::new(),
             arrays: None,
@@ -230,12 +233,14 @@ impl Endpoint {
         (kind, buffer, length): (Kind, u64, u32),
     ) -> Result<(), Refusal> {
         let writing = self.writing;
+        let number = self.submitted;
         let ring = self.ring_of(stream).ok_or(Refusal::NoSuchPipe)?;
-        let mut td = Td::at_enqueue(&ring.ring, id, kind, (buffer, length));
+        let mut td = Td { number, ..Td::at_enqueue(&ring.ring, id, kind, (buffer, length)) };
         if !td.write(hw, &mut ring.ring, writing) {
             return Err(Refusal::Full);
         }
         ring.tds.push_back(td);
+        self.submitted += 1;
         Ok(())
     }
 
@@ -274,15 +279,22 @@ impl Endpoint {
         let retirement = retire(place, event.code, event.length, may_retry);
         let recovery = retirement.recovery;
         let Ok((number, at, offset)) = found else {
-            self.lost_halts += u8::from(recovery != Recovery::Nothing);
-            return Told { place, completion: None, recovery };
+            self.retries += u8::from(recovery == Recovery::SoftRetry);
+            let completion = match retirement.ending {
+                Ending::Oldest(status) => self.end_oldest(status),
+                _ => None,
+            };
+            // Whoever was told sees to it; a try is counted already.
+            let is_lost = completion.is_none() && !matches!(recovery, Recovery::Nothing | Recovery::SoftRetry);
+            self.lost_halts += u8::from(is_lost);
+            return Told { place, completion, recovery };
         };
         let (packet, ring) = (self.writing.packet, &mut self.rings[number]);
         let td = &mut ring.tds[at];
         let moved = |td: &Td, actual| td.moved(&ring.ring, packet, (offset, event.length), actual);
         let (id, length) = (td.id, td.length);
         let completion = match retirement.ending {
-            Ending::Open => None,
+            Ending::Open | Ending::Oldest(_) => None,
             Ending::Note(actual) => {
                 td.noted = Some(moved(td, actual));
                 None
@@ -316,6 +328,19 @@ impl Endpoint {
             ring.give_back();
         }
         Told { place, completion, recovery }
+    }
+
+    /// Ends the transfer that has waited longest, if there is one. It stays on its ring until that is moved on.
+    fn end_oldest(&mut self, status: TransferStatus) -> Option<Completion> {
+        let first = |ring: &Ring| ring.tds.iter().position(|td| td.state == TdState::Live);
+        let waiting = self.rings.iter().enumerate().filter_map(|(number, ring)| Some((number, first(ring)?)));
+        let (number, at) = waiting.min_by_key(|&(number, at)| self.rings[number].tds[at].number)?;
+        let ring = &mut self.rings[number];
+        let td = &mut ring.tds[at];
+        td.state = TdState::Over;
+        ring.must_move = true;
+        self.retries = 0;
+        Some(Completion { id: td.id, status, actual: td.noted.unwrap_or(0) })
     }
 
     fn locate(&self, event: TransferEvent) -> Result<(usize, usize, u32), Place> {

@@ -17,6 +17,8 @@ const IMMEDIATE_BYTES_MAX: u32 = 8;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Td {
     pub(crate) id: TransferId,
+    /// Counts the transfers of an endpoint, of all its rings.
+    pub(crate) number: u64,
     pub(crate) kind: Kind,
     pub(crate) buffer: u64,
     pub(crate) length: u32,
@@ -59,7 +61,8 @@ impl Td {
     /// A TD that would begin at the ring's enqueue place.
     pub(crate) fn at_enqueue(ring: &ProducerRing, id: TransferId, kind: Kind, buffer: (u64, u32)) -> Self {
         let (buffer, length) = buffer;
-        Self { id, kind, buffer, length, first: ring.enqueue(), trbs: 0, noted: None, state: TdState::Live }
+        let (first, state) = (ring.enqueue(), TdState::Live);
+        Self { id, number: 0, kind, buffer, length, first, trbs: 0, noted: None, state }
     }
 
     /// Writes it, if there is room; whether there was.

@@ -119,8 +119,12 @@ impl Driven {
                 seat.forget(progress.id);
             }
         }
-        // The controller knows of a halt by the end of a transfer.
-        while host.poll_halt().is_some() {}
+        let way = self.fronts[drive].way;
+        while let Some(address) = host.poll_halt() {
+            let is_stalled = !host.has_failed(address);
+            let machine = &mut self.machine;
+            machine.controller.handle_halt(now, &mut machine.memory, (way, address), is_stalled);
+        }
     }
 
     /// Tells a drive what of its transfers has moved or ended.

@@ -2,7 +2,7 @@
 
 use crate::link::bulk::End;
 use crate::xhci::Part;
-use crate::xhci::stand::{IN, Stand, stream};
+use crate::xhci::stand::{IN, Stand, WAY, stream};
 use bus::TransferStatus::{Cancelled, Disconnected, Done, Error, Stall};
 use units::Duration;
 use wire::xhci::{EndpointState, StreamContextType};
@@ -80,6 +80,22 @@ fn a_stall_on_one_stream_halts_all_and_the_others_come_again() {
     stand.run();
     assert_eq!(stand.completions(), [(1, Stall, 0)]);
     stand.ends(stream(IN, 5), 512, End::Full);
+    assert_eq!(stand.completions(), [(2, Done, 512)]);
+}
+
+#[test]
+fn a_halt_before_any_stream_is_current_is_told_without_a_trb() {
+    let (mut stand, device) = Stand::with_streams(Part::CHIPSET, Config::default());
+    stand.queue(device, stream(IN, 5), (1, 512));
+    stand.queue(device, stream(IN, 3), (2, 512));
+    stand.controller.handle_halt(stand.now, &mut stand.memory, (WAY, IN), true);
+    // It is halted already, and nothing more is told.
+    stand.controller.handle_halt(stand.now, &mut stand.memory, (WAY, IN), true);
+    assert_eq!(stand.endpoint_context(device.slot(), IN).state, EndpointState::Halted);
+    stand.run();
+    assert_eq!(stand.completions(), [(1, Stall, 0)], "that which has waited longest");
+    assert_eq!(stand.driver.counters().stray_events, 1);
+    stand.ends(stream(IN, 3), 512, End::Full);
     assert_eq!(stand.completions(), [(2, Done, 512)]);
 }
 

@@ -67,3 +67,36 @@ fn broken_streams_are_not_allocated() {
     let request = Request::AllocateStreams { device, endpoints: vec![bulk_in()], wanted: 8 };
     assert_eq!(stand.ask(request), Err(Refusal::NoStreams));
 }
+
+#[test]
+fn a_stall_that_names_no_trb_ends_who_has_waited_longest_of_all_streams() {
+    let (mut stand, device) = with_streams(Config::default());
+    stand.submit(device, stream(9), (1, 512)).unwrap();
+    stand.submit(device, stream(2), (2, 512)).unwrap();
+    stand.hw.rung.clear();
+    for (ended, left) in [(1, vec![0x0002_0003]), (2, vec![])] {
+        stand.hw.set_state(device.slot(), IN, EndpointState::Halted);
+        stand.event(device, bulk_in(), (0, 6, 0));
+        assert_eq!(stand.completions(), [(ended, Stall, 0)]);
+        let rung: Vec<_> = left.into_iter().map(|value| (device.slot(), value)).collect();
+        assert_eq!(std::mem::take(&mut stand.hw.rung), rung, "what is left is tried");
+    }
+    let hard =
+        |command: &CommandTrb| matches!(command, CommandTrb::ResetEndpoint { preserve_state: false, .. });
+    assert_eq!(stand.hw.commands.iter().filter(|command| hard(command)).count(), 2);
+}
+
+#[test]
+fn nobody_answering_before_a_stream_is_current_is_tried_again_softly_and_then_told() {
+    let (mut stand, device) = with_streams(Config::default());
+    stand.submit(device, stream(4), (1, 512)).unwrap();
+    for _ in 0..3 {
+        stand.hw.set_state(device.slot(), IN, EndpointState::Halted);
+        stand.event(device, bulk_in(), (0, 4, 0));
+        assert_eq!(stand.completions(), []);
+    }
+    assert_eq!(stand.xhci.counters().soft_retries, 3);
+    stand.hw.set_state(device.slot(), IN, EndpointState::Halted);
+    stand.event(device, bulk_in(), (0, 4, 0));
+    assert_eq!(stand.completions(), [(1, Error, 0)]);
+}
