@@ -8,13 +8,12 @@
 use super::access::Access;
 use super::{Member, Turbo, Waiting};
 use crate::{Answer, Failure, Outcome, Output, SenseBytes};
-use units::Instant;
 use wire::scsi::Status;
 use wire::scsi::sense::{Sense, SenseKey};
 
 impl Turbo {
     /// The command under way has ended.
-    pub(super) fn deal(&mut self, now: Instant, outcome: Outcome) {
+    pub(super) fn deal(&mut self, outcome: Outcome) {
         let whole = self.packed.take();
         match (outcome, whole) {
             (outcome, None) => self.end_single(outcome),
@@ -28,7 +27,6 @@ impl Turbo {
                 }
             }
         }
-        self.end_late(now);
     }
 
     const fn bot_is_lost(&self, failure: Failure) -> bool {

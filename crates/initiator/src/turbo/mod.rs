@@ -8,6 +8,10 @@
 //! Where a pack fails, its parts are sent again one by one, so that each gets its own answer; what a read has brought
 //! before the block at fault is kept. A unit attention goes to the first.
 //!
+//! What a request has of time is for the device: it begins when the request does. While it waits, another one is under way
+//! and has a deadline, so the queue moves on whatever the device does; and a device that was slow once is not taken for
+//! dead because those who waited behind it have little time left.
+//!
 //! Always true: requests start in the order of submission; the bytes of a pack are those of its requests, one after
 //! another.
 
@@ -32,9 +36,6 @@ pub const TRANSFER_BYTES: u32 = 1 << 20;
 
 /// Requests that wait or are under way, unless told.
 pub const REQUESTS_MAX: usize = 64;
-
-/// A request that has waited for so long that less than this is left of its time is not begun.
-const LEFT_MIN: Duration = Duration::from_secs(1);
 
 /// How long a request waits for a neighbour while nothing is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,10 +110,9 @@ struct Member {
 }
 
 impl Waiting {
-    /// Whether too little is left of its time to begin it: it would be over at once, and be taken for a failure of the device.
-    fn is_hopeless(&self, now: Instant) -> bool {
-        let (whole, left) = (self.command.deadline.since(self.since), self.command.deadline.since(now));
-        left < LEFT_MIN.min(Duration::from_ps(whole.as_ps() / 2))
+    /// How long the device may take.
+    const fn patience(&self) -> Duration {
+        self.command.deadline.since(self.since)
     }
 }
 
@@ -144,7 +144,7 @@ impl Turbo {
         loop {
             while let Some(output) = self.bot.poll_output() {
                 match output {
-                    Output::Finished(_, outcome) => self.deal(now, outcome),
+                    Output::Finished(_, outcome) => self.deal(outcome),
                     Output::Submit(mut transfer) => {
                         if self.packed.is_some() && matches!(transfer.payload, Payload::Buffer(_)) {
                             transfer.payload = Payload::Pieces(self.pack);
@@ -166,10 +166,6 @@ impl Turbo {
     /// Starts what is next. Whether there was anything to start.
     fn start(&mut self, now: Instant) -> bool {
         self.look_until = None;
-        while let Some(hopeless) = self.queue.pop_front_if(|front| front.is_hopeless(now)) {
-            let outcome = Outcome::Failed(Failure::TimedOut);
-            self.outputs.push_back(Output::Finished(hopeless.command.id, outcome));
-        }
         let Some(front) = self.queue.front().copied() else { return false };
         let first = Access::of(&front.command).filter(|_| !front.alone);
         let (count, whole) = match first {
@@ -228,10 +224,10 @@ impl Turbo {
         self.last = whole;
         let Some(first) = self.members.first() else { return };
         let mut command = first.waiting.command;
+        let patience = self.members.iter().map(|member| member.waiting.patience()).min();
+        command.deadline = now + patience.unwrap_or_default();
         self.packed = whole.filter(|_| count > 1);
         if let (Some(whole), Some(phase)) = (self.packed, command.data_phase) {
-            let deadlines = self.members.iter().map(|member| member.waiting.command.deadline);
-            command.deadline = deadlines.min().unwrap_or(command.deadline);
             command.cdb = whole.encode();
             command.data_phase = Some(DataPhase { range: ByteRange::new(0, offset), ..phase });
             self.pack = PackId(self.pack.0.wrapping_add(1));
@@ -259,19 +255,6 @@ impl Turbo {
         for waiting in self.queue.drain(..) {
             self.outputs.push_back(Output::Finished(waiting.command.id, Outcome::Failed(failure)));
         }
-    }
-
-    /// Ends requests in the queue whose time is over.
-    fn end_late(&mut self, now: Instant) {
-        let outputs = &mut self.outputs;
-        self.queue.retain(|waiting| {
-            let is_late = waiting.command.deadline <= now;
-            if is_late {
-                let outcome = Outcome::Failed(Failure::TimedOut);
-                outputs.push_back(Output::Finished(waiting.command.id, outcome));
-            }
-            !is_late
-        });
     }
 }
 
@@ -316,7 +299,6 @@ impl Transport for Turbo {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.bot.handle_timeout(now);
-        self.end_late(now);
         self.settle(now);
     }
 
@@ -326,10 +308,7 @@ impl Transport for Turbo {
 
     fn poll_timeout(&self) -> Option<Deadline> {
         let look = self.look_until.map(|at| Deadline { at, reason: DeadlineReason::LookAhead });
-        let queued = self.queue.iter().map(|Waiting { command: Command { id, deadline, .. }, .. }| {
-            Deadline { at: *deadline, reason: DeadlineReason::Command(*id) }
-        });
-        queued.chain(look).chain(self.bot.poll_timeout()).min_by_key(|deadline| deadline.at)
+        look.into_iter().chain(self.bot.poll_timeout()).min_by_key(|deadline| deadline.at)
     }
 
     fn depth(&self) -> usize {

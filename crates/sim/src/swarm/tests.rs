@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 6] = [
+const ONCE_RED: [(&str, &str); 7] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -68,6 +68,12 @@ const ONCE_RED: [(&str, &str); 6] = [
         "seed=2145 wire=uas rate=gen2x2 controller=chipset streams=4 depth=4 transfer=65536 block=4096 blocks=32 latency-us=0 \
          at-once=1 cache=no requests=22 longest=32 reads=20 through=0 flushes=3 zeroes=0 aborts=0 finale=unplug \
          faults=stall@124",
+    ),
+    (
+        "what waited behind a slow request had its time run out, and the device was taken for dead",
+        "seed=8583 wire=turbo rate=gen2x2 controller=none streams=2 depth=15 transfer=4096 block=512 blocks=256 \
+         latency-us=1000 at-once=1 cache=no requests=42 longest=1 reads=60 through=0 flushes=0 zeroes=0 aborts=0 \
+         finale=power-loss faults=slow@23,slow@27,slow@37",
     ),
 ];
 

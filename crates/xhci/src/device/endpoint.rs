@@ -285,7 +285,8 @@ impl Endpoint {
                 _ => None,
             };
             // Whoever was told sees to it; a try is counted already.
-            let is_lost = completion.is_none() && !matches!(recovery, Recovery::Nothing | Recovery::SoftRetry);
+            let is_lost =
+                completion.is_none() && !matches!(recovery, Recovery::Nothing | Recovery::SoftRetry);
             self.lost_halts += u8::from(is_lost);
             return Told { place, completion, recovery };
         };
