@@ -2,8 +2,10 @@
 //!
 //! At each instant a command is *in the drive* while its medium has been asked for something, the drive's own queue included,
 //! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent, under
-//! way, or worked on by the port that it came to, in either direction; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by the tag
-//! in them, by the endpoint on which one command moves data at a time, or by there being one command. Left out: driver, controller and bridge, which take no time in these worlds.
+//! way, or worked on by the port that it came to, in either direction; else in the *driver* while the host's core works for it
+//! or it waits for that core; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by the tag
+//! in them, by the endpoint on which one command moves data at a time, or by there being one command. Left
+//! out: controller and bridge.
 //!
 //! Always true: the shares of a command add up to its latency, to the picosecond.
 
@@ -13,8 +15,8 @@ use crate::link::bulk::Message;
 use crate::link::streams::StreamField;
 use crate::link::superspeed::Side;
 use crate::link::usb2::{Packet, Sent};
-use crate::world::{HostTransfer, Observer};
-use bus::StreamId;
+use crate::world::{HostTransfer, Observer, WorkedFor};
+use bus::{StreamId, TransferId, TransferStatus};
 use initiator::{Command, CommandId, Outcome};
 use std::collections::{BTreeMap, VecDeque};
 use target::medium::MediumRequest;
@@ -48,9 +50,21 @@ pub struct Explain {
     /// What the medium does for commands of the device that are not known yet.
     at_medium: BTreeMap<target::command::CommandId, Vec<Span>>,
     explained: VecDeque<Explained>,
+    /// Whose transfers are under way.
+    by_transfer: BTreeMap<TransferId, Owner>,
+    /// What the core has done for streams of which nobody knows yet whose they are.
+    for_stream: BTreeMap<StreamId, Vec<Span>>,
     /// Commands that have no tag yet, in order.
     unnamed: VecDeque<CommandId>,
     bus: OnBus,
+}
+
+/// Whose a transfer is.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Command(CommandId),
+    /// That of whoever has the stream: a status is waited for before the command is named.
+    Stream(StreamId),
 }
 
 /// What is known of a bus of USB 2.0.
@@ -98,6 +112,8 @@ impl Explain {
 
     fn name(&mut self, tag: StreamId, command: CommandId) {
         self.by_stream.insert(tag, command);
+        let spans = self.for_stream.remove(&tag).unwrap_or_default();
+        self.add(Some(command), spans);
         self.unnamed.retain(|of| *of != command);
     }
 
@@ -133,6 +149,7 @@ impl Observer for Explain {
     }
 
     fn submitted(&mut self, _: Instant, transfer: &HostTransfer, bytes: &[u8]) {
+        let mut named = None;
         match (transfer.pipe.stream, transfer.command) {
             (Some(stream), Some(command)) => self.name(stream, command),
             (None, Some(command)) => {
@@ -145,8 +162,36 @@ impl Observer for Explain {
                 if let Some((tag, &command)) = tag.zip(self.unnamed.front()) {
                     self.name(tag, command);
                 }
+                named = CommandIu::decode(bytes).ok().and_then(|command| self.tagged(command.tag));
             }
             (Some(_), None) => {}
+        }
+        let command = transfer.command.or(named).or_else(|| self.command_of(None)).map(Owner::Command);
+        if let Some(owner) = command.or(transfer.pipe.stream.map(Owner::Stream)) {
+            self.by_transfer.insert(transfer.id, owner);
+        }
+    }
+
+    fn completed(&mut self, _: Instant, transfer: &HostTransfer, _: (TransferStatus, u32), _: &[u8]) {
+        self.by_transfer.remove(&transfer.id);
+    }
+
+    fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {
+        let span = Span { stage: Stage::Driver, from: since, to: at };
+        let owner = match of {
+            WorkedFor::Command(command) => Some(Owner::Command(command)),
+            WorkedFor::Transfer(id) => self.by_transfer.get(&id).copied(),
+        };
+        match owner {
+            Some(Owner::Command(command)) => self.add(Some(command), [span]),
+            Some(Owner::Stream(stream)) => match self.by_stream.get(&stream) {
+                Some(&command) => self.add(Some(command), [span]),
+                None => self.for_stream.entry(stream).or_default().push(span),
+            },
+            None => {}
+        }
+        if self.for_stream.len() > UNKNOWN_MAX {
+            self.for_stream.pop_first();
         }
     }
 
@@ -219,6 +264,9 @@ impl Observer for Explain {
     }
 }
 
+/// Where a command is that is in several places at once.
+const PRECEDENCE: [Stage; 3] = [Stage::Drive, Stage::Link, Stage::Driver];
+
 impl Account {
     /// Goes through all that begins and ends, in the order of time.
     fn settle(&self, ended: Instant) -> (Duration, Shares) {
@@ -230,18 +278,12 @@ impl Account {
         }
         turns.sort_unstable_by_key(|&(at, stage, begins)| (at, stage, !begins));
         let mut journey = Journey::start(self.began, Stage::Waiting);
-        let (mut on_link, mut in_drive) = (0_u32, 0_u32);
+        let mut under_way = [0_u32; Stage::ALL.len()];
         for (at, stage, begins) in turns {
-            let count = if stage == Stage::Link { &mut on_link } else { &mut in_drive };
+            let count = &mut under_way[stage as usize];
             *count = if begins { *count + 1 } else { count.saturating_sub(1) };
-            journey.enter(
-                at,
-                match (on_link, in_drive) {
-                    (0, 0) => Stage::Waiting,
-                    (_, 0) => Stage::Link,
-                    _ => Stage::Drive,
-                },
-            );
+            let counts = PRECEDENCE.into_iter().find(|&stage| under_way[stage as usize] > 0);
+            journey.enter(at, counts.unwrap_or(Stage::Waiting));
         }
         journey.end(ended)
     }

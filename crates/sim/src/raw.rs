@@ -715,7 +715,7 @@ mod tests {
     }
 
     fn driven(part: Part, load: Load) -> [Figures; 2] {
-        both(&Load { host: Some(Host { part, config: ::xhci::Config::default() }), ..load })
+        both(&Load { host: Some(Host::with(part)), ..load })
     }
 
     #[test]

@@ -18,7 +18,7 @@ use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
 use sim::link::{Connection, usb2};
 use sim::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
-use sim::world::driven::{DriverConfig, Host, PowerOnError};
+use sim::world::driven::{Host, PowerOnError};
 use sim::xhci::Part;
 use std::path::PathBuf;
 use units::{ByteCount, Duration};
@@ -333,7 +333,7 @@ impl ControllerArgument {
             Self::Card => Part::CARD,
             Self::None => return None,
         };
-        Some(Host { part, config: DriverConfig::default() })
+        Some(Host::with(part))
     }
 
     const fn name(self) -> &'static str {

@@ -66,6 +66,22 @@ impl<J> Processor<J> {
         &self.level
     }
 
+    /// What is in line, oldest first.
+    pub fn jobs(&self) -> impl Iterator<Item = &J> {
+        self.line.iter().map(|waiting| &waiting.job)
+    }
+
+    /// The same, to be changed. What each takes stays as it was given.
+    pub fn jobs_mut(&mut self) -> impl Iterator<Item = &mut J> {
+        self.line.iter_mut().map(|waiting| &mut waiting.job)
+    }
+
+    /// How long it has worked up to now.
+    pub fn worked(&self, now: Instant) -> Duration {
+        let ahead = self.line.back().map_or(Duration::ZERO, |last| last.done_at - now.min(last.done_at));
+        Duration::from_ps(self.busy.as_ps() - ahead.as_ps())
+    }
+
     /// How long it has worked, or will have when it is done with all in line.
     pub const fn busy(&self) -> Duration {
         self.busy

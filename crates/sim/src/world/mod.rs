@@ -26,7 +26,7 @@ mod trouble;
 pub use commanded::Commanded;
 pub use enumerate::Exchange;
 pub use host::Finished;
-pub use observer::{HostTransfer, Observer};
+pub use observer::{HostTransfer, Observer, WorkedFor};
 pub use plain::Plain;
 pub use plug::{PlugError, Plugged, bot, turbo, uas};
 pub use trouble::Remains;

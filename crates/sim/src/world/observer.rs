@@ -30,6 +30,15 @@ pub struct HostTransfer {
     pub command: Option<CommandId>,
 }
 
+/// What the core of the host works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkedFor {
+    /// A command, at its beginning or its end.
+    Command(CommandId),
+    /// A transfer, at its beginning or its end.
+    Transfer(TransferId),
+}
+
 /// Is told what happens. Everything is optional.
 #[expect(unused_variables, reason = "names are for readers; who does not care does nothing")]
 pub trait Observer {
@@ -47,6 +56,10 @@ pub trait Observer {
 
     /// A transfer has ended, with so many bytes moved; `bytes` are what it has brought.
     fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {}
+
+    /// The core of the host is through with something that it had to do since a time, its wait for its turn included. Of a
+    /// transfer that is told behind [`submitted`](Self::submitted) and before [`completed`](Self::completed).
+    fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {}
 
     /// The device has made a transfer of its own ready.
     fn offered(&mut self, at: Instant, transfer: &DeviceTransfer) {}
@@ -84,6 +97,10 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
 
     fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {
         self.borrow_mut().completed(at, transfer, end, bytes);
+    }
+
+    fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {
+        self.borrow_mut().worked(since, at, of);
     }
 
     fn offered(&mut self, at: Instant, transfer: &DeviceTransfer) {

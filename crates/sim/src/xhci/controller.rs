@@ -209,6 +209,8 @@ impl Controller {
             self.events.interrupter.want(now);
         } else if let Some(at) = self.events.ring.next_at() {
             self.events.interrupter.want(at);
+        } else {
+            self.events.interrupter.want_nothing();
         }
         if was_full && !self.events.ring.is_full() {
             self.resume_rings(now);

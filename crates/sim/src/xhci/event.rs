@@ -226,6 +226,11 @@ impl Interrupter {
         self.wanted.get_or_insert(at);
     }
 
+    /// The driver has taken everything: an interrupter speaks of a ring that is not empty only (clause 4.17.2).
+    pub(super) const fn want_nothing(&mut self) {
+        self.wanted = None;
+    }
+
     /// The driver is through with what it saw.
     pub(super) const fn rest(&mut self) {
         self.is_busy = false;

@@ -8,7 +8,7 @@
 use super::machine::{INLINE_BYTES, Machine};
 use super::transport::AnyTransport;
 use crate::world::host::Finished;
-use crate::world::observer::{HostTransfer, Observers};
+use crate::world::observer::{HostTransfer, Observers, WorkedFor};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{
     Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, Payload, Piece, Refusal, Transfer, Transport,
@@ -161,7 +161,7 @@ impl Desk {
         let taken = machine.drive(now, |driver, hands| driver.submit(hands, &transfer));
         if taken.is_err() {
             let refused = Completion { id: number, status: TransferStatus::Error, actual: 0 };
-            self.complete(machine, now, refused);
+            self.complete(machine, (now, now), refused);
         }
     }
 
@@ -180,8 +180,20 @@ impl Desk {
         }
     }
 
-    /// The driver has completed a transfer. Whether that was under way.
-    pub(super) fn complete(&mut self, machine: &mut Machine, now: Instant, completion: Completion) -> bool {
+    /// The core has worked for a command from one time to another, or what it is for has waited for the core.
+    pub(super) fn worked(&mut self, (since, now): (Instant, Instant), of: WorkedFor) {
+        if now > since {
+            self.observers.tell(|observer| observer.worked(since, now, of));
+        }
+    }
+
+    /// The driver has completed a transfer, of which the core knows for a while. Whether that was under way.
+    pub(super) fn complete(
+        &mut self,
+        machine: &mut Machine,
+        (since, now): (Instant, Instant),
+        completion: Completion,
+    ) -> bool {
         let Completion { id: number, status, actual } = completion;
         let Some((id, flight)) = self.flights.remove(number) else { return false };
         let is_in = flight.pipe.endpoint.direction() == Direction::In;
@@ -189,6 +201,7 @@ impl Desk {
         let bytes = machine.memory.slice(flight.address, brought).unwrap_or_default();
         if !self.observers.is_empty() {
             let shown = flight.shown(id);
+            self.worked((since, now), WorkedFor::Transfer(id));
             self.observers.tell(|observer| observer.completed(now, &shown, (status, actual), bytes));
         }
         let is_told = matches!(flight.payload, Payload::Message) || bytes.len() <= PEEK_BYTES_MAX;

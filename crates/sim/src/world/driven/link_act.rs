@@ -4,25 +4,19 @@
 //! told of once, when it is quiet.
 
 use super::Driven;
+use super::core::Work;
 use super::seat::{GoingOut, Seat};
 use crate::fault::Bug;
 use crate::link::superspeed::Side;
 
-use crate::xhci::{Hands, LinkAct, Output, Way};
-
+use crate::xhci::{LinkAct, Output, Way};
 use units::Instant;
 use wire::usb::{Direction, EndpointAddress};
 
 impl Driven {
     pub(super) fn carry_out_of_controller(&mut self, now: Instant, output: Output) {
         match output {
-            Output::Interrupt => {
-                self.tamper();
-                let machine = &mut self.machine;
-                machine.has_news = true;
-                let hands = &mut Hands::new(now, &mut machine.controller, &mut machine.memory);
-                machine.driver.handle_interrupt(hands, now);
-            }
+            Output::Interrupt => self.give_core(now, 0, Work::Interrupt),
             Output::Link(way, act) => {
                 if let Some(drive) = self.find(way).filter(|drive| *drive < self.seats.len()) {
                     self.act_on_link(drive, act);

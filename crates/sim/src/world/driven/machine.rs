@@ -1,7 +1,7 @@
 //! The computer of a world: a driver, its controller, and the memory that they share.
 //!
 //! It notes as well whose transport or device was told something, so that an event costs what it is about and not a look
-//! at every drive. Driver and transports take no time.
+//! at every drive. What driver and transports take is the core's affair.
 
 use crate::few::Few;
 use crate::xhci::{Controller, Hands, Memory};

@@ -3,8 +3,8 @@
 //!
 //! A [`Driven`] world is powered on from a description ([`Setup`]): the driver takes the controller over, and everything that
 //! a device is told is told by packets. What a transport wants becomes TRBs in memory, which the controller carries out on
-//! the links. Beside the times of links and drives there are those of the controller's [`Part`](crate::xhci::Part);
-//! driver and transports still take none.
+//! the links. Beside the times of links and drives there are those of the controller's [`Part`](crate::xhci::Part), and of
+//! the [`Core`] that runs driver and transports, which take none unless [`Host::costs`] says so.
 //!
 //! Drives are known by their number in the description, from 0. Drives at root ports of their own share the controller and
 //! its way to memory; those behind hubs of one root port share its link as well.
@@ -12,6 +12,7 @@
 //! Always true: driver and controller share memory and registers, and nothing else; what an event costs does not grow with
 //! the number of drives that it is not about.
 
+mod core;
 mod desk;
 mod device_act;
 mod enclosure;
@@ -28,6 +29,7 @@ mod setup;
 mod transport;
 mod trouble;
 
+pub use self::core::{Core, HostCosts, HostWork};
 pub use ::xhci::Config as DriverConfig;
 pub(super) use enclosure::Done;
 pub use enclosure::Enclosure;
@@ -36,9 +38,9 @@ pub use power_on::{Occupant, PowerOnError};
 pub use setup::{Drive, Host, Hub, Node, Plug, Protocol, Setup, SetupError, Spot};
 pub use transport::AnyTransport;
 
+use self::core::Work;
 use super::observer::Observer;
 use super::{Commanded, Finished, Stopped};
-use crate::check::{About, Law};
 use crate::engine::{Alarm, Engine, Event, QueueFull, Trace, Turn};
 use crate::few::Few;
 use crate::link::bulk::Message;
@@ -61,6 +63,7 @@ use wire::scsi::opcode::OperationCode;
 pub struct Driven {
     engine: Engine<Happens>,
     machine: Machine,
+    core: Core,
     roots: Vec<Root>,
     /// All devices: drives by their number, and then hubs.
     fronts: Vec<Front>,
@@ -74,8 +77,8 @@ pub struct Driven {
     /// When each transport wants to be told of the time.
     deadlines: Vec<Option<Instant>>,
     finished: VecDeque<Finished>,
-    /// Deadlines of the controller, and of driver and transports.
-    alarms: [Alarm; 2],
+    /// Deadlines of the controller, of driver and transports, and of the core.
+    alarms: [Alarm; 3],
     /// Drives that may want something.
     stirs: Few,
     /// Root ports at which something was done, by the side of the link.
@@ -111,6 +114,8 @@ enum Happens {
     Controller,
     /// A deadline of driver or transport.
     Deadline,
+    /// The core is through with something.
+    Core,
 }
 
 impl Event for Happens {
@@ -127,6 +132,7 @@ impl Event for Happens {
             Self::Missed(root, _) => (*root, (1 << 32) + 2),
             Self::Ready(drive) => (*drive, (1 << 32) + 3),
             Self::Suffers(root, side, _, fate) => (*root, (1 << 32) + 4 + *side as u64 + 2 * *fate as u64),
+            Self::Core => (0, 3 << 32),
             Self::Passes(root, happening) => (*root, happening.mark()),
             Self::Enclosure(drive) => (*drive, (1 << 32) + 12),
         };
@@ -153,6 +159,11 @@ impl Driven {
     /// Blocks that were written with what belongs elsewhere, on a drive whose blocks hold their number.
     pub fn strays(&self, drive: usize) -> u64 {
         self.seats.get(drive).map_or(0, |seat| seat.drive.plain.strays())
+    }
+
+    /// The core that runs the driver, with what it has done.
+    pub const fn core(&self) -> &Core {
+        &self.core
     }
 
     /// The transport of a drive. `None` if there is no such drive.
@@ -222,6 +233,11 @@ impl Driven {
                 }
                 self.pass_deadline(now);
             }
+            Happens::Core => {
+                if !self.alarms[2].ring(now) {
+                    return;
+                }
+            }
         }
         self.settle();
         if self.is_troubled {
@@ -254,6 +270,9 @@ impl Driven {
         if self.machine.has_news || !self.machine.news.is_none() {
             self.set_deadline();
         }
+        if let Some(at) = self.alarms[2].set(self.core.poll_timeout()) {
+            self.at(at, Happens::Core);
+        }
     }
 
     /// Driver or transports were told something: when they want to be told of the time.
@@ -274,6 +293,10 @@ impl Driven {
 
     /// Carries out one thing, if anybody wants something.
     fn carry_on(&mut self, now: Instant) -> bool {
+        if let Some(task) = self.core.poll_done(now) {
+            self.end_task(now, task);
+            return true;
+        }
         while let Some(drive) = self.machine.talks.first() {
             if let Some(output) = self.seats[drive].desk.transport.poll_output() {
                 self.carry_out(now, drive, output);
@@ -304,24 +327,22 @@ impl Driven {
     }
 
     fn carry_out(&mut self, now: Instant, drive: usize, output: Output) {
-        let (machine, desk) = (&mut self.machine, &mut self.seats[drive].desk);
-        let front = &mut self.fronts[drive];
+        let (machine, front) = (&mut self.machine, &mut self.fronts[drive]);
         match output {
             Output::Submit(transfer) => {
                 let transfer = self.seats[drive].trouble.submit(transfer);
-                self.seats[drive].desk.offer(machine, now, front.device, transfer);
+                self.give_core(now, drive, Work::Transfer(transfer));
             }
-            Output::Cancel(id) => desk.cancel(machine, now, front.device, id),
+            Output::Cancel(id) => {
+                if !self.core.take_back(drive, id) {
+                    self.seats[drive].desk.cancel(machine, now, front.device, id);
+                }
+            }
             Output::Request(id, request) => {
                 front.request(machine, now, (id, request));
                 self.hear_errands(drive);
             }
-            Output::Finished(id, outcome) => {
-                self.finish_command(now, drive, id, outcome);
-                if self.engine.is_traced() {
-                    self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));
-                }
-            }
+            Output::Finished(id, outcome) => self.give_core(now, drive, Work::Finish(id, outcome)),
         }
     }
 
@@ -334,11 +355,8 @@ impl Driven {
                 let front = &mut self.fronts[number];
                 if front.control_ended(&mut self.machine, now, done.id, (done.status, done.actual)) {
                     self.hear_errands(number);
-                } else if let Some(seat) = self.seats.get_mut(number)
-                    && !seat.desk.complete(&mut self.machine, now, done)
-                {
-                    let about = About::Transfer(Side::Host, done.id);
-                    seat.trouble.ledger.break_law(Law::TransferOnce, now, about);
+                } else if number < self.seats.len() {
+                    self.give_core(now, number, Work::Completion(done));
                 }
             }
             Out::Answered(id, answer) => {
@@ -476,13 +494,16 @@ impl Commanded for Driven {
     }
 
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
-        let seat = self.seats.get_mut(drive).ok_or(Refusal::Gone)?;
-        seat.desk.submit(&mut self.machine, self.engine.now(), command, buffer)?;
+        let (now, seat) = (self.engine.now(), self.seats.get_mut(drive).ok_or(Refusal::Gone)?);
+        seat.desk.submit(&mut self.machine, now, command, buffer)?;
         let operation = command.cdb.as_bytes().first().copied().map(OperationCode::from);
         if let (true, id, Some(operation)) = (self.engine.is_traced(), command.id, operation) {
             let bytes = command.transfer_len();
             let note = format_args!("{}{id} begins: {operation}, {bytes} bytes", self.tag(drive));
             self.engine.note("driver", note);
+        }
+        if !self.core.is_free() {
+            self.core.give(now, drive, Work::Command(command.id));
         }
         self.settle();
         Ok(())

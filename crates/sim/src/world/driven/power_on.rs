@@ -5,6 +5,7 @@
 //! Hubs pass packets on from the beginning: nobody asks them anything so far. Left out: strings, and a device that answers
 //! otherwise the second time. Always true: each step ends within [`PATIENCE`], with what it was for or with a reason.
 
+use super::core::Core;
 use super::errand::{Came, Step, to_device};
 use super::front::Front;
 use super::machine::Machine;
@@ -189,6 +190,7 @@ impl Driven {
         Ok(Self {
             engine: Engine::new(),
             machine: Machine::new(driver, controller),
+            core: Core::new(setup.host.costs),
             roots,
             fronts,
             drives: setup.drives().into_iter().map(|(_, drive)| drive).collect(),
@@ -197,7 +199,7 @@ impl Driven {
             deadlines: vec![None; seats.len()],
             seats,
             finished: VecDeque::new(),
-            alarms: [Alarm::default(); 2],
+            alarms: [Alarm::default(); 3],
             stirs: Few::NONE,
             woken: [Few::NONE; 2],
             scratch: Vec::new(),
@@ -220,6 +222,8 @@ impl Driven {
     /// Gives a drive an address and a transport.
     pub(super) fn bring_up(&mut self, number: usize) -> Result<(), PowerOnError> {
         self.attach(number)?;
+        // What the transport before this one has left in the core's line is not for this one.
+        self.wait_for(|world| !world.core.works_for(number))?;
         let Drive { protocol, depth, .. } = self.drives[number];
         let transport = match protocol {
             Protocol::Bot => AnyTransport::Bot(self.bot(number)?),

@@ -18,6 +18,7 @@
 //!
 //! Always true: what [`Setup::check`] lets pass can be built.
 
+use super::core::HostCosts;
 use crate::link::hub::DELAY_MAX;
 use crate::link::superspeed::Rate;
 use crate::world::Plain;
@@ -48,6 +49,8 @@ pub struct Host {
     pub part: Part,
     /// How its driver goes about it.
     pub config: Config,
+    /// What the driver takes.
+    pub costs: HostCosts,
 }
 
 /// Something at a port.
@@ -166,7 +169,13 @@ impl Host {
 
     /// A controller, and our driver as it is.
     pub fn with(part: Part) -> Self {
-        Self { part, config: Config::default() }
+        Self { part, config: Config::default(), costs: HostCosts::FREE }
+    }
+
+    /// The same with a driver that takes its time.
+    #[must_use]
+    pub const fn costing(self, costs: HostCosts) -> Self {
+        Self { costs, ..self }
     }
 }
 

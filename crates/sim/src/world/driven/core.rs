@@ -1,0 +1,327 @@
+//! The core of the host that runs the driver: one thing at a time, in the order in which things came up.
+//!
+//! What each takes is in [`HostCosts`]. A command is built, and its transfers wait behind that; each transfer is put into the
+//! rings; an interrupt is taken, and with it all events that are there by then, each of which costs its completion; and the
+//! end of a command goes up to who gave it. So three transfers that BOT waits for are three round trips, and a busy core
+//! takes many events with one interrupt. A core that has had nothing to do for a while sleeps, and has to wake up first.
+//!
+//! Left out: more cores than one, interrupts that break into what is done, and what the driver takes for requests to the bus
+//! (resets, streams), which are rare.
+//!
+//! Always true: nothing is done out of turn; what is in line is done, taken back or refused once; a core whose work takes no
+//! time is none, and the world is as if there were none to have.
+
+use super::Driven;
+use crate::check::{About, Law};
+use crate::engine::{Level, Processor};
+use crate::link::superspeed::Side;
+use crate::world::observer::WorkedFor;
+use bus::{Completion, TransferId, TransferStatus};
+use initiator::{CommandId, Outcome, Transfer, Transport};
+use units::{Duration, Instant};
+
+/// What the driver of a host takes, by what it does. All of it is time of one core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCosts {
+    /// A command: from who wants it through the class driver to the transport, up to the first of its transfers.
+    pub command: Duration,
+    /// A transfer: its TRBs, and the doorbell.
+    pub transfer: Duration,
+    /// The completion of a transfer, up to the transport's next step.
+    pub completion: Duration,
+    /// The end of a command: transport, class driver, I/O manager, up to who wanted it.
+    pub finish: Duration,
+    /// An interrupt: its service routine, and what is deferred by it, up to the first event.
+    pub interrupt: Duration,
+    /// What the first of these takes longer after the core had nothing to do for longer than `idle_after`.
+    pub wake: Duration,
+    /// How long a core without work stays awake.
+    pub idle_after: Duration,
+}
+
+impl HostCosts {
+    /// Nothing takes any time.
+    pub const FREE: Self = Self {
+        command: Duration::ZERO,
+        transfer: Duration::ZERO,
+        completion: Duration::ZERO,
+        finish: Duration::ZERO,
+        interrupt: Duration::ZERO,
+        wake: Duration::ZERO,
+        idle_after: Duration::ZERO,
+    };
+
+    /// Whether nothing takes any time.
+    pub fn is_free(&self) -> bool {
+        Self { idle_after: Duration::ZERO, ..*self } == Self::FREE
+    }
+
+    const fn of(&self, work: &Work) -> Duration {
+        match work {
+            Work::Interrupt => self.interrupt,
+            Work::Command(_) => self.command,
+            Work::Transfer(_) | Work::TakenBack(_) => self.transfer,
+            Work::Completion(_) => self.completion,
+            Work::Finish(..) => self.finish,
+        }
+    }
+}
+
+/// What a core was given to do so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostWork {
+    /// Commands.
+    pub commands: u64,
+    /// Transfers.
+    pub transfers: u64,
+    /// Completions.
+    pub completions: u64,
+    /// Ends of commands.
+    pub finishes: u64,
+    /// Interrupts.
+    pub interrupts: u64,
+    /// Times that it had to wake up.
+    pub wakes: u64,
+}
+
+/// A core with what it has to do.
+#[derive(Debug)]
+pub struct Core {
+    costs: HostCosts,
+    is_free: bool,
+    line: Processor<Task>,
+    /// When it is through with all that it was given.
+    through_at: Instant,
+    /// When the last interrupt came, and when it was taken.
+    interrupted: [Instant; 2],
+    work: HostWork,
+}
+
+/// Something to do, and since when.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) since: Instant,
+    /// The drive that it is for.
+    pub(super) drive: usize,
+    pub(super) work: Work,
+}
+
+/// What there is to do.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// The controller has raised an interrupt.
+    Interrupt,
+    /// A command was given, and its transfers come behind this.
+    Command(CommandId),
+    /// The transport has a transfer for the driver.
+    Transfer(Transfer),
+    /// It had, and has taken it back before the driver saw it.
+    TakenBack(TransferId),
+    /// The driver has completed one.
+    Completion(Completion),
+    /// A command has ended.
+    Finish(CommandId, Outcome),
+}
+
+impl Core {
+    pub(super) fn new(costs: HostCosts) -> Self {
+        let (is_free, line) = (costs.is_free(), Processor::new());
+        Self {
+            costs,
+            is_free,
+            line,
+            through_at: Instant::ZERO,
+            interrupted: [Instant::ZERO; 2],
+            work: HostWork::default(),
+        }
+    }
+
+    /// What its work takes.
+    pub const fn costs(&self) -> &HostCosts {
+        &self.costs
+    }
+
+    /// What it was given so far; nothing is counted where nothing takes time.
+    pub const fn work(&self) -> HostWork {
+        self.work
+    }
+
+    /// How many things are in its line.
+    pub const fn level(&self) -> &Level {
+        self.line.level()
+    }
+
+    /// How long it has worked up to now.
+    pub fn busy(&self, now: Instant) -> Duration {
+        self.line.worked(now)
+    }
+
+    /// Whether nothing takes time, and nothing is ever given to it.
+    pub(super) const fn is_free(&self) -> bool {
+        self.is_free
+    }
+
+    /// Gives it something to do. An interrupt that it has not taken yet stands for all that come meanwhile.
+    pub(super) fn give(&mut self, now: Instant, drive: usize, work: Work) {
+        let is_told = matches!(work, Work::Interrupt)
+            && self.line.jobs().any(|task| matches!(task.work, Work::Interrupt));
+        if is_told {
+            return;
+        }
+        self.count(&work);
+        let sleeps = self.costs.wake > Duration::ZERO && now > self.through_at + self.costs.idle_after;
+        let wake = if sleeps { self.costs.wake } else { Duration::ZERO };
+        self.work.wakes += u64::from(sleeps);
+        let cost = wake + self.costs.of(&work);
+        self.through_at = self.through_at.max(now) + cost;
+        // What an interrupt has brought has been waiting for the core since that came.
+        let [since, taken] = self.interrupted;
+        let is_brought = taken == now && matches!(work, Work::Completion(_));
+        self.line.give(now, cost, Task { since: if is_brought { since } else { now }, drive, work });
+    }
+
+    /// What it is through with by now.
+    pub(super) fn poll_done(&mut self, now: Instant) -> Option<Task> {
+        let task = self.line.poll_done(now)?;
+        if matches!(task.work, Work::Interrupt) {
+            self.interrupted = [task.since, now];
+        }
+        Some(task)
+    }
+
+    /// When it is through with the next.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.line.poll_timeout()
+    }
+
+    /// The transport takes a transfer back. Whether it is in line; if not, the driver has it.
+    pub(super) fn take_back(&mut self, drive: usize, id: TransferId) -> bool {
+        let is_it = |task: &&mut Task| {
+            task.drive == drive && matches!(&task.work, Work::Transfer(transfer) if transfer.id == id)
+        };
+        let found = self.line.jobs_mut().find(is_it);
+        found.map(|task| task.work = Work::TakenBack(id)).is_some()
+    }
+
+    /// Whether something is in line for a drive.
+    pub(super) fn works_for(&self, drive: usize) -> bool {
+        self.line.jobs().any(|task| task.drive == drive && !matches!(task.work, Work::Interrupt))
+    }
+
+    const fn count(&mut self, work: &Work) {
+        let count = match work {
+            Work::Interrupt => &mut self.work.interrupts,
+            Work::Command(_) => &mut self.work.commands,
+            Work::Transfer(_) | Work::TakenBack(_) => &mut self.work.transfers,
+            Work::Completion(_) => &mut self.work.completions,
+            Work::Finish(..) => &mut self.work.finishes,
+        };
+        *count += 1;
+    }
+}
+
+impl Driven {
+    /// The core has something to do. Where nothing takes time, it is done.
+    #[inline]
+    pub(super) fn give_core(&mut self, now: Instant, drive: usize, work: Work) {
+        if self.core.is_free() {
+            self.end_task(now, Task { since: now, drive, work });
+        } else {
+            self.core.give(now, drive, work);
+        }
+    }
+
+    /// The core is through with something: what comes of it.
+    pub(super) fn end_task(&mut self, now: Instant, task: Task) {
+        let Task { since, drive, work } = task;
+        let machine = &mut self.machine;
+        match work {
+            Work::Interrupt => {
+                self.tamper();
+                self.machine.drive(now, |driver, hands| driver.handle_interrupt(hands, now));
+            }
+            Work::Command(id) => self.seats[drive].desk.worked((since, now), WorkedFor::Command(id)),
+            Work::Transfer(transfer) => {
+                let (id, device) = (transfer.id, self.fronts[drive].device);
+                let desk = &mut self.seats[drive].desk;
+                desk.offer(machine, now, device, transfer);
+                desk.worked((since, now), WorkedFor::Transfer(id));
+            }
+            Work::TakenBack(id) => {
+                let taken_back = Completion { id, status: TransferStatus::Cancelled, actual: 0 };
+                self.seats[drive].desk.transport.handle_completion(now, taken_back, &[]);
+                machine.told(drive);
+            }
+            Work::Completion(completion) => {
+                let seat = &mut self.seats[drive];
+                if !seat.desk.complete(machine, (since, now), completion) {
+                    let about = About::Transfer(Side::Host, completion.id);
+                    seat.trouble.ledger.break_law(Law::TransferOnce, now, about);
+                }
+            }
+            Work::Finish(id, outcome) => {
+                self.seats[drive].desk.worked((since, now), WorkedFor::Command(id));
+                self.finish_command(now, drive, id, outcome);
+                if self.engine.is_traced() {
+                    self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Instant {
+        Instant::ZERO + Duration::from_us(us)
+    }
+
+    const COMMAND: CommandId = CommandId { slot: 1, generation: 0 };
+    const COSTS: HostCosts = HostCosts {
+        command: Duration::from_us(5),
+        interrupt: Duration::from_us(3),
+        wake: Duration::from_us(20),
+        idle_after: Duration::from_us(10),
+        ..HostCosts::FREE
+    };
+
+    #[test]
+    fn a_core_that_slept_wakes_up_once() {
+        let mut core = Core::new(COSTS);
+        // It has slept 20 us after it was through, and 35; up to 10 us it has not.
+        for (now, through_at) in [(10, 15), (15, 20), (40, 65), (75, 80), (115, 140)] {
+            core.give(at(now), 0, Work::Command(COMMAND));
+            assert_eq!(core.poll_timeout(), Some(at(through_at)), "{now}");
+            assert!(core.poll_done(at(through_at)).is_some());
+        }
+        assert_eq!((core.work().commands, core.work().wakes), (5, 2));
+        assert_eq!(core.busy(at(1000)), Duration::from_us(5 + 5 + 25 + 5 + 25));
+    }
+
+    #[test]
+    fn an_interrupt_that_waits_stands_for_the_next() {
+        let mut core = Core::new(COSTS);
+        core.give(at(1), 0, Work::Command(COMMAND));
+        core.give(at(2), 0, Work::Interrupt);
+        core.give(at(3), 0, Work::Interrupt);
+        assert_eq!((core.work().interrupts, core.level().count()), (1, 2));
+        assert!(core.works_for(0) && !core.works_for(1));
+    }
+
+    #[test]
+    fn busy_is_what_it_has_worked_and_not_what_lies_ahead() {
+        let mut core = Core::new(COSTS);
+        core.give(at(1), 0, Work::Command(COMMAND));
+        core.give(at(1), 0, Work::Command(COMMAND));
+        assert_eq!(core.busy(at(4)), Duration::from_us(3));
+        assert_eq!(core.busy(at(11)), Duration::from_us(10));
+    }
+
+    #[test]
+    fn how_long_it_stays_awake_costs_nothing() {
+        assert!(HostCosts { idle_after: Duration::from_us(1), ..HostCosts::FREE }.is_free());
+        assert!(!COSTS.is_free());
+    }
+}

@@ -1,0 +1,169 @@
+//! What the host's core takes: sums by hand, and nothing lost in its line.
+
+use super::*;
+use crate::engine::Stage;
+use crate::link::superspeed::Rate;
+use crate::raw::{self, Drives, Figures, Load, Protocol, Watch};
+use initiator::Outcome;
+use wire::xhci::RouteString;
+
+const fn us(us: u64) -> Duration {
+    Duration::from_us(us)
+}
+
+const COSTS: HostCosts = HostCosts {
+    command: us(5),
+    transfer: us(2),
+    completion: us(3),
+    finish: us(4),
+    interrupt: us(10),
+    wake: Duration::ZERO,
+    idle_after: Duration::ZERO,
+};
+/// Interrupts take so long that a fast drive has done everything meanwhile.
+const LONG: HostCosts = HostCosts { interrupt: us(40), ..COSTS };
+/// More of everything, each by another amount.
+const MORE: HostCosts = HostCosts {
+    command: us(5 + 1),
+    transfer: us(2 + 10),
+    completion: us(3 + 100),
+    finish: us(4 + 1_000),
+    interrupt: us(40 + 10_000),
+    ..LONG
+};
+
+/// A host that is told of events at once.
+fn host(costs: HostCosts) -> Host {
+    let host = Host::chipset().costing(costs);
+    Host { config: DriverConfig { moderation_250ns: 0, ..host.config }, ..host }
+}
+
+fn measure(costs: HostCosts, protocol: Protocol, depth: u16) -> Figures {
+    measure_with(costs, protocol, (depth, us(60)))
+}
+
+/// 4 KiB reads, so many under way, from a drive that takes so long.
+fn measure_with(costs: HostCosts, protocol: Protocol, (depth, latency): (u16, Duration)) -> Figures {
+    let load = Load {
+        host: Some(host(costs)),
+        connection: Rate::Gen1.into(),
+        writes: false,
+        bytes: 4096,
+        drives: Drives { count: 1, hubs: 0 },
+        depth,
+        commands: 64,
+        latency,
+        at_once: 32,
+        seed: 1,
+    };
+    raw::measure(&load, protocol, Watch { explain: true, ..Watch::default() }).unwrap().total
+}
+
+/// How much longer a command takes with more than with less, in microseconds to the tenth.
+fn longer(protocol: Protocol) -> f64 {
+    let mean = |costs| measure_with(costs, protocol, (1, us(1))).mean.as_ns() as f64;
+    let [more, less] = [MORE, LONG].map(mean);
+    ((more - less) / 100.0).round() / 10.0
+}
+
+#[test]
+fn a_command_over_bot_costs_three_transfers_with_an_interrupt_each() {
+    assert_eq!(longer(Protocol::Bot), f64::from(1 + 3 * (10 + 100 + 10_000) + 1_000));
+}
+
+#[test]
+fn a_command_over_uas_costs_three_transfers_and_one_interrupt() {
+    // The COMMAND IU's interrupt is taken when data and status are there as well.
+    assert_eq!(longer(Protocol::Uas), f64::from(1 + 3 * 10 + 10_000 + 3 * 100 + 1_000));
+}
+
+#[test]
+fn many_commands_over_uas_take_turns_at_the_core() {
+    let figures = measure(COSTS, Protocol::Uas, 16);
+    let period = figures.elapsed.as_ns() as f64 / figures.commands as f64;
+    let alone = 1e3 * f64::from(5 + 3 * (2 + 3) + 4);
+    // Interrupts are shared: they come more rarely than commands end.
+    assert!((alone..alone + 10_000.0).contains(&period), "{period}");
+}
+
+#[test]
+fn where_the_time_of_a_command_goes_is_told_of_the_driver_as_well() {
+    let figures = measure(COSTS, Protocol::Bot, 1);
+    let shares = figures.shares.unwrap();
+    assert_eq!(shares.total().as_ps() / figures.commands, figures.mean.as_ps());
+    // The drive reads while the completion of the command wrapper and the transfer of data cost.
+    let driver = shares.of(Stage::Driver).as_ns() as f64 / figures.commands as f64;
+    let seen = f64::from(1000 * (5 + 2 + 10 + 3 + 2 + 10 + 3 + 4));
+    assert!((driver - seen).abs() < 1_500.0, "{driver}");
+    let free = measure(HostCosts::FREE, Protocol::Bot, 1);
+    assert_eq!(free.shares.unwrap().of(Stage::Driver), Duration::ZERO);
+}
+
+#[test]
+fn the_core_counts_what_it_does_and_its_time_is_the_sum() {
+    let mut world = Setup::new(host(COSTS)).with(1, drive(Drive::uas())).power_on().unwrap();
+    fixture::first(&mut world, 0);
+    let (work, busy) = (world.core().work(), world.core().busy(world.now()));
+    (0..8).for_each(|slot| world.submit(0, &command(slot, false, 8, 1), room(1)).unwrap());
+    drain(&mut world, 8);
+    let after = world.core().work();
+    let interrupts = after.interrupts - work.interrupts;
+    assert_eq!((after.commands - work.commands, after.finishes - work.finishes), (8, 8));
+    assert_eq!((after.transfers - work.transfers, after.completions - work.completions), (24, 24));
+    assert!((1..24).contains(&interrupts), "{interrupts}");
+    let sum = us(8 * (5 + 3 * (2 + 3) + 4) + 10 * interrupts);
+    assert_eq!(world.core().busy(world.now()).as_ps() - busy.as_ps(), sum.as_ps());
+}
+
+#[test]
+fn a_core_that_sleeps_while_the_drive_works_wakes_up_for_what_comes() {
+    let sleepy = |idle_after| HostCosts { wake: us(22), idle_after, ..COSTS };
+    let mean = |costs| measure(costs, Protocol::Bot, 1).mean.as_ns() as f64 / 1e3;
+    let awake = mean(COSTS);
+    assert_eq!(mean(sleepy(us(500))), awake);
+    // Once for a command: the other phases are short.
+    assert!((mean(sleepy(us(30))) - awake - 22.0).abs() < 0.1);
+}
+
+fn costly(of: Drive) -> Driven {
+    Setup::new(host(COSTS)).with(1, drive(of)).power_on().unwrap()
+}
+
+#[test]
+fn what_is_read_is_what_was_written_with_a_core_that_takes_its_time() {
+    for of in [Drive::uas, Drive::bot] {
+        let digest = write_and_read(costly(of()));
+        assert_eq!(write_and_read(costly(of())), digest, "two worlds of one kind do not differ");
+    }
+}
+
+#[test]
+fn whenever_a_command_is_aborted_what_is_in_the_core_s_line_ends_once() {
+    for events in (0..400).step_by(13) {
+        abort_after(costly(Drive::uas()), 8, events);
+        abort_after(costly(Drive::bot()), 1, events);
+    }
+}
+
+#[test]
+fn whenever_a_drive_is_pulled_out_what_is_in_the_core_s_line_ends_once_and_it_can_come_back() {
+    let spot = Spot { root: 1, route: RouteString::ROOT };
+    for events in (0..120).step_by(9) {
+        let mut world = costly(Drive::uas());
+        fixture::first(&mut world, 0);
+        for slot in 0..8 {
+            world.submit(0, &command(slot, false, u32::from(slot), 1), room(1)).unwrap();
+        }
+        for _ in 0..events {
+            world.step();
+        }
+        world.unplug_at(spot).unwrap();
+        world.plug_again(spot).unwrap();
+        assert_eq!(drain(&mut world, 8), (0..8).collect::<Vec<_>>(), "{events}");
+        assert!(world.run().unwrap().is_none(), "nothing ends twice");
+        assert!(!world.core.works_for(0));
+        world.submit(0, &command(0, false, 0, 0), Vec::new()).unwrap();
+        assert!(matches!(world.run().unwrap().unwrap().outcome, Outcome::Answered(_)));
+        assert_works(&mut world, 0);
+    }
+}
