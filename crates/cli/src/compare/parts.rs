@@ -1,7 +1,7 @@
 //! `--list-parts` and `--parts`: the catalogue of parts that come with the program, and of those in a folder.
 //!
 //! A folder has one for each kind of part, with a TOML file for each part, as `crates/sim/parts` has. Its parts take the
-//! place of others of the same name. Comparisons do not use parts yet.
+//! place of others of the same name.
 
 use super::report::empty;
 use crate::failure::Failure;

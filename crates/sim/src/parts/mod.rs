@@ -10,15 +10,26 @@
 //! unit that it cannot have is refused with file, line and what was expected. Parts that come with the project are in
 //! `crates/sim/parts`, a folder for each kind; others of the same name take their place.
 //!
-//! Left out: reading files, which whoever has files does; drivers, controllers, bridges and power, which come when worlds are
-//! made of them.
+//! Left out: reading files, which whoever has files does.
 //!
-//! Always true: what is in the catalogue can be built.
+//! Always true: what is in the catalogue can be built; a number belongs to a part, and to nothing that is measured.
 
+mod bridge;
+mod built_in;
+mod controller;
+mod drive;
+mod driver;
+mod machine;
 mod quantity;
-mod schema;
+pub(crate) mod schema;
+mod wires;
 
+pub use bridge::{BridgePart, BridgeSide, FirmwareCosts};
+pub use controller::{ControllerPart, StreamsOf};
+pub use driver::{DriverCosts, DriverPart, DriverStreams, DriverTransport, Os, Packing, Waits};
+pub use machine::{HostPart, PowerPart};
 pub use quantity::{Constant, Origin};
+pub use wires::{HubPart, LinkPart, SataPart};
 
 use crate::drive::disk::DiskPart;
 use crate::drive::solid::SolidPart;
@@ -28,20 +39,55 @@ use std::fmt;
 /// What kind of part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// A bridge from USB to SATA.
+    Bridge,
+    /// A host controller of USB.
+    Controller,
+    /// A driver, with all of its system that is below a program.
+    Driver,
     /// A hard disk.
     Hdd,
+    /// A host: what its processor takes.
+    Host,
+    /// A hub.
+    Hub,
+    /// A link.
+    Link,
+    /// What the parts of a machine draw.
+    Power,
+    /// An adapter for drives without USB.
+    Sata,
     /// A solid-state drive.
     Ssd,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 2] = [Self::Hdd, Self::Ssd];
+    pub const ALL: [Self; 10] = [
+        Self::Bridge,
+        Self::Controller,
+        Self::Driver,
+        Self::Hdd,
+        Self::Host,
+        Self::Hub,
+        Self::Link,
+        Self::Power,
+        Self::Sata,
+        Self::Ssd,
+    ];
 
     /// The folder that its files are in.
     pub const fn folder(self) -> &'static str {
         match self {
+            Self::Bridge => "bridges",
+            Self::Controller => "controllers",
+            Self::Driver => "drivers",
             Self::Hdd => "hdd",
+            Self::Host => "hosts",
+            Self::Hub => "hubs",
+            Self::Link => "links",
+            Self::Power => "power",
+            Self::Sata => "sata",
             Self::Ssd => "ssd",
         }
     }
@@ -55,8 +101,24 @@ impl Kind {
 /// What a part is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Make {
+    /// A bridge from USB to SATA.
+    Bridge(BridgePart),
+    /// A host controller of USB.
+    Controller(ControllerPart),
+    /// A driver, with all of its system that is below a program.
+    Driver(DriverPart),
     /// A hard disk.
     Hdd(DiskPart),
+    /// A host: what its processor takes.
+    Host(HostPart),
+    /// A hub.
+    Hub(HubPart),
+    /// A link.
+    Link(LinkPart),
+    /// What the parts of a machine draw.
+    Power(PowerPart),
+    /// An adapter for drives without USB.
+    Sata(SataPart),
     /// A solid-state drive.
     Ssd(SolidPart),
 }
@@ -72,13 +134,23 @@ pub struct Entry {
     pub make: Make,
     /// Its numbers, as its file gives them.
     pub constants: Vec<Constant>,
+    /// The text of its file.
+    text: String,
 }
 
 impl Entry {
     /// What kind of part it is.
     pub const fn kind(&self) -> Kind {
         match self.make {
+            Make::Bridge(_) => Kind::Bridge,
+            Make::Controller(_) => Kind::Controller,
+            Make::Driver(_) => Kind::Driver,
             Make::Hdd(_) => Kind::Hdd,
+            Make::Host(_) => Kind::Host,
+            Make::Hub(_) => Kind::Hub,
+            Make::Link(_) => Kind::Link,
+            Make::Power(_) => Kind::Power,
+            Make::Sata(_) => Kind::Sata,
             Make::Ssd(_) => Kind::Ssd,
         }
     }
@@ -101,17 +173,6 @@ pub struct PartError {
     pub what: String,
 }
 
-/// The parts that come with the project: kind, name, text.
-const BUILT_IN: [(Kind, &str, &str); 7] = [
-    (Kind::Hdd, "disk-5400", include_str!("../../parts/hdd/disk-5400.toml")),
-    (Kind::Hdd, "disk-7200", include_str!("../../parts/hdd/disk-7200.toml")),
-    (Kind::Ssd, "dramless-240", include_str!("../../parts/ssd/dramless-240.toml")),
-    (Kind::Ssd, "m4-256", include_str!("../../parts/ssd/m4-256.toml")),
-    (Kind::Ssd, "vertex3-240", include_str!("../../parts/ssd/vertex3-240.toml")),
-    (Kind::Ssd, "vertex3-20-240", include_str!("../../parts/ssd/vertex3-20-240.toml")),
-    (Kind::Ssd, "vertex3-maxiops-128", include_str!("../../parts/ssd/vertex3-maxiops-128.toml")),
-];
-
 impl Catalogue {
     /// The parts that come with the project.
     ///
@@ -119,7 +180,7 @@ impl Catalogue {
     /// If one of them is no part: a fault of ours, which a test looks for.
     pub fn built_in() -> Result<Self, PartError> {
         let mut catalogue = Self { entries: BTreeMap::new() };
-        for (kind, name, text) in BUILT_IN {
+        for &(kind, name, text) in built_in::BUILT_IN {
             let file = format!("{}/{name}.toml", kind.folder());
             catalogue.add(kind, name, &file, text)?;
         }
@@ -140,9 +201,104 @@ impl Catalogue {
         Ok(())
     }
 
+    /// The same parts, one of them with another value of one of its numbers, in the unit of its file: to see what hangs on it.
+    ///
+    /// # Errors
+    /// If there is no such part or number, or it cannot have that value.
+    pub fn with(&self, kind: Kind, name: &str, place: &str, value: f64) -> Result<Self, PartError> {
+        let unknown = format!("there is no number `{place}`");
+        let entry = self.find(kind, name).map_or(Ok(None), |entry| schema::with(entry, place, value));
+        let error = |line, what| PartError { file: format!("{}/{name}.toml", kind.folder()), line, what };
+        let entry =
+            entry.map_err(|fault| error(fault.line, fault.what))?.ok_or_else(|| error(None, unknown))?;
+        let mut entries = self.entries.clone();
+        entries.insert((kind, name.into()), entry);
+        Ok(Self { entries })
+    }
+
     /// A part.
     pub fn find(&self, kind: Kind, name: &str) -> Option<&Entry> {
         self.entries.get(&(kind, name.to_owned()))
+    }
+
+    /// A bridge from USB to SATA.
+    pub fn bridge(&self, name: &str) -> Option<&BridgePart> {
+        match &self.find(Kind::Bridge, name)?.make {
+            Make::Bridge(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A host controller of USB.
+    pub fn controller(&self, name: &str) -> Option<&ControllerPart> {
+        match &self.find(Kind::Controller, name)?.make {
+            Make::Controller(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A driver, with all of its system that is below a program.
+    pub fn driver(&self, name: &str) -> Option<&DriverPart> {
+        match &self.find(Kind::Driver, name)?.make {
+            Make::Driver(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A hard disk.
+    pub fn hdd(&self, name: &str) -> Option<&DiskPart> {
+        match &self.find(Kind::Hdd, name)?.make {
+            Make::Hdd(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A host: what its processor takes.
+    pub fn host(&self, name: &str) -> Option<&HostPart> {
+        match &self.find(Kind::Host, name)?.make {
+            Make::Host(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A hub.
+    pub fn hub(&self, name: &str) -> Option<&HubPart> {
+        match &self.find(Kind::Hub, name)?.make {
+            Make::Hub(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A link.
+    pub fn link(&self, name: &str) -> Option<&LinkPart> {
+        match &self.find(Kind::Link, name)?.make {
+            Make::Link(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// What the parts of a machine draw.
+    pub fn power(&self, name: &str) -> Option<&PowerPart> {
+        match &self.find(Kind::Power, name)?.make {
+            Make::Power(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// An adapter for drives without USB.
+    pub fn sata(&self, name: &str) -> Option<&SataPart> {
+        match &self.find(Kind::Sata, name)?.make {
+            Make::Sata(part) => Some(part),
+            _ => None,
+        }
+    }
+
+    /// A solid-state drive.
+    pub fn ssd(&self, name: &str) -> Option<&SolidPart> {
+        match &self.find(Kind::Ssd, name)?.make {
+            Make::Ssd(part) => Some(part),
+            _ => None,
+        }
     }
 
     /// All parts, by kind and name.
@@ -154,7 +310,15 @@ impl Catalogue {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Bridge => "bridge",
+            Self::Controller => "host controller",
+            Self::Driver => "driver",
             Self::Hdd => "hard disk",
+            Self::Host => "host",
+            Self::Hub => "hub",
+            Self::Link => "link",
+            Self::Power => "power",
+            Self::Sata => "SATA adapter",
             Self::Ssd => "solid-state drive",
         })
     }

@@ -6,6 +6,7 @@
 //!
 //! Always true: a number that could not be told exactly enough in whole units is refused.
 
+use crate::power::Microwatts;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use std::fmt;
@@ -52,6 +53,10 @@ pub(super) enum Share {}
 pub(super) enum Turns {}
 /// Inside: picoseconds of a byte.
 pub(super) enum Rate {}
+/// Inside: microwatts.
+pub(super) enum Draw {}
+/// Inside: milliamperes.
+pub(super) enum Current {}
 
 impl Measure for Time {
     const UNITS: &'static [(&'static str, f64)] =
@@ -73,12 +78,19 @@ impl Measure for Size {
 impl Measure for Count {
     const UNITS: &'static [(&'static str, f64)] = &[
         ("channels", 1.0),
+        ("commands", 1.0),
+        ("cores", 1.0),
         ("dies", 1.0),
+        ("entries", 1.0),
+        ("packets", 1.0),
         ("pages", 1.0),
         ("planes", 1.0),
+        ("ports", 1.0),
         ("sectors", 1.0),
         ("segments", 1.0),
+        ("streams", 1.0),
         ("surfaces", 1.0),
+        ("transfers", 1.0),
         ("zones", 1.0),
     ];
 }
@@ -94,6 +106,14 @@ impl Measure for Turns {
 
 impl Measure for Rate {
     const UNITS: &'static [(&'static str, f64)] = &[("MB/s", -1e6), ("GB/s", -1e3)];
+}
+
+impl Measure for Draw {
+    const UNITS: &'static [(&'static str, f64)] = &[("mW", 1e3), ("W", 1e6)];
+}
+
+impl Measure for Current {
+    const UNITS: &'static [(&'static str, f64)] = &[("mA", 1.0)];
 }
 
 /// A number of a field, in whole units.
@@ -112,6 +132,13 @@ impl<M> Quantity<M> {
 impl Quantity<Time> {
     pub(super) const fn duration(&self) -> Duration {
         Duration::from_ps(self.whole)
+    }
+}
+
+impl Quantity<Draw> {
+    /// More than four kilowatts are as much as can be told.
+    pub(super) fn draw(&self) -> Microwatts {
+        Microwatts(u32::try_from(self.whole).unwrap_or(u32::MAX))
     }
 }
 

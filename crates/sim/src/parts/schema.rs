@@ -1,123 +1,142 @@
-//! What the file of each kind of part must tell.
+//! What the files of all kinds of parts have in common: how they are read, and how a fault is told.
 //!
-//! One struct for each table of a file; what is inside is what the models take. Left out: what does not change how long
-//! anything takes. Always true: a file with a word that is not here is refused, since it may be a slip.
+//! Each kind has a file of its own beside this one, with a struct for each table of its files. Always true: a file with a
+//! word that is not known is refused, since it may be a slip; a number that cannot be is told with the line that it is in.
 
-use super::quantity::{Constant, Count, Quantity, Rate, Share, Size, Time, Turns, Written};
+use super::bridge::BridgeFile;
+use super::controller::ControllerFile;
+use super::drive::{HddFile, SsdFile};
+use super::driver::DriverFile;
+use super::machine::{HostFile, PowerFile};
+use super::quantity::{Constant, Quantity, Size, Written};
+use super::wires::{HubFile, LinkFile, SataFile};
 use super::{Entry, Kind, Make};
 use crate::drive::SECTOR_BYTES;
-use crate::drive::disk::{DiskPart, Seek, Zone};
-use crate::drive::solid::{FlashTimes, SolidPart};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
-use units::Duration;
 
 /// What is wrong with a text, and in which line.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) line: Option<usize>,
-    pub(super) what: String,
+pub(crate) struct Fault {
+    pub(crate) line: Option<usize>,
+    pub(crate) what: String,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SsdFile {
-    title: String,
-    capacity: Quantity<Size>,
-    controller: SsdController,
-    flash: SsdFlash,
+/// What is wrong with a number that is well written.
+#[derive(Debug)]
+pub(super) struct Misfit {
+    /// Where: `flash.read`.
+    place: String,
+    what: String,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SsdController {
-    /// For each command, one after the other.
-    command: Quantity<Time>,
-    /// Whether it compresses what it stores.
-    compresses: bool,
-    write_buffer: Quantity<Size>,
-    read_ahead: Quantity<Count>,
+/// The file of a kind of part.
+pub(super) trait File: DeserializeOwned {
+    /// What the part is, in a line.
+    fn title(&self) -> &str;
+
+    /// What it is made of.
+    fn make(&self) -> Result<Make, Misfit>;
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SsdFlash {
-    channels: Quantity<Count>,
-    dies_per_channel: Quantity<Count>,
-    page: Quantity<Size>,
-    /// Planes that are read and programmed together.
-    planes: Quantity<Count>,
-    pages_per_block: Quantity<Count>,
-    channel: Quantity<Rate>,
-    read: Quantity<Time>,
-    program: Quantity<Time>,
-    erase: Quantity<Time>,
-    spare: Quantity<Share>,
+/// What a part is read from.
+enum Source<'a> {
+    /// A file, which has lines.
+    Text(&'a str),
+    /// What was made of one.
+    Table(Table),
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HddFile {
-    title: String,
-    capacity: Quantity<Size>,
-    platters: HddPlatters,
-    arm: HddArm,
-    electronics: HddElectronics,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HddPlatters {
-    speed: Quantity<Turns>,
-    surfaces: Quantity<Count>,
-    zones: Quantity<Count>,
-    outer_track: Quantity<Count>,
-    inner_track: Quantity<Count>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HddArm {
-    head_switch: Quantity<Time>,
-    next_cylinder: Quantity<Time>,
-    average: Quantity<Time>,
-    full: Quantity<Time>,
-    write_settle: Quantity<Time>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HddElectronics {
-    command: Quantity<Time>,
-    segments: Quantity<Count>,
-    segment: Quantity<Size>,
-    write_cache: Quantity<Size>,
-    age_limit: Quantity<Time>,
+impl Misfit {
+    pub(super) fn new(place: &str, what: impl Into<String>) -> Self {
+        Self { place: place.into(), what: what.into() }
+    }
 }
 
 /// Reads the text of a part.
 pub(super) fn read(kind: Kind, name: &str, text: &str) -> Result<Entry, Fault> {
-    let (title, make) = match kind {
-        Kind::Ssd => {
-            let file: SsdFile = parse(text)?;
-            (file.title.clone(), Make::Ssd(file.part().map_err(Fault::of_whole)?))
-        }
-        Kind::Hdd => {
-            let file: HddFile = parse(text)?;
-            (file.title.clone(), Make::Hdd(file.part().map_err(Fault::of_whole)?))
-        }
-    };
+    let (title, make) = made(kind, Source::Text(text))?;
     let mut constants = Vec::new();
     collect("", &parse::<Table>(text)?, &mut constants);
-    Ok(Entry { name: name.into(), title, make, constants })
+    Ok(Entry { name: name.into(), title, make, constants, text: text.into() })
 }
 
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
+/// The same part with another value of one of its numbers; none if it has no such number.
+pub(super) fn with(entry: &Entry, place: &str, value: f64) -> Result<Option<Entry>, Fault> {
+    let mut table: Table = parse(&entry.text)?;
+    let Some(written) = at(&mut table, place) else { return Ok(None) };
+    written.insert("value".into(), Value::Float(value));
+    let (_, make) = made(entry.kind(), Source::Table(table))?;
+    let mut entry = Entry { make, ..entry.clone() };
+    for constant in entry.constants.iter_mut().filter(|constant| constant.place == place) {
+        constant.value = value;
+    }
+    Ok(Some(entry))
+}
+
+/// The table of a number.
+fn at<'a>(table: &'a mut Table, place: &str) -> Option<&'a mut Table> {
+    let mut inner = table;
+    for key in place.split('.') {
+        inner = inner.get_mut(key)?.as_table_mut()?;
+    }
+    inner.contains_key("unit").then_some(inner)
+}
+
+fn made(kind: Kind, source: Source<'_>) -> Result<(String, Make), Fault> {
+    match kind {
+        Kind::Bridge => of::<BridgeFile>(source),
+        Kind::Controller => of::<ControllerFile>(source),
+        Kind::Driver => of::<DriverFile>(source),
+        Kind::Hdd => of::<HddFile>(source),
+        Kind::Host => of::<HostFile>(source),
+        Kind::Hub => of::<HubFile>(source),
+        Kind::Link => of::<LinkFile>(source),
+        Kind::Power => of::<PowerFile>(source),
+        Kind::Sata => of::<SataFile>(source),
+        Kind::Ssd => of::<SsdFile>(source),
+    }
+}
+
+fn of<F: File>(source: Source<'_>) -> Result<(String, Make), Fault> {
+    let text = match source {
+        Source::Text(text) => Some(text),
+        Source::Table(_) => None,
+    };
+    let file: F = match source {
+        Source::Text(text) => parse(text)?,
+        Source::Table(table) => {
+            table.try_into().map_err(|error| Fault { line: None, what: error.to_string() })?
+        }
+    };
+    let make = file.make().map_err(|Misfit { place, what }| Fault {
+        line: text.and_then(|text| line_of(text, &place)),
+        what,
+    })?;
+    Ok((file.title().to_owned(), make))
+}
+
+/// Reads TOML; a fault has the line in which it begins.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     toml::from_str(text).map_err(|error| {
         let line = error.span().map(|span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
         Fault { line, what: error.message().to_owned() }
     })
+}
+
+/// The line of `table.key`, from 1, as these files are written: a header for each table, a line for each key.
+pub(crate) fn line_of(text: &str, place: &str) -> Option<usize> {
+    let (table, key) = place.rsplit_once('.').unwrap_or(("", place));
+    let mut current = "";
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(header) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            current = header.trim();
+        } else if current == table && line.split('=').next().is_some_and(|word| word.trim() == key) {
+            return Some(index + 1);
+        }
+    }
+    None
 }
 
 /// Lists the numbers of a table and of those in it.
@@ -135,92 +154,23 @@ fn collect(place: &str, table: &Table, constants: &mut Vec<Constant>) {
     }
 }
 
-impl Fault {
-    const fn of_whole(what: String) -> Self {
-        Self { line: None, what }
-    }
-}
-
-impl SsdFile {
-    fn part(&self) -> Result<SolidPart, String> {
-        let (controller, flash) = (&self.controller, &self.flash);
-        let page_bytes: u32 = within("flash.page", &flash.page, 512, 1 << 20)?;
-        let planes: u32 = within("flash.planes", &flash.planes, 1, 8)?;
-        Ok(SolidPart {
-            sectors: self.capacity.whole() / u64::from(SECTOR_BYTES),
-            command: controller.command.duration(),
-            channels: within("flash.channels", &flash.channels, 1, 64)?,
-            dies_per_channel: within("flash.dies_per_channel", &flash.dies_per_channel, 1, 64)?,
-            page_bytes: page_bytes * planes,
-            pages_per_block: within("flash.pages_per_block", &flash.pages_per_block, 1, 1 << 16)?,
-            times: FlashTimes {
-                read: flash.read.duration(),
-                program: flash.program.duration(),
-                erase: flash.erase.duration(),
-                byte: Duration::from_ps(flash.channel.whole()),
-            },
-            write_sectors: sectors("controller.write_buffer", &controller.write_buffer)?,
-            ahead_pages: within("controller.read_ahead", &controller.read_ahead, 0, 1 << 12)?,
-            compresses: controller.compresses,
-            spare_per_mille: within("flash.spare", &flash.spare, 0, 10_000)?,
-        })
-    }
-}
-
-impl HddFile {
-    fn part(&self) -> Result<DiskPart, String> {
-        let (platters, arm, electronics) = (&self.platters, &self.arm, &self.electronics);
-        let surfaces: u32 = within("platters.surfaces", &platters.surfaces, 1, 64)?;
-        Ok(DiskPart {
-            surfaces,
-            zones: self.zones(surfaces)?,
-            rotation: Duration::from_ps(platters.speed.whole()),
-            head_switch: arm.head_switch.duration(),
-            seek: Seek {
-                next: arm.next_cylinder.duration(),
-                average: arm.average.duration(),
-                full: arm.full.duration(),
-            },
-            write_settle: arm.write_settle.duration(),
-            overhead: electronics.command.duration(),
-            segments: within("electronics.segments", &electronics.segments, 0, 256)?,
-            segment_sectors: sectors("electronics.segment", &electronics.segment)?,
-            write_sectors: sectors("electronics.write_cache", &electronics.write_cache)?,
-            write_cache: true,
-            age_limit: electronics.age_limit.duration(),
-        })
-    }
-
-    /// As many cylinders as the capacity needs, in zones of the same number; tracks become shorter from zone to zone by as
-    /// much.
-    fn zones(&self, surfaces: u32) -> Result<Vec<Zone>, String> {
-        let platters = &self.platters;
-        let count: u32 = within("platters.zones", &platters.zones, 1, 256)?;
-        let outer: u32 = within("platters.outer_track", &platters.outer_track, 1, 1 << 20)?;
-        let inner: u32 = within("platters.inner_track", &platters.inner_track, 1, u64::from(outer))?;
-        let length = |zone: u32| outer - (outer - inner) * zone / count.saturating_sub(1).max(1);
-        let all: u64 = (0..count).map(|zone| u64::from(length(zone))).sum::<u64>() * u64::from(surfaces);
-        let sectors = self.capacity.whole() / u64::from(SECTOR_BYTES);
-        let cylinders = u32::try_from(sectors.div_ceil(all)).map_err(|_| "the capacity is too large")?;
-        Ok((0..count).map(|zone| Zone { cylinders, sectors_per_track: length(zone) }).collect())
-    }
-}
-
 /// A number that must lie between two.
-fn within<T: TryFrom<u64>, M>(
+pub(super) fn within<T: TryFrom<u64>, M>(
     place: &str,
     quantity: &Quantity<M>,
     least: u64,
     most: u64,
-) -> Result<T, String> {
+) -> Result<T, Misfit> {
     let whole = quantity.whole();
     let fits = (least..=most).contains(&whole).then(|| T::try_from(whole).ok()).flatten();
     fits.ok_or_else(|| {
-        format!("`{place}` is {whole} in its smallest unit, and {least} to {most} was expected")
+        let what = format!("`{place}` is {whole} in its smallest unit, and {least} to {most} was expected");
+        Misfit::new(place, what)
     })
 }
 
-fn sectors(place: &str, size: &Quantity<Size>) -> Result<u32, String> {
+pub(super) fn sectors(place: &str, size: &Quantity<Size>) -> Result<u32, Misfit> {
     let bytes: u64 = within(place, size, 0, 1 << 40)?;
-    u32::try_from(bytes / u64::from(SECTOR_BYTES)).map_err(|_| format!("`{place}` is too large"))
+    u32::try_from(bytes / u64::from(SECTOR_BYTES))
+        .map_err(|_| Misfit::new(place, format!("`{place}` is too large")))
 }

@@ -1,3 +1,4 @@
+use super::built_in::BUILT_IN;
 use super::*;
 use crate::drive::solid::{Contents, Solid};
 use crate::drive::{Mechanism, disk::Disk};
@@ -21,13 +22,14 @@ fn with(old: &str, new: &str) -> (String, usize) {
 }
 
 #[test]
-fn all_parts_can_be_built() {
+fn all_drives_can_be_built() {
     let catalogue = Catalogue::built_in().expect("parts that come with the project");
-    assert_eq!(catalogue.entries().count(), BUILT_IN.len());
+    assert_eq!(catalogue.entries().count(), BUILT_IN.len(), "none has the place of another");
     for entry in catalogue.entries() {
         let sectors = match &entry.make {
             Make::Hdd(part) => Disk::new(part.clone()).sectors(),
             Make::Ssd(part) => Solid::new(part.clone(), Contents::FRESH).sectors(),
+            _ => continue,
         };
         assert!(sectors > 100_000_000, "{}: {sectors}", entry.name);
         assert!(entry.constants.len() > 12, "{}", entry.name);
@@ -95,8 +97,9 @@ fn numbers_that_cannot_be_are_refused() {
     assert!(told(&text).contains("NaN rpm cannot be"), "{}", told(&text));
     let line = DISK.lines().find(|line| line.starts_with("surfaces")).expect("a number");
     let text = DISK.replace(line, "surfaces = { value = 65, unit = \"surfaces\", source = \"a test\" }");
-    let expected = "hdd/mine.toml: `platters.surfaces` is 65 in its smallest unit, and 1 to 64 was expected";
-    assert_eq!(told(&text), expected);
+    let place = DISK[..DISK.find(line).expect("a line")].matches('\n').count() + 1;
+    let expected = "`platters.surfaces` is 65 in its smallest unit, and 1 to 64 was expected";
+    assert_eq!(told(&text), format!("hdd/mine.toml, line {place}: {expected}"));
 }
 
 #[test]
@@ -113,4 +116,99 @@ fn a_part_takes_the_place_of_one_of_its_name() {
     let title = |name| catalogue.find(Kind::Hdd, name).map(|entry| entry.title.starts_with("Mine: "));
     assert_eq!((title("disk-7200"), title("disk-5400")), (Some(true), Some(false)));
     assert_eq!(catalogue.entries().count(), BUILT_IN.len());
+}
+
+#[test]
+fn every_kind_has_parts_and_a_folder() {
+    let catalogue = Catalogue::built_in().expect("parts that come with the project");
+    for kind in Kind::ALL {
+        assert!(catalogue.entries().any(|entry| entry.kind() == kind), "{kind}");
+        assert_eq!(Kind::of_folder(kind.folder()), Some(kind));
+    }
+}
+
+#[test]
+fn parts_name_parts_that_are_there() {
+    let catalogue = Catalogue::built_in().expect("parts that come with the project");
+    for entry in catalogue.entries() {
+        match &entry.make {
+            Make::Driver(part) => {
+                let fallback = part.fallback.as_ref();
+                assert!(fallback.is_none_or(|name| catalogue.driver(name).is_some()), "{}", entry.name);
+                let is_there = |name: &String| catalogue.controller(name).is_some();
+                assert!(part.controllers.iter().all(is_there), "{}", entry.name);
+            }
+            Make::Controller(part) => {
+                let only = part.streams_only.iter().flatten();
+                assert!(only.into_iter().all(|name| catalogue.driver(name).is_some()), "{}", entry.name);
+            }
+            Make::Host(part) => assert!(catalogue.power(&part.power).is_some(), "{}", entry.name),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn the_hotfix_changes_what_the_driver_takes_and_not_what_it_is_given() {
+    let catalogue = Catalogue::built_in().expect("parts that come with the project");
+    let [plain, hotfix] =
+        ["windows7-usbstor", "windows7-usbstor-hotfix"].map(|name| catalogue.driver(name).expect("a part"));
+    assert_eq!((plain.transfer_bytes_max, hotfix.transfer_bytes_max), (65_536, 2_097_152));
+    let given = [plain, hotfix].map(|part| part.command_bytes_max(bus::Speed::Super));
+    assert_eq!(given, [65_536, 65_536]);
+    assert_eq!(plain.costs, hotfix.costs);
+}
+
+#[test]
+fn a_controller_says_which_drivers_can_use_its_streams() {
+    let catalogue = Catalogue::built_in().expect("parts that come with the project");
+    let streams = |name, driver| catalogue.controller(name).expect("a part").streams_of(driver);
+    assert_eq!(streams("asm1042", "mcci-uasp"), StreamsOf::Work);
+    assert_eq!(streams("asm1042", "linux-uas"), StreamsOf::Broken);
+    assert_eq!(streams("intel-7-series", "linux-uas"), StreamsOf::Work);
+    assert_eq!(streams("a75", "linux-uas"), StreamsOf::Missing);
+}
+
+#[test]
+fn a_card_in_a_slot_of_one_lane_moves_430_megabytes_a_second_at_most() {
+    let catalogue = Catalogue::built_in().expect("parts that come with the project");
+    for name in ["asm1042", "ej168", "upd720200", "upd720201", "upd720202", "vl805"] {
+        let attachment = catalogue.controller(name).expect("a part").part.attachment;
+        for byte_ps in [attachment.inward_byte_ps, attachment.outward_byte_ps] {
+            assert!(1_000_000 / byte_ps <= 430, "{name}: {byte_ps} ps");
+        }
+    }
+}
+
+#[test]
+fn a_number_that_is_tried_otherwise_is_of_that_part_alone() {
+    let catalogue = Catalogue::built_in().expect("parts that come with the project");
+    let tried = catalogue.with(Kind::Bridge, "asm1051e", "uas.command", 28.0).expect("a number of it");
+    let cost = |catalogue: &Catalogue, name| catalogue.bridge(name).expect("a part").firmware.uas_command;
+    assert_eq!(cost(&tried, "asm1051e"), Duration::from_us(28));
+    assert_eq!(cost(&tried, "asm1053e"), cost(&catalogue, "asm1053e"));
+    let none = catalogue.with(Kind::Bridge, "asm1051e", "uas.commando", 1.0);
+    assert_eq!(none.unwrap_err().to_string(), "bridges/asm1051e.toml: there is no number `uas.commando`");
+    let odd = catalogue.with(Kind::Bridge, "asm1051e", "uas.streams", 33.0);
+    assert!(odd.unwrap_err().to_string().contains("a power of two was expected"));
+}
+
+#[test]
+fn a_driver_that_packs_says_how() {
+    let mut catalogue = Catalogue { entries: BTreeMap::new() };
+    let text = include_str!("../../parts/drivers/turbo.toml");
+    let start = text.find("[packing]").expect("a table");
+    let end = start + text[start..].find("[interrupts]").expect("the next table");
+    let bare = format!("{}{}", &text[..start], &text[end..]);
+    let error = catalogue.add(Kind::Driver, "mine", "mine.toml", &bare).unwrap_err();
+    let line = text[..text.find("transport = ").expect("a key")].matches('\n').count() + 1;
+    assert_eq!(error.line, Some(line));
+    assert!(error.what.ends_with("a table `[packing]` was expected"), "{error}");
+    let short = text.replacen(
+        "longest = { value = 1024, unit = \"KiB\", source = \"P093: 1",
+        "longest = { value = 4, unit = \"KiB\", source = \"P093: 1",
+        1,
+    );
+    let error = catalogue.add(Kind::Driver, "mine", "mine.toml", &short).unwrap_err();
+    assert!(error.what.contains("65535 to 2097120 was expected"), "{error}");
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Part`] is a table of constants; the same machine runs all of them. Times are of three kinds: what PCI Express takes
 //! ([`PciExpress`]), what the controller takes between packets and for commands, and what its root ports take. Left out:
-//! what the driver takes, and parts by name; these come with the catalogue of real parts.
+//! what the driver takes; parts by name are in [the catalogue](crate::parts).
 
 use units::Duration;
 use wire::xhci::{ContextSize, ControllerFeatures, TrbType};
@@ -59,8 +59,10 @@ pub struct PciExpress {
     pub memory_read: Duration,
     /// A write to memory, until others see it.
     pub memory_write: Duration,
-    /// What a byte of payload takes, either way, in picoseconds.
-    pub byte_ps: u64,
+    /// What a byte of payload takes that comes from the bus and is written to memory, in picoseconds.
+    pub inward_byte_ps: u64,
+    /// What a byte of payload takes that is read from memory and goes to the bus, in picoseconds.
+    pub outward_byte_ps: u64,
 }
 
 /// What some controllers do otherwise than the standard says.
@@ -92,7 +94,8 @@ impl PciExpress {
         register_write: Duration::from_ns(250),
         memory_read: Duration::from_ns(800),
         memory_write: Duration::from_ns(350),
-        byte_ps: Self::byte_ps_of(1),
+        inward_byte_ps: Self::byte_ps_of(1),
+        outward_byte_ps: Self::byte_ps_of(1),
     };
 
     /// Within a chipset, which has four lanes of the second generation to the processor.
@@ -100,7 +103,8 @@ impl PciExpress {
         register_write: Duration::from_ns(150),
         memory_read: Duration::from_ns(400),
         memory_write: Duration::from_ns(200),
-        byte_ps: Self::byte_ps_of(4),
+        inward_byte_ps: Self::byte_ps_of(4),
+        outward_byte_ps: Self::byte_ps_of(4),
     };
 }
 
@@ -179,7 +183,7 @@ mod tests {
 
     #[test]
     fn one_lane_moves_400_to_430_megabytes_a_second() {
-        let rate = 1_000_000 / PciExpress::CARD_X1.byte_ps;
+        let rate = 1_000_000 / PciExpress::CARD_X1.inward_byte_ps;
         assert!((400..=430).contains(&rate), "{rate}");
     }
 }

@@ -11,7 +11,7 @@
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
 use super::output::{LinkAct, Output, Way};
-use super::part::Part;
+use super::part::PciExpress;
 use super::ring::{Act, Cursor, Found, Ring, Tell};
 use super::slot::Endpoint;
 use crate::link::bulk::{End, Message, Piece, Progress, Transfer};
@@ -71,8 +71,8 @@ impl RingName {
 
 impl Dma {
     /// Payload is on its way for so long; when it is through.
-    fn occupy(at: &mut Instant, now: Instant, bytes: u64, part: &Part) -> Instant {
-        *at = (*at).max(now) + Duration::from_ps(bytes * part.attachment.byte_ps);
+    fn occupy(at: &mut Instant, now: Instant, bytes: u64, byte_ps: u64) -> Instant {
+        *at = (*at).max(now) + Duration::from_ps(bytes * byte_ps);
         *at
     }
 }
@@ -278,7 +278,8 @@ impl Controller {
         if piece.is_some() {
             let came = (moved - td.moved) as usize;
             scatter(memory, ring, td.moved, bytes.get(..came).unwrap_or(bytes))?;
-            at = Dma::occupy(&mut self.dma.written_at, now, bytes.len() as u64, &self.part);
+            let byte_ps = self.part.attachment.inward_byte_ps;
+            at = Dma::occupy(&mut self.dma.written_at, now, bytes.len() as u64, byte_ps);
         }
         let at = at + self.part.attachment.memory_write;
         let events = &mut self.events;
@@ -413,16 +414,18 @@ impl Controller {
     /// How much longer a message waits than the link needs: for the controller itself, and for memory when more is under way
     /// than it holds.
     pub fn pace(&mut self, now: Instant, message: &Message) -> Duration {
-        let held = u64::from(self.part.buffer_bytes) * self.part.attachment.byte_ps;
+        let PciExpress { inward_byte_ps, outward_byte_ps, .. } = self.part.attachment;
+        let held = |byte_ps| u64::from(self.part.buffer_bytes) * byte_ps;
         match message {
             Message::Data { piece: Some(piece), .. } => {
-                let since = Instant::from_ps(now.as_ps().saturating_sub(held));
+                let since = Instant::from_ps(now.as_ps().saturating_sub(held(outward_byte_ps)));
                 let bytes = u64::from(piece.bytes);
-                let read_at = Dma::occupy(&mut self.dma.read_at, since, bytes, &self.part);
+                let read_at = Dma::occupy(&mut self.dma.read_at, since, bytes, outward_byte_ps);
                 self.part.packet_gap + read_at.since(now)
             }
             Message::Ack { packets: 1.., .. } => {
-                let free_at = Instant::from_ps(self.dma.written_at.as_ps().saturating_sub(held));
+                let free_at =
+                    Instant::from_ps(self.dma.written_at.as_ps().saturating_sub(held(inward_byte_ps)));
                 self.part.response + free_at.since(now)
             }
             _ => self.part.response,

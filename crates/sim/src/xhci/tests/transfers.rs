@@ -86,7 +86,7 @@ fn an_event_is_seen_when_payload_and_event_are_in_memory() {
     let ended = stand.now;
     stand.moves(plain(IN), 512, Some(End::Full));
     // 512 bytes at 410 MB/s and a write to memory.
-    let seen = ended + Duration::from_ps(512 * Part::CARD.attachment.byte_ps) + Duration::from_ns(350);
+    let seen = ended + Duration::from_ps(512 * Part::CARD.attachment.inward_byte_ps) + Duration::from_ns(350);
     assert_eq!(stand.controller.poll_timeout(), Some(seen));
 }
 
@@ -448,7 +448,7 @@ fn the_link_waits_when_memory_is_behind() {
     assert_eq!(stand.controller.pace(stand.now, &ack(4)), response);
     // 8 KiB are held; what is above that has to be in memory first.
     stand.moves(plain(IN), 0x2000 + 0x400, None);
-    let waits = Duration::from_ps(0x400 * Part::CARD.attachment.byte_ps) + response;
+    let waits = Duration::from_ps(0x400 * Part::CARD.attachment.inward_byte_ps) + response;
     assert_eq!(stand.controller.pace(stand.now, &ack(4)), waits);
     assert_eq!(stand.controller.pace(stand.now, &ack(0)), response, "what ends a burst does not wait");
 }
