@@ -47,7 +47,15 @@ pub trait Commanded {
     ///
     /// # Errors
     /// If the world does not go on.
-    fn run(&mut self) -> Result<Option<Finished>, Stopped>;
+    fn run(&mut self) -> Result<Option<Finished>, Stopped> {
+        self.run_until(None)
+    }
+
+    /// The same, but no longer than up to a time: `None` when it has come, or if nothing is going to happen any more.
+    ///
+    /// # Errors
+    /// If the world does not go on.
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped>;
 }
 
 impl<T: Transport> Commanded for World<T> {
@@ -95,5 +103,9 @@ impl<T: Transport> Commanded for World<T> {
 
     fn run(&mut self) -> Result<Option<Finished>, Stopped> {
         self.run()
+    }
+
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
+        self.run_until(until)
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! A transfer of the transport becomes one of the driver, whose id is a small number. What a command reads or writes lies where
 //! the command's owner has it, at a window of bus addresses that stays the slot's; what travels inline has a place of its own.
+//! A pack of several commands' memory travels in one piece, which a real driver would say as a list of TRBs; laying it out
+//! takes no time.
 //!
 //! Always true: each transfer of the transport completes once, by a completion of the driver or by a refusal.
 
@@ -25,6 +27,9 @@ pub(super) struct Desk {
     flights: Flights<Flight>,
     /// Where commands have their memory, by slot.
     windows: Vec<Window>,
+    /// Where a pack lies while it is under way, and its memory while it is not.
+    pack: Window,
+    pack_memory: Vec<u8>,
     pub(super) observers: Observers,
 }
 
@@ -43,6 +48,8 @@ struct Flight {
     pipe: Pipe,
     length: u32,
     address: u64,
+    /// Whose memory a pack is of.
+    pieces: Vec<Piece>,
 }
 
 impl Desk {
@@ -52,6 +59,8 @@ impl Desk {
             transport: AnyTransport::None,
             flights: Flights::new(),
             windows: Vec::new(),
+            pack: Window::default(),
+            pack_memory: Vec::new(),
             observers: Observers::default(),
         }
     }
@@ -75,19 +84,45 @@ impl Desk {
     }
 
     fn lend(&mut self, machine: &mut Machine, slot: usize, owner: CommandId, buffer: Vec<u8>) {
-        let (window, memory) = (&mut self.windows[slot], &mut machine.memory);
-        window.owner = Some(owner);
-        let bytes = buffer.len() as u32;
-        if bytes > window.bytes {
-            if window.bytes > 0 {
-                let layout = DmaLayout { bytes: window.bytes, align: 1, boundary: 1 };
-                memory.release(window.address, layout);
+        self.windows[slot].lend(machine, owner, buffer);
+    }
+
+    /// Where bytes of a command's memory are.
+    fn address_of(&self, Piece { command, range }: &Piece) -> Option<u64> {
+        let window = self.windows.get(usize::from(command.slot))?;
+        (window.owner == Some(*command)).then(|| window.address + u64::from(range.start))
+    }
+
+    /// Lays a pack out: what goes out is in it, end to end. `None` if one is under way.
+    fn lend_pack(&mut self, machine: &mut Machine, pieces: &[Piece], goes_out: bool) -> Option<u64> {
+        let owner = pieces.first().filter(|_| self.pack.owner.is_none())?.command;
+        let mut bytes = std::mem::take(&mut self.pack_memory);
+        bytes.clear();
+        for piece in pieces {
+            let length = bytes.len() + piece.range.len as usize;
+            if goes_out {
+                let from = self.address_of(piece)?;
+                bytes.extend_from_slice(machine.memory.slice(from, piece.range.len as usize).ok()?);
             }
-            (window.address, window.bytes) = (memory.window(bytes).unwrap_or(0), bytes);
+            bytes.resize(length, 0);
         }
-        if window.bytes > 0 {
-            memory.lend(window.address, buffer);
+        self.pack.lend(machine, owner, bytes);
+        Some(self.pack.address)
+    }
+
+    /// A pack has been carried: what it has brought goes to whose it is.
+    fn deal_pack(&mut self, machine: &mut Machine, pieces: &[Piece], brought: usize) -> Vec<u8> {
+        self.pack.owner = None;
+        let bytes = machine.memory.take_back(self.pack.address);
+        let mut rest = bytes.get(..brought).unwrap_or_default();
+        for piece in pieces {
+            let (own, others) = rest.split_at(rest.len().min(piece.range.len as usize));
+            if let Some(to) = self.address_of(piece) {
+                let _ = machine.memory.write(to, own);
+            }
+            rest = others;
         }
+        bytes
     }
 
     /// Whether a command has not ended.
@@ -129,17 +164,21 @@ impl Desk {
         transfer: Transfer,
     ) {
         let Transfer { id, pipe, length, payload } = transfer;
+        let pieces = match payload {
+            Payload::Pieces(pack) => self.transport.pieces(pack).to_vec(),
+            _ => Vec::new(),
+        };
+        let goes_out = pipe.endpoint.direction() == Direction::Out;
         let address = match &payload {
-            Payload::Buffer(Piece { command, range }) => {
-                let window = self.windows.get(usize::from(command.slot));
-                window
-                    .filter(|window| window.owner == Some(*command))
-                    .map(|window| window.address + u64::from(range.start))
-            }
+            Payload::Buffer(piece) => self.address_of(piece),
+            Payload::Pieces(_) => self.lend_pack(machine, &pieces, goes_out),
             Payload::Inline(_) | Payload::Message if length <= INLINE_BYTES => machine.take_place(),
             _ => None,
         };
         let Some((address, device)) = address.zip(device) else {
+            if !pieces.is_empty() && address.is_some() {
+                self.pack_memory = self.deal_pack(machine, &[], 0);
+            }
             machine.told(self.drive);
             let refused = Completion { id, status: TransferStatus::Error, actual: 0 };
             return self.transport.handle_completion(now, refused, &[]);
@@ -147,7 +186,7 @@ impl Desk {
         if let Payload::Inline(inline) = &payload {
             machine.memory.write_bytes(address, inline.as_bytes());
         }
-        let flight = Flight { payload, pipe, length, address };
+        let flight = Flight { payload, pipe, length, address, pieces };
         if !self.observers.is_empty() {
             let bytes = match pipe.endpoint.direction() {
                 Direction::Out => machine.memory.slice(address, length as usize).unwrap_or_default(),
@@ -198,7 +237,14 @@ impl Desk {
         let Some((id, flight)) = self.flights.remove(number) else { return false };
         let is_in = flight.pipe.endpoint.direction() == Direction::In;
         let brought = if is_in { actual as usize } else { 0 };
-        let bytes = machine.memory.slice(flight.address, brought).unwrap_or_default();
+        let pack = match flight.payload {
+            Payload::Pieces(_) => Some(self.deal_pack(machine, &flight.pieces, brought)),
+            _ => None,
+        };
+        let bytes = match &pack {
+            Some(pack) => pack.get(..brought).unwrap_or_default(),
+            None => machine.memory.slice(flight.address, brought).unwrap_or_default(),
+        };
         if !self.observers.is_empty() {
             let shown = flight.shown(id);
             self.worked((since, now), WorkedFor::Transfer(id));
@@ -211,7 +257,26 @@ impl Desk {
         if matches!(flight.payload, Payload::Inline(_) | Payload::Message) {
             machine.give_place(flight.address);
         }
+        self.pack_memory = pack.unwrap_or_else(|| std::mem::take(&mut self.pack_memory));
         true
+    }
+}
+
+impl Window {
+    /// Lends somebody's memory. The window becomes as long as the longest that was ever lent.
+    fn lend(&mut self, machine: &mut Machine, owner: CommandId, buffer: Vec<u8>) {
+        let (bytes, memory) = (buffer.len() as u32, &mut machine.memory);
+        self.owner = Some(owner);
+        if bytes > self.bytes {
+            if self.bytes > 0 {
+                let layout = DmaLayout { bytes: self.bytes, align: 1, boundary: 1 };
+                memory.release(self.address, layout);
+            }
+            (self.address, self.bytes) = (memory.window(bytes).unwrap_or(0), bytes);
+        }
+        if self.bytes > 0 {
+            memory.lend(self.address, buffer);
+        }
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) use enclosure::Done;
 pub use enclosure::Enclosure;
 pub use hotplug::HotPlugError;
 pub use power_on::{Occupant, PowerOnError};
-pub use setup::{Drive, Host, Hub, Node, Plug, Protocol, Setup, SetupError, Spot};
+pub use setup::{Drive, Host, Hub, Node, Packing, Plug, Protocol, Setup, SetupError, Spot};
 pub use transport::AnyTransport;
 
 use self::core::Work;
@@ -64,6 +64,8 @@ pub struct Driven {
     engine: Engine<Happens>,
     machine: Machine,
     core: Core,
+    /// What the driver makes of neighbours over BOT.
+    packing: Option<Packing>,
     roots: Vec<Root>,
     /// All devices: drives by their number, and then hubs.
     fronts: Vec<Front>,
@@ -521,6 +523,10 @@ impl Commanded for Driven {
                 return Ok(None);
             }
         }
+    }
+
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
+        self.run_until(until)
     }
 }
 

@@ -11,7 +11,7 @@ use super::front::Front;
 use super::machine::Machine;
 use super::root::{End, Root, Wires};
 use super::seat::Seat;
-use super::setup::{Drive, Node, Protocol, Setup, SetupError};
+use super::setup::{Drive, Node, Packing, Protocol, Setup, SetupError};
 use super::{AnyTransport, Driven, Enclosure};
 use crate::engine::{Alarm, Engine};
 use crate::few::Few;
@@ -24,7 +24,7 @@ use bus::{Speed, TransferStatus};
 use initiator::bot::BotConfig;
 use initiator::probe::{Answers, Link as ProbeLink, Matching, Names, Probe, probe};
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
-use initiator::{Bot, BusRequest, Patience, Uas};
+use initiator::{Bot, BusRequest, Patience, Turbo, TurboConfig, Uas};
 use std::collections::VecDeque;
 use std::fmt;
 use target::Device;
@@ -191,6 +191,7 @@ impl Driven {
             engine: Engine::new(),
             machine: Machine::new(driver, controller),
             core: Core::new(setup.host.costs),
+            packing: setup.host.packing,
             roots,
             fronts,
             drives: setup.drives().into_iter().map(|(_, drive)| drive).collect(),
@@ -226,7 +227,7 @@ impl Driven {
         self.wait_for(|world| !world.core.works_for(number))?;
         let Drive { protocol, depth, .. } = self.drives[number];
         let transport = match protocol {
-            Protocol::Bot => AnyTransport::Bot(self.bot(number)?),
+            Protocol::Bot => self.bot(number)?,
             Protocol::Uas => AnyTransport::Uas(self.uas(number, depth)?),
         };
         self.seats[number].desk.transport = transport;
@@ -245,13 +246,18 @@ impl Driven {
         }
     }
 
-    /// Brings BOT up.
-    fn bot(&mut self, number: usize) -> Result<Bot, PowerOnError> {
+    /// Brings BOT up, with packs if the driver makes some.
+    fn bot(&mut self, number: usize) -> Result<AnyTransport, PowerOnError> {
         let plan = self.probe(number)?.bot().ok_or(PowerOnError::NotOffered)?;
         let (interface, alternate) = (plan.place.interface, plan.place.alternate);
         self.select(number, interface, alternate)?;
         let (bulk_in, bulk_out) = (plan.bulk_in.address, plan.bulk_out.address);
-        Ok(Bot::new(BotConfig { interface, alternate, bulk_in, bulk_out, patience: Patience::default() }))
+        let config = BotConfig { interface, alternate, bulk_in, bulk_out, patience: Patience::default() };
+        let Some(Packing { bytes_max, look_ahead, .. }) = self.packing else {
+            return Ok(AnyTransport::Bot(Bot::new(config)));
+        };
+        let config = TurboConfig { transfer_bytes_max: bytes_max, look_ahead, ..TurboConfig::new(config) };
+        Ok(AnyTransport::Turbo(Box::new(Turbo::new(config))))
     }
 
     /// Brings UAS up, with as many streams as device and controller have.

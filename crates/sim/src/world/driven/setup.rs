@@ -24,6 +24,7 @@ use crate::link::superspeed::Rate;
 use crate::world::Plain;
 use crate::xhci::Part;
 use bus::Speed;
+use initiator::turbo::{LookAhead, TRANSFER_BYTES};
 use std::fmt;
 use target::{Device, Transports};
 use units::{BlockSize, Duration};
@@ -51,6 +52,19 @@ pub struct Host {
     pub config: Config,
     /// What the driver takes.
     pub costs: HostCosts,
+    /// What the driver makes of neighbours over BOT.
+    pub packing: Option<Packing>,
+}
+
+/// A driver of BOT that packs requests for neighbouring blocks into one command, as `initiator::Turbo` does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packing {
+    /// Bytes of a pack at most.
+    pub bytes_max: u32,
+    /// Which requests wait for a neighbour while nothing is under way, and how long.
+    pub look_ahead: LookAhead,
+    /// Whether requests that wait above the transport are merged as well, whatever their order: see [`crate::stack`].
+    pub merges: bool,
 }
 
 /// Something at a port.
@@ -169,7 +183,7 @@ impl Host {
 
     /// A controller, and our driver as it is.
     pub fn with(part: Part) -> Self {
-        Self { part, config: Config::default(), costs: HostCosts::FREE }
+        Self { part, config: Config::default(), costs: HostCosts::FREE, packing: None }
     }
 
     /// The same with a driver that takes its time.
@@ -177,6 +191,15 @@ impl Host {
     pub const fn costing(self, costs: HostCosts) -> Self {
         Self { costs, ..self }
     }
+}
+
+impl Packing {
+    /// 1 MiB, and every request waits for 100 us.
+    pub const TURBO: Self = Self {
+        bytes_max: TRANSFER_BYTES,
+        look_ahead: LookAhead::Always(Duration::from_us(100)),
+        merges: false,
+    };
 }
 
 impl Setup {

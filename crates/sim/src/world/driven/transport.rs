@@ -3,7 +3,7 @@
 use bus::Completion;
 use initiator::{
     Bot, BusAnswer, Command, CommandId, Counters, Deadline, Output, PackId, Piece, Refusal, RequestId,
-    Transport, Uas,
+    Transport, Turbo, Uas,
 };
 use units::Instant;
 
@@ -14,6 +14,8 @@ pub enum AnyTransport {
     None,
     /// Bulk-only.
     Bot(Bot),
+    /// The same, with packs.
+    Turbo(Box<Turbo>),
     /// USB Attached SCSI.
     Uas(Uas),
 }
@@ -24,6 +26,7 @@ macro_rules! either {
         match $of {
             AnyTransport::None => $none,
             AnyTransport::Bot($transport) => $call,
+            AnyTransport::Turbo($transport) => $call,
             AnyTransport::Uas($transport) => $call,
         }
     };

@@ -127,7 +127,8 @@ impl Driven {
     /// The violation.
     pub fn audit_rest(&self) -> Result<(), Violation> {
         let desk = &self.seats[DRIVE].desk;
-        let is_idle = matches!(desk.transport, AnyTransport::Bot(_)) || self.gone().is_some();
+        let is_idle =
+            matches!(desk.transport, AnyTransport::Bot(_) | AnyTransport::Turbo(_)) || self.gone().is_some();
         if is_idle && desk.under_way() > 0 {
             let about = About::World("a TD that has not ended");
             return Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about });

@@ -1,0 +1,247 @@
+//! What each kind of driver makes of requests.
+
+use super::*;
+use crate::engine::Random;
+use crate::world::driven::{Drive, Driven, HostCosts, Packing, Setup};
+use crate::world::{HostTransfer, Observer};
+use crate::xhci::Part;
+use initiator::Outcome;
+use initiator::turbo::LookAhead;
+use std::cell::RefCell;
+use std::rc::Rc;
+use units::Duration;
+
+const KIB: u32 = 1 << 10;
+/// Blocks of 4 KiB.
+const BLOCKS: u32 = 4096;
+
+/// What was given to the transport of a drive, and what went over the bus for it.
+#[derive(Debug, Default)]
+struct Log {
+    bytes: Vec<u32>,
+    under_way: usize,
+    most: usize,
+    /// Command wrappers of BOT.
+    wrappers: usize,
+}
+
+impl Observer for Log {
+    fn began(&mut self, _: Instant, command: &Command) {
+        self.bytes.push(command.transfer_len());
+        self.under_way += 1;
+        self.most = self.most.max(self.under_way);
+    }
+
+    fn ended(&mut self, _: Instant, _: CommandId, _: &Outcome) {
+        self.under_way -= 1;
+    }
+
+    fn submitted(&mut self, _: Instant, transfer: &HostTransfer, _: &[u8]) {
+        self.wrappers += usize::from(transfer.command.is_none() && transfer.length == 31);
+    }
+}
+
+/// A drive that takes 20 us for a request, and 8 at once.
+fn stack_on(profile: &Profile) -> (Stack<Driven>, Rc<RefCell<Log>>) {
+    let drive = Drive { protocol: profile.transport, at_once: 8, ..Drive::uas() };
+    let drive = drive.blocks(BLOCKS, BlockSize::B4096).latency(Duration::from_us(20));
+    let world = Setup::new(profile.host(Part::CHIPSET)).with(1, drive).power_on().unwrap();
+    let mut stack = Stack::new(world, profile).unwrap();
+    let log = Rc::new(RefCell::new(Log::default()));
+    stack.world_mut().observe(0, Box::new(Rc::clone(&log)));
+    (stack, log)
+}
+
+fn read(id: u64, lba: u64, blocks: u32) -> Request {
+    Request { id, direction: Direction::In, lba, blocks }
+}
+
+fn write(id: u64, lba: u64, blocks: u32) -> Request {
+    Request { direction: Direction::Out, ..read(id, lba, blocks) }
+}
+
+/// Submits all at once, and waits for all: how long that took.
+fn run(stack: &mut Stack<Driven>, requests: &[Request]) -> Duration {
+    let began = stack.now();
+    requests.iter().for_each(|request| stack.submit(0, request).unwrap());
+    let mut ended: Vec<_> = requests.iter().map(|_| stack.next().unwrap().expect("each ends")).collect();
+    assert!(ended.iter().all(|ended| ended.result == Ok(())), "{ended:?}");
+    ended.sort_by_key(|ended| ended.id);
+    let mut ids: Vec<_> = requests.iter().map(|request| request.id).collect();
+    ids.sort_unstable();
+    assert_eq!(ended.iter().map(|ended| ended.id).collect::<Vec<_>>(), ids);
+    assert_eq!(stack.strays(0), 0);
+    stack.now() - began
+}
+
+#[test]
+fn a_request_of_2_mib_over_bot_is_32_commands_one_after_the_other() {
+    let (mut stack, log) = stack_on(&Profile::BOT);
+    run(&mut stack, &[read(1, 0, 512)]);
+    let log = log.borrow();
+    assert_eq!(log.bytes, [64 * KIB; 32]);
+    assert_eq!((log.most, log.wrappers), (1, 32));
+}
+
+#[test]
+fn over_uas_the_pieces_of_one_request_overlap() {
+    let (mut stack, log) = stack_on(&Profile::UAS);
+    run(&mut stack, &[read(1, 0, 512)]);
+    let log = log.borrow();
+    assert_eq!((log.bytes.as_slice(), log.most), ([512 * KIB; 4].as_slice(), 4));
+}
+
+#[test]
+fn streams_of_the_driver_s_own_carry_two_commands() {
+    let more = Duration::from_us(50);
+    let own = Profile { streams: Streams::Software(more), ..Profile::UAS };
+    let requests: Vec<_> = (0..8).map(|id| read(id, 100 * id, 1)).collect();
+    let [two, many] = [own, Profile::UAS].map(|profile| {
+        let (mut stack, log) = stack_on(&profile);
+        let took = run(&mut stack, &requests);
+        (log.borrow().most, took)
+    });
+    assert_eq!((two.0, many.0), (2, 8));
+    assert!(two.1 > Duration::from_us(8 * 50), "each costs more: {}", two.1);
+}
+
+#[test]
+fn turbo_packs_neighbours_into_one_command() {
+    let (mut stack, log) = stack_on(&Profile::TURBO);
+    let all = |request: fn(u64, u64, u32) -> Request| -> Vec<_> {
+        (0..16).map(|id| request(id, 40 + id, 1)).collect()
+    };
+    run(&mut stack, &all(write));
+    assert_eq!((log.borrow().bytes.len(), log.borrow().wrappers), (16, 1));
+    run(&mut stack, &all(read));
+    assert_eq!((log.borrow().bytes.len(), log.borrow().wrappers), (32, 2));
+}
+
+#[test]
+fn turbo_moves_1_mib_at_once() {
+    let (mut stack, log) = stack_on(&Profile::TURBO);
+    run(&mut stack, &[write(1, 0, 512)]);
+    assert_eq!((log.borrow().bytes.as_slice(), log.borrow().wrappers), ([KIB * KIB; 2].as_slice(), 2));
+}
+
+#[test]
+fn turbo_waits_in_vain_for_as_long_as_it_looks_ahead_and_no_longer() {
+    let looks = |look_ahead| {
+        let packing = Some(Packing { look_ahead, ..Packing::TURBO });
+        // Interrupts come at once, so that none of them hides the time.
+        let (mut stack, _) = stack_on(&Profile { packing, moderation: Duration::ZERO, ..Profile::TURBO });
+        run(&mut stack, &[read(1, 7, 1)])
+    };
+    let ahead = Duration::from_us(28);
+    assert_eq!(looks(LookAhead::Always(ahead)).as_ps() - looks(LookAhead::Never).as_ps(), ahead.as_ps());
+}
+
+#[test]
+fn turbo_does_not_wait_when_what_comes_next_is_no_neighbour() {
+    let looks = |look_ahead| {
+        let packing = Some(Packing { look_ahead, ..Packing::TURBO });
+        let (mut stack, _) = stack_on(&Profile { packing, ..Profile::TURBO });
+        run(&mut stack, &[read(1, 7, 1), read(2, 100, 1)])
+    };
+    // The first has another one behind it; the second waits while the first is under way.
+    assert_eq!(looks(LookAhead::Always(Duration::from_us(5))), looks(LookAhead::Never));
+}
+
+#[test]
+fn a_driver_that_merges_makes_one_command_of_neighbours_in_its_line() {
+    let packing = Some(Packing { merges: true, look_ahead: LookAhead::Never, bytes_max: 16 * KIB });
+    let (mut stack, log) = stack_on(&Profile { packing, depth: 1, ..Profile::TURBO });
+    // The first is under way at once; 5, 4, 6 and 3 are one, 2 would make it too long, and 9 is none of them.
+    let places = [0, 5, 4, 6, 3, 2, 9];
+    let requests: Vec<_> = (0..).zip(places).map(|(id, lba)| write(id, lba, 1)).collect();
+    run(&mut stack, &requests);
+    assert_eq!(log.borrow().bytes, [4 * KIB, 16 * KIB, 4 * KIB, 4 * KIB]);
+    assert_eq!(stack.merged(0), 3);
+    run(&mut stack, &[read(0, 0, 10)]);
+}
+
+const COSTS: HostCosts = HostCosts {
+    command: Duration::from_us(5),
+    transfer: Duration::from_us(2),
+    completion: Duration::from_us(3),
+    finish: Duration::from_us(4),
+    interrupt: Duration::from_us(10),
+    wake: Duration::from_us(20),
+    idle_after: Duration::from_us(10),
+};
+
+#[test]
+fn what_was_written_is_read_whatever_the_driver_is() {
+    let merging = Packing { merges: true, ..Packing::TURBO };
+    let profiles = [
+        Profile::BOT,
+        Profile::UAS,
+        Profile::TURBO,
+        Profile { packing: Some(merging), depth: 2, ..Profile::TURBO },
+        Profile { streams: Streams::Software(Duration::from_us(3)), ..Profile::UAS },
+    ];
+    for profile in profiles {
+        let profile = Profile { costs: COSTS, ..profile };
+        let digest = |seed| {
+            let (mut stack, _) = stack_on(&profile);
+            let mut random = Random::new(seed, "requests");
+            for _ in 0..20 {
+                let requests: Vec<_> = (0..1 + random.below(24))
+                    .map(|id| {
+                        let (lba, blocks) = (random.below(64), 1 + random.below(20) as u32);
+                        if random.below(2) == 0 { read(id, lba, blocks) } else { write(id, lba, blocks) }
+                    })
+                    .collect();
+                run(&mut stack, &requests);
+            }
+            stack.world().digest()
+        };
+        assert_eq!(digest(7), digest(7), "two worlds of one kind do not differ");
+        assert_ne!(digest(7), digest(8));
+    }
+}
+
+#[test]
+fn a_request_that_the_drive_has_no_blocks_for_is_refused() {
+    let (mut stack, _) = stack_on(&Profile::UAS);
+    assert_eq!(stack.capacity(0), Some((BlockSize::B4096, BlockCount(BLOCKS.into()))));
+    for (lba, blocks) in [(0, 0), (u64::from(BLOCKS), 1), (u64::MAX, 2)] {
+        assert_eq!(stack.submit(0, &read(1, lba, blocks)), Err(RequestRefusal::OutOfRange));
+    }
+    assert_eq!(stack.submit(1, &read(1, 0, 1)), Err(RequestRefusal::Gone));
+    assert_eq!(stack.next(), Ok(None));
+}
+
+#[test]
+fn the_line_has_an_end() {
+    let (mut stack, _) = stack_on(&Profile::BOT);
+    let taken = (0..).take_while(|id| stack.submit(0, &read(*id, 1, 1)).is_ok()).count();
+    assert_eq!(taken, REQUESTS_MAX + 1);
+    assert_eq!(stack.submit(0, &read(0, 1, 1)), Err(RequestRefusal::Full));
+}
+
+#[test]
+fn a_drive_that_is_pulled_out_ends_every_request_once() {
+    for profile in [Profile::BOT, Profile::TURBO, Profile::UAS] {
+        let (mut stack, _) = stack_on(&Profile { costs: COSTS, ..profile });
+        (0..100).for_each(|id| stack.submit(0, &read(id, 10 * id, 4)).unwrap());
+        for _ in 0..3 {
+            assert!(stack.next().unwrap().unwrap().result.is_ok());
+        }
+        stack.world_mut().unplug(0);
+        let ends: Vec<_> = std::iter::from_fn(|| stack.next().unwrap()).collect();
+        assert_eq!(ends.len(), 97, "{:?}", profile.transport);
+        // What was under way when it happened may have been done.
+        let failed = ends.iter().filter(|end| end.result.is_err()).count();
+        assert!(failed >= 97 - usize::from(profile.depth()), "{failed}");
+    }
+}
+
+#[test]
+fn next_until_ends_when_the_time_has_come() {
+    let (mut stack, _) = stack_on(&Profile::BOT);
+    stack.submit(0, &read(1, 0, 1)).unwrap();
+    let until = stack.now() + Duration::from_us(3);
+    assert_eq!((stack.next_until(until), stack.now()), (Ok(None), until));
+    assert!(stack.next_until(until + Duration::from_ms(1)).unwrap().is_some());
+}
