@@ -3,9 +3,10 @@
 //! At each instant a command is *in the drive* while its medium has been asked for something, the drive's own queue included,
 //! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent, under
 //! way, or worked on by the port that it came to, in either direction; else in the *driver* while the host's core works for it
-//! or it waits for that core; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by the tag
+//! or it waits for that core; else in the *controller* while a transfer of it is in a ring and not on the link yet, or has been
+//! carried and the core does not know, for the sake of moderation for example; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by the tag
 //! in them, by the endpoint on which one command moves data at a time, or by there being one command. Left
-//! out: controller and bridge.
+//! out: the bridge.
 //!
 //! Always true: the shares of a command add up to its latency, to the picosecond.
 
@@ -16,7 +17,7 @@ use crate::link::streams::StreamField;
 use crate::link::superspeed::Side;
 use crate::link::usb2::{Packet, Sent};
 use crate::world::{HostTransfer, Observer, WorkedFor};
-use bus::{StreamId, TransferId, TransferStatus};
+use bus::{Pipe, StreamId, TransferId, TransferStatus};
 use initiator::{Command, CommandId, Outcome};
 use std::collections::{BTreeMap, VecDeque};
 use target::medium::MediumRequest;
@@ -52,7 +53,9 @@ pub struct Explain {
     explained: VecDeque<Explained>,
     /// Whose transfers are under way.
     by_transfer: BTreeMap<TransferId, Owner>,
-    /// What the core has done for streams of which nobody knows yet whose they are.
+    /// Transfers between driver and link, in the order in which they were submitted.
+    at_controller: VecDeque<AtController>,
+    /// What was done for streams of which nobody knows yet whose they are.
     for_stream: BTreeMap<StreamId, Vec<Span>>,
     /// Commands that have no tag yet, in order.
     unnamed: VecDeque<CommandId>,
@@ -65,6 +68,25 @@ enum Owner {
     Command(CommandId),
     /// That of whoever has the stream: a status is waited for before the command is named.
     Stream(StreamId),
+}
+
+/// A transfer that the driver has submitted.
+#[derive(Clone, Copy, Debug)]
+struct AtController {
+    id: TransferId,
+    pipe: Pipe,
+    state: Handling,
+}
+
+/// Whose turn it is with a transfer, and since when.
+#[derive(Clone, Copy, Debug)]
+enum Handling {
+    /// It is in its ring.
+    Queued(Instant),
+    /// It is on the link, under that number.
+    OnLink(TransferId),
+    /// It has been carried.
+    Carried(Instant),
 }
 
 /// What is known of a bus of USB 2.0.
@@ -142,13 +164,30 @@ impl Explain {
     }
 }
 
+impl Explain {
+    /// Time of a transfer is time of whose it is, as soon as that is known.
+    fn add_to_transfer(&mut self, id: TransferId, span: Span) {
+        match self.by_transfer.get(&id).copied() {
+            Some(Owner::Command(command)) => self.add(Some(command), [span]),
+            Some(Owner::Stream(stream)) => match self.by_stream.get(&stream) {
+                Some(&command) => self.add(Some(command), [span]),
+                None => self.for_stream.entry(stream).or_default().push(span),
+            },
+            None => {}
+        }
+        if self.for_stream.len() > UNKNOWN_MAX {
+            self.for_stream.pop_first();
+        }
+    }
+}
+
 impl Observer for Explain {
     fn began(&mut self, at: Instant, command: &Command) {
         self.unnamed.push_back(command.id);
         self.under_way.insert(command.id, Account { began: at, spans: Vec::new() });
     }
 
-    fn submitted(&mut self, _: Instant, transfer: &HostTransfer, bytes: &[u8]) {
+    fn submitted(&mut self, at: Instant, transfer: &HostTransfer, bytes: &[u8]) {
         let mut named = None;
         match (transfer.pipe.stream, transfer.command) {
             (Some(stream), Some(command)) => self.name(stream, command),
@@ -170,28 +209,46 @@ impl Observer for Explain {
         if let Some(owner) = command.or(transfer.pipe.stream.map(Owner::Stream)) {
             self.by_transfer.insert(transfer.id, owner);
         }
+        let state = Handling::Queued(at);
+        self.at_controller.push_back(AtController { id: transfer.id, pipe: transfer.pipe, state });
     }
 
-    fn completed(&mut self, _: Instant, transfer: &HostTransfer, _: (TransferStatus, u32), _: &[u8]) {
+    fn completed(&mut self, at: Instant, transfer: &HostTransfer, _: (TransferStatus, u32), _: &[u8]) {
+        let place = self.at_controller.iter().position(|of| of.id == transfer.id);
+        if let Some(AtController { state: Handling::Carried(since), .. }) =
+            place.and_then(|place| self.at_controller.remove(place))
+        {
+            self.add_to_transfer(transfer.id, Span { stage: Stage::Controller, from: since, to: at });
+        }
         self.by_transfer.remove(&transfer.id);
     }
 
     fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {
         let span = Span { stage: Stage::Driver, from: since, to: at };
-        let owner = match of {
-            WorkedFor::Command(command) => Some(Owner::Command(command)),
-            WorkedFor::Transfer(id) => self.by_transfer.get(&id).copied(),
-        };
-        match owner {
-            Some(Owner::Command(command)) => self.add(Some(command), [span]),
-            Some(Owner::Stream(stream)) => match self.by_stream.get(&stream) {
-                Some(&command) => self.add(Some(command), [span]),
-                None => self.for_stream.entry(stream).or_default().push(span),
-            },
-            None => {}
+        match of {
+            WorkedFor::Command(command) => self.add(Some(command), [span]),
+            WorkedFor::Transfer(id) => self.add_to_transfer(id, span),
         }
-        if self.for_stream.len() > UNKNOWN_MAX {
-            self.for_stream.pop_first();
+    }
+
+    fn taken_on(&mut self, at: Instant, pipe: Pipe, number: TransferId) {
+        let mut waiting = self.at_controller.iter_mut().filter(|transfer| transfer.pipe == pipe);
+        let next = waiting.find_map(|transfer| match transfer.state {
+            Handling::Queued(since) => Some((transfer, since)),
+            _ => None,
+        });
+        if let Some((transfer, since)) = next {
+            transfer.state = Handling::OnLink(number);
+            let id = transfer.id;
+            self.add_to_transfer(id, Span { stage: Stage::Controller, from: since, to: at });
+        }
+    }
+
+    fn carried(&mut self, at: Instant, number: TransferId) {
+        let is_it =
+            |transfer: &&mut AtController| matches!(transfer.state, Handling::OnLink(own) if own == number);
+        if let Some(transfer) = self.at_controller.iter_mut().find(is_it) {
+            transfer.state = Handling::Carried(at);
         }
     }
 
@@ -265,7 +322,7 @@ impl Observer for Explain {
 }
 
 /// Where a command is that is in several places at once.
-const PRECEDENCE: [Stage; 3] = [Stage::Drive, Stage::Link, Stage::Driver];
+const PRECEDENCE: [Stage; 4] = [Stage::Drive, Stage::Link, Stage::Driver, Stage::Controller];
 
 impl Account {
     /// Goes through all that begins and ends, in the order of time.

@@ -61,6 +61,12 @@ pub trait Observer {
     /// transfer that is told behind [`submitted`](Self::submitted) and before [`completed`](Self::completed).
     fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {}
 
+    /// The controller has taken on the oldest transfer of a pipe that it had not; the link has it under a number of its own.
+    fn taken_on(&mut self, at: Instant, pipe: Pipe, number: TransferId) {}
+
+    /// The link is through with the transfer of that number; what has come of it is the controller's to tell.
+    fn carried(&mut self, at: Instant, number: TransferId) {}
+
     /// The device has made a transfer of its own ready.
     fn offered(&mut self, at: Instant, transfer: &DeviceTransfer) {}
 
@@ -101,6 +107,14 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
 
     fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {
         self.borrow_mut().worked(since, at, of);
+    }
+
+    fn taken_on(&mut self, at: Instant, pipe: Pipe, number: TransferId) {
+        self.borrow_mut().taken_on(at, pipe, number);
+    }
+
+    fn carried(&mut self, at: Instant, number: TransferId) {
+        self.borrow_mut().carried(at, number);
     }
 
     fn offered(&mut self, at: Instant, transfer: &DeviceTransfer) {

@@ -48,7 +48,7 @@ impl Driven {
     }
 
     fn act_on_link(&mut self, drive: usize, act: LinkAct) {
-        let end = self.fronts[drive].end;
+        let (now, end) = (self.engine.now(), self.fronts[drive].end);
         let host = self.roots[end.root].ports(end.device).0;
         self.woken[Side::Host as usize].add(end.root);
         if !matches!(act, LinkAct::Queue(..)) {
@@ -61,6 +61,8 @@ impl Driven {
                 self.roots[end.root].ports(end.device).0.remove(address);
             }
             LinkAct::Queue(pipe, transfer) => {
+                let observers = &mut self.seats[drive].desk.observers;
+                observers.tell(|observer| observer.taken_on(now, pipe, transfer.id));
                 if pipe.endpoint.direction() == Direction::Out {
                     let going = GoingOut { id: transfer.id, bytes: transfer.bytes, taken: 0 };
                     self.seats[drive].going_out.push(going);

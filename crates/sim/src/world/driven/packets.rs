@@ -116,6 +116,7 @@ impl Driven {
             }
             self.machine.controller.handle_progress(now, &mut self.machine.memory, &progress, bytes);
             if progress.ended.is_some() {
+                seat.desk.observers.tell(|observer| observer.carried(now, progress.id));
                 seat.forget(progress.id);
             }
         }

@@ -97,6 +97,10 @@ fn where_the_time_of_a_command_goes_is_told_of_the_driver_as_well() {
     assert!((driver - seen).abs() < 1_500.0, "{driver}");
     let free = measure(HostCosts::FREE, Protocol::Bot, 1);
     assert_eq!(free.shares.unwrap().of(Stage::Driver), Duration::ZERO);
+    // Rings, descriptors and events, three times, and next to nothing is left.
+    let of = |stage| free.shares.unwrap().of(stage).as_ns() / free.commands;
+    assert!((1_000..10_000).contains(&of(Stage::Controller)), "{}", of(Stage::Controller));
+    assert!(of(Stage::Waiting) < 500, "{}", of(Stage::Waiting));
 }
 
 #[test]
