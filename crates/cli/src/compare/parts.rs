@@ -27,7 +27,7 @@ pub(super) fn list(folder: Option<&Path>, as_json: bool) -> Result<(), Failure> 
 }
 
 /// The parts that come with the program, and over them those of a folder.
-fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
+pub(super) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
     let broken = "a part that comes with the program is broken, which is a fault of ours";
     let mut catalogue = Catalogue::built_in().map_err(|error| Failure::new(broken).because(error))?;
     let Some(folder) = folder else { return Ok(catalogue) };
@@ -62,7 +62,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn text(file: &Path) -> Result<String, Failure> {
+pub(super) fn text(file: &Path) -> Result<String, Failure> {
     let unreadable = |error| Failure::new(format!("{} cannot be read", file.display())).because(error);
     let mut text = String::new();
     let reader = File::open(file).map_err(unreadable)?;

@@ -19,6 +19,8 @@ pub struct ControllerPart {
     pub pci: (u16, u16),
     /// Drivers that can use its streams, by name; all can if not told.
     pub streams_only: Option<Vec<String>>,
+    /// Whether it takes lists of memory pieces.
+    pub scatter_gather: bool,
 }
 
 /// What a driver has of a controller's streams.
@@ -40,6 +42,8 @@ pub(super) struct ControllerFile {
     pci: String,
     version: Version,
     contexts_of_64_bytes: bool,
+    /// As all do of which nothing is told.
+    scatter_gather: Option<bool>,
     streams: StreamTable,
     ports: PortTable,
     memory: MemoryTable,
@@ -127,7 +131,7 @@ impl File for ControllerFile {
             name: "of the catalogue",
             version: self.version.code(),
             ports_usb2: within("ports.usb2", &self.ports.usb2, 1, 15)?,
-            ports_usb3: within("ports.usb3", &self.ports.usb3, 1, 15)?,
+            ports_usb3: within("ports.usb3", &self.ports.usb3, 0, 15)?,
             contexts: if self.contexts_of_64_bytes { ContextSize::Bytes64 } else { ContextSize::Bytes32 },
             primary_streams_exponent: self.primary_streams_exponent()?,
             attachment,
@@ -143,6 +147,7 @@ impl File for ControllerFile {
             part,
             pci: self.pci()?,
             streams_only: self.streams.only.clone(),
+            scatter_gather: self.scatter_gather.unwrap_or(true),
         }))
     }
 }

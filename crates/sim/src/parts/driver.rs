@@ -7,6 +7,7 @@
 use super::Make;
 use super::quantity::{Count, Quantity, Size, Time};
 use super::schema::{File, Misfit, within};
+use crate::world::driven::HostCosts;
 use bus::Speed;
 use serde::Deserialize;
 use units::Duration;
@@ -32,8 +33,10 @@ pub struct DriverPart {
     pub packing: Option<Packing>,
     /// The least time between two interrupts.
     pub moderation: Duration,
-    /// What it takes.
-    pub costs: DriverCosts,
+    /// What it takes, on the host for which costs are told.
+    pub costs: HostCosts,
+    /// What a command takes in addition where streams are emulated.
+    pub emulation: Duration,
     /// Controllers that it is for, by name; all if there is none.
     pub controllers: Vec<String>,
     /// The driver that has the drive where this one cannot.
@@ -103,25 +106,6 @@ pub enum Waits {
     Always,
 }
 
-/// What a driver takes of a processor, on the host that costs are told for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DriverCosts {
-    /// For each command, before its first transfer.
-    pub command: Duration,
-    /// For each transfer given to the controller.
-    pub transfer: Duration,
-    /// For each completion of a transfer.
-    pub completion: Duration,
-    /// For each command, after its last completion, until the program knows.
-    pub finish: Duration,
-    /// For each interrupt.
-    pub interrupt: Duration,
-    /// For an interrupt that finds the processor asleep, in addition.
-    pub wake: Duration,
-    /// The processor sleeps when it has had nothing to do for so long.
-    pub idle_after: Duration,
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DriverFile {
@@ -135,6 +119,7 @@ pub(super) struct DriverFile {
     transfer: TransferTable,
     queue: QueueTable,
     packing: Option<PackingTable>,
+    emulation: Option<EmulationTable>,
     interrupts: InterruptTable,
     costs: CostTable,
 }
@@ -163,6 +148,12 @@ struct PackingTable {
     range_most: Option<Quantity<Size>>,
     look_ahead: Quantity<Time>,
     waits: Waits,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EmulationTable {
+    command: Quantity<Time>,
 }
 
 #[derive(Deserialize)]
@@ -207,6 +198,10 @@ impl File for DriverFile {
         if self.transport != DriverTransport::Uas && self.streams != DriverStreams::None {
             return Err(Misfit::new("streams", "streams are of `uas` alone, and `none` was expected"));
         }
+        if (self.streams == DriverStreams::Emulated) != self.emulation.is_some() {
+            let what = "a table `[emulation]` was expected exactly where `streams` is `emulated`";
+            return Err(Misfit::new("streams", what));
+        }
         let longest = bytes("transfer.longest", &self.transfer.longest)?;
         let usb2 = self.transfer.longest_usb2.as_ref();
         let class = self.transfer.class.as_ref();
@@ -221,6 +216,7 @@ impl File for DriverFile {
             packing: self.packing.as_ref().map(PackingTable::packing).transpose()?,
             moderation: self.interrupts.moderation.duration(),
             costs: self.costs.costs(),
+            emulation: self.emulation.as_ref().map_or(Duration::ZERO, |table| table.command.duration()),
             controllers: self.controllers.clone(),
             fallback: self.fallback.clone(),
         }))
@@ -241,8 +237,8 @@ impl PackingTable {
 }
 
 impl CostTable {
-    const fn costs(&self) -> DriverCosts {
-        DriverCosts {
+    const fn costs(&self) -> HostCosts {
+        HostCosts {
             command: self.command.duration(),
             transfer: self.transfer.duration(),
             completion: self.completion.duration(),

@@ -7,6 +7,7 @@ use super::Make;
 use super::quantity::{Count, Draw, Quantity, Share};
 use super::schema::{File, Misfit, within};
 use crate::power::Microwatts;
+use crate::world::driven::HostCosts;
 use serde::Deserialize;
 use units::Duration;
 
@@ -79,7 +80,20 @@ struct LinkDraws {
 }
 
 impl HostPart {
-    /// What takes a driver so long on the host that costs are told for, here.
+    /// What a driver takes here, of what it takes on the host that costs are told for.
+    pub fn costs(&self, there: &HostCosts) -> HostCosts {
+        HostCosts {
+            command: self.here(there.command),
+            transfer: self.here(there.transfer),
+            completion: self.here(there.completion),
+            finish: self.here(there.finish),
+            interrupt: self.here(there.interrupt),
+            wake: self.here(there.wake),
+            idle_after: there.idle_after,
+        }
+    }
+
+    /// One such time.
     pub fn here(&self, cost: Duration) -> Duration {
         let ps = u128::from(cost.as_ps()) * u128::from(self.pace_per_mille) / 1000;
         Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))

@@ -14,6 +14,7 @@
 //!
 //! Always true: what is in the catalogue can be built; a number belongs to a part, and to nothing that is measured.
 
+mod activation;
 mod bridge;
 mod built_in;
 mod controller;
@@ -24,9 +25,10 @@ mod quantity;
 pub(crate) mod schema;
 mod wires;
 
+pub use activation::{Activation, Carried, Chain, ChainError, Matched, Reason, Rule};
 pub use bridge::{BridgePart, BridgeSide, FirmwareCosts};
 pub use controller::{ControllerPart, StreamsOf};
-pub use driver::{DriverCosts, DriverPart, DriverStreams, DriverTransport, Os, Packing, Waits};
+pub use driver::{DriverPart, DriverStreams, DriverTransport, Os, Packing, Waits};
 pub use machine::{HostPart, PowerPart};
 pub use quantity::{Constant, Origin};
 pub use wires::{HubPart, LinkPart, SataPart};

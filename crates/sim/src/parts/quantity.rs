@@ -35,6 +35,21 @@ pub enum Origin {
     Fitted(Vec<String>),
 }
 
+impl Constant {
+    /// Its value in bytes, microseconds, milliwatts, or things: whichever its unit is of.
+    pub fn plain(&self) -> f64 {
+        let factor = |units: &[(&str, f64)], one: f64| {
+            units.iter().find(|(name, _)| *name == self.unit).map(|(_, factor)| factor / one)
+        };
+        let time = || factor(Time::UNITS, 1e6);
+        let draw = || factor(Draw::UNITS, 1e3);
+        // A sector is a thing to be counted before it is 512 bytes.
+        let count = factor(Count::UNITS, 1.0);
+        let factor = count.or_else(time).or_else(draw).or_else(|| factor(Size::UNITS, 1.0));
+        factor.unwrap_or(1.0) * self.value
+    }
+}
+
 /// What a number measures.
 pub(super) trait Measure {
     /// Its units, and how many of what is inside each is.

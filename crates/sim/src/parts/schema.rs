@@ -139,6 +139,15 @@ pub(crate) fn line_of(text: &str, place: &str) -> Option<usize> {
     None
 }
 
+/// The line of the header of a table, from 1.
+pub(crate) fn line_of_table(text: &str, table: &str) -> Option<usize> {
+    let is_header = |line: &str| {
+        let name = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        name.is_some_and(|name| name.trim() == table)
+    };
+    text.lines().position(is_header).map(|index| index + 1)
+}
+
 /// Lists the numbers of a table and of those in it.
 fn collect(place: &str, table: &Table, constants: &mut Vec<Constant>) {
     for (key, value) in table {

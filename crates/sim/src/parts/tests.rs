@@ -212,3 +212,14 @@ fn a_driver_that_packs_says_how() {
     let error = catalogue.add(Kind::Driver, "mine", "mine.toml", &short).unwrap_err();
     assert!(error.what.contains("65535 to 2097120 was expected"), "{error}");
 }
+
+#[test]
+fn a_slower_host_takes_longer_for_all_but_falling_asleep() {
+    let catalogue = Catalogue::built_in().expect("parts that come with the project");
+    let there = catalogue.driver("linux-uas").expect("a part").costs;
+    let mut host = catalogue.host("raspberry-pi-4").expect("a part").clone();
+    host.pace_per_mille = 2500;
+    let here = host.costs(&there);
+    assert_eq!(here.command.as_ps() * 2, there.command.as_ps() * 5);
+    assert_eq!(here.idle_after, there.idle_after);
+}

@@ -1,0 +1,533 @@
+//! Which transport carries commands, by what the parts are: rules in an order, and the first that says no decides.
+//!
+//! A driver that speaks UAS asks whether the bridge does, whether a quirk says to leave it alone, and whether the
+//! controller has streams; where the answer is no, the driver that it falls back on has the drive. What Linux knows of bridges is
+//! asked of [`initiator::probe`], and the words are those of `uaskit why`, which asks the same of hardware. Left out: what a
+//! user may configure.
+//!
+//! Always true: a transport that is not the best one has a reason.
+
+use super::{
+    BridgePart, Catalogue, ControllerPart, DriverPart, DriverStreams, DriverTransport, Kind, Os, StreamsOf,
+};
+use bus::Speed;
+use initiator::probe::quirk::{BridgeFacts, BuiltIn, Flag, Flags};
+use std::fmt;
+use target::Transports;
+use wire::usb::ClassCode;
+
+/// Parts between a program and a drive, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain<'a> {
+    /// The driver that is asked first.
+    pub driver: &'a str,
+    /// A host controller, or an adapter of Serial ATA.
+    pub controller: &'a str,
+    /// None on a cable without USB.
+    pub bridge: Option<&'a str>,
+    /// None on a cable without USB.
+    pub link: Option<&'a str>,
+}
+
+/// What carries commands, and why nothing better does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Activation {
+    /// The driver that has the drive, by name.
+    pub driver: String,
+    /// The transport.
+    pub transport: Carried,
+    /// Commands under way at most; with Turbo, requests that are packed into one.
+    pub depth: u16,
+    /// Bytes of a command that moves data, at most.
+    pub command_bytes_max: u32,
+    /// Every rule that was asked, in its order.
+    pub reasons: Vec<Reason>,
+}
+
+/// A transport as it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// Bulk-Only Transport.
+    Bot,
+    /// Bulk-Only Transport with packs.
+    Turbo,
+    /// UAS, and how transfers find their command.
+    Uas(Matched),
+    /// No USB at all.
+    Sata,
+}
+
+/// How transfers of UAS find their command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matched {
+    /// By streams of the controller, so many.
+    Streams(u16),
+    /// By streams that the driver emulates.
+    Emulated,
+    /// By READ READY and WRITE READY, below SuperSpeed.
+    Ready,
+}
+
+/// A rule that was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason {
+    /// Which.
+    pub rule: Rule,
+    /// Of which driver, by name.
+    pub driver: String,
+    /// Whether it is met. One that is not sends the drive to another transport.
+    pub is_met: bool,
+    /// Why, in a sentence.
+    pub because: String,
+}
+
+/// What is asked, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// The driver speaks UAS.
+    Driver,
+    /// The driver is for that controller.
+    Controller,
+    /// An alternate setting is 08/06/62.
+    AlternateSetting,
+    /// No quirk says that UAS is to be ignored.
+    NotIgnored,
+    /// The controller takes lists of memory pieces.
+    ScatterGather,
+    /// At SuperSpeed, the controller has streams.
+    Streams,
+}
+
+/// Why parts make no chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChainError {
+    /// There is no part of that name.
+    Unknown(Kind, String),
+    /// The driver is not for that controller, and none takes its place.
+    NoDriver {
+        /// The driver.
+        driver: String,
+        /// The controller.
+        controller: String,
+    },
+    /// A driver for drives on a cable was given a bridge or a link, or one for USB was not.
+    Mixed(String),
+    /// Drivers fall back on each other.
+    Circle(String),
+}
+
+/// Drivers that fall back on one another at most.
+const FALLBACKS_MAX: usize = 8;
+/// The least MaxPSASize with which Linux uses streams (Linux, drivers/usb/host/xhci.c: HCC_MAX_PSA >= 4 entries of 32).
+const LINUX_PSA_MIN: u8 = 4;
+/// Linux leaves two of its streams unused: one for what has no tag, one for bridges that count from another number.
+const LINUX_STREAMS_KEPT: u16 = 2;
+/// Commands that Linux has under way below SuperSpeed, before what it keeps.
+const LINUX_DEPTH_USB2: u16 = 32;
+/// What a quirk of 240 sectors leaves of a command.
+const BYTES_OF_240_SECTORS: u32 = 240 * 512;
+
+/// A chain with its parts looked up.
+struct Parts<'a> {
+    catalogue: &'a Catalogue,
+    controller_name: &'a str,
+    controller: &'a ControllerPart,
+    controller_title: &'a str,
+    bridge: &'a BridgePart,
+    speed: Speed,
+}
+
+impl Activation {
+    /// What becomes of a chain of parts.
+    ///
+    /// # Errors
+    /// See [`ChainError`].
+    pub fn of(catalogue: &Catalogue, chain: Chain<'_>) -> Result<Self, ChainError> {
+        let driver = find(Kind::Driver, chain.driver, Catalogue::driver, catalogue)?;
+        if driver.transport == DriverTransport::Sata {
+            return on_cable(catalogue, chain, driver);
+        }
+        let (Some(bridge), Some(link)) = (chain.bridge, chain.link) else {
+            return Err(ChainError::Mixed(chain.driver.into()));
+        };
+        let controller = find(Kind::Controller, chain.controller, Catalogue::controller, catalogue)?;
+        let title = catalogue.find(Kind::Controller, chain.controller).map_or("", |entry| &entry.title);
+        let parts = Parts {
+            catalogue,
+            controller_name: chain.controller,
+            controller,
+            controller_title: title,
+            bridge: find(Kind::Bridge, bridge, Catalogue::bridge, catalogue)?,
+            speed: find(Kind::Link, link, |catalogue, name| catalogue.link(name), catalogue)?.speed(),
+        };
+        parts.activation(chain.driver)
+    }
+
+    /// The rule that decided against a better transport; none if the best one runs.
+    pub fn decisive(&self) -> Option<&Reason> {
+        self.reasons.iter().find(|reason| !reason.is_met)
+    }
+}
+
+fn find<'a, P>(
+    kind: Kind,
+    name: &str,
+    of: impl Fn(&'a Catalogue, &str) -> Option<&'a P>,
+    catalogue: &'a Catalogue,
+) -> Result<&'a P, ChainError> {
+    of(catalogue, name).ok_or_else(|| ChainError::Unknown(kind, name.into()))
+}
+
+fn on_cable(catalogue: &Catalogue, chain: Chain<'_>, driver: &DriverPart) -> Result<Activation, ChainError> {
+    if chain.bridge.is_some() || chain.link.is_some() {
+        return Err(ChainError::Mixed(chain.driver.into()));
+    }
+    let adapter = find(Kind::Sata, chain.controller, Catalogue::sata, catalogue)?;
+    Ok(Activation {
+        driver: chain.driver.into(),
+        transport: Carried::Sata,
+        depth: driver.depth.min(u16::from(adapter.queued).max(1)),
+        command_bytes_max: driver.transfer_bytes_max,
+        reasons: Vec::new(),
+    })
+}
+
+impl Parts<'_> {
+    /// Asks one driver after the other until one has the drive.
+    fn activation(&self, first: &str) -> Result<Activation, ChainError> {
+        let mut name = first.to_owned();
+        let mut reasons = Vec::new();
+        for _ in 0..FALLBACKS_MAX {
+            let driver = find(Kind::Driver, &name, Catalogue::driver, self.catalogue)?;
+            let before = reasons.len();
+            self.ask(&name, driver, &mut reasons);
+            let is_uas = driver.transport == DriverTransport::Uas;
+            let refused = reasons[before..].iter().find(|reason| !reason.is_met);
+            match refused.map(|reason| reason.rule) {
+                Some(Rule::Controller) => {}
+                Some(_) if is_uas => {}
+                _ => return Ok(self.runs(name, driver, reasons)),
+            }
+            name = driver.fallback.clone().ok_or_else(|| self.no_driver(&name))?;
+        }
+        Err(ChainError::Circle(first.into()))
+    }
+
+    fn no_driver(&self, driver: &str) -> ChainError {
+        ChainError::NoDriver { driver: driver.into(), controller: self.controller_name.into() }
+    }
+
+    /// Asks the rules of one driver, up to the first that says no.
+    fn ask(&self, name: &str, driver: &DriverPart, reasons: &mut Vec<Reason>) {
+        let first = [Self::for_controller, Self::speaks_uas, Self::setting];
+        let last = [Self::not_ignored, Self::scatter_gather, Self::streams];
+        for rule in first.into_iter().chain(last) {
+            let Some((rule, is_met, because)) = rule(self, name, driver) else { continue };
+            reasons.push(Reason { rule, driver: name.into(), is_met, because });
+            if !is_met {
+                return;
+            }
+        }
+    }
+
+    fn for_controller(&self, name: &str, driver: &DriverPart) -> Option<(Rule, bool, String)> {
+        let is_met = driver.controllers.iter().any(|known| known == self.controller_name);
+        let (all, one) = (driver.controllers.join(", "), self.controller_name);
+        let because = match is_met {
+            true => format!("{name} is for {one}"),
+            false => format!("{name} is for {all}, and not for {one}"),
+        };
+        (!driver.controllers.is_empty()).then_some((Rule::Controller, is_met, because))
+    }
+
+    fn speaks_uas(&self, name: &str, driver: &DriverPart) -> Option<(Rule, bool, String)> {
+        let is_met = driver.transport == DriverTransport::Uas;
+        let because = if is_met { format!("{name} speaks UAS") } else { format!("{name} speaks no UAS") };
+        Some((Rule::Driver, is_met, because))
+    }
+
+    fn setting(&self, _: &str, _: &DriverPart) -> Option<(Rule, bool, String)> {
+        let is_met = self.bridge.transports != Transports::BotOnly;
+        let because = match is_met {
+            true => format!("a setting is {}", ClassCode::UAS),
+            false => format!("no setting is {}: the drive speaks no UAS", ClassCode::UAS),
+        };
+        Some((Rule::AlternateSetting, is_met, because))
+    }
+
+    /// Linux alone has a list.
+    fn not_ignored(&self, _: &str, driver: &DriverPart) -> Option<(Rule, bool, String)> {
+        if driver.os != Os::Linux {
+            return None;
+        }
+        let built_in = self.built_in();
+        let is_met = !built_in.uas().contains(Flag::IgnoreUas);
+        let because = match (is_met, built_in.coded) {
+            (true, None) => "no quirk".to_owned(),
+            (false, None) => format!("Linux's own table says to ignore UAS for {}", self.bridge.id),
+            (_, Some(coded)) => coded.reason().to_owned(),
+        };
+        Some((Rule::NotIgnored, is_met, because))
+    }
+
+    fn scatter_gather(&self, _: &str, _: &DriverPart) -> Option<(Rule, bool, String)> {
+        let (is_met, title) = (self.controller.scatter_gather, self.controller_title);
+        let because = match is_met {
+            true => "it does".to_owned(),
+            false => format!("a {title} takes no scatter-gather lists"),
+        };
+        Some((Rule::ScatterGather, is_met, because))
+    }
+
+    fn streams(&self, name: &str, driver: &DriverPart) -> Option<(Rule, bool, String)> {
+        if self.speed != Speed::Super {
+            return Some((Rule::Streams, true, "below super speed none are needed".into()));
+        }
+        let emulates = driver.streams == DriverStreams::Emulated;
+        let who = if driver.os == Os::Linux { "Linux" } else { name };
+        let exponent = self.controller.part.primary_streams_exponent;
+        let (is_met, because) = match self.controller.streams_of(name) {
+            StreamsOf::Missing if emulates => {
+                (true, format!("the controller has no streams, and {name} emulates them"))
+            }
+            StreamsOf::Missing => (false, "the controller has no streams".into()),
+            StreamsOf::Broken => {
+                let title = self.controller_title;
+                (false, format!("{who} does not use the streams of a {title}, since they are broken"))
+            }
+            StreamsOf::Work if driver.os == Os::Linux && exponent < LINUX_PSA_MIN => {
+                (false, format!("the controller has no streams: MaxPSASize is below {LINUX_PSA_MIN}"))
+            }
+            StreamsOf::Work => (true, "its stream arrays are large enough".into()),
+        };
+        Some((Rule::Streams, is_met, because))
+    }
+
+    /// What Linux knows of the bridge.
+    fn built_in(&self) -> BuiltIn {
+        let unit_ma = if self.speed == Speed::Super { 8 } else { 2 };
+        let max_power = u8::try_from(self.bridge.max_power_ma / unit_ma).unwrap_or(u8::MAX);
+        let status_streams = if self.speed == Speed::Super { u32::from(self.bridge.streams) } else { 0 };
+        let facts = BridgeFacts { max_power, speed: self.speed, status_streams };
+        let speaks = self.bridge.transports != Transports::BotOnly;
+        BuiltIn::of(&self.bridge.identity(), speaks.then_some(facts))
+    }
+
+    /// What a driver does that has the drive.
+    fn runs(&self, name: String, driver: &DriverPart, reasons: Vec<Reason>) -> Activation {
+        let is_linux = driver.os == Os::Linux;
+        let transport = self.carried(&name, driver);
+        let depth = match transport {
+            Carried::Bot => 1,
+            Carried::Turbo | Carried::Sata | Carried::Uas(Matched::Emulated) => driver.depth,
+            Carried::Uas(Matched::Streams(streams)) if is_linux => streams - LINUX_STREAMS_KEPT,
+            Carried::Uas(Matched::Streams(streams)) => driver.depth.min(streams),
+            Carried::Uas(Matched::Ready) if is_linux => LINUX_DEPTH_USB2 - LINUX_STREAMS_KEPT,
+            Carried::Uas(Matched::Ready) => driver.depth,
+        };
+        let flags = match transport {
+            Carried::Uas(_) if is_linux => self.built_in().uas(),
+            _ if is_linux => self.built_in().storage(),
+            _ => Flags::NONE,
+        };
+        let longest = driver.command_bytes_max(self.speed);
+        let is_short = flags.contains(Flag::MaxSectors240);
+        let command_bytes_max = if is_short { longest.min(BYTES_OF_240_SECTORS) } else { longest };
+        Activation { driver: name, transport, depth, command_bytes_max, reasons }
+    }
+
+    fn carried(&self, name: &str, driver: &DriverPart) -> Carried {
+        match driver.transport {
+            DriverTransport::Bot => Carried::Bot,
+            DriverTransport::Turbo => Carried::Turbo,
+            DriverTransport::Sata => Carried::Sata,
+            DriverTransport::Uas if self.speed != Speed::Super => Carried::Uas(Matched::Ready),
+            DriverTransport::Uas if self.controller.streams_of(name) == StreamsOf::Work => {
+                // Entry 0 of the array is no stream.
+                let entries = 2_u16 << self.controller.part.primary_streams_exponent.min(14);
+                Carried::Uas(Matched::Streams(self.bridge.streams.min(entries - 1)))
+            }
+            DriverTransport::Uas => Carried::Uas(Matched::Emulated),
+        }
+    }
+}
+
+impl Rule {
+    /// Its name for programs; those that `uaskit why` asks as well have the same.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Driver => "driver",
+            Self::Controller => "controller",
+            Self::AlternateSetting => "alternate-setting",
+            Self::NotIgnored => "not-ignored",
+            Self::ScatterGather => "scatter-gather",
+            Self::Streams => "streams",
+        }
+    }
+
+    /// What it asks, for people.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Driver => "the driver speaks UAS",
+            Self::Controller => "the driver is for the controller",
+            Self::AlternateSetting => "an alternate setting speaks UAS",
+            Self::NotIgnored => "no quirk says to ignore UAS",
+            Self::ScatterGather => "the controller takes scatter-gather lists",
+            Self::Streams => "the controller has streams",
+        }
+    }
+}
+
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bot => f.write_str("BOT"),
+            Self::Turbo => f.write_str("Turbo"),
+            Self::Uas(Matched::Streams(streams)) => write!(f, "UAS with {streams} streams"),
+            Self::Uas(Matched::Emulated) => f.write_str("UAS with emulated streams"),
+            Self::Uas(Matched::Ready) => f.write_str("UAS without streams"),
+            Self::Sata => f.write_str("SATA"),
+        }
+    }
+}
+
+impl fmt::Display for Activation {
+    /// `It is on BOT by linux-usb-storage: the controller has no streams.`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "It is on {} by {}", self.transport, self.driver)?;
+        match self.decisive() {
+            Some(reason) => write!(f, ": {}.", reason.because),
+            None if self.reasons.is_empty() => f.write_str("."),
+            None => f.write_str(": every rule is met."),
+        }
+    }
+}
+
+impl fmt::Display for ChainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(kind, name) => write!(f, "there is no {kind} `{name}`"),
+            Self::NoDriver { driver, controller } => {
+                write!(f, "{driver} does not take {controller}, and nothing takes its place")
+            }
+            Self::Mixed(driver) => {
+                write!(f, "a drive behind {driver} has a bridge and a link, or neither if it is without USB")
+            }
+            Self::Circle(driver) => write!(f, "what {driver} falls back on falls back on it"),
+        }
+    }
+}
+
+impl std::error::Error for ChainError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn activation(
+        driver: &str,
+        controller: &str,
+        bridge: &str,
+        link: &str,
+    ) -> Result<Activation, ChainError> {
+        let catalogue = Catalogue::built_in().expect("parts that come with the project");
+        Activation::of(&catalogue, Chain { driver, controller, bridge: Some(bridge), link: Some(link) })
+    }
+
+    fn told(driver: &str, controller: &str, bridge: &str, link: &str) -> String {
+        activation(driver, controller, bridge, link).expect("a chain").to_string()
+    }
+
+    #[test]
+    fn uas_runs_where_every_rule_is_met() {
+        let activation = activation("linux-uas", "vl805", "jms567", "gen1").expect("a chain");
+        assert_eq!(activation.to_string(), "It is on UAS with 31 streams by linux-uas: every rule is met.");
+        assert_eq!((activation.depth, activation.command_bytes_max), (29, 512 << 10));
+    }
+
+    #[test]
+    fn a_driver_of_bot_alone_is_the_reason_itself() {
+        let told = told("windows7-usbstor", "intel-7-series", "asm1051e", "gen1");
+        assert_eq!(told, "It is on BOT by windows7-usbstor: windows7-usbstor speaks no UAS.");
+    }
+
+    #[test]
+    fn a_bridge_without_uas_falls_back() {
+        let told = told("linux-uas", "vl805", "jms539", "gen1");
+        let because = "no setting is 08/06/62 (UAS): the drive speaks no UAS";
+        assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
+    }
+
+    #[test]
+    fn linux_leaves_controllers_with_broken_streams_alone() {
+        for (controller, title) in [("asm1042", "ASMedia ASM1042"), ("ej168", "EtronTech EJ168")] {
+            let because = format!("Linux does not use the streams of a {title}, since they are broken");
+            let told = told("linux-uas", controller, "jms567", "gen1");
+            assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
+        }
+    }
+
+    #[test]
+    fn the_vendors_driver_uses_streams_that_others_do_not() {
+        let transport =
+            |driver| activation(driver, "asm1042", "asm1051e", "gen1").expect("a chain").transport;
+        assert!(matches!(transport("mcci-uasp"), Carried::Uas(Matched::Streams(_))));
+        assert_eq!(transport("windows8-uasp"), Carried::Bot);
+    }
+
+    #[test]
+    fn streams_are_emulated_where_there_are_none() {
+        let activation = activation("windows8-uasp", "a75", "asm1051e", "gen1").expect("a chain");
+        assert_eq!((activation.transport, activation.depth), (Carried::Uas(Matched::Emulated), 2));
+        assert!(told("linux-uas", "a75", "jms567", "gen1").ends_with("the controller has no streams."));
+    }
+
+    #[test]
+    fn at_high_speed_uas_goes_without_streams() {
+        let activation = activation("linux-uas", "ej168", "jms567", "high").expect("a chain");
+        assert_eq!((activation.transport, activation.depth), (Carried::Uas(Matched::Ready), 30));
+    }
+
+    #[test]
+    fn a_controller_without_scatter_gather_lists_has_no_uas() {
+        let told = told("linux-uas", "dwc-otg", "asm1153", "high");
+        let because = "a DesignWare OTG controller takes no scatter-gather lists";
+        assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
+    }
+
+    #[test]
+    fn linux_tells_asmedia_bridges_by_streams_and_current() {
+        let told = |bridge, link| told("linux-uas", "intel-7-series", bridge, link);
+        assert!(told("asm1051e", "gen1").contains("it may be an ASM1051, whose UAS is broken"));
+        assert!(told("asm1153", "gen1").starts_with("It is on UAS"));
+        assert!(told("asm1053e", "high").contains("below super speed"));
+        let short = activation("linux-uas", "intel-7-series", "asm1053e", "gen1").expect("a chain");
+        assert_eq!((short.command_bytes_max, short.depth), (122_880, 62));
+    }
+
+    #[test]
+    fn a_driver_of_one_controller_is_not_used_on_another() {
+        let told = told("renesas-uasp", "upd720201", "upd720230", "gen1");
+        assert!(told.starts_with("It is on UAS"), "{told}");
+        let error = activation("renesas-uasp", "asm1042", "upd720230", "gen1").unwrap_err();
+        assert_eq!(error.to_string(), "renesas-bot does not take asm1042, and nothing takes its place");
+    }
+
+    #[test]
+    fn a_cable_has_neither_bridge_nor_link() {
+        let catalogue = Catalogue::built_in().expect("parts that come with the project");
+        let chain = Chain { driver: "sata-native", controller: "ahci-6g", bridge: None, link: None };
+        let activation = Activation::of(&catalogue, chain).expect("a chain");
+        assert_eq!(activation.to_string(), "It is on SATA by sata-native.");
+        let chain = Chain { bridge: Some("generic"), ..chain };
+        assert_eq!(Activation::of(&catalogue, chain), Err(ChainError::Mixed("sata-native".into())));
+        let chain = Chain { driver: "linux-uas", ..chain };
+        assert_eq!(Activation::of(&catalogue, chain), Err(ChainError::Mixed("linux-uas".into())));
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        let error = activation("linux-uas", "vl805", "jms999", "gen1").unwrap_err();
+        assert_eq!(error.to_string(), "there is no bridge `jms999`");
+    }
+}
