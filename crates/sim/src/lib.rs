@@ -4,8 +4,9 @@
 //! controller and a device, to the symbol. [`xhci`] is a host controller that carries out what its driver wrote into memory.
 //! [`world`] joins the initiator and the target over the link; [`stack`] is what a host's class driver makes of an
 //! application's requests, and [`raw`] measures both transports on a plain drive. [`explain`] looks on, and says where the
-//! time of each command goes. [`power`] keeps the books of what parts draw. [`fault`] says what goes wrong in a world,
-//! [`check`] what must hold all the same, and [`swarm`] makes random worlds to see whether it does.
+//! time of each command goes. [`power`] keeps the books of what parts draw. [`parts`] is the catalogue of real ones,
+//! [`setups`] join them by name. [`fault`] says what goes wrong in a world, [`check`] what must hold all the same, and
+//! [`swarm`] makes random worlds to see whether it does.
 //!
 //! Always true: nothing here reads a clock, starts a thread, or takes an order from a hash; the same seed gives the same
 //! digest.
@@ -22,6 +23,7 @@ pub mod parts;
 pub mod power;
 pub mod raw;
 pub mod sata;
+pub mod setups;
 pub mod stack;
 pub mod swarm;
 pub mod world;
