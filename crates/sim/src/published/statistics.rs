@@ -1,0 +1,81 @@
+//! How good a whole evaluation is.
+//!
+//! Errors are of figures; those that constants were fitted on and those that check are counted apart. Always true: every row is
+//! in exactly one count of its role.
+
+use super::decision::Role;
+use super::verdict::{Row, Verdict};
+
+/// What came of many rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Rows that constants were fitted on.
+    pub fit: Count,
+    /// Rows that check.
+    pub check: Count,
+    /// Numbers of parts that were fitted.
+    pub fitted_numbers: usize,
+    /// The median of the errors of all figures, without their signs.
+    pub error_median: Option<f64>,
+    /// The worst of them, and its row.
+    pub error_worst: Option<(f64, String)>,
+}
+
+/// Rows by what came of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// With a value beside the published one.
+    pub figures: usize,
+    /// Claims that hold.
+    pub holds: usize,
+    /// Claims that fail.
+    pub fails: usize,
+    /// Undecided.
+    pub undecided: usize,
+}
+
+impl Statistics {
+    /// Of rows.
+    pub fn of(rows: &[Row<'_>]) -> Self {
+        let mut statistics = Self::default();
+        let mut errors = Vec::new();
+        let mut numbers = std::collections::BTreeSet::new();
+        for row in rows {
+            let count = match &row.decision.role {
+                Role::Fit(fitted) => {
+                    numbers.extend(fitted);
+                    &mut statistics.fit
+                }
+                Role::Check => &mut statistics.check,
+            };
+            match row.verdict {
+                Verdict::Figure { error, .. } => {
+                    count.figures += 1;
+                    errors.push((error.abs(), row.decision.id.clone()));
+                }
+                Verdict::Holds => count.holds += 1,
+                Verdict::Fails => count.fails += 1,
+                Verdict::Undecided => count.undecided += 1,
+            }
+        }
+        statistics.fitted_numbers = numbers.len();
+        errors.sort_by(|one, other| one.0.total_cmp(&other.0));
+        statistics.error_median = median(&errors);
+        statistics.error_worst = errors.pop();
+        statistics
+    }
+}
+
+/// Of sorted errors.
+fn median(errors: &[(f64, String)]) -> Option<f64> {
+    let middle = errors.len() / 2;
+    let upper = errors.get(middle)?.0;
+    Some(if errors.len() % 2 == 1 { upper } else { f64::midpoint(errors[middle - 1].0, upper) })
+}
+
+impl Count {
+    /// All of them.
+    pub const fn all(&self) -> usize {
+        self.figures + self.holds + self.fails + self.undecided
+    }
+}

@@ -1,0 +1,218 @@
+use super::*;
+use crate::parts::Catalogue;
+use crate::setups::Setup;
+use std::collections::BTreeMap;
+
+struct Place {
+    catalogue: Catalogue,
+    setups: Vec<Setup>,
+}
+
+impl Place {
+    fn new() -> Self {
+        let catalogue = Catalogue::built_in().expect("parts that come with the project");
+        let setups = Setup::built_in(&catalogue).expect("setups that come with the project");
+        Self { catalogue, setups }
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        Facts { catalogue: &self.catalogue, setups: &self.setups }
+    }
+}
+
+fn figure(id: &str, value: &str) -> Figure {
+    Figure { id: id.into(), value: value.into(), ..Figure::default() }
+}
+
+fn read(rows: &[(&str, &str)], text: &str) -> Decided {
+    let figures = rows.iter().map(|(id, value)| figure(id, value)).collect();
+    Decided::read(figures, &format!("[names]\nflat = 0.05\n{text}")).expect("decisions")
+}
+
+/// As many megabytes a second as the depth, times ten.
+fn tens(measurement: &Measurement) -> Result<Outcome, String> {
+    if measurement.variant == "turbo" {
+        return Err("it does not run".into());
+    }
+    Ok(Outcome { bytes_per_second: f64::from(measurement.depth) * 10e6, ..Outcome::default() })
+}
+
+fn verdicts(rows: &[(&str, &str)], text: &str) -> Vec<(Verdict, String)> {
+    let (place, decided) = (Place::new(), read(rows, text));
+    let rows = decided.evaluate(place.facts(), tens);
+    rows.into_iter().map(|row| (row.verdict, row.reason)).collect()
+}
+
+#[test]
+fn every_row_has_a_decision_and_there_are_seventeen_shapes() {
+    let decided = Decided::built_in().expect("decisions that come with the project");
+    let shapes: Vec<_> = decided.decisions.iter().filter(|decision| decision.is_shape()).collect();
+    assert_eq!(decided.decisions.len() - shapes.len(), 107);
+    let ids: Vec<_> = shapes.iter().map(|shape| shape.id.clone()).collect();
+    assert_eq!(ids, (1..=17).map(|number| format!("Q{number}")).collect::<Vec<_>>());
+    assert!(shapes.iter().all(|shape| matches!(shape.kind, DecisionKind::Claims(_))));
+}
+
+#[test]
+fn what_decisions_name_is_there() {
+    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    assert_eq!(place.facts().unknown_in(&decided), Vec::<String>::new());
+}
+
+#[test]
+fn with_every_measurement_made_only_what_has_a_reason_is_undecided() {
+    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    let made = |_: &Measurement| {
+        Ok::<_, String>(Outcome {
+            bytes_per_second: 1e8,
+            requests_per_second: 1e4,
+            latency_ns: 1e5,
+            watts_peak: Some(5.0),
+            unit_bytes: Some(48.0),
+            ready_units: Some(0.0),
+            order: Some(1234),
+        })
+    };
+    for row in decided.evaluate(place.facts(), made) {
+        let has_reason = matches!(row.decision.kind, DecisionKind::Undecidable(_));
+        // A figure of a quotient of differences may have no value when all is alike.
+        assert_eq!(row.verdict == Verdict::Undecided, has_reason, "{}: {}", row.decision.id, row.reason);
+    }
+}
+
+#[test]
+fn facts_of_protocols_and_parts_are_decided_without_a_run() {
+    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    let rows = decided.evaluate(place.facts(), |_| Err("nothing runs"));
+    for (id, value) in [
+        ("P001", 500.0),
+        ("P010", 4.0),
+        ("P011", 4.0),
+        ("P012", 5.0),
+        ("P048", 65_536.0),
+        ("P095", 2_097_120.0),
+    ] {
+        let row = rows.iter().find(|row| row.decision.id == id).expect("a row");
+        let Verdict::Figure { simulated, error, .. } = row.verdict else { panic!("{id}: {}", row.reason) };
+        assert_eq!((simulated, error), (value, 0.0), "{id}");
+    }
+    let of = |id: &str| rows.iter().find(|row| row.decision.id == id).expect("a row").verdict;
+    assert_eq!((of("P044"), of("P089")), (Verdict::Holds, Verdict::Holds));
+}
+
+#[test]
+fn a_figure_has_its_error_with_its_sign() {
+    let verdicts = verdicts(
+        &[("P1", "50"), ("P2", "-20"), ("P3", "20..25")],
+        "[P1]\nfigure = \"mbps(myce/uasp 4K random read qd4)\"\n\
+         [P2]\nfigure = \"mbps(myce/uasp 4K random read qd1) - mbps(myce/uasp 4K random read qd4)\"\n\
+         [P3]\nfigure = \"mbps(myce/uasp 4K random read qd2)\"\n",
+    );
+    let errors: Vec<_> = verdicts
+        .iter()
+        .map(|(verdict, _)| match verdict {
+            Verdict::Figure { error, .. } => *error,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(errors, [-0.2, -0.5, 0.0]);
+}
+
+#[test]
+fn a_gain_is_compared_as_the_ratio_that_it_states() {
+    let formula = "mbps(myce/uasp 4K random read qd4) / mbps(myce/uasp 4K random read qd4)";
+    let verdicts = verdicts(&[("P1", "0")], &format!("[P1]\nfigure = \"{formula}\"\nas = \"ratio\"\n"));
+    let Verdict::Figure { published, simulated, error } = verdicts[0].0 else { panic!("a figure") };
+    assert_eq!((published.least, published.largest, simulated, error), (1.0, 1.0, 1.0, 0.0));
+}
+
+#[test]
+fn all_claims_must_hold_and_the_one_that_fails_is_told() {
+    let text = "[P1]\nclaims = [\"1 < 2\", \"spread(mbps(myce/bot 4K random read qd2,3)) <= flat\"]\n\
+                [P2]\nclaims = [\"mbps(myce/bot 4K random read qd3) > mbps(myce/bot 4K random read qd2)\"]\n";
+    let verdicts = verdicts(&[("P1", "flat"), ("P2", "more")], text);
+    assert_eq!(verdicts[0].0, Verdict::Fails);
+    assert!(verdicts[0].1.ends_with("<= flat: 0.500 and 0.050"), "{}", verdicts[0].1);
+    assert_eq!(verdicts[1].0, Verdict::Holds);
+    assert!(verdicts[1].1.ends_with("30.000 and 20.000"), "{}", verdicts[1].1);
+}
+
+#[test]
+fn a_row_whose_run_cannot_be_made_is_undecided_with_the_reason() {
+    let text = "[P1]\nfigure = \"mbps(myce/turbo 4K random read qd2)\"\n[P2]\nundecidable = \"a habit\"\n";
+    let verdicts = verdicts(&[("P1", "5"), ("P2", "2")], text);
+    let run = "myce/turbo 4K random read qd2: it does not run";
+    assert_eq!(verdicts[0], (Verdict::Undecided, run.to_owned()));
+    assert_eq!(verdicts[1], (Verdict::Undecided, "a habit".to_owned()));
+}
+
+#[test]
+fn each_measurement_is_made_once() {
+    let text = "[P1]\nfigure = \"mbps(myce/bot 4K random read qd2) + mbps(myce/bot 4K random read qd2)\"\n\
+                [P2]\nclaims = [\"mbps(myce/bot 4K random read qd2) > 1\"]\n";
+    let (place, decided) = (Place::new(), read(&[("P1", "1"), ("P2", "x")], text));
+    let mut runs = Vec::new();
+    let _ = decided.evaluate(place.facts(), |one| {
+        runs.push(one.to_string());
+        tens(one)
+    });
+    assert_eq!(runs, ["myce/bot 4K random read qd2"]);
+}
+
+#[test]
+fn errors_have_a_median_and_a_worst() {
+    let text: String = [10, 20, 40, 80]
+        .map(|value| format!("[P{value}]\nfigure = \"{value} + mbps(myce/bot 4K random read qd1)\"\n"))
+        .concat();
+    let text = format!(
+        "{text}fits = [\"drivers/turbo packing.longest\"]\n[Q1]\ntext = \"one\"\nclaims = [\"1 > 2\"]\n"
+    );
+    let rows = [("P10", "10"), ("P20", "20"), ("P40", "40"), ("P80", "80")];
+    let (place, decided) = (Place::new(), read(&rows, &text));
+    let statistics = Statistics::of(&decided.evaluate(place.facts(), tens));
+    assert_eq!(statistics.error_median, Some(0.375));
+    assert_eq!(statistics.error_worst, Some((1.0, "P10".to_owned())));
+    assert_eq!((statistics.fit.figures, statistics.check.figures, statistics.check.fails), (1, 3, 1));
+    assert_eq!((statistics.fitted_numbers, statistics.check.all()), (1, 4));
+}
+
+#[test]
+fn a_decision_that_cannot_be_read_is_told_with_its_line() {
+    let told = |text: &str| {
+        let error = Decided::read(vec![figure("P1", "5")], &format!("[names]\n{text}")).unwrap_err();
+        error.to_string()
+    };
+    assert!(told("[P2]\nundecidable = \"x\"\n").ends_with("P1 has no decision"));
+    assert_eq!(
+        told("[P1]\n"),
+        "published/decisions.toml, line 2: one of `figure`, `claims` and `undecidable` was expected"
+    );
+    assert!(
+        told("[P1]\nfigure = \"mbps(\"\n")
+            .starts_with("published/decisions.toml, line 2: `mbps(`: at byte 5")
+    );
+    assert!(told("[P1]\nfigures = \"1\"\n").contains("unknown field `figures`"));
+    assert!(told("[P1]\nundecidable = \"x\"\n[Q1]\nclaims = [\"1 < 2\"]\n").contains("Q1 is in no table"));
+}
+
+#[test]
+fn numbers_said_to_be_fitted_are_fitted_on_those_rows() {
+    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    let mut fitted: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in place.catalogue.entries() {
+        for constant in &entry.constants {
+            if let crate::parts::Origin::Fitted(rows) = &constant.origin {
+                let name = format!("{}/{} {}", entry.kind().folder(), entry.name, constant.place);
+                fitted.insert(name, rows.clone());
+            }
+        }
+    }
+    for (number, rows) in fitted {
+        for row in rows {
+            let decision = decided.decisions.iter().find(|decision| decision.id == row);
+            let role = &decision.unwrap_or_else(|| panic!("{number}: there is no row {row}")).role;
+            let says = matches!(role, Role::Fit(numbers) if numbers.contains(&number));
+            assert!(says, "{number} is fitted on {row}, which does not say so");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a simulated world makes of each row.
+//!
+//! A runner is asked for each measurement once. Where it has no outcome, every row that needs it is undecided, with the reason.
+//! Always true: the rows are those of the table, each once and in its order, then the shapes.
+
+use super::decision::{Decided, Decision, DecisionKind, Published};
+use super::facts::Facts;
+use super::formula::{Claim, Values};
+use super::measurement::{Measurement, Outcome};
+use std::collections::BTreeMap;
+
+/// A row that has been decided, or not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row<'a> {
+    /// The row and how it is decided.
+    pub decision: &'a Decision,
+    /// What comes of it.
+    pub verdict: Verdict,
+    /// Why: claims with both sides, or what is missing; empty for a figure.
+    pub reason: String,
+}
+
+/// What comes of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Verdict {
+    /// A value, beside the published one.
+    Figure {
+        /// What was published.
+        published: Published,
+        /// What came out.
+        simulated: f64,
+        /// How far that is off, as a share of what was published.
+        error: f64,
+    },
+    /// All claims hold.
+    Holds,
+    /// One does not.
+    Fails,
+    /// No run says.
+    Undecided,
+}
+
+/// Numbers by name, facts and outcomes.
+struct Known<'a> {
+    names: &'a BTreeMap<String, f64>,
+    facts: Facts<'a>,
+    outcomes: BTreeMap<Measurement, Result<Outcome, String>>,
+}
+
+impl Decided {
+    /// Decides every row. `measure` is asked once for each of [`Self::measurements`].
+    pub fn evaluate<E: ToString>(
+        &self,
+        facts: Facts<'_>,
+        mut measure: impl FnMut(&Measurement) -> Result<Outcome, E>,
+    ) -> Vec<Row<'_>> {
+        let run = |one: Measurement| {
+            let outcome = measure(&one).map_err(|error| format!("{one}: {}", error.to_string()));
+            (one, outcome)
+        };
+        let outcomes = self.measurements().into_iter().map(run).collect();
+        let known = Known { names: &self.names, facts, outcomes };
+        self.decisions.iter().map(|decision| decision.row(&known)).collect()
+    }
+}
+
+impl Decision {
+    fn row(&self, known: &Known<'_>) -> Row<'_> {
+        let (verdict, reason) = match &self.kind {
+            DecisionKind::Figure { published, formula } => match formula.value(known) {
+                Ok(simulated) => {
+                    let error = published.error(simulated);
+                    (Verdict::Figure { published: *published, simulated, error }, String::new())
+                }
+                Err(why) => (Verdict::Undecided, why),
+            },
+            DecisionKind::Claims(claims) => judge(claims, known),
+            DecisionKind::Undecidable(why) => (Verdict::Undecided, why.clone()),
+        };
+        Row { decision: self, verdict, reason }
+    }
+}
+
+/// All claims; the reason is the first that fails, or each with both sides.
+fn judge(claims: &[Claim], known: &Known<'_>) -> (Verdict, String) {
+    let mut told = Vec::new();
+    for claim in claims {
+        let (left, right, holds) = match claim.judge(known) {
+            Ok(judged) => judged,
+            Err(why) => return (Verdict::Undecided, why),
+        };
+        let sides = format!("{}: {left:.3} and {right:.3}", claim.text);
+        if !holds {
+            return (Verdict::Fails, sides);
+        }
+        told.push(sides);
+    }
+    (Verdict::Holds, told.join("; "))
+}
+
+impl Verdict {
+    /// `figure`, `holds`, `fails` or `undecided`.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Figure { .. } => "figure",
+            Self::Holds => "holds",
+            Self::Fails => "fails",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+impl Values for Known<'_> {
+    fn named(&self, name: &str) -> Result<f64, String> {
+        self.names.get(name).copied().ok_or_else(|| format!("there is no number called `{name}`"))
+    }
+
+    fn fact(&self, fact: &str, of: &str) -> Result<f64, String> {
+        self.facts.find(fact, of)
+    }
+
+    fn outcome(&self, measurement: &Measurement) -> Result<Outcome, String> {
+        let outcome = self.outcomes.get(measurement).cloned();
+        outcome.unwrap_or_else(|| Err(format!("{measurement} was not measured")))
+    }
+}
