@@ -111,6 +111,8 @@ pub struct Mix {
     pub zeroes: u8,
     /// Requests that are taken back while they are under way.
     pub aborts: u8,
+    /// Of a hundred requests of any kind, how many go where one of the last went, so that reads meet writes.
+    pub again: u8,
 }
 
 /// What is wrong with a line.
@@ -175,6 +177,7 @@ impl Case {
                 flushes: pick(&[0, 3, 10]) as u8,
                 zeroes: pick(&[0, 0, 5]) as u8,
                 aborts: pick(&[0, 0, 0, 5]) as u8,
+                again: [0, 40, 70][Random::new(seed, "again").below(3) as usize],
             },
             finale: if pick(&[0, 1, 1]) == 0 { Finale::Unplug } else { Finale::PowerLoss },
             faults: None,
@@ -266,6 +269,7 @@ impl Case {
             "flushes" => self.mix.flushes = value.parse().ok()?,
             "zeroes" => self.mix.zeroes = value.parse().ok()?,
             "aborts" => self.mix.aborts = value.parse().ok()?,
+            "again" => self.mix.again = value.parse().ok()?,
             "finale" => self.finale = of_name(value, &FINALES)?,
             "faults" if value == DICE => self.faults = None,
             "faults" => self.faults = Some(value.parse().ok()?),
@@ -366,7 +370,7 @@ impl fmt::Display for Case {
             self.latency_us,
             self.at_once,
         )?;
-        let Mix { reads, through, flushes, zeroes, aborts } = self.mix;
+        let Mix { reads, through, flushes, zeroes, aborts, again } = self.mix;
         write!(
             f,
             " cache={} requests={} longest={} reads={reads} through={through} flushes={flushes} zeroes={zeroes}",
@@ -374,7 +378,7 @@ impl fmt::Display for Case {
             self.requests,
             self.longest,
         )?;
-        write!(f, " aborts={aborts} finale={} faults=", name_of(self.finale, &FINALES))?;
+        write!(f, " aborts={aborts} again={again} finale={} faults=", name_of(self.finale, &FINALES))?;
         match &self.faults {
             Some(script) => script.fmt(f),
             None => f.write_str(DICE),

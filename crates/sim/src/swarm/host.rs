@@ -7,6 +7,7 @@ use super::case::{Case, Mix};
 use crate::check::{Access, Blocks};
 use crate::engine::Random;
 use initiator::disk::{Operation, Request, RequestId};
+use std::collections::VecDeque;
 use units::Extent;
 
 /// Who asks.
@@ -22,7 +23,12 @@ pub(super) struct Host {
     capacity: u64,
     longest: u32,
     mix: Mix,
+    /// Where the last requests went.
+    recent: VecDeque<Extent>,
 }
+
+/// Requests whose places are remembered: so near that what has not let go of them is seen.
+const RECENT: usize = 4;
 
 impl Host {
     pub(super) fn new(case: &Case) -> Self {
@@ -35,6 +41,7 @@ impl Host {
             capacity: case.blocks.into(),
             longest: case.longest,
             mix: case.mix,
+            recent: VecDeque::with_capacity(RECENT),
         }
     }
 
@@ -84,10 +91,26 @@ impl Host {
         !self.is_inspecting() && self.random.below(100) < u64::from(self.mix.aborts)
     }
 
-    fn choose(&mut self) -> (Operation, Extent) {
+    /// Somewhere, or where one of the last requests went.
+    fn place(&mut self) -> Extent {
+        let goes_back = self.mix.again > 0 && self.random.below(100) < u64::from(self.mix.again);
+        if goes_back && !self.recent.is_empty() {
+            let which = self.random.below(self.recent.len() as u64) as usize;
+            return self.recent[which];
+        }
         let blocks = 1 + self.random.below(u64::from(self.longest));
         let first = self.random.below(self.capacity - blocks + 1);
         let extent = Extent::new(first, blocks);
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(extent);
+        extent
+    }
+
+    fn choose(&mut self) -> (Operation, Extent) {
+        let extent = self.place();
+        let blocks = extent.blocks.0;
         let Mix { reads, through, flushes, zeroes, .. } = self.mix;
         let die = self.random.below(100);
         let below = |shares: &[u8]| die < shares.iter().map(|share| u64::from(*share)).sum();

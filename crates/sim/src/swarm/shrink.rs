@@ -98,6 +98,7 @@ impl Search {
             Case { blocks: case.longest.max(4), ..case.clone() },
             Case { mix: super::Mix { aborts: 0, ..mix }, ..case.clone() },
             Case { mix: super::Mix { zeroes: 0, ..mix }, ..case.clone() },
+            Case { mix: super::Mix { again: 0, ..mix }, ..case.clone() },
             Case { mix: super::Mix { flushes: 0, ..mix }, ..case.clone() },
             Case { is_cached: false, ..case.clone() },
         ] {
