@@ -17,6 +17,9 @@ pub enum Kind {
     Slow,
     /// The device says NRDY for a millisecond. Opportunity: each status, and each time it has room for a command.
     NotReady,
+    /// An endpoint of the device answers NRDY, on a bus of USB 2.0 NAK, 2 to 32 times in a row to what it could do at once.
+    /// Opportunity: each transfer that it offers.
+    NotReadyStorm,
     /// The device halts the endpoint by itself. Opportunity: each transfer that it offers.
     Stall,
     /// The header of a packet arrives damaged: the link sends it again. On a bus of USB 2.0 a token or handshake, which nobody
@@ -43,13 +46,14 @@ impl Kind {
     pub(super) const COUNT: usize = Self::ALL.len();
 
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::StatusLost,
         Self::StatusTag,
         Self::StatusTwice,
         Self::MediumError,
         Self::Slow,
         Self::NotReady,
+        Self::NotReadyStorm,
         Self::Stall,
         Self::HeaderDamaged,
         Self::PayloadDamaged,
@@ -68,6 +72,7 @@ impl Kind {
             Self::MediumError => "medium-error",
             Self::Slow => "slow",
             Self::NotReady => "not-ready",
+            Self::NotReadyStorm => "not-ready-storm",
             Self::Stall => "stall",
             Self::HeaderDamaged => "header-damaged",
             Self::PayloadDamaged => "payload-damaged",
@@ -102,7 +107,7 @@ impl Kind {
     pub const fn is_felt(self, is_on_bus: bool) -> bool {
         match self {
             Self::HeaderDamaged | Self::PayloadDamaged => is_on_bus,
-            Self::NotReady => false,
+            Self::NotReady | Self::NotReadyStorm => false,
             _ => true,
         }
     }

@@ -213,6 +213,11 @@ impl DevicePort {
         either!(self, port => port.halt(address));
     }
 
+    /// An endpoint is not ready so many times, and could be.
+    pub fn refuse(&mut self, address: EndpointAddress, times: u8) {
+        either!(self, port => port.refuse(address, times));
+    }
+
     /// Ends the halt of an endpoint.
     pub fn clear_halt(&mut self, address: EndpointAddress) {
         either!(self, port => port.clear_halt(address));

@@ -125,7 +125,7 @@ fn a_status_in_the_place_of_a_few_bytes_is_too_long_for_them() {
 fn what_the_link_puts_right_nobody_above_it_notices() {
     for wire in ["uas", "bot"] {
         for fault in
-            ["header-damaged@100,header-damaged@101", "payload-damaged@80", "not-ready@3,not-ready@9"]
+            ["header-damaged@100,header-damaged@101", "payload-damaged@80", "not-ready@3,not-ready-storm@40"]
         {
             let toll = |faults| holds(&format!("wire={wire} requests=30 aborts=0 faults={faults}")).toll;
             let (calm, struck) = (toll("none"), toll(fault));
@@ -152,7 +152,8 @@ fn on_a_bus_of_usb_2_what_is_damaged_or_lost_is_said_again() {
             let toll =
                 |faults| holds(&format!("wire={wire} rate={rate} requests=30 aborts=0 faults={faults}")).toll;
             let calm = toll("none");
-            for fault in ["header-damaged@100", "payload-damaged@40", "packet-lost@120,packet-lost@121"] {
+            let lost = "packet-lost@120,packet-lost@121";
+            for fault in ["header-damaged@100", "payload-damaged@40", lost, "not-ready-storm@40"] {
                 let struck = toll(fault);
                 let same = (struck.commands, struck.timeouts, struck.resets);
                 assert_eq!(same, (calm.commands, 0, 0), "{wire} {rate} {fault}");

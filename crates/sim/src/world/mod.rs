@@ -290,6 +290,9 @@ impl<T: Transport> World<T> {
             Happens::Deadline => {}
         }
         self.settle();
+        while let Some((endpoint, times)) = self.trouble.poll_storm() {
+            self.joint.device.refuse(endpoint, times);
+        }
         while let Some(endpoint) = self.trouble.poll_halt() {
             self.halt(endpoint);
         }

@@ -37,6 +37,8 @@ pub(super) struct Trouble {
     late: VecDeque<(Instant, DeviceTransfer)>,
     /// Endpoints that halt by themselves.
     halts: Vec<EndpointAddress>,
+    /// Endpoints that are not ready so many times in a row.
+    storms: Vec<(EndpointAddress, u8)>,
     /// Why the device is not there any more, and how that turns out.
     gone: Option<(Kind, Random)>,
     /// Streams of a status pipe on which a status was sent twice: what comes there may be about an earlier command.
@@ -51,6 +53,10 @@ pub(super) struct Trouble {
 
 /// How long a device says NRDY after [`Kind::NotReady`].
 const NOT_READY: Duration = Duration::from_ms(1);
+
+/// NRDYs in a row of [`Kind::NotReadyStorm`], at least and at most.
+const STORM_MIN: u8 = 2;
+const STORM_MAX: u8 = 32;
 
 /// What becomes of something that a device sends.
 #[derive(Debug)]
@@ -82,6 +88,10 @@ impl Trouble {
         self.mix_streams(&mut transfer, drive);
         if self.faults.strikes(Kind::Stall).is_some() {
             self.halts.push(transfer.pipe.endpoint);
+        }
+        if let Some(mut random) = self.faults.strikes(Kind::NotReadyStorm) {
+            let times = STORM_MIN + random.below(u64::from(STORM_MAX - STORM_MIN) + 1) as u8;
+            self.storms.push((transfer.pipe.endpoint, times));
         }
         match &transfer.payload {
             target::Payload::Inline(inline) if is_status(inline) => self.send_status(now, transfer),
@@ -156,11 +166,17 @@ impl Trouble {
     pub(super) fn forget_late(&mut self) {
         self.late.clear();
         self.halts.clear();
+        self.storms.clear();
     }
 
     /// The next endpoint that halts by itself.
     pub(super) fn poll_halt(&mut self) -> Option<EndpointAddress> {
         self.halts.pop()
+    }
+
+    /// The next endpoint that is not ready so many times in a row.
+    pub(super) fn poll_storm(&mut self) -> Option<(EndpointAddress, u8)> {
+        self.storms.pop()
     }
 
     /// What becomes of a packet that is sent.

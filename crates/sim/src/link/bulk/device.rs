@@ -38,6 +38,8 @@ pub struct DeviceEndpoint {
     /// Such an endpoint has said that it is ready, and the host has not answered.
     has_said_erdy: bool,
     is_halted: bool,
+    /// Times that it says NRDY to what it could do, and ERDY after that.
+    refusals: u8,
     outbox: Line<Message>,
     progress: Line<Progress>,
 }
@@ -58,6 +60,7 @@ impl DeviceEndpoint {
             owes_erdy: false,
             has_said_erdy: false,
             is_halted: false,
+            refusals: 0,
             outbox: Line::new(),
             progress: Line::new(),
         }
@@ -101,6 +104,18 @@ impl DeviceEndpoint {
         }
         self.say_ready();
         self.propose();
+    }
+
+    /// It answers NRDY so many times to what it could do at once, each time followed by ERDY.
+    pub const fn refuse(&mut self, times: u8) {
+        self.refusals = times;
+    }
+
+    /// Whether it is not ready once more, though it could move `stream`.
+    fn refuses(&mut self, stream: Option<StreamId>) -> bool {
+        let refuses = self.refusals > 0 && self.is_ready(stream);
+        self.refusals -= u8::from(refuses);
+        refuses
     }
 
     /// Ends the halt, or makes the endpoint as it was in the beginning if there was none, but for its transfers, which start
@@ -307,11 +322,11 @@ impl DeviceEndpoint {
             _ => false,
         };
         let answer = self.pipe.as_mut().ok_or(Violation)?.receive(said, |_| ready)?;
-        self.refuse(answer);
+        self.say_refusal(answer);
         Ok(())
     }
 
-    fn refuse(&mut self, answer: Option<FromDevice>) {
+    fn say_refusal(&mut self, answer: Option<FromDevice>) {
         if let Some(FromDevice::Nrdy(field)) = answer {
             self.outbox.push_back(Message::Nrdy { endpoint: self.endpoint.address, stream: Some(field) });
         }
@@ -377,11 +392,18 @@ impl DeviceEndpoint {
     /// Says that there is nothing to send, if the host asks for more than there is.
     fn answer_want(&mut self) {
         let stream = self.pipe.as_ref().and_then(Device::current);
-        if self.window == 0 || self.under_way > 0 || self.queues.has_unsent(stream) {
+        if self.window == 0 || self.under_way > 0 {
+            return;
+        }
+        let is_refused = self.refuses(stream);
+        if self.queues.has_unsent(stream) && !is_refused {
             return;
         }
         self.window = 0;
         self.decline(stream);
+        if is_refused {
+            self.say_ready();
+        }
     }
 
     /// Says that the endpoint is not ready, and will say when it is.
@@ -463,8 +485,12 @@ impl DeviceEndpoint {
                 return Ok(());
             }
         }
-        let Some(piece) = piece.filter(|_| !self.queues.is_empty(stream)) else {
-            if self.queues.is_empty(stream) {
+        let is_refused = piece.is_some() && self.refuses(stream);
+        let Some(piece) = piece.filter(|_| !self.queues.is_empty(stream) && !is_refused) else {
+            if is_refused {
+                self.decline(stream);
+                self.say_ready();
+            } else if self.queues.is_empty(stream) {
                 self.decline(stream);
             } else {
                 self.say_taken(stream, true);

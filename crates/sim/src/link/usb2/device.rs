@@ -22,6 +22,8 @@ pub struct DeviceEndpoint {
     /// IN: whether the first packet was sent and not acknowledged.
     is_sent: bool,
     is_halted: bool,
+    /// Times that it says NAK to what it could do.
+    refusals: u8,
     progress: VecDeque<Progress>,
 }
 
@@ -35,6 +37,7 @@ impl DeviceEndpoint {
             toggle: Toggle::Data0,
             is_sent: false,
             is_halted: false,
+            refusals: 0,
             progress: VecDeque::new(),
         }
     }
@@ -57,6 +60,11 @@ impl DeviceEndpoint {
         self.is_halted = true;
     }
 
+    /// It answers NAK so many times to what it could do at once.
+    pub const fn refuse(&mut self, times: u8) {
+        self.refusals = times;
+    }
+
     /// Ends the halt, or makes the endpoint as it was in the beginning if there was none, but for its transfers, which start
     /// where they are: DATA0 (clause 9.4.5).
     pub fn clear_halt(&mut self) {
@@ -69,6 +77,7 @@ impl DeviceEndpoint {
     pub fn asked(&mut self, ask: Ask) -> Answer {
         match ask {
             _ if self.is_halted => Answer::Handshake(Handshake::Stall),
+            Ask::In(_) if !self.line.is_empty() && self.refuses() => Answer::Handshake(Handshake::Nak),
             Ask::In(_) => {
                 let Some(piece) = self.line.piece(self.endpoint.packet_bytes) else {
                     return Answer::Handshake(Handshake::Nak);
@@ -78,7 +87,9 @@ impl DeviceEndpoint {
             }
             // What it has answered was lost.
             Ask::Out(_, toggle, _) if toggle != self.toggle => Answer::Handshake(Handshake::Ack),
-            Ask::Ping(_) | Ask::Out(..) if self.line.is_empty() => Answer::Handshake(Handshake::Nak),
+            Ask::Ping(_) | Ask::Out(..) if self.line.is_empty() || self.refuses() => {
+                Answer::Handshake(Handshake::Nak)
+            }
             // Endpoint 0 alone takes requests, and no port brings them here.
             Ask::Ping(_) | Ask::Setup(_) => Answer::Handshake(Handshake::Ack),
             Ask::Out(_, _, piece) => {
@@ -88,6 +99,13 @@ impl DeviceEndpoint {
                 Answer::Handshake(if has_no_room { Handshake::Nyet } else { Handshake::Ack })
             }
         }
+    }
+
+    /// Whether it is not ready once more.
+    fn refuses(&mut self) -> bool {
+        let refuses = self.refusals > 0;
+        self.refusals = self.refusals.saturating_sub(1);
+        refuses
     }
 
     /// The host has acknowledged what was sent last.

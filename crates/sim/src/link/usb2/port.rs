@@ -319,6 +319,11 @@ impl DevicePort {
         self.change(address, DeviceEndpoint::halt);
     }
 
+    /// An endpoint is not ready so many times: see [`DeviceEndpoint::refuse`].
+    pub fn refuse(&mut self, address: EndpointAddress, times: u8) {
+        self.change(address, |end| end.refuse(times));
+    }
+
     /// Ends the halt of an endpoint: see [`DeviceEndpoint::clear_halt`].
     pub fn clear_halt(&mut self, address: EndpointAddress) {
         self.change(address, DeviceEndpoint::clear_halt);

@@ -249,6 +249,19 @@ fn a_device_without_room_is_asked_with_ping_until_it_has() {
 }
 
 #[test]
+fn an_endpoint_that_is_not_ready_says_nak_so_many_times_and_moves_then() {
+    for address in [IN, OUT] {
+        let mut wire = Wire::high(&[address]);
+        wire.both(address, 1, 512);
+        wire.joint.device.refuse(address, 5);
+        wire.run();
+        let naks = wire.said.iter().filter(|line| line.contains("NAK")).count();
+        assert_eq!((naks, wire.ended(Side::Host)), (5, vec![(1, 512, End::Full)]));
+        assert_eq!(wire.ended(Side::Device), [(1, 512, End::Full)]);
+    }
+}
+
+#[test]
 fn at_full_speed_data_is_sent_again_after_nak_and_nobody_pings() {
     let mut wire = Wire::new(Rate::Full, &[OUT], 0);
     wire.host(OUT, 1, 64);

@@ -185,8 +185,12 @@ impl Driven {
         }
     }
 
-    /// Endpoints of the drive halt by themselves.
+    /// Endpoints of the drive halt, or are not ready, by themselves.
     pub(super) fn halt_by_itself(&mut self) {
+        let end = self.fronts[DRIVE].end;
+        while let Some((endpoint, times)) = self.seats[DRIVE].trouble.poll_storm() {
+            self.roots[end.root].ports(end.device).1.refuse(endpoint, times);
+        }
         while let Some(endpoint) = self.seats[DRIVE].trouble.poll_halt() {
             let setup = SetupPacket {
                 direction: Direction::Out,

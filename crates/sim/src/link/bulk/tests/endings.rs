@@ -49,6 +49,53 @@ fn a_stopped_read_takes_what_was_asked_for_and_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_stop_that_races_the_last_packet_finds_the_read_done() {
+    let mut wire = Wire::new(&[plain(IN, 16)]);
+    wire.both(Pipe::plain(IN), transfer(1, 2048));
+    wire.run_until_moved(Side::Host, 1024);
+    // The first has come at 2,352, and the last is on the lane since 2,364.
+    wire.joint.host.stop(IN);
+    assert!(!wire.joint.host.is_quiet(IN));
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN expects 0, takes 2",
+            "  240  2352 <- DATA 1 IN number 0, 1024 bytes",
+            " 2364  4476 <- DATA 1 IN number 1, 1024 bytes, the last",
+            " 2452  2492 -> ACK 1 IN expects 1, takes 1",
+            // The stop changes nothing of what was asked for: 100 ns after the last byte it is acknowledged.
+            " 4576  4616 -> ACK 1 IN expects 2, takes 0",
+        ],
+    );
+    assert!(wire.joint.host.is_quiet(IN));
+    assert_eq!(wire.ended(Side::Host), [(1, 2048, End::Full)]);
+    assert_eq!(wire.joint.host.withdraw(Pipe::plain(IN), TransferId(1)), Err(NotWithdrawn::Unknown));
+}
+
+#[test]
+fn a_stop_that_races_the_last_acknowledgement_finds_the_write_done() {
+    let mut wire = Wire::new(&[plain(OUT, 16)]);
+    wire.both(Pipe::plain(OUT), transfer(1, 1024));
+    // The device has all of it, and its acknowledgement is not on the lane yet.
+    wire.run_until_moved(Side::Device, 1024);
+    wire.joint.host.stop(OUT);
+    assert!(!wire.joint.host.is_quiet(OUT));
+    let withdrawn = wire.joint.host.withdraw(Pipe::plain(OUT), TransferId(1));
+    assert_eq!(withdrawn, Err(NotWithdrawn::UnderWay));
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0  2112 -> DATA 2 OUT number 0, 1024 bytes, the last",
+            " 2312  2352 <- ACK 2 OUT expects 1, takes 0",
+        ],
+    );
+    assert!(wire.joint.host.is_quiet(OUT));
+    assert_eq!(wire.ended(Side::Host), [(1, 1024, End::Full)]);
+}
+
+#[test]
 fn a_stopped_write_sends_no_more_and_what_was_sent_is_acknowledged() {
     let mut wire = Wire::new(&[plain(OUT, 16)]);
     wire.both(Pipe::plain(OUT), transfer(1, 8192));

@@ -106,6 +106,49 @@ fn a_read_over_streams_begins_with_prime_and_the_device_s_choice() {
 }
 
 #[test]
+fn an_endpoint_that_is_not_ready_twice_says_nrdy_and_erdy_each_time() {
+    let mut wire = Wire::new(&[streamed(IN)]);
+    wire.both(on(IN, 3), transfer(1, 1024));
+    wire.joint.device.refuse(IN, 2);
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0    40 -> ACK 1 IN stream Prime expects 0, takes 1",
+            "  240   280 <- NRDY 1 IN stream Prime",
+            "  280   320 <- ERDY 1 IN stream 3 for 1",
+            "  420   460 -> ACK 1 IN stream 3 expects 0, takes 1",
+            "  660   700 <- NRDY 1 IN stream 3",
+            "  700   740 <- ERDY 1 IN stream 3 for 1",
+            "  840   880 -> ACK 1 IN stream 3 expects 0, takes 1",
+            " 1080  1120 <- NRDY 1 IN stream 3",
+            " 1120  1160 <- ERDY 1 IN stream 3 for 1",
+            " 1260  1300 -> ACK 1 IN stream 3 expects 0, takes 1",
+            " 1500  3612 <- DATA 1 IN stream 3 number 0, 1024 bytes, the last",
+            " 3712  3752 -> ACK 1 IN stream 3 expects 1, takes 0",
+        ],
+    );
+    assert_eq!(wire.ended(Side::Host), [(1, 1024, End::Full)]);
+}
+
+#[test]
+fn whatever_is_not_ready_for_a_while_moves_in_the_end() {
+    for kind in 0..4 {
+        for (times, bytes) in [(1, 0), (2, 16), (7, 5000), (32, 40 << 10)] {
+            let mut wire = Wire::new(&four_kinds(4));
+            let pipe = pipe_of(kind, 5);
+            wire.both(pipe, transfer(1, bytes));
+            wire.joint.device.refuse(pipe.endpoint, times);
+            wire.run();
+            assert_eq!(wire.ended(Side::Host), [(1, bytes, End::Full)], "{kind} {times}");
+            assert_eq!(wire.ended(Side::Device), [(1, bytes, End::Full)], "{kind} {times}");
+            let refused = wire.script.iter().filter(|line| line.contains("NRDY") && !line.contains("Prime"));
+            assert_eq!(refused.count(), usize::from(times), "{kind}");
+        }
+    }
+}
+
+#[test]
 fn a_prime_for_another_stream_lets_a_refused_one_wait() {
     let mut wire = Wire::new(&[streamed(IN)]);
     wire.joint.host.queue(on(IN, 1), transfer(1, 16)).unwrap();
