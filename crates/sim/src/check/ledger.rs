@@ -30,11 +30,15 @@ pub struct Ledger {
     broken: Option<Violation>,
     /// Payload that each side had sent before the books were begun.
     before: [u64; 2],
+    /// Hubs on the way, each of which has room for as much as a link.
+    hubs: u32,
 }
 
 impl Ledger {
-    /// Begins the books of a link on which something was carried already, and nothing with payload is on its way.
-    pub fn begin(&mut self, link: &Link) {
+    /// Begins the books of a link on which something was carried already, and nothing with payload is on its way. There are so
+    /// many hubs between it and the device.
+    pub fn begin(&mut self, link: &Link, hubs: u32) {
+        self.hubs = hubs;
         self.before = [Side::Host, Side::Device].map(|side| link.lane(side).traffic().payload);
     }
 
@@ -138,7 +142,8 @@ impl Ledger {
             let traffic = link.lane(side).traffic();
             let arrived = self.taken[side.other() as usize] + self.in_vain[side.other() as usize];
             let on_the_way = traffic.payload.checked_sub(self.before[side as usize] + arrived);
-            if on_the_way.is_none_or(|bytes| bytes > ON_THE_WAY_BYTES_MAX) {
+            let most = ON_THE_WAY_BYTES_MAX * (1 + u64::from(self.hubs));
+            if on_the_way.is_none_or(|bytes| bytes > most) {
                 self.break_law(Law::Conservation, now, About::Lane(side));
             }
             let symbols = u128::from(traffic.packets + traffic.commands + traffic.skips);

@@ -39,6 +39,9 @@ pub enum Kind {
     /// The host controller meets an error and halts: its driver gives it up, and everything is brought up again. The device
     /// keeps its power. Opportunity: each packet that arrives, where there is a controller.
     ControllerHalt,
+    /// The port of the hub is reset that the device is behind: the hub forgets its ports, and all that is behind it is given up
+    /// and brought up again. The device keeps its power. Opportunity: each packet that arrives, where there is a hub.
+    HubReset,
 }
 
 impl Kind {
@@ -46,7 +49,7 @@ impl Kind {
     pub(super) const COUNT: usize = Self::ALL.len();
 
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::StatusLost,
         Self::StatusTag,
         Self::StatusTwice,
@@ -61,6 +64,7 @@ impl Kind {
         Self::Unplug,
         Self::PowerLoss,
         Self::ControllerHalt,
+        Self::HubReset,
     ];
 
     /// Its name in a script.
@@ -80,6 +84,7 @@ impl Kind {
             Self::Unplug => "unplug",
             Self::PowerLoss => "power-loss",
             Self::ControllerHalt => "controller-halt",
+            Self::HubReset => "hub-reset",
         }
     }
 
@@ -92,14 +97,14 @@ impl Kind {
     pub const fn most(self) -> usize {
         match self {
             // Each ends a life of the device.
-            Self::Unplug | Self::PowerLoss | Self::ControllerHalt => 2,
+            ender if ender.ends_life() => 2,
             _ => super::STRIKES_MAX,
         }
     }
 
     /// Whether the device is not there any more afterwards.
     pub const fn ends_life(self) -> bool {
-        matches!(self, Self::Unplug | Self::PowerLoss | Self::ControllerHalt)
+        matches!(self, Self::Unplug | Self::PowerLoss | Self::ControllerHalt | Self::HubReset)
     }
 
     /// Whether more than a moment's delay may come of it: the rest is put right by the link and its ports, and neither initiator

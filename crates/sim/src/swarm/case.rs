@@ -10,7 +10,7 @@ use crate::link::Connection;
 use crate::link::superspeed;
 use crate::link::usb2::{self, Pacing};
 use crate::world::Plain;
-use crate::world::driven::{Drive, Host, Protocol, Setup};
+use crate::world::driven::{Drive, Host, Hub, Node, Protocol, Setup};
 use crate::xhci::Part;
 use std::fmt;
 use std::str::FromStr;
@@ -28,6 +28,8 @@ pub struct Case {
     pub rate: Line,
     /// The host's controller.
     pub controller: Desk,
+    /// Hubs between that and the drive, 0 to 4; an idle drive is beside it then. Where there is no controller there are none.
+    pub hubs: u8,
     /// Streams of the device: a power of two, 2 to 256.
     pub streams: u16,
     /// Commands under way, and requests: 1 to 64.
@@ -124,6 +126,8 @@ pub struct CaseError {
 
 /// Blocks of a drive at most.
 const BLOCKS_MAX: u32 = 4096;
+/// Hubs in a row at most.
+const HUBS_MAX: u8 = 4;
 /// Requests at most.
 const REQUESTS_MAX: u32 = 1_000_000;
 
@@ -161,6 +165,7 @@ impl Case {
                 3 => Desk::EarlyCard,
                 _ => Desk::None,
             },
+            hubs: [0, 0, 1, 2][Random::new(seed, "hubs").below(4) as usize],
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
             depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
             transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
@@ -229,7 +234,14 @@ impl Case {
             at_once: self.at_once,
             has_cache: self.is_cached,
         };
-        Some(Setup::new(Host::with(part)).at(rate).with(1, drive))
+        let node = match self.hubs {
+            0 => Node::Drive(drive),
+            hubs => {
+                let first = Node::Hub(Hub::new(4).with(1, drive).with(2, drive));
+                (1..hubs).fold(first, |node, _| Node::Hub(Hub::new(4).with(1, node)))
+            }
+        };
+        Some(Setup::new(Host::with(part)).at(rate).with(1, node))
     }
 
     /// Within the limits.
@@ -237,6 +249,7 @@ impl Case {
         if self.wire == Wire::Uas && self.controller == Desk::EarlyCard {
             self.controller = Desk::Card;
         }
+        self.hubs = self.hubs.min(HUBS_MAX);
         self.streams = self.streams.clamp(2, 256).next_power_of_two().min(256);
         self.depth = self.depth.clamp(1, 64);
         self.transfer_bytes = self.transfer_bytes.clamp(self.block.bytes(), 1 << 20);
@@ -254,6 +267,7 @@ impl Case {
             "wire" => self.wire = of_name(value, &WIRES)?,
             "rate" => self.rate = of_name(value, &RATES)?,
             "controller" => self.controller = of_name(value, &CONTROLLERS)?,
+            "hubs" => self.hubs = value.parse().ok()?,
             "streams" => self.streams = value.parse().ok()?,
             "depth" => self.depth = value.parse().ok()?,
             "transfer" => self.transfer_bytes = value.parse().ok()?,
@@ -321,7 +335,7 @@ fn rates(seed: u64) -> Rates {
         }
         // Some strikes in a run: there are a hundred statuses or so, and some thousand packets.
         let often = match kind {
-            Kind::Unplug | Kind::PowerLoss | Kind::ControllerHalt => 400,
+            ender if ender.ends_life() => 400,
             Kind::HeaderDamaged | Kind::PayloadDamaged => 10_000,
             Kind::PacketLost => 2_000,
             _ => 30_000,
@@ -357,11 +371,12 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed={} wire={} rate={} controller={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
+            "seed={} wire={} rate={} controller={} hubs={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
             self.seed,
             name_of(self.wire, &WIRES),
             name_of(self.rate, &RATES),
             name_of(self.controller, &CONTROLLERS),
+            self.hubs,
             self.streams,
             self.depth,
             self.transfer_bytes,

@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 7] = [
+const ONCE_RED: [(&str, &str); 8] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -59,21 +59,27 @@ const ONCE_RED: [(&str, &str); 7] = [
     ),
     (
         "an endpoint that was reset for another try stayed halted on the link",
-        "seed=740 wire=uas rate=gen1 controller=card streams=4 depth=2 transfer=16384 block=512 blocks=4 latency-us=60 at-once=1 \
+        "seed=740 wire=uas rate=gen1 controller=card hubs=0 streams=4 depth=2 transfer=16384 block=512 blocks=4 latency-us=60 at-once=1 \
          cache=no requests=4 longest=1 reads=20 through=0 flushes=0 zeroes=0 aborts=5 again=0 finale=power-loss \
          faults=status-twice@8,packet-lost@207",
     ),
     (
         "a device answered Prime with STALL, which ended no transfer, so that nobody cleared the halt",
-        "seed=2145 wire=uas rate=gen2x2 controller=chipset streams=4 depth=4 transfer=65536 block=4096 blocks=32 latency-us=0 \
+        "seed=2145 wire=uas rate=gen2x2 controller=chipset hubs=0 streams=4 depth=4 transfer=65536 block=4096 blocks=32 latency-us=0 \
          at-once=1 cache=no requests=22 longest=32 reads=20 through=0 flushes=3 zeroes=0 aborts=0 again=0 finale=unplug \
          faults=stall@124",
     ),
     (
         "what waited behind a slow request had its time run out, and the device was taken for dead",
-        "seed=8583 wire=turbo rate=gen2x2 controller=none streams=2 depth=15 transfer=4096 block=512 blocks=256 \
+        "seed=8583 wire=turbo rate=gen2x2 controller=none hubs=0 streams=2 depth=15 transfer=4096 block=512 blocks=256 \
          latency-us=1000 at-once=1 cache=no requests=42 longest=1 reads=60 through=0 flushes=0 zeroes=0 aborts=0 again=0 \
          finale=power-loss faults=slow@23,slow@27,slow@37",
+    ),
+    (
+        "behind hubs nobody noted that a status which was sent twice may be about an earlier command",
+        "seed=6314 wire=uas rate=gen2 controller=card hubs=2 streams=64 depth=1 transfer=65536 block=512 blocks=4 latency-us=1 \
+         at-once=1 cache=no requests=1 longest=1 reads=60 through=0 flushes=0 zeroes=0 aborts=0 again=70 finale=power-loss \
+         faults=status-twice@10,status-twice@11",
     ),
 ];
 
@@ -195,6 +201,47 @@ fn a_device_that_was_pulled_out_or_lost_its_power_lives_again() {
     for fault in ["unplug@400", "power-loss@400", "unplug@400,power-loss@700"] {
         let report = holds(&format!("wire=uas requests=60 aborts=0 cache=yes faults={fault}"));
         assert_eq!(report.toll.lives as usize, 2 + report.struck.len(), "{fault}");
+    }
+}
+
+#[test]
+fn behind_hubs_every_law_holds_and_nobody_recovers_from_nothing() {
+    for wire in ["uas", "bot"] {
+        for hubs in 1..=3 {
+            let line = format!(
+                "wire={wire} rate=gen1 controller=chipset hubs={hubs} requests=40 aborts=0 faults=none"
+            );
+            let Toll { lives, failed, timeouts, resets, .. } = holds(&line).toll;
+            assert_eq!((lives, failed, timeouts, resets), (2, 0, 0, 0), "{line}");
+        }
+    }
+}
+
+#[test]
+fn the_port_of_a_hub_is_reset_where_nothing_less_helps() {
+    for hubs in 0..=2 {
+        let line = "wire=bot rate=gen1 controller=chipset requests=30 aborts=0 latency-us=10";
+        let faults = "status-lost@12,status-lost@13,status-lost@14,status-lost@15";
+        let report = holds(&format!("{line} hubs={hubs} faults={faults}"));
+        // Two reset recoveries, and then the port.
+        assert_eq!((report.toll.lives, report.toll.failed, report.toll.timeouts), (2, 0, 4), "{hubs}");
+        assert!(report.toll.resets >= 4, "{hubs}: {}", report.toll.resets);
+    }
+}
+
+#[test]
+fn a_drive_whose_hub_was_reset_or_pulled_out_lives_again() {
+    for wire in ["uas", "bot"] {
+        for fault in ["hub-reset@200", "unplug@200", "power-loss@200", "hub-reset@150,hub-reset@300"] {
+            for hubs in [1, 2] {
+                let line = format!(
+                    "wire={wire} rate=gen1 controller=card hubs={hubs} requests=60 aborts=0 cache=yes faults={fault}"
+                );
+                let report = holds(&line);
+                assert_eq!(report.toll.lives as usize, 2 + report.struck.len(), "{line}");
+                assert_eq!(report.struck.to_string(), fault);
+            }
+        }
     }
 }
 

@@ -290,12 +290,7 @@ impl<T: Transport> World<T> {
             Happens::Deadline => {}
         }
         self.settle();
-        while let Some((endpoint, times)) = self.trouble.poll_storm() {
-            self.joint.device.refuse(endpoint, times);
-        }
-        while let Some(endpoint) = self.trouble.poll_halt() {
-            self.halt(endpoint);
-        }
+        self.befall_endpoints();
     }
 
     /// An answer may be missed.

@@ -254,8 +254,9 @@ impl Trouble {
     }
 
     /// The same of a device behind a controller.
-    pub(super) fn ends_driven_life(&mut self) -> bool {
+    pub(super) fn ends_driven_life(&mut self, is_behind_hub: bool) -> bool {
         self.ends_by(&[Kind::Unplug, Kind::PowerLoss, Kind::ControllerHalt])
+            || is_behind_hub && self.ends_by(&[Kind::HubReset])
     }
 
     fn ends_by(&mut self, kinds: &[Kind]) -> bool {
@@ -368,6 +369,16 @@ impl<T: Transport> World<T> {
         }
         let Self { drive, trouble, .. } = self;
         trouble.leave(drive)
+    }
+
+    /// Endpoints of the device are not ready, or halt, by themselves.
+    pub(super) fn befall_endpoints(&mut self) {
+        while let Some((endpoint, times)) = self.trouble.poll_storm() {
+            self.joint.device.refuse(endpoint, times);
+        }
+        while let Some(endpoint) = self.trouble.poll_halt() {
+            self.halt(endpoint);
+        }
     }
 
     /// Something of a transfer of a side has moved.

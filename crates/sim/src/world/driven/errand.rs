@@ -18,6 +18,8 @@ use xhci::{Answer, ControlTransfer, Request};
 pub(super) enum Step {
     Control(SetupPacket),
     Driver(Request),
+    /// The hub above resets the port that the device is at.
+    HubPort,
 }
 
 /// What came of it.
@@ -44,6 +46,8 @@ pub(super) struct Errands {
     waiting: VecDeque<Errand>,
     /// Whether the first step of the first errand is under way, and where its bytes are.
     under_way: Option<u64>,
+    /// Whether the hub above is to reset the device's port, and has not begun.
+    pub(super) wants_hub_port: bool,
     /// What came of an errand that nobody is told of but who waits for it.
     pub(super) came: Option<Came>,
     /// What the transport is to be told.
@@ -95,13 +99,15 @@ impl Front {
                 let endpoints = vec![endpoints.status, endpoints.data_in, endpoints.data_out];
                 vec![Step::Driver(Request::AllocateStreams { device, endpoints, wanted })]
             }
-            // The port of a hub is the hub's to reset, which nobody asks it to so far.
-            BusRequest::ResetPort if self.way.route.tiers() > 0 => Vec::new(),
             BusRequest::ResetPort => {
                 let add = self.plans(0);
                 let configure = Request::Configure { device, add, drop: Vec::new() };
+                let reset = match self.way.route.tiers() {
+                    0 => Step::Driver(Request::ResetPort { port: self.way.port }),
+                    _ => Step::HubPort,
+                };
                 vec![
-                    Step::Driver(Request::ResetPort { port: self.way.port }),
+                    reset,
                     Step::Driver(Request::Readdress(device)),
                     Step::Driver(configure),
                     Step::Control(to_device(StandardRequest::SetConfiguration)),
@@ -131,7 +137,11 @@ impl Front {
                     let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };
                     machine.drive(now, |driver, hands| driver.submit_control(hands, &transfer))
                 }
-                (Step::Control(_), None) => Err(xhci::Refusal::Gone),
+                (Step::HubPort, Some(_)) => {
+                    self.errands.wants_hub_port = true;
+                    Ok(())
+                }
+                (Step::Control(_) | Step::HubPort, None) => Err(xhci::Refusal::Gone),
             };
             match begun {
                 Ok(()) => {}

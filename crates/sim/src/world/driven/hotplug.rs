@@ -13,7 +13,7 @@ use super::errand::{Came, Step};
 use super::power_on::SUPER;
 use super::root::Wires;
 use super::setup::Spot;
-use super::{Driven, PowerOnError};
+use super::{Driven, Happens, PowerOnError};
 use crate::link::hub;
 use crate::world::Commanded;
 use std::fmt;
@@ -107,6 +107,22 @@ impl Driven {
         self.bring_up_below(number)
     }
 
+    /// A drive's transport wants the port reset that the drive is at, which is a hub's: SetPortFeature (PORT_RESET). What the
+    /// hub is told and tells takes no time here.
+    pub(super) fn begin_hub_port_reset(&mut self, number: usize) {
+        self.take_down(number);
+        self.at(self.now() + RESET, Happens::HubPort(number as u8));
+    }
+
+    /// The port was reset: the drive is as it was when it was plugged in, and both ends of its link begin anew.
+    pub(super) fn end_hub_port_reset(&mut self, now: Instant, number: usize) {
+        self.reset_drive(number);
+        self.seats[number].forget_all();
+        self.bring_back(number);
+        self.fronts[number].answered(&mut self.machine, now, Answer::Done);
+        self.hear_errands(number);
+    }
+
     /// Who was plugged in at a place when the world was made.
     fn at_spot(&self, spot: Spot) -> Option<usize> {
         let port = self.controller().part().ports_usb2 + spot.root;
@@ -124,8 +140,14 @@ impl Driven {
         root.fronts.iter().copied().filter(|&number| is_below(self.fronts[number].way.route)).collect()
     }
 
-    /// The link to a device goes down, at the port of a hub.
+    /// The link to a device goes down, at the port of a hub, and what comes of that happens.
     fn cut(&mut self, number: usize) {
+        self.take_down(number);
+        self.settle();
+    }
+
+    /// The link to a device goes down, at the port of a hub.
+    fn take_down(&mut self, number: usize) {
         let (now, end) = (self.now(), self.fronts[number].end);
         if let Wires::Hubs(tree) = &mut self.roots[end.root].wires {
             tree.cut(now, end.device);
@@ -137,11 +159,16 @@ impl Driven {
                 self.look_after_stops(number);
             }
         }
+    }
+
+    /// The link to a device is trained, and those of all that is behind it; and what comes of that happens.
+    fn join(&mut self, number: usize) {
+        self.bring_back(number);
         self.settle();
     }
 
     /// The link to a device is trained, and those of all that is behind it.
-    fn join(&mut self, number: usize) {
+    fn bring_back(&mut self, number: usize) {
         let root = self.fronts[number].end.root;
         let below: Vec<hub::DeviceId> =
             self.below(number).into_iter().map(|number| self.fronts[number].end.device).collect();
@@ -152,7 +179,6 @@ impl Driven {
             }
         }
         self.woken.iter_mut().for_each(|woken| woken.add(root));
-        self.settle();
     }
 
     /// All drives from here on are given up.

@@ -87,8 +87,10 @@ pub struct Driven {
     woken: [Few; 2],
     scratch: Vec<u8>,
     stopped: Option<Stopped>,
-    /// Whether things go wrong, and books are kept, with the first drive, which is at a root port of its own.
+    /// Whether things go wrong, and books are kept, with the first drive.
     is_troubled: bool,
+    /// Whether the hub at its root port is to be reset as soon as it can be.
+    hub_is_to_be_reset: bool,
 }
 
 /// Something that happens.
@@ -108,6 +110,8 @@ enum Happens {
     Ready(u8),
     /// Something happens among the hubs of a root port.
     Passes(u8, Happening),
+    /// The port of a hub that a drive is at was reset.
+    HubPort(u8),
     /// A drive has done its oldest request.
     Stored(u8),
     /// Something is done in the enclosure of a drive.
@@ -136,6 +140,7 @@ impl Event for Happens {
             Self::Suffers(root, side, _, fate) => (*root, (1 << 32) + 4 + *side as u64 + 2 * *fate as u64),
             Self::Core => (0, 3 << 32),
             Self::Passes(root, happening) => (*root, happening.mark()),
+            Self::HubPort(drive) => (*drive, (1 << 33) + 1),
             Self::Enclosure(drive) => (*drive, (1 << 32) + 12),
         };
         kind + u64::from_be_bytes([number, 0, 0, 0, 0, 0, 0, 0])
@@ -212,6 +217,7 @@ impl Driven {
             Happens::Missed(root, missed) => self.miss(root.into(), missed),
             Happens::Ready(drive) => self.offer_late(drive.into()),
             Happens::Passes(root, happening) => self.pass(root.into(), happening),
+            Happens::HubPort(drive) => self.end_hub_port_reset(now, drive.into()),
             Happens::Stored(drive) => {
                 let seat = &mut self.seats[usize::from(drive)];
                 seat.drive.store(now, &mut seat.trouble);
@@ -409,6 +415,9 @@ impl Driven {
 
     /// Tells a transport what came of what it wanted of the bus.
     fn hear_errands(&mut self, number: usize) {
+        if std::mem::take(&mut self.fronts[number].errands.wants_hub_port) {
+            self.begin_hub_port_reset(number);
+        }
         while let Some((id, answer)) = self.fronts[number].errands.answers.pop_front() {
             if let Some(seat) = self.seats.get_mut(number) {
                 seat.desk.transport.handle_answer(self.engine.now(), id, answer);

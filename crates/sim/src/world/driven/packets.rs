@@ -81,6 +81,9 @@ impl Driven {
                 self.show(number, side.other(), &message, None);
                 self.woken[side as usize].add(root);
                 self.tell(number, side, &message);
+                if self.is_troubled {
+                    self.book_behind_hubs(number, side, &message);
+                }
             }
             Ok(None) => {}
             Err(_) => self.stopped = Some(Stopped::Violation),

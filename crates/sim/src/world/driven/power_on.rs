@@ -206,6 +206,7 @@ impl Driven {
             scratch: Vec::new(),
             stopped: None,
             is_troubled: false,
+            hub_is_to_be_reset: false,
         })
     }
 

@@ -1,22 +1,26 @@
 //! What befalls a driven world from outside of its machines: faults, planted bugs, and the books that notice.
 //!
-//! It befalls the first drive, which has a root port of its own, from when it is up. Beside what befalls a drive there is
-//! what befalls a controller: it halts, of which its driver tells that it died; and the bugs of one whose events are not as
-//! they should be.
+//! It befalls the first drive, from when it is up; others behind the same root port have no books of their own, and nothing is
+//! to be asked of them. Beside what befalls a drive there is what befalls a controller: it halts, of which its driver tells
+//! that it died; and the bugs of one whose events are not as they should be. Behind hubs the drive is pulled out with the hub
+//! at the root port, or that hub is reset: then it is brought up again, by a transport of its own.
 //!
-//! Left out: hubs, and more than one drive. Always true: a world without trouble is the same as if there were none to have.
+//! Left out: packets that are damaged or lost among hubs, drives with trouble at the same time. Always true: a world without
+//! trouble is the same as if there were none to have.
 
-use super::{AnyTransport, Driven};
+use super::{AnyTransport, Driven, Spot};
 use crate::check::{About, Law, Violation};
 use crate::fault::{Bug, Faults, Kind};
 use crate::link::Fate;
 use crate::link::bulk::Message;
+use crate::link::superspeed::Side;
 use crate::world::trouble::Remains;
 use crate::world::{Finished, Stopped};
 use crate::xhci::Tampering;
 use initiator::{CommandId, Counters, Outcome, Transport};
 use units::Instant;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
+use wire::xhci::RouteString;
 
 /// The drive that has trouble.
 const DRIVE: usize = 0;
@@ -28,7 +32,7 @@ impl Driven {
         if let (Some(link), Some(seat)) =
             (self.roots.first().and_then(|root| root.link()), self.seats.first_mut())
         {
-            seat.trouble.ledger.begin(link);
+            seat.trouble.ledger.begin(link, self.fronts[DRIVE].way.route.tiers());
             seat.trouble.faults = faults;
             self.is_troubled = true;
         }
@@ -92,7 +96,23 @@ impl Driven {
             if !self.step() {
                 return Ok(None);
             }
+            if std::mem::take(&mut self.hub_is_to_be_reset) {
+                self.reset_first_hub();
+            }
         }
+    }
+
+    /// The hub at the first drive's root port is reset; what is behind it is brought up again.
+    fn reset_first_hub(&mut self) {
+        let root = self.fronts[DRIVE].way.port - self.controller().part().ports_usb2;
+        if self.reset_hub(Spot { root, route: RouteString::ROOT }).is_err() {
+            let (now, about) = (self.engine.now(), About::World("what is behind a hub that was reset"));
+            self.seats[DRIVE].trouble.ledger.break_law(Law::Recovery, now, about);
+        }
+    }
+
+    fn is_behind_hub(&self) -> bool {
+        self.fronts[DRIVE].way.route != RouteString::ROOT
     }
 
     fn broken(&self) -> Option<Violation> {
@@ -105,8 +125,10 @@ impl Driven {
     /// The first violation.
     pub fn audit(&mut self) -> Result<(), Violation> {
         let now = self.engine.now();
+        // A link that was trained anew has forgotten what it carried.
+        let is_anew = self.gone() == Some(Kind::HubReset);
         let seat = &mut self.seats[DRIVE];
-        if let Some(link) = self.roots[0].link() {
+        if let Some(link) = self.roots[0].link().filter(|_| !is_anew) {
             seat.trouble.ledger.audit(now, link);
         }
         seat.drive.audit(now, &mut seat.trouble.ledger);
@@ -146,30 +168,66 @@ impl Driven {
             let Some(event) = self.engine.next() else { break };
             self.handle(event);
         }
-        let seat = self.seats.swap_remove(DRIVE);
+        let is_up = self.gone() == Some(Kind::HubReset);
+        let mut seat = self.seats.swap_remove(DRIVE);
+        if is_up {
+            // It was brought up again, and is left now.
+            seat.drive.device.handle_nexus_loss();
+        }
         seat.trouble.leave(seat.drive)
     }
 
     /// What becomes of a message that arrives, beside what has happened to it on the way.
     pub(super) fn fate_on_arrival(&mut self, number: usize, message: Message, fate: Fate) -> Fate {
-        let trouble = &mut self.seats[number].trouble;
-        if trouble.gone().is_none() && trouble.ends_driven_life() {
-            self.leave_port();
+        if number == DRIVE {
+            self.strike_on_arrival();
         }
         // What arrives damaged is heard when it comes again.
         let is_heard = fate != Fate::Arrives || self.seats[number].trouble.hears(message);
         if is_heard { fate } else { Fate::Lost }
     }
 
+    /// A message has arrived at its end behind hubs, and was taken.
+    pub(super) fn book_behind_hubs(&mut self, number: usize, side: Side, message: &Message) {
+        if self.fronts[number].end.root != self.fronts[DRIVE].end.root {
+            return;
+        }
+        let (now, payload) = (self.engine.now(), message.packet().payload().into());
+        let trouble = &mut self.seats[DRIVE].trouble;
+        trouble.ledger.arrive(now, side, payload);
+        if number == DRIVE {
+            // It is heard in any case, but may mislead.
+            let _ = trouble.hears(*message);
+        }
+        self.strike_on_arrival();
+    }
+
+    /// Something arrives, which may be when the first drive's life ends.
+    fn strike_on_arrival(&mut self) {
+        let is_behind_hub = self.is_behind_hub();
+        let trouble = &mut self.seats[DRIVE].trouble;
+        if trouble.gone().is_none() && trouble.ends_driven_life(is_behind_hub) {
+            self.leave_port();
+        }
+    }
+
     /// The first drive is gone, or its controller is of no use any more.
     fn leave_port(&mut self) {
         let now = self.engine.now();
-        if self.gone() == Some(Kind::ControllerHalt) {
-            self.machine.controller.break_down();
-            self.roots[0].cut(now);
-        } else {
-            let port = self.fronts[DRIVE].way.port;
-            self.machine.controller.unplug(now, port);
+        match self.gone() {
+            // That takes time, and is begun when what happens now has happened.
+            Some(Kind::HubReset) => {
+                self.hub_is_to_be_reset = true;
+                return;
+            }
+            Some(Kind::ControllerHalt) => {
+                self.machine.controller.break_down();
+                self.roots[0].cut(now);
+            }
+            _ => {
+                let port = self.fronts[DRIVE].way.port;
+                self.machine.controller.unplug(now, port);
+            }
         }
         let seat = &mut self.seats[DRIVE];
         seat.drive.device.handle_nexus_loss();
