@@ -118,7 +118,7 @@ pub enum ChainError {
 
 /// Drivers that fall back on one another at most.
 const FALLBACKS_MAX: usize = 8;
-/// The least MaxPSASize with which Linux uses streams (Linux, drivers/usb/host/xhci.c: HCC_MAX_PSA >= 4 entries of 32).
+/// The least MaxPSASize with which Linux uses streams (`can_do_streams`): 32 entries of the array.
 const LINUX_PSA_MIN: u8 = 4;
 /// Linux leaves two of its streams unused: one for what has no tag, one for bridges that count from another number.
 const LINUX_STREAMS_KEPT: u16 = 2;

@@ -82,7 +82,7 @@ fn protocol(name: &str) -> Option<f64> {
         "usb3.gen1.megabytes" => megabytes(1, 1),
         // What is left for payload of packets of 1 KiB, with what is around it.
         "usb3.gen1.payload_megabytes" => megabytes(PACKET, Rate::Gen1.data_packet(PACKET)),
-        // What the standards signal with (USB 3.2 clause 6.4.1, USB 2.0 clauses 7.1.11).
+        // What the standards signal with (USB 3.2 clause 6.4.1, USB 2.0 clause 7.1.11).
         "usb3.gen1.megabits" => 5_000.0,
         "usb2.high.megabits" => 480.0,
         "usb1.full.megabits" => 12.0,
