@@ -16,8 +16,8 @@
 //! Always true: a request ends once, when its sectors have moved and, but for a read, when the drive has said that the command
 //! has ended; commands alone and queued ones are never under way together.
 
-mod part;
+mod chip;
 mod store;
 
-pub use part::{BridgePart, Times};
+pub use chip::{Chip, Times};
 pub use store::{Store, StorePart};

@@ -83,7 +83,7 @@ impl HostPort {
         either!(self, port => port.queue(pipe, transfer))
     }
 
-    /// Bytes that the first transfer of a pipe still waits for, or has not sent. `None` if there is none.
+    /// Bytes of the first transfer of a pipe, those that have moved included. `None` if there is none.
     pub fn expects(&self, pipe: Pipe) -> Option<u32> {
         either!(self, port => port.expects(pipe))
     }

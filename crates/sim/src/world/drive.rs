@@ -27,6 +27,8 @@ pub(super) struct DriveSide {
     pub(super) enclosure: Option<Box<Enclosure>>,
     offers: Flights<Offer>,
     buffers: Buffers,
+    /// Bytes of data phases so far that go to the host, by pipe.
+    phases: Vec<(Pipe, u32)>,
     /// The next name of a transfer for [`NOBODY`].
     next_name: u64,
 }
@@ -81,6 +83,7 @@ impl DriveSide {
             enclosure: None,
             offers: Flights::new(),
             buffers: Buffers::default(),
+            phases: Vec::new(),
             next_name: NOBODY.start,
         }
     }
@@ -90,8 +93,8 @@ impl DriveSide {
         Self { enclosure, ..self }
     }
 
-    /// Queues a transfer of the device. `expected` is what the host's transfer on the pipe waits for, which a real drive
-    /// knows from the command: one that ends short of it with a full packet needs an empty one.
+    /// Queues a transfer of the device. `expected` is how long the host's transfer on the pipe is, which a real drive
+    /// knows from the command: a phase that ends short of it with a full packet needs an empty one.
     /// That empty packet's name.
     pub(super) fn offer(
         &mut self,
@@ -103,11 +106,23 @@ impl DriveSide {
         let number = self.offers.insert(id, Offer { payload, pipe, length, message: Vec::new(), moved: 0 });
         let queued = port.queue(pipe, Bulk { id: number, bytes: length });
         debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
+        if pipe.endpoint.direction() == Direction::Out {
+            return None;
+        }
+        let phase_bytes = self.pass_phase(pipe, length, ends);
         let is_cut =
             ends && length > 0 && length.is_multiple_of(self.device.config().speed.bulk_packet_bytes());
-        let is_in = pipe.endpoint.direction() == Direction::In;
-        (is_cut && is_in && expected.is_some_and(|expected| expected > length))
-            .then(|| self.end(port, pipe, 0))
+        (is_cut && expected.is_some_and(|expected| expected > phase_bytes)).then(|| self.end(port, pipe, 0))
+    }
+
+    /// Another piece of a data phase is sent: bytes of the phase so far.
+    fn pass_phase(&mut self, pipe: Pipe, length: u32, ends: bool) -> u32 {
+        let before = self.phases.iter().position(|(of, _)| *of == pipe);
+        let bytes = length + before.map_or(0, |place| self.phases.swap_remove(place).1);
+        if !ends {
+            self.phases.push((pipe, bytes));
+        }
+        bytes
     }
 
     /// Queues what ends a transfer of the host: an empty packet, or room for so many bytes that are thrown away.
@@ -135,6 +150,7 @@ impl DriveSide {
     pub(super) fn cancel(&mut self, now: Instant, port: &mut DevicePort, id: TransferId) {
         let Some(number) = self.offers.find(id) else { return };
         let Some(pipe) = self.offers.get(number).map(|(_, offer)| offer.pipe) else { return };
+        self.phases.retain(|(of, _)| *of != pipe);
         if !port.withdraw(pipe, number) {
             self.complete(now, number, TransferStatus::Cancelled, 0);
         }
@@ -143,6 +159,7 @@ impl DriveSide {
     /// Forgets what is on offer: the device has been told of each, or never wanted to be.
     pub(super) fn forget_offers(&mut self, now: Instant) {
         self.offers = Flights::new();
+        self.phases.clear();
         if let Some(enclosure) = &mut self.enclosure {
             enclosure.forget(now);
         }

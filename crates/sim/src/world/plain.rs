@@ -255,7 +255,7 @@ impl Plain {
     }
 
     /// Does a request, with the buffer of its command.
-    pub(super) fn perform(
+    pub(crate) fn perform(
         &mut self,
         request: &MediumRequest,
         buffer: &mut [u8],

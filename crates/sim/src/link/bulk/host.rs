@@ -229,8 +229,8 @@ impl HostEndpoint {
     }
 
     /// Bytes that the first transfer of a stream still waits for, or has not sent.
-    pub(super) fn left(&self, stream: Option<StreamId>) -> Option<u32> {
-        if self.is_in() { self.queues.left(stream) } else { self.queues.unsent(stream) }
+    pub(super) fn expects(&self, stream: Option<StreamId>) -> Option<u32> {
+        self.queues.first_bytes(stream)
     }
 
     /// Whether it would start a burst if it had the bus.

@@ -109,9 +109,9 @@ impl HostPort {
         self.change(pipe.endpoint, |end| end.queue(pipe.stream, transfer)).unwrap_or(Err(NoSuchStream))
     }
 
-    /// Bytes that the first transfer of a pipe still waits for, or has not sent. `None` if there is none.
+    /// Bytes of the first transfer of a pipe, those that have moved included. `None` if there is none.
     pub fn expects(&self, pipe: Pipe) -> Option<u32> {
-        self.endpoints.get(pipe.endpoint)?.left(pipe.stream)
+        self.endpoints.get(pipe.endpoint)?.expects(pipe.stream)
     }
 
     /// Transfers of a pipe that have not ended, oldest first.

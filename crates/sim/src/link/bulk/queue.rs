@@ -127,6 +127,11 @@ impl Queues {
         Some(first.transfer.bytes - first.moved)
     }
 
+    /// Bytes of the first transfer, moved ones included.
+    pub(super) fn first_bytes(&self, stream: Option<StreamId>) -> Option<u32> {
+        self.by_stream.get(index(stream))?.front().map(|first| first.transfer.bytes)
+    }
+
     /// Receives a piece into the first transfer. `None` if there is none.
     pub(super) fn take(&mut self, stream: Option<StreamId>, piece: Piece, largest: u16) -> Option<Progress> {
         let queue = self.by_stream.get_mut(index(stream))?;

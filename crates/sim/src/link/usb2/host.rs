@@ -147,8 +147,8 @@ impl HostEndpoint {
     }
 
     /// Bytes that the first transfer still waits for, or has not sent.
-    pub fn left(&self) -> Option<u32> {
-        self.line.left()
+    pub fn expects(&self) -> Option<u32> {
+        self.line.first_bytes()
     }
 
     /// What it would ask, and from when on. `None` if it has nothing to ask.

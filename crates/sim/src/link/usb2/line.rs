@@ -34,6 +34,11 @@ impl Line {
         self.0.front().map(Waiting::left)
     }
 
+    /// Bytes of the first transfer, moved ones included.
+    pub(super) fn first_bytes(&self) -> Option<u32> {
+        self.0.front().map(|first| first.transfer.bytes)
+    }
+
     /// What is to be sent next.
     pub(super) fn piece(&self, largest: u16) -> Option<Piece> {
         let first = self.0.front()?;

@@ -129,7 +129,7 @@ impl HostPort {
 
     /// Bytes that the first transfer of a pipe still waits for, or has not sent. `None` if there is none.
     pub fn expects(&self, pipe: Pipe) -> Option<u32> {
-        self.find(pipe.endpoint)?.left()
+        self.find(pipe.endpoint)?.expects()
     }
 
     /// Transfers of a pipe that have not ended, oldest first.

@@ -70,22 +70,20 @@ impl Driven {
         }
     }
 
-    /// Something is done in the enclosure of a drive.
-    pub(super) fn look_into_enclosure(&mut self, now: Instant, number: usize) {
-        if let Some(enclosure) = &mut self.seats[number].drive.enclosure {
-            enclosure.handle_timeout(now);
-        }
-        self.stirs.add(number);
-        loop {
-            let seat = &mut self.seats[number];
-            match seat.drive.poll_enclosure(now, &mut seat.trouble) {
-                Some(Happened::Heard) => {}
-                Some(Happened::Status(transfer)) => self.send_transfer(now, number, transfer),
-                Some(Happened::Stored(since, request)) => {
-                    seat.desk.observers.tell(|observer| observer.asked(since, &request, now));
-                }
-                None => return,
+    /// Takes something that the enclosure of a drive has done. Whether there was something.
+    pub(super) fn look_into_enclosure(&mut self, now: Instant, number: usize) -> bool {
+        let seat = &mut self.seats[number];
+        match seat.drive.poll_enclosure(now, &mut seat.trouble) {
+            Some(Happened::Heard) => true,
+            Some(Happened::Status(transfer)) => {
+                self.send_transfer(now, number, transfer);
+                true
             }
+            Some(Happened::Stored(since, request)) => {
+                seat.desk.observers.tell(|observer| observer.asked(since, &request, now));
+                true
+            }
+            None => false,
         }
     }
 

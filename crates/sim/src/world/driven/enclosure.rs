@@ -15,7 +15,7 @@
 //! each request of the medium ends once.
 
 use super::Protocol;
-use crate::bridge::{BridgePart, Store, StorePart, Times};
+use crate::bridge::{Chip, Store, StorePart, Times};
 use crate::check::{About, Law, Ledger};
 use crate::drive::{AnyDrive, SECTOR_BYTES, Turn};
 use crate::engine::Processor;
@@ -65,7 +65,7 @@ pub(in crate::world) enum Done {
 
 impl Enclosure {
     /// A bridge that speaks a protocol, with a drive behind it that is offered in blocks of this size.
-    pub fn new(part: &BridgePart, protocol: Protocol, drive: AnyDrive, block_size: BlockSize) -> Self {
+    pub fn new(part: &Chip, protocol: Protocol, drive: AnyDrive, block_size: BlockSize) -> Self {
         // BOT has one command at a time, and the drive gets it alone.
         let (times, store) = match protocol {
             Protocol::Bot => (part.bot, StorePart { queued: 0, ..part.store }),

@@ -227,7 +227,10 @@ impl Driven {
                 if !self.seats[usize::from(drive)].alarm.ring(now) {
                     return;
                 }
-                self.look_into_enclosure(now, drive.into());
+                if let Some(enclosure) = &mut self.seats[usize::from(drive)].drive.enclosure {
+                    enclosure.handle_timeout(now);
+                }
+                self.stirs.add(drive.into());
             }
             Happens::Controller => {
                 if !self.alarms[0].ring(now) {
@@ -326,6 +329,9 @@ impl Driven {
         while let Some(drive) = self.stirs.first() {
             if let Some(output) = self.seats[drive].drive.device.poll_output() {
                 self.carry_out_of_device(now, drive, output);
+                return true;
+            }
+            if self.look_into_enclosure(now, drive) {
                 return true;
             }
             self.stirs.remove(drive);

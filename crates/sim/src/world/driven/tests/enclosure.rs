@@ -1,7 +1,7 @@
 //! A device made of parts, in a world with everything that is before it.
 
 use super::super::*;
-use crate::bridge::{BridgePart, StorePart, Times};
+use crate::bridge::{Chip, StorePart, Times};
 use crate::drive::solid::{Contents, FlashTimes, Solid, SolidPart};
 use crate::sata::Rate;
 use crate::world::Plain;
@@ -30,14 +30,14 @@ fn solid() -> Solid {
             byte: Duration::from_ns(5),
         },
         write_sectors: 2048,
-        ahead_pages: 0,
+        ahead_pages: 16,
         compresses: false,
         spare_per_mille: 280,
     };
     Solid::new(part, Contents::FRESH)
 }
 
-const BRIDGE: BridgePart = BridgePart {
+const BRIDGE: Chip = Chip {
     streams: 32,
     limits: Limits { commands: 32, buffer_bytes: 1 << 20, segment_bytes: 16 << 10 },
     bot: Times { command: Duration::from_us(10), status: Duration::from_us(5) },
@@ -46,7 +46,7 @@ const BRIDGE: BridgePart = BridgePart {
     store: StorePart { rate: Rate::Gen3, latency: Duration::from_ns(100), queued: 32, buffer_sectors: 256 },
 };
 
-fn power_on(bridge: &BridgePart, protocol: Protocol) -> Driven {
+fn power_on(bridge: &Chip, protocol: Protocol) -> Driven {
     let drive = match protocol {
         Protocol::Bot => Drive::bot(),
         Protocol::Uas => Drive::uas(),
@@ -116,7 +116,7 @@ fn each_part_takes_its_time() {
         // the rest is what packets and controller take around that.
         assert!(before > Duration::from_us(127) && before < Duration::from_us(150), "{protocol}: {before}");
         let slower = Times { command: Duration::from_us(30), ..BRIDGE.bot };
-        let mut world = power_on(&BridgePart { bot: slower, uas: slower, ..BRIDGE }, protocol);
+        let mut world = power_on(&Chip { bot: slower, uas: slower, ..BRIDGE }, protocol);
         greet(&mut world);
         let (after, _) = latency(&mut world, Direction::In, 1 << 20, 8);
         let more = (after.as_ps() - before.as_ps()).abs_diff(Duration::from_us(20).as_ps());
@@ -138,7 +138,7 @@ fn what_is_written_goes_where_it_belongs() {
 #[test]
 fn memory_of_the_bridge_that_is_in_the_way_bounds_the_rate() {
     // 512 bytes in 2.56 us are 200 MB/s.
-    let slow = BridgePart { sector: Duration::from_ns(2560), ..BRIDGE };
+    let slow = Chip { sector: Duration::from_ns(2560), ..BRIDGE };
     for direction in [Direction::In, Direction::Out] {
         let mut world = power_on(&slow, Protocol::Bot);
         greet(&mut world);
@@ -162,4 +162,28 @@ fn commands_that_are_under_way_together_overlap_in_the_drive() {
     }
     let span = world.now() - began;
     assert!(span < Duration::from_us(250), "{span}: one after the other it would be 8 times 115 us");
+}
+
+#[test]
+fn a_buffer_that_is_smaller_than_what_is_under_way_holds_nothing_up_for_ever() {
+    let store = StorePart { buffer_sectors: 64, ..BRIDGE.store };
+    let small = Chip { store, sector: Duration::from_ns(512), ..BRIDGE };
+    for direction in [Direction::In, Direction::Out] {
+        let mut world = power_on(&small, Protocol::Uas);
+        greet(&mut world);
+        let began = world.now();
+        for slot in 0..8 {
+            let lba = u64::from(slot) * 512;
+            let mut buffer = vec![0; 256 << 10];
+            for (number, block) in (lba..).zip(buffer.chunks_exact_mut(512)) {
+                block[..16].copy_from_slice(&Plain::stamp(Lba(number)));
+            }
+            world.submit(0, &command(slot, direction, lba, 512, began), buffer).unwrap();
+        }
+        for _ in 0..8 {
+            let finished = world.run().unwrap().unwrap();
+            let store = format!("{:?}", world.enclosure(0).unwrap());
+            assert!(finished.outcome.is_good(), "{direction:?} {:?}: {store}", finished.outcome);
+        }
+    }
 }
