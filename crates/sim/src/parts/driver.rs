@@ -92,6 +92,8 @@ pub struct Packing {
     pub look_ahead: Duration,
     /// Which requests wait.
     pub waits: Waits,
+    /// Whether requests that wait in the queue are merged as well, whatever their order.
+    pub merges: bool,
 }
 
 /// Which requests wait for a neighbour.
@@ -148,6 +150,9 @@ struct PackingTable {
     range_most: Option<Quantity<Size>>,
     look_ahead: Quantity<Time>,
     waits: Waits,
+    /// No, if not told.
+    #[serde(default)]
+    merges: bool,
 }
 
 #[derive(Deserialize)]
@@ -232,7 +237,12 @@ impl PackingTable {
             let what = format!("`packing.longest` is {bytes_max} bytes, and {least} to {most} was expected");
             return Err(Misfit::new("packing.longest", what));
         }
-        Ok(Packing { bytes_max, look_ahead: self.look_ahead.duration(), waits: self.waits })
+        Ok(Packing {
+            bytes_max,
+            look_ahead: self.look_ahead.duration(),
+            waits: self.waits,
+            merges: self.merges,
+        })
     }
 }
 

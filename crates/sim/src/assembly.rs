@@ -1,0 +1,316 @@
+//! A disk out of parts: what a setup names, powered on and ready for an application's requests.
+//!
+//! Numbers are of the catalogue's parts; which transport runs follows from them ([`Activation`]). Left out: buses of USB 2.0, which
+//! the worlds with a controller do not have yet, so that such a setup is refused with that reason.
+//!
+//! Always true: two setups that name the same parts are the same world; nothing here knows a setup or a figure by name.
+
+use crate::bridge::{Chip, StorePart, Times};
+use crate::drive::disk::Disk as HardDisk;
+use crate::drive::solid::{Contents, Solid};
+use crate::drive::{AnyDrive, Mechanism};
+use crate::measure::{Disk, MeasureError};
+use crate::native::Native;
+use crate::parts::{
+    Activation, BridgePart, Carried, Catalogue, ChainError, HostPart, LinkPart, Matched, Waits,
+};
+use crate::setups::{Assembly, DriveName};
+use crate::stack::{Profile, Request, Stack, StackError, Streams};
+use crate::world::driven::{
+    Drive, Driven, Enclosure, HostCosts, Hub, Node, Occupant, Packing, PowerOnError, Protocol, Setup,
+};
+use crate::world::{Commanded, Plain};
+use bus::Speed;
+use initiator::turbo::LookAhead;
+use std::fmt;
+use target::command::Limits;
+use units::{BlockCount, BlockSize, Duration, Extent, Instant};
+use wire::usb::Direction;
+
+/// A disk that is on.
+#[derive(Debug)]
+pub struct Assembled {
+    stack: OnStack,
+    /// What carries its commands, and why.
+    pub activation: Activation,
+    /// Its blocks of [`BLOCK_SIZE`].
+    pub capacity: BlockCount,
+}
+
+/// Bytes of a block of all drives here.
+pub const BLOCK_SIZE: BlockSize = BlockSize::B512;
+
+/// Behind USB, or at a port of the host.
+#[derive(Debug)]
+enum OnStack {
+    Usb(Box<Stack<Driven>>),
+    Native(Box<Stack<Native>>),
+}
+
+/// Why parts are no disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AssemblyError {
+    /// They are no chain.
+    Chain(ChainError),
+    /// The catalogue has not this part.
+    Unknown(String),
+    /// The link is one of USB 2.0, of which there is no controller here.
+    Usb2,
+    /// The world does not come up.
+    PowerOn(PowerOnError),
+    /// The driver finds no disk.
+    Stack(StackError),
+}
+
+/// Bytes in which a bridge moves payload between its two sides.
+const PIECE_BYTES: u32 = 16 << 10;
+
+/// Data phases that the target keeps in memory; those of bridges are in [`StorePart::buffer_sectors`].
+const STAGING_BYTES: u32 = 64 << 20;
+
+impl Assembled {
+    /// Powers an assembly on.
+    ///
+    /// # Errors
+    /// See [`AssemblyError`].
+    pub fn power_on(
+        assembly: &Assembly,
+        catalogue: &Catalogue,
+        contents: Contents,
+    ) -> Result<Self, AssemblyError> {
+        let activation = assembly.activation(catalogue).map_err(AssemblyError::Chain)?;
+        let parts = Parts { assembly, catalogue, activation: &activation };
+        let mechanism = parts.drive(contents)?;
+        let capacity = BlockCount(mechanism.sectors());
+        let stack = match activation.transport {
+            Carried::Sata => OnStack::Native(Box::new(parts.native(mechanism)?)),
+            _ => OnStack::Usb(Box::new(parts.usb(mechanism)?)),
+        };
+        Ok(Self { stack, activation, capacity })
+    }
+
+    /// Virtual time, events and digest so far.
+    pub fn books(&self) -> (Instant, u64, u64) {
+        match &self.stack {
+            OnStack::Usb(stack) => books(stack.world()),
+            OnStack::Native(stack) => books(stack.world()),
+        }
+    }
+
+    /// The world behind USB, if there is one.
+    pub fn usb(&mut self) -> Option<&mut Driven> {
+        match &mut self.stack {
+            OnStack::Usb(stack) => Some(stack.world_mut()),
+            OnStack::Native(_) => None,
+        }
+    }
+
+    fn strays(&self) -> u64 {
+        match &self.stack {
+            OnStack::Usb(stack) => stack.strays(0) + stack.world().strays(0),
+            OnStack::Native(stack) => stack.strays(0) + stack.world().strays(),
+        }
+    }
+}
+
+fn books(world: &impl Commanded) -> (Instant, u64, u64) {
+    (world.now(), world.happened(), world.digest())
+}
+
+/// Parts, looked up.
+struct Parts<'a> {
+    assembly: &'a Assembly,
+    catalogue: &'a Catalogue,
+    activation: &'a Activation,
+}
+
+impl Parts<'_> {
+    fn drive(&self, contents: Contents) -> Result<AnyDrive, AssemblyError> {
+        let name = &self.assembly.drive;
+        let drive = match name {
+            DriveName::Ssd(name) => {
+                self.catalogue.ssd(name).map(|part| Solid::new(part.clone(), contents).into())
+            }
+            DriveName::Hdd(name) => self.catalogue.hdd(name).map(|part| HardDisk::new(part.clone()).into()),
+        };
+        drive.ok_or_else(|| AssemblyError::Unknown(name.as_str().into()))
+    }
+
+    fn native(&self, mechanism: AnyDrive) -> Result<Stack<Native>, AssemblyError> {
+        let of = known(&self.assembly.controller, self.catalogue.sata(&self.assembly.controller))?;
+        let store =
+            StorePart { rate: of.rate, latency: of.latency, queued: of.queued, buffer_sectors: u32::MAX };
+        let profile = self.profile()?;
+        let costs = HostCosts { command: profile.costs.command + of.command, ..profile.costs };
+        let plain = Plain::stamped(BlockCount(mechanism.sectors()), BLOCK_SIZE);
+        let world = Native::new(costs, store, mechanism, plain);
+        Stack::new(world, &profile).map_err(AssemblyError::Stack)
+    }
+
+    fn usb(&self, mechanism: AnyDrive) -> Result<Stack<Driven>, AssemblyError> {
+        let assembly = self.assembly;
+        let link = assembly.link.as_deref().unwrap_or_default();
+        let LinkPart::SuperSpeed(rate) = *known(link, self.catalogue.link(link))? else {
+            return Err(AssemblyError::Usb2);
+        };
+        let bridge = assembly.bridge.as_deref().unwrap_or_default();
+        let bridge = known(bridge, self.catalogue.bridge(bridge))?;
+        let controller = known(&assembly.controller, self.catalogue.controller(&assembly.controller))?;
+        let profile = self.profile()?;
+        let (chip, protocol) = (chip(bridge), profile.transport);
+        let plain = Plain::stamped(BlockCount(mechanism.sectors()), BLOCK_SIZE);
+        let plain = plain.with_limits(chip.limits).with_streams(chip.streams);
+        let device = plain.device_with(bridge.transports, Speed::Super);
+        let enclosure = Enclosure::new(&chip, protocol, mechanism, BLOCK_SIZE);
+        let mut occupant = Some(Occupant { device, plain, enclosure: Some(Box::new(enclosure)) });
+        let drive = match protocol {
+            Protocol::Bot => Drive::bot(),
+            Protocol::Uas => Drive { depth: Some(profile.depth()), ..Drive::uas() },
+        };
+        let mut node = Node::from(drive);
+        for name in assembly.hubs.iter().rev() {
+            let hub = known(name, self.catalogue.hub(name))?;
+            node = Hub { delay: hub.delay, ..Hub::new(hub.ports) }.with(1, node).into();
+        }
+        let setup = Setup::new(profile.host(controller.part)).at(rate).with(1, node);
+        let take = |_, drive: &Drive| occupant.take().unwrap_or_else(|| Occupant::from(drive));
+        let world = setup.power_on_with(take, Vec::new()).map_err(AssemblyError::PowerOn)?;
+        Stack::new(world, &profile).map_err(AssemblyError::Stack)
+    }
+
+    /// The driver that has the drive, on this host.
+    fn profile(&self) -> Result<Profile, AssemblyError> {
+        let name = &self.activation.driver;
+        let driver = known(name, self.catalogue.driver(name))?;
+        let host = known(&self.assembly.host, self.catalogue.host(&self.assembly.host))?;
+        let (transport, streams) = match self.activation.transport {
+            Carried::Bot | Carried::Turbo => (Protocol::Bot, Streams::None),
+            Carried::Uas(Matched::Emulated) => {
+                (Protocol::Uas, Streams::Software(here(host, driver.emulation)))
+            }
+            Carried::Uas(_) | Carried::Sata => (Protocol::Uas, Streams::Hardware),
+        };
+        Ok(Profile {
+            transport,
+            transfer_bytes_max: self.activation.command_bytes_max,
+            depth: self.activation.depth,
+            streams,
+            packing: driver.packing.filter(|_| self.activation.transport == Carried::Turbo).map(packing),
+            moderation: driver.moderation,
+            costs: host.costs(&driver.costs),
+        })
+    }
+}
+
+fn here(host: &HostPart, cost: Duration) -> Duration {
+    host.costs(&HostCosts { command: cost, ..HostCosts::FREE }).command
+}
+
+fn packing(of: crate::parts::Packing) -> Packing {
+    let look_ahead = match of.waits {
+        Waits::Never => LookAhead::Never,
+        Waits::AfterNeighbour => LookAhead::AfterNeighbour(of.look_ahead),
+        Waits::Always => LookAhead::Always(of.look_ahead),
+    };
+    Packing { bytes_max: of.bytes_max, look_ahead, merges: of.merges }
+}
+
+/// What of a bridge takes time.
+fn chip(of: &BridgePart) -> Chip {
+    let segment_bytes = PIECE_BYTES.min(of.buffer_bytes / 2);
+    Chip {
+        // The device counts them, and tells none where it speaks no UAS.
+        streams: of.streams.max(2),
+        limits: Limits { commands: of.commands, buffer_bytes: STAGING_BYTES, segment_bytes },
+        bot: Times { command: of.firmware.bot_command, status: of.firmware.bot_status },
+        uas: Times { command: of.firmware.uas_command, status: of.firmware.uas_status },
+        sector: Duration::from_ps(of.firmware.byte_ps * u64::from(BLOCK_SIZE.bytes())),
+        store: of.store,
+    }
+}
+
+fn known<T>(name: &str, part: Option<T>) -> Result<T, AssemblyError> {
+    part.ok_or_else(|| AssemblyError::Unknown(name.into()))
+}
+
+impl Disk for Assembled {
+    fn now(&self) -> Instant {
+        self.books().0
+    }
+
+    fn submit(&mut self, number: u16, direction: Direction, extent: Extent) -> Result<(), MeasureError> {
+        let blocks = u32::try_from(extent.blocks.0).unwrap_or(u32::MAX);
+        let request = Request { id: number.into(), direction, lba: extent.lba.0, blocks };
+        let taken = match &mut self.stack {
+            OnStack::Usb(stack) => stack.submit(0, &request),
+            OnStack::Native(stack) => stack.submit(0, &request),
+        };
+        taken.map_err(MeasureError::Refused)
+    }
+
+    fn next(&mut self) -> Result<Option<u16>, MeasureError> {
+        let ended = match &mut self.stack {
+            OnStack::Usb(stack) => stack.next(),
+            OnStack::Native(stack) => stack.next(),
+        };
+        let Some(ended) = ended.map_err(MeasureError::Stopped)? else { return Ok(None) };
+        ended.result.map_err(MeasureError::Failed)?;
+        if self.strays() > 0 {
+            return Err(MeasureError::Contents);
+        }
+        Ok(Some(u16::try_from(ended.id).unwrap_or(u16::MAX)))
+    }
+}
+
+impl fmt::Display for AssemblyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chain(error) => error.fmt(f),
+            Self::Unknown(name) => write!(f, "there is no part `{name}`"),
+            Self::Usb2 => f.write_str("worlds with a driver and a controller are of SuperSpeed alone so far"),
+            Self::PowerOn(error) => error.fmt(f),
+            Self::Stack(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for AssemblyError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Stretch, measure};
+    use crate::setups;
+    use workload::{Job, Share};
+
+    fn rate(setup: &str, variant: &str, share: Share, depth: u16) -> f64 {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = setups::Setup::built_in(&catalogue).unwrap();
+        let setup = setups.iter().find(|known| known.name == setup).unwrap();
+        let assembly = &setup.variant(variant).unwrap().assembly;
+        let mut disk = Assembled::power_on(assembly, &catalogue, Contents::FRESH).unwrap();
+        let size = (BLOCK_SIZE, disk.capacity);
+        measure(&mut disk, &Job::of(share, depth), size, &Stretch::USUAL, 1).unwrap().megabytes_per_second()
+    }
+
+    #[test]
+    fn transports_differ_as_they_are_made() {
+        let read = Share::all(4096, 100, 100);
+        let [bot_1, bot_8] = [1, 8].map(|depth| rate("myce", "bot", read, depth));
+        let [uas_1, uas_8] = [1, 8].map(|depth| rate("myce", "uasp", read, depth));
+        let sata = rate("myce", "sata", read, 1);
+        assert!((bot_8 / bot_1 - 1.0).abs() < 0.05, "one command at a time: {bot_1} {bot_8}");
+        assert!(uas_8 > 2.5 * uas_1, "commands overlap: {uas_1} {uas_8}");
+        assert!(sata > bot_1 && sata > uas_1, "{sata} {bot_1} {uas_1}");
+    }
+
+    #[test]
+    fn a_setup_of_usb_2_is_refused_with_the_reason() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = setups::Setup::built_in(&catalogue).unwrap();
+        let slow = setups.iter().flat_map(|setup| &setup.variants);
+        let slow = slow.map(|variant| &variant.assembly).find(|it| it.link.as_deref() == Some("high"));
+        let refused = Assembled::power_on(slow.unwrap(), &catalogue, Contents::FRESH).err();
+        assert_eq!(refused, Some(AssemblyError::Usb2));
+    }
+}

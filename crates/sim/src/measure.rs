@@ -1,0 +1,249 @@
+//! A workload measured on a disk: a closed loop, of which the beginning is dropped.
+//!
+//! So many requests are under way, and each that ends is followed by another, as IOMeter and fio do it. What fills pipes and
+//! caches is not counted. It ends when enough requests and enough virtual time have passed, so that short requests are many
+//! and long ones are not few; or when enough bytes have moved.
+//!
+//! Left out: think time, rates, and several programs at once.
+//!
+//! Always true: what is counted ended within the time that is counted; one seed gives one figure.
+
+use crate::world::Stopped;
+use initiator::disk::{Error, RequestRefusal};
+use std::fmt;
+use units::{BlockCount, BlockSize, Duration, Extent, Instant};
+use wire::usb::Direction;
+use workload::{Accesses, Job, Kind, Misfit};
+
+/// What takes requests for blocks: a class driver with all that is below it.
+pub trait Disk {
+    /// The time.
+    fn now(&self) -> Instant;
+
+    /// Takes a request, by a number that is free. It may wait before anything below hears of it.
+    ///
+    /// # Errors
+    /// If it does not.
+    fn submit(&mut self, number: u16, direction: Direction, extent: Extent) -> Result<(), MeasureError>;
+
+    /// Lets things happen until a request ends: which. `None` if nothing is going to happen any more.
+    ///
+    /// # Errors
+    /// If it came to nothing.
+    fn next(&mut self) -> Result<Option<u16>, MeasureError>;
+}
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Virtual time that is dropped at the beginning, and as many requests as are under way at least.
+    pub warm_up: Duration,
+    /// Virtual time that is counted, at least.
+    pub span: Duration,
+    /// Requests that are counted, at least; and at most if there are as many bytes.
+    pub requests: u32,
+    /// Bytes that are enough, whatever the time.
+    pub bytes: u64,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Requests that have ended.
+    pub requests: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// Virtual time.
+    pub elapsed: Duration,
+    /// Mean time of a request.
+    pub mean: Duration,
+    /// The longest.
+    pub longest: Duration,
+}
+
+/// Why there is no figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MeasureError {
+    /// The job does not fit the disk.
+    Misfit(Misfit),
+    /// The world does not go on.
+    Stopped(Stopped),
+    /// The class driver did not take a request.
+    Refused(RequestRefusal),
+    /// A request failed, which none should.
+    Failed(Error),
+    /// Nothing happens any more, and requests are under way.
+    Stuck,
+    /// What was read or written belongs elsewhere.
+    Contents,
+}
+
+impl Stretch {
+    /// Long enough for a figure that half a percent of other seeds agree with: as many requests as that takes, and the time
+    /// in which a cache or a buffer that is full at the beginning is not any more.
+    pub const USUAL: Self =
+        Self { warm_up: Duration::from_ms(20), span: Duration::from_ms(100), requests: 400, bytes: 64 << 20 };
+}
+
+impl Measured {
+    /// Requests in a second.
+    pub fn iops(&self) -> f64 {
+        self.requests as f64 / self.seconds()
+    }
+
+    /// Megabytes (10⁶ bytes) in a second.
+    pub fn megabytes_per_second(&self) -> f64 {
+        self.bytes as f64 / 1e6 / self.seconds()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.elapsed.as_ps() as f64 / 1e12
+    }
+}
+
+/// Runs a job on a disk of this size.
+///
+/// # Errors
+/// See [`MeasureError`].
+pub fn measure(
+    disk: &mut dyn Disk,
+    job: &Job,
+    (block_size, capacity): (BlockSize, BlockCount),
+    stretch: &Stretch,
+    seed: u64,
+) -> Result<Measured, MeasureError> {
+    let accesses = Accesses::new(job, block_size, capacity, seed).map_err(MeasureError::Misfit)?;
+    let mut turns = Turns { accesses, since: vec![Under::default(); usize::from(job.depth.max(1))] };
+    for number in 0..job.depth.max(1) {
+        turns.submit(disk, number)?;
+    }
+    let until = disk.now() + stretch.warm_up;
+    for _ in 0..job.depth.max(1) {
+        turns.next(disk)?;
+    }
+    while disk.now() < until {
+        turns.next(disk)?;
+    }
+    let began = disk.now();
+    let mut sum = Measured {
+        requests: 0,
+        bytes: 0,
+        elapsed: Duration::ZERO,
+        mean: Duration::ZERO,
+        longest: Duration::ZERO,
+    };
+    let mut stays = Duration::ZERO;
+    while !stretch.is_enough(&sum) {
+        let (blocks, stay) = turns.next(disk)?;
+        sum.requests += 1;
+        sum.bytes += blocks * u64::from(block_size.bytes());
+        sum.elapsed = disk.now() - began;
+        sum.longest = sum.longest.max(stay);
+        stays += stay;
+    }
+    sum.mean = Duration::from_ps(stays.as_ps() / sum.requests.max(1));
+    Ok(sum)
+}
+
+impl Stretch {
+    fn is_enough(&self, sum: &Measured) -> bool {
+        let is_long = sum.elapsed >= self.span || sum.bytes >= self.bytes;
+        // Of long requests a few are as good as many short ones.
+        is_long && (sum.requests >= u64::from(self.requests) || sum.bytes >= self.bytes)
+    }
+}
+
+/// A request under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Under {
+    since: Instant,
+    blocks: u64,
+}
+
+struct Turns {
+    accesses: Accesses,
+    since: Vec<Under>,
+}
+
+impl Turns {
+    fn submit(&mut self, disk: &mut dyn Disk, number: u16) -> Result<(), MeasureError> {
+        let access = self.accesses.draw();
+        let direction = match access.kind {
+            Kind::Read => Direction::In,
+            Kind::Write => Direction::Out,
+        };
+        self.since[usize::from(number)] = Under { since: disk.now(), blocks: access.extent.blocks.0 };
+        disk.submit(number, direction, access.extent)
+    }
+
+    /// A request ends, and another takes its place: its blocks, and how long it took.
+    fn next(&mut self, disk: &mut dyn Disk) -> Result<(u64, Duration), MeasureError> {
+        let number = disk.next()?.ok_or(MeasureError::Stuck)?;
+        let Under { since, blocks } = self.since[usize::from(number)];
+        let stay = disk.now() - since;
+        self.submit(disk, number)?;
+        Ok((blocks, stay))
+    }
+}
+
+impl fmt::Display for MeasureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Misfit(misfit) => misfit.fmt(f),
+            Self::Stopped(stopped) => stopped.fmt(f),
+            Self::Refused(refusal) => write!(f, "the driver did not take a request: {refusal:?}"),
+            Self::Failed(error) => write!(f, "a request failed in a world without faults: {error:?}"),
+            Self::Stuck => {
+                f.write_str("nothing happens any more, and requests are under way: a fault of the model")
+            }
+            Self::Contents => {
+                f.write_str("blocks were read or written in the wrong place: a fault of the model")
+            }
+        }
+    }
+}
+
+impl std::error::Error for MeasureError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use workload::Share;
+
+    /// Takes 10 us for each request, one after the other; the first ten take a hundred times as long.
+    #[derive(Default)]
+    struct Line {
+        now: Instant,
+        waiting: VecDeque<u16>,
+        ended: u64,
+    }
+
+    impl Disk for Line {
+        fn now(&self) -> Instant {
+            self.now
+        }
+
+        fn submit(&mut self, number: u16, _: Direction, _: Extent) -> Result<(), MeasureError> {
+            self.waiting.push_back(number);
+            Ok(())
+        }
+
+        fn next(&mut self) -> Result<Option<u16>, MeasureError> {
+            self.ended += 1;
+            self.now = self.now + Duration::from_us(if self.ended <= 10 { 1000 } else { 10 });
+            Ok(self.waiting.pop_front())
+        }
+    }
+
+    #[test]
+    fn what_is_warm_is_counted() {
+        let job = Job::of(Share::all(4096, 100, 100), 4);
+        let stretch = Stretch { warm_up: Duration::from_ms(11), ..Stretch::USUAL };
+        let size = (BlockSize::B512, BlockCount(1 << 20));
+        let measured = measure(&mut Line::default(), &job, size, &stretch, 1).unwrap();
+        assert!((measured.iops() - 100_000.0).abs() < 1.0, "{measured:?}");
+        assert_eq!((measured.mean, measured.longest), (Duration::from_us(40), Duration::from_us(40)));
+        assert_eq!(measured.elapsed, Duration::from_ms(100));
+    }
+}

@@ -1,0 +1,295 @@
+//! A drive at a port of the host itself: what USB is measured against.
+//!
+//! The host's port driver takes the commands that a driver for USB takes (Windows and Linux have one class driver for both),
+//! makes ATA commands of them, up to 32 under way, and the host adapter moves payload to and from memory by itself. One
+//! core does the driver's work, one thing at a time: a command, an interrupt with all that has ended by then, the end of each.
+//!
+//! Left out: the adapter's own command lists and memory accesses, which are a microsecond beside all of this; errors.
+//!
+//! Always true: a command ends once; what is written lies where it belongs.
+
+use crate::bridge::{Store, StorePart};
+use crate::drive::AnyDrive;
+use crate::engine::{Digest, Processor, Trace};
+use crate::fault::Faults;
+use crate::link::superspeed::Link;
+use crate::world::driven::HostCosts;
+use crate::world::{Commanded, Finished, Observer, Plain, Stopped};
+use initiator::{Answer, Command, CommandId, Outcome, Refusal, SenseBytes};
+use std::collections::{BTreeMap, VecDeque};
+use target::command::Place;
+use target::medium::{MediumOp, MediumRequest, MediumRequestId};
+use units::{ByteRange, Duration, Extent, Instant};
+use wire::scsi::Status;
+use wire::scsi::capacity::Capacity10;
+use wire::scsi::cdb;
+
+/// Commands that a port has tags for.
+pub const TAGS: u16 = 32;
+
+/// A host with a drive at a port of its own.
+#[derive(Debug)]
+pub struct Native {
+    now: Instant,
+    costs: HostCosts,
+    core: Processor<Work>,
+    /// When the core is through with all that it was given.
+    through_at: Instant,
+    store: Store<AnyDrive>,
+    plain: Plain,
+    flights: BTreeMap<u16, Flight>,
+    /// Ended at the drive, and the driver does not know.
+    ended: VecDeque<u16>,
+    finished: VecDeque<Finished>,
+    happened: u64,
+    digest: Digest,
+}
+
+/// A disk that claims no version of SPC, as drivers say of drives that speak ATA (SPC-5 clause 6.7.2).
+const INQUIRY: [u8; 36] = *b"\0\0\0\x02\x1f\0\0\0ATA     Drive on a cable1.0 ";
+
+/// Fixed format, ILLEGAL REQUEST, INVALID COMMAND OPERATION CODE (SPC-5 clause 4.4.3).
+const INVALID_OPERATION_CODE: [u8; 18] = [0x70, 0, 5, 0, 0, 0, 0, 10, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0];
+
+/// A command under way.
+#[derive(Debug)]
+struct Flight {
+    id: CommandId,
+    /// What the driver answers by itself, if the drive is not asked.
+    answer: Outcome,
+    /// What the drive does, if anything.
+    request: Option<MediumRequest>,
+    buffer: Vec<u8>,
+}
+
+/// What the core does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Command(u16),
+    Interrupt,
+    Finish(u16),
+}
+
+impl Native {
+    /// A drive on a cable. The host adapter puts payload into memory as it comes.
+    pub fn new(costs: HostCosts, part: StorePart, drive: AnyDrive, plain: Plain) -> Self {
+        let part = StorePart { buffer_sectors: u32::MAX, ..part };
+        Self {
+            now: Instant::ZERO,
+            costs,
+            core: Processor::new(),
+            through_at: Instant::ZERO,
+            store: Store::new(part, drive, plain.block_size()),
+            plain,
+            flights: BTreeMap::new(),
+            ended: VecDeque::new(),
+            finished: VecDeque::new(),
+            happened: 0,
+            digest: Digest::new(),
+        }
+    }
+
+    /// Blocks that were written with what belongs elsewhere.
+    pub fn strays(&self) -> u64 {
+        self.plain.strays()
+    }
+
+    /// How long the core has been at work.
+    pub const fn busy(&self) -> Duration {
+        self.core.busy()
+    }
+
+    fn give(&mut self, work: Work) {
+        let cost = match work {
+            Work::Command(_) => self.costs.command,
+            Work::Interrupt => self.costs.interrupt,
+            Work::Finish(_) => self.costs.finish,
+        };
+        let sleeps = self.now > self.through_at + self.costs.idle_after;
+        let cost = if sleeps { cost + self.costs.wake } else { cost };
+        self.through_at = self.through_at.max(self.now) + cost;
+        self.core.give(self.now, cost, work);
+    }
+
+    fn perform(&mut self, work: Work) {
+        match work {
+            Work::Command(slot) => match self.flights.get(&slot).and_then(|flight| flight.request) {
+                Some(request) => {
+                    self.store.announce(request.id.command, request.range.len);
+                    self.store.take(self.now, request);
+                    self.listen();
+                }
+                None => self.end(slot),
+            },
+            Work::Interrupt => {
+                for slot in std::mem::take(&mut self.ended) {
+                    self.give(Work::Finish(slot));
+                }
+            }
+            Work::Finish(slot) => self.finish(slot),
+        }
+    }
+
+    /// A command has ended at the drive.
+    fn end(&mut self, slot: u16) {
+        // An interrupt that is not taken yet tells of this one as well.
+        if self.ended.is_empty() {
+            self.give(Work::Interrupt);
+        }
+        self.ended.push_back(slot);
+    }
+
+    fn finish(&mut self, slot: u16) {
+        let Some(Flight { id, answer, request, mut buffer }) = self.flights.remove(&slot) else { return };
+        let mut outcome = answer;
+        if let Some(request) = request {
+            let done = self.plain.perform(&request, &mut buffer, &mut Faults::never());
+            let status = if done.result.is_ok() { Status::Good } else { Status::CheckCondition };
+            outcome = Outcome::answered(status, request.range.len);
+            self.store.release(self.now, request.id.command);
+        }
+        self.finished.push_back(Finished { drive: 0, id, outcome, buffer });
+        self.listen();
+    }
+
+    fn listen(&mut self) {
+        while self.store.poll_turn().is_some() {}
+        while let Some(request) = self.store.poll_done() {
+            // Payload is in memory when it has come.
+            self.store.give(self.now, request.id.command, u32::MAX);
+            self.end(request.id.command.slot);
+        }
+    }
+
+    /// When the next thing happens.
+    fn next_at(&self) -> Option<Instant> {
+        [self.core.poll_timeout(), self.store.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// Lets the next thing happen.
+    fn step(&mut self) {
+        let Some(at) = self.next_at() else { return };
+        self.now = self.now.max(at);
+        self.happened += 1;
+        self.digest.mix(at.as_ps());
+        if self.store.poll_timeout().is_some_and(|at| at <= self.now) {
+            self.store.handle_timeout(self.now);
+            self.listen();
+        }
+        while let Some(work) = self.core.poll_done(self.now) {
+            self.perform(work);
+        }
+    }
+
+    /// What the driver answers by itself, into the buffer of a command that is about neither blocks nor the cache.
+    fn answer(&self, command: &Command, buffer: &mut [u8]) -> Outcome {
+        let last_lba = u32::try_from(self.plain.capacity().0.saturating_sub(1)).unwrap_or(u32::MAX);
+        let capacity = Capacity10 { last_lba, block_length: self.plain.block_size().bytes() }.encode();
+        let answer: &[u8] = match cdb::Command::decode(command.cdb.as_bytes()) {
+            Ok(cdb::Command::TestUnitReady(_) | cdb::Command::SynchronizeCache(_)) => &[],
+            Ok(cdb::Command::Inquiry(inquiry)) if !inquiry.evpd => &INQUIRY,
+            Ok(cdb::Command::ReadCapacity10(_)) => &capacity,
+            _ => {
+                let sense = SenseBytes::new(&INVALID_OPERATION_CODE);
+                let status = Status::CheckCondition;
+                return Outcome::Answered(Answer { status, status_qualifier: 0, moved: 0, sense });
+            }
+        };
+        let moved = answer.len().min(buffer.len());
+        buffer[..moved].copy_from_slice(&answer[..moved]);
+        Outcome::answered(Status::Good, moved as u32)
+    }
+}
+
+impl Commanded for Native {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn happened(&self) -> u64 {
+        self.happened
+    }
+
+    fn digest(&self) -> u64 {
+        self.digest.value()
+    }
+
+    fn drives(&self) -> usize {
+        1
+    }
+
+    fn link(&self, _: usize) -> Option<&Link> {
+        None
+    }
+
+    fn depth(&self, _: usize) -> usize {
+        usize::from(TAGS)
+    }
+
+    /// There are no packets of USB to note.
+    fn trace_to(&mut self, _: Box<dyn Trace>) {}
+
+    fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
+        None
+    }
+
+    /// Nothing of USB happens that could be looked at.
+    fn observe(&mut self, _: usize, _: Box<dyn Observer>) {}
+
+    fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
+        let slot = command.id.slot;
+        if drive != 0 {
+            return Err(Refusal::Gone);
+        }
+        if self.flights.contains_key(&slot) || self.flights.len() >= usize::from(TAGS) {
+            return Err(Refusal::Full);
+        }
+        let mut buffer = buffer;
+        let request = request(command);
+        let answer = match request {
+            Some(_) => Outcome::answered(Status::Good, 0),
+            None => self.answer(command, &mut buffer),
+        };
+        let flight = Flight { id: command.id, answer, request, buffer };
+        self.flights.insert(slot, flight);
+        self.give(Work::Command(slot));
+        Ok(())
+    }
+
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
+        loop {
+            if let Some(finished) = self.finished.pop_front() {
+                return Ok(Some(finished));
+            }
+            match (self.next_at(), until) {
+                (Some(at), Some(until)) if at > until => {
+                    self.now = self.now.max(until);
+                    return Ok(None);
+                }
+                (None, _) => return Ok(None),
+                _ => self.step(),
+            }
+        }
+    }
+}
+
+/// What a command asks of the drive. Nothing if it is about neither blocks nor the cache: the driver answers that itself.
+fn request(command: &Command) -> Option<MediumRequest> {
+    let (op, extent) = match cdb::Command::decode(command.cdb.as_bytes()).ok()? {
+        cdb::Command::Read(read) => (MediumOp::Read, Extent::new(read.lba, read.blocks.into())),
+        cdb::Command::Write(write) => {
+            (MediumOp::Write { fua: write.fua }, Extent::new(write.lba, write.blocks.into()))
+        }
+        cdb::Command::SynchronizeCache(_) => (MediumOp::Flush, Extent::new(0, 0)),
+        _ => return None,
+    };
+    let name = target::command::CommandId { slot: command.id.slot, generation: 0 };
+    Some(MediumRequest {
+        id: MediumRequestId { command: name, part: 0 },
+        unit: 0,
+        op,
+        extent,
+        place: Place::Buffer,
+        range: ByteRange::new(0, command.transfer_len()),
+    })
+}
