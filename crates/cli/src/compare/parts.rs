@@ -3,7 +3,7 @@
 //! A folder has one for each kind of part, with a TOML file for each part, as `crates/sim/parts` has. Its parts take the
 //! place of others of the same name.
 
-use super::report::empty;
+use super::table::empty;
 use crate::failure::Failure;
 use comfy_table::Table;
 use serde_json::{Value, json};

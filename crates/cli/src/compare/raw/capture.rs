@@ -1,0 +1,247 @@
+//! The runs of a comparison as one capture: each world is told of as a device of its own, one after the other.
+//!
+//! BOT is on bus 1, UAS on bus 2; the address of a device is the number of its run, since packets have no bus number. A world
+//! begins when the one before has ended, a millisecond later.
+
+use crate::failure::Failure;
+use bus::{TransferId, TransferStatus};
+use capture::{Control, Crossed, Pcapng, Place, Said, Transactions, Transfer, Transfers, WriteError};
+use clap::ValueEnum;
+use sim::link::bulk::Message;
+use sim::link::streams::StreamField;
+use sim::link::superspeed::Side;
+use sim::link::usb2::{Ask, Handshake, Packet, Sent, Toggle};
+use sim::raw::Protocol;
+use sim::world::{Exchange, HostTransfer, Observer};
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use std::rc::Rc;
+use target::Verdict;
+use units::{Duration, Instant};
+use wire::usb::{PacketId, StandardRequest};
+
+/// Runs of one capture: there are no more addresses.
+pub(super) const RUNS_MAX: usize = 127;
+
+/// What a capture tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::compare) enum CaptureKind {
+    /// Transfers as Linux's usbmon tells them, link type 220.
+    Transfers,
+    /// Packets, as transactions of USB 2.0, link type 288.
+    Packets,
+}
+
+/// A capture that is being written.
+pub(super) struct Capture {
+    file: Rc<RefCell<Output>>,
+    kind: CaptureKind,
+    snap: u32,
+    runs: u8,
+}
+
+/// What all runs share.
+struct Output {
+    out: Pcapng<BufWriter<File>>,
+    /// The first thing that went wrong; nothing is written after it.
+    error: Option<WriteError>,
+    /// When the latest record was.
+    latest: Instant,
+}
+
+/// Looks on at one run.
+struct Recorder {
+    file: Rc<RefCell<Output>>,
+    form: Form,
+    /// The zero of this world in the file.
+    begins: Duration,
+    controls: u64,
+    /// Whether what crosses a bus of USB 2.0 is a control transfer, which is told whole.
+    is_control: bool,
+}
+
+enum Form {
+    Transfers(Transfers),
+    Packets(Transactions),
+}
+
+impl Capture {
+    pub(super) fn create(path: &Path, kind: CaptureKind, snap: u32) -> Result<Self, Failure> {
+        let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
+        let out = Pcapng::create(path, application).map_err(failure)?;
+        let output = Output { out, error: None, latest: Instant::ZERO };
+        Ok(Self { file: Rc::new(RefCell::new(output)), kind, snap, runs: 0 })
+    }
+
+    /// Who looks on at the next run.
+    pub(super) fn next_run(&mut self, protocol: Protocol, depth: u16) -> Result<Box<dyn Observer>, Failure> {
+        let is_first = self.runs == 0;
+        self.runs += 1;
+        let bus = match protocol {
+            Protocol::Bot => 1,
+            Protocol::Uas => 2,
+        };
+        let place = Place { bus, device: self.runs };
+        let (name, description) =
+            (format!("{protocol} {depth}"), format!("{protocol} at depth {depth}, simulated"));
+        let mut output = self.file.borrow_mut();
+        let out = &mut output.out;
+        let form = match self.kind {
+            CaptureKind::Transfers => {
+                Transfers::new(out, &name, &description, place, self.snap).map(Form::Transfers)
+            }
+            CaptureKind::Packets => Transactions::new(out, &name, &description, place).map(Form::Packets),
+        };
+        let begins = if is_first { Duration::ZERO } else { output.latest - Instant::ZERO + BETWEEN_RUNS };
+        let file = Rc::clone(&self.file);
+        Ok(Box::new(Recorder { file, form: form.map_err(failure)?, begins, controls: 0, is_control: false }))
+    }
+
+    /// Ends the capture: how many records it has.
+    pub(super) fn finish(self) -> Result<u64, Failure> {
+        let mut output = self.file.borrow_mut();
+        match output.error.take() {
+            Some(error) => Err(failure(error)),
+            None => output.out.flush().map(|()| output.out.records()).map_err(failure),
+        }
+    }
+}
+
+impl Recorder {
+    /// Writes, unless something went wrong before.
+    fn write(
+        &mut self,
+        at: Instant,
+        write: impl FnOnce(&mut Form, &mut Pcapng<BufWriter<File>>, Instant) -> Result<(), WriteError>,
+    ) {
+        let mut output = self.file.borrow_mut();
+        let Output { out, error, latest } = &mut *output;
+        if error.is_none() {
+            *latest = at + self.begins;
+            *error = write(&mut self.form, out, *latest).err();
+        }
+    }
+}
+
+impl Observer for Recorder {
+    fn control(&mut self, at: Instant, exchange: &Exchange) {
+        // An xHCI controller gives addresses itself, so that no host sees a transfer for it.
+        if exchange.setup.standard() == Some(StandardRequest::SetAddress) {
+            return;
+        }
+        self.controls += 1;
+        // From the other end than a transport's own numbers.
+        let id = TransferId(u64::MAX - self.controls);
+        let (bytes, status) = match &exchange.answer {
+            Verdict::Data(bytes) => (&bytes[..], TransferStatus::Done),
+            Verdict::Done => (&[][..], TransferStatus::Done),
+            Verdict::Stall => (&[][..], TransferStatus::Stall),
+        };
+        let control = Control { id, setup: exchange.setup, bytes, status };
+        self.write(at, |form, out, at| match form {
+            Form::Transfers(transfers) => transfers.control(out, at, &control),
+            Form::Packets(packets) => packets.control(out, at, &control),
+        });
+    }
+
+    fn submitted(&mut self, at: Instant, transfer: &HostTransfer, bytes: &[u8]) {
+        let transfer = shown(transfer);
+        self.write(at, |form, out, at| match form {
+            Form::Transfers(transfers) => transfers.submitted(out, at, &transfer, bytes),
+            Form::Packets(_) => Ok(()),
+        });
+    }
+
+    fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {
+        let transfer = shown(transfer);
+        self.write(at, |form, out, at| match form {
+            Form::Transfers(transfers) => transfers.completed(out, at, &transfer, end, bytes),
+            Form::Packets(_) => Ok(()),
+        });
+    }
+
+    fn arrived(&mut self, at: Instant, _: Side, message: &Message, bytes: &[u8]) {
+        let Some(said) = said(message, bytes) else { return };
+        self.write(at, |form, out, at| match form {
+            Form::Transfers(_) => Ok(()),
+            Form::Packets(packets) => packets.arrived(out, at, said),
+        });
+    }
+
+    fn crossed(&mut self, sent: &Sent, bytes: &[u8]) {
+        if let Packet::Token(ask) = sent.packet {
+            self.is_control = ask.endpoint().number() == 0;
+        }
+        if self.is_control {
+            return;
+        }
+        let packet = crossed(&sent.packet, bytes);
+        self.write(sent.begins, |form, out, at| match form {
+            Form::Transfers(_) => Ok(()),
+            Form::Packets(packets) => packets.crossed(out, at, packet),
+        });
+    }
+}
+
+/// A packet of USB 2.0 as a capture tells it.
+const fn crossed<'a>(packet: &Packet, payload: &'a [u8]) -> Crossed<'a> {
+    match packet {
+        Packet::Token(ask) => {
+            let id = match ask {
+                Ask::In(_) => PacketId::In,
+                Ask::Out(..) => PacketId::Out,
+                Ask::Ping(_) => PacketId::Ping,
+                Ask::Setup(_) => PacketId::Setup,
+            };
+            Crossed::Token(id, ask.endpoint())
+        }
+        Packet::Data(Toggle::Data0, _) => Crossed::Data(PacketId::Data0, payload),
+        Packet::Data(Toggle::Data1, _) => Crossed::Data(PacketId::Data1, payload),
+        Packet::Handshake(handshake) => Crossed::Handshake(match handshake {
+            Handshake::Ack => PacketId::Ack,
+            Handshake::Nak => PacketId::Nak,
+            Handshake::Nyet => PacketId::Nyet,
+            Handshake::Stall => PacketId::Stall,
+        }),
+    }
+}
+
+fn shown(transfer: &HostTransfer) -> Transfer {
+    let HostTransfer { id, pipe, length, .. } = *transfer;
+    Transfer { id, pipe, length }
+}
+
+/// What a packet comes to, if it is one that is told.
+fn said<'a>(message: &Message, payload: &'a [u8]) -> Option<Said<'a>> {
+    let (endpoint, stream) = (message.endpoint(), message.stream().map(field));
+    match message {
+        // Control transfers are told whole.
+        _ if endpoint.number() == 0 => None,
+        Message::Data { sequence, piece: Some(_), .. } => {
+            Some(Said::Data { endpoint, stream, sequence: sequence.number(), payload })
+        }
+        Message::Ack { expects, packets, .. } => {
+            Some(Said::Ack { endpoint, expects: expects.number(), packets: *packets })
+        }
+        Message::Nrdy { .. } => Some(Said::NotReady { endpoint, stream }),
+        // Prime and NoStream to an OUT endpoint are data packets without data; they move nothing.
+        _ => None,
+    }
+}
+
+/// A stream field as it is on the wire (USB 3.2 table 8-24).
+const fn field(stream: StreamField) -> u16 {
+    match stream {
+        StreamField::Prime => 0xfffe,
+        StreamField::NoStream => 0xffff,
+        StreamField::Stream(stream) => stream.get(),
+    }
+}
+
+fn failure(error: WriteError) -> Failure {
+    Failure::new(error.to_string())
+}
+
+const BETWEEN_RUNS: Duration = Duration::from_ms(1);

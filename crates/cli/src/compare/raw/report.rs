@@ -1,0 +1,151 @@
+//! The figures of a comparison, for people and for programs.
+
+use super::{CompareArguments, Row};
+use crate::compare::table::{aligned, empty};
+use comfy_table::Table;
+use serde_json::{Map, Value, json};
+use sim::engine::{Shares, Stage};
+use sim::raw::{DriveFigures, Figures, Run};
+
+/// Both transports at each depth.
+pub(super) fn table(rows: &[Row]) -> Table {
+    let mut table =
+        empty(&["depth", "BOT IOPS", "MB/s", "mean us", "UAS IOPS", "MB/s", "mean us", "UAS : BOT"]);
+    for Row { depth, bot, uas } in rows {
+        let (bot, uas) = (&bot.total, &uas.total);
+        let of = |figures: &Figures| {
+            let mean = figures.mean.as_ps() as f64 / 1e6;
+            [
+                format!("{:.0}", figures.iops()),
+                format!("{:.1}", figures.megabytes_per_second()),
+                format!("{mean:.1}"),
+            ]
+        };
+        let ratio = format!("{:.2}", uas.iops() / bot.iops());
+        let cells = [vec![depth.to_string()], of(bot).to_vec(), of(uas).to_vec(), vec![ratio]].concat();
+        table.add_row(cells);
+    }
+    aligned(table)
+}
+
+/// Each drive at each depth.
+pub(super) fn each_drive(rows: &[Row]) -> Table {
+    let mut table = empty(&["depth", "drive", "BOT IOPS", "MB/s", "mean us", "UAS IOPS", "MB/s", "mean us"]);
+    for Row { depth, bot, uas } in rows {
+        for (number, drives) in (1..).zip(bot.drives.iter().zip(&uas.drives)) {
+            let of = |figures: &DriveFigures| {
+                let mean = figures.mean.as_ps() as f64 / 1e6;
+                [
+                    format!("{:.0}", figures.iops),
+                    format!("{:.1}", figures.megabytes_per_second),
+                    format!("{mean:.1}"),
+                ]
+            };
+            let names = [depth.to_string(), number.to_string()];
+            table.add_row(names.into_iter().chain(of(drives.0)).chain(of(drives.1)));
+        }
+    }
+    aligned(table)
+}
+
+/// Where the time of a command goes, on average.
+pub(super) fn explained(rows: &[Row]) -> Table {
+    let of_row = |row: &Row| [("BOT", row.depth, row.bot.total), ("UAS", row.depth, row.uas.total)];
+    let runs: Vec<_> = rows.iter().flat_map(of_row).collect();
+    let is_met = |stage: &Stage| {
+        runs.iter().any(|(.., run)| run.shares.is_some_and(|shares| shares.of(*stage).as_ps() > 0))
+    };
+    let stages: Vec<_> = Stage::ALL.into_iter().filter(is_met).collect();
+    let names = stages.iter().map(|stage| stage.name());
+    let mut table = empty(&["depth", "", "ns"].into_iter().chain(names).collect::<Vec<_>>());
+    for (name, depth, run) in runs {
+        let parts = mean_parts(run.shares.unwrap_or_default(), run.commands, &stages);
+        let cells = [parts.iter().sum::<u64>()].into_iter().chain(parts).map(|ns| ns.to_string());
+        table.add_row([depth.to_string(), name.to_owned()].into_iter().chain(cells));
+    }
+    aligned(table)
+}
+
+/// The mean nanoseconds in each stage, rounded so that they add up to the rounded whole.
+fn mean_parts(shares: Shares, commands: u64, stages: &[Stage]) -> Vec<u64> {
+    let (mut ps, mut told) = (0, 0);
+    let part = |stage: &Stage| {
+        ps += shares.of(*stage).as_ps();
+        let so_far = (ps + commands * 500) / (commands * 1000).max(1);
+        so_far - std::mem::replace(&mut told, so_far)
+    };
+    stages.iter().map(part).collect()
+}
+
+/// Everything, for programs.
+pub(super) fn record(arguments: &CompareArguments, rows: &[Row], records: Option<u64>) -> Value {
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| json!({ "depth": row.depth, "bot": of_run(&row.bot), "uas": of_run(&row.uas) }))
+        .collect();
+    let mut record = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "setup": {
+            "controller": arguments.controller().name(),
+            "link": arguments.link.name(),
+            "drives": arguments.drives,
+            "hubs": arguments.hubs,
+            "bytes": arguments.block.0,
+            "writes": arguments.write,
+            "latency_us": arguments.latency,
+            "at_once": arguments.at_once,
+            "seed": arguments.seed,
+        },
+        "rows": rows,
+    });
+    if let (Some(file), Some(records)) = (&arguments.capture, records) {
+        record["capture"] = json!({ "file": file, "records": records });
+    }
+    record
+}
+
+fn of_run(Run { total: figures, drives }: &Run) -> Value {
+    let of_drive = |drive: &DriveFigures| {
+        json!({
+            "iops": drive.iops,
+            "megabytes_per_second": drive.megabytes_per_second,
+            "mean_ns": drive.mean.as_ps() as f64 / 1e3,
+            "commands": drive.commands,
+        })
+    };
+    let mut run = json!({
+        "iops": figures.iops(),
+        "megabytes_per_second": figures.megabytes_per_second(),
+        "mean_ns": figures.mean.as_ps() as f64 / 1e3,
+        "commands": figures.commands,
+        "elapsed_ns": figures.elapsed.as_ps() as f64 / 1e3,
+        "commands_under_way": figures.depth,
+        "events": figures.events,
+        "digest": format!("{:016x}", figures.digest),
+        "drives": drives.iter().map(of_drive).collect::<Vec<_>>(),
+    });
+    if let Some(shares) = figures.shares {
+        let stage = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
+        let stages: Map<_, Value> = Stage::ALL.into_iter().map(stage).collect();
+        run["explained"] = json!({ "latency_ps": shares.total().as_ps(), "stages_ps": stages });
+    }
+    run
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim::engine::Journey;
+    use units::Instant;
+
+    #[test]
+    fn rounded_parts_add_up_to_the_rounded_whole() {
+        let mut journey = Journey::start(Instant::ZERO, Stage::Link);
+        journey.enter(Instant::from_ps(1_500), Stage::Drive);
+        journey.enter(Instant::from_ps(3_000), Stage::Waiting);
+        let (_, shares) = journey.end(Instant::from_ps(4_500));
+        let stages = [Stage::Link, Stage::Drive, Stage::Waiting];
+        assert_eq!(mean_parts(shares, 1, &stages), [2, 1, 2]);
+        assert_eq!(mean_parts(shares, 3, &stages), [1, 0, 1]);
+    }
+}
