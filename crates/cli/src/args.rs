@@ -6,6 +6,7 @@
 use crate::bench::BenchArguments;
 use crate::compare::CompareArguments;
 use crate::quantity;
+use crate::validate::ValidateArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use server::drive::Fault;
 use std::path::PathBuf;
@@ -24,7 +25,8 @@ pub(crate) enum Command {
     Serve(Box<ServeArguments>),
     Control(ControlArguments),
     Bench(Box<BenchArguments>),
-    Compare(CompareArguments),
+    Compare(Box<CompareArguments>),
+    Validate(ValidateArguments),
     List(ListArguments),
     Why(WhyArguments),
     /// Print shell completions.

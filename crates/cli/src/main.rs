@@ -13,6 +13,7 @@ mod list;
 mod quantity;
 mod serve;
 mod survey;
+mod validate;
 mod why;
 
 use args::{Arguments, Command};
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Command::Control(control) => control::run(&control),
         Command::Bench(bench) => bench::run(&bench),
         Command::Compare(compare) => compare::run(&compare),
+        Command::Validate(validate) => validate::run(&validate),
         Command::List(list) => list::run(&list),
         Command::Why(why) => why::run(&why),
         Command::Completions { shell } => generate::completions(shell),

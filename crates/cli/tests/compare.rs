@@ -1,4 +1,4 @@
-//! `uaskit compare --raw`, as a user calls it.
+//! `uaskit compare --raw`, and the catalogue of parts, as a user calls them.
 
 mod place;
 
@@ -207,7 +207,8 @@ fn what_makes_no_sense_is_a_usage_error() {
             "--depth",
             "1,".repeat(64).trim_end_matches(','),
         ],
-        &[],
+        &["--raw", "--controller", "asm1042"],
+        &["--latency", "5"],
     ] {
         let output = compare(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");

@@ -1,27 +1,37 @@
 //! `uaskit compare`: transports side by side in a simulated world.
 //!
-//! [`raw`] has link and protocols alone, on a plain drive.
+//! [`choice`] says which parts, [`run`] measures and shows, [`findings`] says in sentences what came out. [`raw`] has link and
+//! protocols alone, on a plain drive.
 
+mod choice;
+mod findings;
 mod parts;
 mod raw;
-mod table;
+mod run;
+pub(crate) mod table;
 
 use crate::failure::Failure;
 use crate::quantity;
 use clap::{Args, ValueEnum};
+pub(crate) use parts::catalogue;
 use raw::capture::CaptureKind;
 use std::path::PathBuf;
 use units::ByteCount;
 
-/// Compare BOT and UAS in a simulated world, packet by packet.
+/// Compare BOT, Turbo, UASP and SATA in a simulated world, packet by packet.
 ///
-/// So far with --raw alone: both transports over a host controller and a SuperSpeed link to a plain drive, one that takes the
-/// same time for each command. The controller runs the TRBs that its driver wrote, from power-on; driver and drivers
-/// above it take no time. With --controller none there is neither, and the figures are what link and protocol allow at
-/// most. So it is at high and full speed, where there are no streams, and UAS goes in turns. The figures come out of packets,
-/// in virtual time, and are the same on every machine.
+/// A setup joins real parts: a host with its driver, a host controller, hubs, a bridge, a drive. Everything between an
+/// application's request and the flash or the platter happens in virtual time: the driver's work on its core, TRBs, packets, the
+/// bridge's firmware, ATA commands, the drive's own mechanism. No rate is an input. The figures are the same on every machine;
+/// `uaskit validate` holds them against published ones. With --raw there are no parts: both transports on a plain drive.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  uaskit compare
+  uaskit compare --setup hardware-fr
+  uaskit compare --drive disk-7200 --transport bot,uas
+  uaskit compare --driver linux-uas --controller vl805 --bridge jms580 --drive dramless-240
+  uaskit compare --setup mine.toml --workload workstation --json
+  uaskit compare --block 64K --depth 1,4,16 --write
   uaskit compare --raw
   uaskit compare --raw --block 64K --depth 1,4 --link gen2
   uaskit compare --raw --speed high --block 64K
@@ -45,62 +55,64 @@ many under way.
 
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct CompareArguments {
-    /// The link and the protocols alone.
-    #[arg(long, required_unless_present = "list_parts")]
+    /// The link and the protocols alone, on a plain drive.
+    #[arg(long)]
     raw: bool,
-    /// Say which parts are in the catalogue, and with --json all of their numbers. Comparisons do not use them yet.
+    /// Say which parts are in the catalogue and which setups there are, and with --json all of their numbers.
     #[arg(long, conflicts_with = "raw")]
     list_parts: bool,
-    /// A folder with further parts, as `ssd/NAME.toml` and `hdd/NAME.toml`; they take the place of others of the same name.
-    #[arg(long, value_name = "DIR", requires = "list_parts")]
+    #[command(flatten)]
+    choice: choice::Choice,
+    /// A folder with further parts, as `ssd/NAME.toml` and `bridges/NAME.toml`; they take the place of others of the same name.
+    #[arg(long, value_name = "DIR", conflicts_with = "raw")]
     parts: Option<PathBuf>,
     /// Commands under way, one or several numbers up to 62: 32 streams carry 30, and where more are asked for the drive has 64.
     /// BOT takes one at a time whatever is asked.
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8,16,30",
+    #[arg(long, value_name = "N,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u16).range(1..=i64::from(sim::raw::DEPTH_MAX)))]
-    depth: Vec<u16>,
-    /// Bytes of a command, a multiple of 512.
-    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size)]
-    block: ByteCount,
+    depth: Option<Vec<u16>>,
+    /// Bytes of a request at random places, a multiple of 512; with --raw 4K unless told.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    block: Option<ByteCount>,
     /// Write instead of reading.
     #[arg(long)]
     write: bool,
     /// The link: one of SuperSpeed, or the bus of USB 2.0.
-    #[arg(long, visible_alias = "speed", value_enum, default_value_t = LinkArgument::Gen1)]
-    link: LinkArgument,
-    /// The host controller; that of a chipset unless told. At high and full speed there is none so far.
-    #[arg(long, value_enum)]
-    controller: Option<ControllerArgument>,
+    #[arg(long, visible_alias = "speed", value_enum)]
+    link: Option<LinkArgument>,
+    /// The host controller: a part by name. With --raw `chipset`, `card` or `none`; at high and full speed there is none so far.
+    #[arg(long, value_name = "NAME")]
+    controller: Option<String>,
     /// Drives, each with as many commands under way.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=15))]
+    #[arg(long, requires = "raw", value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=15))]
     drives: u8,
     /// Hubs in a row between a root port and the drives, which are all at the last one.
-    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
+    #[arg(long, requires = "raw", value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
     hubs: u8,
     /// Microseconds that the drive takes for a command.
-    #[arg(long, value_name = "MICROSECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    #[arg(long, requires = "raw", value_name = "MICROSECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     latency: u32,
     /// Commands that the drive serves at once.
-    #[arg(long, value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, requires = "raw", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
     at_once: u16,
     /// Commands of each run, over all drives.
-    #[arg(long, value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[arg(long, requires = "raw", value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     commands: u32,
     /// Where the random places come from.
     #[arg(long, default_value = "1")]
     seed: u64,
     /// Say where the time of a command goes: on the link, in the drive, waiting. The parts add up to its latency.
-    #[arg(long)]
+    #[arg(long, requires = "raw")]
     explain: bool,
     /// Print what happens, packet by packet, until N commands of each run have ended.
-    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, requires = "raw", value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
     trace: Option<u32>,
     /// Say as well what a link that sleeps between commands costs them and saves: U1 and U2 as Linux has them, reads of 4 KiB
     /// one at a time without a controller, at pauses of several lengths.
-    #[arg(long)]
+    #[arg(long, requires = "raw")]
     power_states: bool,
     /// Write a pcapng file of all runs. An older file of that name is replaced.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, requires = "raw", value_name = "FILE")]
     capture: Option<PathBuf>,
     /// What the capture tells.
     #[arg(long, value_enum, requires = "capture", default_value_t = CaptureKind::Transfers)]
@@ -146,5 +158,5 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if arguments.list_parts {
         return parts::list(arguments.parts.as_deref(), arguments.json);
     }
-    raw::run(arguments)
+    if arguments.raw { raw::run(arguments) } else { run::run(arguments) }
 }

@@ -27,7 +27,7 @@ pub(super) fn list(folder: Option<&Path>, as_json: bool) -> Result<(), Failure> 
 }
 
 /// The parts that come with the program, and over them those of a folder.
-pub(super) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
+pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
     let broken = "a part that comes with the program is broken, which is a fault of ours";
     let mut catalogue = Catalogue::built_in().map_err(|error| Failure::new(broken).because(error))?;
     let Some(folder) = folder else { return Ok(catalogue) };
@@ -46,7 +46,7 @@ pub(super) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
         {
             let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             catalogue
-                .add(kind, &name, &file.display().to_string(), &text(&file)?)
+                .add(kind, &name, &file.display().to_string(), &text(&file, "part")?)
                 .map_err(|error| Failure::new(error.to_string()))?;
         }
     }
@@ -62,13 +62,14 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-pub(super) fn text(file: &Path) -> Result<String, Failure> {
+/// The text of a file, of `what`.
+pub(super) fn text(file: &Path, what: &str) -> Result<String, Failure> {
     let unreadable = |error| Failure::new(format!("{} cannot be read", file.display())).because(error);
     let mut text = String::new();
     let reader = File::open(file).map_err(unreadable)?;
     reader.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(Failure::new(format!("{} is no part: it is longer than 1 MiB", file.display())));
+        return Err(Failure::new(format!("{} is no {what}: it is longer than 1 MiB", file.display())));
     }
     Ok(text)
 }
@@ -88,7 +89,8 @@ fn table(catalogue: &Catalogue) -> Table {
     table
 }
 
-fn record(entry: &Entry) -> Value {
+/// A part with all of its numbers.
+pub(super) fn record(entry: &Entry) -> Value {
     json!({
         "kind": entry.kind().folder(),
         "name": entry.name,

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 /// One with a head alone.
-pub(super) fn empty(header: &[&str]) -> Table {
+pub(crate) fn empty(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(header);
@@ -11,7 +11,7 @@ pub(super) fn empty(header: &[&str]) -> Table {
 }
 
 /// The same with all columns at the right.
-pub(super) fn aligned(mut table: Table) -> Table {
+pub(crate) fn aligned(mut table: Table) -> Table {
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }

@@ -24,6 +24,7 @@ use crate::parts::PartError;
 use crate::parts::schema::{self, Fault};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// A row with its decision.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,6 +160,15 @@ impl Decided {
         self.decisions.iter().flat_map(Decision::measurements).collect()
     }
 
+    /// Keeps the decisions whose id or source has `words` in it, whatever the case.
+    pub fn keep(&mut self, words: &str) {
+        let words = words.to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&words);
+        self.decisions.retain(|decision| {
+            has(&decision.id) || decision.figure.as_ref().is_some_and(|figure| has(&figure.source))
+        });
+    }
+
     /// Numbers of parts that were fitted on rows.
     pub fn fitted(&self) -> BTreeSet<&str> {
         self.decisions
@@ -225,6 +235,15 @@ impl RowTable {
         };
         let formula = Formula::read(formula).map_err(|error| format!("`{formula}`: {error}"))?;
         Ok(DecisionKind::Figure { published, formula })
+    }
+}
+
+impl fmt::Display for Published {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.least == self.largest {
+            true => write!(f, "{}", self.least),
+            false => write!(f, "{} to {}", self.least, self.largest),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ mod report;
 use super::{CompareArguments, ControllerArgument, LinkArgument};
 use crate::failure::Failure;
 use capture::{Capture, RUNS_MAX};
+use clap::ValueEnum;
 use rayon::prelude::*;
 use sim::engine::{Entry, Trace};
 use sim::link::superspeed::Rate;
@@ -17,7 +18,7 @@ use sim::link::{Connection, usb2};
 use sim::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
 use sim::world::driven::{Host, PowerOnError};
 use sim::xhci::Part;
-use units::Duration;
+use units::{ByteCount, Duration};
 
 /// Both transports at one depth.
 struct Row {
@@ -73,20 +74,43 @@ impl Trace for Printed {
 
 impl CompareArguments {
     /// The host controller. Those that there are have ports of SuperSpeed.
-    fn controller(&self) -> ControllerArgument {
-        self.controller.unwrap_or(match self.link {
-            LinkArgument::High | LinkArgument::Full => ControllerArgument::None,
-            _ => ControllerArgument::Chipset,
+    fn controller(&self) -> Result<ControllerArgument, Failure> {
+        let Some(name) = &self.controller else {
+            return Ok(match self.link() {
+                LinkArgument::High | LinkArgument::Full => ControllerArgument::None,
+                _ => ControllerArgument::Chipset,
+            });
+        };
+        ControllerArgument::from_str(name, false).map_err(|_| {
+            Failure::usage(format!("without parts there is no controller `{name}`"))
+                .try_this("take chipset, card or none; or leave --raw out for controllers by name")
         })
+    }
+
+    /// It was looked at before anything was measured.
+    fn controller_name(&self) -> &'static str {
+        self.controller().map_or("no controller", ControllerArgument::name)
+    }
+
+    fn link(&self) -> LinkArgument {
+        self.link.unwrap_or(LinkArgument::Gen1)
+    }
+
+    fn depths(&self) -> &[u16] {
+        self.depth.as_deref().unwrap_or(&[1, 2, 4, 8, 16, 30])
+    }
+
+    fn block(&self) -> ByteCount {
+        self.block.unwrap_or(ByteCount(4096))
     }
 
     /// What pauses cost on a link that sleeps, if that is asked for.
     fn think(&self) -> Result<Option<Vec<power::Pause>>, Failure> {
-        let Connection::SuperSpeed(rate) = self.link.connection() else {
+        let Connection::SuperSpeed(rate) = self.link().connection() else {
             return match self.power_states {
                 true => Err(Failure::usage(format!(
                     "--power-states are of SuperSpeed, not of {}",
-                    self.link.name()
+                    self.link().name()
                 ))),
                 false => Ok(None),
             };
@@ -97,11 +121,11 @@ impl CompareArguments {
 
     fn start_capture(&self) -> Result<Option<Capture>, Failure> {
         let Some(path) = &self.capture else { return Ok(None) };
-        if 2 * self.depth.len() > RUNS_MAX {
+        if 2 * self.depths().len() > RUNS_MAX {
             let most = RUNS_MAX / 2;
             return Err(Failure::usage(format!(
                 "a capture has room for {most} depths, {} were given",
-                self.depth.len()
+                self.depths().len()
             )));
         }
         let snap = self.snap.map_or(u32::MAX, |snap| u32::try_from(snap.0).unwrap_or(u32::MAX));
@@ -111,7 +135,7 @@ impl CompareArguments {
     /// One world after the other, since somebody looks on.
     fn measure_in_turn(&self, mut capture: Option<&mut Capture>) -> Result<Vec<Row>, Failure> {
         let mut rows = Vec::new();
-        for &depth in &self.depth {
+        for &depth in self.depths() {
             let bot = self.measure(depth, Protocol::Bot, capture.as_deref_mut())?;
             let uas = self.measure(depth, Protocol::Uas, capture.as_deref_mut())?;
             rows.push(Row { depth, bot, uas });
@@ -129,7 +153,7 @@ impl CompareArguments {
             let (bot, uas) = rayon::join(|| of(Protocol::Bot), || of(Protocol::Uas));
             Ok(Row { depth, bot: bot?, uas: uas? })
         };
-        pool.install(|| self.depth.par_iter().map(row).collect())
+        pool.install(|| self.depths().par_iter().map(row).collect())
     }
 
     fn measure(&self, depth: u16, protocol: Protocol, capture: Option<&mut Capture>) -> Result<Run, Failure> {
@@ -141,7 +165,7 @@ impl CompareArguments {
         let watch = Watch { observer, trace, explain: self.explain };
         raw::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
             RawError::Load => {
-                Failure::usage(format!("no drive takes a command of {}", self.block)).because(error)
+                Failure::usage(format!("no drive takes a command of {}", self.block())).because(error)
             }
             RawError::OneDrive => Failure::usage("these drives cannot be plugged in").because(error),
             RawError::PowerOn(PowerOnError::Setup(_)) => {
@@ -153,12 +177,12 @@ impl CompareArguments {
     }
 
     fn load(&self, depth: u16) -> Result<Load, Failure> {
-        let too_large = || Failure::usage(format!("a command of {} is too large", self.block));
+        let too_large = || Failure::usage(format!("a command of {} is too large", self.block()));
         Ok(Load {
-            host: self.controller().host(),
-            connection: self.link.connection(),
+            host: self.controller()?.host(),
+            connection: self.link().connection(),
             writes: self.write,
-            bytes: u32::try_from(self.block.0).map_err(|_| too_large())?,
+            bytes: u32::try_from(self.block().0).map_err(|_| too_large())?,
             drives: Drives { count: self.drives, hubs: self.hubs },
             depth,
             commands: self.commands,
@@ -170,7 +194,7 @@ impl CompareArguments {
 
     fn title(&self) -> String {
         let direction = if self.write { "writes" } else { "reads" };
-        let (link, latency, at_once) = (self.link.name(), self.latency, self.at_once);
+        let (link, latency, at_once) = (self.link().name(), self.latency, self.at_once);
         let drives = match self.drives {
             1 => "a drive that takes".to_owned(),
             count => format!("{count} drives that take"),
@@ -184,8 +208,8 @@ impl CompareArguments {
         };
         format!(
             "Random {direction} of {}, {}, {link}, {drives} {latency} us and {serves} {at_once} at once{hubs}; no bridge",
-            self.block,
-            self.controller().name(),
+            self.block(),
+            self.controller_name(),
         )
     }
 }

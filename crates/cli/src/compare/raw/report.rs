@@ -86,11 +86,11 @@ pub(super) fn record(arguments: &CompareArguments, rows: &[Row], records: Option
     let mut record = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "setup": {
-            "controller": arguments.controller().name(),
-            "link": arguments.link.name(),
+            "controller": arguments.controller_name(),
+            "link": arguments.link().name(),
             "drives": arguments.drives,
             "hubs": arguments.hubs,
-            "bytes": arguments.block.0,
+            "bytes": arguments.block().0,
             "writes": arguments.write,
             "latency_us": arguments.latency,
             "at_once": arguments.at_once,

@@ -1,0 +1,193 @@
+//! Which parts are compared: a setup by name or from a file, with parts of it replaced.
+//!
+//! What is told on the command line takes the place of a part in every variant of the setup that has such a part; a driver
+//! makes one variant of them. Always true: what is chosen is in the catalogue, and some transport runs.
+
+use super::parts;
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use sim::parts::{Activation, Carried, Catalogue, Kind, Os};
+use sim::setups::{Assembly, DriveName, Setup};
+use std::path::Path;
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Parts")]
+pub(super) struct Choice {
+    /// A setup that comes with the program (geerling, hardware-fr, myce, renesas, toms), or a file of one; myce unless told.
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "raw")]
+    pub(super) setup: Option<String>,
+    /// The host.
+    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    host: Option<String>,
+    /// Only variants of this system.
+    #[arg(long, value_enum, conflicts_with = "raw")]
+    os: Option<OsArgument>,
+    /// The driver, in place of those of the setup.
+    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    driver: Option<String>,
+    /// A hub between root port and drive; several in a row if it is told several times.
+    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    hub: Vec<String>,
+    /// The bridge.
+    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    bridge: Option<String>,
+    /// The drive.
+    #[arg(long, value_name = "NAME", conflicts_with = "raw")]
+    drive: Option<String>,
+    /// Only variants that run on these transports.
+    #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "raw")]
+    transport: Vec<TransportArgument>,
+    /// A workload by name, as `uaskit bench` has them, in place of the usual ones.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["raw", "block"])]
+    pub(super) workload: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum OsArgument {
+    Windows7,
+    Windows8,
+    Linux,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TransportArgument {
+    Sata,
+    Bot,
+    Turbo,
+    #[value(alias = "uasp")]
+    Uas,
+}
+
+/// A column of the comparison.
+#[derive(Clone, Debug)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) assembly: Assembly,
+    pub(super) activation: Activation,
+}
+
+impl Choice {
+    /// The setup, and what of it is compared. `controller` and `link` are told elsewhere, since runs without parts have them
+    /// as well.
+    pub(super) fn columns(
+        &self,
+        catalogue: &Catalogue,
+        (controller, link): (Option<&str>, Option<&str>),
+    ) -> Result<(Setup, Vec<Column>), Failure> {
+        let setup = self.setup(catalogue)?;
+        let mut columns = Vec::new();
+        for variant in &setup.variants {
+            let mut assembly = variant.assembly.clone();
+            self.replace(&mut assembly, catalogue, (controller, link))?;
+            if self.driver.is_some() && assembly.bridge.is_none() {
+                continue;
+            }
+            let activation = assembly.activation(catalogue).map_err(|error| {
+                Failure::usage(format!("{} of {} is no chain of parts", variant.name, setup.name))
+                    .because(error)
+            })?;
+            let name = self.driver.as_ref().unwrap_or(&variant.name).clone();
+            if self.wants(&activation, catalogue) && !columns.iter().any(|other: &Column| other.name == name)
+            {
+                columns.push(Column { name, assembly, activation });
+            }
+        }
+        if columns.is_empty() {
+            let what = format!("nothing of the setup {} is left to compare", setup.name);
+            return Err(Failure::usage(what).try_this("leave --os, --transport or --driver out"));
+        }
+        Ok((setup, columns))
+    }
+
+    fn setup(&self, catalogue: &Catalogue) -> Result<Setup, Failure> {
+        let broken = "a setup that comes with the program is broken, which is a fault of ours";
+        let built_in = Setup::built_in(catalogue).map_err(|error| Failure::new(broken).because(error))?;
+        let name = self.setup.as_deref().unwrap_or("myce");
+        if let Some(setup) = built_in.iter().find(|setup| setup.name == name) {
+            return Ok(setup.clone());
+        }
+        let path = Path::new(name);
+        if !path.exists() {
+            let names: Vec<_> = built_in.iter().map(|setup| setup.name.as_str()).collect();
+            return Err(Failure::usage(format!("there is no setup `{name}`, and no file of that name"))
+                .try_this(format!("take one of {}, or write a file", names.join(", "))));
+        }
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        Setup::read(&stem, name, &parts::text(path, "setup")?, catalogue)
+            .map_err(|error| Failure::new(error.to_string()))
+    }
+
+    fn replace(
+        &self,
+        assembly: &mut Assembly,
+        catalogue: &Catalogue,
+        (controller, link): (Option<&str>, Option<&str>),
+    ) -> Result<(), Failure> {
+        let known = |kind, name: &str| known(catalogue, kind, name);
+        if let Some(name) = &self.host {
+            assembly.host = known(Kind::Host, name)?;
+        }
+        if let Some(name) = &self.drive {
+            let names = || names(catalogue, Kind::Ssd) + ", " + &names(catalogue, Kind::Hdd);
+            assembly.drive = DriveName::find(name, catalogue)
+                .ok_or_else(|| unknown("drive", name).try_this(format!("take one of {}", names())))?;
+        }
+        if assembly.bridge.is_none() {
+            return Ok(());
+        }
+        if let Some(name) = &self.driver {
+            assembly.driver = known(Kind::Driver, name)?;
+        }
+        if let Some(name) = controller {
+            assembly.controller = known(Kind::Controller, name)?;
+        }
+        if let Some(name) = &self.bridge {
+            assembly.bridge = Some(known(Kind::Bridge, name)?);
+        }
+        if let Some(name) = link {
+            assembly.link = Some(known(Kind::Link, name)?);
+        }
+        if !self.hub.is_empty() {
+            assembly.hubs = self.hub.iter().map(|name| known(Kind::Hub, name)).collect::<Result<_, _>>()?;
+        }
+        Ok(())
+    }
+
+    fn wants(&self, activation: &Activation, catalogue: &Catalogue) -> bool {
+        let carried = match activation.transport {
+            Carried::Bot => TransportArgument::Bot,
+            Carried::Turbo => TransportArgument::Turbo,
+            Carried::Uas(_) => TransportArgument::Uas,
+            Carried::Sata => TransportArgument::Sata,
+        };
+        let os = catalogue.driver(&activation.driver).map(|driver| driver.os);
+        let of_os = self.os.is_none_or(|wanted| {
+            let wanted = match wanted {
+                OsArgument::Windows7 => Os::Windows7,
+                OsArgument::Windows8 => Os::Windows8,
+                OsArgument::Linux => Os::Linux,
+            };
+            os.is_some_and(|os| os == wanted || os == Os::Any)
+        });
+        of_os && (self.transport.is_empty() || self.transport.contains(&carried))
+    }
+}
+
+fn known(catalogue: &Catalogue, kind: Kind, name: &str) -> Result<String, Failure> {
+    match catalogue.find(kind, name) {
+        Some(entry) => Ok(entry.name.clone()),
+        None => {
+            let known = names(catalogue, kind);
+            Err(unknown(&kind.to_string(), name).try_this(format!("take one of {known}")))
+        }
+    }
+}
+
+fn unknown(kind: &str, name: &str) -> Failure {
+    Failure::usage(format!("there is no {kind} `{name}` among the parts"))
+}
+
+fn names(catalogue: &Catalogue, kind: Kind) -> String {
+    let of_kind = catalogue.entries().filter(|entry| entry.kind() == kind);
+    of_kind.map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
+}

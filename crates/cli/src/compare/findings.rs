@@ -1,0 +1,100 @@
+//! What came out of a comparison, in sentences.
+//!
+//! Each sentence is a rule over figures; where a figure is missing, so is the sentence. Always true: nothing is said that the table
+//! does not show.
+
+use super::choice::Column;
+use super::run::{Row, column_of};
+use sim::parts::Carried;
+
+/// What counts as no difference, as a share.
+const SAME: f64 = 0.05;
+
+/// The findings, the most important first.
+pub(super) fn findings(columns: &[Column], rows: &[Row]) -> Vec<String> {
+    let mut all: Vec<_> = columns.iter().filter_map(why_no_better).collect();
+    let labels = rows.iter().map(|row| row.job.label.as_str());
+    let mut seen: Vec<&str> = Vec::new();
+    for label in labels {
+        if !seen.contains(&label) {
+            seen.push(label);
+            let of_label: Vec<_> = rows.iter().filter(|row| row.job.label == label).collect();
+            all.extend(between(columns, &of_label));
+            all.extend(by_depth(columns, &of_label));
+        }
+    }
+    all
+}
+
+fn why_no_better(column: &Column) -> Option<String> {
+    let reason = column.activation.decisive()?;
+    let asked = &column.assembly.driver;
+    (*asked != column.activation.driver).then(|| {
+        format!(
+            "{}: {} has the drive and not {asked}, since {}",
+            column.name, column.activation.driver, reason.because
+        )
+    })
+}
+
+fn figure(row: &Row, column: usize) -> Option<f64> {
+    row.trials.get(column)?.map(|trial| trial.measured.megabytes_per_second())
+}
+
+/// How transports stand to each other where fewest requests are under way, and where most are.
+fn between(columns: &[Column], rows: &[&Row]) -> Option<String> {
+    let bot = column_of(columns, |carried| carried == Carried::Bot)?;
+    let uas = column_of(columns, |carried| matches!(carried, Carried::Uas(_)))?;
+    let (first, last) = (rows.first()?, rows.last()?);
+    let ratio = |row: &Row| Some(figure(row, uas)? / figure(row, bot)?);
+    let (alone, together) = (ratio(first)?, ratio(last)?);
+    let (bot, uas) = (&columns[bot].name, &columns[uas].name);
+    let label = &first.job.label;
+    if rows.len() == 1 {
+        let depth = first.job.depth;
+        return Some(format!("{label} at depth {depth}: {uas} moves {} as {bot}", times(alone)));
+    }
+    let (shallow, deep) = (first.job.depth, last.job.depth);
+    Some(format!(
+        "{label}: {uas} moves {} as {bot} at depth {shallow}, {} at depth {deep}",
+        times(alone),
+        times(together)
+    ))
+}
+
+/// What each column gains from depth.
+fn by_depth(columns: &[Column], rows: &[&Row]) -> Option<String> {
+    let (first, last) = (rows.first()?, rows.last()?);
+    if rows.len() < 2 {
+        return None;
+    }
+    let (shallow, deep, label) = (first.job.depth, last.job.depth, &first.job.label);
+    let (mut gains, mut flat) = (Vec::new(), Vec::new());
+    for (number, column) in columns.iter().enumerate() {
+        let figures: Vec<f64> = rows.iter().filter_map(|row| figure(row, number)).collect();
+        let (Some(begin), Some(end), true) = (figures.first(), figures.last(), figures.len() == rows.len())
+        else {
+            continue;
+        };
+        if (end / begin - 1.0).abs() <= SAME {
+            flat.push(column.name.as_str());
+            continue;
+        }
+        // The depth from which on little is left to gain.
+        let enough =
+            figures.iter().position(|figure| *figure >= end * 0.9).map_or(deep, |at| rows[at].job.depth);
+        gains.push(format!(
+            "{} makes {:.1} times as much, nearly all of it by depth {enough}",
+            column.name,
+            end / begin
+        ));
+    }
+    if !flat.is_empty() {
+        gains.push(format!("nothing changes for {}", flat.join(", ")));
+    }
+    (!gains.is_empty()).then(|| format!("{label}, from depth {shallow} to {deep}: {}", gains.join("; ")))
+}
+
+fn times(ratio: f64) -> String {
+    if (ratio - 1.0).abs() <= SAME { "as much".into() } else { format!("{ratio:.2} times as much") }
+}

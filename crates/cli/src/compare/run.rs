@@ -1,0 +1,289 @@
+//! Measures each column of a comparison under each job, in worlds on all processors, and shows what came out.
+//!
+//! Left out: what a command's time consists of, and captures, which runs without parts have. Always true: figures are in virtual time,
+//! and do not depend on how many worlds run at once.
+
+use super::choice::Column;
+use super::findings::findings;
+use super::table::{aligned, empty};
+use super::{CompareArguments, LinkArgument, parts};
+use crate::failure::Failure;
+use comfy_table::{CellAlignment, Table};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use sim::assembly::AssemblyError;
+use sim::parts::{Carried, Catalogue, Kind};
+use sim::setups::{DriveName, Setup};
+use sim::trial::{self, Terms, Trial, TrialError};
+use workload::{Job, Share};
+
+/// What came of a job on each column.
+pub(super) struct Row {
+    pub(super) job: Job,
+    /// None where the parts cannot do it.
+    pub(super) trials: Vec<Option<Trial>>,
+}
+
+const K: u32 = 1 << 10;
+
+pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+    let catalogue = parts::catalogue(arguments.parts.as_deref())?;
+    let link = arguments.link.map(LinkArgument::part);
+    let (setup, columns) = arguments.choice.columns(&catalogue, (arguments.controller.as_deref(), link))?;
+    let terms = Terms { seed: arguments.seed, ..Terms::USUAL };
+    let rows = measure(arguments, &catalogue, &columns, &terms)?;
+    if arguments.json {
+        println!("{:#}", record(&setup, &columns, &rows, &catalogue, &terms));
+        return Ok(());
+    }
+    println!("{}\n", setup.title);
+    for column in &columns {
+        println!("{}: {}", column.name, parts_of(column, &catalogue));
+    }
+    println!("\nMB/s (10^6 bytes), by requests under way\n{}", table(&columns, &rows));
+    if let Some(chart) = chart(&columns, &rows) {
+        println!("{chart}");
+    }
+    for finding in findings(&columns, &rows) {
+        println!("- {finding}");
+    }
+    Ok(())
+}
+
+impl LinkArgument {
+    /// The part of this name.
+    const fn part(self) -> &'static str {
+        match self {
+            Self::Gen1 => "gen1",
+            Self::Gen2 => "gen2",
+            Self::Gen2x2 => "gen2x2",
+            Self::High => "high",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// What is asked: what the arguments say, or what articles about transports measure.
+fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
+    let depths = arguments.depth.as_deref();
+    if let Some(name) = &arguments.choice.workload {
+        let workload = workload::named(name).ok_or_else(|| {
+            let names: Vec<_> = workload::NAMES.iter().map(|(name, _)| *name).collect();
+            Failure::usage(format!("there is no workload `{name}`"))
+                .try_this(format!("take one of {}", names.join(", ")))
+        })?;
+        let jobs = match depths {
+            Some(depths) => workload.at_depths(depths).jobs,
+            None => workload.jobs,
+        };
+        return Ok(jobs);
+    }
+    let read_percent = if arguments.write { 0 } else { 100 };
+    if arguments.block.is_some() || arguments.write || depths.is_some() {
+        let bytes = u32::try_from(arguments.block.map_or(4096, |block| block.0)).unwrap_or(u32::MAX);
+        let share = Share::all(bytes, read_percent, 100);
+        return Ok(depths
+            .unwrap_or(&[1, 2, 4, 8, 16, 32])
+            .iter()
+            .map(|depth| Job::of(share, *depth))
+            .collect());
+    }
+    let usual = [
+        (Share::all(4 * K, 100, 100), &[1, 2, 4, 8, 16, 32][..]),
+        (Share::all(4 * K, 0, 100), &[1, 2, 4, 8, 16, 32]),
+        (Share::all(512 * K, 100, 0), &[1, 2, 4]),
+        (Share::all(512 * K, 0, 0), &[1, 2, 4]),
+        (Share::all(2048 * K, 100, 0), &[1, 2, 4]),
+        (Share::all(2048 * K, 0, 0), &[1, 2, 4]),
+        (Share::all(8 * K, 80, 80), &[64]),
+    ];
+    let each =
+        |(share, depths): (Share, &[u16])| depths.iter().map(move |depth| Job::of(share, *depth)).collect();
+    Ok(usual.into_iter().flat_map::<Vec<Job>, _>(each).collect())
+}
+
+fn measure(
+    arguments: &CompareArguments,
+    catalogue: &Catalogue,
+    columns: &[Column],
+    terms: &Terms,
+) -> Result<Vec<Row>, Failure> {
+    let threads = arguments.threads.map_or(0, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Failure::new("no threads for the worlds").because(error))?;
+    let one = |job: &Job, column: &Column| {
+        let span = job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);
+        let job = Job { span_bytes: Some(span), ..job.clone() };
+        match trial::run(&column.assembly, catalogue, &job, terms) {
+            Ok(trial) => Ok(Some(trial)),
+            Err(TrialError::Assembly(AssemblyError::Usb2)) => Ok(None),
+            Err(TrialError::Measure(sim::measure::MeasureError::Misfit(misfit))) => {
+                Err(Failure::usage(format!("{} cannot be asked of this drive", job.label)).because(misfit))
+            }
+            Err(error) => {
+                let what = format!("{}: {} came to nothing", column.name, job.label);
+                Err(Failure::new(what).because(error))
+            }
+        }
+    };
+    let row = |job: Job| {
+        let trials = columns.par_iter().map(|column| one(&job, column)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Row { job, trials })
+    };
+    let jobs = jobs(arguments)?;
+    pool.install(|| jobs.into_par_iter().map(row).collect())
+}
+
+/// The parts of a column in a line, and what they run.
+fn parts_of(column: &Column, catalogue: &Catalogue) -> String {
+    let title =
+        |kind, name: &str| catalogue.find(kind, name).map_or(name.to_owned(), |entry| entry.title.clone());
+    let assembly = &column.assembly;
+    let mut parts = vec![title(Kind::Driver, &column.activation.driver)];
+    match &assembly.bridge {
+        Some(bridge) => {
+            parts.push(title(Kind::Controller, &assembly.controller));
+            parts.extend(assembly.hubs.iter().map(|hub| title(Kind::Hub, hub)));
+            parts.push(title(Kind::Bridge, bridge));
+        }
+        None => parts.push(title(Kind::Sata, &assembly.controller)),
+    }
+    parts.push(match &assembly.drive {
+        DriveName::Ssd(name) => title(Kind::Ssd, name),
+        DriveName::Hdd(name) => title(Kind::Hdd, name),
+    });
+    format!("{}\n    {}", column.activation, parts.join("; "))
+}
+
+fn megabytes(trial: Option<Trial>) -> Option<f64> {
+    trial.map(|trial| trial.measured.megabytes_per_second())
+}
+
+/// The first column of a transport.
+pub(super) fn column_of(columns: &[Column], is_it: impl Fn(Carried) -> bool) -> Option<usize> {
+    columns.iter().position(|column| is_it(column.activation.transport))
+}
+
+fn table(columns: &[Column], rows: &[Row]) -> Table {
+    let bot = column_of(columns, |carried| carried == Carried::Bot);
+    let uas = column_of(columns, |carried| matches!(carried, Carried::Uas(_)));
+    let ratio = bot.zip(uas);
+    let mut head = vec!["", "depth"];
+    head.extend(columns.iter().map(|column| column.name.as_str()));
+    let names = ratio.map(|(bot, uas)| format!("{} : {}", columns[uas].name, columns[bot].name));
+    head.extend(names.as_deref());
+    let mut table = empty(&head);
+    let mut last = "";
+    for row in rows {
+        let label = if row.job.label == last { "" } else { row.job.label.as_str() };
+        last = &row.job.label;
+        let mut cells = vec![label.to_owned(), row.job.depth.to_string()];
+        let figures = row.trials.iter().map(|trial| megabytes(*trial));
+        cells.extend(figures.map(|figure| figure.map_or("-".into(), |figure| format!("{figure:.1}"))));
+        if let Some((bot, uas)) = ratio {
+            let both = megabytes(row.trials[bot]).zip(megabytes(row.trials[uas]));
+            cells.push(both.map_or("-".into(), |(bot, uas)| format!("{:.2}", uas / bot)));
+        }
+        table.add_row(cells);
+    }
+    let mut table = aligned(table);
+    if let Some(labels) = table.column_mut(0) {
+        labels.set_cell_alignment(CellAlignment::Left);
+    }
+    table
+}
+
+/// The first job that has several depths, as bars. None if there is no such job.
+fn chart(columns: &[Column], rows: &[Row]) -> Option<String> {
+    const WIDTH: f64 = 48.0;
+    let label = &rows.first()?.job.label;
+    let rows: Vec<_> = rows.iter().filter(|row| row.job.label == *label).collect();
+    let figures = || rows.iter().flat_map(|row| row.trials.iter().filter_map(|trial| megabytes(*trial)));
+    let most = figures().fold(0.0, f64::max);
+    if rows.len() < 2 || most <= 0.0 {
+        return None;
+    }
+    let width = columns.iter().map(|column| column.name.len()).max().unwrap_or(0);
+    let mut chart = format!("{label}\n");
+    for (number, column) in columns.iter().enumerate() {
+        for (first, row) in rows.iter().enumerate() {
+            let Some(figure) = megabytes(row.trials[number]) else { continue };
+            let name = if first == 0 { column.name.as_str() } else { "" };
+            let bar = "█".repeat((figure / most * WIDTH).round().max(1.0) as usize);
+            chart += &format!("{name:>width$} {:>3} {bar} {figure:.0}\n", row.job.depth);
+        }
+    }
+    Some(chart)
+}
+
+/// Everything, for programs.
+fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue, terms: &Terms) -> Value {
+    let of_column = |column: &Column| {
+        let assembly = &column.assembly;
+        json!({
+            "name": column.name,
+            "driver": column.activation.driver,
+            "asked_driver": assembly.driver,
+            "host": assembly.host,
+            "controller": assembly.controller,
+            "hubs": assembly.hubs,
+            "bridge": assembly.bridge,
+            "link": assembly.link,
+            "drive": assembly.drive.as_str(),
+            "transport": column.activation.to_string(),
+            "commands_at_once": column.activation.depth,
+            "command_bytes_max": column.activation.command_bytes_max,
+        })
+    };
+    let of_row = |row: &Row| {
+        let results = columns.iter().zip(&row.trials).map(|(column, trial)| {
+            let figures = trial.map(|Trial { measured, events, digest }| {
+                json!({
+                    "megabytes_per_second": measured.megabytes_per_second(),
+                    "iops": measured.iops(),
+                    "mean_ns": measured.mean.as_ps() as f64 / 1e3,
+                    "longest_ns": measured.longest.as_ps() as f64 / 1e3,
+                    "requests": measured.requests,
+                    "elapsed_ns": measured.elapsed.as_ps() as f64 / 1e3,
+                    "events": events,
+                    "digest": format!("{digest:016x}"),
+                })
+            });
+            (column.name.clone(), figures.unwrap_or(Value::Null))
+        });
+        json!({
+            "workload": row.job.label,
+            "depth": row.job.depth,
+            "results": results.collect::<serde_json::Map<_, _>>(),
+        })
+    };
+    let used = |kind, name: &str| columns.iter().any(|column| column.uses(kind, name));
+    let constants = catalogue.entries().filter(|entry| used(entry.kind(), &entry.name)).map(parts::record);
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "setup": setup.name,
+        "title": setup.title,
+        "source": setup.source,
+        "seed": terms.seed,
+        "columns": columns.iter().map(of_column).collect::<Vec<_>>(),
+        "rows": rows.iter().map(of_row).collect::<Vec<_>>(),
+        "parts": constants.collect::<Vec<_>>(),
+    })
+}
+
+impl Column {
+    /// Whether a part is one of its own.
+    fn uses(&self, kind: Kind, name: &str) -> bool {
+        let assembly = &self.assembly;
+        match kind {
+            Kind::Host => assembly.host == name,
+            Kind::Driver => self.activation.driver == name,
+            Kind::Controller | Kind::Sata => assembly.controller == name,
+            Kind::Hub => assembly.hubs.iter().any(|hub| hub == name),
+            Kind::Bridge => assembly.bridge.as_deref() == Some(name),
+            Kind::Link => assembly.link.as_deref() == Some(name),
+            Kind::Ssd | Kind::Hdd => assembly.drive.as_str() == name,
+            Kind::Power => false,
+        }
+    }
+}

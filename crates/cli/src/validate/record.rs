@@ -1,0 +1,63 @@
+//! A validation for programs.
+
+use super::{BARS, Sensitivity};
+use serde_json::{Value, json};
+use sim::published::{Count, Role, Row, Statistics, Verdict};
+
+/// Rows with id, published, simulated, error (a share, signed) or verdict, and reason.
+pub(super) fn record(
+    rows: &[Row<'_>],
+    statistics: &Statistics,
+    sensitivities: &[Sensitivity],
+    seed: u64,
+) -> Value {
+    let worst = statistics.error_worst.as_ref();
+    let mut record = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "seed": seed,
+        "rows": rows.iter().map(of_row).collect::<Vec<_>>(),
+        "fit": of_count(statistics.fit),
+        "check": of_count(statistics.check),
+        "fitted_numbers": statistics.fitted_numbers,
+        "error_median": statistics.error_median,
+        "error_worst": worst.map(|(error, id)| json!({ "error": error, "id": id })),
+        "bars": { "error_median": BARS.0, "error_worst": BARS.1 },
+    });
+    if !sensitivities.is_empty() {
+        record["sensitivity"] = sensitivities.iter().map(of_sensitivity).collect();
+    }
+    record
+}
+
+fn of_row(row: &Row<'_>) -> Value {
+    let decision = row.decision;
+    let mut record = json!({
+        "id": decision.id,
+        "title": decision.title,
+        "source": decision.figure.as_ref().map(|figure| &figure.source),
+        "verdict": row.verdict.name(),
+        "reason": row.reason,
+        "note": decision.note,
+        "fits": match &decision.role {
+            Role::Fit(constants) => json!(constants),
+            Role::Check => Value::Null,
+        },
+    });
+    if let Verdict::Figure { published, simulated, error } = row.verdict {
+        record["published"] = match published.least == published.largest {
+            true => json!(published.least),
+            false => json!([published.least, published.largest]),
+        };
+        record["simulated"] = json!(simulated);
+        record["error"] = json!(error);
+    }
+    record
+}
+
+fn of_count(Count { figures, holds, fails, undecided }: Count) -> Value {
+    json!({ "figures": figures, "holds": holds, "fails": fails, "undecided": undecided })
+}
+
+fn of_sensitivity(Sensitivity { constant, medians: [less, more] }: &Sensitivity) -> Value {
+    json!({ "number": constant, "error_median_a_tenth_less": less, "error_median_a_tenth_more": more })
+}

@@ -1,0 +1,122 @@
+//! `uaskit compare` and `uaskit validate` over real parts, as a user calls them.
+
+mod place;
+
+use place::{Place, UASKIT};
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(UASKIT).args(arguments).output().expect("uaskit starts")
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = run(&[arguments, &["--json"]].concat());
+    assert!(!output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+fn rate(record: &Value, depth: usize, column: &str) -> f64 {
+    let mut rows = record["rows"].as_array().expect("rows").iter();
+    let row = rows.find(|row| row["depth"] == depth).expect("a row of this depth");
+    row["results"][column]["megabytes_per_second"].as_f64().expect("a figure")
+}
+
+#[test]
+fn without_arguments_four_ways_to_one_drive_are_compared() {
+    let output = run(&["compare"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    for told in ["sata", "bot", "turbo", "uasp", "4K random read", "512K sequential write", "80 % read"] {
+        assert!(text.contains(told), "{told}: {text}");
+    }
+}
+
+#[test]
+fn depth_helps_uasp_and_the_cable_and_not_bot() {
+    let record = json(&["compare", "--depth", "1,8"]);
+    let gain = |column| rate(&record, 8, column) / rate(&record, 1, column);
+    assert!((0.97..1.03).contains(&gain("bot")), "{}", gain("bot"));
+    assert!(gain("uasp") > 2.5, "{}", gain("uasp"));
+    assert!(gain("sata") > 2.5, "{}", gain("sata"));
+    let parts = record["parts"].as_array().unwrap();
+    assert!(
+        parts
+            .iter()
+            .any(|part| part["name"] == "asm1051e" && !part["constants"].as_array().unwrap().is_empty())
+    );
+}
+
+#[test]
+fn figures_do_not_depend_on_threads_and_change_with_the_seed() {
+    let of = |more: &[&str]| run(&[&["compare", "--depth", "1,4", "--json"], more].concat()).stdout;
+    assert_eq!(of(&["--threads", "1"]), of(&["--threads", "2"]));
+    assert_ne!(of(&["--seed", "1"]), of(&["--seed", "2"]));
+}
+
+#[test]
+fn parts_take_the_place_of_those_of_a_setup() {
+    let slow = json(&["compare", "--depth", "4", "--drive", "disk-7200", "--transport", "uas"]);
+    let columns = slow["columns"].as_array().unwrap();
+    assert_eq!((columns.len(), &columns[0]["drive"]), (1, &Value::from("disk-7200")));
+    assert!(rate(&slow, 4, "uasp") < 3.0, "a disk has to seek");
+    let linux = json(&[
+        "compare",
+        "--depth",
+        "4",
+        "--driver",
+        "linux-uas",
+        "--controller",
+        "vl805",
+        "--bridge",
+        "jms580",
+    ]);
+    assert!(rate(&linux, 4, "linux-uas") > 20.0);
+}
+
+#[test]
+fn a_setup_of_one_s_own_is_read_and_its_faults_are_told_with_their_line() {
+    let folder = Place::new();
+    let file = folder.file("mine.toml");
+    let text = "title = \"mine\"\nsource = \"me\"\n[all]\nhost = \"desktop-2012\"\nspeed = \"gen1\"\n\
+                controller = \"intel-7-series\"\nbridge = \"jms567\"\ndrive = \"m4-256\"\n\
+                [variant.a]\ndriver = \"linux-uas\"\n";
+    std::fs::write(&file, text).unwrap();
+    let record = json(&["compare", "--depth", "2", "--setup", &file]);
+    assert!(rate(&record, 2, "a") > 5.0);
+    std::fs::write(&file, text.replace("jms567", "jms999")).unwrap();
+    let told = String::from_utf8(run(&["compare", "--setup", &file]).stderr).unwrap();
+    assert!(told.contains("mine.toml, line 7") && told.contains("jms999"), "{told}");
+}
+
+#[test]
+fn unknown_parts_are_told_with_those_that_there_are() {
+    for (wrong, known) in [
+        (&["--bridge", "asm9999"][..], "asm1153"),
+        (&["--drive", "floppy"], "disk-7200"),
+        (&["--setup", "nowhere"], "hardware-fr"),
+        (&["--workload", "nothing"], "workstation"),
+        (&["--driver", "mcci"], "mcci-uasp"),
+    ] {
+        let output = run(&[&["compare"], wrong].concat());
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(told.contains(known), "{told}");
+    }
+}
+
+#[test]
+fn published_rows_are_decided_with_their_reasons() {
+    let record = json(&["validate", "--only", "Geerling"]);
+    let rows = record["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 9);
+    let row = |id: &str| rows.iter().find(|row| row["id"] == id).unwrap();
+    // UAS or not, by the parts alone.
+    assert_eq!(row("P089")["verdict"], "holds");
+    assert_eq!(row("P088")["verdict"], "figure");
+    assert!(row("P088")["error"].as_f64().unwrap().abs() < 0.2);
+    assert_eq!(row("P087")["verdict"], "undecided");
+    assert!(!row("P087")["reason"].as_str().unwrap().is_empty());
+    let none = run(&["validate", "--only", "no such article"]);
+    assert_eq!(none.status.code(), Some(2));
+}
