@@ -1,17 +1,19 @@
 //! One measurement that is written as `setup/variant workload depth`, made: from names to a figure.
 //!
-//! The data set is that of IOMeter's runs in the articles, 10 GB of data that repeat. Left out: what draws power, and the
-//! order on a platter.
+//! The data set is that of IOMeter's runs in the articles, 10 GB of data that repeat. The order on a platter is that of four
+//! reads on one track, which come while the head is on its way there. Left out: what draws power.
 //!
 //! Always true: what is measured depends on parts, workload, depth and seed alone.
 
 use crate::assembly::{Assembled, AssemblyError, BLOCK_SIZE};
 use crate::drive::solid::Contents;
-use crate::measure::{MeasureError, Measured, Stretch, measure};
+use crate::measure::{Disk, MeasureError, Measured, Stretch, measure};
 use crate::parts::Catalogue;
 use crate::published::{Access, Facts, Measurement, Outcome, Way, Workload};
-use crate::setups::Assembly;
+use crate::setups::{Assembly, DriveName};
 use std::fmt;
+use units::Extent;
+use wire::usb::Direction;
 use workload::{Job, Share};
 
 /// What is asked besides the workload.
@@ -45,7 +47,7 @@ pub enum TrialError {
     Assembly(AssemblyError),
     /// The disk came to nothing.
     Measure(MeasureError),
-    /// Worlds do not make this kind of run.
+    /// The order on a platter was asked of a drive that has none.
     Kind,
 }
 
@@ -88,7 +90,10 @@ pub fn outcome(facts: Facts<'_>, measurement: &Measurement, terms: &Terms) -> Re
     let Measurement { setup, variant, workload, depth } = measurement;
     let of =
         facts.variant(setup, variant).ok_or_else(|| TrialError::Unknown(format!("{setup}/{variant}")))?;
-    let job = job(workload, *depth).ok_or(TrialError::Kind)?;
+    let Some(job) = job(workload, *depth) else {
+        let order = Some(platter(&of.assembly, facts.catalogue, terms)?);
+        return Ok(Outcome { order, ..Outcome::default() });
+    };
     let Trial { measured, .. } = run(&of.assembly, facts.catalogue, &job, terms)?;
     Ok(Outcome {
         bytes_per_second: measured.megabytes_per_second() * 1e6,
@@ -96,6 +101,37 @@ pub fn outcome(facts: Facts<'_>, measurement: &Measurement, terms: &Terms) -> Re
         latency_ns: measured.mean.as_ps() as f64 / 1e3,
         ..Outcome::default()
     })
+}
+
+/// Where four reads are on a track, in hundredths of it from where the head comes to: requests 1 to 4, of which 3 comes by
+/// first, then 2, 4 and 1 (P013).
+const PLACES: [u64; 4] = [80, 30, 10, 50];
+/// The cylinder with that track: away from where the arm is at power-on.
+const CYLINDER: u64 = 1000;
+/// Sectors of such a read.
+const READ_SECTORS: u64 = 8;
+
+/// In which order a disk serves four reads on one track: 3241. They come while it is busy with one before them, at the beginning of
+/// the track.
+fn platter(assembly: &Assembly, catalogue: &Catalogue, terms: &Terms) -> Result<u32, TrialError> {
+    let DriveName::Hdd(name) = &assembly.drive else { return Err(TrialError::Kind) };
+    let part = catalogue.hdd(name).ok_or_else(|| TrialError::Unknown(name.clone()))?;
+    let track = part.zones.first().map_or(0, |zone| u64::from(zone.sectors_per_track));
+    let begins = CYLINDER * u64::from(part.surfaces) * track;
+    let disk = Assembled::power_on(assembly, catalogue, terms.contents);
+    let mut disk = disk.map_err(TrialError::Assembly)?;
+    let places = [0].into_iter().chain(PLACES.map(|hundredths| track * hundredths / 100));
+    for (number, place) in (0..).zip(places) {
+        let extent = Extent::new(begins + place, READ_SECTORS);
+        disk.submit(number, Direction::In, extent).map_err(TrialError::Measure)?;
+    }
+    let mut order = 0;
+    for _ in 0..=PLACES.len() {
+        let stuck = TrialError::Measure(MeasureError::Stuck);
+        let number = disk.next().map_err(TrialError::Measure)?.ok_or(stuck)?;
+        order = order * 10 + u32::from(number);
+    }
+    Ok(order)
 }
 
 /// What a program asks. `None` if it is no loop of requests.
@@ -118,9 +154,46 @@ impl fmt::Display for TrialError {
             Self::Unknown(name) => write!(f, "there is no setup `{name}`"),
             Self::Assembly(error) => error.fmt(f),
             Self::Measure(error) => error.fmt(f),
-            Self::Kind => f.write_str("worlds of parts do not make this kind of run yet"),
+            Self::Kind => f.write_str("only a disk has a platter whose order can be told"),
         }
     }
 }
 
 impl std::error::Error for TrialError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setups::Setup;
+
+    fn order(variant: &str) -> u32 {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let toms = setups.iter().find(|setup| setup.name == "toms").unwrap();
+        platter(&toms.variant(variant).unwrap().assembly, &catalogue, &Terms::USUAL).unwrap()
+    }
+
+    #[test]
+    fn a_disk_behind_uas_serves_a_track_as_it_turns_and_behind_bot_as_it_is_asked() {
+        assert_eq!((order("disk-uasp"), order("hdd-bot")), (3241, 1234));
+    }
+
+    #[test]
+    fn flash_has_no_platter() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let facts = Facts { catalogue: &catalogue, setups: &setups };
+        let one = &Measurement::all("myce/uasp platter qd4").unwrap()[0];
+        assert_eq!(outcome(facts, one, &Terms::USUAL), Err(TrialError::Kind));
+    }
+
+    #[test]
+    fn one_seed_is_one_figure() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let facts = Facts { catalogue: &catalogue, setups: &setups };
+        let one = &Measurement::all("myce/uasp 4K random read qd4").unwrap()[0];
+        let of = |seed| outcome(facts, one, &Terms { seed, ..Terms::USUAL }).unwrap().latency_ns;
+        assert!(of(1) == of(1) && of(1) != of(2), "{} {}", of(1), of(2));
+    }
+}
