@@ -12,7 +12,7 @@ use crate::drive::{AnyDrive, Mechanism};
 use crate::measure::{Disk, MeasureError};
 use crate::native::Native;
 use crate::parts::{
-    Activation, BridgePart, Carried, Catalogue, ChainError, HostPart, LinkPart, Matched, Waits,
+    Activation, BridgePart, Carried, Catalogue, ChainError, HostPart, LinkPart, Matched, Pieces, Waits,
 };
 use crate::setups::{Assembly, DriveName};
 use crate::stack::{Profile, Request, Stack, StackError, Streams};
@@ -193,6 +193,7 @@ impl Parts<'_> {
         Ok(Profile {
             transport,
             transfer_bytes_max: self.activation.command_bytes_max,
+            pieces_in_turn: driver.pieces == Pieces::InTurn,
             depth: self.activation.depth,
             streams,
             packing: driver.packing.filter(|_| self.activation.transport == Carried::Turbo).map(packing),

@@ -27,6 +27,8 @@ pub struct DriverPart {
     pub transfer_bytes_max_usb2: u32,
     /// Bytes at which the class driver above cuts requests, whatever the driver itself would take.
     pub class_bytes_max: Option<u32>,
+    /// How the pieces of a request follow one another that is longer than a transfer.
+    pub pieces: Pieces,
     /// Commands under way at most.
     pub depth: u16,
     /// How neighbours are packed into one command; none are if not told.
@@ -69,6 +71,17 @@ pub enum DriverTransport {
     Uas,
     /// ATA over a cable, without USB.
     Sata,
+}
+
+/// How the pieces of a request follow one another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pieces {
+    /// All of them are commands at once, as many as the queue takes.
+    #[default]
+    AtOnce,
+    /// Each waits for the end of the one before.
+    InTurn,
 }
 
 /// Where the streams of a driver come from.
@@ -133,6 +146,9 @@ struct TransferTable {
     /// The same if not told.
     longest_usb2: Option<Quantity<Size>>,
     class: Option<Quantity<Size>>,
+    /// At once, if not told.
+    #[serde(default)]
+    pieces: Pieces,
 }
 
 #[derive(Deserialize)]
@@ -217,6 +233,7 @@ impl File for DriverFile {
             transfer_bytes_max: longest,
             transfer_bytes_max_usb2: usb2.map_or(Ok(longest), |size| bytes("transfer.longest_usb2", size))?,
             class_bytes_max: class.map(|size| bytes("transfer.class", size)).transpose()?,
+            pieces: self.transfer.pieces,
             depth: within("queue.depth", &self.queue.depth, 1, 256)?,
             packing: self.packing.as_ref().map(PackingTable::packing).transpose()?,
             moderation: self.interrupts.moderation.duration(),

@@ -28,7 +28,7 @@ mod wires;
 pub use activation::{Activation, Carried, Chain, ChainError, Matched, Reason, Rule};
 pub use bridge::{BridgePart, BridgeSide, FirmwareCosts};
 pub use controller::{ControllerPart, StreamsOf};
-pub use driver::{DriverPart, DriverStreams, DriverTransport, Os, Packing, Waits};
+pub use driver::{DriverPart, DriverStreams, DriverTransport, Os, Packing, Pieces, Waits};
 pub use machine::{HostPart, PowerPart};
 pub use quantity::{Constant, Origin};
 pub use wires::{HubPart, LinkPart, SataPart};

@@ -64,6 +64,12 @@ pub(super) fn read(kind: Kind, name: &str, text: &str) -> Result<Entry, Fault> {
 /// The same part with another value of one of its numbers; none if it has no such number.
 pub(super) fn with(entry: &Entry, place: &str, value: f64) -> Result<Option<Entry>, Fault> {
     let mut table: Table = parse(&entry.text)?;
+    // What was tried of its other numbers stays.
+    for constant in &entry.constants {
+        if let Some(written) = at(&mut table, &constant.place) {
+            written.insert("value".into(), Value::Float(constant.value));
+        }
+    }
     let Some(written) = at(&mut table, place) else { return Ok(None) };
     written.insert("value".into(), Value::Float(value));
     let (_, make) = made(entry.kind(), Source::Table(table))?;

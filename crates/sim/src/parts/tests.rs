@@ -194,6 +194,15 @@ fn a_number_that_is_tried_otherwise_is_of_that_part_alone() {
 }
 
 #[test]
+fn numbers_tried_one_after_the_other_all_stay() {
+    let catalogue = Catalogue::built_in().expect("parts that come with the project");
+    let tried = catalogue.with(Kind::Bridge, "asm1051e", "uas.command", 28.0).expect("a number of it");
+    let tried = tried.with(Kind::Bridge, "asm1051e", "uas.status", 29.0).expect("a number of it");
+    let costs = tried.bridge("asm1051e").expect("a part").firmware;
+    assert_eq!((costs.uas_command, costs.uas_status), (Duration::from_us(28), Duration::from_us(29)));
+}
+
+#[test]
 fn a_driver_that_packs_says_how() {
     let mut catalogue = Catalogue { entries: BTreeMap::new() };
     let text = include_str!("../../parts/drivers/turbo.toml");

@@ -92,6 +92,8 @@ struct Unit {
     /// What the survey found, when it is over.
     surveyed: Option<Result<(), SurveyError>>,
     block_size: BlockSize,
+    /// Bytes of a piece, where a request has one under way at a time.
+    in_turn: Option<u32>,
     /// Bytes that neighbours may have together, if they are merged.
     merges: Option<u32>,
     /// Runs that the disk is given at once: as many as fill all its commands.
@@ -110,6 +112,8 @@ struct Unit {
 struct Run {
     direction: Direction,
     extent: Extent,
+    /// Blocks that have been done, where the disk gets one piece after the other.
+    done: u64,
     first: Member,
     others: Vec<Member>,
 }
@@ -280,8 +284,13 @@ impl<W: Commanded> Stack<W> {
             match unit.disk.poll_output() {
                 Some(Output::Submit(command, memory)) => self.send(drive, &command, memory),
                 Some(Output::Finished(id, result)) => {
-                    let Some(run) = unit.given.remove(&id) else { continue };
+                    let Some(mut run) = unit.given.remove(&id) else { continue };
                     let result = result.map(|_| ());
+                    run.done += unit.piece(&run).blocks.0;
+                    if result.is_ok() && run.done < run.extent.blocks.0 {
+                        unit.waiting.push_front(run);
+                        continue;
+                    }
                     self.ended.extend(run.members().map(|Member { id, since }| Ended {
                         drive,
                         id,
@@ -314,7 +323,7 @@ impl<W: Commanded> Stack<W> {
                 Memory::Request(id) => unit
                     .given
                     .get(&id)
-                    .map(|run| Lba(run.extent.lba.0 + u64::from(range.start / unit.block_size.bytes()))),
+                    .map(|run| Lba(unit.piece(run).lba.0 + u64::from(range.start / unit.block_size.bytes()))),
                 _ => None,
             };
             match direction {
@@ -350,6 +359,7 @@ impl Unit {
             disk: Disk::new(config),
             surveyed: None,
             block_size: BlockSize::default(),
+            in_turn: profile.pieces_in_turn.then_some(profile.transfer_bytes_max),
             merges: profile.packing.filter(|packing| packing.merges).map(|packing| packing.bytes_max),
             runs_max: usize::from(depth),
             waiting: VecDeque::new(),
@@ -372,7 +382,8 @@ impl Unit {
         let member = Member { id: request.id, since: now };
         if let Some(bytes_max) = self.merges.filter(|max| bytes <= *max) {
             let blocks_max = u64::from(bytes_max / self.block_size.bytes());
-            let mut alike = self.waiting.iter_mut().filter(|run| run.direction == request.direction);
+            let mut alike =
+                self.waiting.iter_mut().filter(|run| run.direction == request.direction && run.done == 0);
             if let Some((whole, run)) = alike.find_map(|run| Some((run.with(extent, blocks_max)?, run))) {
                 run.extent = whole;
                 run.others.push(member);
@@ -384,8 +395,15 @@ impl Unit {
             return Err(RequestRefusal::Full);
         }
         let direction = request.direction;
-        self.waiting.push_back(Run { direction, extent, first: member, others: Vec::new() });
+        self.waiting.push_back(Run { direction, extent, done: 0, first: member, others: Vec::new() });
         Ok(())
+    }
+
+    /// What of a run the disk gets at once: all that is left, or a piece.
+    fn piece(&self, run: &Run) -> Extent {
+        let left = run.extent.blocks.0 - run.done;
+        let blocks_max = self.in_turn.map_or(left, |bytes| u64::from(bytes / self.block_size.bytes()).max(1));
+        Extent { lba: Lba(run.extent.lba.0 + run.done), blocks: BlockCount(left.min(blocks_max)) }
     }
 
     /// Gives the disk a run, if there is one and room for it. A disk that does not take it is gone.
@@ -400,7 +418,7 @@ impl Unit {
             Direction::In => Operation::Read { fua: false, dpo: false, may_be_short: false },
             Direction::Out => Operation::Write { fua: false, dpo: false },
         };
-        let request = initiator::disk::Request { id, operation, extent: run.extent };
+        let request = initiator::disk::Request { id, operation, extent: self.piece(&run) };
         if self.disk.submit(now, request).is_err() {
             return Some(Err(run));
         }

@@ -19,6 +19,8 @@ pub struct Profile {
     pub transport: Protocol,
     /// Bytes of one command at most: longer requests are cut.
     pub transfer_bytes_max: u32,
+    /// Whether the next piece of a request that is cut waits for the end of the one before.
+    pub pieces_in_turn: bool,
     /// Commands that are given to the transport at once; over BOT one of them is under way, unless it packs.
     pub depth: u16,
     /// Who makes the streams of UAS.
@@ -57,6 +59,7 @@ impl Profile {
     pub const BOT: Self = Self {
         transport: Protocol::Bot,
         transfer_bytes_max: 64 << 10,
+        pieces_in_turn: false,
         depth: 1,
         streams: Streams::None,
         packing: None,

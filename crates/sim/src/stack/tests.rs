@@ -92,6 +92,19 @@ fn over_uas_the_pieces_of_one_request_overlap() {
 }
 
 #[test]
+fn pieces_in_turn_leave_the_rest_of_the_queue_to_other_requests() {
+    let in_turn = Profile { pieces_in_turn: true, ..Profile::UAS };
+    let (mut stack, log) = stack_on(&in_turn);
+    run(&mut stack, &[write(1, 0, 320)]);
+    assert_eq!(
+        (log.borrow().bytes.as_slice(), log.borrow().most),
+        ([512 * KIB, 512 * KIB, 256 * KIB].as_slice(), 1)
+    );
+    run(&mut stack, &[read(2, 0, 320), read(3, 1000, 320)]);
+    assert_eq!((log.borrow().bytes.len(), log.borrow().most), (9, 2));
+}
+
+#[test]
 fn streams_of_the_driver_s_own_carry_two_commands() {
     let more = Duration::from_us(50);
     let own = Profile { streams: Streams::Software(more), ..Profile::UAS };
