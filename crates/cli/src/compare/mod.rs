@@ -1,6 +1,6 @@
 //! `uaskit compare`: transports side by side in a simulated world.
 //!
-//! [`choice`] says which parts, [`run`] measures and shows, [`findings`] says in sentences what came out. [`raw`] has link and
+//! [`choice`] says which parts, [`mod@run`] measures and shows, [`findings`] says in sentences what came out. [`raw`] has link and
 //! protocols alone, on a plain drive.
 
 mod choice;
