@@ -1,6 +1,6 @@
 //! Tables of figures: a head, and columns that end at the right.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 /// One with a head alone.
 pub(crate) fn empty(header: &[&str]) -> Table {
@@ -14,6 +14,19 @@ pub(crate) fn empty(header: &[&str]) -> Table {
 pub(crate) fn aligned(mut table: Table) -> Table {
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// Columns of a table with long texts, where nobody says how wide a line may be.
+const WIDTH: u16 = 120;
+
+/// One with a head alone, whose texts are broken into lines.
+pub(crate) fn wrapped(header: &[&str]) -> Table {
+    let mut table = empty(header);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    if table.width().is_none() {
+        table.set_width(WIDTH);
     }
     table
 }

@@ -175,7 +175,7 @@ fn show(rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]
 }
 
 fn figures(rows: &[Row<'_>]) -> Table {
-    let mut table = table::empty(&["row", "what", "published", "simulated", "error", ""]);
+    let mut table = table::wrapped(&["row", "what", "published", "simulated", "error", ""]);
     for row in rows {
         let Verdict::Figure { published, simulated, error } = row.verdict else { continue };
         table.add_row([
@@ -191,10 +191,12 @@ fn figures(rows: &[Row<'_>]) -> Table {
 }
 
 fn claims(rows: &[Row<'_>]) -> Table {
-    let mut table = table::empty(&["row", "what", "verdict", "why", ""]);
+    let mut table = table::wrapped(&["row", "what", "verdict", "why"]);
     for row in rows.iter().filter(|row| !matches!(row.verdict, Verdict::Figure { .. })) {
         let (id, title) = (row.decision.id.clone(), row.decision.title.clone());
-        table.add_row([id, title, row.verdict.name().into(), row.reason.clone(), role(row).into()]);
+        // What holds has its numbers in the record for programs.
+        let why = if row.verdict == Verdict::Holds { "" } else { row.reason.as_str() };
+        table.add_row([id, title, row.verdict.name().into(), why.into()]);
     }
     table
 }
