@@ -162,9 +162,10 @@ fn show(rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]
     println!("Numbers that were fitted: {}", statistics.fitted_numbers);
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
         println!(
-            "|error| median {:.1} % (bar {:.0} %), worst {:.0} % of {id} (bar {:.0} %)",
+            "|error| median {:.1} % of figures that runs decide (bar {:.0} %), {:.1} % with facts; worst {:.0} % of {id} (bar {:.0} %)",
             median * 100.0,
             BARS.0 * 100.0,
+            statistics.error_median_with_facts.unwrap_or(median) * 100.0,
             worst * 100.0,
             BARS.1 * 100.0
         );

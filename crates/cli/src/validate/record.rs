@@ -20,6 +20,7 @@ pub(super) fn record(
         "check": of_count(statistics.check),
         "fitted_numbers": statistics.fitted_numbers,
         "error_median": statistics.error_median,
+        "error_median_with_facts": statistics.error_median_with_facts,
         "error_worst": worst.map(|(error, id)| json!({ "error": error, "id": id })),
         "bars": { "error_median": BARS.0, "error_worst": BARS.1 },
     });

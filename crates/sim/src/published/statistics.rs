@@ -15,8 +15,10 @@ pub struct Statistics {
     pub check: Count,
     /// Numbers of parts that were fitted.
     pub fitted_numbers: usize,
-    /// The median of the errors of all figures, without their signs.
+    /// The median of the errors of figures that come out of runs, without their signs.
     pub error_median: Option<f64>,
+    /// The same with those that follow from constants of protocols and parts alone.
+    pub error_median_with_facts: Option<f64>,
     /// The worst of them, and its row.
     pub error_worst: Option<(f64, String)>,
 }
@@ -38,7 +40,7 @@ impl Statistics {
     /// Of rows.
     pub fn of(rows: &[Row<'_>]) -> Self {
         let mut statistics = Self::default();
-        let mut errors = Vec::new();
+        let (mut errors, mut measured) = (Vec::new(), Vec::new());
         let mut numbers = std::collections::BTreeSet::new();
         for row in rows {
             let count = match &row.decision.role {
@@ -52,6 +54,9 @@ impl Statistics {
                 Verdict::Figure { error, .. } => {
                     count.figures += 1;
                     errors.push((error.abs(), row.decision.id.clone()));
+                    if !row.decision.measurements().is_empty() {
+                        measured.push((error.abs(), row.decision.id.clone()));
+                    }
                 }
                 Verdict::Holds => count.holds += 1,
                 Verdict::Fails => count.fails += 1,
@@ -59,8 +64,11 @@ impl Statistics {
             }
         }
         statistics.fitted_numbers = numbers.len();
-        errors.sort_by(|one, other| one.0.total_cmp(&other.0));
-        statistics.error_median = median(&errors);
+        for errors in [&mut errors, &mut measured] {
+            errors.sort_by(|one, other| one.0.total_cmp(&other.0));
+        }
+        statistics.error_median = median(&measured);
+        statistics.error_median_with_facts = median(&errors);
         statistics.error_worst = errors.pop();
         statistics
     }
