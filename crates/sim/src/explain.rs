@@ -310,6 +310,11 @@ impl Observer for Explain {
         }
     }
 
+    fn translated(&mut self, since: Instant, at: Instant, stream: Option<StreamId>) {
+        let span = Span { stage: Stage::Bridge, from: since, to: at };
+        self.add(self.command_of(stream), [span]);
+    }
+
     fn ended(&mut self, at: Instant, command: CommandId, _: &Outcome) {
         let Some(account) = self.under_way.remove(&command) else { return };
         self.by_stream.retain(|_, of| *of != command);
@@ -322,7 +327,7 @@ impl Observer for Explain {
 }
 
 /// Where a command is that is in several places at once.
-const PRECEDENCE: [Stage; 4] = [Stage::Drive, Stage::Link, Stage::Driver, Stage::Controller];
+const PRECEDENCE: [Stage; 5] = [Stage::Drive, Stage::Link, Stage::Bridge, Stage::Driver, Stage::Controller];
 
 impl Account {
     /// Goes through all that begins and ends, in the order of time.

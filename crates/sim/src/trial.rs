@@ -7,11 +7,16 @@
 
 use crate::assembly::{Assembled, AssemblyError, BLOCK_SIZE};
 use crate::drive::solid::Contents;
+use crate::engine::Shares;
+use crate::explain::Explain;
 use crate::measure::{Disk, MeasureError, Measured, Stretch, measure};
 use crate::parts::Catalogue;
 use crate::published::{Access, Facts, Measurement, Outcome, Way, Workload};
 use crate::setups::{Assembly, DriveName};
+use crate::world::Commanded;
+use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 use units::Extent;
 use wire::usb::Direction;
 use workload::{Job, Share};
@@ -25,6 +30,8 @@ pub struct Terms {
     pub stretch: Stretch,
     /// What is on the drive, and what is written.
     pub contents: Contents,
+    /// Whether to say where the time of commands goes.
+    pub explains: bool,
 }
 
 /// What came of a run, with its books.
@@ -36,6 +43,8 @@ pub struct Trial {
     pub events: u64,
     /// The digest of all that happened.
     pub digest: u64,
+    /// Where the time of all commands together went, their number, if that was to be explained and there is a USB.
+    pub explained: Option<(Shares, u64)>,
 }
 
 /// Why a measurement cannot be made.
@@ -61,6 +70,7 @@ impl Terms {
         seed: 1,
         stretch: Stretch::USUAL,
         contents: Contents { compressed_per_mille: 140, worn_sectors: 0 },
+        explains: false,
     };
 }
 
@@ -76,10 +86,26 @@ pub fn run(
 ) -> Result<Trial, TrialError> {
     let disk = Assembled::power_on(assembly, catalogue, terms.contents);
     let mut disk = disk.map_err(TrialError::Assembly)?;
+    let explain = disk.usb().filter(|_| terms.explains).map(|world| {
+        let explain = Rc::new(RefCell::new(Explain::default()));
+        world.observe(0, Box::new(Rc::clone(&explain)));
+        explain
+    });
     let size = (BLOCK_SIZE, disk.capacity);
     let measured = measure(&mut disk, job, size, &terms.stretch, terms.seed).map_err(TrialError::Measure)?;
     let (_, events, digest) = disk.books();
-    Ok(Trial { measured, events, digest })
+    let explained = explain.map(|explain| sum(&mut explain.borrow_mut()));
+    Ok(Trial { measured, events, digest, explained })
+}
+
+/// Where the time of all commands that have ended went, and how many they are.
+fn sum(explain: &mut Explain) -> (Shares, u64) {
+    let (mut shares, mut commands) = (Shares::default(), 0);
+    while let Some(one) = explain.poll() {
+        shares.add(&one.shares);
+        commands += 1;
+    }
+    (shares, commands)
 }
 
 /// Makes a measurement of a published row.
@@ -164,6 +190,7 @@ impl std::error::Error for TrialError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Stage;
     use crate::setups::Setup;
 
     fn order(variant: &str) -> u32 {
@@ -176,6 +203,34 @@ mod tests {
     #[test]
     fn a_disk_behind_uas_serves_a_track_as_it_turns_and_behind_bot_as_it_is_asked() {
         assert_eq!((order("disk-uasp"), order("hdd-bot")), (3241, 1234));
+    }
+
+    #[test]
+    fn the_stages_of_a_command_are_told_and_a_bridge_is_one() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
+        let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), 1) };
+        for variant in ["bot", "uasp"] {
+            let assembly = &myce.variant(variant).unwrap().assembly;
+            let plain = run(assembly, &catalogue, &job, &Terms::USUAL).unwrap();
+            let told = run(assembly, &catalogue, &job, &Terms { explains: true, ..Terms::USUAL }).unwrap();
+            assert_eq!(
+                (plain.digest, plain.measured),
+                (told.digest, told.measured),
+                "who looks on changes nothing"
+            );
+            let (shares, commands) = told.explained.unwrap();
+            let [mean, bridge] = [shares.total(), shares.of(Stage::Bridge)].map(|all| all.as_ps() / commands);
+            // The firmware's two times in the file of the bridge, one after the other.
+            let costs = catalogue.bridge("asm1051e").unwrap().firmware;
+            let (command, status) = match variant {
+                "bot" => (costs.bot_command, costs.bot_status),
+                _ => (costs.uas_command, costs.uas_status),
+            };
+            assert!(bridge.abs_diff((command + status).as_ps()) < 1_000_000, "{variant}: {bridge}");
+            assert!(mean.abs_diff(told.measured.mean.as_ps()) < mean / 50, "{variant}: {mean}");
+        }
     }
 
     #[test]

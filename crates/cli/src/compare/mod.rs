@@ -32,6 +32,7 @@ use units::ByteCount;
   uaskit compare --driver linux-uas --controller vl805 --bridge jms580 --drive dramless-240
   uaskit compare --setup mine.toml --workload workstation --json
   uaskit compare --block 64K --depth 1,4,16 --write
+  uaskit compare --depth 1,8 --explain
   uaskit compare --raw
   uaskit compare --raw --block 64K --depth 1,4 --link gen2
   uaskit compare --raw --speed high --block 64K
@@ -101,8 +102,9 @@ pub(crate) struct CompareArguments {
     /// Where the random places come from.
     #[arg(long, default_value = "1")]
     seed: u64,
-    /// Say where the time of a command goes: on the link, in the drive, waiting. The parts add up to its latency.
-    #[arg(long, requires = "raw")]
+    /// Say where the time of a command goes: in the driver, the controller, on the link, in the bridge, the drive, waiting. The parts
+    /// add up to its latency.
+    #[arg(long)]
     explain: bool,
     /// Print what happens, packet by packet, until N commands of each run have ended.
     #[arg(long, requires = "raw", value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]

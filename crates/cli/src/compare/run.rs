@@ -1,6 +1,6 @@
 //! Measures each column of a comparison under each job, in worlds on all processors, and shows what came out.
 //!
-//! Left out: what a command's time consists of, and captures, which runs without parts have. Always true: figures are in virtual time,
+//! Left out: traces and captures, which runs without parts have. Always true: figures are in virtual time,
 //! and do not depend on how many worlds run at once.
 
 use super::choice::Column;
@@ -12,9 +12,11 @@ use comfy_table::{CellAlignment, Table};
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use sim::assembly::AssemblyError;
+use sim::engine::Stage;
 use sim::parts::{Carried, Catalogue, Kind};
 use sim::setups::{DriveName, Setup};
 use sim::trial::{self, Terms, Trial, TrialError};
+use units::Duration;
 use workload::{Job, Share};
 
 /// What came of a job on each column.
@@ -30,7 +32,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let link = arguments.link.map(LinkArgument::part);
     let (setup, columns) = arguments.choice.columns(&catalogue, (arguments.controller.as_deref(), link))?;
-    let terms = Terms { seed: arguments.seed, ..Terms::USUAL };
+    let terms = Terms { seed: arguments.seed, explains: arguments.explain, ..Terms::USUAL };
     let rows = measure(arguments, &catalogue, &columns, &terms)?;
     if arguments.json {
         println!("{:#}", record(&setup, &columns, &rows, &catalogue, &terms));
@@ -43,6 +45,12 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     println!("\nMB/s (10^6 bytes), by requests under way\n{}", table(&columns, &rows));
     if let Some(chart) = chart(&columns, &rows) {
         println!("{chart}");
+    }
+    if arguments.explain {
+        println!(
+            "Where a command's time goes, mean microseconds; the parts add up\n{}",
+            stages(&columns, &rows)
+        );
     }
     for finding in findings(&columns, &rows) {
         println!("- {finding}");
@@ -193,6 +201,26 @@ fn table(columns: &[Column], rows: &[Row]) -> Table {
     table
 }
 
+/// Where the time of a command goes behind USB, and in which stage most of it is spent.
+fn stages(columns: &[Column], rows: &[Row]) -> Table {
+    let mut head = vec!["", "depth", "", "in all"];
+    head.extend(Stage::ALL.map(Stage::name));
+    head.push("most");
+    let mut table = empty(&head);
+    for row in rows {
+        for (column, trial) in columns.iter().zip(&row.trials) {
+            let Some((shares, commands)) = trial.and_then(|trial| trial.explained) else { continue };
+            let mean = |all: Duration| format!("{:.1}", all.as_ps() as f64 / commands.max(1) as f64 / 1e6);
+            let mut cells = vec![row.job.label.clone(), row.job.depth.to_string(), column.name.clone()];
+            cells.push(mean(shares.total()));
+            cells.extend(Stage::ALL.map(|stage| mean(shares.of(stage))));
+            cells.push(shares.largest().name().into());
+            table.add_row(cells);
+        }
+    }
+    aligned(table)
+}
+
 /// The first job that has several depths, as bars. None if there is no such job.
 fn chart(columns: &[Column], rows: &[Row]) -> Option<String> {
     const WIDTH: f64 = 48.0;
@@ -237,8 +265,14 @@ fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue
     };
     let of_row = |row: &Row| {
         let results = columns.iter().zip(&row.trials).map(|(column, trial)| {
-            let figures = trial.map(|Trial { measured, events, digest }| {
+            let figures = trial.map(|Trial { measured, events, digest, explained }| {
+                let stages = explained.map(|(shares, commands)| {
+                    let of = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
+                    let all: serde_json::Map<_, Value> = Stage::ALL.into_iter().map(of).collect();
+                    json!({ "commands": commands, "latency_ps": shares.total().as_ps(), "stages_ps": all })
+                });
                 json!({
+                    "explained": stages,
                     "megabytes_per_second": measured.megabytes_per_second(),
                     "iops": measured.iops(),
                     "mean_ns": measured.mean.as_ps() as f64 / 1e3,

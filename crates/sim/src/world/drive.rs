@@ -10,12 +10,13 @@ use super::trouble::Trouble;
 use crate::check::Ledger;
 use crate::link::DevicePort;
 use crate::link::bulk::{End, Piece, Progress, Transfer as Bulk};
-use bus::{Completion, Pipe, TransferId, TransferStatus};
+use bus::{Completion, Pipe, StreamId, TransferId, TransferStatus};
 use initiator::Flights;
 use target::command::CommandId;
 use target::medium::MediumRequest;
 use target::{Device, DeviceTransfer, Payload};
 use units::{ByteRange, Instant};
+use wire::uas::CommandIu;
 use wire::usb::Direction;
 
 #[derive(Debug)]
@@ -48,10 +49,10 @@ struct Offer {
 /// What an enclosure has done.
 #[derive(Debug)]
 pub(super) enum Happened {
-    /// The device has heard of a message.
-    Heard,
-    /// A status goes out.
-    Status(DeviceTransfer),
+    /// The device has heard of a message, that came at a time; the stream of its command, if it says so.
+    Heard(Instant, Option<StreamId>),
+    /// A status goes out, that was to since a time.
+    Status(Instant, DeviceTransfer),
     /// A request of the medium, that came at a time, is done.
     Stored(Instant, MediumRequest),
 }
@@ -225,11 +226,12 @@ impl DriveSide {
     /// Something that the enclosure is done with by now: a status that goes out, or a request and when it came.
     pub(super) fn poll_enclosure(&mut self, now: Instant, trouble: &mut Trouble) -> Option<Happened> {
         Some(match self.enclosure.as_mut()?.poll_done(now)? {
-            Done::Heard(completion, message) => {
+            Done::Heard(since, completion, message) => {
                 self.device.handle_completion(completion, &message);
-                Happened::Heard
+                let tag = CommandIu::decode(&message).ok().map(|command| command.tag);
+                Happened::Heard(since, tag.and_then(StreamId::new))
             }
-            Done::Status(transfer) => Happened::Status(transfer),
+            Done::Status(since, transfer) => Happened::Status(since, transfer),
             Done::Request(since, request) => {
                 self.perform(&request, trouble);
                 Happened::Stored(since, request)

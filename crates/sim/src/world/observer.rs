@@ -8,7 +8,7 @@ use crate::link::Crossing;
 use crate::link::bulk::Message;
 use crate::link::superspeed::Side;
 use crate::link::usb2;
-use bus::{Pipe, TransferId, TransferStatus};
+use bus::{Pipe, StreamId, TransferId, TransferStatus};
 use initiator::{Command, CommandId, Outcome};
 use std::cell::RefCell;
 use std::fmt;
@@ -61,6 +61,10 @@ pub trait Observer {
     /// transfer that is told behind [`submitted`](Self::submitted) and before [`completed`](Self::completed).
     fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {}
 
+    /// The firmware of a bridge is through with a message or a status, that came to it at a time; whose, by the tag in it or the
+    /// stream that it has, if either says so.
+    fn translated(&mut self, since: Instant, at: Instant, stream: Option<StreamId>) {}
+
     /// The controller has taken on the oldest transfer of a pipe that it had not; the link has it under a number of its own.
     fn taken_on(&mut self, at: Instant, pipe: Pipe, number: TransferId) {}
 
@@ -107,6 +111,10 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
 
     fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {
         self.borrow_mut().worked(since, at, of);
+    }
+
+    fn translated(&mut self, since: Instant, at: Instant, stream: Option<StreamId>) {
+        self.borrow_mut().translated(since, at, stream);
     }
 
     fn taken_on(&mut self, at: Instant, pipe: Pipe, number: TransferId) {

@@ -74,8 +74,13 @@ impl Driven {
     pub(super) fn look_into_enclosure(&mut self, now: Instant, number: usize) -> bool {
         let seat = &mut self.seats[number];
         match seat.drive.poll_enclosure(now, &mut seat.trouble) {
-            Some(Happened::Heard) => true,
-            Some(Happened::Status(transfer)) => {
+            Some(Happened::Heard(since, stream)) => {
+                seat.desk.observers.tell(|observer| observer.translated(since, now, stream));
+                true
+            }
+            Some(Happened::Status(since, transfer)) => {
+                let stream = transfer.pipe.stream;
+                seat.desk.observers.tell(|observer| observer.translated(since, now, stream));
                 self.send_transfer(now, number, transfer);
                 true
             }

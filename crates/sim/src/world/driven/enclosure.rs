@@ -46,19 +46,19 @@ pub struct Enclosure {
 /// What the firmware looks at.
 #[derive(Debug)]
 enum Task {
-    /// A message has come.
-    Heard(Completion, Vec<u8>),
-    /// A status goes out.
-    Status(DeviceTransfer),
+    /// A message has come, when.
+    Heard(Instant, Completion, Vec<u8>),
+    /// A status is to go out, since when.
+    Status(Instant, DeviceTransfer),
 }
 
 /// What an enclosure is done with.
 #[derive(Debug)]
 pub(in crate::world) enum Done {
-    /// The device hears of a message.
-    Heard(Completion, Vec<u8>),
-    /// A status goes out.
-    Status(DeviceTransfer),
+    /// The device hears of a message, that came at a time.
+    Heard(Instant, Completion, Vec<u8>),
+    /// A status goes out, that was to since a time.
+    Status(Instant, DeviceTransfer),
     /// A request of the medium, that came at a time.
     Request(Instant, MediumRequest),
 }
@@ -106,19 +106,19 @@ impl Enclosure {
 
     /// A message has come; the device hears of it when the firmware has looked at it.
     pub(in crate::world) fn hear(&mut self, now: Instant, completion: Completion, message: &[u8]) {
-        self.firmware.give(now, self.times.command, Task::Heard(completion, message.to_vec()));
+        self.firmware.give(now, self.times.command, Task::Heard(now, completion, message.to_vec()));
     }
 
     /// A status is to go out.
     pub(in crate::world) fn send_status(&mut self, now: Instant, transfer: DeviceTransfer) {
-        self.firmware.give(now, self.times.status, Task::Status(transfer));
+        self.firmware.give(now, self.times.status, Task::Status(now, transfer));
     }
 
     /// A transfer is taken back. Whether it was still here.
     pub(in crate::world) fn withdraw(&mut self, now: Instant, id: TransferId) -> bool {
         let is_it = |task: &Task| match task {
-            Task::Heard(completion, _) => completion.id == id,
-            Task::Status(transfer) => transfer.id == id,
+            Task::Heard(_, completion, _) => completion.id == id,
+            Task::Status(_, transfer) => transfer.id == id,
         };
         self.firmware.withdraw(now, is_it).is_some()
     }
@@ -162,8 +162,8 @@ impl Enclosure {
     pub(in crate::world) fn poll_done(&mut self, now: Instant) -> Option<Done> {
         if let Some(task) = self.firmware.poll_done(now) {
             return Some(match task {
-                Task::Heard(completion, message) => Done::Heard(completion, message),
-                Task::Status(transfer) => Done::Status(transfer),
+                Task::Heard(since, completion, message) => Done::Heard(since, completion, message),
+                Task::Status(since, transfer) => Done::Status(since, transfer),
             });
         }
         self.listen(now);
