@@ -2,8 +2,8 @@
 //! the limits.
 #![no_main]
 
-use workload::{self, Accesses, DEPTH_MAX, JOBS_MAX, REQUEST_BYTES_MAX};
 use units::{BlockCount, BlockSize};
+use workload::{self, Accesses, DEPTH_MAX, JOBS_MAX, REQUEST_BYTES_MAX};
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     for parsed in [workload::fio("file", text), workload::icf("file", text)] {
