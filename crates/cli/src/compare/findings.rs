@@ -4,8 +4,7 @@
 //! does not show.
 
 use super::choice::Column;
-use super::run::{Row, column_of};
-use sim::parts::Carried;
+use super::run::{Row, pair};
 
 /// What counts as no difference, as a share.
 const SAME: f64 = 0.05;
@@ -43,8 +42,7 @@ fn figure(row: &Row, column: usize) -> Option<f64> {
 
 /// How transports stand to each other where fewest requests are under way, and where most are.
 fn between(columns: &[Column], rows: &[&Row]) -> Option<String> {
-    let bot = column_of(columns, |carried| carried == Carried::Bot)?;
-    let uas = column_of(columns, |carried| matches!(carried, Carried::Uas(_)))?;
+    let (bot, uas) = pair(columns)?;
     let (first, last) = (rows.first()?, rows.last()?);
     let ratio = |row: &Row| Some(figure(row, uas)? / figure(row, bot)?);
     let (alone, together) = (ratio(first)?, ratio(last)?);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use sim::assembly::AssemblyError;
 use sim::engine::Stage;
 use sim::parts::{Carried, Catalogue, Kind};
-use sim::setups::{DriveName, Setup};
+use sim::setups::{Assembly, DriveName, Setup};
 use sim::trial::{self, Terms, Trial, TrialError};
 use units::Duration;
 use workload::{Job, Share};
@@ -167,15 +167,21 @@ fn megabytes(trial: Option<Trial>) -> Option<f64> {
     trial.map(|trial| trial.measured.megabytes_per_second())
 }
 
-/// The first column of a transport.
-pub(super) fn column_of(columns: &[Column], is_it: impl Fn(Carried) -> bool) -> Option<usize> {
-    columns.iter().position(|column| is_it(column.activation.transport))
+/// A column on BOT and one on UAS, by their places, between which nothing differs but the driver.
+pub(super) fn pair(columns: &[Column]) -> Option<(usize, usize)> {
+    let is_bot = |column: &Column| column.activation.transport == Carried::Bot;
+    let is_uas = |column: &Column| matches!(column.activation.transport, Carried::Uas(_));
+    let pairs = (0..columns.len()).flat_map(|bot| (0..columns.len()).map(move |uas| (bot, uas)));
+    let mut alike = pairs.filter(|&(bot, uas)| {
+        let [one, other] = [bot, uas].map(|place| &columns[place].assembly);
+        let same_driver = Assembly { driver: other.driver.clone(), ..one.clone() } == *other;
+        same_driver && is_bot(&columns[bot]) && is_uas(&columns[uas])
+    });
+    alike.next()
 }
 
 fn table(columns: &[Column], rows: &[Row]) -> Table {
-    let bot = column_of(columns, |carried| carried == Carried::Bot);
-    let uas = column_of(columns, |carried| matches!(carried, Carried::Uas(_)));
-    let ratio = bot.zip(uas);
+    let ratio = pair(columns);
     let mut head = vec!["", "depth"];
     head.extend(columns.iter().map(|column| column.name.as_str()));
     let names = ratio.map(|(bot, uas)| format!("{} : {}", columns[uas].name, columns[bot].name));
