@@ -92,6 +92,20 @@ fn where_the_time_of_a_command_goes_adds_up() {
 }
 
 #[test]
+fn what_cannot_be_simulated_has_a_reason() {
+    let output = run(&["compare", "--speed", "high", "--depth", "1"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("SuperSpeed alone"), "{text}");
+}
+
+#[test]
+fn a_driver_that_cannot_leaves_the_drive_to_another_and_says_why() {
+    let arguments = ["compare", "--driver", "linux-uas", "--controller", "asm1042", "--depth", "1"];
+    let text = String::from_utf8(run(&arguments).stdout).unwrap();
+    assert!(text.contains("It is on BOT by linux-usb-storage"), "{text}");
+}
+
+#[test]
 fn a_setup_of_one_s_own_is_read_and_its_faults_are_told_with_their_line() {
     let folder = Place::new();
     let file = folder.file("mine.toml");

@@ -43,6 +43,9 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         println!("{}: {}", column.name, parts_of(column, &catalogue));
     }
     println!("\nMB/s (10^6 bytes), by requests under way\n{}", table(&columns, &rows));
+    if rows.iter().any(|row| row.trials.iter().any(Option::is_none)) {
+        println!("-: {}; --raw measures USB 2.0 without them", AssemblyError::Usb2);
+    }
     if let Some(chart) = chart(&columns, &rows) {
         println!("{chart}");
     }
@@ -244,7 +247,8 @@ fn chart(columns: &[Column], rows: &[Row]) -> Option<String> {
             let Some(figure) = megabytes(row.trials[number]) else { continue };
             let name = if first == 0 { column.name.as_str() } else { "" };
             let bar = "█".repeat((figure / most * WIDTH).round().max(1.0) as usize);
-            chart += &format!("{name:>width$} {:>3} {bar} {figure:.0}\n", row.job.depth);
+            let decimals = if most < 10.0 { 1 } else { 0 };
+            chart += &format!("{name:>width$} {:>3} {bar} {figure:.decimals$}\n", row.job.depth);
         }
     }
     Some(chart)
