@@ -14,6 +14,7 @@ use crate::native::Native;
 use crate::parts::{
     Activation, BridgePart, Carried, Catalogue, ChainError, HostPart, LinkPart, Matched, Pieces, Waits,
 };
+use crate::power::machine::{Activity, Draws};
 use crate::setups::{Assembly, DriveName};
 use crate::stack::{Profile, Request, Stack, StackError, Streams};
 use crate::world::driven::{
@@ -35,6 +36,8 @@ pub struct Assembled {
     pub activation: Activation,
     /// Its blocks of [`BLOCK_SIZE`].
     pub capacity: BlockCount,
+    /// What its parts draw.
+    pub draws: Draws,
 }
 
 /// Bytes of a block of all drives here.
@@ -82,11 +85,12 @@ impl Assembled {
         let parts = Parts { assembly, catalogue, activation: &activation };
         let mechanism = parts.drive(contents)?;
         let capacity = BlockCount(mechanism.sectors());
+        let draws = parts.draws()?;
         let stack = match activation.transport {
             Carried::Sata => OnStack::Native(Box::new(parts.native(mechanism)?)),
             _ => OnStack::Usb(Box::new(parts.usb(mechanism)?)),
         };
-        Ok(Self { stack, activation, capacity })
+        Ok(Self { stack, activation, capacity, draws })
     }
 
     /// Virtual time, events and digest so far.
@@ -94,6 +98,29 @@ impl Assembled {
         match &self.stack {
             OnStack::Usb(stack) => books(stack.world()),
             OnStack::Native(stack) => books(stack.world()),
+        }
+    }
+
+    /// How long parts have been at work so far.
+    pub fn activity(&mut self) -> Activity {
+        match &mut self.stack {
+            OnStack::Usb(stack) => {
+                let world = stack.world_mut();
+                let now = world.now();
+                let (link, carried) = world.link(0).map_or((None, Duration::ZERO), |link| {
+                    (Some(link.meter(now).times(now)), link.carried_for())
+                });
+                let core = world.core().busy(now);
+                let enclosure = world.enclosure(0);
+                let (bridge, drive) = enclosure.map_or((Duration::ZERO, Duration::ZERO), |enclosure| {
+                    (enclosure.at_work(now), enclosure.store().at_work(now))
+                });
+                Activity { core, controller: carried, bridge: Some(bridge), drive, link }
+            }
+            OnStack::Native(stack) => {
+                let [core, drive] = stack.world().at_work();
+                Activity { core, controller: drive, drive, ..Activity::default() }
+            }
         }
     }
 
@@ -134,6 +161,16 @@ impl Parts<'_> {
             DriveName::Hdd(name) => self.catalogue.hdd(name).map(|part| HardDisk::new(part.clone()).into()),
         };
         drive.ok_or_else(|| AssemblyError::Unknown(name.as_str().into()))
+    }
+
+    fn draws(&self) -> Result<Draws, AssemblyError> {
+        let host = known(&self.assembly.host, self.catalogue.host(&self.assembly.host))?;
+        let power = *known(&host.power, self.catalogue.power(&host.power))?;
+        let drive = match self.assembly.drive {
+            DriveName::Ssd(_) => power.ssd,
+            DriveName::Hdd(_) => power.hdd,
+        };
+        Ok(Draws::new(host, power, drive))
     }
 
     fn native(&self, mechanism: AnyDrive) -> Result<Stack<Native>, AssemblyError> {

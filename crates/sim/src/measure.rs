@@ -31,6 +31,9 @@ pub trait Disk {
     /// # Errors
     /// If it came to nothing.
     fn next(&mut self) -> Result<Option<u16>, MeasureError>;
+
+    /// What happens from now on is counted.
+    fn begin(&mut self) {}
 }
 
 /// How long to measure.
@@ -125,6 +128,7 @@ pub fn measure(
         turns.next(disk)?;
     }
     let began = disk.now();
+    disk.begin();
     let mut sum = Measured {
         requests: 0,
         bytes: 0,

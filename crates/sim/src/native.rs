@@ -94,9 +94,9 @@ impl Native {
         self.plain.strays()
     }
 
-    /// How long the core has been at work.
-    pub const fn busy(&self) -> Duration {
-        self.core.busy()
+    /// How long the core has been at work, and the drive, up to now.
+    pub fn at_work(&self) -> [Duration; 2] {
+        [self.core.worked(self.now), self.store.at_work(self.now)]
     }
 
     fn give(&mut self, work: Work) {

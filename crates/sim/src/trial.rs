@@ -1,7 +1,8 @@
 //! One measurement that is written as `setup/variant workload depth`, made: from names to a figure.
 //!
 //! The data set is that of IOMeter's runs in the articles, 10 GB of data that repeat. The order on a platter is that of four
-//! reads on one track, which come while the head is on its way there. Left out: what draws power.
+//! reads on one track, which come while the head is on its way there. What parts draw is on a [`Bill`], which begins when the
+//! figures do.
 //!
 //! Always true: what is measured depends on parts, workload, depth and seed alone.
 
@@ -11,13 +12,14 @@ use crate::engine::Shares;
 use crate::explain::Explain;
 use crate::measure::{Disk, MeasureError, Measured, Stretch, measure};
 use crate::parts::Catalogue;
+use crate::power::machine::{Bill, Spent};
 use crate::published::{Access, Facts, Measurement, Outcome, Way, Workload};
 use crate::setups::{Assembly, DriveName};
 use crate::world::Commanded;
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
-use units::Extent;
+use units::{Extent, Instant};
 use wire::usb::Direction;
 use workload::{Job, Share};
 
@@ -43,6 +45,8 @@ pub struct Trial {
     pub events: u64,
     /// The digest of all that happened.
     pub digest: u64,
+    /// What it has cost.
+    pub spent: Spent,
     /// Where the time of all commands together went, their number, if that was to be explained and there is a USB.
     pub explained: Option<(Shares, u64)>,
 }
@@ -92,10 +96,53 @@ pub fn run(
         explain
     });
     let size = (BLOCK_SIZE, disk.capacity);
-    let measured = measure(&mut disk, job, size, &terms.stretch, terms.seed).map_err(TrialError::Measure)?;
-    let (_, events, digest) = disk.books();
+    let mut metered = Metered::new(disk);
+    let measured = measure(&mut metered, job, size, &terms.stretch, terms.seed);
+    let measured = measured.map_err(TrialError::Measure)?;
+    let spent = metered.spent();
+    let (_, events, digest) = metered.disk.books();
     let explained = explain.map(|explain| sum(&mut explain.borrow_mut()));
-    Ok(Trial { measured, events, digest, explained })
+    Ok(Trial { measured, events, digest, spent, explained })
+}
+
+/// A disk with a bill for what it takes.
+struct Metered {
+    disk: Assembled,
+    bill: Bill,
+}
+
+impl Metered {
+    fn new(mut disk: Assembled) -> Self {
+        let bill = Bill::new(disk.draws, disk.now(), disk.activity());
+        Self { disk, bill }
+    }
+
+    fn spent(&mut self) -> Spent {
+        self.bill.spent(self.disk.now(), self.disk.activity())
+    }
+}
+
+impl Disk for Metered {
+    fn now(&self) -> Instant {
+        self.disk.now()
+    }
+
+    fn submit(&mut self, number: u16, direction: Direction, extent: Extent) -> Result<(), MeasureError> {
+        self.disk.submit(number, direction, extent)
+    }
+
+    fn next(&mut self) -> Result<Option<u16>, MeasureError> {
+        let ended = self.disk.next()?;
+        let now = self.disk.now();
+        if self.bill.is_due(now) {
+            self.bill.read(now, self.disk.activity());
+        }
+        Ok(ended)
+    }
+
+    fn begin(&mut self) {
+        self.bill = Bill::new(self.disk.draws, self.disk.now(), self.disk.activity());
+    }
 }
 
 /// Where the time of all commands that have ended went, and how many they are.
@@ -120,11 +167,12 @@ pub fn outcome(facts: Facts<'_>, measurement: &Measurement, terms: &Terms) -> Re
         let order = Some(platter(&of.assembly, facts.catalogue, terms)?);
         return Ok(Outcome { order, ..Outcome::default() });
     };
-    let Trial { measured, .. } = run(&of.assembly, facts.catalogue, &job, terms)?;
+    let Trial { measured, spent, .. } = run(&of.assembly, facts.catalogue, &job, terms)?;
     Ok(Outcome {
         bytes_per_second: measured.megabytes_per_second() * 1e6,
         requests_per_second: measured.iops(),
         latency_ns: measured.mean.as_ps() as f64 / 1e3,
+        watts_peak: Some(spent.peak_watts()),
         ..Outcome::default()
     })
 }
@@ -192,6 +240,7 @@ mod tests {
     use super::*;
     use crate::engine::Stage;
     use crate::setups::Setup;
+    use units::Duration;
 
     fn order(variant: &str) -> u32 {
         let catalogue = Catalogue::built_in().unwrap();
@@ -231,6 +280,28 @@ mod tests {
             assert!(bridge.abs_diff((command + status).as_ps()) < 1_000_000, "{variant}: {bridge}");
             assert!(mean.abs_diff(told.measured.mean.as_ps()) < mean / 50, "{variant}: {mean}");
         }
+    }
+
+    #[test]
+    fn a_link_that_does_not_sleep_is_in_u0_and_what_parts_take_adds_up() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
+        let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), 4) };
+        let of =
+            |variant| run(&myce.variant(variant).unwrap().assembly, &catalogue, &job, &Terms::USUAL).unwrap();
+        let Trial { measured, spent, .. } = of("uasp");
+        assert_eq!(spent.elapsed, measured.elapsed);
+        assert_eq!(spent.activity.link.unwrap()[0], measured.elapsed);
+        let at_work = [spent.activity.core, spent.activity.controller, spent.activity.drive];
+        assert!(
+            at_work.iter().all(|time| *time > Duration::ZERO && *time <= measured.elapsed),
+            "{at_work:?}"
+        );
+        assert!(spent.total().joules() > 0.0 && spent.peak_watts() > 0.0);
+        let cable = of("sata").spent;
+        assert_eq!((cable.activity.link, cable.activity.bridge), (None, None));
+        assert!(cable.activity.core > Duration::ZERO && cable.activity.drive > Duration::ZERO);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod choice;
 mod findings;
 mod parts;
+mod power;
 mod raw;
 mod run;
 pub(crate) mod table;

@@ -1,75 +1,113 @@
-//! `--power-states`: what a link that sleeps between commands costs them, and what it saves.
+//! What a comparison has cost: power and energy of each column, by job.
 //!
-//! Reads of 4 KiB over UAS, one at a time, with pauses of several lengths, on a link that never sleeps and on one that goes to U1
-//! and U2 as Linux has it. What parts draw was chosen and not measured, so the ratio of two figures says more than either.
+//! Figures are those of `sim::power::machine`; here they are shown. Always true: a peak says over which time it is one.
 
-use super::report::{aligned, empty};
-use crate::failure::Failure;
-use comfy_table::Table;
-use serde_json::{Value, json};
-use sim::link::superspeed::{Rate, Sleep};
-use sim::power::think::{Habit, Outlay, think};
-use units::Duration;
+use super::choice::Column;
+use super::run::Row;
+use super::table::{aligned, empty};
+use comfy_table::{CellAlignment, Table};
+use serde_json::{Map, Value, json};
+use sim::power::machine::{Consumer, Spent, WINDOW};
+use sim::trial::Trial;
 
-/// Pauses between commands, in microseconds.
-const PAUSES_US: [u64; 4] = [20, 200, 2_000, 50_000];
-/// Commands of each run.
-const COMMANDS: u32 = 100;
-
-/// One pause: a link that is always awake, and one that sleeps.
-pub(super) struct Pause {
-    pause: Duration,
-    outlays: [Outlay; 2],
-}
-
-/// Lets a host think, for each pause.
-pub(super) fn measure(rate: Rate, latency: Duration) -> Result<Vec<Pause>, Failure> {
-    let of = |us| {
-        let pause = Duration::from_us(us);
-        let outlay = |sleep| {
-            think(&Habit { rate, sleep, latency, pause, commands: COMMANDS })
-                .map_err(|error| Failure::new("the simulated world came to nothing").because(error))
-        };
-        Ok(Pause { pause, outlays: [outlay(None)?, outlay(Some(Sleep::LINUX))?] })
-    };
-    PAUSES_US.into_iter().map(of).collect()
-}
-
-pub(super) fn table(pauses: &[Pause]) -> Table {
-    let header =
-        ["pause us", "mean us", "asleep", "U0 %", "U1 %", "U2 %", "exit %", "J per GB", "asleep", "saved %"];
-    let mut table = empty(&header);
-    for Pause { pause, outlays: [awake, asleep] } in pauses {
-        let us = |outlay: &Outlay| format!("{:.1}", outlay.mean.as_ps() as f64 / 1e6);
-        let joules = |outlay: &Outlay| format!("{:.1}", outlay.joules_per_gigabyte());
-        let share = |time: Duration| format!("{:.1}", percent(time.as_ps(), asleep.elapsed.as_ps()));
-        let saved = 100.0 * (1.0 - asleep.joules_per_gigabyte() / awake.joules_per_gigabyte());
-        let [u0, u1, u2, exit] = asleep.link_times().map(share);
-        let pause = (pause.as_ns() / 1_000).to_string();
-        let (mean, energy) = ([us(awake), us(asleep)], [joules(awake), joules(asleep)]);
-        let [mean_awake, mean_asleep] = mean;
-        let [energy_awake, energy_asleep] = energy;
-        let saved = format!("{saved:.1}");
-        table.add_row([pause, mean_awake, mean_asleep, u0, u1, u2, exit, energy_awake, energy_asleep, saved]);
+/// What the table shows, and over which time a peak is one.
+pub(super) fn title(rows: &[Row]) -> String {
+    let of_what = "Power of the whole machine in W, and joules for 10^9 bytes";
+    match shorter(rows) {
+        Shorter::All => format!("{of_what}; each run is shorter than a second, so that its mean is its peak"),
+        Shorter::Some => {
+            format!("{of_what}; peaks are means of a second, or of the run where that is shorter")
+        }
+        Shorter::None => format!("{of_what}; peaks are means of a second"),
     }
-    aligned(table)
 }
 
-pub(super) fn record(pauses: &[Pause]) -> Value {
-    let of = |outlay: &Outlay| {
-        let [u0, u1, u2, exit] = outlay.link_times().map(|time| time.as_ps() as f64 / 1e3);
-        json!({
-            "mean_ns": outlay.mean.as_ps() as f64 / 1e3,
-            "elapsed_ns": outlay.elapsed.as_ps() as f64 / 1e3,
-            "link_ns": { "u0": u0, "u1": u1, "u2": u2, "exit": exit },
-            "joules": outlay.energy().joules(),
-            "joules_per_gigabyte": outlay.joules_per_gigabyte(),
-        })
-    };
-    let of_pause = |Pause { pause, outlays: [awake, asleep] }: &Pause| json!({ "pause_us": pause.as_ns() / 1_000, "awake": of(awake), "asleep": of(asleep) });
-    pauses.iter().map(of_pause).collect()
+/// Which runs are shorter than the window of a peak.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shorter {
+    All,
+    Some,
+    None,
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
-    100.0 * part as f64 / whole.max(1) as f64
+fn shorter(rows: &[Row]) -> Shorter {
+    let trials = || rows.iter().flat_map(|row| row.trials.iter().flatten());
+    match trials().filter(|trial| trial.spent.window < WINDOW).count() {
+        0 => Shorter::None,
+        short if short == trials().count() => Shorter::All,
+        _ => Shorter::Some,
+    }
+}
+
+/// Mean and peak power of each column, and what a gigabyte costs it, where the least and where the most is under way.
+pub(super) fn table(columns: &[Column], rows: &[Row]) -> Table {
+    let has_peaks = shorter(rows) != Shorter::All;
+    let mut head = vec![String::new(), "depth".into()];
+    for Column { name, .. } in columns {
+        head.push(format!("{name} W"));
+        if has_peaks {
+            head.push("peak".into());
+        }
+        head.push("J/GB".into());
+    }
+    let mut table = empty(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    for (label, of_label) in by_label(rows) {
+        let ends = [of_label.first(), of_label.last().filter(|_| of_label.len() > 1)];
+        for (nth, row) in ends.into_iter().flatten().enumerate() {
+            let label = if nth == 0 { label } else { "" };
+            let mut cells = vec![label.to_owned(), row.job.depth.to_string()];
+            for trial in &row.trials {
+                let [mean, peak, per_gigabyte] = trial.map_or_else(|| ["-"; 3].map(String::from), figures);
+                cells.push(mean);
+                cells.extend(has_peaks.then_some(peak));
+                cells.push(per_gigabyte);
+            }
+            table.add_row(cells);
+        }
+    }
+    let mut table = aligned(table);
+    if let Some(labels) = table.column_mut(0) {
+        labels.set_cell_alignment(CellAlignment::Left);
+    }
+    table
+}
+
+/// Rows that follow each other with one label.
+fn by_label(rows: &[Row]) -> impl Iterator<Item = (&str, &[Row])> {
+    rows.chunk_by(|one, next| one.job.label == next.job.label)
+        .filter_map(|chunk| chunk.first().map(|first| (first.job.label.as_str(), chunk)))
+}
+
+fn figures(Trial { measured, spent, .. }: Trial) -> [String; 3] {
+    [
+        format!("{:.1}", spent.mean_watts()),
+        format!("{:.1}", spent.peak_watts()),
+        format!("{:.0}", spent.joules_per_gigabyte(measured.bytes)),
+    ]
+}
+
+/// All of it, for programs.
+pub(super) fn record(spent: &Spent, bytes: u64) -> Value {
+    let joules = Consumer::ALL.into_iter().zip(spent.energy);
+    let joules: Map<_, _> =
+        joules.map(|(of, energy)| (of.name().to_owned(), json!(energy.joules()))).collect();
+    let ns = |time: units::Duration| time.as_ps() as f64 / 1e3;
+    let activity = &spent.activity;
+    json!({
+        "mean_watts": spent.mean_watts(),
+        "peak_watts": spent.peak_watts(),
+        "peak_window_ns": ns(spent.window),
+        "joules": spent.total().joules(),
+        "joules_per_gigabyte": spent.joules_per_gigabyte(bytes),
+        "joules_by_part": joules,
+        "at_work_ns": {
+            "core": ns(activity.core),
+            "controller": ns(activity.controller),
+            "bridge": activity.bridge.map(ns),
+            "drive": ns(activity.drive),
+        },
+        "link_ns": activity.link.map(|[u0, u1, u2, exit]| {
+            json!({ "u0": ns(u0), "u1": ns(u1), "u2": ns(u2), "exit": ns(exit) })
+        }),
+    })
 }

@@ -5,6 +5,7 @@
 
 use super::choice::Column;
 use super::findings::findings;
+use super::power;
 use super::table::{aligned, empty};
 use super::{CompareArguments, LinkArgument, parts};
 use crate::failure::Failure;
@@ -49,6 +50,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if let Some(chart) = chart(&columns, &rows) {
         println!("{chart}");
     }
+    println!("{}\n{}", power::title(&rows), power::table(&columns, &rows));
     if arguments.explain {
         println!(
             "Where a command's time goes, mean microseconds; the parts add up\n{}",
@@ -275,7 +277,7 @@ fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue
     };
     let of_row = |row: &Row| {
         let results = columns.iter().zip(&row.trials).map(|(column, trial)| {
-            let figures = trial.map(|Trial { measured, events, digest, explained }| {
+            let figures = trial.map(|Trial { measured, events, digest, spent, explained }| {
                 let stages = explained.map(|(shares, commands)| {
                     let of = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
                     let all: serde_json::Map<_, Value> = Stage::ALL.into_iter().map(of).collect();
@@ -283,6 +285,7 @@ fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue
                 });
                 json!({
                     "explained": stages,
+                    "power": power::record(&spent, measured.bytes),
                     "megabytes_per_second": measured.megabytes_per_second(),
                     "iops": measured.iops(),
                     "mean_ns": measured.mean.as_ps() as f64 / 1e3,
@@ -301,7 +304,7 @@ fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue
             "results": results.collect::<serde_json::Map<_, _>>(),
         })
     };
-    let used = |kind, name: &str| columns.iter().any(|column| column.uses(kind, name));
+    let used = |kind, name: &str| columns.iter().any(|column| column.uses(kind, name, catalogue));
     let constants = catalogue.entries().filter(|entry| used(entry.kind(), &entry.name)).map(parts::record);
     json!({
         "version": env!("CARGO_PKG_VERSION"),
@@ -317,7 +320,7 @@ fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue
 
 impl Column {
     /// Whether a part is one of its own.
-    fn uses(&self, kind: Kind, name: &str) -> bool {
+    fn uses(&self, kind: Kind, name: &str, catalogue: &Catalogue) -> bool {
         let assembly = &self.assembly;
         match kind {
             Kind::Host => assembly.host == name,
@@ -327,7 +330,7 @@ impl Column {
             Kind::Bridge => assembly.bridge.as_deref() == Some(name),
             Kind::Link => assembly.link.as_deref() == Some(name),
             Kind::Ssd | Kind::Hdd => assembly.drive.as_str() == name,
-            Kind::Power => false,
+            Kind::Power => catalogue.host(&assembly.host).is_some_and(|host| host.power == name),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! Left out: comparing and oring, which take as long as a read, and a write after it.
 
 use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, TAGS, Tag, Turn};
+use crate::power::{Meter, Microwatts};
 use crate::sata::{Attachment, Command, Queueing, Rate, Told};
 use std::collections::{BTreeMap, VecDeque};
 use target::command::CommandId;
@@ -47,6 +48,8 @@ pub struct Store<M> {
     held: BTreeMap<CommandId, u32>,
     done: VecDeque<MediumRequest>,
     turns: VecDeque<Turn>,
+    /// Whether the drive has anything to do. What it draws then is the machine's.
+    at_work: Meter<2>,
 }
 
 /// An ATA command and what it is for.
@@ -82,6 +85,7 @@ impl<M: Mechanism> Store<M> {
             held: BTreeMap::new(),
             done: VecDeque::new(),
             turns: VecDeque::new(),
+            at_work: Meter::new([Microwatts(0); 2]),
         }
     }
 
@@ -156,6 +160,12 @@ impl<M: Mechanism> Store<M> {
         !self.jobs.is_empty()
     }
 
+    /// How long the drive has had something to do, up to now.
+    pub fn at_work(&self, now: Instant) -> Duration {
+        let [_, at_work] = self.at_work.times(now);
+        at_work
+    }
+
     /// When it goes on.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.cable.poll_timeout()
@@ -192,7 +202,7 @@ impl<M: Mechanism> Store<M> {
         loop {
             self.start(now);
             self.supply(now);
-            let Some(told) = self.cable.poll_told() else { return };
+            let Some(told) = self.cable.poll_told() else { break };
             match told {
                 Told::Came(tag, sectors) => self.came(now, tag, sectors),
                 Told::Wants(tag, sectors) => {
@@ -203,6 +213,9 @@ impl<M: Mechanism> Store<M> {
                 Told::Ended(tag) => self.end(tag),
                 Told::Turns(turn) => self.turns.push_back(turn),
             }
+        }
+        if self.at_work.state() != usize::from(self.is_busy()) {
+            self.at_work.switch(now, usize::from(self.is_busy()));
         }
     }
 

@@ -8,7 +8,7 @@
 //! next looked at, at the time at which they went; and so are timestamps, of which an idle link sends any number at no cost.
 //! Left out: recovery after the third time, timestamps that are late and say so.
 
-use super::lane::Lane;
+use super::lane::{Lane, Traffic};
 use super::packet::Packet;
 use super::rate::Rate;
 use super::sleep::{LinkState, Sleep, Sleeper};
@@ -142,6 +142,21 @@ impl Link {
     /// The rate.
     pub const fn rate(&self) -> Rate {
         self.rate
+    }
+
+    /// How long the lane that was busier has carried something.
+    pub fn carried_for(&self) -> Duration {
+        // Whole blocks of symbols at every rate.
+        const MANY: u32 = 1 << 20;
+        let of = |lane: &Lane| {
+            let Traffic { packets, commands, skips, .. } = lane.traffic();
+            let symbols = packets + commands + skips;
+            let rest = self.rate.symbols((symbols % u64::from(MANY)) as u32);
+            let whole = self.rate.symbols(MANY).as_ps() * (symbols / u64::from(MANY));
+            Duration::from_ps(whole) + rest
+        };
+        let [host, device] = &self.lanes;
+        of(host).max(of(device))
     }
 
     /// The lane on which `side` sends.

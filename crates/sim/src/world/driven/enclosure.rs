@@ -19,6 +19,7 @@ use crate::bridge::{Chip, Store, StorePart, Times};
 use crate::check::{About, Law, Ledger};
 use crate::drive::{AnyDrive, SECTOR_BYTES, Turn};
 use crate::engine::Processor;
+use crate::power::{Meter, Microwatts};
 use bus::{Completion, TransferId};
 use std::collections::VecDeque;
 use target::DeviceTransfer;
@@ -41,6 +42,8 @@ pub struct Enclosure {
     done: VecDeque<MediumRequest>,
     turns: VecDeque<Turn>,
     keeps_turns: bool,
+    /// Whether the bridge has anything to do. What it draws then is the machine's.
+    at_work: Meter<2>,
 }
 
 /// What the firmware looks at.
@@ -81,6 +84,7 @@ impl Enclosure {
             done: VecDeque::new(),
             turns: VecDeque::new(),
             keeps_turns: false,
+            at_work: Meter::new([Microwatts(0); 2]),
         }
     }
 
@@ -104,14 +108,22 @@ impl Enclosure {
         [self.firmware.busy(), self.memory.busy()]
     }
 
+    /// How long the bridge has had something to do, up to now.
+    pub fn at_work(&self, now: Instant) -> Duration {
+        let [_, at_work] = self.at_work.times(now);
+        at_work
+    }
+
     /// A message has come; the device hears of it when the firmware has looked at it.
     pub(in crate::world) fn hear(&mut self, now: Instant, completion: Completion, message: &[u8]) {
         self.firmware.give(now, self.times.command, Task::Heard(now, completion, message.to_vec()));
+        self.note_work(now);
     }
 
     /// A status is to go out.
     pub(in crate::world) fn send_status(&mut self, now: Instant, transfer: DeviceTransfer) {
         self.firmware.give(now, self.times.status, Task::Status(now, transfer));
+        self.note_work(now);
     }
 
     /// A transfer is taken back. Whether it was still here.
@@ -150,6 +162,7 @@ impl Enclosure {
     /// The medium is asked for something.
     pub(in crate::world) fn take(&mut self, now: Instant, request: MediumRequest) {
         self.asked.push_back((now, request));
+        self.note_work(now);
         if matches!(request.op, MediumOp::Write { .. }) && self.sector > Duration::ZERO {
             self.memory.give(now, self.crossing(&request), request);
         } else {
@@ -174,8 +187,18 @@ impl Enclosure {
             self.store.take(now, request);
             self.listen(now);
         }
-        let request = self.done.pop_front()?;
+        let Some(request) = self.done.pop_front() else {
+            self.note_work(now);
+            return None;
+        };
         self.end(&request)
+    }
+
+    fn note_work(&mut self, now: Instant) {
+        let is_at_work = self.firmware.poll_timeout().is_some() || self.is_busy();
+        if self.at_work.state() != usize::from(is_at_work) {
+            self.at_work.switch(now, usize::from(is_at_work));
+        }
     }
 
     /// When it goes on.
