@@ -93,9 +93,17 @@ fn where_the_time_of_a_command_goes_adds_up() {
 
 #[test]
 fn what_cannot_be_simulated_has_a_reason() {
-    let output = run(&["compare", "--speed", "high", "--depth", "1"]);
+    let output = run(&["compare", "--speed", "high", "--hub", "superspeed-4", "--depth", "1"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && text.contains("SuperSpeed alone"), "{text}");
+    assert!(output.status.success() && text.contains("hubs of USB 2.0"), "{text}");
+}
+
+#[test]
+fn at_high_speed_nothing_is_faster_than_the_bus() {
+    let record = json(&["compare", "--speed", "high", "--depth", "4"]);
+    for name in ["bot", "turbo", "uasp"] {
+        assert!(rate(&record, 4, name) <= 53.248, "{record}");
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod few;
 pub mod link;
 pub mod measure;
 pub mod native;
+pub mod overhead;
 pub mod parts;
 pub mod power;
 pub mod published;

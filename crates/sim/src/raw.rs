@@ -7,10 +7,10 @@
 
 use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
-use crate::link::Connection;
 use crate::link::superspeed::{Side, Traffic};
+use crate::link::{AnyRate, Connection};
 pub use crate::world::driven::Protocol;
-use crate::world::driven::{Drive, Driven, Host, Hub, PowerOnError, Setup};
+use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, PowerOnError, Setup};
 use crate::world::{self, Commanded, Finished, Observer, Plain, PlugError, Plugged, Stopped, World};
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use std::cell::RefCell;
@@ -233,7 +233,12 @@ impl Load {
 
     /// The world that a load is for.
     fn setup(&self, host: Host, protocol: Protocol) -> Result<Setup, RawError> {
-        let Connection::SuperSpeed(rate) = self.connection else { return Err(RawError::NoPort) };
+        let rate = match self.connection {
+            Connection::SuperSpeed(rate) => AnyRate::SuperSpeed(rate),
+            // What the controller adds is its own.
+            Connection::Usb2 { rate, hubs: 0, .. } => AnyRate::Usb2(rate),
+            Connection::Usb2 { .. } => return Err(RawError::NoPort),
+        };
         let drive = match protocol {
             Protocol::Bot => Drive::bot(),
             Protocol::Uas => Drive::uas(),
@@ -256,7 +261,8 @@ impl Load {
         let Watch { observer, trace, explain } = watch;
         let observers = observer.into_iter().map(|observer| (0, observer)).collect();
         let setup = self.setup(host, protocol)?;
-        let world = setup.power_on_with(|_, drive| drive.into(), observers).map_err(RawError::PowerOn)?;
+        let occupy = |_: usize, drive: &Drive| Occupant::of(drive, setup.rate.speed());
+        let world = setup.power_on_with(occupy, observers).map_err(RawError::PowerOn)?;
         Ok((world, Watch { observer: None, trace, explain }))
     }
 
@@ -527,7 +533,7 @@ impl fmt::Display for RawError {
             ),
             Self::Plug(error) => error.fmt(f),
             Self::PowerOn(error) => error.fmt(f),
-            Self::NoPort => f.write_str("the controller has ports of SuperSpeed alone"),
+            Self::NoPort => f.write_str("behind a controller a bus of USB 2.0 has no hubs here"),
             Self::OneDrive => f.write_str("without a controller there is one drive, and no hub"),
             Self::Stopped(stopped) => stopped.fmt(f),
             Self::Failed(outcome) => write!(f, "a command failed in a world without faults: {outcome:?}"),

@@ -11,7 +11,8 @@ use crate::drive::solid::Contents;
 use crate::engine::Shares;
 use crate::explain::Explain;
 use crate::measure::{Disk, MeasureError, Measured, Stretch, measure};
-use crate::parts::Catalogue;
+use crate::overhead::Overhead;
+use crate::parts::{Carried, Catalogue};
 use crate::power::machine::{Bill, Spent};
 use crate::published::{Access, Facts, Measurement, Outcome, Way, Workload};
 use crate::setups::{Assembly, DriveName};
@@ -47,6 +48,8 @@ pub struct Trial {
     pub digest: u64,
     /// What it has cost.
     pub spent: Spent,
+    /// What UAS has carried that is not payload.
+    pub overhead: Overhead,
     /// Where the time of all commands together went, their number, if that was to be explained and there is a USB.
     pub explained: Option<(Shares, u64)>,
 }
@@ -90,6 +93,12 @@ pub fn run(
 ) -> Result<Trial, TrialError> {
     let disk = Assembled::power_on(assembly, catalogue, terms.contents);
     let mut disk = disk.map_err(TrialError::Assembly)?;
+    let overhead = Rc::new(RefCell::new(Overhead::default()));
+    if matches!(disk.activation.transport, Carried::Uas(_))
+        && let Some(world) = disk.usb()
+    {
+        world.observe(0, Box::new(Rc::clone(&overhead)));
+    }
     let explain = disk.usb().filter(|_| terms.explains).map(|world| {
         let explain = Rc::new(RefCell::new(Explain::default()));
         world.observe(0, Box::new(Rc::clone(&explain)));
@@ -102,7 +111,8 @@ pub fn run(
     let spent = metered.spent();
     let (_, events, digest) = metered.disk.books();
     let explained = explain.map(|explain| sum(&mut explain.borrow_mut()));
-    Ok(Trial { measured, events, digest, spent, explained })
+    let overhead = *overhead.borrow();
+    Ok(Trial { measured, events, digest, spent, overhead, explained })
 }
 
 /// A disk with a bill for what it takes.
@@ -167,12 +177,14 @@ pub fn outcome(facts: Facts<'_>, measurement: &Measurement, terms: &Terms) -> Re
         let order = Some(platter(&of.assembly, facts.catalogue, terms)?);
         return Ok(Outcome { order, ..Outcome::default() });
     };
-    let Trial { measured, spent, .. } = run(&of.assembly, facts.catalogue, &job, terms)?;
+    let Trial { measured, spent, overhead, .. } = run(&of.assembly, facts.catalogue, &job, terms)?;
     Ok(Outcome {
         bytes_per_second: measured.megabytes_per_second() * 1e6,
         requests_per_second: measured.iops(),
         latency_ns: measured.mean.as_ps() as f64 / 1e3,
         watts_peak: Some(spent.peak_watts()),
+        unit_bytes: overhead.unit_bytes(),
+        ready_units: overhead.ready_units(),
         ..Outcome::default()
     })
 }

@@ -82,7 +82,7 @@ pub(crate) struct CompareArguments {
     /// The link: one of SuperSpeed, or the bus of USB 2.0.
     #[arg(long, visible_alias = "speed", value_enum)]
     link: Option<LinkArgument>,
-    /// The host controller: a part by name. With --raw `chipset`, `card` or `none`; at high and full speed there is none so far.
+    /// The host controller: a part by name. With --raw `chipset`, `card` or `none`; at high and full speed `none` unless told.
     #[arg(long, value_name = "NAME")]
     controller: Option<String>,
     /// Drives, each with as many commands under way.

@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     }
     println!("\nMB/s (10^6 bytes), by requests under way\n{}", table(&columns, &rows));
     if rows.iter().any(|row| row.trials.iter().any(Option::is_none)) {
-        println!("-: {}; --raw measures USB 2.0 without them", AssemblyError::Usb2);
+        println!("-: {}", AssemblyError::HubOfUsb2);
     }
     if let Some(chart) = chart(&columns, &rows) {
         println!("{chart}");
@@ -129,7 +129,7 @@ fn measure(
         let job = Job { span_bytes: Some(span), ..job.clone() };
         match trial::run(&column.assembly, catalogue, &job, terms) {
             Ok(trial) => Ok(Some(trial)),
-            Err(TrialError::Assembly(AssemblyError::Usb2)) => Ok(None),
+            Err(TrialError::Assembly(AssemblyError::HubOfUsb2)) => Ok(None),
             Err(TrialError::Measure(sim::measure::MeasureError::Misfit(misfit))) => {
                 Err(Failure::usage(format!("{} cannot be asked of this drive", job.label)).because(misfit))
             }
@@ -277,7 +277,7 @@ fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue
     };
     let of_row = |row: &Row| {
         let results = columns.iter().zip(&row.trials).map(|(column, trial)| {
-            let figures = trial.map(|Trial { measured, events, digest, spent, explained }| {
+            let figures = trial.map(|Trial { measured, events, digest, spent, overhead, explained }| {
                 let stages = explained.map(|(shares, commands)| {
                     let of = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
                     let all: serde_json::Map<_, Value> = Stage::ALL.into_iter().map(of).collect();
@@ -286,6 +286,8 @@ fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue
                 json!({
                     "explained": stages,
                     "power": power::record(&spent, measured.bytes),
+                    "unit_bytes_of_command": overhead.unit_bytes(),
+                    "ready_units_of_command": overhead.ready_units(),
                     "megabytes_per_second": measured.megabytes_per_second(),
                     "iops": measured.iops(),
                     "mean_ns": measured.mean.as_ps() as f64 / 1e3,

@@ -13,6 +13,7 @@ pub mod hub;
 mod joint;
 mod lanes;
 mod port;
+mod rate;
 pub mod streams;
 pub mod superspeed;
 pub mod usb2;
@@ -23,6 +24,7 @@ pub use fate::{Fate, Fates};
 pub use joint::{Arrival, CABLE, Connection, Joint, Missed};
 pub use lanes::Wake;
 pub use port::{DevicePort, HostPort};
+pub use rate::AnyRate;
 
 use units::Instant;
 

@@ -15,8 +15,8 @@ macro_rules! built_in {
 pub(super) const BUILT_IN: &[(Kind, &str, &str)] = built_in! {
     Bridge "bridges": "apricorn" "asm1051" "asm1051e" "asm1053e" "asm1153" "generic" "generic-bot"
         "jms539" "jms567" "jms580" "upd720230";
-    Controller "controllers": "a75" "asm1042" "dwc-otg" "ej168" "intel-7-series" "upd720200" "upd720201"
-        "upd720202" "vl805";
+    Controller "controllers": "a75" "asm1042" "dwc-otg" "ehci-intel" "ej168" "intel-7-series" "upd720200"
+        "upd720201" "upd720202" "vl805";
     Driver "drivers": "fnet-xfast" "linux-uas" "linux-usb-storage" "mcci-bot" "mcci-uasp"
         "renesas-bot" "renesas-uasp" "sata-native" "turbo" "turbo-mcci" "windows7-usbstor"
         "windows7-usbstor-hotfix" "windows8-uasp" "windows8-usbstor" "windows8-usbstor-asmedia";

@@ -6,8 +6,10 @@
 use super::Make;
 use super::quantity::{Count, Quantity, Rate, Size, Time};
 use super::schema::{File, Misfit, within};
+use crate::link::usb2::Pacing;
 use crate::xhci::{Misbehaviour, Part, PciExpress};
 use serde::Deserialize;
+use units::Duration;
 use wire::xhci::ContextSize;
 
 /// A host controller.
@@ -48,6 +50,7 @@ pub(super) struct ControllerFile {
     ports: PortTable,
     memory: MemoryTable,
     times: TimeTable,
+    usb2: Usb2Table,
 }
 
 /// Of the interface.
@@ -96,6 +99,18 @@ struct TimeTable {
     response: Quantity<Time>,
     command: Quantity<Time>,
     transfers_ahead: Quantity<Count>,
+    /// Interrupts come at multiples of this; whenever there is something if it is not told.
+    interrupt_grid: Option<Quantity<Time>>,
+}
+
+/// On a bus of USB 2.0.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Usb2Table {
+    /// Between two transactions.
+    gap: Quantity<Time>,
+    /// From a NAK until the endpoint is asked again.
+    after_nak: Quantity<Time>,
 }
 
 impl ControllerPart {
@@ -137,8 +152,10 @@ impl File for ControllerFile {
             attachment,
             packet_gap: times.packet_gap.duration(),
             response: times.response.duration(),
+            pacing: Pacing { gap: self.usb2.gap.duration(), after_nak: self.usb2.after_nak.duration() },
             buffer_bytes: within("memory.buffer", &memory.buffer, 1 << 10, 1 << 24)?,
             command: times.command.duration(),
+            interrupt_grid: times.interrupt_grid.as_ref().map_or(Duration::ZERO, Quantity::duration),
             tds_ahead: within("times.transfers_ahead", &times.transfers_ahead, 1, 256)?,
             misbehaviour: Misbehaviour::default(),
             ..Part::CHIPSET

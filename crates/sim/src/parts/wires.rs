@@ -6,20 +6,13 @@ use super::Make;
 use super::bridge::SataRate;
 use super::quantity::{Count, Quantity, Time};
 use super::schema::{File, Misfit, within};
-use crate::link::{superspeed, usb2};
+use crate::link::{AnyRate, superspeed, usb2};
 use crate::sata;
-use bus::Speed;
 use serde::Deserialize;
 use units::Duration;
 
-/// A link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinkPart {
-    /// Of USB 3.
-    SuperSpeed(superspeed::Rate),
-    /// The bus of USB 2.0.
-    Usb2(usb2::Rate),
-}
+/// A link: what it runs at is all of it.
+pub type LinkPart = AnyRate;
 
 /// A hub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,17 +74,6 @@ pub(super) struct SataFile {
     latency: Quantity<Time>,
     queued: Quantity<Count>,
     command: Quantity<Time>,
-}
-
-impl LinkPart {
-    /// The speed of devices on it.
-    pub const fn speed(self) -> Speed {
-        match self {
-            Self::SuperSpeed(_) => Speed::Super,
-            Self::Usb2(usb2::Rate::High) => Speed::High,
-            Self::Usb2(usb2::Rate::Full) => Speed::Full,
-        }
-    }
 }
 
 impl File for LinkFile {

@@ -6,11 +6,11 @@
 
 use crate::engine::Random;
 use crate::fault::{Faults, Kind, Rates, Script};
-use crate::link::Connection;
 use crate::link::superspeed;
 use crate::link::usb2::{self, Pacing};
+use crate::link::{AnyRate, Connection};
 use crate::world::Plain;
-use crate::world::driven::{Drive, Host, Hub, Node, Protocol, Setup};
+use crate::world::driven::{Drive, Host, Hub, Node, Packing, Protocol, Setup};
 use crate::xhci::Part;
 use std::fmt;
 use std::str::FromStr;
@@ -24,11 +24,12 @@ pub struct Case {
     pub seed: u64,
     /// The transport.
     pub wire: Wire,
-    /// The link.
-    pub rate: Line,
+    /// The link. UAS is in turns where it is one of USB 2.0.
+    pub rate: AnyRate,
     /// The host's controller.
     pub controller: Desk,
-    /// Hubs between that and the drive, 0 to 4; an idle drive is beside it then. Where there is no controller there are none.
+    /// Hubs between that and the drive, 0 to 4; an idle drive is beside it then. Where there is no controller there are
+    /// none, nor on a bus of USB 2.0.
     pub hubs: u8,
     /// Streams of the device: a power of two, 2 to 256.
     pub streams: u16,
@@ -69,16 +70,7 @@ pub enum Wire {
     Turbo,
 }
 
-/// The link of a case. UAS is in turns where it is one of USB 2.0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line {
-    /// SuperSpeed.
-    Super(superspeed::Rate),
-    /// USB 2.0.
-    Usb2(usb2::Rate),
-}
-
-/// What is between the transport and the link. On a bus of USB 2.0, and with packs, there is nothing in between so far.
+/// What is between the transport and the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Desk {
     /// Nothing.
@@ -153,19 +145,22 @@ impl Case {
             _ => Wire::Bot,
         };
         let rates = [superspeed::Rate::Gen1, superspeed::Rate::Gen2, superspeed::Rate::Gen2x2];
-        let super_speed = Line::Super(rates[pick(&[0, 0, 1, 2]) as usize]);
+        let super_speed = AnyRate::SuperSpeed(rates[pick(&[0, 0, 1, 2]) as usize]);
         Self {
             seed,
             wire,
-            rate: usb2.map_or(super_speed, Line::Usb2),
+            rate: usb2.map_or(super_speed, AnyRate::Usb2),
             controller: match line.below(8) {
                 0..2 => Desk::Chipset,
                 2 => Desk::Card,
-                3 if wire == Wire::Uas => Desk::Card,
+                3 if wire == Wire::Uas && usb2.is_none() => Desk::Card,
                 3 => Desk::EarlyCard,
                 _ => Desk::None,
             },
-            hubs: [0, 0, 1, 2][Random::new(seed, "hubs").below(4) as usize],
+            hubs: match usb2 {
+                Some(_) => 0,
+                None => [0, 0, 1, 2][Random::new(seed, "hubs").below(4) as usize],
+            },
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
             depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
             transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
@@ -213,16 +208,29 @@ impl Case {
 
     /// Its device, as it leaves the factory.
     pub(super) fn device(&self, plain: &Plain) -> Device {
-        plain.device_with(Transports::Dual, self.rate.connection().speed())
+        plain.device_with(Transports::Dual, self.rate.speed())
+    }
+
+    /// How the device is connected where there is no controller: without hubs.
+    pub(super) const fn connection(&self) -> Connection {
+        match self.rate {
+            AnyRate::SuperSpeed(rate) => Connection::SuperSpeed(rate),
+            AnyRate::Usb2(rate) => Connection::Usb2 { rate, hubs: 0, pacing: PACING },
+        }
+    }
+
+    /// Whether it is on a bus of USB 2.0, on which initiator and target may notice what SuperSpeed puts right by itself.
+    pub(super) const fn is_on_bus(&self) -> bool {
+        matches!(self.rate, AnyRate::Usb2(_))
     }
 
     /// The setup of a world with a controller, if it is one.
     pub(super) fn setup(&self) -> Option<Setup> {
-        let (part, Line::Super(rate)) = (self.controller.part()?, self.rate) else { return None };
-        let protocol = match self.wire {
-            Wire::Uas => Protocol::Uas,
-            Wire::Bot => Protocol::Bot,
-            Wire::Turbo => return None,
+        let part = Part { pacing: PACING, ..self.controller.part()? };
+        let (protocol, packing) = match self.wire {
+            Wire::Uas => (Protocol::Uas, None),
+            Wire::Bot => (Protocol::Bot, None),
+            Wire::Turbo => (Protocol::Bot, Some(Packing::TURBO)),
         };
         let drive = Drive {
             protocol,
@@ -241,15 +249,16 @@ impl Case {
                 (1..hubs).fold(first, |node, _| Node::Hub(Hub::new(4).with(1, node)))
             }
         };
-        Some(Setup::new(Host::with(part)).at(rate).with(1, node))
+        let host = Host { packing, ..Host::with(part) };
+        Some(Setup::new(host).at(self.rate).with(1, node))
     }
 
     /// Within the limits.
     fn bounded(mut self) -> Self {
-        if self.wire == Wire::Uas && self.controller == Desk::EarlyCard {
+        if self.wire == Wire::Uas && self.controller == Desk::EarlyCard && !self.is_on_bus() {
             self.controller = Desk::Card;
         }
-        self.hubs = self.hubs.min(HUBS_MAX);
+        self.hubs = if self.is_on_bus() { 0 } else { self.hubs.min(HUBS_MAX) };
         self.streams = self.streams.clamp(2, 256).next_power_of_two().min(256);
         self.depth = self.depth.clamp(1, 64);
         self.transfer_bytes = self.transfer_bytes.clamp(self.block.bytes(), 1 << 20);
@@ -304,23 +313,8 @@ impl Desk {
     }
 }
 
-impl Line {
-    /// Without hubs, and on a bus with a host that has patience: what is not ready is asked again after four milliseconds.
-    pub(super) const fn connection(self) -> Connection {
-        match self {
-            Self::Super(rate) => Connection::SuperSpeed(rate),
-            Self::Usb2(rate) => {
-                let pacing = Pacing { gap: Duration::ZERO, after_nak: Duration::from_ms(4) };
-                Connection::Usb2 { rate, hubs: 0, pacing }
-            }
-        }
-    }
-
-    /// Whether it is one of USB 2.0, on which initiator and target may notice what SuperSpeed puts right by itself.
-    pub const fn is_bus(self) -> bool {
-        matches!(self, Self::Usb2(_))
-    }
-}
+/// What a controller adds on a bus of USB 2.0. It has patience: what is not ready is asked again after four milliseconds.
+const PACING: Pacing = Pacing { gap: Duration::ZERO, after_nak: Duration::from_ms(4) };
 
 /// How often what strikes in the world of a seed. In one of four nothing does.
 fn rates(seed: u64) -> Rates {
@@ -346,12 +340,12 @@ fn rates(seed: u64) -> Rates {
 }
 
 const WIRES: [(&str, Wire); 3] = [("uas", Wire::Uas), ("bot", Wire::Bot), ("turbo", Wire::Turbo)];
-const RATES: [(&str, Line); 5] = [
-    ("gen1", Line::Super(superspeed::Rate::Gen1)),
-    ("gen2", Line::Super(superspeed::Rate::Gen2)),
-    ("gen2x2", Line::Super(superspeed::Rate::Gen2x2)),
-    ("high", Line::Usb2(usb2::Rate::High)),
-    ("full", Line::Usb2(usb2::Rate::Full)),
+const RATES: [(&str, AnyRate); 5] = [
+    ("gen1", AnyRate::SuperSpeed(superspeed::Rate::Gen1)),
+    ("gen2", AnyRate::SuperSpeed(superspeed::Rate::Gen2)),
+    ("gen2x2", AnyRate::SuperSpeed(superspeed::Rate::Gen2x2)),
+    ("high", AnyRate::Usb2(usb2::Rate::High)),
+    ("full", AnyRate::Usb2(usb2::Rate::Full)),
 ];
 const CONTROLLERS: [(&str, Desk); 4] =
     [("none", Desk::None), ("chipset", Desk::Chipset), ("card", Desk::Card), ("early-card", Desk::EarlyCard)];
@@ -458,8 +452,8 @@ mod tests {
         let count = |is_so: &dyn Fn(&&Case) -> bool| cases.iter().filter(is_so).count();
         assert!((25..80).contains(&count(&|case| case.wire == Wire::Bot)));
         assert!((10..50).contains(&count(&|case| case.wire == Wire::Turbo)));
-        assert!((20..60).contains(&count(&|case| case.rate == Line::Usb2(usb2::Rate::High))));
-        assert!((5..30).contains(&count(&|case| case.rate == Line::Usb2(usb2::Rate::Full))));
+        assert!((20..60).contains(&count(&|case| case.rate == AnyRate::Usb2(usb2::Rate::High))));
+        assert!((5..30).contains(&count(&|case| case.rate == AnyRate::Usb2(usb2::Rate::Full))));
         for kind in Kind::ALL {
             let count = cases.iter().filter(|case| rates(case.seed).of(kind) > 0).count();
             assert!((20..100).contains(&count), "{kind}: {count}");

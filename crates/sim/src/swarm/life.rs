@@ -94,7 +94,7 @@ impl<'a, W: Stage> Life<'a, W> {
             misled: 0,
             toll: Toll::default(),
             struck_before,
-            is_on_bus: case.rate.is_bus(),
+            is_on_bus: case.is_on_bus(),
             may_stall: case.wire != Wire::Uas,
         }
     }

@@ -15,7 +15,7 @@ mod life;
 mod shrink;
 mod stage;
 
-pub use case::{Case, CaseError, Desk, Finale, Line, Mix, Wire};
+pub use case::{Case, CaseError, Desk, Finale, Mix, Wire};
 pub use shrink::{Shrunk, shrink};
 
 use crate::check::{About, Law, Violation};
@@ -146,13 +146,15 @@ impl Run<'_> {
             let about = About::World("a device that is configured once more");
             return Err(Violation { law: Law::Recovery, at: Instant::ZERO, about });
         };
-        self.live_in(World::new(self.case.rate.connection(), plugged, plain).with_faults(faults))
+        self.live_in(World::new(self.case.connection(), plugged, plain).with_faults(faults))
     }
 
     /// The same behind a controller.
     fn live_driven(&mut self, setup: &Setup, occupant: Occupant, faults: Faults) -> Result<(), Violation> {
         let mut occupant = Some(occupant);
-        let occupy = |_: usize, drive: &Drive| occupant.take().unwrap_or_else(|| Occupant::from(drive));
+        let occupy = |_: usize, drive: &Drive| {
+            occupant.take().unwrap_or_else(|| Occupant::of(drive, setup.rate.speed()))
+        };
         match setup.power_on_with(occupy, Vec::new()) {
             Ok(world) => self.live_in(world.with_faults(faults)),
             Err(_) => {

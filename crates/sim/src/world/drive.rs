@@ -268,6 +268,11 @@ impl DriveSide {
         self.offers.get(number).is_some()
     }
 
+    /// Where a transfer goes that has not ended.
+    pub(super) fn pipe_of(&self, number: TransferId) -> Option<Pipe> {
+        self.offers.get(number).map(|(_, offer)| offer.pipe)
+    }
+
     /// Something of a transfer has moved. `bytes` are what has come of the host.
     pub(super) fn progress(&mut self, now: Instant, progress: Progress, bytes: &[u8]) {
         let Progress { id: number, moved, ended, piece } = progress;

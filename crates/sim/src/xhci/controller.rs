@@ -15,7 +15,7 @@ use super::register::Registers;
 use super::slot::{Life, Slot};
 use super::transfer::{Dma, Fetch};
 use std::collections::VecDeque;
-use units::Instant;
+use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
 use wire::xhci::{CompletionCode, EventRingDequeue, EventTrb, TrbType, UsbCommand, UsbStatus};
 
@@ -185,7 +185,7 @@ impl Controller {
     fn interrupt_due(&self) -> Option<Instant> {
         let due = self.events.interrupter.due()?;
         let may_speak = self.registers.command.has(UsbCommand::INTERRUPTER_ENABLE) && self.is_running();
-        may_speak.then_some(due)
+        may_speak.then(|| on_grid(due, self.part.interrupt_grid))
     }
 
     /// Writes the events that can be seen by now.
@@ -277,6 +277,14 @@ impl Controller {
     pub(super) fn stop_everything(&mut self) {
         self.fetches.clear();
         self.commands.halt();
+    }
+}
+
+/// The first point of a grid that is not before a time.
+const fn on_grid(at: Instant, grid: Duration) -> Instant {
+    match grid.as_ps() {
+        0 => at,
+        step => Instant::from_ps(at.as_ps().next_multiple_of(step)),
     }
 }
 

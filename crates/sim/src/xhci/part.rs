@@ -4,6 +4,7 @@
 //! ([`PciExpress`]), what the controller takes between packets and for commands, and what its root ports take. Left out:
 //! what the driver takes; parts by name are in [the catalogue](crate::parts).
 
+use crate::link::usb2::Pacing;
 use units::Duration;
 use wire::xhci::{ContextSize, ControllerFeatures, TrbType};
 
@@ -38,8 +39,13 @@ pub struct Part {
     pub packet_gap: Duration,
     /// Time from a packet of the device to its answer; 3 us at most (USB 3.2 table 8-36, tHostResponse).
     pub response: Duration,
+    /// What it adds to the times of a bus of USB 2.0.
+    pub pacing: Pacing,
     /// Payload that it holds between link and memory, in bytes. When it is full the link waits.
     pub buffer_bytes: u32,
+    /// Interrupts come at multiples of this alone: the threshold of EHCI, in microframes there (EHCI 1.0 clause 2.3.1, Interrupt
+    /// Threshold Control). Zero is whenever there is something to tell.
+    pub interrupt_grid: Duration,
     /// Time to carry a command out.
     pub command: Duration,
     /// Time of a reset of the controller.
@@ -125,7 +131,9 @@ impl Part {
         attachment: PciExpress::CHIPSET,
         packet_gap: Duration::ZERO,
         response: Duration::from_ns(100),
+        pacing: Pacing::AT_ONCE,
         buffer_bytes: 16 << 10,
+        interrupt_grid: Duration::ZERO,
         command: Duration::from_us(1),
         reset: Duration::from_us(500),
         tds_ahead: 4,

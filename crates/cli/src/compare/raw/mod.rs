@@ -73,7 +73,7 @@ impl Trace for Printed {
 }
 
 impl CompareArguments {
-    /// The host controller. Those that there are have ports of SuperSpeed.
+    /// The host controller. On a bus of USB 2.0 it is left out unless asked for: what is told of it there is chosen.
     fn controller(&self) -> Result<ControllerArgument, Failure> {
         let Some(name) = &self.controller else {
             return Ok(match self.link() {

@@ -56,10 +56,14 @@ pub struct HostEndpoint {
     progress: VecDeque<Progress>,
 }
 
-impl Default for Pacing {
+impl Pacing {
     /// No gaps, and 10 us after a NAK, for which EHCI lets its list of bulk endpoints rest (EHCI 1.0 clause 4.8.4).
+    pub const AT_ONCE: Self = Self { gap: Duration::ZERO, after_nak: Duration::from_us(10) };
+}
+
+impl Default for Pacing {
     fn default() -> Self {
-        Self { gap: Duration::ZERO, after_nak: Duration::from_us(10) }
+        Self::AT_ONCE
     }
 }
 

@@ -10,7 +10,7 @@
 //! with what is gone.
 
 use super::errand::{Came, Step};
-use super::power_on::SUPER;
+use super::power_on::speed_id;
 use super::root::Wires;
 use super::setup::Spot;
 use super::{Driven, Happens, PowerOnError};
@@ -70,9 +70,9 @@ impl Driven {
         let number = self.at_spot(spot).ok_or(HotPlugError::NothingThere(spot))?;
         if spot.route == RouteString::ROOT {
             let root = self.fronts[number].end.root;
-            self.machine.controller.plug(self.now(), self.roots[root].port, SUPER);
+            self.machine.controller.plug(self.now(), self.roots[root].port, speed_id(self.speed));
             self.settle();
-            self.wait_for(|world| world.roots[root].is_ready).map_err(HotPlugError::PowerOn)?;
+            self.enable(root).map_err(HotPlugError::PowerOn)?;
         } else {
             self.let_pass(TRAINING);
             self.join(number);
@@ -125,7 +125,7 @@ impl Driven {
 
     /// Who was plugged in at a place when the world was made.
     fn at_spot(&self, spot: Spot) -> Option<usize> {
-        let port = self.controller().part().ports_usb2 + spot.root;
+        let port = self.ports_before + spot.root;
         let is_there = |number: &usize| self.fronts[*number].way.route == spot.route;
         self.roots[self.root_at(port)?].fronts.iter().copied().find(is_there)
     }

@@ -9,6 +9,9 @@
 //! Drives are known by their number in the description, from 0. Drives at root ports of their own share the controller and
 //! its way to memory; those behind hubs of one root port share its link as well.
 //!
+//! All drives of a world are on links of one kind: SuperSpeed, or a bus of USB 2.0 for each root port, which goes on by itself
+//! (`Happens::Bus`) where a link carries packet by packet.
+//!
 //! Always true: driver and controller share memory and registers, and nothing else; what an event costs does not grow with
 //! the number of drives that it is not about.
 
@@ -48,6 +51,7 @@ use crate::link::hub::Happening;
 use crate::link::superspeed::{Link, Side};
 use crate::link::{Fate, Missed};
 use crate::xhci as model;
+use bus::Speed;
 use front::Front;
 use initiator::{Command, CommandId, Output, Refusal, Transport};
 use machine::Machine;
@@ -66,6 +70,10 @@ pub struct Driven {
     core: Core,
     /// What the driver makes of neighbours over BOT.
     packing: Option<Packing>,
+    /// Of all drives.
+    speed: Speed,
+    /// Root ports of the controller before those of that speed.
+    ports_before: u8,
     roots: Vec<Root>,
     /// All devices: drives by their number, and then hubs.
     fronts: Vec<Front>,
@@ -102,6 +110,8 @@ enum Happens {
     Arrives(u8, Side, Message),
     /// The same for one to which something has happened.
     Suffers(u8, Side, Message, Fate),
+    /// The bus of USB 2.0 of a root port goes on.
+    Bus(u8),
     /// LBAD has come back to a side of a root port's link.
     Retry(u8, Side),
     /// The time is over after which an answer is missed on a root port's link.
@@ -139,6 +149,7 @@ impl Event for Happens {
             Self::Ready(drive) => (*drive, (1 << 32) + 3),
             Self::Suffers(root, side, _, fate) => (*root, (1 << 32) + 4 + *side as u64 + 2 * *fate as u64),
             Self::Core => (0, 3 << 32),
+            Self::Bus(root) => (*root, (1 << 33) + 2),
             Self::Passes(root, happening) => (*root, happening.mark()),
             Self::HubPort(drive) => (*drive, (1 << 33) + 1),
             Self::Enclosure(drive) => (*drive, (1 << 32) + 12),
@@ -213,6 +224,12 @@ impl Driven {
                 self.arrive(root.into(), side, message, Fate::Arrives);
             }
             Happens::Suffers(root, side, ref message, fate) => self.arrive(root.into(), side, message, fate),
+            Happens::Bus(root) => {
+                if !self.roots[usize::from(root)].alarm.ring(now) {
+                    return;
+                }
+                self.go_on_with_bus(root.into());
+            }
             Happens::Retry(root, side) => self.retry(root.into(), side),
             Happens::Missed(root, missed) => self.miss(root.into(), missed),
             Happens::Ready(drive) => self.offer_late(drive.into()),
@@ -385,6 +402,7 @@ impl Driven {
             }
             Out::PortChanged { port, status } => {
                 if let Some(root) = self.root_at(port) {
+                    self.roots[root].is_connected = status.is_connected();
                     self.roots[root].is_ready = status.is_connected() && status.is_enabled();
                 }
             }

@@ -1,6 +1,7 @@
 //! Packets of a driven world: who sends, what arrives, what is told of it.
 //!
-//! At a root port without hubs a message crosses one link; behind hubs it is the tree's until it is at its end. Left out:
+//! At a root port without hubs a message crosses one link, or packets cross a bus of USB 2.0 in transactions; behind hubs a
+//! message is the tree's until it is at its end. Left out:
 //! what happens to packets on the way among hubs. Always true: payload is copied when its packet has arrived, and not before.
 
 use super::root::{End, Wires};
@@ -9,8 +10,11 @@ use crate::link::bulk::{Message, Piece};
 use crate::link::control::CONTROL_DATA;
 use crate::link::hub::{self, Arrived, Happening, Sent};
 use crate::link::superspeed::Side;
+use crate::link::usb2::{self, Packet};
 use crate::link::{Arrival, Crossing, Fate, Missed, Wake};
-use crate::world::{Stopped, name};
+use crate::world::{Observer, Stopped, name};
+use bus::Pipe;
+use target::device::STATUS;
 use units::Duration;
 
 impl Driven {
@@ -47,6 +51,35 @@ impl Driven {
             joint.retry(self.engine.now(), side);
         }
         self.woken.iter_mut().for_each(|side| side.add(root));
+    }
+
+    /// The next thing happens on the bus of USB 2.0 of a root port.
+    pub(super) fn go_on_with_bus(&mut self, root: usize) {
+        let (now, number) = (self.engine.now(), self.roots[root].first);
+        let has_trouble = self.is_troubled && number == 0;
+        if has_trouble {
+            self.strike_on_arrival();
+        }
+        let trouble = &mut self.seats[number].trouble;
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        let sent = joint.step(now, &mut |_, packet| match has_trouble {
+            true => trouble.fate_on_bus(packet),
+            false => usb2::Fate::Arrives,
+        });
+        self.woken[Side::Host as usize].add(root);
+        for sent in sent.iter().flatten() {
+            if self.engine.is_traced() {
+                self.engine.note(name(sent.from), format_args!("{}{}", self.tag(number), sent.packet));
+            }
+            self.show_on_bus(number, sent);
+        }
+        self.tell_controller(number);
+        self.tell_drive(number);
+        if has_trouble {
+            self.seats[number].trouble.ledger.take_from_bus();
+        }
+        self.look_after_endpoint_0(number);
+        self.look_after_stops(number);
     }
 
     /// An answer may be missed on a link that has no hubs.
@@ -116,6 +149,11 @@ impl Driven {
             let bytes = progress.piece.map_or(&[][..], |piece| seat.drive.bytes(piece));
             if let Some(piece) = progress.piece {
                 seat.trouble.ledger.take(piece.bytes);
+                let is_doubtful = seat.trouble.has_doubts()
+                    && seat.drive.pipe_of(piece.transfer) == Some(Pipe::plain(STATUS));
+                if is_doubtful {
+                    seat.trouble.doubt(bytes);
+                }
             }
             self.machine.controller.handle_progress(now, &mut self.machine.memory, &progress, bytes);
             if progress.ended.is_some() {
@@ -159,6 +197,12 @@ impl Driven {
     pub(super) fn wake(&mut self, root: usize, [host, device]: [bool; 2]) {
         let now = self.engine.now();
         match &mut self.roots[root].wires {
+            Wires::Direct(joint) if joint.bus().is_some() => {
+                let due_at = joint.due_at(now);
+                if let Some(at) = self.roots[root].alarm.set(due_at) {
+                    self.at(at, Happens::Bus(root as u8));
+                }
+            }
             Wires::Direct(_) => {
                 if host {
                     self.wake_side(root, Side::Host);
@@ -262,10 +306,37 @@ impl Driven {
         message: &Message,
         crossing: Option<&Crossing>,
     ) {
+        let now = self.engine.now();
+        self.show_bytes(number, from, message.piece(), |observer, bytes| match crossing {
+            Some(crossing) => observer.sent(from, message, crossing, bytes),
+            None => observer.arrived(now, from.other(), message, bytes),
+        });
+    }
+
+    /// Shows a packet on a bus of USB 2.0 to who looks on.
+    fn show_on_bus(&mut self, number: usize, sent: &usb2::Sent) {
+        if self.seats[number].desk.observers.is_empty() {
+            return;
+        }
+        let piece = match sent.packet {
+            Packet::Data(_, piece) => Some(piece),
+            _ => None,
+        };
+        self.show_bytes(number, sent.from, piece, |observer, bytes| observer.crossed(sent, bytes));
+    }
+
+    /// Shows something that a side has sent, with its bytes.
+    fn show_bytes(
+        &mut self,
+        number: usize,
+        from: Side,
+        piece: Option<Piece>,
+        show: impl Fn(&mut dyn Observer, &[u8]),
+    ) {
         let seat = &mut self.seats[number];
         let mut observers = std::mem::take(&mut seat.desk.observers);
         let mut scratch = std::mem::take(&mut self.scratch);
-        let bytes = match (message.piece(), from) {
+        let bytes = match (piece, from) {
             (None, _) => &[][..],
             (Some(piece), _) if piece.transfer == CONTROL_DATA => self.control_bytes(number, piece, from),
             (Some(piece), Side::Host) => {
@@ -273,11 +344,7 @@ impl Driven {
             }
             (Some(piece), Side::Device) => self.seats[number].drive.bytes(piece),
         };
-        let now = self.engine.now();
-        observers.tell(|observer| match crossing {
-            Some(crossing) => observer.sent(from, message, crossing, bytes),
-            None => observer.arrived(now, from.other(), message, bytes),
-        });
+        observers.tell(|observer| show(observer, bytes));
         (self.seats[number].desk.observers, self.scratch) = (observers, scratch);
     }
 

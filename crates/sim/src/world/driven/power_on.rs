@@ -17,10 +17,10 @@ use crate::engine::{Alarm, Engine};
 use crate::few::Few;
 use crate::link::hub::{DeviceId, HubId, NoPlace, Place, Tree};
 use crate::link::superspeed::{Link, Rate, TurnRound};
-use crate::link::{CABLE, Joint, bulk};
+use crate::link::{AnyRate, CABLE, Joint, bulk, usb2};
 use crate::world::{Commanded, Observer, Plain};
 use crate::xhci::{Controller, Way};
-use bus::{Speed, TransferStatus};
+use bus::{EndpointAddress, Speed, TransferStatus};
 use initiator::bot::BotConfig;
 use initiator::probe::{Answers, Link as ProbeLink, Matching, Names, Probe, probe};
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
@@ -40,8 +40,6 @@ use xhci::{Answer, Location, Request};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// What a device takes from a packet to its answer; what the host takes is the controller's.
 const TURN_ROUND: TurnRound = TurnRound::DEVICE_ONLY;
-/// The speed id of SuperSpeed.
-pub(super) const SUPER: u8 = 4;
 
 /// Why a world did not come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +67,11 @@ pub struct Occupant {
     pub enclosure: Option<Box<Enclosure>>,
 }
 
-impl From<&Drive> for Occupant {
-    fn from(drive: &Drive) -> Self {
+impl Occupant {
+    /// A drive as it was described, that is new and on a link of this speed.
+    pub fn of(drive: &Drive, speed: Speed) -> Self {
         let plain = drive.plain();
-        Self { device: drive.device(&plain), plain, enclosure: None }
+        Self { device: drive.device(&plain, speed), plain, enclosure: None }
     }
 }
 
@@ -82,7 +81,7 @@ impl Setup {
     /// # Errors
     /// See [`PowerOnError`].
     pub fn power_on(&self) -> Result<Driven, PowerOnError> {
-        self.power_on_with(|_, drive| Occupant::from(drive), Vec::new())
+        self.power_on_with(|_, drive| Occupant::of(drive, self.rate.speed()), Vec::new())
     }
 
     /// The same with media and devices that somebody has had before, by the number of the drive, and observers that are told
@@ -113,25 +112,43 @@ impl Setup {
         let (mut roots, mut fronts) = (Vec::new(), Vec::new());
         let (mut drive, mut hub) = (0, drives);
         for plug in &self.plugs {
-            let port = self.host.part.ports_usb2 + plug.port;
+            let port = self.ports_before() + plug.port;
             let mut wiring =
                 Wiring { port, root: roots.len(), drive, hub, numbers: Vec::new(), fronts: Vec::new() };
             let wires = match &plug.node {
                 Node::Drive(_) => {
                     wiring.take(true, RouteString::ROOT, DeviceId(0));
-                    let (host, device) = (bulk::HostPort::new(&[]), bulk::DevicePort::new(&[]));
-                    Wires::Direct(Joint::new(Link::new(self.rate, CABLE).between(TURN_ROUND), host, device))
+                    Wires::Direct(self.cable())
                 }
-                Node::Hub(_) => Wires::Hubs(wiring.tree(self.rate, &plug.node)?),
+                Node::Hub(_) => {
+                    let AnyRate::SuperSpeed(rate) = self.rate else { return Err(NoPlace) };
+                    Wires::Hubs(wiring.tree(rate, &plug.node)?)
+                }
             };
             let first = wiring.numbers.first().copied().unwrap_or(0);
-            let root = Root { port, wires, first, fronts: wiring.numbers, is_ready: false };
+            let fronts_here = wiring.numbers;
+            let (alarm, is_connected, is_ready) = (Alarm::default(), false, false);
+            let root = Root { port, wires, first, fronts: fronts_here, alarm, is_connected, is_ready };
             (drive, hub) = (wiring.drive, wiring.hub);
             fronts.append(&mut wiring.fronts);
             roots.push(root);
         }
         fronts.sort_by_key(Front::number);
         Ok((roots, fronts))
+    }
+
+    /// A cable from a root port to a drive.
+    fn cable(&self) -> Joint {
+        match self.rate {
+            AnyRate::SuperSpeed(rate) => {
+                let (host, device) = (bulk::HostPort::new(&[]), bulk::DevicePort::new(&[]));
+                Joint::new(Link::new(rate, CABLE).between(TURN_ROUND), host, device)
+            }
+            AnyRate::Usb2(rate) => {
+                let host = usb2::HostPort::new(rate, &[], self.host.part.pacing);
+                Joint::on_bus(usb2::Bus::new(rate, 0), host, usb2::DevicePort::new(rate, &[]))
+            }
+        }
     }
 }
 
@@ -192,6 +209,8 @@ impl Driven {
             machine: Machine::new(driver, controller),
             core: Core::new(setup.host.costs),
             packing: setup.host.packing,
+            speed: setup.rate.speed(),
+            ports_before: setup.ports_before(),
             roots,
             fronts,
             drives: setup.drives().into_iter().map(|(_, drive)| drive).collect(),
@@ -214,11 +233,25 @@ impl Driven {
     fn start(&mut self) -> Result<(), PowerOnError> {
         let now = self.now();
         for root in &self.roots {
-            self.machine.controller.plug(now, root.port, SUPER);
+            self.machine.controller.plug(now, root.port, speed_id(self.speed));
         }
         self.machine.drive(now, |driver, hands| driver.start(hands, now));
         self.settle();
-        self.wait_for(|world| world.roots.iter().all(|root| root.is_ready))
+        (0..self.roots.len()).try_for_each(|root| self.enable(root))
+    }
+
+    /// Waits until a root port can be talked to. One of USB 3 trains by itself; one of USB 2.0 is enabled by a reset (xHCI 1.2
+    /// clause 4.3), before which a real driver waits for 100 ms until contacts do not bounce any more.
+    pub(super) fn enable(&mut self, root: usize) -> Result<(), PowerOnError> {
+        if self.speed != Speed::Super {
+            self.wait_for(|world| world.roots[root].is_connected)?;
+            let Root { port, first, .. } = self.roots[root];
+            match self.ask(first, Step::Driver(Request::ResetPort { port }))? {
+                Came::Answer(Answer::Port(_)) => {}
+                _ => return Err(PowerOnError::Refused("a reset")),
+            }
+        }
+        self.wait_for(|world| world.roots[root].is_ready)
     }
 
     /// Gives a drive an address and a transport.
@@ -239,8 +272,9 @@ impl Driven {
     /// Gives a device an address.
     fn attach(&mut self, number: usize) -> Result<(), PowerOnError> {
         let Way { port, route } = self.fronts[number].way;
-        let location =
-            Location { root_port: port, route, speed_id: SUPER, translator: None, control_packet: 512 };
+        let control_packet = if self.speed == Speed::Super { 512 } else { 64 };
+        let speed_id = speed_id(self.speed);
+        let location = Location { root_port: port, route, speed_id, translator: None, control_packet };
         match self.ask(number, Step::Driver(Request::Attach(location)))? {
             Came::Answer(Answer::Attached(_)) => Ok(()),
             _ => Err(PowerOnError::Refused("an address")),
@@ -261,17 +295,16 @@ impl Driven {
         Ok(AnyTransport::Turbo(Box::new(Turbo::new(config))))
     }
 
-    /// Brings UAS up, with as many streams as device and controller have.
+    /// Brings UAS up, with as many streams as device and controller have, or in turns below SuperSpeed.
     fn uas(&mut self, number: usize, depth: Option<u16>) -> Result<Uas, PowerOnError> {
         let plan = self.probe(number)?.uas().ok_or(PowerOnError::NotOffered)?;
         let (interface, alternate) = (plan.place.interface, plan.place.alternate);
-        let Matching::Streams { request } = plan.matching else { return Err(PowerOnError::NotOffered) };
         self.select(number, interface, alternate)?;
-        let device = self.fronts[number].device.ok_or(PowerOnError::Controller)?;
-        let endpoints = plan.stream_endpoints().to_vec();
-        let request = Request::AllocateStreams { device, endpoints, wanted: request.get() };
-        let Came::Answer(Answer::Streams(streams)) = self.ask(number, Step::Driver(request))? else {
-            return Err(PowerOnError::Refused("streams"));
+        let streams = match plan.matching {
+            Matching::Streams { request } => {
+                Some(self.allocate(number, plan.stream_endpoints().to_vec(), request.get())?)
+            }
+            Matching::Ready => None,
         };
         let endpoints = UasEndpoints {
             command: plan.command.address,
@@ -279,9 +312,23 @@ impl Driven {
             data_in: plan.data_in.address,
             data_out: plan.data_out.address,
         };
-        let (streams, patience) = (Some(streams), Patience::default());
+        let patience = Patience::default();
         let config = UasConfig { interface, alternate, endpoints, streams, depth, patience };
         Uas::new(config).map_err(PowerOnError::Streams)
+    }
+
+    fn allocate(
+        &mut self,
+        number: usize,
+        endpoints: Vec<EndpointAddress>,
+        wanted: u16,
+    ) -> Result<u16, PowerOnError> {
+        let device = self.fronts[number].device.ok_or(PowerOnError::Controller)?;
+        let request = Request::AllocateStreams { device, endpoints, wanted };
+        match self.ask(number, Step::Driver(request))? {
+            Came::Answer(Answer::Streams(streams)) => Ok(streams),
+            _ => Err(PowerOnError::Refused("streams")),
+        }
     }
 
     /// Reads the descriptors, and judges them.
@@ -296,7 +343,7 @@ impl Driven {
             let entries = found.registers.primary_streams_max();
             u16::try_from(entries.saturating_sub(1)).unwrap_or(u16::MAX)
         });
-        let link = ProbeLink { speed: Speed::Super, streams_max: streams };
+        let link = ProbeLink { speed: self.speed, streams_max: streams };
         let probe = probe(&answers, link).map_err(|_| PowerOnError::Refused("descriptors"))?;
         self.fronts[number].configuration = Some(probe.configuration.clone());
         Ok(probe)
@@ -362,6 +409,15 @@ impl Driven {
             }
         }
         Ok(())
+    }
+}
+
+/// What a root port says of a device's speed where it tells no other names (xHCI 1.2 clause 7.2.2.1.1).
+pub(super) const fn speed_id(speed: Speed) -> u8 {
+    match speed {
+        Speed::Full => 1,
+        Speed::High => 3,
+        Speed::Super => 4,
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! A device at the root port itself has a link that damaged packets and faults know of; behind hubs there is a [`Tree`].
 
+use crate::engine::Alarm;
 use crate::link::bulk::Endpoint;
 use crate::link::hub::{self, Tree};
 use crate::link::superspeed::{Link, Side};
+use crate::link::usb2::Bus;
 use crate::link::{DevicePort, HostPort, Joint};
 use units::Instant;
 
@@ -18,6 +20,10 @@ pub(super) struct Root {
     pub(super) first: usize,
     /// Devices, by number.
     pub(super) fronts: Vec<usize>,
+    /// When its bus of USB 2.0 goes on.
+    pub(super) alarm: Alarm,
+    /// Whether somebody is noticed there.
+    pub(super) is_connected: bool,
     /// Whether it can be talked to.
     pub(super) is_ready: bool,
 }
@@ -85,7 +91,15 @@ impl Root {
         }
     }
 
-    /// The link at the port.
+    /// The bus at the port, if it is one of USB 2.0.
+    pub(super) const fn bus(&self) -> Option<&Bus> {
+        match &self.wires {
+            Wires::Direct(joint) => joint.bus(),
+            Wires::Hubs(_) => None,
+        }
+    }
+
+    /// The link at the port, if it is one of SuperSpeed.
     pub(super) fn link(&self) -> Option<&Link> {
         match &self.wires {
             Wires::Direct(joint) => joint.link(),

@@ -14,11 +14,12 @@
 //! # Ok::<(), sim::world::driven::PowerOnError>(())
 //! ```
 //!
-//! Left out: hubs and drives that are not of SuperSpeed, links of different rates, drives with more than one unit.
+//! Left out: hubs of USB 2.0, links of different rates, drives with more than one unit.
 //!
 //! Always true: what [`Setup::check`] lets pass can be built.
 
 use super::core::HostCosts;
+use crate::link::AnyRate;
 use crate::link::hub::DELAY_MAX;
 use crate::link::superspeed::Rate;
 use crate::world::Plain;
@@ -38,8 +39,8 @@ pub struct Setup {
     /// The host.
     pub host: Host,
     /// What all links run at.
-    pub rate: Rate,
-    /// What is at its root ports of SuperSpeed, counted from 1.
+    pub rate: AnyRate,
+    /// What is at its root ports of that kind, counted from 1.
     pub plugs: Vec<Plug>,
 }
 
@@ -129,7 +130,7 @@ pub enum Protocol {
 /// A place in a setup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
-    /// The root port of SuperSpeed, from 1.
+    /// The root port, from 1 among those that have the rate of the world.
     pub root: u8,
     /// The ports of the hubs on the way.
     pub route: RouteString,
@@ -140,7 +141,7 @@ pub struct Spot {
 pub enum SetupError {
     /// There is no drive.
     NoDrive,
-    /// The host has so many ports of SuperSpeed.
+    /// The host has so many ports of that kind.
     NoSuchRootPort {
         /// The port that was asked for.
         port: u8,
@@ -158,6 +159,8 @@ pub enum SetupError {
     },
     /// Something is there already.
     Taken(Spot),
+    /// On a bus of USB 2.0 there are no hubs here.
+    HubOfUsb2(Spot),
     /// The hub would have five hubs above it, and routes have room for five ports.
     TooDeep {
         /// The port at which it would be.
@@ -205,17 +208,17 @@ impl Packing {
 impl Setup {
     /// A host with nothing at its ports, and links of 5 Gb/s.
     pub const fn new(host: Host) -> Self {
-        Self { host, rate: Rate::Gen1, plugs: Vec::new() }
+        Self { host, rate: AnyRate::SuperSpeed(Rate::Gen1), plugs: Vec::new() }
     }
 
     /// The same with links of another rate.
     #[must_use]
-    pub const fn at(mut self, rate: Rate) -> Self {
-        self.rate = rate;
+    pub fn at(mut self, rate: impl Into<AnyRate>) -> Self {
+        self.rate = rate.into();
         self
     }
 
-    /// The same with something at a root port of SuperSpeed.
+    /// The same with something at a root port.
     #[must_use]
     pub fn with(mut self, port: u8, node: impl Into<Node>) -> Self {
         self.plugs.push(Plug { port, node: node.into() });
@@ -242,17 +245,30 @@ impl Setup {
         all
     }
 
+    const fn is_usb3(&self) -> bool {
+        matches!(self.rate, AnyRate::SuperSpeed(_))
+    }
+
+    /// Root ports of the controller that come before those of the world's rate: ports of USB 2.0 are the first ones.
+    pub(super) const fn ports_before(&self) -> u8 {
+        if self.is_usb3() { self.host.part.ports_usb2 } else { 0 }
+    }
+
     /// Whether it can be built.
     ///
     /// # Errors
     /// See [`SetupError`].
     pub fn check(&self) -> Result<(), SetupError> {
-        let ports = self.host.part.ports_usb3;
+        let part = &self.host.part;
+        let ports = if self.is_usb3() { part.ports_usb3 } else { part.ports_usb2 };
         let mut taken = Vec::new();
         for Plug { port, node } in &self.plugs {
             let spot = Spot { root: *port, route: RouteString::ROOT };
             if *port == 0 || *port > ports {
                 return Err(SetupError::NoSuchRootPort { port: *port, ports });
+            }
+            if let (Node::Hub(_), false) = (node, self.is_usb3()) {
+                return Err(SetupError::HubOfUsb2(spot));
             }
             check_node(spot, node, &mut taken)?;
         }
@@ -353,12 +369,12 @@ impl Drive {
     }
 
     /// The device: one for BOT offers nothing else, one for UAS offers both.
-    pub fn device(&self, plain: &Plain) -> Device {
+    pub fn device(&self, plain: &Plain, speed: Speed) -> Device {
         let transports = match self.protocol {
             Protocol::Bot => Transports::BotOnly,
             Protocol::Uas => Transports::Dual,
         };
-        plain.device_with(transports, Speed::Super)
+        plain.device_with(transports, speed)
     }
 }
 
@@ -399,12 +415,15 @@ impl fmt::Display for SetupError {
         match self {
             Self::NoDrive => f.write_str("there is no drive"),
             Self::NoSuchRootPort { port, ports } => {
-                write!(f, "there is no root port {port}: the controller has {ports} of SuperSpeed")
+                write!(f, "there is no root port {port}: the controller has {ports} of this kind")
             }
             Self::NoSuchHubPort { hub, port, ports } => {
                 write!(f, "the hub at {hub} has no port {port}: it has {ports}, and 15 is the last one")
             }
             Self::Taken(spot) => write!(f, "two things are at {spot}"),
+            Self::HubOfUsb2(spot) => {
+                write!(f, "a hub at {spot}: on a bus of USB 2.0 there are no hubs here")
+            }
             Self::TooDeep { at } => write!(f, "a hub at {at} would be the sixth on the way"),
             Self::TooManySlots { devices, slots } => {
                 write!(f, "{devices} hubs and drives need a slot each, and the controller has {slots}")

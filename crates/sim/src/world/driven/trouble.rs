@@ -29,13 +29,12 @@ impl Driven {
     /// The same with things that go wrong from now on with the first drive.
     #[must_use]
     pub fn with_faults(mut self, faults: Faults) -> Self {
-        if let (Some(link), Some(seat)) =
-            (self.roots.first().and_then(|root| root.link()), self.seats.first_mut())
-        {
+        let Some(seat) = self.seats.first_mut() else { return self };
+        if let Some(link) = self.roots[0].link() {
             seat.trouble.ledger.begin(link, self.fronts[DRIVE].way.route.tiers());
-            seat.trouble.faults = faults;
-            self.is_troubled = true;
         }
+        seat.trouble.faults = faults;
+        self.is_troubled = true;
         self
     }
 
@@ -104,7 +103,7 @@ impl Driven {
 
     /// The hub at the first drive's root port is reset; what is behind it is brought up again.
     fn reset_first_hub(&mut self) {
-        let root = self.fronts[DRIVE].way.port - self.controller().part().ports_usb2;
+        let root = self.fronts[DRIVE].way.port - self.ports_before;
         if self.reset_hub(Spot { root, route: RouteString::ROOT }).is_err() {
             let (now, about) = (self.engine.now(), About::World("what is behind a hub that was reset"));
             self.seats[DRIVE].trouble.ledger.break_law(Law::Recovery, now, about);
@@ -130,6 +129,9 @@ impl Driven {
         let seat = &mut self.seats[DRIVE];
         if let Some(link) = self.roots[0].link().filter(|_| !is_anew) {
             seat.trouble.ledger.audit(now, link);
+        }
+        if let Some(bus) = self.roots[0].bus() {
+            seat.trouble.ledger.audit_bus(now, bus);
         }
         seat.drive.audit(now, &mut seat.trouble.ledger);
         let ledger = &mut seat.trouble.ledger;
@@ -203,7 +205,7 @@ impl Driven {
     }
 
     /// Something arrives, which may be when the first drive's life ends.
-    fn strike_on_arrival(&mut self) {
+    pub(super) fn strike_on_arrival(&mut self) {
         let is_behind_hub = self.is_behind_hub();
         let trouble = &mut self.seats[DRIVE].trouble;
         if trouble.gone().is_none() && trouble.ends_driven_life(is_behind_hub) {

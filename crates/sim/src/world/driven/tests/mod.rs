@@ -5,10 +5,12 @@ mod enclosure;
 mod several;
 
 use super::*;
+use crate::link::usb2;
 use crate::world::fixture::{self, BLOCK, BLOCKS, command, pattern, room};
 use crate::xhci::Part;
 use units::{BlockSize, Duration};
 use wire::usb::SetupPacket;
+use wire::xhci::RouteString;
 
 const PARTS: [Part; 3] = [Part::CHIPSET, Part::CARD, Part::EARLY_CARD];
 
@@ -20,6 +22,10 @@ fn drive(drive: Drive) -> Drive {
 
 fn powered(part: Part, of: Drive) -> Result<Driven, PowerOnError> {
     Setup::new(Host::with(part)).with(1, drive(of)).power_on()
+}
+
+fn on_bus(part: Part, rate: usb2::Rate, of: Drive) -> Driven {
+    Setup::new(Host::with(part)).at(rate).with(1, drive(of)).power_on().unwrap()
 }
 
 fn on_uas(part: Part) -> Driven {
@@ -52,6 +58,48 @@ fn what_is_read_is_what_was_written_over_every_part() {
         let uas = || on_uas(part);
         assert_eq!(write_and_read(uas()), write_and_read(uas()), "two worlds of one kind do not differ");
     }
+}
+
+#[test]
+fn what_is_read_is_what_was_written_on_a_bus_of_usb_2() {
+    for rate in [usb2::Rate::High, usb2::Rate::Full] {
+        for of in [Drive::bot(), Drive::uas()] {
+            let world = || on_bus(Part::EARLY_CARD, rate, of);
+            assert_eq!(
+                write_and_read(world()),
+                write_and_read(world()),
+                "two worlds of one kind do not differ"
+            );
+        }
+    }
+}
+
+#[test]
+fn uas_on_a_bus_of_usb_2_is_in_turns() {
+    let world = on_bus(Part::CHIPSET, usb2::Rate::High, Drive::uas());
+    let Some(AnyTransport::Uas(uas)) = world.transport(0) else { panic!("UAS") };
+    assert_eq!(uas.depth(), 30, "what Linux has under way where there are no streams");
+    let port = world.roots[0].port;
+    assert!(!world.controller().part().is_usb3(port), "ports of USB 2.0 are the first ones");
+}
+
+#[test]
+fn hubs_of_usb_2_are_refused_with_their_place() {
+    let behind_hub =
+        Setup::new(Host::chipset()).at(usb2::Rate::High).with(2, Hub::new(4).with(1, Drive::bot()));
+    let refused = behind_hub.power_on().err();
+    let spot = Spot { root: 2, route: RouteString::ROOT };
+    assert_eq!(refused, Some(PowerOnError::Setup(SetupError::HubOfUsb2(spot))));
+}
+
+#[test]
+fn a_drive_on_a_bus_of_usb_2_comes_back_when_it_is_plugged_in_again() {
+    let mut world = on_bus(Part::CARD, usb2::Rate::High, Drive::uas());
+    let spot = Spot { root: 1, route: RouteString::ROOT };
+    world.unplug_at(spot).unwrap();
+    world.plug_again(spot).unwrap();
+    fixture::first(&mut world, 0);
+    assert_works(&mut world, 0);
 }
 
 #[test]
@@ -93,6 +141,8 @@ fn whenever_a_command_is_aborted_each_ends_once_and_the_next_ones_work() {
     for events in (0..400).step_by(23) {
         abort_after(on_uas(Part::CHIPSET), 8, events);
         abort_after(on_bot(Part::EARLY_CARD), 1, events);
+        abort_after(on_bus(Part::CHIPSET, usb2::Rate::High, Drive::uas()), 8, events);
+        abort_after(on_bus(Part::CARD, usb2::Rate::High, Drive::bot()), 1, events);
     }
 }
 
