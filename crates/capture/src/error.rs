@@ -18,6 +18,27 @@ impl fmt::Display for WriteError {
     }
 }
 
+/// A capture could not be read.
+#[derive(Debug)]
+pub struct ReadError {
+    /// The file, as whoever opened the capture calls it.
+    pub file: String,
+    /// Why.
+    pub cause: io::Error,
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the capture {} cannot be read: {}", self.file, self.cause)
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
 impl std::error::Error for WriteError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.cause)

@@ -22,6 +22,7 @@ pub mod scsi;
 pub mod uas;
 pub mod usb;
 pub mod usbmon;
+pub mod usbpcap;
 pub mod usbredir;
 pub mod xhci;
 

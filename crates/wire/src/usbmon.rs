@@ -2,8 +2,9 @@
 //! mon_bin_hdr` of drivers/usb/mon/mon_bin.c), as it is in captures of link type 220.
 //!
 //! A transfer is two events: it is submitted, and it is completed or could not be submitted. A capture is in the byte
-//! order of the machine that took it; this is the little-endian one. Left out: isochronous transfers, whose descriptors follow
-//! the header; their place in it is read as nothing. usbmon does not tell streams.
+//! order of the machine that took it: [`UsbmonHeader::decode`] takes the little-endian one, [`UsbmonHeader::decode_big_endian`] the
+//! other. Captures of link type 189 have its first 48 bytes only: [`UsbmonHeader::widened`]. Left out: isochronous
+//! transfers, whose descriptors follow the header; their place in it is read as nothing. usbmon does not tell streams.
 
 use crate::DecodeError;
 use crate::usb::EndpointAddress;
@@ -101,6 +102,8 @@ code! {
 impl UsbmonHeader {
     /// Bytes of the header.
     pub const LEN: usize = 64;
+    /// Bytes of it in captures of link type 189.
+    pub const SHORT_LEN: usize = 48;
     /// [`Self::flags`]: the data stage goes to the host (`URB_DIR_IN`).
     pub const TO_HOST: u32 = 0x0200;
     /// [`Self::status`] of a transfer that has just been submitted (`-EINPROGRESS`).
@@ -139,6 +142,42 @@ impl UsbmonHeader {
             flags: u32::from_le_bytes([t0, t1, t2, t3]),
             descriptors: u32::from_le_bytes([d0, d1, d2, d3]),
         })
+    }
+
+    /// As [`Self::decode`], from a machine whose byte order is the other one.
+    ///
+    /// # Errors
+    /// As [`Self::decode`].
+    pub fn decode_big_endian(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let header = Self::decode(bytes)?;
+        Ok(Self {
+            id: header.id.swap_bytes(),
+            bus: header.bus.swap_bytes(),
+            seconds: header.seconds.swap_bytes(),
+            microseconds: header.microseconds.swap_bytes(),
+            status: header.status.swap_bytes(),
+            length: header.length.swap_bytes(),
+            captured: header.captured.swap_bytes(),
+            interval: header.interval.swap_bytes(),
+            start_frame: header.start_frame.swap_bytes(),
+            flags: header.flags.swap_bytes(),
+            descriptors: header.descriptors.swap_bytes(),
+            ..header
+        })
+    }
+
+    /// A header of link type 189 as one that can be decoded: what it does not have is zero.
+    ///
+    /// # Errors
+    /// Bytes that are too few; further ones are ignored.
+    pub fn widened(bytes: &[u8]) -> Result<[u8; Self::LEN], DecodeError> {
+        let truncated = DecodeError::Truncated { needed: Self::SHORT_LEN, got: bytes.len() };
+        let short = bytes.first_chunk::<{ Self::SHORT_LEN }>().ok_or(truncated)?;
+        let mut whole = [0; Self::LEN];
+        for (place, byte) in whole.iter_mut().zip(short) {
+            *place = *byte;
+        }
+        Ok(whole)
     }
 
     /// The whole header.
@@ -236,6 +275,26 @@ mod tests {
             let error = DecodeError::Truncated { needed: 64, got: len };
             assert_eq!(UsbmonHeader::decode(&SUBMIT[..len]), Err(error));
         }
+    }
+
+    #[test]
+    fn a_machine_of_the_other_byte_order_tells_the_same() {
+        let mut bytes = SUBMIT;
+        let fields = [0..8, 12..14, 16..24, 24..28, 28..32, 32..36, 36..40, 48..52, 52..56, 56..60, 60..64];
+        for field in fields {
+            bytes[field].reverse();
+        }
+        assert_eq!(UsbmonHeader::decode_big_endian(&bytes), Ok(submit()));
+        let error = DecodeError::Truncated { needed: 64, got: 63 };
+        assert_eq!(UsbmonHeader::decode_big_endian(&bytes[..63]), Err(error));
+    }
+
+    #[test]
+    fn a_short_header_has_no_flags() {
+        let whole = UsbmonHeader::widened(&SUBMIT[..48]).unwrap();
+        assert_eq!(UsbmonHeader::decode(&whole), Ok(UsbmonHeader { flags: 0, ..submit() }));
+        let error = DecodeError::Truncated { needed: 48, got: 47 };
+        assert_eq!(UsbmonHeader::widened(&SUBMIT[..47]), Err(error));
     }
 
     #[test]

@@ -1,0 +1,74 @@
+//! What of a file could not be read, why, and where.
+
+use std::fmt;
+
+/// A part of a file that could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it begins, in bytes from the beginning of the file.
+    pub offset: u64,
+    /// How many bytes are passed over.
+    pub bytes: u64,
+    /// What is wrong.
+    pub kind: DamageKind,
+}
+
+/// What is wrong with a part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamageKind {
+    /// The file ends in the middle of a block or record that has so many bytes.
+    Truncated {
+        /// Bytes that it says it has.
+        needed: u64,
+    },
+    /// A length that no block or record has.
+    Length {
+        /// The length.
+        length: u32,
+    },
+    /// The two ends of a block say different lengths.
+    Ends {
+        /// At its beginning.
+        first: u32,
+        /// At its end.
+        last: u32,
+    },
+    /// What is inside a block is not laid out as its kind is.
+    Block {
+        /// Its kind.
+        kind: u32,
+    },
+    /// A time that has more than a second of fractions.
+    Time,
+    /// A packet of an interface that the file has not told of.
+    Interface {
+        /// Its number.
+        number: u32,
+    },
+    /// More interfaces than are kept.
+    Interfaces,
+}
+
+impl fmt::Display for Damage {
+    /// `at offset 4096: the file ends within 120 bytes; 57 bytes passed over`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { offset, bytes, kind } = self;
+        write!(f, "at offset {offset}: {kind}; {bytes} bytes passed over")
+    }
+}
+
+impl fmt::Display for DamageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Truncated { needed } => write!(f, "the file ends in the middle of {needed} bytes"),
+            Self::Length { length } => write!(f, "no block or record is {length} bytes long"),
+            Self::Ends { first, last } => {
+                write!(f, "a block says {first} bytes at its beginning and {last} at its end")
+            }
+            Self::Block { kind } => write!(f, "a block of kind {kind:#x} is not laid out as one"),
+            Self::Time => f.write_str("a record's time is none"),
+            Self::Interface { number } => write!(f, "a packet of interface {number}, which was not told of"),
+            Self::Interfaces => f.write_str("more interfaces than are kept"),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Capture files, read as a stream: pcap and pcapng, in both byte orders, whatever their length.
+//!
+//! [`Reader::next_item`] gives one packet after the other, and between them what could not be read: a [`Damage`] says what, where and
+//! how much. After damage the reader looks for the next block or record that makes sense and goes on there. What is in a
+//! block or a record is for the crate `pcap-parser`; which bytes are one is decided here, so that no length in a file makes the
+//! reader wait for bytes or memory that are not there.
+//!
+//! Always true: memory does not grow with the file; each byte is in a packet, in a damage, or in a block that tells of no packet; the
+//! reader ends when the file does.
+
+mod blocks;
+mod damage;
+mod records;
+mod window;
+
+pub use damage::{Damage, DamageKind};
+
+use crate::{ReadError, pcapng::INTERFACES_MAX};
+use blocks::Blocks;
+use records::Records;
+use std::io::{self, Read};
+use std::ops::Range;
+use window::Window;
+
+/// The most bytes of one block or record; a length past it is damage. Wireshark takes as many for USB.
+pub const RECORD_BYTES_MAX: usize = 128 << 20;
+
+/// What begins a packet, by the numbers that tcpdump.org keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// usbmon's header of 48 bytes (189).
+    UsbmonShort,
+    /// usbmon's header of 64 bytes (220).
+    Usbmon,
+    /// USBPcap's header (249).
+    Usbpcap,
+    /// Packets of USB 1.1 and 2.0, from packet identifier to check (288, and 293 to 295, which say the speed).
+    Usb2Packets,
+    /// Something else.
+    Other(u32),
+}
+
+/// Which end of a number comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// The low one.
+    Little,
+    /// The high one.
+    Big,
+}
+
+/// One packet or event of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Its number, from 1, as Wireshark counts.
+    pub number: u64,
+    /// When, in nanoseconds since the file's zero, which is 1970 unless it was simulated.
+    pub at_ns: u64,
+    /// What it begins with.
+    pub link: Link,
+    /// The byte order of the file, and of headers that are told in the order of the machine.
+    pub order: ByteOrder,
+    /// Which interface of the file it is from; one that a pcap file has is 0.
+    pub interface: u32,
+    /// What of it is kept.
+    pub bytes: &'a [u8],
+    /// Bytes of it that are not.
+    pub cut: u32,
+    /// The stream that its comment tells, if it tells one.
+    pub stream: Option<u16>,
+}
+
+/// What comes next in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A packet.
+    Packet(Packet<'a>),
+    /// Something that could not be read.
+    Damage(Damage),
+}
+
+/// A capture file that is being read.
+pub struct Reader<R> {
+    window: Window<R>,
+    file: String,
+    form: Form,
+    packets: u64,
+    /// Bytes of the packet that was given last.
+    given: usize,
+}
+
+/// How the file is made.
+enum Form {
+    Blocks(Blocks),
+    Records(Records),
+}
+
+/// What is at the front of the window.
+enum Step {
+    /// A packet in a block or record of so many bytes.
+    Packet(Found),
+    /// So many bytes that tell of no packet.
+    Skip(usize),
+    /// So many bytes that make no sense.
+    Damage(DamageKind, usize),
+    /// Nothing.
+    End,
+}
+
+/// A packet, but for its bytes, which are in the window.
+struct Found {
+    at_ns: u64,
+    link: Link,
+    order: ByteOrder,
+    interface: u32,
+    cut: u32,
+    stream: Option<u16>,
+    bytes: Range<usize>,
+    /// Bytes of the block or record.
+    len: usize,
+}
+
+impl<R: Read> Reader<R> {
+    /// Begins to read; `file` is what errors call it.
+    ///
+    /// # Errors
+    /// If it cannot be read, or does not begin as a capture does.
+    pub fn new(input: R, file: String) -> Result<Self, ReadError> {
+        let mut window = Window::new(input);
+        let fail = |file: &str, cause| ReadError { file: file.to_owned(), cause };
+        window.want(records::HEADER_BYTES).map_err(|cause| fail(&file, cause))?;
+        let form = match Blocks::of(window.bytes()) {
+            Some(blocks) => Form::Blocks(blocks),
+            None => match Records::of(window.bytes()) {
+                Some(records) => {
+                    window.skip(records::HEADER_BYTES);
+                    Form::Records(records)
+                }
+                None => {
+                    let text = "it is no capture: it begins neither as pcap nor as pcapng does";
+                    return Err(fail(&file, io::Error::new(io::ErrorKind::InvalidData, text)));
+                }
+            },
+        };
+        Ok(Self { window, file, form, packets: 0, given: 0 })
+    }
+
+    /// The next packet or damage; nothing at the end of the file.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn next_item(&mut self) -> Result<Option<Item<'_>>, ReadError> {
+        self.window.skip(std::mem::take(&mut self.given));
+        loop {
+            let step = match &mut self.form {
+                Form::Blocks(blocks) => blocks.step(&mut self.window),
+                Form::Records(records) => records.step(&mut self.window),
+            };
+            match step.map_err(|cause| ReadError { file: self.file.clone(), cause })? {
+                Step::Packet(found) => return Ok(Some(Item::Packet(self.give(found)))),
+                Step::Skip(len) => self.window.skip(len),
+                Step::Damage(kind, len) => {
+                    let damage = Damage { offset: self.window.offset(), bytes: len as u64, kind };
+                    self.window.skip(len);
+                    return Ok(Some(Item::Damage(damage)));
+                }
+                Step::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Bytes of the file that were read and used so far.
+    pub fn offset(&self) -> u64 {
+        self.window.offset()
+    }
+
+    fn give(&mut self, found: Found) -> Packet<'_> {
+        self.packets += 1;
+        self.given = found.len;
+        let Found { at_ns, link, order, interface, cut, stream, bytes, .. } = found;
+        let bytes = &self.window.bytes()[bytes];
+        Packet { number: self.packets, at_ns, link, order, interface, bytes, cut, stream }
+    }
+}
+
+impl Link {
+    const fn of(code: u32) -> Self {
+        match code {
+            189 => Self::UsbmonShort,
+            220 => Self::Usbmon,
+            249 => Self::Usbpcap,
+            288 | 293..=295 => Self::Usb2Packets,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl std::fmt::Display for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::UsbmonShort => f.write_str("usbmon, 48 bytes (189)"),
+            Self::Usbmon => f.write_str("usbmon, 64 bytes (220)"),
+            Self::Usbpcap => f.write_str("USBPcap (249)"),
+            Self::Usb2Packets => f.write_str("packets of USB 2.0 (288)"),
+            Self::Other(code) => write!(f, "link type {code}"),
+        }
+    }
+}
+
+/// The stream that a comment tells (docs/CAPTURE.md): `stream 7`.
+fn stream_of(comment: &[u8]) -> Option<u16> {
+    let digits = comment.strip_prefix(b"stream ")?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Whether so many interfaces are more than are kept.
+const fn is_full(interfaces: usize) -> bool {
+    interfaces >= INTERFACES_MAX as usize
+}
+
+#[cfg(test)]
+mod tests;

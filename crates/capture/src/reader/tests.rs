@@ -1,0 +1,205 @@
+//! Tests of reading: literal files in both forms and orders, damaged in each way.
+
+use super::*;
+
+/// Packets of a whole file, as number, time, stream and bytes, and its damages.
+fn read(file: &[u8]) -> (Vec<(u64, u64, Option<u16>, Vec<u8>)>, Vec<Damage>) {
+    let mut reader = Reader::new(file, "memory".into()).unwrap();
+    let (mut packets, mut damages) = (Vec::new(), Vec::new());
+    while let Some(item) = reader.next_item().unwrap() {
+        match item {
+            Item::Packet(Packet { number, at_ns, stream, bytes, .. }) => {
+                packets.push((number, at_ns, stream, bytes.to_vec()));
+            }
+            Item::Damage(damage) => damages.push(damage),
+        }
+    }
+    assert_eq!(reader.offset(), file.len() as u64, "every byte was used");
+    (packets, damages)
+}
+
+#[rustfmt::skip]
+const SECTION: [u8; 28] = [
+    0x0a, 0x0d, 0x0d, 0x0a, 28, 0, 0, 0, 0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0,
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 28, 0, 0, 0,
+];
+
+/// usbmon, nanoseconds.
+#[rustfmt::skip]
+const INTERFACE: [u8; 32] = [
+    1, 0, 0, 0, 32, 0, 0, 0, 220, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0,
+];
+
+/// 5 bytes of 12 on stream 7, 2³² + 5 ns after the zero.
+#[rustfmt::skip]
+const PACKET: [u8; 56] = [
+    6, 0, 0, 0, 56, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 12, 0, 0, 0,
+    1, 2, 3, 4, 5, 0, 0, 0,
+    1, 0, 8, 0, b's', b't', b'r', b'e', b'a', b'm', b' ', b'7', 0, 0, 0, 0, 56, 0, 0, 0,
+];
+
+const PACKET_NS: u64 = 4_294_967_301;
+
+fn pcapng(blocks: &[&[u8]]) -> Vec<u8> {
+    [&[&SECTION[..], &INTERFACE][..], blocks].concat().concat()
+}
+
+#[test]
+fn a_packet_has_its_time_its_bytes_and_its_stream() {
+    let file = pcapng(&[&PACKET]);
+    let mut reader = Reader::new(&file[..], "memory".into()).unwrap();
+    let packet = Packet {
+        number: 1,
+        at_ns: PACKET_NS,
+        link: Link::Usbmon,
+        order: ByteOrder::Little,
+        interface: 0,
+        bytes: &[1, 2, 3, 4, 5],
+        cut: 7,
+        stream: Some(7),
+    };
+    assert_eq!(reader.next_item().unwrap(), Some(Item::Packet(packet)));
+    assert_eq!(reader.next_item().unwrap(), None);
+}
+
+#[test]
+fn a_section_of_the_other_byte_order_tells_the_same() {
+    #[rustfmt::skip]
+    let file = [
+        0x0a, 0x0d, 0x0d, 0x0a, 0, 0, 0, 28, 0x1a, 0x2b, 0x3c, 0x4d, 0, 1, 0, 0,
+        0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 28,
+        // Microseconds, since no resolution is told.
+        0, 0, 0, 1, 0, 0, 0, 20, 0, 189, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20,
+        0, 0, 0, 6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 0, 2, 8, 9, 0, 0, 0, 0, 0, 36,
+    ];
+    assert_eq!(read(&file), (vec![(1, 9_000, None, vec![8, 9])], vec![]));
+}
+
+#[test]
+fn a_truncated_block_is_told_with_its_offset() {
+    let file = pcapng(&[&PACKET, &PACKET]);
+    for cut in 1..56 {
+        let (packets, damages) = read(&file[..file.len() - cut]);
+        assert_eq!(packets.len(), 1);
+        assert_eq!(damages.iter().map(|damage| damage.offset).collect::<Vec<_>>(), [60 + 56], "{cut}");
+        assert!(matches!(damages[0].kind, DamageKind::Truncated { .. }));
+    }
+}
+
+#[test]
+fn behind_garbage_the_next_packet_is_found() {
+    for garbage in [&[0xff; 40][..], &[6, 0, 0, 0, 13, 0, 0, 0, 1], &[0; 3]] {
+        let (packets, damages) = read(&pcapng(&[&PACKET, garbage, &PACKET]));
+        assert_eq!(packets.iter().map(|packet| packet.0).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(damages.len(), 1, "{damages:?}");
+        assert_eq!((damages[0].offset, damages[0].bytes), (116, garbage.len() as u64));
+    }
+}
+
+#[test]
+fn a_length_that_nothing_has_does_not_eat_the_file() {
+    let mut long = PACKET;
+    long[4..8].copy_from_slice(&0x7fff_fff0_u32.to_le_bytes());
+    let (packets, damages) = read(&pcapng(&[&PACKET, &long, &PACKET]));
+    assert_eq!(packets.len(), 2);
+    assert_eq!(
+        damages,
+        [Damage { offset: 116, bytes: 56, kind: DamageKind::Length { length: 0x7fff_fff0 } }]
+    );
+}
+
+#[test]
+fn a_packet_of_an_interface_that_was_not_told_of_is_damage() {
+    let mut other = PACKET;
+    other[8] = 3;
+    let (packets, damages) = read(&pcapng(&[&other, &PACKET]));
+    assert_eq!(packets.len(), 1);
+    assert_eq!(damages, [Damage { offset: 60, bytes: 56, kind: DamageKind::Interface { number: 3 } }]);
+}
+
+/// A file of usbmon, microseconds, with records of so many bytes each; a record's fraction is its place in the file.
+fn pcap(records: usize, bytes: usize) -> Vec<u8> {
+    let mut file = vec![0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 220, 0, 0, 0];
+    for record in 0..records as u32 {
+        for field in [1_000, record, bytes as u32, bytes as u32] {
+            file.extend(field.to_le_bytes());
+        }
+        file.extend((0..bytes).map(|at| at as u8));
+    }
+    file
+}
+
+#[test]
+fn records_have_their_times_and_bytes() {
+    let (packets, damages) = read(&pcap(2, 64));
+    assert_eq!((packets.len(), damages.len()), (2, 0));
+    assert_eq!(packets[1].1, 1_000_000_001_000);
+    assert_eq!(packets[1].3, (0..64).collect::<Vec<u8>>());
+}
+
+#[test]
+fn nanoseconds_and_the_other_byte_order_are_read() {
+    let file = [
+        &[0xa1, 0xb2, 0x3c, 0x4d, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 189][..],
+        &[0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0xaa],
+    ];
+    let file = file.concat();
+    let mut reader = Reader::new(&file[..], "memory".into()).unwrap();
+    let Some(Item::Packet(packet)) = reader.next_item().unwrap() else { panic!("a packet") };
+    assert_eq!((packet.link, packet.order), (Link::UsbmonShort, ByteOrder::Big));
+    assert_eq!((packet.at_ns, packet.bytes), (1_000_000_002, &[0xaa][..]));
+}
+
+#[test]
+fn a_truncated_record_is_told_with_its_offset() {
+    let file = pcap(2, 64);
+    for cut in 1..80 {
+        let (packets, damages) = read(&file[..file.len() - cut]);
+        assert_eq!(packets.len(), 1);
+        assert_eq!((damages.len(), damages[0].offset), (1, 24 + 80), "{cut}: {damages:?}");
+    }
+}
+
+#[test]
+fn behind_a_record_of_garbage_the_next_is_found() {
+    let mut file = pcap(5, 64);
+    let second = 24 + 80;
+    file[second..second + 16].fill(0xff);
+    let (packets, damages) = read(&file);
+    assert_eq!(packets.iter().map(|packet| packet.1 % 1_000_000 / 1_000).collect::<Vec<_>>(), [0, 2, 3, 4]);
+    assert_eq!(damages, [Damage { offset: 104, bytes: 80, kind: DamageKind::Length { length: u32::MAX } }]);
+}
+
+#[test]
+fn a_record_that_swallows_others_is_passed_over_alone() {
+    let mut file = pcap(5, 64);
+    let second = 24 + 80;
+    file[second + 8..second + 12].copy_from_slice(&0x0010_0000_u32.to_le_bytes());
+    let (packets, damages) = read(&file);
+    assert_eq!(packets.len(), 4);
+    assert_eq!((damages[0].offset, damages[0].bytes), (104, 80));
+}
+
+#[test]
+fn what_is_no_capture_is_refused() {
+    for file in [&b""[..], b"PK\x03\x04", &[0; 64], b"\x0a\x0d\x0d\x0a\x1c\0\0\0????"] {
+        let error = Reader::new(file, "memory".into()).err().unwrap();
+        assert!(error.to_string().contains("it is no capture"), "{error}");
+    }
+}
+
+#[test]
+fn what_was_written_is_read() {
+    use crate::{Interface, LinkType, Pcapng, Record};
+    let mut out = Pcapng::new(Vec::new(), "memory".into(), "uaskit").unwrap();
+    let interface = Interface { link_type: LinkType::Usb2Packets, name: "a", description: "b" };
+    let interface = out.add_interface(&interface).unwrap();
+    for at in 0..3 {
+        let at = units::Instant::from_ps(at * 1_000);
+        out.add(interface, &Record { at, head: &[0x5a], body: &[], cut: 0, comment: "stream 65534" })
+            .unwrap();
+    }
+    let (packets, damages) = read(&out.finish().unwrap());
+    assert_eq!(damages, []);
+    assert_eq!(packets[2], (3, 2, Some(65_534), vec![0x5a]));
+}
