@@ -5,6 +5,7 @@
 
 use crate::bench::BenchArguments;
 use crate::compare::CompareArguments;
+use crate::decode::DecodeArguments;
 use crate::quantity;
 use crate::validate::ValidateArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Bench(Box<BenchArguments>),
     Compare(Box<CompareArguments>),
     Validate(ValidateArguments),
+    Decode(DecodeArguments),
     List(ListArguments),
     Why(WhyArguments),
     /// Print shell completions.

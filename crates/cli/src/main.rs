@@ -7,6 +7,7 @@ mod args;
 mod bench;
 mod compare;
 mod control;
+mod decode;
 mod failure;
 mod generate;
 mod list;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Control(control) => control::run(&control),
         Command::Bench(bench) => bench::run(&bench),
         Command::Compare(compare) => compare::run(&compare),
+        Command::Decode(decode) => decode::run(&decode),
         Command::Validate(validate) => validate::run(&validate),
         Command::List(list) => list::run(&list),
         Command::Why(why) => why::run(&why),

@@ -222,7 +222,7 @@ fn number(bytes: &[u8], order: ByteOrder) -> u32 {
 }
 
 fn is_length(length: u32) -> bool {
-    (BLOCK_BYTES_MIN..=RECORD_BYTES_MAX).contains(&(length as usize)) && length % 4 == 0
+    (BLOCK_BYTES_MIN..=RECORD_BYTES_MAX).contains(&(length as usize)) && length.is_multiple_of(4)
 }
 
 /// The stream that an option tells, if it is a comment.

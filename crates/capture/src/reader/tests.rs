@@ -2,8 +2,11 @@
 
 use super::*;
 
-/// Packets of a whole file, as number, time, stream and bytes, and its damages.
-fn read(file: &[u8]) -> (Vec<(u64, u64, Option<u16>, Vec<u8>)>, Vec<Damage>) {
+/// Number, time, stream and bytes of a packet.
+type Told = (u64, u64, Option<u16>, Vec<u8>);
+
+/// Packets of a whole file, and its damages.
+fn read(file: &[u8]) -> (Vec<Told>, Vec<Damage>) {
     let mut reader = Reader::new(file, "memory".into()).unwrap();
     let (mut packets, mut damages) = (Vec::new(), Vec::new());
     while let Some(item) = reader.next_item().unwrap() {

@@ -1,0 +1,163 @@
+//! Commands for programs: an object a line, with its `kind`; fields are only added to.
+//!
+//! Kinds are `command`, `damage`, `stats`, `verdict`, and at last `end`. Times are nanoseconds, sizes bytes, what was not seen is null.
+
+use capture::Damage;
+use decode::{Command, Decoder, Ended, Outcome, Phase, Spread, Stats, Step, Summary, Verdict};
+use initiator::probe::quirk::Flag;
+use serde_json::{Value, json};
+
+/// A command, with its transfers if all is wanted.
+pub(super) fn command(command: &Command, zero_ns: u64, full: bool) -> Value {
+    let extent = command.block.extent();
+    let sense = command.sense().filter(|_| !command.sense.is_empty());
+    let mut value = json!({
+        "kind": "command",
+        "time_ns": command.began.at_ns.saturating_sub(zero_ns),
+        "at_ns": command.began.at_ns,
+        "packet": command.began.packet,
+        "last_packet": command.last_packet(),
+        "device": command.address.to_string(),
+        "transport": command.transport.to_string(),
+        "lun": command.lun,
+        "tag": command.tag,
+        "stream": command.stream,
+        "opcode": u8::from(command.block.opcode()),
+        "name": command.block.name(),
+        "command": command.block.to_string(),
+        "cdb": hexadecimal(command.block.bytes()),
+        "lba": extent.map(|(lba, _)| lba),
+        "blocks": extent.map(|(_, blocks)| blocks),
+        "depth": command.depth,
+        "asked": command.asked,
+        "bytes": command.moved,
+        "residue": command.residue,
+        "duration_ns": command.duration_ns(),
+        "idle_ns": command.idle_ns,
+        "outcome": command.outcome.to_string(),
+        "status": status(command.outcome),
+        "error": command.is_error(),
+        "sense": sense.map(|sense| sense.to_string()),
+        "sense_bytes": hexadecimal(&command.sense),
+    });
+    if full {
+        value["transfers"] = command.steps.iter().map(step).collect();
+        value["transfers_left_off"] = command.steps_left_off.into();
+    }
+    value
+}
+
+fn step(step: &Step) -> Value {
+    let (is_end, ended) = match step.phase {
+        Phase::Submitted => ("submitted", None),
+        Phase::Ended(ended) => ("ended", Some(ended)),
+        Phase::Whole(ended) => ("whole", Some(ended)),
+    };
+    json!({
+        "packet": step.mark.packet,
+        "at_ns": step.mark.at_ns,
+        "part": step.part.to_string(),
+        "phase": is_end,
+        "end": ended.filter(|ended| *ended != Ended::Done).map(|ended| ended.to_string()),
+        "bytes": step.length,
+    })
+}
+
+/// The byte that ended the command, as its transport has it.
+fn status(outcome: Outcome) -> Option<u8> {
+    match outcome {
+        Outcome::Status(status) => Some(status.into()),
+        Outcome::Wrapper(status) => Some(status.into()),
+        Outcome::Response(code) => Some(code.into()),
+        _ => None,
+    }
+}
+
+/// Something that went wrong.
+pub(super) fn verdict(verdict: &Verdict) -> Value {
+    let quirk = verdict.quirk();
+    json!({
+        "kind": "verdict",
+        "fault": verdict.fault.name(),
+        "by": verdict.fault.party().to_string(),
+        "device": verdict.address.to_string(),
+        "transport": verdict.transport.map(|transport| transport.to_string()),
+        "opcode": verdict.opcode.map(u8::from),
+        "count": verdict.count,
+        "packets": verdict.packets,
+        "waited_ns": verdict.waited_ns,
+        "text": verdict.to_string(),
+        "quirk": quirk.map(Flag::meaning),
+        "quirk_letter": quirk.and_then(Flag::letter).map(String::from),
+    })
+}
+
+/// A part of the file that could not be read.
+pub(super) fn damage(damage: &Damage) -> Value {
+    let Damage { offset, bytes, kind } = damage;
+    json!({ "kind": "damage", "offset": offset, "bytes": bytes, "text": kind.to_string() })
+}
+
+/// Numbers.
+pub(super) fn stats(stats: &Stats) -> Value {
+    let gaps = stats.gaps();
+    let (span_ns, idle_ns) = stats.span_ns();
+    json!({
+        "kind": "stats",
+        "all": summary(stats.all()),
+        "by_opcode": stats.by_opcode().map(|(opcode, row)| {
+            json!({ "opcode": u8::from(opcode), "name": opcode.to_string(), "row": summary(row) })
+        }).collect::<Vec<_>>(),
+        "by_depth": stats.by_depth().map(|(depth, row)| {
+            json!({ "depth": depth, "row": summary(row) })
+        }).collect::<Vec<_>>(),
+        "gaps": {
+            "send": spread(gaps.sending),
+            "data": spread(gaps.data),
+            "status": spread(gaps.status),
+            "next_command": spread(gaps.idle),
+        },
+        "span_ns": span_ns,
+        "outside_commands_ns": idle_ns,
+    })
+}
+
+/// The last line.
+pub(super) fn end(decoder: &Decoder, (seen, shown): (u64, u64), (damages, bytes): (u64, u64)) -> Value {
+    let losses = decoder.losses();
+    json!({
+        "kind": "end",
+        "commands": seen,
+        "shown": shown,
+        "drives": decoder.drives().map(|drive| json!({
+            "device": drive.address.to_string(),
+            "transport": drive.transport.to_string(),
+            "id": drive.id.map(|(vendor, product)| format!("{vendor:04x}:{product:04x}")),
+        })).collect::<Vec<_>>(),
+        "damages": damages,
+        "bytes_not_read": bytes,
+        "packets_not_understood": decoder.not_understood().count,
+        "packets_not_usb": decoder.foreign().count,
+        "let_go": {
+            "drives": losses.devices,
+            "commands": losses.commands,
+            "transfers": losses.transfers,
+            "faults": losses.faults,
+            "data_without_command": losses.data_without_command,
+        },
+    })
+}
+
+fn summary(summary: Summary) -> Value {
+    let Summary { commands, errors, bytes, latency } = summary;
+    json!({ "commands": commands, "errors": errors, "bytes": bytes, "latency": spread(latency) })
+}
+
+fn spread(spread: Spread) -> Value {
+    let Spread { count, p50_ns, p90_ns, p99_ns, max_ns } = spread;
+    json!({ "count": count, "p50_ns": p50_ns, "p90_ns": p90_ns, "p99_ns": p99_ns, "max_ns": max_ns })
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,159 @@
+//! `uaskit decode`: what happened between a host and its USB drives, from a capture.
+//!
+//! Reads, decodes, prints; nothing is kept that has been printed. What could not be read is told on standard error as it is found,
+//! and does not end the command.
+
+mod arguments;
+mod json;
+mod lines;
+mod stats;
+
+pub(crate) use arguments::DecodeArguments;
+
+use crate::failure::Failure;
+use capture::{Damage, Item, Reader};
+use decode::{Decoder, Stats};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, StdoutLock, Write};
+
+/// Bytes that are gathered before they are printed.
+const OUTPUT_BYTES: usize = 1 << 16;
+/// Damages that are told one by one; further ones are counted.
+const DAMAGES_TOLD_MAX: u64 = 100;
+
+/// What is printed, and how.
+struct Printer<'a> {
+    arguments: &'a DecodeArguments,
+    out: BufWriter<StdoutLock<'static>>,
+    /// The time of the first packet.
+    zero_ns: Option<u64>,
+    stats: Stats,
+    /// Commands seen, and shown.
+    commands: (u64, u64),
+    damages: u64,
+    bytes_lost: u64,
+}
+
+pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
+    let (input, name) = open(arguments)?;
+    let mut reader = Reader::new(input, name).map_err(|error| Failure::new(error.to_string()))?;
+    let mut decoder = Decoder::new();
+    let mut printer = Printer::new(arguments);
+    let printed = print_all(&mut reader, &mut decoder, &mut printer)?;
+    match printed {
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        printed => printed.map_err(|error| Failure::new("cannot print").because(error)),
+    }
+}
+
+fn open(arguments: &DecodeArguments) -> Result<(Box<dyn Read>, String), Failure> {
+    let path = &arguments.file;
+    if path.as_os_str() == "-" {
+        return Ok((Box::new(io::stdin().lock()), "on standard input".to_owned()));
+    }
+    let name = path.display().to_string();
+    match File::open(path) {
+        Ok(file) => Ok((Box::new(file), name)),
+        Err(error) => Err(Failure::new(format!("cannot open the capture {name}")).because(error)),
+    }
+}
+
+/// The inner result is that of printing.
+fn print_all(
+    reader: &mut Reader<Box<dyn Read>>,
+    decoder: &mut Decoder,
+    printer: &mut Printer<'_>,
+) -> Result<io::Result<()>, Failure> {
+    loop {
+        let item = reader.next_item().map_err(|error| Failure::new(error.to_string()))?;
+        let printed = match item {
+            Some(Item::Packet(packet)) => {
+                printer.zero_ns.get_or_insert(packet.at_ns);
+                decoder.take(&packet);
+                printer.commands(decoder)
+            }
+            Some(Item::Damage(damage)) => printer.damage(&damage),
+            None => break,
+        };
+        if printed.is_err() {
+            return Ok(printed);
+        }
+    }
+    decoder.finish();
+    Ok(printer.commands(decoder).and_then(|()| printer.end(decoder)))
+}
+
+impl<'a> Printer<'a> {
+    fn new(arguments: &'a DecodeArguments) -> Self {
+        let out = BufWriter::with_capacity(OUTPUT_BYTES, io::stdout().lock());
+        let stats = Stats::default();
+        Self { arguments, out, zero_ns: None, stats, commands: (0, 0), damages: 0, bytes_lost: 0 }
+    }
+
+    fn commands(&mut self, decoder: &mut Decoder) -> io::Result<()> {
+        while let Some(command) = decoder.poll() {
+            self.commands.0 += 1;
+            if !self.arguments.filter.lets_through(&command) {
+                continue;
+            }
+            self.commands.1 += 1;
+            if self.arguments.stats {
+                self.stats.add(&command);
+            }
+            let zero_ns = self.zero_ns.unwrap_or(0);
+            let DecodeArguments { full, json, quiet, .. } = *self.arguments;
+            match (quiet, json) {
+                (true, _) => {}
+                (false, true) => writeln!(self.out, "{}", json::command(&command, zero_ns, full))?,
+                (false, false) => {
+                    if self.commands.1 == 1 {
+                        writeln!(self.out, "{}", lines::HEAD)?;
+                    }
+                    lines::command(&mut self.out, &command, zero_ns, full)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn damage(&mut self, damage: &Damage) -> io::Result<()> {
+        self.damages += 1;
+        self.bytes_lost += damage.bytes;
+        if self.arguments.json {
+            writeln!(self.out, "{}", json::damage(damage))?;
+        }
+        if self.damages <= DAMAGES_TOLD_MAX {
+            self.out.flush()?;
+            eprintln!("uaskit: {damage}");
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, decoder: &Decoder) -> io::Result<()> {
+        if self.arguments.json {
+            return self.end_json(decoder);
+        }
+        if self.arguments.stats {
+            stats::print(&mut self.out, &self.stats)?;
+        }
+        lines::verdicts(&mut self.out, decoder)?;
+        lines::end(&mut self.out, decoder, self.commands)?;
+        if self.damages > 0 {
+            writeln!(self.out, "damage: {} times, {} bytes not read", self.damages, self.bytes_lost)?;
+        }
+        self.out.flush()
+    }
+
+    fn end_json(&mut self, decoder: &Decoder) -> io::Result<()> {
+        if self.arguments.stats {
+            writeln!(self.out, "{}", json::stats(&self.stats))?;
+        }
+        for verdict in decoder.verdicts() {
+            writeln!(self.out, "{}", json::verdict(verdict))?;
+        }
+        let damage = (self.damages, self.bytes_lost);
+        writeln!(self.out, "{}", json::end(decoder, self.commands, damage))?;
+        self.out.flush()
+    }
+}

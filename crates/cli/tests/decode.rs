@@ -1,0 +1,192 @@
+//! `uaskit decode` as a user calls it, on captures of simulated worlds.
+
+mod place;
+
+use place::{Place, UASKIT};
+use serde_json::Value;
+use std::fs::{self, File};
+use std::process::{Command, Output, Stdio};
+
+/// Commands of each run that are measured, and the depth of the run on UAS.
+const COMMANDS: usize = 100;
+const DEPTH: usize = 7;
+
+fn captured(place: &Place, arguments: &[&str]) -> String {
+    let path = place.file("capture.pcapng");
+    let mut compare = Command::new(UASKIT);
+    compare.args(["compare", "--raw", "--commands", "100", "--depth", "7"]).args(arguments);
+    let output = compare.arg("--capture").arg(&path).output().expect("uaskit starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    path
+}
+
+fn decode(path: &str, arguments: &[&str]) -> Output {
+    Command::new(UASKIT).arg("decode").arg(path).args(arguments).output().expect("uaskit starts")
+}
+
+fn json(path: &str, arguments: &[&str]) -> Vec<Value> {
+    let output = decode(path, &[&["--json"], arguments].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
+}
+
+/// How many objects have these fields.
+fn count(objects: &[Value], fields: &[(&str, Value)]) -> usize {
+    objects.iter().filter(|object| fields.iter().all(|(name, value)| object[name] == *value)).count()
+}
+
+#[test]
+fn every_simulated_command_is_told_once() {
+    let place = Place::new();
+    for (write, opcode) in [(&[][..], 0x28), (&["--write"][..], 0x2a)] {
+        let objects = json(&captured(&place, write), &[]);
+        let of = |transport: &str, outcome: &str| {
+            count(
+                &objects,
+                &[("transport", transport.into()), ("opcode", opcode.into()), ("outcome", outcome.into())],
+            )
+        };
+        // One before those that are measured, and the one that is under way at the end.
+        assert_eq!((of("BOT", "passed"), of("BOT", "under way at the end")), (COMMANDS + 1, 1));
+        let (good, under_way) = (of("UAS", "GOOD"), of("UAS", "under way at the end"));
+        assert_eq!(good + under_way, COMMANDS + 2 * DEPTH);
+        assert!(under_way <= DEPTH);
+        assert_eq!(count(&objects, &[("kind", "verdict".into())]), 0);
+        let moved =
+            count(&objects, &[("opcode", opcode.into()), ("error", false.into()), ("bytes", 4096.into())]);
+        assert!(moved >= 2 * COMMANDS, "{moved}");
+    }
+}
+
+#[test]
+fn packets_tell_the_same_commands_as_transfers() {
+    let place = Place::new();
+    let ended = |arguments: &[&str]| {
+        let objects = json(&captured(&place, arguments), &[]);
+        count(&objects, &[("outcome", "GOOD".into()), ("bytes", 4096.into())])
+    };
+    for link in ["gen1", "high"] {
+        let transfers = ended(&["--link", link]);
+        let packets = ended(&["--link", link, "--capture-as", "packets"]);
+        assert!(transfers >= COMMANDS, "{transfers}");
+        assert!(transfers.abs_diff(packets) <= DEPTH, "{link}: {transfers}, {packets}");
+    }
+}
+
+#[test]
+fn a_stream_is_told_and_the_sense_data_are_spelt_out() {
+    let place = Place::new();
+    let text = String::from_utf8(decode(&captured(&place, &[]), &["--errors"]).stdout).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[1].contains("BOT")
+            && lines[1].ends_with("TEST UNIT READY → failed: UNIT ATTENTION, POWER ON OCCURRED")
+    );
+    assert!(
+        lines[2].contains("UAS")
+            && lines[2].ends_with("TEST UNIT READY → CHECK CONDITION: UNIT ATTENTION, POWER ON OCCURRED")
+    );
+    assert!(lines[4].starts_with("219 commands of 2 drives, 2 shown"), "{text}");
+}
+
+#[test]
+fn filters_choose_what_is_shown() {
+    let place = Place::new();
+    let path = captured(&place, &[]);
+    let shown = |arguments: &[&str]| count(&json(&path, arguments), &[("kind", "command".into())]);
+    let all = shown(&[]);
+    assert_eq!(shown(&["--opcode", "28"]), all - 3);
+    assert_eq!(shown(&["--opcode", "read"]), all - 3);
+    assert_eq!(shown(&["--opcode", "test unit"]), 2);
+    assert_eq!(shown(&["--errors"]), 2);
+    assert_eq!((shown(&["--lun", "0"]), shown(&["--lun", "1"])), (all, 0));
+    let slow = json(&path, &["--slower", "100us"]);
+    let took = |object: &Value| object["duration_ns"].as_u64().is_none_or(|ns| ns > 100_000);
+    assert!(slow.iter().filter(|object| object["kind"] == "command").all(took));
+    assert_eq!(shown(&["--slower", "1s", "--errors"]), 0);
+    assert_eq!(shown(&["--quiet"]), 0);
+}
+
+#[test]
+fn standard_input_is_a_capture_as_well() {
+    let place = Place::new();
+    let path = captured(&place, &[]);
+    let mut command = Command::new(UASKIT);
+    command.args(["decode", "-"]).stdin(Stdio::from(File::open(&path).expect("is there")));
+    assert_eq!(command.output().expect("uaskit starts").stdout, decode(&path, &[]).stdout);
+}
+
+#[test]
+fn transfers_are_shown_below_their_command() {
+    let place = Place::new();
+    let path = captured(&place, &[]);
+    let objects = json(&path, &["--full", "--opcode", "read"]);
+    let parts: Vec<&str> =
+        objects[0]["transfers"].as_array().unwrap().iter().map(|one| one["part"].as_str().unwrap()).collect();
+    assert_eq!(parts, ["command", "command", "data in", "data in", "status", "status"]);
+    let text = String::from_utf8(decode(&path, &["--full"]).stdout).expect("text");
+    assert!(text.contains("data in   ended, 4096 bytes"), "{text}");
+}
+
+#[test]
+fn numbers_add_up() {
+    let place = Place::new();
+    let path = captured(&place, &[]);
+    let objects = json(&path, &["--stats", "--quiet"]);
+    let stats = objects.iter().find(|object| object["kind"] == "stats").expect("stats");
+    let sum = |rows: &Value| {
+        rows.as_array().unwrap().iter().map(|row| row["row"]["commands"].as_u64().unwrap()).sum::<u64>()
+    };
+    let all = stats["all"]["commands"].as_u64().unwrap();
+    assert_eq!((sum(&stats["by_opcode"]), sum(&stats["by_depth"])), (all, all));
+    assert!(stats["span_ns"].as_u64().unwrap() > 1_000_000);
+    let text = String::from_utf8(decode(&path, &["--stats", "--quiet"]).stdout).expect("text");
+    assert!(text.contains("from the status to the next command"), "{text}");
+}
+
+#[test]
+fn of_a_truncated_file_the_rest_is_read() {
+    let place = Place::new();
+    let path = captured(&place, &[]);
+    let whole = fs::read(&path).expect("is there");
+    let cut = place.file("cut.pcapng");
+    fs::write(&cut, &whole[..whole.len() / 2]).expect("is written");
+    let output = decode(&cut, &["--json"]);
+    assert!(output.status.success());
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        told.starts_with("uaskit: at offset ") && told.contains("the file ends in the middle of"),
+        "{told}"
+    );
+    let objects = json(&cut, &[]);
+    assert_eq!(count(&objects, &[("kind", "damage".into())]), 1);
+    assert!(count(&objects, &[("kind", "command".into())]) > 50);
+}
+
+#[test]
+fn of_a_damaged_file_what_can_be_read_is_read() {
+    let place = Place::new();
+    let path = captured(&place, &[]);
+    let mut bytes = fs::read(&path).expect("is there");
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 5_000].fill(0xff);
+    let damaged = place.file("damaged.pcapng");
+    fs::write(&damaged, bytes).expect("is written");
+    let objects = json(&damaged, &[]);
+    let damage = objects.iter().find(|object| object["kind"] == "damage").expect("is told");
+    let (offset, lost) = (damage["offset"].as_u64().unwrap(), damage["bytes"].as_u64().unwrap());
+    assert!(offset <= middle as u64 && offset + lost >= middle as u64 + 5_000);
+    assert!(count(&objects, &[("kind", "command".into())]) > 190);
+}
+
+#[test]
+fn what_is_no_capture_is_refused() {
+    let place = Place::new();
+    let file = place.file("text");
+    fs::write(&file, "dear diary, this is no capture at all").expect("is written");
+    let output = decode(&file, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it is no capture"));
+    assert_eq!(decode(&place.file("nothing"), &[]).status.code(), Some(1));
+    assert_eq!(decode(&file, &["--slower", "10"]).status.code(), Some(2));
+}

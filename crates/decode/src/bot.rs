@@ -1,0 +1,309 @@
+//! Bulk-Only Transport: one command at a time, a wrapper out, at most one data phase, a wrapper in (clause 5 and 6).
+//!
+//! A failed command is kept until the host has asked why, so that its sense data are told with it. What a transfer on the endpoint to
+//! the host is, data or status, follows from what has moved and from what is in it.
+
+use crate::command::{Block, Command, Outcome, Part, Transport};
+use crate::event::{Ended, Event, Mark};
+use crate::ledger::Desk;
+use crate::open::Open;
+use crate::verdict::Fault;
+use std::collections::VecDeque;
+use wire::bot::{Cbw, Csw, CswStatus};
+use wire::scsi::opcode::OperationCode;
+use wire::usb::Direction;
+
+/// Transfers that are under way at a time; a host that cuts data has a handful.
+const TRANSFERS_MAX: usize = 256;
+
+#[derive(Debug, Default)]
+pub(crate) struct Bot {
+    current: Option<Current>,
+    /// Failed; the host may ask why.
+    failed: Option<(Command, Vec<u8>)>,
+    /// Transfers under way: id, and bytes that they ask for.
+    transfers: VecDeque<(u64, Option<u32>)>,
+    last_ended: Option<Mark>,
+}
+
+#[derive(Debug)]
+struct Current {
+    open: Open,
+    wrapper: u64,
+    direction: Direction,
+    /// No more data come, although not all have.
+    data_ended: bool,
+}
+
+impl Bot {
+    pub(crate) fn is_idle(&self) -> bool {
+        self.current.is_none()
+    }
+
+    /// A transfer to the device.
+    pub(crate) fn take_out(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+        if event.is_submitted() {
+            match wrapper(event) {
+                Some(cbw) => self.begin(&cbw, event, desk),
+                None => self.send_data(event, desk),
+            }
+        } else if let (Some(ended), Some(current)) = (event.ended(), &mut self.current) {
+            let is_command = event.id == current.wrapper;
+            current.open.step(event, if is_command { Part::Command } else { Part::DataOut });
+            match ended {
+                Ended::Done if is_command => current.open.command.sent_ns = Some(event.mark.at_ns),
+                Ended::Done => current.open.moved(event),
+                _ => {
+                    current.data_ended = true;
+                    self.cut_short(ended, event, desk);
+                }
+            }
+        }
+    }
+
+    /// A transfer to the host.
+    pub(crate) fn take_in(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+        let Some(ended) = event.ended() else {
+            self.transfers.truncate(TRANSFERS_MAX - 1);
+            self.transfers.push_front((event.id, event.length));
+            if let Some(current) = &mut self.current {
+                let part = current.expects();
+                current.open.step(event, part);
+            }
+            return;
+        };
+        let asked = self.asked(event);
+        let Some(current) = &mut self.current else {
+            if ended == Ended::Done && self.last_ended.is_some() && Csw::decode(event.bytes).is_ok() {
+                desk.blame(Fault::StatusWithoutCommand, &[event.mark.packet]);
+            }
+            return;
+        };
+        let part = current.part_of(event);
+        current.open.step(event, part);
+        match (ended, part) {
+            (Ended::Done, Part::DataIn) => {
+                current.open.moved(event);
+                current.data_ended |= asked.is_some_and(|asked| event.len() < asked);
+            }
+            (Ended::Done, _) => self.take_status(event, desk),
+            _ => {
+                current.data_ended |= part == Part::DataIn;
+                self.cut_short(ended, event, desk);
+            }
+        }
+    }
+
+    /// The host has reset the device, or chosen a setting: nothing is under way any more.
+    pub(crate) fn abort(&mut self, at: Mark, desk: &mut Desk<'_>) {
+        self.transfers.clear();
+        if let Some(current) = self.current.take() {
+            self.give_up(current, at, desk);
+        }
+    }
+
+    /// The capture has ended.
+    pub(crate) fn finish(&mut self, desk: &mut Desk<'_>) {
+        self.let_failed_go(desk);
+        if let Some(current) = self.current.take() {
+            let (command, answer) = current.open.ended(Outcome::Unfinished, None);
+            desk.end(command, &answer);
+        }
+    }
+
+    fn begin(&mut self, cbw: &Cbw, event: &Event<'_>, desk: &mut Desk<'_>) {
+        if let Some(current) = self.current.take() {
+            if current.open.cancelled.is_some() {
+                self.give_up(current, event.mark, desk);
+            } else {
+                let packets = [current.open.command.began.packet, event.mark.packet];
+                desk.blame(Fault::CommandBeforeStatus, &packets);
+                let (command, answer) = current.open.ended(Outcome::Overtaken, Some(event.mark));
+                desk.end(command, &answer);
+            }
+        }
+        let len = usize::from(cbw.command_len).min(cbw.command.len());
+        let block = Block::new(&cbw.command[..len]);
+        if block.opcode() != OperationCode::RequestSense {
+            self.let_failed_go(desk);
+        }
+        let mut open = Open::new(Command {
+            address: desk.address,
+            transport: Transport::Bot,
+            lun: Some(cbw.lun.into()),
+            tag: cbw.tag,
+            stream: None,
+            block,
+            began: event.mark,
+            sent_ns: None,
+            data: None,
+            ended: None,
+            asked: Some(cbw.transfer_len.into()),
+            moved: 0,
+            residue: None,
+            outcome: Outcome::Unfinished,
+            sense: Vec::new(),
+            depth: 1,
+            idle_ns: self.last_ended.map(|last| event.mark.at_ns.saturating_sub(last.at_ns)),
+            steps: Vec::new(),
+            steps_left_off: 0,
+        });
+        open.step(event, Part::Command);
+        if event.ended().is_some() {
+            open.command.sent_ns = Some(event.mark.at_ns);
+        }
+        if let Some(packet) = desk.units.is_retry(&open.command) {
+            desk.blame_with(Fault::Retried, block.opcode(), &[packet, event.mark.packet]);
+        }
+        let (wrapper, direction) = (event.id, cbw.direction());
+        self.current = Some(Current { open, wrapper, direction, data_ended: false });
+    }
+
+    /// Bytes to the device that are no command.
+    fn send_data(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+        match &mut self.current {
+            Some(current) => {
+                current.open.step(event, Part::DataOut);
+                if event.ended() == Some(Ended::Done) {
+                    current.open.moved(event);
+                }
+            }
+            None if event.is_whole() => desk.blame(Fault::CommandWrapper, &[event.mark.packet]),
+            None => {}
+        }
+    }
+
+    /// A transfer that is no data has come: the status, or what is in its place.
+    fn take_status(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+        let packet = event.mark.packet;
+        let Some(current) = self.current.take() else { return };
+        let began = current.open.command.began.packet;
+        let csw = match Csw::decode(event.bytes) {
+            Ok(csw) => csw,
+            Err(_) if event.len() == 0 => {
+                // A host asks once more.
+                desk.blame(Fault::WrapperEmpty, &[began, packet]);
+                self.current = Some(current);
+                return;
+            }
+            Err(_) if !event.is_whole() => return self.end(current, Outcome::NotKept, event.mark, desk),
+            Err(_) => {
+                desk.blame(Fault::WrapperSignature, &[began, packet]);
+                return self.end(current, Outcome::Broken, event.mark, desk);
+            }
+        };
+        if csw.tag != current.open.command.tag {
+            desk.blame(Fault::WrapperTag, &[began, packet]);
+            return self.end(current, Outcome::Broken, event.mark, desk);
+        }
+        self.take_wrapper(current, &csw, event.mark, desk);
+    }
+
+    fn take_wrapper(&mut self, mut current: Current, csw: &Csw, at: Mark, desk: &mut Desk<'_>) {
+        let command = &mut current.open.command;
+        command.residue = Some(csw.residue);
+        let (opcode, packets) = (command.block.opcode(), [command.began.packet, at.packet]);
+        match csw.status {
+            CswStatus::PhaseError => desk.blame_with(Fault::PhaseError, opcode, &packets),
+            CswStatus::Unknown(_) => desk.blame(Fault::WrapperSignature, &packets),
+            CswStatus::Passed | CswStatus::Failed => {
+                if let Some(fault) = current.judge_residue(csw) {
+                    desk.blame_with(fault, opcode, &packets);
+                }
+            }
+        }
+        let is_sense = opcode == OperationCode::RequestSense && csw.status == CswStatus::Passed;
+        if let Some((mut failed, answer)) = self.failed.take_if(|_| is_sense) {
+            failed.sense = current.open.answer.clone();
+            desk.end(failed, &answer);
+        }
+        self.end(current, Outcome::Wrapper(csw.status), at, desk);
+    }
+
+    /// Ends a command; one that failed waits for its sense data.
+    fn end(&mut self, current: Current, outcome: Outcome, at: Mark, desk: &mut Desk<'_>) {
+        self.last_ended = Some(at);
+        let (command, answer) = current.open.ended(outcome, Some(at));
+        if outcome == Outcome::Wrapper(CswStatus::Failed) {
+            self.let_failed_go(desk);
+            self.failed = Some((command, answer));
+        } else {
+            desk.end(command, &answer);
+        }
+    }
+
+    /// Nobody has asked why a command failed.
+    fn let_failed_go(&mut self, desk: &mut Desk<'_>) {
+        if let Some((command, answer)) = self.failed.take() {
+            let packets: Vec<u64> = command.ended.iter().map(|mark| mark.packet).collect();
+            desk.blame_with(Fault::SenseNotAsked, command.block.opcode(), &packets);
+            desk.end(command, &answer);
+        }
+    }
+
+    /// The host gave up on a command.
+    fn give_up(&mut self, current: Current, at: Mark, desk: &mut Desk<'_>) {
+        let at = current.open.cancelled.unwrap_or(at);
+        let waited_ns = at.at_ns.saturating_sub(current.open.command.began.at_ns);
+        desk.blame_abort(&current.open.command, waited_ns, at.packet);
+        self.end(current, Outcome::Aborted, at, desk);
+    }
+
+    /// A transfer did not end well.
+    fn cut_short(&mut self, ended: Ended, event: &Event<'_>, desk: &mut Desk<'_>) {
+        let Some(current) = &mut self.current else { return };
+        let (opcode, packet) = (current.open.opcode(), event.mark.packet);
+        match ended {
+            Ended::Stalled => desk.blame_with(Fault::Stall, opcode, &[packet]),
+            Ended::Babble => desk.blame_with(Fault::Babble, opcode, &[packet]),
+            Ended::Failed(_) => desk.blame_with(Fault::BusError, opcode, &[packet]),
+            Ended::Gone => desk.blame(Fault::Gone, &[packet]),
+            Ended::Done | Ended::Cancelled => {}
+        }
+        if ended.is_cut_short() {
+            current.open.cancelled.get_or_insert(event.mark);
+        }
+    }
+
+    /// Bytes that a transfer asked for, when it was submitted.
+    fn asked(&mut self, event: &Event<'_>) -> Option<u32> {
+        let at = self.transfers.iter().position(|(id, _)| *id == event.id)?;
+        self.transfers.remove(at)?.1
+    }
+}
+
+impl Current {
+    /// What the next transfer to the host is.
+    fn expects(&self) -> Part {
+        let command = &self.open.command;
+        let has_data = self.direction == Direction::In && command.asked.unwrap_or(0) > command.moved;
+        if has_data && !self.data_ended { Part::DataIn } else { Part::Status }
+    }
+
+    /// What a transfer that has ended is: a status may come where data should.
+    fn part_of(&self, event: &Event<'_>) -> Part {
+        let is_ours = Csw::decode(event.bytes).is_ok_and(|csw| csw.tag == self.open.command.tag);
+        if is_ours { Part::Status } else { self.expects() }
+    }
+
+    /// Whether the residue can be believed. A device may pad what it sends and throw away what it gets, so that the residue may be
+    /// more than what did not move (clause 6.7), but not of blocks that were read or written well.
+    fn judge_residue(&self, csw: &Csw) -> Option<Fault> {
+        let command = &self.open.command;
+        let asked = command.asked.unwrap_or(0);
+        let not_moved = asked.saturating_sub(command.moved);
+        let residue = u64::from(csw.residue);
+        let is_padded = csw.status == CswStatus::Failed || !command.block.moves_blocks();
+        match residue {
+            _ if residue > asked => Some(Fault::ResidueTooLong),
+            _ if residue < not_moved => Some(Fault::ResidueLies),
+            _ if residue > not_moved && !is_padded => Some(Fault::ResidueLies),
+            _ => None,
+        }
+    }
+}
+
+/// The command wrapper that is sent, if it is one.
+fn wrapper(event: &Event<'_>) -> Option<Cbw> {
+    Cbw::decode(event.bytes).ok()
+}

@@ -1,0 +1,121 @@
+//! Packets in, commands and verdicts out.
+
+use crate::command::{Command, Transport};
+use crate::device::Device;
+use crate::event::{Address, Event};
+use crate::ledger::{Ledger, Losses};
+use crate::source::{NotUnderstood, Source};
+use crate::verdict::Verdict;
+use capture::Packet;
+use std::collections::BTreeMap;
+use wire::usb::{Recipient, RequestKind, SetupPacket, StandardRequest};
+
+/// Devices that are known at a time: the one that was silent for longest is forgotten for another.
+pub const DEVICES_MAX: usize = 256;
+
+/// Takes the packets of a capture, in order, and tells the commands that they were.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    source: Source,
+    devices: BTreeMap<Address, Device>,
+    ledger: Ledger,
+    /// Packets in which a port was reset, by bus; the next device that is configured there is meant.
+    resets: BTreeMap<u16, u64>,
+}
+
+/// A device that was seen to be a drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drive {
+    /// Where.
+    pub address: Address,
+    /// What it spoke last.
+    pub transport: Transport,
+    /// idVendor and idProduct, if the capture has its descriptor.
+    pub id: Option<(u16, u16)>,
+}
+
+impl Decoder {
+    /// Nothing is known yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next packet.
+    pub fn take(&mut self, packet: &Packet<'_>) {
+        let Self { source, devices, ledger, resets } = self;
+        source.take(packet, |event| {
+            if !devices.contains_key(&event.address) && devices.len() >= DEVICES_MAX {
+                forget_one(devices, ledger);
+            }
+            let bus = event.address.bus;
+            if is_port_reset(event) {
+                resets.insert(bus, event.mark.packet);
+            }
+            let mut reset = resets.get(&bus).copied();
+            let device = devices.entry(event.address).or_insert_with(|| Device::new(event.address));
+            device.take(event, &mut reset, ledger);
+            if reset.is_none() {
+                resets.remove(&bus);
+            }
+        });
+    }
+
+    /// A command that has ended, in the order of their ends.
+    pub fn poll(&mut self) -> Option<Command> {
+        self.ledger.ended.pop_front()
+    }
+
+    /// The capture has ended: what is still under way is told, and what can be said of the whole. No packet comes afterwards.
+    pub fn finish(&mut self) {
+        for device in self.devices.values_mut() {
+            device.finish(&mut self.ledger);
+        }
+    }
+
+    /// What went wrong so far, in the order in which it was first seen.
+    pub fn verdicts(&self) -> &[Verdict] {
+        self.ledger.verdicts.all()
+    }
+
+    /// What was left off because of limits.
+    pub fn losses(&self) -> Losses {
+        Losses { faults: self.ledger.verdicts.left_off(), ..self.ledger.losses }
+    }
+
+    /// Packets that were not what their link type says.
+    pub const fn not_understood(&self) -> NotUnderstood {
+        self.source.not_understood()
+    }
+
+    /// Packets that were not of USB.
+    pub const fn foreign(&self) -> NotUnderstood {
+        self.source.foreign()
+    }
+
+    /// The drives that are known now.
+    pub fn drives(&self) -> impl Iterator<Item = Drive> {
+        self.devices.iter().filter_map(|(&address, device)| {
+            let id = device.descriptor().map(|descriptor| (descriptor.vendor, descriptor.product));
+            device.transport().map(|transport| Drive { address, transport, id })
+        })
+    }
+}
+
+fn forget_one(devices: &mut BTreeMap<Address, Device>, ledger: &mut Ledger) {
+    let oldest = devices.iter().min_by_key(|(_, device)| device.latest_packet).map(|(address, _)| *address);
+    if let Some(mut device) = oldest.and_then(|address| devices.remove(&address)) {
+        device.finish(ledger);
+        // What was no drive is no loss.
+        ledger.losses.devices += u64::from(device.transport().is_some());
+    }
+}
+
+/// Whether a hub is asked to reset a port (USB 2.0 clause 11.24.2.13).
+fn is_port_reset(event: &Event<'_>) -> bool {
+    const PORT_RESET: u16 = 4;
+    event.setup.is_some_and(|setup| {
+        let SetupPacket { kind, recipient, request, value, .. } = setup;
+        let is_set = request == u8::from(StandardRequest::SetFeature);
+        kind == RequestKind::Class && recipient == Recipient::Other && is_set && value == PORT_RESET
+    })
+}

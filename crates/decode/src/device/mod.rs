@@ -1,0 +1,170 @@
+//! One device: what it says of itself, what its endpoints are, and the machine of each transport that it speaks.
+//!
+//! Control transfers tell descriptors, settings and resets; bulk transfers go to the machine of their endpoint's transport. Left out:
+//! two drives in one device, which share a machine; strings.
+
+mod roles;
+
+use crate::bot::Bot;
+use crate::command::Transport;
+use crate::event::{Address, Ended, Event};
+use crate::ledger::{Desk, Ledger};
+use crate::uas::Uas;
+use crate::unit::Units;
+use crate::verdict::{Charge, Fault};
+use roles::{Pipe, Role, Roles};
+use std::collections::VecDeque;
+use wire::bot::ClassRequest;
+use wire::usb::{DescriptorKind, DeviceDescriptor, SetupPacket, StandardRequest};
+
+/// Control transfers that are under way at a time.
+const CONTROLS_MAX: usize = 64;
+
+/// A device of the capture.
+#[derive(Debug)]
+pub(crate) struct Device {
+    address: Address,
+    roles: Roles,
+    bot: Bot,
+    uas: Uas,
+    units: Units,
+    controls: VecDeque<(u64, SetupPacket)>,
+    descriptor: Option<DeviceDescriptor>,
+    is_configured: bool,
+    /// Which transport it used last.
+    transport: Option<Transport>,
+    /// The last packet that was of it.
+    pub(crate) latest_packet: u64,
+}
+
+impl Device {
+    pub(crate) fn new(address: Address) -> Self {
+        Self {
+            address,
+            roles: Roles::default(),
+            bot: Bot::default(),
+            uas: Uas::default(),
+            units: Units::default(),
+            controls: VecDeque::new(),
+            descriptor: None,
+            is_configured: false,
+            transport: None,
+            latest_packet: 0,
+        }
+    }
+
+    /// What the device says of itself, if the capture has it.
+    pub(crate) fn descriptor(&self) -> Option<&DeviceDescriptor> {
+        self.descriptor.as_ref()
+    }
+
+    /// The transport that it was seen to use.
+    pub(crate) fn transport(&self) -> Option<Transport> {
+        self.transport
+    }
+
+    /// One end of a transfer; `reset` is a reset of a port of this bus, which has not been anybody's.
+    pub(crate) fn take(&mut self, event: &Event<'_>, reset: &mut Option<u64>, ledger: &mut Ledger) {
+        self.latest_packet = event.mark.packet;
+        if event.is_control() {
+            return self.take_control(event, reset, ledger);
+        }
+        let uas = &self.uas;
+        let role = self.roles.of(event, self.bot.is_idle(), |tag| uas.knows(tag));
+        let transport = match role {
+            Role::Unknown | Role::Other => return,
+            Role::BotOut | Role::BotIn => Transport::Bot,
+            Role::Pipe(_) => Transport::Uas,
+        };
+        self.transport = Some(transport);
+        let mut desk = Desk { address: self.address, transport, ledger, units: &mut self.units };
+        match role {
+            Role::BotOut => self.bot.take_out(event, &mut desk),
+            Role::BotIn => self.bot.take_in(event, &mut desk),
+            Role::Pipe(Pipe::Command) => self.uas.take_command(event, &mut desk),
+            Role::Pipe(Pipe::Status) => self.uas.take_status(event, &mut desk),
+            Role::Pipe(Pipe::DataIn | Pipe::DataOut) => self.uas.take_data(event, &mut desk),
+            Role::Unknown | Role::Other => {}
+        }
+    }
+
+    /// The capture has ended, or the device is forgotten.
+    pub(crate) fn finish(&mut self, ledger: &mut Ledger) {
+        let Some(transport) = self.transport else { return };
+        let mut desk =
+            Desk { address: self.address, transport: Transport::Bot, ledger, units: &mut self.units };
+        self.bot.finish(&mut desk);
+        desk.transport = Transport::Uas;
+        self.uas.finish(&mut desk);
+        self.units.finish(self.address, transport, ledger);
+    }
+
+    fn take_control(&mut self, event: &Event<'_>, reset: &mut Option<u64>, ledger: &mut Ledger) {
+        if let (Some(setup), true) = (event.setup, event.is_submitted()) {
+            self.controls.truncate(CONTROLS_MAX - 1);
+            self.controls.push_front((event.id, setup));
+        }
+        if event.ended() != Some(Ended::Done) {
+            return;
+        }
+        let Some(at) = self.controls.iter().position(|(id, _)| *id == event.id) else { return };
+        let Some((_, setup)) = self.controls.remove(at) else { return };
+        if let Ok(ClassRequest::MassStorageReset { .. }) = ClassRequest::decode(&setup) {
+            self.blame_reset(&[event.mark.packet], ledger);
+            return self.abort(event, ledger);
+        }
+        match setup.standard() {
+            Some(StandardRequest::GetDescriptor) => self.learn(setup, event, ledger),
+            Some(StandardRequest::SetConfiguration) => {
+                let is_set = setup.value != 0;
+                if self.is_configured && is_set && self.transport.is_some() {
+                    let packets: Vec<u64> = reset.take().into_iter().chain([event.mark.packet]).collect();
+                    self.blame_reset(&packets, ledger);
+                }
+                self.is_configured = is_set;
+                self.abort(event, ledger);
+                self.roles.configured();
+            }
+            Some(StandardRequest::SetInterface) => {
+                self.abort(event, ledger);
+                let [alternate, _] = setup.value.to_le_bytes();
+                self.roles.chosen(setup.interface(), alternate);
+            }
+            _ => {}
+        }
+    }
+
+    /// An answer with descriptors.
+    fn learn(&mut self, setup: SetupPacket, event: &Event<'_>, ledger: &mut Ledger) {
+        match setup.descriptor() {
+            (DescriptorKind::Device, _) => {
+                let Ok(descriptor) = DeviceDescriptor::decode(event.bytes) else { return };
+                let is_other = self.descriptor.is_some_and(|known| known != descriptor);
+                if is_other {
+                    // Another one with the same address.
+                    self.finish(ledger);
+                    *self = Self::new(self.address);
+                }
+                self.descriptor = Some(descriptor);
+            }
+            // Further configurations are chosen by nobody who drives disks.
+            (DescriptorKind::Configuration, 0) => self.roles.learn(event.bytes),
+            _ => {}
+        }
+    }
+
+    /// Nothing is under way any more.
+    fn abort(&mut self, event: &Event<'_>, ledger: &mut Ledger) {
+        let mut desk =
+            Desk { address: self.address, transport: Transport::Bot, ledger, units: &mut self.units };
+        self.bot.abort(event.mark, &mut desk);
+        desk.transport = Transport::Uas;
+        self.uas.abort(event.mark, &mut desk);
+    }
+
+    fn blame_reset(&self, packets: &[u64], ledger: &mut Ledger) {
+        let (address, transport) = (self.address, self.transport);
+        let fault = Fault::Reset;
+        ledger.verdicts.add(&Charge { address, fault, transport, opcode: None, packets, waited_ns: None });
+    }
+}

@@ -1,0 +1,195 @@
+//! Which endpoint is what: from the configuration descriptor and the setting that the host chose, or from what is in the transfers.
+//!
+//! A capture that begins after a device was plugged in has no descriptors. Then a command wrapper or a command information unit says
+//! what the endpoint under it is, and the others follow. What descriptors say of a setting that was not seen chosen is a guess,
+//! which such a unit can overturn.
+
+use crate::event::Event;
+use initiator::probe::configuration::{Configuration, Setting};
+use wire::bot::{Cbw, Csw};
+use wire::uas::{CommandPipeIu, PipeUsage, StatusIu};
+use wire::usb::{ClassCode, Direction, EndpointAddress, TransferType};
+
+/// What an endpoint is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Of no interface that is known.
+    #[default]
+    Unknown,
+    /// Of something that is no drive.
+    Other,
+    /// BOT, to the device.
+    BotOut,
+    /// BOT, to the host.
+    BotIn,
+    /// UAS.
+    Pipe(Pipe),
+}
+
+/// A pipe of UAS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pipe {
+    Command,
+    Status,
+    DataIn,
+    DataOut,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Roles {
+    roles: [Role; EndpointAddress::COUNT],
+    /// The interface that each role is of.
+    interfaces: [Option<u8>; EndpointAddress::COUNT],
+    configuration: Option<Configuration>,
+    /// Whether the host was seen to choose.
+    is_sure: bool,
+}
+
+impl Roles {
+    /// Takes the answer to GET_DESCRIPTOR(configuration); one that is cut is passed over.
+    pub(crate) fn learn(&mut self, bytes: &[u8]) {
+        let Ok(configuration) = Configuration::decode(bytes) else { return };
+        if bytes.len() < usize::from(configuration.head.total_len) {
+            return;
+        }
+        let is_first = self.configuration.is_none();
+        self.configuration = Some(configuration);
+        if is_first && !self.is_sure {
+            self.settle_all();
+        }
+    }
+
+    /// The host has chosen the configuration: setting 0 of each interface.
+    pub(crate) fn configured(&mut self) {
+        self.is_sure = self.configuration.is_some();
+        self.settle_all();
+    }
+
+    /// The host has chosen a setting.
+    pub(crate) fn chosen(&mut self, interface: u8, alternate: u8) {
+        let Some(configuration) = self.configuration.take() else { return };
+        let setting =
+            configuration.settings_of(interface).find(|setting| setting.interface.alternate == alternate);
+        if let Some(setting) = setting {
+            self.is_sure = true;
+            self.settle(setting);
+        }
+        self.configuration = Some(configuration);
+    }
+
+    /// What an endpoint is; `is_idle` is whether a wrapper or a unit may begin here, `knows` whether a tag is under way.
+    pub(crate) fn of(&mut self, event: &Event<'_>, is_idle: bool, knows: impl Fn(u16) -> bool) -> Role {
+        let index = event.endpoint.index();
+        let role = self.roles[index];
+        if self.is_sure || (role != Role::Unknown && !is_idle) {
+            return role;
+        }
+        self.infer(event, knows);
+        self.roles[index]
+    }
+
+    fn settle_all(&mut self) {
+        let Some(configuration) = self.configuration.take() else { return };
+        self.roles = Default::default();
+        for setting in configuration.settings.iter().filter(|setting| setting.interface.alternate == 0) {
+            self.settle(setting);
+        }
+        self.configuration = Some(configuration);
+    }
+
+    /// The endpoints of an interface are those of this setting.
+    fn settle(&mut self, setting: &Setting) {
+        let interface = setting.interface.number;
+        for index in 0..EndpointAddress::COUNT {
+            if self.interfaces[index] == Some(interface) {
+                (self.roles[index], self.interfaces[index]) = (Role::Unknown, None);
+            }
+        }
+        for endpoint in &setting.endpoints {
+            let address = endpoint.descriptor.address;
+            let is_bulk = endpoint.descriptor.attributes.transfer_type() == TransferType::Bulk;
+            let role = match (setting.interface.class, address.direction(), endpoint.usage) {
+                _ if !is_bulk => Role::Other,
+                (ClassCode::BOT, Direction::Out, _) => Role::BotOut,
+                (ClassCode::BOT, Direction::In, _) => Role::BotIn,
+                (ClassCode::UAS, _, Some(usage)) => pipe(usage).map_or(Role::Other, Role::Pipe),
+                _ => Role::Other,
+            };
+            self.roles[address.index()] = role;
+            self.interfaces[address.index()] = Some(interface);
+        }
+    }
+
+    /// Looks into a transfer for what its endpoint is.
+    fn infer(&mut self, event: &Event<'_>, knows: impl Fn(u16) -> bool) {
+        let index = event.endpoint.index();
+        let role = self.roles[index];
+        if role == Role::Other {
+            return;
+        }
+        if !event.is_in() {
+            if role != Role::BotOut && event.is_submitted() && Cbw::decode(event.bytes).is_ok() {
+                self.adopt(event.endpoint, Role::BotOut);
+            } else if role != Role::Pipe(Pipe::Command) && is_command(event) {
+                self.adopt(event.endpoint, Role::Pipe(Pipe::Command));
+            } else if role == Role::Unknown && self.has(Role::Pipe(Pipe::Command)) {
+                self.roles[index] = Role::Pipe(Pipe::DataOut);
+            }
+            return;
+        }
+        if role != Role::Unknown {
+            return;
+        }
+        if self.has(Role::BotOut) || Csw::decode(event.bytes).is_ok() {
+            self.roles[index] = Role::BotIn;
+        } else if self.has(Role::Pipe(Pipe::Command)) && event.ended().is_some() {
+            let is_status = StatusIu::decode(event.bytes).is_ok_and(|iu| knows(iu.tag()));
+            let pipe = if is_status { Pipe::Status } else { Pipe::DataIn };
+            if is_status || self.has(Role::Pipe(Pipe::Status)) {
+                self.roles[index] = Role::Pipe(pipe);
+            }
+        }
+    }
+
+    /// An endpoint shows what it is: so are the others of its setting, if there are descriptors, or unknown.
+    fn adopt(&mut self, endpoint: EndpointAddress, role: Role) {
+        let class = if role == Role::BotOut { ClassCode::BOT } else { ClassCode::UAS };
+        if let Some(configuration) = self.configuration.take() {
+            let has_endpoint = |setting: &&Setting| {
+                let mut addresses = setting.endpoints.iter().map(|one| one.descriptor.address);
+                setting.interface.class == class && addresses.any(|address| address == endpoint)
+            };
+            if let Some(setting) = configuration.settings.iter().find(has_endpoint) {
+                self.settle(setting);
+            }
+            self.configuration = Some(configuration);
+        } else {
+            self.roles = Default::default();
+        }
+        self.roles[endpoint.index()] = role;
+    }
+
+    fn has(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
+}
+
+fn pipe(usage: PipeUsage) -> Option<Pipe> {
+    Some(match usage {
+        PipeUsage::Command => Pipe::Command,
+        PipeUsage::Status => Pipe::Status,
+        PipeUsage::DataIn => Pipe::DataIn,
+        PipeUsage::DataOut => Pipe::DataOut,
+        PipeUsage::Unknown(_) => return None,
+    })
+}
+
+/// Whether a transfer is a command information unit and hardly anything else.
+fn is_command(event: &Event<'_>) -> bool {
+    /// Without additional bytes of the command block.
+    const COMMAND_IU_BYTES: usize = 32;
+    let is_alone = event.is_submitted() && event.bytes.len() == COMMAND_IU_BYTES;
+    let reserved = [1, 5, 7].iter().all(|&at| event.bytes.get(at) == Some(&0));
+    let is_unit = |unit| matches!(unit, CommandPipeIu::Command(iu) if iu.tag != 0);
+    is_alone && reserved && CommandPipeIu::decode(event.bytes).is_ok_and(is_unit)
+}

@@ -1,0 +1,37 @@
+//! What happened between a host and its USB drives, from a capture of their traffic.
+//!
+//! Packets of a capture go into a [`Decoder`], [`Command`]s come out of it: each with its time, unit, tag, command block, bytes, status
+//! and sense data, whatever carried it. What went wrong is a [`Verdict`], with who did it, the packets that show it, and Linux's quirk
+//! where one fits. [`Stats`] counts commands by what they are and how deep the queue was.
+//!
+//! ```text
+//! capture::Packet ── source ──▶ event (one end of a transfer) ── device ── bot │ uas ──▶ command, verdict
+//! ```
+//!
+//! Which endpoint is which is learned from descriptors in the capture, or from what is in the transfers. Everything here is a value
+//! and says nothing by itself; nothing knows a file or a clock. Always true: memory does not grow with the capture, and whatever
+//! is let go of for that is counted ([`Losses`]).
+
+mod bot;
+mod command;
+mod decoder;
+mod device;
+mod event;
+mod ledger;
+mod open;
+mod source;
+mod stats;
+mod uas;
+mod unit;
+mod verdict;
+
+pub use command::{Block, Command, Outcome, Part, SENSE_BYTES_MAX, STEPS_MAX, Step, Transport};
+pub use decoder::{DEVICES_MAX, Decoder, Drive};
+pub use event::{Address, Ended, Mark, Phase};
+pub use ledger::Losses;
+pub use source::NotUnderstood;
+pub use stats::{DEPTH_MAX, Gaps, Spread, Stats, Summary};
+pub use verdict::{EVIDENCE_MAX, Fault, Party, VERDICTS_MAX, Verdict};
+
+#[cfg(test)]
+mod tests;

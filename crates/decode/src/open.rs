@@ -1,0 +1,56 @@
+//! A command that has not ended.
+
+use crate::command::{Command, Outcome, Part, SENSE_BYTES_MAX, Step};
+use crate::event::{Event, Mark};
+use wire::scsi::opcode::OperationCode;
+
+/// Bytes of a command's data that are kept until it ends: more than any answer that is looked into.
+const ANSWER_BYTES_MAX: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) command: Command,
+    /// What its data began with, if they came from the device and are no blocks.
+    pub(crate) answer: Vec<u8>,
+    /// The host took one of its transfers back.
+    pub(crate) cancelled: Option<Mark>,
+}
+
+impl Open {
+    pub(crate) fn new(command: Command) -> Self {
+        Self { command, answer: Vec::new(), cancelled: None }
+    }
+
+    /// Whether nothing is under way and the status is still to come; for whoever counts.
+    pub(crate) fn opcode(&self) -> OperationCode {
+        self.command.block.opcode()
+    }
+
+    pub(crate) fn step(&mut self, event: &Event<'_>, part: Part) {
+        let Event { mark, phase, length, .. } = *event;
+        self.command.step(Step { mark, part, phase, length });
+    }
+
+    /// Data have moved.
+    pub(crate) fn moved(&mut self, event: &Event<'_>) {
+        let command = &mut self.command;
+        command.moved += u64::from(event.len());
+        let (first, _) = command.data.unwrap_or((event.mark, event.mark));
+        command.data = Some((first, event.mark));
+        if event.is_in() && !command.block.moves_blocks() {
+            let room = ANSWER_BYTES_MAX - self.answer.len();
+            self.answer.extend(event.bytes.iter().take(room));
+        }
+    }
+
+    /// The command, ended.
+    pub(crate) fn ended(mut self, outcome: Outcome, at: Option<Mark>) -> (Command, Vec<u8>) {
+        self.command.outcome = outcome;
+        self.command.ended = at;
+        (self.command, self.answer)
+    }
+
+    pub(crate) fn keep_sense(&mut self, sense: &[u8]) {
+        self.command.sense = sense[..sense.len().min(SENSE_BYTES_MAX)].to_vec();
+    }
+}

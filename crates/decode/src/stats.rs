@@ -1,0 +1,162 @@
+//! Commands, counted: by operation code, by how many were under way, by phase.
+//!
+//! Always true: a table has a row for each operation code and for each depth up to [`DEPTH_MAX`], and no more; deeper ones are in the last.
+
+use crate::command::Command;
+use hdrhistogram::Histogram;
+use std::collections::BTreeMap;
+use wire::scsi::opcode::OperationCode;
+
+/// The deepest queue that has a row of its own.
+pub const DEPTH_MAX: u32 = 256;
+/// The longest time that is told apart: an hour.
+const TIME_NS_MAX: u64 = 3_600_000_000_000;
+/// Digits of a percentile that count. A third would take eight times the memory.
+const DIGITS: u8 = 2;
+
+/// What commands were like.
+#[derive(Debug, Default)]
+pub struct Stats {
+    all: Row,
+    by_opcode: BTreeMap<u8, Row>,
+    by_depth: BTreeMap<u32, Row>,
+    sending: Times,
+    data: Times,
+    status: Times,
+    idle: Times,
+    idle_ns: u64,
+    first_ns: Option<u64>,
+    last_ns: u64,
+}
+
+/// Commands of a kind.
+#[derive(Debug, Default)]
+struct Row {
+    commands: u64,
+    errors: u64,
+    bytes: u64,
+    latency: Times,
+}
+
+#[derive(Debug, Default)]
+struct Times(Option<Box<Histogram<u64>>>);
+
+/// What is to be said of times: how many, and their percentiles in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spread {
+    /// How many there are.
+    pub count: u64,
+    /// Half are no longer.
+    pub p50_ns: u64,
+    /// Nine of ten are no longer.
+    pub p90_ns: u64,
+    /// 99 of a hundred are no longer.
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// Commands of a kind, summed up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// How many.
+    pub commands: u64,
+    /// Of them, those that did not end as they should.
+    pub errors: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
+    /// How long they took.
+    pub latency: Spread,
+}
+
+/// What lies between the phases of commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gaps {
+    /// Until the command was sent.
+    pub sending: Spread,
+    /// From there to the last of its data.
+    pub data: Spread,
+    /// From there to its status.
+    pub status: Spread,
+    /// From the last status to the next command, where nothing was under way.
+    pub idle: Spread,
+}
+
+impl Stats {
+    /// Counts a command.
+    pub fn add(&mut self, command: &Command) {
+        self.all.add(command);
+        self.by_opcode.entry(command.block.opcode().into()).or_default().add(command);
+        self.by_depth.entry(command.depth.min(DEPTH_MAX)).or_default().add(command);
+        let began = command.began.at_ns;
+        self.first_ns = Some(self.first_ns.map_or(began, |first| first.min(began)));
+        self.last_ns = self.last_ns.max(command.ended.map_or(began, |ended| ended.at_ns));
+        let sent = command.sent_ns.unwrap_or(began);
+        self.sending.add(command.sent_ns.map(|sent| sent.saturating_sub(began)));
+        let last_data = command.data.map(|(_, last)| last.at_ns);
+        self.data.add(last_data.map(|last| last.saturating_sub(sent)));
+        let status = command.ended.map(|ended| ended.at_ns.saturating_sub(last_data.unwrap_or(sent)));
+        self.status.add(status.filter(|_| command.duration_ns().is_some()));
+        self.idle.add(command.idle_ns);
+        self.idle_ns += command.idle_ns.unwrap_or(0);
+    }
+
+    /// All commands together.
+    pub fn all(&self) -> Summary {
+        self.all.summary()
+    }
+
+    /// Commands by operation code.
+    pub fn by_opcode(&self) -> impl Iterator<Item = (OperationCode, Summary)> {
+        self.by_opcode.iter().map(|(&opcode, row)| (opcode.into(), row.summary()))
+    }
+
+    /// Commands by how many were under way when they were sent, they included.
+    pub fn by_depth(&self) -> impl Iterator<Item = (u32, Summary)> {
+        self.by_depth.iter().map(|(&depth, row)| (depth, row.summary()))
+    }
+
+    /// Where their time went.
+    pub fn gaps(&self) -> Gaps {
+        let [sending, data, status, idle] =
+            [&self.sending, &self.data, &self.status, &self.idle].map(Times::spread);
+        Gaps { sending, data, status, idle }
+    }
+
+    /// From the first command to the end of the last, and what of it was outside of commands, in nanoseconds.
+    pub fn span_ns(&self) -> (u64, u64) {
+        (self.last_ns.saturating_sub(self.first_ns.unwrap_or(0)), self.idle_ns)
+    }
+}
+
+impl Row {
+    fn add(&mut self, command: &Command) {
+        self.commands += 1;
+        self.errors += u64::from(command.is_error());
+        self.bytes += command.moved;
+        self.latency.add(command.duration_ns());
+    }
+
+    fn summary(&self) -> Summary {
+        let Self { commands, errors, bytes, .. } = *self;
+        Summary { commands, errors, bytes, latency: self.latency.spread() }
+    }
+}
+
+impl Times {
+    fn add(&mut self, ns: Option<u64>) {
+        let Some(ns) = ns else { return };
+        if self.0.is_none() {
+            self.0 = Histogram::new_with_bounds(1, TIME_NS_MAX, DIGITS).ok().map(Box::new);
+        }
+        if let Some(histogram) = &mut self.0 {
+            histogram.saturating_record(ns);
+        }
+    }
+
+    fn spread(&self) -> Spread {
+        let Some(histogram) = &self.0 else { return Spread::default() };
+        let [p50_ns, p90_ns, p99_ns] = [0.5, 0.9, 0.99].map(|quantile| histogram.value_at_quantile(quantile));
+        Spread { count: histogram.len(), p50_ns, p90_ns, p99_ns, max_ns: histogram.max() }
+    }
+}

@@ -1,0 +1,256 @@
+//! Bulk-Only Transport: endpoint 1 OUT and 1 IN.
+
+use super::*;
+use crate::{Outcome, Transport};
+use wire::bot::CswStatus;
+
+const READ_10: [u8; 10] = [0x28, 0, 0, 0, 0x10, 0, 0, 0, 8, 0];
+const TEST_UNIT_READY: [u8; 6] = [0; 6];
+const REQUEST_SENSE: [u8; 6] = [3, 0, 0, 0, 18, 0];
+
+fn cbw(tag: u8, length: u32, flags: u8, command: &[u8]) -> Vec<u8> {
+    let mut cbw = vec![b'U', b'S', b'B', b'C', tag, 0, 0, 0];
+    cbw.extend(length.to_le_bytes());
+    cbw.extend([flags, 0, command.len() as u8]);
+    cbw.extend(command);
+    cbw.resize(31, 0);
+    cbw
+}
+
+fn csw(tag: u8, residue: u32, status: u8) -> Vec<u8> {
+    let mut csw = vec![b'U', b'S', b'B', b'S', tag, 0, 0, 0];
+    csw.extend(residue.to_le_bytes());
+    csw.push(status);
+    csw
+}
+
+/// A read of so many bytes, of which so many come.
+fn read(script: &mut Script, tag: u8, asked: u32, moved: usize, residue: u32) -> u64 {
+    script.send(1, &cbw(tag, asked, 0x80, &READ_10));
+    script.receive(0x81, asked as usize, &vec![0xaa; moved]);
+    script.receive(0x81, 13, &csw(tag, residue, 0))
+}
+
+#[test]
+fn a_read_is_one_command() {
+    let mut script = Script::enumerated(0);
+    let last = read(&mut script, 1, 4096, 4096, 0);
+    let command = script.one();
+    assert_eq!((command.transport, command.lun, command.tag, command.depth), (Transport::Bot, Some(0), 1, 1));
+    assert_eq!(command.block.bytes(), READ_10);
+    assert_eq!(command.block.extent(), Some((4096, 8)));
+    assert_eq!((command.asked, command.moved, command.residue), (Some(4096), 4096, Some(0)));
+    assert_eq!(command.outcome, Outcome::Wrapper(CswStatus::Passed));
+    assert_eq!((command.began.packet, command.last_packet()), (7, last));
+    assert_eq!(command.duration_ns(), Some(5_000));
+    assert_eq!(command.steps.len(), 6);
+    assert_eq!(script.faults(), []);
+}
+
+#[test]
+fn without_descriptors_a_wrapper_says_what_the_endpoints_are() {
+    let mut script = Script::new();
+    read(&mut script, 1, 4096, 4096, 0);
+    assert_eq!(script.one().moved, 4096);
+}
+
+#[test]
+fn a_write_counts_what_was_taken() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 512, 0, &[0x2a, 0, 0, 0, 0, 1, 0, 0, 1, 0]));
+    script.send(1, &[0x55; 512]);
+    script.receive(0x81, 13, &csw(1, 0, 0));
+    let command = script.one();
+    assert_eq!((command.asked, command.moved), (Some(512), 512));
+    assert_eq!(script.faults(), []);
+}
+
+#[test]
+fn a_failed_command_has_the_sense_data_that_were_asked_for() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+    script.receive(0x81, 13, &csw(1, 0, 1));
+    assert_eq!(script.ended(), [], "the host may ask why");
+    let mut sense = [0; 18];
+    [sense[0], sense[2], sense[7], sense[12]] = [0x70, 0x02, 10, 0x3a];
+    script.send(1, &cbw(2, 18, 0x80, &REQUEST_SENSE));
+    script.receive(0x81, 18, &sense);
+    script.receive(0x81, 13, &csw(2, 0, 0));
+    let [failed, asked] = &script.ended()[..] else { panic!("two") };
+    assert_eq!(failed.sense().unwrap().to_string(), "NOT READY, MEDIUM NOT PRESENT");
+    assert_eq!(asked.block.name(), "REQUEST SENSE");
+    assert_eq!(script.faults(), []);
+}
+
+#[test]
+fn sense_that_is_not_asked_for_is_the_hosts_fault() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+    let failed = script.receive(0x81, 13, &csw(1, 0, 1));
+    read(&mut script, 2, 512, 512, 0);
+    assert_eq!(script.ended().len(), 2);
+    assert_eq!(script.faults(), [(Fault::SenseNotAsked, 1, &[failed][..])]);
+}
+
+#[test]
+fn a_residue_that_is_not_what_did_not_move_lies() {
+    let mut script = Script::enumerated(0);
+    // All came and it says that 512 bytes did not; 512 did not and it says that all did.
+    let packets = [read(&mut script, 1, 4096, 4096, 512), read(&mut script, 2, 4096, 3584, 0)];
+    let began = [7, 13];
+    assert_eq!(script.faults(), [(Fault::ResidueLies, 2, &[began[0], packets[0], began[1], packets[1]][..])]);
+    assert_eq!(script.decoder.verdicts()[0].quirk().and_then(|flag| flag.letter()), Some('r'));
+}
+
+#[test]
+fn a_residue_of_padded_data_does_not_lie() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 255, 0x80, &[0x12, 0, 0, 0, 255, 0]));
+    script.receive(0x81, 255, &[0; 255]);
+    script.receive(0x81, 13, &csw(1, 219, 0));
+    assert_eq!(script.faults(), []);
+}
+
+#[test]
+fn a_residue_of_more_than_was_asked_for_is_told() {
+    let mut script = Script::enumerated(0);
+    let packet = read(&mut script, 1, 512, 512, 513);
+    assert_eq!(script.faults(), [(Fault::ResidueTooLong, 1, &[7, packet][..])]);
+}
+
+#[test]
+fn a_status_of_another_command_is_told() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(2, 0, 0, &TEST_UNIT_READY));
+    let packet = script.receive(0x81, 13, &csw(1, 0, 0));
+    assert_eq!(script.faults(), [(Fault::WrapperTag, 1, &[7, packet][..])]);
+    assert_eq!(script.one().outcome, Outcome::Broken);
+}
+
+#[test]
+fn what_is_no_status_is_told() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+    let mut bytes = csw(1, 0, 0);
+    bytes[3] = b'C';
+    let packet = script.receive(0x81, 13, &bytes);
+    assert_eq!(script.faults(), [(Fault::WrapperSignature, 1, &[7, packet][..])]);
+}
+
+#[test]
+fn a_status_of_no_bytes_is_told_and_asked_for_again() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+    let packet = script.receive(0x81, 13, &[]);
+    script.receive(0x81, 13, &csw(1, 0, 0));
+    assert_eq!(script.faults(), [(Fault::WrapperEmpty, 1, &[7, packet][..])]);
+    assert_eq!(script.one().outcome, Outcome::Wrapper(CswStatus::Passed));
+}
+
+#[test]
+fn a_stall_ends_the_data_and_the_status_follows() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 192, 0x80, &[0x1a, 0, 0x3f, 0, 192, 0]));
+    script.submit(9, 0x81, 192, &[]);
+    let packet = script.end(9, 0x81, (STALL, 0), &[]);
+    script.control([0x02, 1, 0, 0, 0x81, 0, 0, 0], &[]);
+    script.receive(0x81, 13, &csw(1, 192, 1));
+    script.decoder.finish();
+    let faults = script.faults();
+    assert_eq!(faults[0], (Fault::Stall, 1, &[packet][..]));
+    assert_eq!(script.one().outcome, Outcome::Wrapper(CswStatus::Failed));
+}
+
+#[test]
+fn a_command_before_the_status_is_the_hosts_fault() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+    let second = script.send(1, &cbw(2, 0, 0, &TEST_UNIT_READY));
+    assert_eq!(script.faults(), [(Fault::CommandBeforeStatus, 1, &[7, second][..])]);
+    assert_eq!(script.one().outcome, Outcome::Overtaken);
+}
+
+#[test]
+fn a_command_without_an_answer_is_aborted_by_the_reset() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 512, 0x80, &[0xa1, 0x08, 0x0e, 0, 1, 0, 0, 0, 0, 0xec, 0, 0]));
+    script.submit(9, 0x81, 512, &[]);
+    let gave_up = script.wait_ms(30_000).end(9, 0x81, (CANCELLED, 0), &[]);
+    script.control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[]);
+    let command = script.one();
+    assert_eq!(command.outcome, Outcome::Aborted);
+    assert_eq!(command.duration_ns(), Some(30_000_003_000));
+    let faults = script.faults();
+    assert_eq!(faults[0].0, Fault::Reset);
+    assert_eq!(faults[1], (Fault::NeverAnswered, 1, &[7, gave_up][..]));
+    let verdict = &script.decoder.verdicts()[1];
+    assert_eq!(verdict.waited_ns, Some(30_000_003_000));
+    assert_eq!(verdict.quirk().and_then(|flag| flag.letter()), Some('t'), "no ATA PASS-THROUGH");
+}
+
+#[test]
+fn a_read_that_failed_and_comes_again_is_a_retry() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 4096, 0x80, &READ_10));
+    script.receive(0x81, 4096, &[]);
+    script.receive(0x81, 13, &csw(1, 4096, 2));
+    read(&mut script, 2, 4096, 4096, 0);
+    let faults = script.faults();
+    assert_eq!(faults[0].0, Fault::PhaseError);
+    assert_eq!(faults[1].0, Fault::Retried);
+    assert_eq!(faults[1].2[0], 7);
+}
+
+#[test]
+fn a_status_that_was_cut_off_is_not_judged() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+    script.submit(9, 0x81, 13, &[]);
+    script.end(9, 0x81, (0, 13), &csw(1, 0, 0)[..4]);
+    assert_eq!(script.one().outcome, Outcome::NotKept);
+    assert_eq!(script.faults(), []);
+}
+
+#[test]
+fn at_the_end_of_a_capture_a_command_is_under_way() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 512, 0x80, &READ_10));
+    script.decoder.finish();
+    let command = script.one();
+    assert_eq!((command.outcome, command.ended), (Outcome::Unfinished, None));
+}
+
+#[test]
+fn requests_that_end_at_64_kib_are_cut_by_the_host() {
+    let mut script = Script::enumerated(0);
+    for piece in 0..10_u8 {
+        script.send(1, &cbw(piece, 65_536, 0x80, &[0x28, 0, 0, 0, 0, 0, 0, 0, 128, 0].map(|byte| byte)));
+        script.receive(0x81, 65_536, &vec![0; 65_536]);
+        script.receive(0x81, 13, &csw(piece, 0, 0));
+    }
+    script.decoder.finish();
+    assert_eq!(script.faults(), [], "the same blocks again are no pieces");
+    let mut script = Script::enumerated(0);
+    for piece in 0..10_u8 {
+        let [high, low] = (u16::from(piece) * 128).to_be_bytes();
+        script.send(1, &cbw(piece, 65_536, 0x80, &[0x28, 0, 0, 0, high, low, 0, 0, 128, 0]));
+        script.receive(0x81, 65_536, &vec![0; 65_536]);
+        script.receive(0x81, 13, &csw(piece, 0, 0));
+    }
+    script.decoder.finish();
+    assert_eq!(script.faults()[0].0, Fault::CutInPieces(64));
+}
+
+#[test]
+fn blocks_that_are_never_given_back_are_told() {
+    let mut script = Script::enumerated(0);
+    let page = [0, 0xb2, 0, 4, 0, 0x80, 2, 0];
+    script.send(1, &cbw(1, 8, 0x80, &[0x12, 1, 0xb2, 0, 8, 0]));
+    let page_at = script.receive(0x81, 8, &page) + 2;
+    script.receive(0x81, 13, &csw(1, 0, 0));
+    let write = script.send(1, &cbw(2, 512, 0, &[0x2a, 0, 0, 0, 0, 1, 0, 0, 1, 0]));
+    script.send(1, &[0; 512]);
+    script.receive(0x81, 13, &csw(2, 0, 0));
+    script.decoder.finish();
+    assert_eq!(script.faults(), [(Fault::TrimNeverSent, 1, &[page_at, write][..])]);
+}

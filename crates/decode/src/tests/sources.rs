@@ -1,0 +1,107 @@
+//! The same command, told in each of the ways that captures tell it.
+
+use crate::{Command, Decoder, Outcome};
+use capture::{ByteOrder, Link, Packet};
+use wire::bot::CswStatus;
+use wire::usb::{PacketId, Token, check_of_payload};
+
+/// TEST UNIT READY, tag 1, and its status.
+#[rustfmt::skip]
+const CBW: [u8; 31] = [
+    b'U', b'S', b'B', b'C', 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+];
+const CSW: [u8; 13] = [b'U', b'S', b'B', b'S', 1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+fn decode(link: Link, order: ByteOrder, packets: &[Vec<u8>]) -> (Vec<Command>, Decoder) {
+    let mut decoder = Decoder::new();
+    for (bytes, number) in packets.iter().zip(1..) {
+        let at_ns = number * 1_000;
+        let packet = Packet { number, at_ns, link, order, interface: 1, bytes, cut: 0, stream: None };
+        decoder.take(&packet);
+    }
+    (std::iter::from_fn(|| decoder.poll()).collect(), decoder)
+}
+
+fn is_test_unit_ready(command: &Command) {
+    assert_eq!((command.tag, command.lun, command.block.name()), (1, Some(2), "TEST UNIT READY".to_owned()));
+    assert_eq!(command.outcome, Outcome::Wrapper(CswStatus::Passed));
+}
+
+/// Event, endpoint, status, length, bytes; the header big-endian and of 48 bytes.
+fn short_big_endian(event: u8, endpoint: u8, status: i32, length: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0, 0, 0, 0, 0, 0, 0, endpoint, event, 3, endpoint, 5, 0, 2, b'-', 0];
+    packet.resize(28, 0);
+    packet.extend(status.to_be_bytes());
+    packet.extend(length.to_be_bytes());
+    packet.extend((bytes.len() as u32).to_be_bytes());
+    packet.resize(48, 0);
+    [&packet, bytes].concat()
+}
+
+#[test]
+fn usbmon_of_48_bytes_from_a_big_endian_machine() {
+    let packets = [
+        short_big_endian(b'S', 0x02, -115, 31, &CBW),
+        short_big_endian(b'C', 0x02, 0, 31, &[]),
+        short_big_endian(b'S', 0x81, -115, 13, &[]),
+        short_big_endian(b'C', 0x81, 0, 13, &CSW),
+    ];
+    let (commands, decoder) = decode(Link::UsbmonShort, ByteOrder::Big, &packets);
+    is_test_unit_ready(&commands[0]);
+    assert_eq!(commands[0].address.to_string(), "2.5");
+    assert_eq!(decoder.not_understood().count, 0);
+}
+
+/// Whether it comes back, endpoint, bytes.
+fn usbpcap(is_up: bool, endpoint: u8, bytes: &[u8]) -> Vec<u8> {
+    let mut packet = vec![27, 0, endpoint, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0];
+    packet.extend([is_up.into(), 2, 0, 5, 0, endpoint, 3]);
+    packet.extend((bytes.len() as u32).to_le_bytes());
+    [&packet, bytes].concat()
+}
+
+#[test]
+fn usbpcap_of_a_windows_host() {
+    let packets = [
+        usbpcap(false, 0x02, &CBW),
+        usbpcap(true, 0x02, &[]),
+        usbpcap(false, 0x81, &[]),
+        usbpcap(true, 0x81, &CSW),
+    ];
+    let (commands, _) = decode(Link::Usbpcap, ByteOrder::Little, &packets);
+    is_test_unit_ready(&commands[0]);
+}
+
+fn transaction(id: PacketId, endpoint: u8, payload: &[u8]) -> [Vec<u8>; 3] {
+    let token = Token { id, address: 5, endpoint }.encode().to_vec();
+    let packet = [&[u8::from(PacketId::Data0)], payload, &check_of_payload(payload)].concat();
+    [token, packet, vec![PacketId::Ack.into()]]
+}
+
+#[test]
+fn packets_of_an_analyser() {
+    let nak =
+        [Token { id: PacketId::In, address: 5, endpoint: 1 }.encode().to_vec(), vec![PacketId::Nak.into()]];
+    let packets =
+        [&transaction(PacketId::Out, 2, &CBW)[..], &nak, &transaction(PacketId::In, 1, &CSW)].concat();
+    let (commands, _) = decode(Link::Usb2Packets, ByteOrder::Little, &packets);
+    is_test_unit_ready(&commands[0]);
+    assert_eq!(commands[0].began.packet, 3, "when it was taken");
+    assert_eq!(commands[0].address.to_string(), "2.5", "the file's interface in place of the bus");
+}
+
+#[test]
+fn packets_of_something_else_are_counted() {
+    let (_, decoder) = decode(Link::Other(1), ByteOrder::Little, &[vec![0; 60], vec![0; 60]]);
+    assert_eq!((decoder.foreign().count, decoder.foreign().first), (2, Some(1)));
+}
+
+#[test]
+fn headers_that_are_cut_are_counted() {
+    for (link, len) in
+        [(Link::Usbmon, 63), (Link::UsbmonShort, 47), (Link::Usbpcap, 26), (Link::Usb2Packets, 0)]
+    {
+        let (_, decoder) = decode(link, ByteOrder::Little, &[vec![0; len]]);
+        assert_eq!(decoder.not_understood().count, 1, "{link}");
+    }
+}

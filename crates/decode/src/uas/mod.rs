@@ -1,0 +1,414 @@
+//! USB Attached SCSI: many commands at a time, named by their tags (UAS-2 clause 6).
+//!
+//! An information unit says its tag. Data do not: on streams the stream is the tag, where a capture tells it; without, what was submitted
+//! before the command belongs to it, as drivers do, and where the device asks for data, what follows READ READY or WRITE READY
+//! (`flow.rs`). A command whose status is GOOD ends when its data have.
+
+mod flow;
+
+use crate::command::{Block, Command, Outcome, Part, Transport};
+use crate::event::{Ended, Event, Mark};
+use crate::ledger::Desk;
+use crate::open::Open;
+use crate::verdict::Fault;
+use flow::Flow;
+use std::collections::BTreeMap;
+use wire::scsi::Status;
+use wire::scsi::lun::{Lun, LunField};
+use wire::uas::{
+    CommandIu, CommandPipeIu, ReadyIu, ResponseCode, ResponseIu, SenseIu, StatusIu, TaskManagementFunction,
+    TaskManagementIu,
+};
+use wire::usb::Direction;
+
+/// Commands of a device that are under way at a time: more than any device has streams that hosts use.
+pub(crate) const COMMANDS_MAX: usize = 1024;
+/// Task management functions that are under way at a time.
+const FUNCTIONS_MAX: usize = 64;
+/// A host's buffer for a status: a shorter one is no sign of anything.
+const STATUS_BYTES_MAX: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct Uas {
+    commands: BTreeMap<u16, Task>,
+    functions: BTreeMap<u16, TaskManagementIu>,
+    flow: Flow,
+    /// Commands by the transfer that sends them.
+    sending: BTreeMap<u64, u16>,
+    last_ended: Option<Mark>,
+    has_seen_command: bool,
+}
+
+/// A command under way.
+#[derive(Debug)]
+struct Task {
+    open: Open,
+    /// Its status, while its data are not over.
+    status: Option<(Outcome, Mark)>,
+    /// What it asks for is what its transfers ask for, since its command block does not say.
+    asks_by_transfer: bool,
+}
+
+impl Uas {
+    /// Whether a tag is under way.
+    pub(crate) fn knows(&self, tag: u16) -> bool {
+        self.commands.contains_key(&tag) || self.functions.contains_key(&tag)
+    }
+
+    /// A transfer on the command pipe.
+    pub(crate) fn take_command(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+        if event.is_submitted() {
+            match CommandPipeIu::decode(event.bytes) {
+                Ok(CommandPipeIu::Command(iu)) => self.begin(&iu, event, desk),
+                Ok(CommandPipeIu::TaskManagement(iu)) => self.begin_function(iu, event, desk),
+                Err(_) if event.is_whole() => desk.blame(Fault::InformationUnit, &[event.mark.packet]),
+                Err(_) => {}
+            }
+        }
+        let Some(ended) = event.ended() else { return };
+        let Some(tag) = self.sending.remove(&event.id) else { return };
+        let Some(task) = self.commands.get_mut(&tag) else { return };
+        if !event.is_submitted() {
+            task.open.step(event, Part::Command);
+        }
+        match ended {
+            Ended::Done => task.open.command.sent_ns = Some(event.mark.at_ns),
+            _ => self.cut_short(tag, ended, event, desk),
+        }
+    }
+
+    /// A transfer on the status pipe.
+    pub(crate) fn take_status(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+        let Some(ended) = event.ended() else {
+            self.flow.status_submitted(event);
+            return;
+        };
+        let claimed = self.flow.status_ended(event);
+        if ended != Ended::Done {
+            match claimed.filter(|tag| self.commands.contains_key(tag)) {
+                Some(tag) => self.cut_short(tag, ended, event, desk),
+                None if ended == Ended::Stalled => desk.blame(Fault::Stall, &[event.mark.packet]),
+                None => {}
+            }
+            return;
+        }
+        match StatusIu::decode(event.bytes) {
+            Ok(StatusIu::Sense(iu)) => self.take_sense(&iu, event, desk),
+            Ok(StatusIu::Response(iu)) => self.take_response(iu, event, desk),
+            Ok(StatusIu::Ready(iu)) => self.take_ready(iu, event, desk),
+            Err(_) if event.is_whole() && event.bytes.len() < STATUS_BYTES_MAX => {
+                desk.blame(Fault::InformationUnit, &[event.mark.packet]);
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// A transfer on one of the data pipes.
+    pub(crate) fn take_data(&mut self, event: &Event<'_>, desk: &mut Desk<'_>) {
+        let part = if event.is_in() { Part::DataIn } else { Part::DataOut };
+        if event.is_submitted() {
+            let tag = self.flow.data_submitted(event);
+            if let Some(task) = tag.and_then(|tag| self.commands.get_mut(&tag)) {
+                task.open.step(event, part);
+                // A packet is not asked for by itself.
+                if event.ended().is_none() {
+                    task.ask(event);
+                }
+            }
+        }
+        let Some(ended) = event.ended() else { return };
+        let only = self.only_waiting(event);
+        let Some(tag) = self.flow.data_ended(event).or(only) else {
+            desk.ledger.losses.data_without_command += 1;
+            return;
+        };
+        let Some(task) = self.commands.get_mut(&tag) else { return };
+        if !event.is_submitted() {
+            task.open.step(event, part);
+        }
+        match ended {
+            Ended::Done => task.open.moved(event),
+            _ => self.cut_short(tag, ended, event, desk),
+        }
+        self.end_if_over(tag, desk);
+    }
+
+    /// The host has reset the device, or chosen a setting: nothing is under way any more.
+    pub(crate) fn abort(&mut self, at: Mark, desk: &mut Desk<'_>) {
+        self.flow.clear();
+        self.functions.clear();
+        self.sending.clear();
+        for (_, task) in std::mem::take(&mut self.commands) {
+            self.give_up(task, at, desk);
+        }
+    }
+
+    /// The capture has ended.
+    pub(crate) fn finish(&mut self, desk: &mut Desk<'_>) {
+        for (_, task) in std::mem::take(&mut self.commands) {
+            let (outcome, at) = match task.status {
+                Some((outcome, at)) => (outcome, Some(at)),
+                None => (Outcome::Unfinished, None),
+            };
+            let (command, answer) = task.open.ended(outcome, at);
+            desk.end(command, &answer);
+        }
+    }
+
+    fn begin(&mut self, iu: &CommandIu<'_>, event: &Event<'_>, desk: &mut Desk<'_>) {
+        if let Some(task) = self.commands.remove(&iu.tag) {
+            self.overtake(task, event, desk);
+        }
+        if self.commands.len() >= COMMANDS_MAX {
+            self.let_oldest_go(desk);
+        }
+        self.has_seen_command = true;
+        let is_idle = self.commands.is_empty();
+        let lun = match LunField(iu.lun).lun() {
+            Some(Lun::Unit(unit)) => Some(unit),
+            _ => None,
+        };
+        let open = Open::new(Command {
+            address: desk.address,
+            transport: Transport::Uas,
+            lun,
+            tag: iu.tag.into(),
+            stream: None,
+            block: Block::new(iu.cdb),
+            began: event.mark,
+            sent_ns: event.ended().map(|_| event.mark.at_ns),
+            data: None,
+            ended: None,
+            asked: None,
+            moved: 0,
+            residue: None,
+            outcome: Outcome::Unfinished,
+            sense: Vec::new(),
+            depth: self.commands.len() as u32 + 1,
+            idle_ns: self
+                .last_ended
+                .filter(|_| is_idle)
+                .map(|last| event.mark.at_ns.saturating_sub(last.at_ns)),
+            steps: Vec::new(),
+            steps_left_off: 0,
+        });
+        let mut task = Task { open, status: None, asks_by_transfer: false };
+        for transfer in self.flow.claim(iu.tag) {
+            task.open.command.stream = transfer.stream.or(task.open.command.stream);
+            task.open.command.step(transfer.step);
+            if transfer.step.part != Part::Status {
+                let asked = u64::from(transfer.step.length.unwrap_or(0));
+                task.open.command.asked = Some(task.open.command.asked.unwrap_or(0) + asked);
+            }
+        }
+        if task.open.command.asked.is_none() {
+            task.open.command.asked = expected(&task.open.command, desk);
+            task.asks_by_transfer = task.open.command.asked.is_none();
+        }
+        task.open.step(event, Part::Command);
+        if let Some(packet) = desk.units.is_retry(&task.open.command) {
+            desk.blame_with(Fault::Retried, task.open.opcode(), &[packet, event.mark.packet]);
+        }
+        if self.sending.len() < COMMANDS_MAX {
+            self.sending.insert(event.id, iu.tag);
+        }
+        self.commands.insert(iu.tag, task);
+    }
+
+    /// A command has come with the tag of this one.
+    fn overtake(&mut self, mut task: Task, event: &Event<'_>, desk: &mut Desk<'_>) {
+        self.flow.forget(task.tag());
+        if let Some((outcome, at)) = task.status.take() {
+            self.end(task, outcome, at, desk);
+        } else if task.open.cancelled.is_some() {
+            self.give_up(task, event.mark, desk);
+        } else {
+            desk.blame(Fault::OverlappedTag, &[task.open.command.began.packet, event.mark.packet]);
+            self.end(task, Outcome::Overtaken, event.mark, desk);
+        }
+    }
+
+    fn begin_function(&mut self, iu: TaskManagementIu, event: &Event<'_>, desk: &mut Desk<'_>) {
+        if self.functions.len() < FUNCTIONS_MAX {
+            self.functions.insert(iu.tag, iu);
+        }
+        match iu.function {
+            TaskManagementFunction::AbortTask => {
+                if let Some(task) = self.commands.get_mut(&iu.managed_tag) {
+                    task.open.cancelled.get_or_insert(event.mark);
+                }
+            }
+            TaskManagementFunction::LogicalUnitReset | TaskManagementFunction::ItNexusReset => {
+                desk.blame(Fault::Reset, &[event.mark.packet]);
+                for task in self.commands.values_mut() {
+                    task.open.cancelled.get_or_insert(event.mark);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn take_sense(&mut self, iu: &SenseIu<'_>, event: &Event<'_>, desk: &mut Desk<'_>) {
+        let Some(task) = self.commands.get_mut(&iu.tag) else {
+            if self.has_seen_command {
+                desk.blame(Fault::StatusWithoutCommand, &[event.mark.packet]);
+            }
+            return;
+        };
+        task.open.step(event, Part::Status);
+        task.open.command.stream = task.open.command.stream.or(event.stream);
+        task.open.keep_sense(iu.sense);
+        if iu.status == Status::CheckCondition && iu.sense.is_empty() {
+            desk.blame_with(Fault::SenseMissing, task.open.opcode(), &[event.mark.packet]);
+        }
+        task.status = Some((Outcome::Status(iu.status), event.mark));
+        self.end_if_over(iu.tag, desk);
+    }
+
+    fn take_response(&mut self, iu: ResponseIu, event: &Event<'_>, desk: &mut Desk<'_>) {
+        if let Some(function) = self.functions.remove(&iu.tag) {
+            return self.end_function(&function, iu.code, event, desk);
+        }
+        let packet = event.mark.packet;
+        let Some(mut task) = self.commands.remove(&iu.tag) else {
+            if self.has_seen_command && iu.code != ResponseCode::OverlappedTag {
+                desk.blame(Fault::StatusWithoutCommand, &[packet]);
+            }
+            return;
+        };
+        task.open.step(event, Part::Status);
+        if iu.code == ResponseCode::OverlappedTag {
+            desk.blame(Fault::OverlapNotSeen, &[task.open.command.began.packet, packet]);
+        }
+        self.flow.forget(iu.tag);
+        self.end(task, Outcome::Response(iu.code), event.mark, desk);
+    }
+
+    /// A task management function has ended; what it ended ends with it.
+    fn end_function(
+        &mut self,
+        function: &TaskManagementIu,
+        code: ResponseCode,
+        event: &Event<'_>,
+        desk: &mut Desk<'_>,
+    ) {
+        if code != ResponseCode::TaskManagementComplete {
+            return;
+        }
+        match function.function {
+            TaskManagementFunction::AbortTask => {
+                if let Some(task) = self.commands.remove(&function.managed_tag) {
+                    self.flow.forget(function.managed_tag);
+                    self.give_up(task, event.mark, desk);
+                }
+            }
+            TaskManagementFunction::LogicalUnitReset | TaskManagementFunction::ItNexusReset => {
+                self.abort(event.mark, desk);
+            }
+            _ => {}
+        }
+    }
+
+    fn take_ready(&mut self, iu: ReadyIu, event: &Event<'_>, desk: &mut Desk<'_>) {
+        let packet = event.mark.packet;
+        if self.flow.has_streams() {
+            desk.blame(Fault::ReadyOnStreams, &[packet]);
+        }
+        match self.commands.get_mut(&iu.tag) {
+            Some(task) => {
+                task.open.step(event, Part::Ready);
+                self.flow.ready(iu.tag, iu.direction == Direction::In);
+            }
+            None if self.has_seen_command => desk.blame(Fault::ReadyWithoutCommand, &[packet]),
+            None => {}
+        }
+    }
+
+    /// Ends a command that has its status and all of its data.
+    fn end_if_over(&mut self, tag: u16, desk: &mut Desk<'_>) {
+        let Some(Task { status: Some((outcome, at)), .. }) = self.commands.get(&tag) else { return };
+        let (outcome, at) = (*outcome, *at);
+        // What is left of the data of a command that failed is taken back by the host.
+        if outcome == Outcome::Status(Status::Good) && self.flow.waits_for(tag) {
+            return;
+        }
+        self.flow.forget(tag);
+        if let Some(task) = self.commands.remove(&tag) {
+            self.end(task, outcome, at, desk);
+        }
+    }
+
+    fn end(&mut self, task: Task, outcome: Outcome, at: Mark, desk: &mut Desk<'_>) {
+        self.last_ended = self.last_ended.max(Some(at));
+        let (command, answer) = task.open.ended(outcome, Some(at));
+        desk.end(command, &answer);
+    }
+
+    /// The host gave up on a command.
+    fn give_up(&mut self, task: Task, at: Mark, desk: &mut Desk<'_>) {
+        if let Some((outcome, at)) = task.status {
+            desk.blame(Fault::GoodWithoutData, &[at.packet]);
+            return self.end(task, outcome, at, desk);
+        }
+        let at = task.open.cancelled.unwrap_or(at);
+        let waited_ns = at.at_ns.saturating_sub(task.open.command.began.at_ns);
+        desk.blame_abort(&task.open.command, waited_ns, at.packet);
+        self.end(task, Outcome::Aborted, at, desk);
+    }
+
+    fn let_oldest_go(&mut self, desk: &mut Desk<'_>) {
+        let oldest =
+            self.commands.iter().min_by_key(|(_, task)| task.open.command.began).map(|(tag, _)| *tag);
+        let Some(task) = oldest.and_then(|tag| self.commands.remove(&tag)) else { return };
+        desk.ledger.losses.commands += 1;
+        self.flow.forget(task.tag());
+        let (command, answer) = task.open.ended(Outcome::LetGo, None);
+        desk.end(command, &answer);
+    }
+
+    /// A transfer of a command did not end well.
+    fn cut_short(&mut self, tag: u16, ended: Ended, event: &Event<'_>, desk: &mut Desk<'_>) {
+        let Some(task) = self.commands.get_mut(&tag) else { return };
+        let (opcode, packet) = (task.open.opcode(), event.mark.packet);
+        match ended {
+            Ended::Stalled => desk.blame_with(Fault::Stall, opcode, &[packet]),
+            Ended::Babble => desk.blame_with(Fault::Babble, opcode, &[packet]),
+            Ended::Failed(_) => desk.blame_with(Fault::BusError, opcode, &[packet]),
+            Ended::Gone => desk.blame(Fault::Gone, &[packet]),
+            Ended::Cancelled if task.status.is_some() => {
+                desk.blame(Fault::GoodWithoutData, &[task.open.command.began.packet, packet]);
+            }
+            Ended::Done | Ended::Cancelled => {}
+        }
+        if ended.is_cut_short() && task.status.is_none() {
+            task.open.cancelled.get_or_insert(event.mark);
+        }
+    }
+
+    /// The one command under way, if there is one alone: data without a name are its.
+    fn only_waiting(&self, event: &Event<'_>) -> Option<u16> {
+        let (tag, _) = self.commands.first_key_value()?;
+        (self.commands.len() == 1 && event.stream.is_none()).then_some(*tag)
+    }
+}
+
+/// Bytes that a read or a write moves, by its command block.
+fn expected(command: &Command, desk: &Desk<'_>) -> Option<u64> {
+    let (_, blocks) = command.block.extent().filter(|_| command.block.moves_blocks())?;
+    blocks.checked_mul(desk.units.block_bytes(command.lun)?.into())
+}
+
+impl Task {
+    fn tag(&self) -> u16 {
+        self.open.command.tag as u16
+    }
+
+    /// The host asks for data, or sends them, after the command.
+    fn ask(&mut self, event: &Event<'_>) {
+        let command = &mut self.open.command;
+        command.stream = command.stream.or(event.stream);
+        if self.asks_by_transfer {
+            command.asked = Some(command.asked.unwrap_or(0) + u64::from(event.len()));
+        }
+    }
+}

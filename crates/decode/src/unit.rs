@@ -1,0 +1,192 @@
+//! What is learned of logical units from the commands that ended: block length, whether blocks can be given back, how requests are
+//! cut, what failed and came again.
+//!
+//! Some verdicts need the whole capture: that blocks were never given back, that there was never more than one command. They are
+//! pronounced at its end. Always true: as many units and failed commands are remembered as the limits here say.
+
+use crate::command::{Block, Command, Outcome, Transport};
+use crate::event::Address;
+use crate::ledger::Ledger;
+use crate::verdict::{Charge, Fault};
+use std::collections::{BTreeMap, VecDeque};
+use wire::scsi::capacity::{Capacity10, Capacity16};
+use wire::scsi::cdb;
+use wire::scsi::sense::{AdditionalSense, SenseKey};
+use wire::scsi::vpd::LogicalBlockProvisioning;
+
+/// Logical units of a device that are looked at.
+const UNITS_MAX: usize = 256;
+/// Failed commands that are remembered, to know them when they come again.
+const FAILED_MAX: usize = 16;
+/// Pieces that follow each other before it is said that requests are cut.
+const PIECES_MIN: u64 = 8;
+/// Sizes at which hosts cut requests, in KiB: BOT in Windows, and Linux with its quirks `g` and `m`.
+const CUTS_KIB: [u64; 3] = [64, 120, 32];
+/// Commands before it is said that there was never more than one.
+const COMMANDS_MIN: u64 = 32;
+
+/// The units of a device.
+#[derive(Debug, Default)]
+pub(crate) struct Units {
+    units: BTreeMap<Option<u16>, Unit>,
+    failed: VecDeque<(Option<u16>, Block, u64)>,
+    commands: u64,
+    depth_max: u32,
+    latest_packet: u64,
+}
+
+#[derive(Debug, Default)]
+struct Unit {
+    block_bytes: Option<u32>,
+    /// The packet that says that UNMAP unmaps.
+    offers_unmap: Option<u64>,
+    unmaps: u64,
+    writes: u64,
+    first_write: u64,
+    /// The longest read or write, in bytes.
+    longest: u64,
+    /// Commands of that length that begin where the one before ended.
+    pieces: u64,
+    first_piece: u64,
+    next_lba: u64,
+}
+
+impl Units {
+    /// Bytes of a block, if the capture told.
+    pub(crate) fn block_bytes(&self, lun: Option<u16>) -> Option<u32> {
+        self.units.get(&lun)?.block_bytes
+    }
+
+    /// A command begins: whether it is one that failed before and comes again.
+    pub(crate) fn is_retry(&mut self, command: &Command) -> Option<u64> {
+        if !command.block.moves_blocks() {
+            return None;
+        }
+        let is_same = |(lun, block, _): &(_, _, u64)| (*lun, *block) == (command.lun, command.block);
+        let at = self.failed.iter().position(is_same)?;
+        self.failed.remove(at).map(|(_, _, packet)| packet)
+    }
+
+    /// A command has ended.
+    pub(crate) fn look_at(&mut self, command: &Command, answer: &[u8], ledger: &mut Ledger) {
+        self.commands += 1;
+        self.depth_max = self.depth_max.max(command.depth);
+        self.latest_packet = command.last_packet();
+        if command.is_error() {
+            self.remember(command);
+            refused_fua(command, ledger);
+            return;
+        }
+        if self.units.len() >= UNITS_MAX && !self.units.contains_key(&command.lun) {
+            return;
+        }
+        self.units.entry(command.lun).or_default().look_at(command, answer);
+    }
+
+    /// The capture has ended: what can be said of all of it.
+    pub(crate) fn finish(&self, address: Address, transport: Transport, ledger: &mut Ledger) {
+        let mut charge = |fault, packets: &[u64]| {
+            let transport = Some(transport);
+            ledger.verdicts.add(&Charge {
+                address,
+                fault,
+                transport,
+                opcode: None,
+                packets,
+                waited_ns: None,
+            });
+        };
+        for unit in self.units.values() {
+            if let Some(packet) = unit.offers_unmap.filter(|_| unit.writes > 0 && unit.unmaps == 0) {
+                charge(Fault::TrimNeverSent, &[packet, unit.first_write]);
+            }
+            let kib = unit.longest / 1024;
+            if CUTS_KIB.contains(&kib) && unit.longest % 1024 == 0 && unit.pieces >= PIECES_MIN {
+                charge(Fault::CutInPieces(kib as u32), &[unit.first_piece]);
+            }
+        }
+        if transport == Transport::Uas && self.depth_max == 1 && self.commands >= COMMANDS_MIN {
+            charge(Fault::DepthOne, &[self.latest_packet]);
+        }
+    }
+
+    fn remember(&mut self, command: &Command) {
+        if command.block.moves_blocks() && command.outcome != Outcome::Overtaken {
+            self.failed.truncate(FAILED_MAX - 1);
+            self.failed.push_front((command.lun, command.block, command.began.packet));
+        }
+    }
+}
+
+impl Unit {
+    fn look_at(&mut self, command: &Command, answer: &[u8]) {
+        let packet = command.began.packet;
+        match command.block.decode() {
+            Some(cdb::Command::ReadCapacity10(_)) => {
+                self.learn_length(Capacity10::decode(answer).map(|capacity| capacity.block_length).ok());
+            }
+            Some(cdb::Command::ReadCapacity16(_)) => {
+                self.learn_length(Capacity16::decode(answer).map(|capacity| capacity.block_length).ok());
+            }
+            Some(cdb::Command::Inquiry(inquiry)) if inquiry.evpd && says_unmap(answer) => {
+                self.offers_unmap.get_or_insert(command.last_packet());
+            }
+            Some(cdb::Command::Unmap(_)) => self.unmaps += 1,
+            Some(cdb::Command::WriteSame(same)) if same.unmap => self.unmaps += 1,
+            Some(cdb::Command::Read(_)) => self.moved(command),
+            Some(cdb::Command::Write(_)) => {
+                if self.writes == 0 {
+                    self.first_write = packet;
+                }
+                self.writes += 1;
+                self.moved(command);
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_length(&mut self, bytes: Option<u32>) {
+        self.block_bytes = bytes.filter(|&bytes| bytes > 0).or(self.block_bytes);
+    }
+
+    /// Blocks were read or written.
+    fn moved(&mut self, command: &Command) {
+        let Some((lba, blocks)) = command.block.extent() else { return };
+        if command.moved > self.longest {
+            (self.longest, self.pieces) = (command.moved, 0);
+        } else if command.moved == self.longest && lba == self.next_lba {
+            if self.pieces == 0 {
+                self.first_piece = command.began.packet;
+            }
+            self.pieces += 1;
+        }
+        self.next_lba = lba.saturating_add(blocks);
+    }
+}
+
+/// Whether an answer to INQUIRY is the page that says that UNMAP unmaps.
+fn says_unmap(answer: &[u8]) -> bool {
+    LogicalBlockProvisioning::decode(answer).is_ok_and(|page| page.unmap)
+}
+
+/// A write with FUA that was refused for a field of its command block.
+fn refused_fua(command: &Command, ledger: &mut Ledger) {
+    let fua = match command.block.decode() {
+        Some(cdb::Command::Write(write)) => write.fua,
+        Some(cdb::Command::Read(read)) => read.fua,
+        _ => false,
+    };
+    let is_refusal = |sense: wire::scsi::sense::Sense| {
+        sense.key == SenseKey::IllegalRequest && sense.additional == AdditionalSense::INVALID_FIELD_IN_CDB
+    };
+    if fua && command.sense().is_some_and(is_refusal) {
+        ledger.verdicts.add(&Charge {
+            address: command.address,
+            fault: Fault::FuaRefused,
+            transport: Some(command.transport),
+            opcode: Some(command.block.opcode()),
+            packets: &[command.began.packet, command.last_packet()],
+            waited_ns: None,
+        });
+    }
+}

@@ -1,0 +1,389 @@
+//! What went wrong, who did it, and which packets show it.
+//!
+//! A verdict is one kind of fault of one device, over one kind of command where that matters; it is counted, and its first packets are
+//! kept. Where Linux has a quirk that makes it bear with the fault, the verdict names it. Always true: as many verdicts and as many
+//! packets of each as the limits here say; what is past them is counted.
+
+use crate::command::Transport;
+use crate::event::Address;
+use initiator::probe::quirk::Flag;
+use std::fmt;
+use wire::scsi::opcode::OperationCode;
+
+/// Verdicts that are kept.
+pub const VERDICTS_MAX: usize = 512;
+/// Packets that are kept of each.
+pub const EVIDENCE_MAX: usize = 8;
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// A bulk endpoint stalled.
+    Stall,
+    /// The host reset the device.
+    Reset,
+    /// A command had no answer for a second or more, and the host gave up.
+    NeverAnswered,
+    /// The host took a command back before that.
+    TakenBack,
+    /// The host sent a read or a write again that had failed.
+    Retried,
+    /// The residue is not what did not move (Bulk-Only Transport 1.0 clause 5.2).
+    ResidueLies,
+    /// The residue is more than was asked for (clause 6.3.2).
+    ResidueTooLong,
+    /// A status wrapper with the tag of another command (clause 6.3.1).
+    WrapperTag,
+    /// Where a status wrapper should be is something else (clause 6.3.1).
+    WrapperSignature,
+    /// A status wrapper of no bytes.
+    WrapperEmpty,
+    /// A status that says "phase error".
+    PhaseError,
+    /// What should be a command wrapper is none (clause 6.2.1).
+    CommandWrapper,
+    /// A command wrapper before the status of the one before.
+    CommandBeforeStatus,
+    /// A command with the tag of one that is under way (UAS-2 clause 6.2.6).
+    OverlappedTag,
+    /// The device says "overlapped tag" and there was none.
+    OverlapNotSeen,
+    /// READ READY or WRITE READY for a tag that no command has.
+    ReadyWithoutCommand,
+    /// READ READY or WRITE READY where there are streams.
+    ReadyOnStreams,
+    /// A status for a tag that no command has.
+    StatusWithoutCommand,
+    /// What should be an information unit is none.
+    InformationUnit,
+    /// A command failed and the host did not ask why.
+    SenseNotAsked,
+    /// A command failed and the device did not say why.
+    SenseMissing,
+    /// GOOD, and the data that the host waits for never ended.
+    GoodWithoutData,
+    /// The device gives blocks back, blocks were written, and none was given back.
+    TrimNeverSent,
+    /// The device refused a command because of FUA.
+    FuaRefused,
+    /// Never more than one command at a time over a transport that could.
+    DepthOne,
+    /// Long requests come in pieces of this many KiB.
+    CutInPieces(u32),
+    /// The device sent more than there was room for.
+    Babble,
+    /// The bus failed.
+    BusError,
+    /// The device went away with commands under way.
+    Gone,
+}
+
+/// Who did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Party {
+    /// Its driver, or who set it up.
+    Host,
+    /// The drive or its bridge.
+    Device,
+    /// One of them, or what is between them.
+    Unknown,
+}
+
+/// One kind of fault of one device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The device.
+    pub address: Address,
+    /// What went wrong.
+    pub fault: Fault,
+    /// Over what.
+    pub transport: Option<Transport>,
+    /// With which command, where that matters.
+    pub opcode: Option<OperationCode>,
+    /// How often.
+    pub count: u64,
+    /// The first packets that show it, [`EVIDENCE_MAX`] at most.
+    pub packets: Vec<u64>,
+    /// The longest wait, in nanoseconds, where that is the matter.
+    pub waited_ns: Option<u64>,
+}
+
+/// All that went wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Verdicts {
+    all: Vec<Verdict>,
+    left_off: u64,
+}
+
+/// One occurrence.
+#[derive(Clone, Copy)]
+pub(crate) struct Charge<'a> {
+    pub(crate) address: Address,
+    pub(crate) fault: Fault,
+    pub(crate) transport: Option<Transport>,
+    pub(crate) opcode: Option<OperationCode>,
+    pub(crate) packets: &'a [u64],
+    pub(crate) waited_ns: Option<u64>,
+}
+
+impl Verdicts {
+    pub(crate) fn add(&mut self, charge: &Charge<'_>) {
+        let Charge { address, fault, transport, opcode, packets, waited_ns } = *charge;
+        let is_same = |verdict: &&mut Verdict| {
+            (verdict.address, verdict.fault, verdict.opcode) == (address, fault, opcode)
+        };
+        if let Some(verdict) = self.all.iter_mut().find(is_same) {
+            verdict.count += 1;
+            let room = EVIDENCE_MAX - verdict.packets.len();
+            verdict.packets.extend(packets.iter().take(room));
+            verdict.waited_ns = verdict.waited_ns.max(waited_ns);
+        } else if self.all.len() < VERDICTS_MAX {
+            let packets = packets.iter().copied().take(EVIDENCE_MAX).collect();
+            self.all.push(Verdict { address, fault, transport, opcode, count: 1, packets, waited_ns });
+        } else {
+            self.left_off += 1;
+        }
+    }
+
+    /// In the order in which they were first seen.
+    pub(crate) fn all(&self) -> &[Verdict] {
+        &self.all
+    }
+
+    /// Occurrences past the limit.
+    pub(crate) const fn left_off(&self) -> u64 {
+        self.left_off
+    }
+}
+
+impl Fault {
+    /// A short name for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stall => "stall",
+            Self::Reset => "reset",
+            Self::NeverAnswered => "never-answered",
+            Self::TakenBack => "taken-back",
+            Self::Retried => "retried",
+            Self::ResidueLies => "residue-lies",
+            Self::ResidueTooLong => "residue-too-long",
+            Self::WrapperTag => "csw-tag",
+            Self::WrapperSignature => "csw-signature",
+            Self::WrapperEmpty => "csw-empty",
+            Self::PhaseError => "phase-error",
+            Self::CommandWrapper => "cbw-invalid",
+            Self::CommandBeforeStatus => "command-before-status",
+            Self::OverlappedTag => "overlapped-tag",
+            Self::OverlapNotSeen => "overlap-not-seen",
+            Self::ReadyWithoutCommand => "ready-without-command",
+            Self::ReadyOnStreams => "ready-on-streams",
+            Self::StatusWithoutCommand => "status-without-command",
+            Self::InformationUnit => "iu-invalid",
+            Self::SenseNotAsked => "sense-ignored",
+            Self::SenseMissing => "sense-missing",
+            Self::GoodWithoutData => "good-without-data",
+            Self::TrimNeverSent => "trim-never-sent",
+            Self::FuaRefused => "fua-refused",
+            Self::DepthOne => "depth-one",
+            Self::CutInPieces(_) => "cut-in-pieces",
+            Self::Babble => "babble",
+            Self::BusError => "bus-error",
+            Self::Gone => "gone",
+        }
+    }
+
+    /// Who did it.
+    pub const fn party(self) -> Party {
+        match self {
+            Self::Reset
+            | Self::TakenBack
+            | Self::Retried
+            | Self::CommandWrapper
+            | Self::CommandBeforeStatus
+            | Self::OverlappedTag
+            | Self::SenseNotAsked
+            | Self::TrimNeverSent
+            | Self::DepthOne
+            | Self::CutInPieces(_) => Party::Host,
+            Self::BusError | Self::Gone => Party::Unknown,
+            _ => Party::Device,
+        }
+    }
+}
+
+impl Verdict {
+    /// Linux's quirk that makes it bear with the fault, if there is one.
+    ///
+    /// A command that a device dies of has the quirk that Linux then does not send it; a device that fails at reads and writes over
+    /// UAS has the one that goes back to BOT.
+    pub fn quirk(&self) -> Option<Flag> {
+        let is_uas = self.transport == Some(Transport::Uas);
+        match self.fault {
+            Fault::ResidueLies | Fault::ResidueTooLong => Some(Flag::IgnoreResidue),
+            Fault::FuaRefused => Some(Flag::BrokenFua),
+            Fault::NeverAnswered | Fault::PhaseError => {
+                self.opcode.and_then(unsent).or_else(|| is_uas.then_some(Flag::IgnoreUas))
+            }
+            Fault::StatusWithoutCommand
+            | Fault::InformationUnit
+            | Fault::OverlapNotSeen
+            | Fault::ReadyOnStreams
+            | Fault::ReadyWithoutCommand
+            | Fault::GoodWithoutData => is_uas.then_some(Flag::IgnoreUas),
+            _ => None,
+        }
+    }
+}
+
+/// The quirk by which Linux does not send a command.
+fn unsent(opcode: OperationCode) -> Option<Flag> {
+    Some(match opcode {
+        OperationCode::MaintenanceIn => Flag::NoReportOpcodes,
+        OperationCode::AtaPassThrough12 | OperationCode::AtaPassThrough16 => Flag::NoAta1x,
+        OperationCode::ReportLuns => Flag::NoReportLuns,
+        OperationCode::WriteSame10 | OperationCode::WriteSame16 => Flag::NoSame,
+        OperationCode::ServiceActionIn16 => Flag::NoReadCapacity16,
+        OperationCode::PreventAllowMediumRemoval => Flag::NotLockable,
+        OperationCode::ModeSense6 | OperationCode::ModeSense10 => Flag::NoWriteProtectDetect,
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Party {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Host => "the host",
+            Self::Device => "the device",
+            Self::Unknown => "unknown who",
+        })
+    }
+}
+
+impl fmt::Display for Fault {
+    /// What happened, as the rest of a sentence that begins with who did it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::Stall => "stalled an endpoint",
+            Self::Reset => "reset the device",
+            Self::NeverAnswered => "did not answer a command, until the host gave up",
+            Self::TakenBack => "took a command back",
+            Self::Retried => "sent a read or write again that had failed",
+            Self::ResidueLies => "told a residue that is not what did not move",
+            Self::ResidueTooLong => "told a residue of more than was asked for",
+            Self::WrapperTag => "sent a status wrapper with the tag of another command",
+            Self::WrapperSignature => "sent something else where a status wrapper should be",
+            Self::WrapperEmpty => "sent a status wrapper of no bytes",
+            Self::PhaseError => "told a phase error",
+            Self::CommandWrapper => "sent a command wrapper that is none",
+            Self::CommandBeforeStatus => "sent a command before the status of the one before",
+            Self::OverlappedTag => "used a tag again that was under way",
+            Self::OverlapNotSeen => "refused a tag as overlapped that was free",
+            Self::ReadyWithoutCommand => "was ready for data of a tag that no command has",
+            Self::ReadyOnStreams => "sent READ READY or WRITE READY, which do not exist with streams",
+            Self::StatusWithoutCommand => "sent a status for a tag that no command has",
+            Self::InformationUnit => "sent an information unit that is none",
+            Self::SenseNotAsked => "did not ask why a command failed",
+            Self::SenseMissing => "did not say why a command failed",
+            Self::GoodWithoutData => "said GOOD and never ended the data that the host waits for",
+            Self::TrimNeverSent => "wrote blocks and gave none back, although the unit offers UNMAP",
+            Self::FuaRefused => "refused a command because of FUA",
+            Self::DepthOne => "never had more than one command under way over UAS",
+            Self::CutInPieces(kib) => return write!(f, "cut long requests into pieces of {kib} KiB"),
+            Self::Babble => "sent more than there was room for",
+            Self::BusError => "failed on the bus",
+            Self::Gone => "went away with commands under way",
+        };
+        f.write_str(text)
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// `2.5: the device told a residue that is not what did not move, with READ(10): 3 times (packets 12, 40, 81)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} {}", self.address, self.fault.party(), self.fault)?;
+        if let Some(opcode) = self.opcode {
+            write!(f, ", with {opcode}")?;
+        }
+        if let Some(waited_ns) = self.waited_ns {
+            write!(f, ", after {}.{:03} s", waited_ns / 1_000_000_000, waited_ns / 1_000_000 % 1_000)?;
+        }
+        match self.count {
+            1 => f.write_str(": once")?,
+            count => write!(f, ": {count} times")?,
+        }
+        for (index, packet) in self.packets.iter().enumerate() {
+            let before = match (index, self.packets.len()) {
+                (0, 1) => " (packet ",
+                (0, _) => " (packets ",
+                _ => ", ",
+            };
+            write!(f, "{before}{packet}")?;
+        }
+        let is_more = self.packets.len() == EVIDENCE_MAX && self.count > 1;
+        f.write_str(if is_more {
+            ", …)"
+        } else if self.packets.is_empty() {
+            ""
+        } else {
+            ")"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn charge(fault: Fault, packets: &[u64]) -> Charge<'_> {
+        Charge {
+            address: Address { bus: 2, device: 5 },
+            fault,
+            transport: Some(Transport::Bot),
+            opcode: Some(OperationCode::Read10),
+            packets,
+            waited_ns: None,
+        }
+    }
+
+    #[test]
+    fn the_same_fault_is_one_verdict_with_its_first_packets() {
+        let mut verdicts = Verdicts::default();
+        for packet in 0..20 {
+            verdicts.add(&charge(Fault::ResidueLies, &[packet]));
+        }
+        let [verdict] = verdicts.all() else { panic!("one") };
+        assert_eq!((verdict.count, &verdict.packets[..]), (20, &[0, 1, 2, 3, 4, 5, 6, 7][..]));
+        assert_eq!(verdict.quirk().and_then(Flag::letter), Some('r'));
+        assert_eq!(
+            verdict.to_string(),
+            "2.5: the device told a residue that is not what did not move, with READ(10): 20 times \
+             (packets 0, 1, 2, 3, 4, 5, 6, 7, …)"
+        );
+    }
+
+    #[test]
+    fn verdicts_have_a_limit() {
+        let mut verdicts = Verdicts::default();
+        for device in 0..=VERDICTS_MAX as u16 {
+            let address = Address { bus: 1, device };
+            verdicts.add(&Charge { address, ..charge(Fault::Stall, &[1]) });
+        }
+        assert_eq!((verdicts.all().len(), verdicts.left_off()), (VERDICTS_MAX, 1));
+    }
+
+    #[test]
+    fn a_command_that_a_device_dies_of_has_the_quirk_that_leaves_it_out() {
+        let mut verdicts = Verdicts::default();
+        let died = Charge {
+            opcode: Some(OperationCode::MaintenanceIn),
+            transport: Some(Transport::Uas),
+            waited_ns: Some(30_001_000_000),
+            ..charge(Fault::NeverAnswered, &[7])
+        };
+        verdicts.add(&died);
+        verdicts.add(&Charge { opcode: Some(OperationCode::Read10), ..died });
+        let letters: Vec<_> = verdicts.all().iter().filter_map(|verdict| verdict.quirk()?.letter()).collect();
+        assert_eq!(letters, ['f', 'u']);
+        assert!(verdicts.all()[0].to_string().contains("after 30.001 s: once (packet 7)"));
+    }
+}
