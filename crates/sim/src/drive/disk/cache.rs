@@ -16,13 +16,13 @@ impl Segments {
         Self { runs: VecDeque::new(), runs_max }
     }
 
-    /// Whether all of an extent is there; its run counts as used.
-    pub(super) fn find(&mut self, extent: Extent) -> bool {
+    /// The run that has all of an extent; it counts as used.
+    pub(super) fn find(&mut self, extent: Extent) -> Option<Range<u64>> {
         let wanted = range(extent);
         let place = self.runs.iter().position(|run| run.start <= wanted.start && wanted.end <= run.end);
-        let Some(run) = place.and_then(|place| self.runs.remove(place)) else { return false };
-        self.runs.push_back(run);
-        true
+        let run = place.and_then(|place| self.runs.remove(place))?;
+        self.runs.push_back(run.clone());
+        Some(run)
     }
 
     /// Keeps a run; the one that was of no use for longest makes room.
@@ -126,12 +126,12 @@ mod tests {
         let mut segments = Segments::new(2);
         segments.keep(0..100);
         segments.keep(200..300);
-        assert!(segments.find(Extent::new(10, 90)));
+        assert_eq!(segments.find(Extent::new(10, 90)), Some(0..100));
         segments.keep(400..500);
-        assert!(segments.find(Extent::new(0, 100)));
-        assert!(!segments.find(Extent::new(200, 1)));
+        assert_eq!(segments.find(Extent::new(0, 100)), Some(0..100));
+        assert_eq!(segments.find(Extent::new(200, 1)), None);
         segments.forget(Extent::new(99, 1));
-        assert!(!segments.find(Extent::new(0, 1)));
+        assert_eq!(segments.find(Extent::new(0, 1)), None);
     }
 
     #[test]

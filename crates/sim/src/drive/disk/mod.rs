@@ -2,7 +2,8 @@
 //!
 //! Reads wait for the arm, which takes next what it can reach first, unless something has waited too long: that is what
 //! native command queuing is for (Serial ATA 3.x clause 13.6 leaves the order to the drive). When it has read what was
-//! asked for and nothing else waits it reads on. Writes end when they are in the cache, and go to the platters when the
+//! asked for and nothing else waits it reads on, and does so again when somebody who is slower than the platters comes near the
+//! end of what it has. Writes end when they are in the cache, and go to the platters when the
 //! arm has nothing to read, when the cache is nearly full, or when somebody waits for them; neighbours go together.
 //!
 //! Left out: defects and their spares, recalibration, the time to spin up.
@@ -19,6 +20,7 @@ pub use seek::Seek;
 use super::{Mechanism, Order, OrderKind, Said, TAGS, Tag, Turn};
 use cache::{Dirty, Segments};
 use std::collections::VecDeque;
+use std::ops::Range;
 use units::{Duration, Extent, Instant, Lba};
 
 /// What a disk is made of.
@@ -176,7 +178,11 @@ impl Disk {
 
     fn begin_read(&mut self, index: usize, order: Order, now: Instant) {
         let Extent { lba, blocks } = order.extent;
-        if self.dirty.holds(order.extent) || self.segments.find(order.extent) {
+        let kept = self.segments.find(order.extent);
+        if self.dirty.holds(order.extent) || kept.is_some() {
+            if let Some(run) = kept {
+                self.read_ahead(now, run, order.extent);
+            }
             self.said.push_back(Said::Ready(order.tag, blocks.0 as u32));
             return self.end(order.tag);
         }
@@ -191,6 +197,24 @@ impl Disk {
             flight.stage = stage;
         }
         self.read_on(now);
+    }
+
+    /// Goes on with a run of which somebody takes the second half, so that the turn to its end passes meanwhile. The arm does
+    /// not leave its cylinder for that.
+    fn read_ahead(&mut self, now: Instant, run: Range<u64>, asked: Extent) {
+        let limit = self.part.limit_after(&self.geometry, asked);
+        let left = run.end.saturating_sub(asked.lba.0 + asked.blocks.0);
+        let waits = |flight: &Flight| flight.stage == Stage::Waits;
+        let is_idle = matches!(self.arm, Arm::Rests)
+            && self.dirty.is_empty()
+            && !self.flights.iter().flatten().any(waits);
+        let is_here = self.geometry.place(Lba(run.end.min(limit))).cylinder == self.place.cylinder;
+        if !is_idle || !is_here || run.end >= limit || left * 2 > u64::from(self.part.segment_sectors) {
+            return;
+        }
+        let begins = now + self.access(now, Lba(run.end));
+        self.place = self.geometry.place(Lba(run.end));
+        self.arm = Arm::Reads(Run { first: run.start, have: run.end, limit, base: (run.end, begins) });
     }
 
     /// Tells what has passed under the head, and ends the reads that have all.

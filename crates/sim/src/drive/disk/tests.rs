@@ -83,6 +83,23 @@ fn what_was_read_ahead_is_not_read_again() {
 }
 
 #[test]
+fn who_is_slower_than_the_platters_finds_what_comes_next() {
+    let mut script = disk();
+    script.read(0, 0, 8);
+    script.until(1);
+    // By then 200 sectors more were read, and the arm rests.
+    script.now = script.now + Duration::from_ms(100);
+    script.read(0, 120, 8);
+    script.until(2);
+    // The second half was touched: 208 and what follows come meanwhile.
+    script.now = script.now + Duration::from_ms(30);
+    script.read(0, 208, 8);
+    script.until(3);
+    let took = script.ended[2].at - script.ended[1].at;
+    assert_eq!(took, Duration::from_ms(30) + part().overhead);
+}
+
+#[test]
 fn what_lies_past_what_was_read_ahead_waits_for_a_turn() {
     let mut script = disk();
     script.read(0, 0, 8);
