@@ -5,9 +5,10 @@
 
 mod bench;
 mod demo;
+mod fit;
 mod fuzz;
+mod release;
 mod swarm;
-
 mod test;
 mod tidy;
 mod workspace;
@@ -40,6 +41,8 @@ enum Chore {
     Test(test::Options),
     /// Run random worlds in which random things go wrong, and see what must hold all the same.
     Swarm(swarm::Options),
+    /// Find the numbers of parts again that published rows determine, and hold the files of parts against them.
+    Fit(fit::Options),
     /// Build the fuzz targets and run them for a while, or on one input again.
     Fuzz(fuzz::Options),
 }
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         Chore::Demo { seconds } => demo::run(seconds),
         Chore::Tidy => tidy::run(),
         Chore::Test(options) => test::run(&options),
+        Chore::Fit(options) => fit::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Swarm(options) => swarm::run(&options),
     };

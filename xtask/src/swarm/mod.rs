@@ -9,12 +9,12 @@
 
 mod canary;
 
-use anyhow::{Context, Result, ensure};
+use crate::release;
+use anyhow::Result;
 use rayon::prelude::*;
 use sim::engine::{Digest, Entry, Trace};
 use sim::fault::Bug;
 use sim::swarm::{self, Case, Shrunk, Toll};
-use std::process::Command;
 use std::time::Instant;
 
 pub(crate) use canary::{Caught, canary};
@@ -75,7 +75,7 @@ const SHRUNK_MAX: usize = 8;
 /// Runs what was asked for; whether all held.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     if cfg!(debug_assertions) && options.seeds > PATIENCE_SEEDS {
-        return hand_over();
+        return release::hand_over();
     }
     if let Some(line) = &options.replay {
         return replay(line, options.bug, options.trace);
@@ -172,19 +172,6 @@ fn bug_of_name(name: &str) -> Result<Bug, String> {
     let known = Bug::ALL.map(Bug::name);
     let bug = Bug::ALL.into_iter().find(|bug| bug.name() == name);
     bug.ok_or_else(|| format!("there are {}", known.join(", ")))
-}
-
-/// Builds this program in release mode, and lets that do the work.
-fn hand_over() -> Result<bool> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--release", "--package", "uaskit-xtask"]);
-    ensure!(build.status().context("start cargo")?.success(), "the release build failed");
-    let here = std::env::current_exe().context("find this program")?;
-    let target = here.ancestors().nth(2).context("this program is not in a target directory")?;
-    let mut optimised = Command::new(target.join("release").join("uaskit-xtask"));
-    optimised.args(std::env::args_os().skip(1));
-    Ok(optimised.status().context("start the release build")?.success())
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     /// Leave out fuzzing
     #[arg(long)]
     no_fuzz: bool,
-    /// More seeds, longer fuzzing, slow scenarios
+    /// More seeds, longer fuzzing, slow scenarios, and the numbers of parts fitted again
     #[arg(long)]
     long: bool,
 }
@@ -130,6 +130,9 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
         ),
     ];
     steps.push(("swarm", Box::new(|| Ok(swarmed(options.swarm_seeds())))));
+    if options.long {
+        steps.push(("fit", Box::new(move || step::check(cargo(&[&["xtask", "fit"]])))));
+    }
     if !options.no_fuzz {
         steps.push(("fuzz", Box::new(|| fuzzed(options.fuzz_time()))));
     }

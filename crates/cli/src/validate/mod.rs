@@ -10,8 +10,10 @@ use crate::failure::Failure;
 use clap::Args;
 use comfy_table::Table;
 use rayon::prelude::*;
-use sim::parts::{Catalogue, Kind, PartError};
-use sim::published::{Count, Decided, Facts, Measurement, Outcome, Role, Row, Statistics, Verdict};
+use sim::parts::PartError;
+use sim::published::{
+    Count, Decided, Facts, FreeNumber, Measurement, Outcome, Role, Row, Statistics, Verdict,
+};
 use sim::setups::Setup;
 use sim::trial::{self, Terms};
 use std::collections::BTreeMap;
@@ -59,9 +61,9 @@ const BARS: (f64, f64) = (0.08, 0.20);
 /// What a number is changed by, to see what depends on it.
 const CHANGE: f64 = 0.1;
 
-/// A fitted number, and what the median of |error| is with a tenth less and a tenth more of it.
+/// A fitted number, and what the median of |error| is with a tenth less and a tenth more of it, in all its places.
 struct Sensitivity {
-    constant: String,
+    number: String,
     medians: [Option<f64>; 2],
 }
 
@@ -83,14 +85,14 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
     let rows = pool.install(|| evaluate(&decided, facts, &terms));
     let statistics = Statistics::of(&rows);
     let sensitivities = if arguments.sensitivity {
-        pool.install(|| sensitivities(&decided, facts, &terms))?
+        pool.install(|| sensitivities(&decided, facts, &terms))
     } else {
         Vec::new()
     };
     if arguments.json {
-        println!("{:#}", record::record(&rows, &statistics, &sensitivities, terms.seed));
+        println!("{:#}", record::record(&rows, (&statistics, places(&decided)), &sensitivities, terms.seed));
     } else {
-        show(&rows, &statistics, &sensitivities);
+        show(&decided, &rows, &statistics, &sensitivities);
     }
     let shapes = rows.iter().filter(|row| row.decision.is_shape());
     let all_hold = shapes.into_iter().all(|row| row.verdict == Verdict::Holds);
@@ -120,34 +122,19 @@ fn evaluate<'a>(decided: &'a Decided, facts: Facts<'_>, terms: &Terms) -> Vec<Ro
 }
 
 /// What each fitted number does to the median of the errors.
-fn sensitivities(decided: &Decided, facts: Facts<'_>, terms: &Terms) -> Result<Vec<Sensitivity>, Failure> {
-    let mut all = Vec::new();
-    for constant in decided.fitted() {
-        let mut medians = [None, None];
-        for (median, factor) in medians.iter_mut().zip([1.0 - CHANGE, 1.0 + CHANGE]) {
-            if let Some(changed) = changed(facts.catalogue, constant, factor)? {
-                let facts = Facts { catalogue: &changed, ..facts };
-                *median = Statistics::of(&evaluate(decided, facts, terms)).error_median;
-            }
-        }
-        all.push(Sensitivity { constant: constant.to_owned(), medians });
-    }
-    Ok(all)
+fn sensitivities(decided: &Decided, facts: Facts<'_>, terms: &Terms) -> Vec<Sensitivity> {
+    let one = |number: &FreeNumber| {
+        let medians = [1.0 - CHANGE, 1.0 + CHANGE].map(|factor| {
+            let changed = number.times(factor, facts.catalogue)?;
+            let facts = Facts { catalogue: &changed, ..facts };
+            Statistics::of(&evaluate(decided, facts, terms)).error_median
+        });
+        Sensitivity { number: number.name(), medians }
+    };
+    decided.fitted().into_iter().map(one).collect()
 }
 
-/// The catalogue with a number, as `drivers/turbo costs.command`, times a factor. None if there is no such number, or if it
-/// cannot be so.
-fn changed(catalogue: &Catalogue, constant: &str, factor: f64) -> Result<Option<Catalogue>, Failure> {
-    let unknown = || Failure::new(format!("there is no number `{constant}`, which is a fault of ours"));
-    let (part, place) = constant.split_once(' ').ok_or_else(unknown)?;
-    let (folder, name) = part.split_once('/').ok_or_else(unknown)?;
-    let kind = Kind::of_folder(folder).ok_or_else(unknown)?;
-    let entry = catalogue.find(kind, name).ok_or_else(unknown)?;
-    let known = entry.constants.iter().find(|known| known.place == place).ok_or_else(unknown)?;
-    Ok(catalogue.with(kind, name, place, known.value * factor).ok())
-}
-
-fn show(rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]) {
+fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]) {
     println!("{}", figures(rows));
     println!("Claims\n{}", claims(rows));
     if !sensitivities.is_empty() {
@@ -159,7 +146,12 @@ fn show(rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]
     );
     let Count { figures, holds, fails, undecided } = statistics.check;
     println!("Rows that check: {figures} figures, {holds} hold, {fails} fail, {undecided} undecided");
-    println!("Numbers that were fitted: {}", statistics.fitted_numbers);
+    println!(
+        "Numbers that were fitted: {}, in {} places, on {} rows",
+        statistics.fitted_numbers,
+        places(decided),
+        statistics.fit.all()
+    );
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
         println!(
             "|error| median {:.1} % of figures that runs decide (bar {:.0} %), {:.1} % with facts; worst {:.0} % of {id} (bar {:.0} %)",
@@ -173,6 +165,11 @@ fn show(rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]
     let shapes: Vec<_> = rows.iter().filter(|row| row.decision.is_shape()).collect();
     let held = shapes.iter().filter(|row| row.verdict == Verdict::Holds).count();
     println!("Shapes: {held} of {} hold", shapes.len());
+}
+
+/// Places in parts that fitted numbers are in.
+fn places(decided: &Decided) -> usize {
+    decided.fitted().into_iter().map(|number| number.places.len()).sum()
 }
 
 fn figures(rows: &[Row<'_>]) -> Table {
@@ -204,10 +201,10 @@ fn claims(rows: &[Row<'_>]) -> Table {
 
 fn changes(sensitivities: &[Sensitivity]) -> Table {
     let mut table = table::empty(&["number", "a tenth less", "a tenth more"]);
-    for Sensitivity { constant, medians } in sensitivities {
+    for Sensitivity { number, medians } in sensitivities {
         let shown =
             medians.map(|median| median.map_or("-".into(), |median| format!("{:.1} %", median * 100.0)));
-        table.add_row([constant.clone()].into_iter().chain(shown));
+        table.add_row([number.clone()].into_iter().chain(shown));
     }
     table::aligned(table)
 }

@@ -7,7 +7,7 @@ use sim::published::{Count, Role, Row, Statistics, Verdict};
 /// Rows with id, published, simulated, error (a share, signed) or verdict, and reason.
 pub(super) fn record(
     rows: &[Row<'_>],
-    statistics: &Statistics,
+    (statistics, fitted_places): (&Statistics, usize),
     sensitivities: &[Sensitivity],
     seed: u64,
 ) -> Value {
@@ -19,6 +19,7 @@ pub(super) fn record(
         "fit": of_count(statistics.fit),
         "check": of_count(statistics.check),
         "fitted_numbers": statistics.fitted_numbers,
+        "fitted_places": fitted_places,
         "error_median": statistics.error_median,
         "error_median_with_facts": statistics.error_median_with_facts,
         "error_worst": worst.map(|(error, id)| json!({ "error": error, "id": id })),
@@ -59,6 +60,6 @@ fn of_count(Count { figures, holds, fails, undecided }: Count) -> Value {
     json!({ "figures": figures, "holds": holds, "fails": fails, "undecided": undecided })
 }
 
-fn of_sensitivity(Sensitivity { constant, medians: [less, more] }: &Sensitivity) -> Value {
-    json!({ "number": constant, "error_median_a_tenth_less": less, "error_median_a_tenth_more": more })
+fn of_sensitivity(Sensitivity { number, medians: [less, more] }: &Sensitivity) -> Value {
+    json!({ "number": number, "error_median_a_tenth_less": less, "error_median_a_tenth_more": more })
 }

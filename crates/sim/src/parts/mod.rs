@@ -208,14 +208,21 @@ impl Catalogue {
     /// # Errors
     /// If there is no such part or number, or it cannot have that value.
     pub fn with(&self, kind: Kind, name: &str, place: &str, value: f64) -> Result<Self, PartError> {
-        let unknown = format!("there is no number `{place}`");
-        let entry = self.find(kind, name).map_or(Ok(None), |entry| schema::with(entry, place, value));
+        let mut changed = self.clone();
+        changed.change(kind, name, &[(place, value)])?;
+        Ok(changed)
+    }
+
+    /// Gives some numbers of a part other values, in the units of its file, all at once.
+    ///
+    /// # Errors
+    /// If there is no such part or number, or they cannot have those values; then nothing is changed.
+    pub fn change(&mut self, kind: Kind, name: &str, values: &[(&str, f64)]) -> Result<(), PartError> {
         let error = |line, what| PartError { file: format!("{}/{name}.toml", kind.folder()), line, what };
-        let entry =
-            entry.map_err(|fault| error(fault.line, fault.what))?.ok_or_else(|| error(None, unknown))?;
-        let mut entries = self.entries.clone();
-        entries.insert((kind, name.into()), entry);
-        Ok(Self { entries })
+        let entry = self.find(kind, name).ok_or_else(|| error(None, "there is no such part".into()))?;
+        let entry = schema::with(entry, values).map_err(|fault| error(fault.line, fault.what))?;
+        self.entries.insert((kind, name.into()), entry);
+        Ok(())
     }
 
     /// A part.

@@ -61,23 +61,22 @@ pub(super) fn read(kind: Kind, name: &str, text: &str) -> Result<Entry, Fault> {
     Ok(Entry { name: name.into(), title, make, constants, text: text.into() })
 }
 
-/// The same part with another value of one of its numbers; none if it has no such number.
-pub(super) fn with(entry: &Entry, place: &str, value: f64) -> Result<Option<Entry>, Fault> {
+/// The same part with other values of some of its numbers.
+pub(super) fn with(entry: &Entry, values: &[(&str, f64)]) -> Result<Entry, Fault> {
+    let mut constants = entry.constants.clone();
+    for (place, value) in values {
+        let known = constants.iter_mut().find(|constant| constant.place == *place);
+        let unknown = || Fault { line: None, what: format!("there is no number `{place}`") };
+        known.ok_or_else(unknown)?.value = *value;
+    }
     let mut table: Table = parse(&entry.text)?;
-    // What was tried of its other numbers stays.
-    for constant in &entry.constants {
+    for constant in &constants {
         if let Some(written) = at(&mut table, &constant.place) {
             written.insert("value".into(), Value::Float(constant.value));
         }
     }
-    let Some(written) = at(&mut table, place) else { return Ok(None) };
-    written.insert("value".into(), Value::Float(value));
     let (_, make) = made(entry.kind(), Source::Table(table))?;
-    let mut entry = Entry { make, ..entry.clone() };
-    for constant in entry.constants.iter_mut().filter(|constant| constant.place == place) {
-        constant.value = value;
-    }
-    Ok(Some(entry))
+    Ok(Entry { make, constants, ..entry.clone() })
 }
 
 /// The table of a number.

@@ -3,7 +3,6 @@
 //! ```toml
 //! [P021]
 //! figure = "mbps(myce/uasp 512K sequential write qd2)"
-//! fits = ["controllers/asm1042 memory.outward"]
 //!
 //! [P028]
 //! claims = ["mbps(…) > mbps(…)"]
@@ -13,13 +12,14 @@
 //! ```
 //!
 //! A figure's published value is that of its row. With `as = "ratio"` a gain in percent is compared as the ratio that it states,
-//! since the error of a difference from nothing has no meaning. A row with `fits` is one that constants were fitted on; all others
+//! since the error of a difference from nothing has no meaning. On which rows numbers were fitted is said in the [`Plan`]; all others
 //! check. Shapes, which have no row, have a `text`.
 
 use super::facts::Facts;
 use super::figure::{Figure, figures};
 use super::formula::{Claim, Formula};
 use super::measurement::Measurement;
+use super::plan::{FreeNumber, Plan};
 use crate::parts::PartError;
 use crate::parts::schema::{self, Fault};
 use serde::Deserialize;
@@ -62,7 +62,7 @@ pub enum DecisionKind {
 /// What a row is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// These numbers were fitted on it: `controllers/asm1042 memory.outward`.
+    /// These numbers of the plan were fitted on it: `controllers/asm1042 memory.outward`.
     Fit(Vec<String>),
     /// It checks what was fitted on others.
     Check,
@@ -77,13 +77,15 @@ pub struct Published {
     pub largest: f64,
 }
 
-/// All rows with their decisions, and the names of numbers.
+/// All rows with their decisions, the names of numbers, and what is fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decided {
     /// In the order of the table, then the shapes.
     pub decisions: Vec<Decision>,
     /// Numbers with names: what is called flat, and so on.
     pub names: BTreeMap<String, f64>,
+    /// What is fitted, and on which rows.
+    pub plan: Plan,
 }
 
 #[derive(Deserialize)]
@@ -102,8 +104,6 @@ struct RowTable {
     stated: Stated,
     claims: Option<Vec<String>>,
     undecidable: Option<String>,
-    #[serde(default)]
-    fits: Vec<String>,
     #[serde(default)]
     note: String,
 }
@@ -133,11 +133,20 @@ impl Decided {
             line: Some(line),
             what: "15 fields were expected".into(),
         })?;
-        Self::read(figures, DECISIONS)
+        Self::read(figures, DECISIONS, Plan::built_in()?)
     }
 
-    /// Joins rows with the text of their decisions.
-    pub(super) fn read(figures: Vec<Figure>, text: &str) -> Result<Self, PartError> {
+    /// The same rows, and another plan.
+    #[must_use]
+    pub fn with_plan(mut self, plan: Plan) -> Self {
+        for decision in &mut self.decisions {
+            decision.role = Role::of(&decision.id, &plan);
+        }
+        Self { plan, ..self }
+    }
+
+    /// Joins rows with the text of their decisions, and with what is fitted on them.
+    pub(super) fn read(figures: Vec<Figure>, text: &str, plan: Plan) -> Result<Self, PartError> {
         let told = |Fault { line, what }| PartError { file: FILE.into(), line, what };
         let DecisionFile { names, mut rows } = schema::parse(text).map_err(told)?;
         let at = |id: &str, what: String| told(Fault { line: schema::line_of_table(text, id), what });
@@ -145,14 +154,14 @@ impl Decided {
         for figure in figures {
             let id = figure.id.clone();
             let row = rows.remove(&id).ok_or_else(|| at(&id, format!("{id} has no decision")))?;
-            decisions.push(row.decision(&id, Some(figure)).map_err(|what| at(&id, what))?);
+            decisions.push(row.decision(&id, Some(figure), &plan).map_err(|what| at(&id, what))?);
         }
         let mut shapes: Vec<_> = rows.into_iter().collect();
         shapes.sort_by_key(|(id, _)| schema::line_of_table(text, id));
         for (id, row) in shapes {
-            decisions.push(row.decision(&id, None).map_err(|what| at(&id, what))?);
+            decisions.push(row.decision(&id, None, &plan).map_err(|what| at(&id, what))?);
         }
-        Ok(Self { decisions, names })
+        Ok(Self { decisions, names, plan })
     }
 
     /// The measurements that all decisions need, each once.
@@ -169,16 +178,11 @@ impl Decided {
         });
     }
 
-    /// Numbers of parts that were fitted on rows.
-    pub fn fitted(&self) -> BTreeSet<&str> {
-        self.decisions
-            .iter()
-            .flat_map(|decision| match &decision.role {
-                Role::Fit(constants) => constants.as_slice(),
-                Role::Check => &[],
-            })
-            .map(String::as_str)
-            .collect()
+    /// The numbers of the plan that were fitted on rows that are here.
+    pub fn fitted(&self) -> Vec<&FreeNumber> {
+        let is_here = |row: &String| self.decisions.iter().any(|decision| decision.id == *row);
+        let stages = self.plan.stages.iter().filter(|stage| stage.rows.iter().any(is_here));
+        stages.flat_map(|stage| &stage.numbers).collect()
     }
 }
 
@@ -206,7 +210,7 @@ impl Decision {
 }
 
 impl RowTable {
-    fn decision(self, id: &str, figure: Option<Figure>) -> Result<Decision, String> {
+    fn decision(self, id: &str, figure: Option<Figure>, plan: &Plan) -> Result<Decision, String> {
         let kind = match (&self.figure, &self.claims, &self.undecidable) {
             (Some(formula), None, None) => self.figure(formula, figure.as_ref())?,
             (None, Some(claims), None) if !claims.is_empty() => {
@@ -221,7 +225,7 @@ impl RowTable {
             (None, Some(figure)) => figure.title(),
             (None, None) => return Err(format!("{id} is in no table, and a `text` was expected")),
         };
-        let role = if self.fits.is_empty() { Role::Check } else { Role::Fit(self.fits) };
+        let role = Role::of(id, plan);
         Ok(Decision { id: id.into(), figure, title, kind, role, note: self.note })
     }
 
@@ -268,12 +272,17 @@ impl Published {
     }
 }
 
+impl Role {
+    fn of(id: &str, plan: &Plan) -> Self {
+        let fitted = plan.fitted_on(id);
+        if fitted.is_empty() { Self::Check } else { Self::Fit(fitted) }
+    }
+}
+
 impl Facts<'_> {
-    /// Measurements of setups that are not there, and numbers of parts that are not: faults of the decisions.
+    /// Measurements of setups that are not there: faults of the decisions.
     pub fn unknown_in(&self, decided: &Decided) -> Vec<String> {
         let is_unknown = |one: &Measurement| self.variant(&one.setup, &one.variant).is_none();
-        let measurements = decided.measurements().into_iter().filter(is_unknown).map(|one| one.to_string());
-        let numbers = decided.fitted().into_iter().filter(|number| self.find("part", number).is_err());
-        measurements.chain(numbers.map(str::to_owned)).collect()
+        decided.measurements().into_iter().filter(is_unknown).map(|one| one.to_string()).collect()
     }
 }

@@ -10,8 +10,9 @@
 //!
 //! Always true: a number is where the code or the catalogue has it, and is not said again here.
 
+use super::plan::Place;
 use crate::link::superspeed::Rate;
-use crate::parts::{Activation, Carried, Catalogue, Kind};
+use crate::parts::{Activation, Carried, Catalogue};
 use crate::setups::{Setup, Variant};
 use wire::uas::{HEADER_LEN, PipeUsage};
 use wire::xhci::RouteString;
@@ -58,12 +59,8 @@ impl Facts<'_> {
     }
 
     fn part(&self, of: &str) -> Result<f64, String> {
-        let unknown = || format!("there is no number `{of}`");
-        let (part, place) = of.split_once(' ').ok_or_else(unknown)?;
-        let (folder, name) = part.split_once('/').ok_or_else(unknown)?;
-        let entry = Kind::of_folder(folder).and_then(|kind| self.catalogue.find(kind, name));
-        let constants = entry.map_or(&[][..], |entry| &entry.constants);
-        let constant = constants.iter().find(|constant| constant.place == place).ok_or_else(unknown)?;
+        let place: Place = of.parse()?;
+        let constant = place.find(self.catalogue).ok_or_else(|| format!("there is no number `{of}`"))?;
         Ok(constant.plain())
     }
 }

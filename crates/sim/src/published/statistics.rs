@@ -13,7 +13,7 @@ pub struct Statistics {
     pub fit: Count,
     /// Rows that check.
     pub check: Count,
-    /// Numbers of parts that were fitted.
+    /// Numbers that were fitted: one that is in several places counts once.
     pub fitted_numbers: usize,
     /// The median of the errors of figures that come out of runs, without their signs.
     pub error_median: Option<f64>,

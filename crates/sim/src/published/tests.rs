@@ -1,7 +1,6 @@
 use super::*;
 use crate::parts::Catalogue;
 use crate::setups::Setup;
-use std::collections::BTreeMap;
 
 struct Place {
     catalogue: Catalogue,
@@ -26,7 +25,7 @@ fn figure(id: &str, value: &str) -> Figure {
 
 fn read(rows: &[(&str, &str)], text: &str) -> Decided {
     let figures = rows.iter().map(|(id, value)| figure(id, value)).collect();
-    Decided::read(figures, &format!("[names]\nflat = 0.05\n{text}")).expect("decisions")
+    Decided::read(figures, &format!("[names]\nflat = 0.05\n{text}"), Plan::default()).expect("decisions")
 }
 
 /// As many megabytes a second as the depth, times ten.
@@ -164,11 +163,16 @@ fn errors_have_a_median_and_a_worst() {
     let text: String = [10, 20, 40, 80]
         .map(|value| format!("[P{value}]\nfigure = \"{value} + mbps(myce/bot 4K random read qd1)\"\n"))
         .concat();
-    let text = format!(
-        "{text}fits = [\"drivers/turbo packing.longest\"]\n[Q1]\ntext = \"one\"\nclaims = [\"1 > 2\"]\n"
-    );
+    let text = format!("{text}[Q1]\ntext = \"one\"\nclaims = [\"1 > 2\"]\n[names]\n");
     let rows = [("P10", "10"), ("P20", "20"), ("P40", "40"), ("P80", "80")];
-    let (place, decided) = (Place::new(), read(&rows, &text));
+    let plan = Plan::read(
+        "[[stage]]\nname = \"a\"\nwhy = \"b\"\nrows = [\"P80\"]\n[[stage.number]]\nunit = \"KiB\"\n\
+         places = [\"drivers/turbo packing.longest\", \"drivers/turbo-mcci packing.longest\"]\n\
+         least = 64\nmost = 1024\nstep = 64\nprior = 64\nbecause = \"c\"\n",
+    );
+    let figures = rows.iter().map(|(id, value)| figure(id, value)).collect();
+    let decided = Decided::read(figures, &text, plan.expect("a plan")).expect("decisions");
+    let place = Place::new();
     let statistics = Statistics::of(&decided.evaluate(place.facts(), tens));
     assert_eq!(statistics.error_median, Some(0.375));
     assert_eq!(statistics.error_worst, Some((1.0, "P10".to_owned())));
@@ -179,7 +183,8 @@ fn errors_have_a_median_and_a_worst() {
 #[test]
 fn a_decision_that_cannot_be_read_is_told_with_its_line() {
     let told = |text: &str| {
-        let error = Decided::read(vec![figure("P1", "5")], &format!("[names]\n{text}")).unwrap_err();
+        let error =
+            Decided::read(vec![figure("P1", "5")], &format!("[names]\n{text}"), Plan::default()).unwrap_err();
         error.to_string()
     };
     assert!(told("[P2]\nundecidable = \"x\"\n").ends_with("P1 has no decision"));
@@ -196,23 +201,37 @@ fn a_decision_that_cannot_be_read_is_told_with_its_line() {
 }
 
 #[test]
-fn numbers_said_to_be_fitted_are_fitted_on_those_rows() {
+fn what_files_of_parts_say_is_fitted_is_what_the_plan_fits_on_those_rows() {
     let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
-    let mut fitted: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for entry in place.catalogue.entries() {
-        for constant in &entry.constants {
-            if let crate::parts::Origin::Fitted(rows) = &constant.origin {
-                let name = format!("{}/{} {}", entry.kind().folder(), entry.name, constant.place);
-                fitted.insert(name, rows.clone());
-            }
-        }
-    }
-    for (number, rows) in fitted {
-        for row in rows {
-            let decision = decided.decisions.iter().find(|decision| decision.id == row);
-            let role = &decision.unwrap_or_else(|| panic!("{number}: there is no row {row}")).role;
-            let says = matches!(role, Role::Fit(numbers) if numbers.contains(&number));
-            assert!(says, "{number} is fitted on {row}, which does not say so");
-        }
-    }
+    assert_eq!(decided.plan.check(&place.catalogue, &decided.decisions), Ok(()));
+    assert_eq!(decided.plan.at_odds_with(&place.catalogue), Vec::<String>::new());
+}
+
+#[test]
+fn a_plan_that_cannot_be_carried_out_is_told_with_its_line() {
+    let (place, decided) = (Place::new(), Decided::built_in().expect("decisions that come with the project"));
+    let text = "[[stage]]\nname = \"a\"\nwhy = \"b\"\nrows = [\"P098\"]\n[[stage.number]]\n\
+                places = [\n    \"hdd/disk-7200 platters.outer_track\",\n]\nunit = \"sectors\"\n\
+                least = 1600\nmost = 3200\nstep = 8\nprior = 2000\nbecause = \"c\"\n";
+    let told = |from: &str, to: &str| {
+        let checked = Plan::read(&text.replacen(from, to, 1))
+            .and_then(|plan| plan.check(&place.catalogue, &decided.decisions).map(|()| plan));
+        checked.map_err(|error| error.to_string())
+    };
+    assert!(told("x", "x").is_ok());
+    let line = |line: usize, what: &str| Err(format!("published/fit.toml, line {line}: {what}"));
+    assert_eq!(told("P098", "P999"), line(4, "there is no row `P999`"));
+    assert_eq!(told("P098", "P087"), line(4, "no run decides `P087`"));
+    assert_eq!(told("P098", "P048"), line(4, "`P048` does not depend on a run"));
+    assert_eq!(told("P098", "Q9"), line(4, "`Q9` is a shape, which checks and belongs to no article"));
+    assert_eq!(told("outer", "outest"), line(7, "there is no number `hdd/disk-7200 platters.outest_track`"));
+    assert_eq!(told("hdd/", "tapes/"), line(7, "there is no kind of part `tapes`"));
+    let unit = "the unit of `hdd/disk-7200 platters.outer_track` is `sectors`, not `KiB`";
+    assert_eq!(told("\"sectors\"", "\"KiB\""), line(9, unit));
+    let again = "_track\",\n    \"hdd/disk-7200 platters.outer_track\",";
+    assert_eq!(told("_track\",", again), line(8, "`hdd/disk-7200 platters.outer_track` is fitted twice"));
+    let off = "whole steps from the least, and not above the most, were expected";
+    assert_eq!((told("2000", "2001"), told("2000", "4000")), (line(13, off), line(13, off)));
+    assert_eq!(told("step = 8", "step = 0"), line(12, "a step above zero was expected"));
+    assert!(told("because", "cause").unwrap_err().contains("unknown field `cause`"));
 }

@@ -41,10 +41,10 @@ pub enum Verdict {
 }
 
 /// Numbers by name, facts and outcomes.
-struct Known<'a> {
-    names: &'a BTreeMap<String, f64>,
-    facts: Facts<'a>,
-    outcomes: BTreeMap<Measurement, Result<Outcome, String>>,
+pub(super) struct Known<'a> {
+    pub(super) names: &'a BTreeMap<String, f64>,
+    pub(super) facts: Facts<'a>,
+    pub(super) outcomes: BTreeMap<Measurement, Result<Outcome, String>>,
 }
 
 impl Decided {

@@ -1,0 +1,373 @@
+//! Numbers of parts out of published rows: the plan, carried out.
+//!
+//! The stages of a [`Plan`] are gone through in their order, and again until nothing changes any more. A stage looks for the values
+//! of its numbers, from where they are, with which its rows are off least (`loss`, `search`); the first time they are at their
+//! priors, so that what a file says has no say. To be far from its prior costs a number a little, the whole of its bounds as much
+//! as an error of one percent in one row: it decides where rows do not. A number is identified if, moved by a quarter of its
+//! bounds either way, with the others of its stage free to make up for it, it costs its rows that much or more.
+//!
+//! Here nothing runs: whoever fits hands over a [`Runner`]. A run is asked for once for each set of values that its parts can have
+//! seen, whatever stages and fits ask for it. Left out: how sure a value is, beyond that.
+//!
+//! Always true: what is found depends on plan, rows and runs alone, and not on what files of parts hold in the places of the plan.
+
+mod leave_out;
+mod loss;
+mod search;
+
+pub use leave_out::{LeftOut, LeftOutRow};
+
+use super::decision::{Decided, Decision};
+use super::facts::Facts;
+use super::measurement::{Measurement, Outcome};
+use super::plan::{FreeNumber, Place, Plan, Stage};
+use super::verdict::{Known, Row};
+use crate::parts::{Catalogue, Kind, PartError};
+use crate::setups::{Assembly, DriveName};
+use search::{Point, Search};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Who makes runs.
+pub trait Runner {
+    /// What comes out of each of these, in their order.
+    fn outcomes(&mut self, runs: &[Run]) -> Vec<Result<Outcome, String>>;
+
+    /// A stage begins: to tell somebody who waits.
+    fn begin(&mut self, _what: &str) {}
+}
+
+/// A run that is to be made.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What is measured.
+    pub measurement: Measurement,
+    /// On parts with these numbers.
+    pub catalogue: Arc<Catalogue>,
+}
+
+/// What a fit has found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// For each number of the plan, in its order.
+    pub values: Vec<FittedValue>,
+    /// How often all stages were gone through.
+    pub passes: u32,
+    /// Whether the last time changed nothing.
+    pub settled: bool,
+}
+
+/// A number that was fitted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FittedValue {
+    /// Its value.
+    pub value: f64,
+    /// What its rows say of it.
+    pub told: Told,
+}
+
+/// What rows say of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// They determine it.
+    Identified,
+    /// They would do with other values far away: what it is, its prior says.
+    Loose,
+    /// None of its rows was seen: it is its prior.
+    Unseen,
+}
+
+/// Rows, parts and a plan, with all runs that were made.
+pub struct Fitting<'a, 'r> {
+    facts: Facts<'a>,
+    decided: &'a Decided,
+    runner: &'r mut dyn Runner,
+    last: Vec<u32>,
+    /// Which numbers the parts of a measurement have.
+    seen: BTreeMap<Measurement, Vec<usize>>,
+    made: BTreeMap<Key, Result<Outcome, String>>,
+}
+
+/// A measurement, and the values of numbers that its parts have.
+type Key = (Measurement, Vec<u32>);
+
+/// A stage without the rows that may not be seen.
+struct Task<'a> {
+    name: &'a str,
+    rows: Vec<&'a Decision>,
+    /// Its numbers.
+    numbers: std::ops::Range<usize>,
+}
+
+/// How often stages are gone through at most.
+const PASSES_MAX: u32 = 6;
+
+/// What it costs to be away from a prior by the whole of the bounds; and what a number must cost its rows to be identified: the
+/// loss of an error of one percent.
+const SLIGHT: f64 = 1e-4;
+
+impl<'a, 'r> Fitting<'a, 'r> {
+    /// Prepares a fit.
+    ///
+    /// # Errors
+    /// See [`Plan::check`].
+    pub fn new(
+        facts: Facts<'a>,
+        decided: &'a Decided,
+        runner: &'r mut dyn Runner,
+    ) -> Result<Self, PartError> {
+        let Decided { plan, decisions, .. } = decided;
+        plan.check(facts.catalogue, decisions)?;
+        let last = plan.numbers().map(|number| number.grid.steps).collect();
+        let mut seen = BTreeMap::new();
+        for measurement in decided.measurements() {
+            let variant = facts.variant(&measurement.setup, &measurement.variant);
+            let parts = variant.map(|variant| parts(&variant.assembly, facts.catalogue)).unwrap_or_default();
+            let is_in = |number: &FreeNumber| {
+                number.places.iter().any(|place| parts.contains(&(place.kind, place.part.as_str())))
+            };
+            let numbers = plan.numbers().enumerate().filter(|(_, number)| is_in(number));
+            let numbers = numbers.map(|(index, _)| index).collect();
+            seen.insert(measurement, numbers);
+        }
+        Ok(Self { facts, decided, runner, last, seen, made: BTreeMap::new() })
+    }
+
+    /// Fits all numbers on all rows.
+    pub fn fit(&mut self) -> Fitted {
+        self.fit_on(|_| true)
+    }
+
+    /// Runs that were made so far.
+    pub fn runs(&self) -> usize {
+        self.made.len()
+    }
+
+    /// All rows, with the numbers of the plan so.
+    ///
+    /// # Errors
+    /// If a number cannot be so.
+    pub fn rows(&mut self, fitted: &Fitted) -> Result<Vec<Row<'a>>, PartError> {
+        let values: Vec<_> = fitted.values.iter().map(|fitted| fitted.value).collect();
+        let catalogue = self.decided.plan.catalogue_with(self.facts.catalogue, &values)?;
+        Ok(self.rows_of(&Arc::new(catalogue)))
+    }
+
+    /// All rows, with the numbers as the files of parts have them.
+    pub fn rows_of_files(&mut self) -> Vec<Row<'a>> {
+        self.rows_of(&Arc::new(self.facts.catalogue.clone()))
+    }
+
+    fn rows_of(&mut self, catalogue: &Arc<Catalogue>) -> Vec<Row<'a>> {
+        self.runner.begin("all rows");
+        let run = |measurement| Run { measurement, catalogue: Arc::clone(catalogue) };
+        let runs: Vec<_> = self.decided.measurements().into_iter().map(run).collect();
+        let outcomes = self.runner.outcomes(&runs);
+        let made: BTreeMap<_, _> = runs.into_iter().map(|run| run.measurement).zip(outcomes).collect();
+        let facts = Facts { catalogue, ..self.facts };
+        let outcome = |one: &Measurement| made.get(one).cloned().unwrap_or_else(|| Err(NOT_MADE.into()));
+        self.decided.evaluate(facts, outcome)
+    }
+
+    /// Fits on those rows that may be seen.
+    fn fit_on(&mut self, may: impl Fn(&Decision) -> bool) -> Fitted {
+        let decided = self.decided;
+        let mut point: Point = decided.plan.numbers().map(|number| number.prior).collect();
+        let tasks = tasks(decided, may);
+        let (mut passes, mut settled) = (0, false);
+        while passes < PASSES_MAX && !settled {
+            passes += 1;
+            settled = true;
+            for task in &tasks {
+                self.runner.begin(task.name);
+                let found = self.search(task, &point, if passes == 1 { 2 } else { 16 });
+                settled &= found == point;
+                point = found;
+            }
+        }
+        let mut told = vec![Told::Unseen; point.len()];
+        for task in &tasks {
+            self.runner.begin(&format!("how sure: {}", task.name));
+            for number in task.numbers.clone().filter(|_| !task.rows.is_empty()) {
+                let sure = self.is_identified(task, &point, number);
+                told[number] = if sure { Told::Identified } else { Told::Loose };
+            }
+        }
+        let numbers = decided.plan.numbers().zip(point.iter().zip(told));
+        let values =
+            numbers.map(|(number, (at, told))| FittedValue { value: number.value(*at), told }).collect();
+        Fitted { values, passes, settled }
+    }
+
+    /// A point with the best values of a stage's numbers.
+    fn search(&mut self, task: &Task<'_>, from: &[u32], parts: u32) -> Point {
+        if task.rows.is_empty() {
+            return from.to_vec();
+        }
+        let held: Vec<bool> = (0..from.len()).map(|number| !task.numbers.contains(&number)).collect();
+        self.search_holding(task, from, &held, parts).0
+    }
+
+    fn search_holding(&mut self, task: &Task<'_>, from: &[u32], held: &[bool], parts: u32) -> (Point, f64) {
+        let last = self.last.clone();
+        let search = Search { last: &last, held, parts };
+        search.from(from, &mut |points| {
+            let losses = self.losses(task, points);
+            points.iter().zip(losses).map(|(point, loss)| loss + self.away(task, point)).collect()
+        })
+    }
+
+    /// Whether its rows determine a number.
+    fn is_identified(&mut self, task: &Task<'_>, point: &[u32], number: usize) -> bool {
+        let best = self.losses(task, &[point.to_vec()])[0];
+        let (at, last) = (point[number], self.last[number]);
+        let quarter = last.div_ceil(4);
+        // At a bound, the other way alone says it.
+        let [less, more] = [at.checked_sub(quarter), Some(at + quarter).filter(|to| *to <= last)];
+        [less, more].into_iter().flatten().all(|to| {
+            let mut from = point.to_vec();
+            from[number] = to;
+            let free = |other: usize| task.numbers.contains(&other) && other != number;
+            let held: Vec<bool> = (0..from.len()).map(|other| !free(other)).collect();
+            let (elsewhere, _) = self.search_holding(task, &from, &held, 8);
+            self.losses(task, &[elsewhere])[0] >= best + SLIGHT
+        })
+    }
+
+    /// What it costs a stage's numbers to be away from their priors.
+    fn away(&self, task: &Task<'_>, point: &[u32]) -> f64 {
+        let numbers = self.decided.plan.numbers().zip(point).enumerate();
+        let of = |(_, (number, at)): (usize, (&FreeNumber, &u32))| {
+            (f64::from(at.abs_diff(number.prior)) / f64::from(number.grid.steps)).powi(2)
+        };
+        SLIGHT * numbers.filter(|(index, _)| task.numbers.contains(index)).map(of).sum::<f64>()
+    }
+
+    /// The losses of a stage's rows at some points, which differ in its numbers alone.
+    fn losses(&mut self, task: &Task<'_>, points: &[Point]) -> Vec<f64> {
+        let needed: BTreeSet<Measurement> = task.rows.iter().flat_map(|row| row.measurements()).collect();
+        let catalogues: Vec<_> = points.iter().map(|point| self.catalogue(point).map(Arc::new)).collect();
+        let mut keys: BTreeSet<Key> = BTreeSet::new();
+        let mut runs = Vec::new();
+        for (point, catalogue) in points.iter().zip(&catalogues) {
+            let Some(catalogue) = catalogue else { continue };
+            for measurement in &needed {
+                let key = self.key(measurement, point);
+                if !self.made.contains_key(&key) && keys.insert(key.clone()) {
+                    let run = Run { measurement: measurement.clone(), catalogue: Arc::clone(catalogue) };
+                    runs.push((key, run));
+                }
+            }
+        }
+        let (keys, runs): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+        if !runs.is_empty() {
+            let outcomes = self.runner.outcomes(&runs);
+            self.made.extend(keys.into_iter().zip(outcomes));
+        }
+        let pairs = points.iter().zip(&catalogues);
+        pairs
+            .map(|(point, catalogue)| match catalogue {
+                Some(catalogue) => self.loss(task, point, catalogue, &needed),
+                None => f64::INFINITY,
+            })
+            .collect()
+    }
+
+    fn loss(
+        &self,
+        task: &Task<'_>,
+        point: &[u32],
+        catalogue: &Catalogue,
+        needed: &BTreeSet<Measurement>,
+    ) -> f64 {
+        let outcome = |one: &Measurement| {
+            let made = self.made.get(&self.key(one, point)).cloned();
+            (one.clone(), made.unwrap_or_else(|| Err(NOT_MADE.into())))
+        };
+        let outcomes = needed.iter().map(outcome).collect();
+        let known = Known { names: &self.decided.names, facts: Facts { catalogue, ..self.facts }, outcomes };
+        task.rows.iter().map(|row| loss::of(row, &known)).sum()
+    }
+
+    fn key(&self, measurement: &Measurement, point: &[u32]) -> Key {
+        let seen = self.seen.get(measurement).map_or(&[][..], Vec::as_slice);
+        (measurement.clone(), seen.iter().map(|number| point[*number]).collect())
+    }
+
+    /// The parts with these values; none if they cannot be so.
+    fn catalogue(&self, point: &[u32]) -> Option<Catalogue> {
+        let plan = &self.decided.plan;
+        let values: Vec<_> = plan.numbers().zip(point).map(|(number, at)| number.value(*at)).collect();
+        plan.catalogue_with(self.facts.catalogue, &values).ok()
+    }
+}
+
+const NOT_MADE: &str = "it was not made";
+
+impl Plan {
+    /// Parts with these values of its numbers, in its order.
+    ///
+    /// # Errors
+    /// If a number cannot be so.
+    pub fn catalogue_with(&self, catalogue: &Catalogue, values: &[f64]) -> Result<Catalogue, PartError> {
+        let mut changes: BTreeMap<(Kind, &str), Vec<(&str, f64)>> = BTreeMap::new();
+        for (number, value) in self.numbers().zip(values) {
+            for Place { kind, part, number } in &number.places {
+                changes.entry((*kind, part)).or_default().push((number, *value));
+            }
+        }
+        let mut changed = catalogue.clone();
+        for ((kind, part), numbers) in changes {
+            changed.change(kind, part, &numbers)?;
+        }
+        Ok(changed)
+    }
+}
+
+/// Stages with those of their rows that may be seen.
+fn tasks(decided: &Decided, may: impl Fn(&Decision) -> bool) -> Vec<Task<'_>> {
+    let mut first = 0;
+    let task = |stage: &'_ Stage| {
+        let numbers = first..first + stage.numbers.len();
+        first = numbers.end;
+        numbers
+    };
+    let ranges: Vec<_> = decided.plan.stages.iter().map(task).collect();
+    let stages = decided.plan.stages.iter().zip(ranges);
+    let of = |stage: &Stage| {
+        let rows = decided.decisions.iter();
+        rows.filter(|row| stage.has(&row.id) && may(row)).collect()
+    };
+    stages.map(|(stage, numbers)| Task { name: &stage.name, rows: of(stage), numbers }).collect()
+}
+
+/// All parts that a run on an assembly can have to do with.
+fn parts<'a>(assembly: &'a Assembly, catalogue: &'a Catalogue) -> BTreeSet<(Kind, &'a str)> {
+    // Each field by name, so that a further one is not forgotten here.
+    let Assembly { host, driver, controller, hubs, bridge, link, drive } = assembly;
+    let mut parts = BTreeSet::from([
+        (Kind::Host, host.as_str()),
+        (Kind::Driver, driver),
+        (Kind::Controller, controller),
+        (Kind::Sata, controller),
+        match drive {
+            DriveName::Ssd(name) => (Kind::Ssd, name),
+            DriveName::Hdd(name) => (Kind::Hdd, name),
+        },
+    ]);
+    parts.extend(hubs.iter().map(|hub| (Kind::Hub, hub.as_str())));
+    parts.extend(bridge.iter().map(|bridge| (Kind::Bridge, bridge.as_str())));
+    parts.extend(link.iter().map(|link| (Kind::Link, link.as_str())));
+    parts.extend(catalogue.host(host).map(|host| (Kind::Power, host.power.as_str())));
+    let mut driver = catalogue.driver(driver);
+    while let Some(name) = driver.and_then(|driver| driver.fallback.as_deref()) {
+        if !parts.insert((Kind::Driver, name)) {
+            break;
+        }
+        driver = catalogue.driver(name);
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests;
