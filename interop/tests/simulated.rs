@@ -159,3 +159,33 @@ fn packets_are_transactions_with_good_checks() -> Result<()> {
     assert!(PACKETS.lock()?.count(r#"frame.comment == "stream Prime" && usbll.pid == 0x5a"#)? > 0);
     Ok(())
 }
+
+/// The same commands and statuses as tshark finds, by transport and operation code.
+#[test]
+fn decode_counts_what_tshark_counts() -> Result<()> {
+    for (capture, opcode) in [(&READS, 0x28), (&WRITES, 0x2a), (&CUT, 0x28)] {
+        let decoded = capture.lock()?.decoded()?;
+        let commands = |transport: &str, opcode: u8| {
+            decoded.commands(|one| one["transport"] == transport && one["opcode"] == opcode)
+        };
+        let ended = |outcome: &str| decoded.commands(|one| one["outcome"] == outcome);
+        let wrapper = "usbms.dCBWSignature == 0x43425355 && scsi_sbc.opcode ==";
+        let status = "usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus ==";
+        counts(
+            capture,
+            &[
+                (&format!("{wrapper} {opcode}"), commands("BOT", opcode)),
+                (&format!("{wrapper} 0"), commands("BOT", 0)),
+                (&format!("{wrapper} 3"), commands("BOT", 3)),
+                (&format!("{status} 0"), ended("passed")),
+                (&format!("{status} 1"), ended("failed")),
+                (&format!("uasp.iu_id == 1 && scsi_sbc.opcode == {opcode}"), commands("UAS", opcode)),
+                ("uasp.iu_id == 1 && scsi_sbc.opcode == 0", commands("UAS", 0)),
+                ("uasp.iu_id == 3 && uasp.sense.status == 0", ended("GOOD")),
+                ("uasp.iu_id == 3 && uasp.sense.status == 2", ended("CHECK CONDITION")),
+            ],
+        )?;
+        assert_eq!(decoded.faults(), [""; 0]);
+    }
+    Ok(())
+}

@@ -76,3 +76,55 @@ fn uas_without_streams_is_dissected_with_its_data() -> Result<()> {
         "uasp.tag_write_ready_frame",
     ])
 }
+
+/// `uaskit decode` finds the commands and statuses that tshark finds, on BOT and on UAS with and without streams: as many of each.
+#[test]
+fn decode_counts_what_tshark_counts() -> Result<()> {
+    let capture = CAPTURE.lock()?;
+    let decoded = capture.decoded()?;
+    let commands = |transport: &str, opcode: u8| {
+        decoded.commands(|one| one["transport"] == transport && one["opcode"] == opcode)
+    };
+    // READ(10), WRITE(10), SYNCHRONIZE CACHE(10), INQUIRY, TEST UNIT READY, READ CAPACITY(16), MODE SENSE(6).
+    for opcode in [0x28, 0x2a, 0x35, 0x12, 0x00, 0x9e, 0x1a] {
+        let wrapper = format!("usbms.dCBWSignature == 0x43425355 && scsi_sbc.opcode == {opcode}");
+        assert_eq!(commands("BOT", opcode), capture.count(&wrapper)?, "{wrapper}");
+        let unit = format!("uasp.iu_id == 1 && scsi_sbc.opcode == {opcode}");
+        assert_eq!(commands("UAS", opcode), capture.count(&unit)?, "{unit}");
+    }
+    let ended = |outcome: &str| decoded.commands(|one| one["outcome"] == outcome);
+    for (filter, outcome) in [
+        ("usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus == 0", "passed"),
+        ("usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus == 1", "failed"),
+        ("uasp.iu_id == 3 && uasp.sense.status == 0", "GOOD"),
+        ("uasp.iu_id == 3 && uasp.sense.status == 2", "CHECK CONDITION"),
+    ] {
+        assert_eq!(ended(outcome), capture.count(filter)?, "{filter}");
+    }
+    let all = decoded.commands(|_| true);
+    assert_eq!(all, capture.count("usbms.dCBWSignature == 0x43425355 || uasp.iu_id == 1")?);
+    Ok(())
+}
+
+/// Four reads and writes of 64 KiB on each of three drives, all of their data found, although usbmon does not tell streams; and a drive
+/// that is as it should be has no fault.
+#[test]
+fn decode_gives_each_command_its_data() -> Result<()> {
+    let decoded = CAPTURE.lock()?.decoded()?;
+    for opcode in [0x28, 0x2a] {
+        let all = decoded.commands(|one| one["opcode"] == opcode);
+        let whole = decoded.commands(|one| {
+            one["opcode"] == opcode
+                && one["bytes"].as_u64() == one["blocks"].as_u64().map(|blocks| blocks * 512)
+        });
+        assert_eq!(whole, all, "{opcode:#x}");
+        let long = decoded.commands(|one| one["opcode"] == opcode && one["bytes"] == 65_536);
+        assert!(long >= 12, "{opcode:#x}: {long}");
+    }
+    assert_eq!(decoded.end()["let_go"]["data_without_command"], 0);
+    let devices =
+        ["residue-lies", "csw-tag", "status-without-command", "ready-without-command", "good-without-data"];
+    let faults = decoded.faults();
+    assert!(devices.iter().all(|fault| !faults.contains(fault)), "{faults:?}");
+    Ok(())
+}

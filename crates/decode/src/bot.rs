@@ -104,7 +104,10 @@ impl Bot {
 
     /// The capture has ended.
     pub(crate) fn finish(&mut self, desk: &mut Desk<'_>) {
-        self.let_failed_go(desk);
+        // Whether the host would have asked why is not known.
+        if let Some((command, answer)) = self.failed.take() {
+            desk.end(command, &answer);
+        }
         if let Some(current) = self.current.take() {
             let (command, answer) = current.open.ended(Outcome::Unfinished, None);
             desk.end(command, &answer);

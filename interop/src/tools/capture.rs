@@ -62,7 +62,42 @@ impl Running {
     }
 }
 
+/// What `uaskit decode` made of a capture: the objects that it printed.
+#[derive(Debug)]
+pub struct Decoded(Vec<serde_json::Value>);
+
+impl Decoded {
+    /// How many commands are as wanted.
+    pub fn commands(&self, is_wanted: impl Fn(&serde_json::Value) -> bool) -> usize {
+        self.0.iter().filter(|object| object["kind"] == "command" && is_wanted(object)).count()
+    }
+
+    /// The names of what went wrong.
+    pub fn faults(&self) -> Vec<&str> {
+        self.0.iter().filter_map(|object| object["fault"].as_str()).collect()
+    }
+
+    /// The last object, which says what was seen and what was let go of.
+    pub fn end(&self) -> &serde_json::Value {
+        self.0.last().unwrap_or(&serde_json::Value::Null)
+    }
+}
+
 impl Capture {
+    /// What `uaskit decode` makes of it.
+    pub fn decoded(&self) -> Result<Decoded> {
+        let mut decode = Command::new(drive::binary()?);
+        decode.arg("decode").arg(self.place.path(FILE)).arg("--json");
+        let text = child::text_of(&mut decode)?;
+        let object = |line: &str| {
+            serde_json::from_str(line).map_err(|error| Error::Unexpected {
+                what: "read what uaskit decode prints".to_owned(),
+                evidence: format!("{error}: {line}"),
+            })
+        };
+        text.lines().map(object).collect::<Result<_>>().map(Decoded)
+    }
+
     /// The packets that a display filter of Wireshark selects, one line each. An empty filter selects all.
     pub fn packets(&self, filter: &str) -> Result<Vec<String>> {
         packets(&self.place.path(FILE), filter)

@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: is the drive as fast as it has to be, and are the host side ([`initiator`]) and the simulated world
-//! ([`simulator`])?
+//! `cargo xtask bench`: is the drive as fast as it has to be, and are the host side ([`initiator`]), the simulated world
+//! ([`simulator`]) and the reading of captures ([`capture`])?
 //!
 //! Of the drive three questions, each with a bar: how long an information unit takes in the codec ([`codec`]); how much of a
 //! plain echo the drive reaches over a unix socket, everybody on one processor ([`socket`]); how it compares in a
@@ -8,6 +8,7 @@
 //!
 //! Everything is measured in release mode: a debug build of this program builds that and hands over to it.
 
+mod capture;
 mod codec;
 mod echo;
 mod figure;
@@ -42,6 +43,8 @@ pub(crate) enum Bench {
     Host(initiator::HostArguments),
     /// Measure the simulated world, and fail if it is slower, or takes more memory, than it has to.
     Sim(simulator::SimulatorArguments),
+    /// Measure how fast captures are decoded, and fail if it is slower than it has to be.
+    Decode(capture::DecodeArguments),
     /// The echo that a drive is held against; the socket is standard input.
     #[command(hide = true)]
     Echo(echo::EchoArguments),
@@ -103,10 +106,13 @@ pub(crate) fn run(bench: Bench) -> Result<bool> {
             print!("{PROFILE}");
             Ok(true)
         }
-        Bench::Drive(_) | Bench::Host(_) | Bench::Sim(_) if cfg!(debug_assertions) => hand_over(),
+        Bench::Drive(_) | Bench::Host(_) | Bench::Sim(_) | Bench::Decode(_) if cfg!(debug_assertions) => {
+            hand_over()
+        }
         Bench::Drive(arguments) => measure_drive(&arguments),
         Bench::Host(arguments) => initiator::measure(&arguments),
         Bench::Sim(arguments) => simulator::measure(&arguments),
+        Bench::Decode(arguments) => capture::measure(&arguments),
     }
 }
 

@@ -1,4 +1,6 @@
-//! Commands for people: a line each, with columns that stay where they are.
+//! Commands for people: a line each, with columns that stay where they are; below them verdicts, and what was not seen.
+//!
+//! An outcome is told only if it is not the one hoped for, and so are bytes that were asked for and did not move.
 
 use decode::{Command, Decoder, Ended, Losses, Outcome, Phase, Step, Transport};
 use std::io::{self, Write};
@@ -108,7 +110,10 @@ pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder) -> io::Result<()
 pub(super) fn end(out: &mut impl Write, decoder: &Decoder, (seen, shown): (u64, u64)) -> io::Result<()> {
     let drives = decoder.drives().count();
     let of_all = if shown == seen { String::new() } else { format!(", {shown} shown") };
-    writeln!(out, "\n{seen} commands of {drives} drives{of_all}; {} verdicts", decoder.verdicts().len())?;
+    let [commands, drives, verdicts] =
+        [(seen, "command"), (drives as u64, "drive"), (decoder.verdicts().len() as u64, "verdict")]
+            .map(|(number, what)| counted(number, what));
+    writeln!(out, "\n{commands} of {drives}{of_all}; {verdicts}")?;
     for (what, left) in
         [("not what their link type says", decoder.not_understood()), ("not USB", decoder.foreign())]
     {
@@ -129,6 +134,11 @@ pub(super) fn end(out: &mut impl Write, decoder: &Decoder, (seen, shown): (u64, 
         }
     }
     Ok(())
+}
+
+/// `1 command`, `2 commands`.
+fn counted(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Seconds, to the microsecond.

@@ -119,7 +119,8 @@ impl Uas {
         let Some(ended) = event.ended() else { return };
         let only = self.only_waiting(event);
         let Some(tag) = self.flow.data_ended(event).or(only) else {
-            desk.ledger.losses.data_without_command += 1;
+            // What the host takes back of a command that has failed is nobody's any more.
+            desk.ledger.losses.data_without_command += u64::from(ended == Ended::Done);
             return;
         };
         let Some(task) = self.commands.get_mut(&tag) else { return };

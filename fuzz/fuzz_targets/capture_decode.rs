@@ -1,0 +1,42 @@
+//! Capture files: any bytes are read to their end or refused, each byte is in a packet or a damage at most once, each command is told
+//! once, and nothing grows.
+#![no_main]
+
+use capture::{Item, Reader};
+use decode::{Decoder, EVIDENCE_MAX, STEPS_MAX, VERDICTS_MAX};
+use std::collections::BTreeSet;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let Ok(mut reader) = Reader::new(bytes, "memory".into()) else { return };
+    let mut decoder = Decoder::new();
+    let (mut packets, mut damaged, mut in_packets) = (0, 0, 0);
+    while let Some(item) = reader.next_item().expect("memory is read") {
+        match item {
+            Item::Packet(packet) => {
+                packets += 1;
+                assert_eq!(packet.number, packets);
+                in_packets += packet.bytes.len() as u64;
+                decoder.take(&packet);
+            }
+            Item::Damage(damage) => {
+                assert!(damage.bytes > 0);
+                damaged += damage.bytes;
+            }
+        }
+    }
+    assert_eq!(reader.offset(), bytes.len() as u64);
+    assert!(in_packets + damaged <= bytes.len() as u64);
+    decoder.finish();
+    let mut began = BTreeSet::new();
+    while let Some(command) = decoder.poll() {
+        assert!(began.insert(command.began.packet) && command.began.packet <= packets);
+        assert!(command.steps.len() <= STEPS_MAX);
+        let _ =
+            (command.block.to_string(), command.block.name(), command.outcome.to_string(), command.sense());
+    }
+    assert!(decoder.verdicts().len() <= VERDICTS_MAX);
+    for verdict in decoder.verdicts() {
+        assert!(verdict.packets.len() <= EVIDENCE_MAX);
+        let _ = (verdict.to_string(), verdict.quirk());
+    }
+});
