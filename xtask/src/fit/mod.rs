@@ -80,7 +80,7 @@ fn fit(options: &Options) -> Result<bool> {
     let mut fitting = Fitting::new(facts, &decided, &mut processors).map_err(|error| anyhow!(error))?;
     let before = fitting.rows_of_files();
     let fitted = fitting.fit();
-    let after = fitting.rows(&fitted).map_err(|error| anyhow!(error))?;
+    let after = fitting.rows(&fitted.values).map_err(|error| anyhow!(error))?;
     let left_out = if options.leave_out {
         fitting.leave_out(&fitted).map_err(|error| anyhow!(error))?
     } else {
@@ -120,7 +120,7 @@ fn catalogue() -> Result<Catalogue> {
 /// The last line; whether the files hold what was found.
 fn ended(decided: &Decided, catalogue: &Catalogue, fitted: &Fitted, written: bool) -> bool {
     let numbers = decided.plan.numbers().zip(&fitted.values);
-    let others = numbers.filter(|(number, fitted)| !number.is(fitted.value, catalogue)).count();
+    let others = numbers.filter(|(number, value)| !number.is(**value, catalogue)).count();
     let passes = fitted.passes;
     match (fitted.settled, others) {
         (false, _) => {

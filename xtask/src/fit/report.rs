@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use sim::parts::Catalogue;
-use sim::published::fit::{Fitted, LeftOut, Told};
+use sim::published::fit::{Fitted, LeftOut};
 use sim::published::{Decided, Row, Statistics, Verdict};
 
 /// Each number: what the files hold, what was found, and whether its rows say so.
@@ -10,7 +10,8 @@ pub(super) fn numbers(decided: &Decided, catalogue: &Catalogue, fitted: &Fitted)
     let mut table = table(&["number", "prior", "file", "found", "unit", "within", "rows", ""], &[1, 2, 3]);
     let stages = decided.plan.stages.iter();
     let rows = stages.flat_map(|stage| stage.numbers.iter().map(|_| stage.rows.join(" ")));
-    for ((number, found), rows) in decided.plan.numbers().zip(&fitted.values).zip(rows) {
+    let found = fitted.values.iter().zip(&fitted.identified);
+    for ((number, (found, identified)), rows) in decided.plan.numbers().zip(found).zip(rows) {
         let mut held: Vec<String> = Vec::new();
         for place in &number.places {
             let value = place.find(catalogue).map_or("-".to_owned(), |known| known.value.to_string());
@@ -22,16 +23,12 @@ pub(super) fn numbers(decided: &Decided, catalogue: &Catalogue, fitted: &Fitted)
             1 => number.name(),
             several => format!("{}, in {several} places", number.name()),
         };
-        let told = match found.told {
-            Told::Identified => "",
-            Told::Loose => "not identified by its rows",
-            Told::Unseen => "no row was seen",
-        };
+        let told = if *identified { "" } else { "not identified by its rows" };
         table.add_row([
             name,
             number.prior_value().to_string(),
             held.join(", "),
-            found.value.to_string(),
+            found.to_string(),
             number.unit.clone(),
             format!("{} to {}", number.grid.least, number.grid.most()),
             rows,

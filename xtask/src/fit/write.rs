@@ -21,7 +21,7 @@ pub(super) fn write(plan: &Plan, fitted: &Fitted) -> Result<()> {
                 let name = format!("{PARTS}/{}/{}.toml", place.kind.folder(), place.part);
                 let path = workspace::root().join(&name);
                 let old = fs::read_to_string(&path).with_context(|| format!("read {name}"))?;
-                let new = with(&old, place, found.value, &stage.rows).with_context(|| name.clone())?;
+                let new = with(&old, place, *found, &stage.rows).with_context(|| name.clone())?;
                 if new != old {
                     fs::write(&path, new).with_context(|| format!("write {name}"))?;
                     println!("wrote {name}");

@@ -7,7 +7,7 @@
 
 use super::super::decision::Decided;
 use super::super::verdict::{Row, Verdict};
-use super::{Fitted, Fitting, Told};
+use super::{Fitted, Fitting, FreeNumber, Settled, tasks};
 use crate::parts::PartError;
 use std::collections::BTreeSet;
 
@@ -20,8 +20,8 @@ pub struct LeftOut {
     pub rows: Vec<LeftOutRow>,
     /// Numbers that no other article's rows say anything of, by name.
     pub unseen: Vec<String>,
-    /// What was found without it.
-    pub fitted: Fitted,
+    /// What was found without it, in the order of the plan.
+    pub values: Vec<f64>,
 }
 
 /// A row of an article that was left out.
@@ -39,7 +39,7 @@ impl Fitting<'_, '_> {
     /// # Errors
     /// If a number cannot be what was found: a fault of ours.
     pub fn leave_out(&mut self, with_all: &Fitted) -> Result<Vec<LeftOut>, PartError> {
-        let with_all = self.rows(with_all)?;
+        let with_all = self.rows(&with_all.values)?;
         let sources = sources(self.decided);
         sources.into_iter().map(|source| self.without(source, &with_all)).collect()
     }
@@ -47,17 +47,19 @@ impl Fitting<'_, '_> {
     fn without(&mut self, source: &str, with_all: &[Row<'_>]) -> Result<LeftOut, PartError> {
         let is_of =
             |row: &Row<'_>| row.decision.figure.as_ref().is_some_and(|figure| figure.source == source);
-        let fitted = self.fit_on(|row| row.figure.as_ref().is_none_or(|figure| figure.source != source));
-        let without = self.rows(&fitted)?;
+        let tasks =
+            tasks(self.decided, |row| row.figure.as_ref().is_none_or(|figure| figure.source != source));
+        let Settled { point, .. } = self.settle(&tasks);
+        let values = self.values(&point);
+        let without = self.rows(&values)?;
         let pairs = with_all.iter().zip(&without).filter(|(row, _)| is_of(row));
         let rows = pairs.filter(|(row, _)| !row.decision.measurements().is_empty()).map(|(all, without)| {
             LeftOutRow { id: all.decision.id.clone(), verdicts: [all.verdict, without.verdict] }
         });
         let rows = rows.collect();
-        let numbers = self.decided.plan.numbers().zip(&fitted.values);
-        let unseen = numbers.filter(|(_, fitted)| fitted.told == Told::Unseen);
-        let unseen = unseen.map(|(number, _)| number.name()).collect();
-        Ok(LeftOut { source: source.into(), rows, unseen, fitted })
+        let stages = self.decided.plan.stages.iter().zip(&tasks).filter(|(_, task)| task.rows.is_empty());
+        let unseen = stages.flat_map(|(stage, _)| &stage.numbers).map(FreeNumber::name).collect();
+        Ok(LeftOut { source: source.into(), rows, unseen, values })
     }
 }
 

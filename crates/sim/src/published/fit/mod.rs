@@ -49,32 +49,14 @@ pub struct Run {
 /// What a fit has found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// For each number of the plan, in its order.
-    pub values: Vec<FittedValue>,
+    /// The value of each number of the plan, in its order.
+    pub values: Vec<f64>,
+    /// Whether its rows determine it; if not, what it is its prior says.
+    pub identified: Vec<bool>,
     /// How often all stages were gone through.
     pub passes: u32,
     /// Whether the last time changed nothing.
     pub settled: bool,
-}
-
-/// A number that was fitted.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FittedValue {
-    /// Its value.
-    pub value: f64,
-    /// What its rows say of it.
-    pub told: Told,
-}
-
-/// What rows say of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// They determine it.
-    Identified,
-    /// They would do with other values far away: what it is, its prior says.
-    Loose,
-    /// None of its rows was seen: it is its prior.
-    Unseen,
 }
 
 /// Rows, parts and a plan, with all runs that were made.
@@ -90,6 +72,13 @@ pub struct Fitting<'a, 'r> {
 
 /// A measurement, and the values of numbers that its parts have.
 type Key = (Measurement, Vec<u32>);
+
+/// Where a fit has come to.
+struct Settled {
+    point: Point,
+    passes: u32,
+    settled: bool,
+}
 
 /// A stage without the rows that may not be seen.
 struct Task<'a> {
@@ -135,7 +124,16 @@ impl<'a, 'r> Fitting<'a, 'r> {
 
     /// Fits all numbers on all rows.
     pub fn fit(&mut self) -> Fitted {
-        self.fit_on(|_| true)
+        let tasks = tasks(self.decided, |_| true);
+        let Settled { point, passes, settled } = self.settle(&tasks);
+        let mut identified = vec![false; point.len()];
+        for task in &tasks {
+            self.runner.begin(&format!("how sure: {}", task.name));
+            for number in task.numbers.clone() {
+                identified[number] = self.is_identified(task, &point, number);
+            }
+        }
+        Fitted { values: self.values(&point), identified, passes, settled }
     }
 
     /// Runs that were made so far.
@@ -147,9 +145,8 @@ impl<'a, 'r> Fitting<'a, 'r> {
     ///
     /// # Errors
     /// If a number cannot be so.
-    pub fn rows(&mut self, fitted: &Fitted) -> Result<Vec<Row<'a>>, PartError> {
-        let values: Vec<_> = fitted.values.iter().map(|fitted| fitted.value).collect();
-        let catalogue = self.decided.plan.catalogue_with(self.facts.catalogue, &values)?;
+    pub fn rows(&mut self, values: &[f64]) -> Result<Vec<Row<'a>>, PartError> {
+        let catalogue = self.decided.plan.catalogue_with(self.facts.catalogue, values)?;
         Ok(self.rows_of(&Arc::new(catalogue)))
     }
 
@@ -169,34 +166,26 @@ impl<'a, 'r> Fitting<'a, 'r> {
         self.decided.evaluate(facts, outcome)
     }
 
-    /// Fits on those rows that may be seen.
-    fn fit_on(&mut self, may: impl Fn(&Decision) -> bool) -> Fitted {
-        let decided = self.decided;
-        let mut point: Point = decided.plan.numbers().map(|number| number.prior).collect();
-        let tasks = tasks(decided, may);
+    /// Goes through the stages until nothing changes.
+    fn settle(&mut self, tasks: &[Task<'_>]) -> Settled {
+        let mut point: Point = self.decided.plan.numbers().map(|number| number.prior).collect();
         let (mut passes, mut settled) = (0, false);
         while passes < PASSES_MAX && !settled {
             passes += 1;
             settled = true;
-            for task in &tasks {
+            for task in tasks {
                 self.runner.begin(task.name);
                 let found = self.search(task, &point, if passes == 1 { 2 } else { 16 });
                 settled &= found == point;
                 point = found;
             }
         }
-        let mut told = vec![Told::Unseen; point.len()];
-        for task in &tasks {
-            self.runner.begin(&format!("how sure: {}", task.name));
-            for number in task.numbers.clone().filter(|_| !task.rows.is_empty()) {
-                let sure = self.is_identified(task, &point, number);
-                told[number] = if sure { Told::Identified } else { Told::Loose };
-            }
-        }
-        let numbers = decided.plan.numbers().zip(point.iter().zip(told));
-        let values =
-            numbers.map(|(number, (at, told))| FittedValue { value: number.value(*at), told }).collect();
-        Fitted { values, passes, settled }
+        Settled { point, passes, settled }
+    }
+
+    /// The values at a point.
+    fn values(&self, point: &[u32]) -> Vec<f64> {
+        self.decided.plan.numbers().zip(point).map(|(number, at)| number.value(*at)).collect()
     }
 
     /// A point with the best values of a stage's numbers.
@@ -297,8 +286,7 @@ impl<'a, 'r> Fitting<'a, 'r> {
     /// The parts with these values; none if they cannot be so.
     fn catalogue(&self, point: &[u32]) -> Option<Catalogue> {
         let plan = &self.decided.plan;
-        let values: Vec<_> = plan.numbers().zip(point).map(|(number, at)| number.value(*at)).collect();
-        plan.catalogue_with(self.facts.catalogue, &values).ok()
+        plan.catalogue_with(self.facts.catalogue, &self.values(point)).ok()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The least of a function on a grid, by steps that become smaller.
 //!
-//! From where it starts, one number at a time is moved by a stride, up and down; the best of these moves is made, as long as one
-//! helps. Where none does, two are moved at once, which goes along valleys in which one makes up for another. Where that does not
-//! help either, all strides are halved, until a stride is one step of the grid. It needs no slope, stands small unevenness, and
-//! asks for many values at once, so that they can be made at the same time. Left out: any proof that what it finds is the least.
+//! From where it starts, one number after the other is moved by a stride, up or down, whichever helps more, as long as one of them
+//! helps. Where none does, and they are few, two are moved at once, which goes along valleys in which one makes up for another.
+//! Where that does not help either, all strides are halved, until a stride is one step of the grid. It needs no slope, stands
+//! small unevenness, and asks for several values at once, so that they can be made at the same time. Left out: any proof that
+//! what it finds is the least.
 //!
 //! Always true: what comes out depends on the start and the function alone; no point is asked for twice; each is on the grid.
 
@@ -22,6 +23,9 @@ pub(super) struct Search<'a> {
     pub(super) parts: u32,
 }
 
+/// Numbers of which two are moved at once at most.
+const PAIRED_MAX: usize = 4;
+
 /// What has been asked for.
 struct Known<'a> {
     losses: BTreeMap<Point, f64>,
@@ -37,10 +41,17 @@ impl Search<'_> {
         let mut best = start.to_vec();
         let mut loss = known.losses_of(std::slice::from_ref(&best))[0];
         loop {
-            let found = known.best(&self.single(&best, &strides), loss);
-            let found = found.or_else(|| known.best(&self.pairs(&best, &strides), loss));
-            if let Some((better, less)) = found {
-                (best, loss) = (better, less);
+            let before = loss;
+            for number in 0..best.len() {
+                if let Some(found) = known.best(&self.single(&best, &strides, number), loss) {
+                    (best, loss) = found;
+                }
+            }
+            if loss < before {
+                continue;
+            }
+            if let Some(found) = known.best(&self.pairs(&best, &strides), loss) {
+                (best, loss) = found;
             } else if strides.iter().all(|stride| *stride == 1) {
                 return (best, loss);
             } else {
@@ -50,14 +61,19 @@ impl Search<'_> {
     }
 
     /// Points with one number moved.
-    fn single(&self, from: &[u32], strides: &[u32]) -> Vec<Point> {
-        let moves = (0..from.len()).flat_map(|number| [(number, false), (number, true)]);
-        moves.filter_map(|one| self.moved(from, strides, one)).collect()
+    fn single(&self, from: &[u32], strides: &[u32], number: usize) -> Vec<Point> {
+        [(number, false), (number, true)]
+            .into_iter()
+            .filter_map(|one| self.moved(from, strides, one))
+            .collect()
     }
 
-    /// Points with two numbers moved.
+    /// Points with two numbers moved; none if there are many numbers.
     fn pairs(&self, from: &[u32], strides: &[u32]) -> Vec<Point> {
         let mut points = Vec::new();
+        if self.held.iter().filter(|held| !**held).count() > PAIRED_MAX {
+            return points;
+        }
         for first in 0..from.len() {
             for second in first + 1..from.len() {
                 for ways in [(false, true), (true, false), (false, false), (true, true)] {
