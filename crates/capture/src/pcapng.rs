@@ -62,6 +62,8 @@ pub struct Pcapng<W> {
     out: W,
     file: String,
     interfaces: u32,
+    /// What interfaces that are added say of their zero.
+    begins_s: u64,
     records: u64,
     /// The block in hand, without the bytes of a record.
     block: Vec<u8>,
@@ -87,7 +89,8 @@ impl<W: Write> Pcapng<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn new(out: W, file: String, application: &str) -> Result<Self, WriteError> {
-        let mut pcapng = Self { out, file, interfaces: 0, records: 0, block: Vec::with_capacity(1 << 10) };
+        let mut pcapng =
+            Self { out, file, interfaces: 0, begins_s: 0, records: 0, block: Vec::with_capacity(1 << 10) };
         pcapng.begin(Block::Section);
         pcapng.put(&BYTE_ORDER.to_le_bytes());
         pcapng.put(&[1, 0, 0, 0]);
@@ -96,6 +99,11 @@ impl<W: Write> Pcapng<W> {
         pcapng.put_option(OptionCode::End, &[]);
         pcapng.end()?;
         Ok(pcapng)
+    }
+
+    /// The zero of interfaces that are added from now on, in seconds since 1970 (`if_tsoffset`); 0 unless it is told.
+    pub const fn begin_at(&mut self, seconds: u64) {
+        self.begins_s = seconds;
     }
 
     /// Adds an interface.
@@ -114,6 +122,9 @@ impl<W: Write> Pcapng<W> {
         self.put_option(OptionCode::InterfaceName, interface.name.as_bytes());
         self.put_option(OptionCode::InterfaceDescription, interface.description.as_bytes());
         self.put_option(OptionCode::TimeResolution, &[NANOSECONDS]);
+        if self.begins_s != 0 {
+            self.put_option(OptionCode::TimeOffset, &self.begins_s.to_le_bytes());
+        }
         self.put_option(OptionCode::End, &[]);
         self.end()?;
         self.interfaces += 1;
@@ -256,6 +267,8 @@ enum OptionCode {
     Application = 4,
     /// `if_tsresol`.
     TimeResolution = 9,
+    /// `if_tsoffset`.
+    TimeOffset = 14,
 }
 
 /// Read backwards by whoever has the other byte order.
@@ -320,6 +333,15 @@ mod tests {
             2, 0, 3, 0, b'u', b'a', b's', 0, 3, 0, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, 44, 0, 0, 0,
         ];
         assert_eq!(blocks(&file, 44), [interface]);
+    }
+
+    #[test]
+    fn an_interface_says_its_zero_if_it_has_one() {
+        let mut pcapng = begun();
+        pcapng.begin_at(0x0102_0304);
+        usbmon(&mut pcapng);
+        let file = pcapng.finish().unwrap();
+        assert_eq!(blocks(&file, 44)[0][36..48], [14, 0, 8, 0, 4, 3, 2, 1, 0, 0, 0, 0]);
     }
 
     #[test]

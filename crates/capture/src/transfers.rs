@@ -191,7 +191,9 @@ impl Transfers {
         comment: &str,
     ) -> Result<(), WriteError> {
         let body = &event.bytes[..header.captured as usize];
-        let cut = (event.bytes.len() - body.len()) as u32;
+        // Whoever tells may have cut them before.
+        let whole = if event.bytes.is_empty() { 0 } else { event.length as usize };
+        let cut = (whole.max(event.bytes.len()) - body.len()) as u32;
         out.add(self.interface, &Record { at, head: &header.encode(), body, cut, comment })
     }
 }

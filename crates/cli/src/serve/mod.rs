@@ -4,11 +4,13 @@
 //! the service and makes everything durable, the second one leaves at once. Left out: what the drive does.
 
 mod assemble;
+mod capture;
 mod report;
 
 use crate::args::{ServeArguments, SpeedArgument};
 use crate::control::{self, Opener};
 use crate::failure::Failure;
+use capture::{Capture, Written};
 use report::Report;
 pub(crate) use report::describe as transport_name;
 use serde_json::json;
@@ -45,7 +47,8 @@ struct Teller(Sender<Notice>);
 pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let address: Address = arguments.usbredir.parse().map_err(|error| Failure::usage(format!("{error}")))?;
     let orders = arguments.control.as_deref().map(listen_for_orders).transpose()?;
-    let (drive, created) = assemble::drive(arguments)?;
+    let (mut drive, created) = assemble::drive(arguments)?;
+    let capture = begin_capture(arguments, &mut drive)?;
     let mut report = Report::new(arguments.json, arguments.quiet);
     introduce(&report, &drive);
     let config = Config {
@@ -68,7 +71,30 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     catch_signals(sender)?;
     say_how_to_plug(&report, server.address(), arguments.speed);
     watch(&server, &notices, &mut report);
-    farewell(&report, server.join())
+    let mut ended = server.join();
+    ended.drive.stop_observing();
+    let captured = capture.map(Capture::finish).transpose();
+    farewell(&report, ended)?;
+    if let Some(Written { files, records, dropped }) = captured? {
+        let line = format!("Captured: {records} records in {files} files, {dropped} events dropped.");
+        let fields = json!({ "files": files, "records": records, "dropped": dropped });
+        report.tell(&line, "captured", fields);
+    }
+    Ok(())
+}
+
+/// Begins to write down what the host does, if that is wanted.
+fn begin_capture(arguments: &ServeArguments, drive: &mut Drive) -> Result<Option<Capture>, Failure> {
+    let Some(file) = &arguments.capture else { return Ok(None) };
+    let plan = capture::Plan {
+        file: file.clone(),
+        snap: arguments.snap.map_or(u32::MAX, |snap| u32::try_from(snap.0).unwrap_or(u32::MAX)),
+        file_bytes_max: arguments.capture_size.map(|size| size.0),
+        speed: drive.device().config().speed,
+    };
+    let (capture, observer) = Capture::start(plan)?;
+    drive.observe(observer);
+    Ok(Some(capture))
 }
 
 /// A socket for orders. Its name goes with it.

@@ -13,6 +13,7 @@ mod fault;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod memory;
+mod observer;
 mod presence;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ mod tests;
 pub use buffer::Pool;
 pub use closing::FlushError;
 pub use fault::{Fault, FaultKind, NotAFault};
+pub use observer::Observer;
 pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
@@ -154,6 +156,7 @@ pub struct Drive {
     at_media: usize,
     counters: Counters,
     faults: Faults,
+    observer: Option<Box<dyn Observer>>,
 }
 
 impl Drive {
@@ -168,6 +171,7 @@ impl Drive {
             at_media: 0,
             counters: Counters::default(),
             faults: Faults::default(),
+            observer: None,
         };
         drive.settle();
         drive
@@ -178,12 +182,25 @@ impl Drive {
         self.faults.plan(fault);
     }
 
+    /// Has somebody look on at the host's transfers from now on.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.observer = Some(observer);
+    }
+
+    /// Whoever looks on does so no more.
+    pub fn stop_observing(&mut self) {
+        self.observer = None;
+    }
+
     /// Takes a host's transfer on.
     ///
     /// # Errors
     /// [`Full`] when the host has too many outstanding; the transfer is dropped.
     pub fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full> {
         let HostTransfer { id, pipe, length, payload } = transfer;
+        if let Some(observer) = &mut self.observer {
+            observer.submitted(id, pipe, length, payload.get(..length as usize).unwrap_or(&payload));
+        }
         if payload.is_empty() {
             self.submit_entry(pipe, length, HostEntry { id, body: Body::Empty })
         } else {
@@ -215,6 +232,9 @@ impl Drive {
             payload[..bytes.len()].copy_from_slice(bytes);
             return self.submit(HostTransfer { id, pipe, length, payload });
         };
+        if let Some(observer) = &mut self.observer {
+            observer.submitted(id, pipe, length, bytes);
+        }
         self.device.handle_completion(Completion { id: kept.id, status, actual }, bytes);
         let status = TransferStatus::Done;
         let sent = HostCompletion { id, pipe, length, status, actual: length, body: Body::Empty };
@@ -234,6 +254,9 @@ impl Drive {
     /// A control transfer on endpoint 0.
     pub fn control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {
         let verdict = self.device.handle_control(setup, data_out);
+        if let Some(observer) = &mut self.observer {
+            observer.control(setup, data_out, &verdict);
+        }
         self.settle();
         verdict
     }
@@ -271,7 +294,11 @@ impl Drive {
 
     /// The next transfer of the host that has ended.
     pub fn poll(&mut self) -> Option<HostCompletion> {
-        self.completions.pop_front()
+        let completion = self.completions.pop_front();
+        if let (Some(observer), Some(completion)) = (&mut self.observer, &completion) {
+            observer::tell_end(&mut **observer, completion);
+        }
+        completion
     }
 
     /// Descriptors that become readable when a medium has done something: time for [`Drive::turn`].

@@ -1,0 +1,347 @@
+//! `uaskit serve --capture`: the transfers of the host, written to pcapng files by a thread of their own.
+//!
+//! The drive's thread copies what is to be kept and goes on; a queue that is full drops, and what was dropped is counted. Files are cut
+//! by size where that is wanted: the next one begins with the host's control transfers once more, so that it can be read alone.
+//! Times are those of the clock, as seconds since 1970 of the file's interface and nanoseconds from there. Always true: the
+//! queue holds no more than [`QUEUE_EVENTS_MAX`] events and [`QUEUE_BYTES_MAX`] bytes; a capture that cannot be written does not
+//! stop the drive.
+
+use crate::failure::Failure;
+use bus::{Direction, Pipe, Speed, TransferId, TransferStatus};
+use capture::{Control, Pcapng, Place, Transfer, Transfers, WriteError};
+use server::drive::Observer;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use target::Verdict;
+use units::Instant;
+use wire::usb::SetupPacket;
+
+/// Events that wait to be written.
+const QUEUE_EVENTS_MAX: usize = 1 << 16;
+/// Payload that waits to be written.
+const QUEUE_BYTES_MAX: usize = 64 << 20;
+/// Control transfers that the next file begins with.
+const CONTROLS_MAX: usize = 128;
+/// Of a record besides its payload: block, header, comment.
+const RECORD_BYTES: u64 = 120;
+/// Where the drive is, to whoever reads the capture.
+const PLACE: Place = Place { bus: 1, device: 1 };
+
+/// What is to be captured, and where to.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) file: PathBuf,
+    /// Bytes of each transfer that are kept.
+    pub(super) snap: u32,
+    /// Bytes after which the next file begins.
+    pub(super) file_bytes_max: Option<u64>,
+    pub(super) speed: Speed,
+}
+
+/// A capture that is being written.
+pub(super) struct Capture {
+    thread: JoinHandle<Result<Written, WriteError>>,
+    dropped: Arc<AtomicU64>,
+}
+
+/// What came of a capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) files: u32,
+    pub(super) records: u64,
+    pub(super) dropped: u64,
+}
+
+/// Looks on at the drive.
+#[derive(Debug)]
+struct Recorder {
+    queue: SyncSender<Event>,
+    waiting_bytes: Arc<AtomicUsize>,
+    dropped: Arc<AtomicU64>,
+    begins: SystemTime,
+    snap: usize,
+}
+
+/// Something that the drive's thread has seen.
+#[derive(Debug)]
+struct Event {
+    at: Duration,
+    kind: Kind,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Submitted(Transfer),
+    Completed(Transfer, TransferStatus, u32),
+    Control(SetupPacket, TransferStatus),
+}
+
+/// Writes files, one after the other.
+struct Writer {
+    plan: Plan,
+    begins: SystemTime,
+    out: Pcapng<BufWriter<File>>,
+    transfers: Transfers,
+    /// Bytes of this file, about.
+    bytes: u64,
+    controls: Vec<Event>,
+    control_ids: u64,
+    files: u32,
+    records: u64,
+}
+
+impl Capture {
+    /// Begins the first file. Who looks on is for the drive.
+    pub(super) fn start(plan: Plan) -> Result<(Self, Box<dyn Observer>), Failure> {
+        let begins = whole_second(SystemTime::now());
+        let snap = plan.snap as usize;
+        let (queue, events) = sync_channel(QUEUE_EVENTS_MAX);
+        let (dropped, waiting_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
+        let mut writer = Writer::create(plan, begins).map_err(|error| Failure::new(error.to_string()))?;
+        let waiting = Arc::clone(&waiting_bytes);
+        let thread = thread::Builder::new().name("capture".to_owned());
+        let thread = thread
+            .spawn(move || writer.write_all(&events, &waiting))
+            .map_err(|error| Failure::new("cannot start the thread of the capture").because(error))?;
+        let recorder = Recorder { queue, waiting_bytes, dropped: Arc::clone(&dropped), begins, snap };
+        Ok((Self { thread, dropped }, Box::new(recorder)))
+    }
+
+    /// Waits until everything is written. The drive and with it who looks on must be gone.
+    pub(super) fn finish(self) -> Result<Written, Failure> {
+        let written = self.thread.join().map_err(|_| Failure::new("the thread of the capture has failed"))?;
+        let written = written.map_err(|error| Failure::new(error.to_string()))?;
+        Ok(Written { dropped: self.dropped.load(Ordering::Relaxed), ..written })
+    }
+}
+
+impl Recorder {
+    fn tell(&self, kind: Kind, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(self.snap)];
+        let waiting = self.waiting_bytes.fetch_add(bytes.len(), Ordering::Relaxed);
+        let at = SystemTime::now().duration_since(self.begins).unwrap_or_default();
+        let is_room = waiting + bytes.len() <= QUEUE_BYTES_MAX;
+        let sent = is_room.then(|| self.queue.try_send(Event { at, kind, bytes: bytes.to_vec() }));
+        if !matches!(sent, Some(Ok(()))) {
+            self.waiting_bytes.fetch_sub(bytes.len(), Ordering::Relaxed);
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Observer for Recorder {
+    fn submitted(&mut self, id: u64, pipe: Pipe, length: u32, bytes: &[u8]) {
+        let bytes = bytes.get(..length as usize).unwrap_or(bytes);
+        self.tell(Kind::Submitted(Transfer { id: TransferId(id), pipe, length }), bytes);
+    }
+
+    fn completed(&mut self, id: u64, pipe: Pipe, (status, actual): (TransferStatus, u32), bytes: &[u8]) {
+        let transfer = Transfer { id: TransferId(id), pipe, length: actual };
+        self.tell(Kind::Completed(transfer, status, actual), bytes);
+    }
+
+    fn control(&mut self, setup: SetupPacket, bytes: &[u8], verdict: &Verdict) {
+        let (answer, status) = match verdict {
+            Verdict::Data(answer) => (&answer[..], TransferStatus::Done),
+            Verdict::Done => (&[][..], TransferStatus::Done),
+            Verdict::Stall => (&[][..], TransferStatus::Stall),
+        };
+        let bytes = if setup.direction == Direction::In { answer } else { bytes };
+        self.tell(Kind::Control(setup, status), bytes);
+    }
+}
+
+impl Writer {
+    fn create(plan: Plan, begins: SystemTime) -> Result<Self, WriteError> {
+        let (out, transfers) = begin(&plan, 0, begins)?;
+        let controls = Vec::new();
+        Ok(Self { plan, begins, out, transfers, bytes: 0, controls, control_ids: 0, files: 1, records: 0 })
+    }
+
+    /// Writes until nobody looks on any more.
+    fn write_all(
+        &mut self,
+        events: &Receiver<Event>,
+        waiting_bytes: &AtomicUsize,
+    ) -> Result<Written, WriteError> {
+        let mut outcome = Ok(());
+        // The queue is emptied in any case: the drive goes on.
+        while let Ok(event) = events.recv() {
+            let len = event.bytes.len();
+            if outcome.is_ok() {
+                outcome = self.take(event);
+            }
+            waiting_bytes.fetch_sub(len, Ordering::Relaxed);
+        }
+        outcome.and_then(|()| self.out.flush())?;
+        Ok(Written { files: self.files, records: self.records + self.out.records(), dropped: 0 })
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), WriteError> {
+        if self.plan.file_bytes_max.is_some_and(|most| self.bytes >= most) {
+            self.begin_next()?;
+        }
+        self.write(&event)?;
+        if let (Kind::Control(..), true) = (&event.kind, self.controls.len() < CONTROLS_MAX) {
+            self.controls.push(event);
+        }
+        Ok(())
+    }
+
+    fn begin_next(&mut self) -> Result<(), WriteError> {
+        self.out.flush()?;
+        self.records += self.out.records();
+        (self.out, self.transfers) = begin(&self.plan, self.files, self.begins)?;
+        self.files += 1;
+        self.bytes = 0;
+        let controls = std::mem::take(&mut self.controls);
+        let written = controls.iter().try_for_each(|event| self.write(event));
+        self.controls = controls;
+        written
+    }
+
+    fn write(&mut self, event: &Event) -> Result<(), WriteError> {
+        let Self { out, transfers, .. } = self;
+        let Event { at, kind, bytes } = event;
+        let at = Instant::from_ps(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1_000));
+        self.bytes += RECORD_BYTES + bytes.len() as u64;
+        match kind {
+            Kind::Submitted(transfer) => transfers.submitted(out, at, transfer, bytes),
+            Kind::Completed(transfer, status, actual) => {
+                transfers.completed(out, at, transfer, (*status, *actual), bytes)
+            }
+            Kind::Control(setup, status) => {
+                // From the other end than a host's own numbers.
+                self.control_ids += 1;
+                let id = TransferId(u64::MAX - self.control_ids);
+                transfers.control(out, at, &Control { id, setup: *setup, bytes, status: *status })
+            }
+        }
+    }
+}
+
+/// Begins a file: the first as it is called, the others with a number before the ending.
+fn begin(
+    plan: &Plan,
+    number: u32,
+    begins: SystemTime,
+) -> Result<(Pcapng<BufWriter<File>>, Transfers), WriteError> {
+    let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
+    let mut out = Pcapng::create(&numbered(&plan.file, number), application)?;
+    out.begin_at(begins.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
+    let description = format!("uaskit serve, {}", plan.speed);
+    let transfers = Transfers::new(&mut out, "drive", &description, PLACE, plan.snap)?;
+    Ok((out, transfers))
+}
+
+/// `drive.pcapng`, `drive.1.pcapng`, `drive.2.pcapng`.
+fn numbered(file: &Path, number: u32) -> PathBuf {
+    if number == 0 {
+        return file.to_owned();
+    }
+    let ending = file.extension().map(|ending| format!(".{}", ending.display())).unwrap_or_default();
+    let stem = file.file_stem().unwrap_or_default().display().to_string();
+    file.with_file_name(format!("{stem}.{number}{ending}"))
+}
+
+/// The beginning of the second: a file's zero is told in whole ones.
+fn whole_second(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    UNIX_EPOCH + Duration::from_secs(since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::capture::{Item, Reader};
+    use wire::usb::EndpointAddress;
+
+    fn plan(place: &Path, file_bytes_max: Option<u64>, snap: u32) -> Plan {
+        Plan { file: place.join("drive.pcapng"), snap, file_bytes_max, speed: Speed::Super }
+    }
+
+    fn place(name: &str) -> PathBuf {
+        let place = std::env::temp_dir().join(format!("uaskit-capture-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        place
+    }
+
+    /// One control transfer, then so many writes of 512 bytes.
+    fn play(observer: &mut dyn Observer, writes: u64) {
+        let setup = SetupPacket::decode(&[0x00, 9, 1, 0, 0, 0, 0, 0]).unwrap();
+        observer.control(setup, &[], &Verdict::Done);
+        let pipe = Pipe::plain(EndpointAddress::at::<2>(Direction::Out));
+        for id in 0..writes {
+            observer.submitted(id, pipe, 512, &[0x55; 512]);
+            observer.completed(id, pipe, (TransferStatus::Done, 512), &[]);
+        }
+    }
+
+    fn lengths(file: &Path) -> Vec<(u64, usize)> {
+        let mut reader = Reader::new(File::open(file).unwrap(), "file".to_owned()).unwrap();
+        let mut lengths = Vec::new();
+        while let Some(item) = reader.next_item().unwrap() {
+            let Item::Packet(packet) = item else { panic!("{item:?}") };
+            lengths.push((packet.at_ns, packet.bytes.len()));
+        }
+        lengths
+    }
+
+    #[test]
+    fn transfers_are_written_with_the_time_of_the_clock() {
+        let place = place("clock");
+        let before = SystemTime::now();
+        let (capture, mut observer) = Capture::start(plan(&place, None, 100)).unwrap();
+        play(&mut *observer, 2);
+        drop(observer);
+        let written = capture.finish().unwrap();
+        assert_eq!(written, Written { files: 1, records: 6, dropped: 0 });
+        let lengths = lengths(&place.join("drive.pcapng"));
+        assert_eq!(lengths.iter().map(|one| one.1).collect::<Vec<_>>(), [64, 64, 164, 64, 164, 64]);
+        let before = before.duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        assert!((before..before + 60_000_000_000).contains(&lengths[0].0), "{} after {before}", lengths[0].0);
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn each_file_begins_with_the_control_transfers() {
+        let place = place("files");
+        let (capture, mut observer) = Capture::start(plan(&place, Some(2_000), u32::MAX)).unwrap();
+        play(&mut *observer, 10);
+        drop(observer);
+        let written = capture.finish().unwrap();
+        assert!(written.files > 3, "{written:?}");
+        for number in 0..written.files {
+            let file = numbered(&place.join("drive.pcapng"), number);
+            assert_eq!(lengths(&file)[..2].iter().map(|one| one.1).collect::<Vec<_>>(), [64, 64]);
+        }
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn what_the_queue_has_no_room_for_is_dropped_and_counted() {
+        let (queue, events) = sync_channel(2);
+        let (dropped, waiting_bytes) = (Arc::default(), Arc::default());
+        let begins = whole_second(SystemTime::now());
+        let mut recorder =
+            Recorder { queue, waiting_bytes, dropped: Arc::clone(&dropped), begins, snap: usize::MAX };
+        play(&mut recorder, 2);
+        assert_eq!(dropped.load(Ordering::Relaxed), 3);
+        drop(recorder);
+        assert_eq!(events.iter().count(), 2);
+    }
+
+    #[test]
+    fn files_are_numbered_before_their_ending() {
+        assert_eq!(numbered(Path::new("a/b.pcapng"), 0), Path::new("a/b.pcapng"));
+        assert_eq!(numbered(Path::new("a/b.pcapng"), 2), Path::new("a/b.2.pcapng"));
+        assert_eq!(numbered(Path::new("b"), 1), Path::new("b.1"));
+    }
+}
