@@ -1,6 +1,6 @@
 //! `cargo xtask bench decode`: how fast captures are read, against a program that only reads the file.
 //!
-//! Two captures of a simulated drive over UAS, as usbmon tells them, payload and all: reads of 64 KiB, and reads of 4 KiB, in which half
+//! Two captures of a simulated drive over BOT and UAS, as usbmon tells them, payload and all: reads of 64 KiB, and reads of 4 KiB, in which half
 //! is headers. `uaskit decode` prints its lines into nothing. The rate is of the file's bytes by the clock on the wall; the file is in
 //! the page cache. What is held against the bar is the slower one.
 
