@@ -6,6 +6,7 @@ use uaskit_interop::{
     Result, Shared,
     drive::Drive,
     qemu::Machine,
+    scratch::Scratch,
     tools::capture::{self, Capture},
 };
 
@@ -126,5 +127,34 @@ fn decode_gives_each_command_its_data() -> Result<()> {
         ["residue-lies", "csw-tag", "status-without-command", "ready-without-command", "good-without-data"];
     let faults = decoded.faults();
     assert!(devices.iter().all(|fault| !faults.contains(fault)), "{faults:?}");
+    Ok(())
+}
+
+/// What the server writes itself has streams, is opened without complaint, and holds the commands that tshark finds.
+#[test]
+fn a_served_drive_captures_itself() -> Result<()> {
+    let place = Scratch::new()?;
+    let file = place.path("drive.pcapng");
+    let name = file.display().to_string();
+    let mut drive = Drive::serve("wire-itself", &["--ram", "16M", "--capture", &name, "--snap", "4K"])?;
+    {
+        let guest = &mut Machine::new("wire-itself").redirect(&drive.plug()).boot()?.guest;
+        for disk in guest.await_disks(1, PLUG_LIMIT)? {
+            let disk = disk.path();
+            guest
+                .stdout_of(&format!("dd if=/dev/urandom of={disk} bs=64k count=4 oflag=direct conv=fsync"))?;
+            guest.stdout_of(&format!("dd if={disk} of=/dev/null bs=64k count=4 iflag=direct"))?;
+        }
+    }
+    drive.interrupt()?;
+    assert!(drive.printed().contains("0 events dropped"), "{}", drive.printed());
+    let capture = capture::written(&file)?;
+    assert_eq!(capture.malformed()?, [""; 0]);
+    let decoded = capture.decoded()?;
+    for opcode in [0x28, 0x2a] {
+        let found = decoded.commands(|one| one["opcode"] == opcode && one["stream"] == one["tag"]);
+        assert_eq!(found, capture.count(&format!("uasp.iu_id == 1 && scsi_sbc.opcode == {opcode}"))?);
+        assert!(found >= 4, "{opcode:#x}: {found}");
+    }
     Ok(())
 }

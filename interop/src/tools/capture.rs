@@ -47,6 +47,13 @@ pub fn simulated(arguments: &[&str]) -> Result<Capture> {
     Ok(Capture { place })
 }
 
+/// A capture that a server has written; it is copied, so that the server may go on.
+pub fn written(file: &Path) -> Result<Capture> {
+    let place = Scratch::new()?;
+    fs::copy(file, place.path(FILE)).map_err(Error::io(format!("copy {}", file.display())))?;
+    Ok(Capture { place })
+}
+
 impl Running {
     /// Ends the capture and brings it to the host.
     pub fn stop(self, guest: &mut Guest) -> Result<Capture> {
