@@ -1,9 +1,11 @@
-//! `cargo xtask demo`: the main job, shown. A real Linux in QEMU drives one image, over UAS and over BOT.
+//! `cargo xtask demo`: the main job, shown. A real Linux in QEMU drives one image, over UAS and over BOT; then a simulated world of real
+//! parts is asked the same.
 //!
-//! Everything that is printed was just seen: the guest's own `lsusb -t`, its queue depth, what its fio measured.
+//! Everything that is printed was just seen: the guest's own `lsusb -t`, its queue depth, what its fio measured, what `uaskit compare` says.
 
 use anyhow::{Context, Result, ensure};
 use comfy_table::{CellAlignment, Table, presets};
+use std::process::Command;
 use std::time::Duration;
 use uaskit_interop::debian;
 use uaskit_interop::drive::Drive;
@@ -49,6 +51,20 @@ pub(crate) fn run(seconds: u32) -> Result<bool> {
     })?;
     print_table(&bot, &uas);
     println!("\nThe guest's kernel had nothing to complain about.");
+    simulated()
+}
+
+/// The same question in a simulated world of real parts, and where two commands overlap.
+fn simulated() -> Result<bool> {
+    let uaskit = uaskit_interop::drive::binary()?;
+    for arguments in [
+        &["compare", "--block", "4K", "--depth", "1,4,32"][..],
+        &["compare", "--timeline", "--transport", "bot,uas"],
+    ] {
+        println!("\n$ uaskit {}", arguments.join(" "));
+        let status = Command::new(&uaskit).args(arguments).status().context("uaskit does not start")?;
+        ensure!(status.success(), "uaskit {} ended with {status}", arguments.join(" "));
+    }
     Ok(true)
 }
 

@@ -6,6 +6,7 @@
 use crate::bench::BenchArguments;
 use crate::compare::CompareArguments;
 use crate::decode::DecodeArguments;
+use crate::merge::MergeArguments;
 use crate::quantity;
 use crate::validate::ValidateArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Control(ControlArguments),
     Bench(Box<BenchArguments>),
     Compare(Box<CompareArguments>),
+    Merge(MergeArguments),
     Validate(ValidateArguments),
     Decode(DecodeArguments),
     List(ListArguments),
@@ -244,11 +246,15 @@ pub(crate) struct ListArguments {
   uaskit why /dev/sdb
   uaskit why 2-1.4 --json
   sudo uaskit why 174c:55aa
+  uaskit why --simulate geerling
 
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct WhyArguments {
     /// A port (2-1.4), a disk (/dev/sdb), or an id (174c:55aa); every drive unless given.
     pub(crate) drive: Option<String>,
+    /// Ask it of parts that you do not own: a setup of `uaskit compare`, by name or as a file. UAS or not, and what it would bring.
+    #[arg(long, value_name = "SETUP", conflicts_with_all = ["drive", "log", "from"])]
+    pub(crate) simulate: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

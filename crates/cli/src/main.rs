@@ -11,6 +11,7 @@ mod decode;
 mod failure;
 mod generate;
 mod list;
+mod merge;
 mod quantity;
 mod serve;
 mod survey;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench::run(&bench),
         Command::Compare(compare) => compare::run(&compare),
         Command::Decode(decode) => decode::run(&decode),
+        Command::Merge(merge) => merge::run(&merge),
         Command::Validate(validate) => validate::run(&validate),
         Command::List(list) => list::run(&list),
         Command::Why(why) => why::run(&why),

@@ -29,6 +29,14 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// A span of virtual time in seconds, a fraction or whole, a millisecond to an hour.
+pub(crate) fn span(text: &str) -> Result<units::Duration, String> {
+    let wrong = || format!("'{text}' is not a number of seconds from 0.001 to 3600");
+    let seconds: f64 =
+        text.parse().ok().filter(|seconds| (0.001..=3600.0).contains(seconds)).ok_or_else(wrong)?;
+    Ok(units::Duration::from_us((seconds * 1e6) as u64))
+}
+
 /// A USB id: `VID:PID`, four hexadecimal digits each.
 pub(crate) fn usb_id(text: &str) -> Result<(u16, u16), String> {
     let wrong = || format!("'{text}' is not a USB id; write VID:PID in hexadecimal, as in 174c:55aa");

@@ -159,3 +159,58 @@ fn published_rows_are_decided_with_their_reasons() {
     let none = run(&["validate", "--only", "no such article"]);
     assert_eq!(none.status.code(), Some(2));
 }
+
+#[test]
+fn what_a_machine_draws_is_told_by_part_and_adds_up() {
+    let record = json(&["compare", "--depth", "1", "--transport", "sata,uas"]);
+    for column in ["sata", "uasp"] {
+        let power = &record["rows"][0]["results"][column]["power"];
+        let number = |name: &str| power[name].as_f64().expect("a number");
+        let parts = power["joules_by_part"].as_object().unwrap();
+        let sum: f64 = parts.values().map(|part| part.as_f64().unwrap()).sum();
+        assert!((sum / number("joules") - 1.0).abs() < 1e-9, "{power}");
+        assert!(number("peak_watts") >= number("mean_watts") * 0.999, "{power}");
+    }
+    let parts = record["parts"].as_array().unwrap();
+    assert!(parts.iter().any(|part| part["kind"] == "power" && part["name"] == "desktop-2012"));
+    let text = String::from_utf8(run(&["compare", "--depth", "1", "--transport", "uas"]).stdout).unwrap();
+    assert!(text.contains("J/GB") && text.contains("shorter than a second"), "{text}");
+}
+
+#[test]
+fn a_measurement_of_hardware_is_laid_beside_its_transport() {
+    let folder = Place::new();
+    let file = folder.file("record.json");
+    let measured = Command::new(UASKIT)
+        .args(["bench", "--virtual", "--size", "16M", "--rw", "randread", "--bs", "4k", "--depth", "4"])
+        .args(["--seconds", "0.05", "--rounds", "1", "--json"])
+        .output()
+        .unwrap();
+    std::fs::write(&file, measured.stdout).unwrap();
+    let record = json(&["compare", "--against", &file]);
+    let row = &record["rows"][0];
+    assert_eq!((&row["transport"], &row["depth"]), (&"uas".into(), &4.into()), "{record}");
+    let beside = row["simulated"].as_array().unwrap();
+    assert_eq!(beside.len(), 1, "{record}");
+    let number = |value: &Value| value.as_f64().unwrap();
+    let ratio = number(&beside[0]["megabytes_per_second"]) / number(&row["measured_megabytes_per_second"]);
+    assert!((ratio - 1.0 - number(&beside[0]["error"])).abs() < 1e-9, "{record}");
+    std::fs::write(&file, "{\"rows\": 3}").unwrap();
+    let output = run(&["compare", "--against", &file]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success() && told.contains("no record of a benchmark"), "{told}");
+}
+
+#[test]
+fn hardware_that_nobody_owns_is_asked_the_same_rules() {
+    let text = String::from_utf8(run(&["why", "--simulate", "geerling"]).stdout).unwrap();
+    assert!(text.contains("uasp: ASMedia ASM1153") && text.contains("every rule is met"), "{text}");
+    assert!(text.contains("NOT MET") && text.contains("takes no scatter-gather lists"), "{text}");
+    let record = json(&["why", "--simulate", "geerling"]);
+    let uasp = record["variants"].as_array().unwrap().iter().find(|of| of["variant"] == "uasp").unwrap();
+    assert_eq!(uasp["transport"], "uas");
+    let ways: Vec<_> = uasp["ways"].as_array().unwrap().iter().map(|way| &way["transport"]).collect();
+    assert_eq!(ways, ["bot", "uas"]);
+    assert!(uasp["ways"][1]["runs"][1]["megabytes_per_second"].as_f64().unwrap() > 1.0);
+    assert_eq!(run(&["why", "--simulate", "nowhere"]).status.code(), Some(2));
+}

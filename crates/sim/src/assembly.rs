@@ -20,7 +20,7 @@ use crate::stack::{Profile, Request, Stack, StackError, Streams};
 use crate::world::driven::{
     Drive, Driven, Enclosure, HostCosts, Hub, Node, Occupant, Packing, PowerOnError, Protocol, Setup,
 };
-use crate::world::{Commanded, Plain};
+use crate::world::{Commanded, Observer, Plain};
 use bus::Speed;
 use initiator::turbo::LookAhead;
 use std::fmt;
@@ -81,6 +81,19 @@ impl Assembled {
         catalogue: &Catalogue,
         contents: Contents,
     ) -> Result<Self, AssemblyError> {
+        Self::power_on_watched(assembly, catalogue, contents, None)
+    }
+
+    /// The same with one who is told everything of the drive from the enumeration on, if there is a USB.
+    ///
+    /// # Errors
+    /// See [`AssemblyError`].
+    pub fn power_on_watched(
+        assembly: &Assembly,
+        catalogue: &Catalogue,
+        contents: Contents,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<Self, AssemblyError> {
         let activation = assembly.activation(catalogue).map_err(AssemblyError::Chain)?;
         let parts = Parts { assembly, catalogue, activation: &activation };
         let mechanism = parts.drive(contents)?;
@@ -88,7 +101,7 @@ impl Assembled {
         let draws = parts.draws()?;
         let stack = match activation.transport {
             Carried::Sata => OnStack::Native(Box::new(parts.native(mechanism)?)),
-            _ => OnStack::Usb(Box::new(parts.usb(mechanism)?)),
+            _ => OnStack::Usb(Box::new(parts.usb(mechanism, observer)?)),
         };
         Ok(Self { stack, activation, capacity, draws })
     }
@@ -107,15 +120,16 @@ impl Assembled {
             OnStack::Usb(stack) => {
                 let world = stack.world_mut();
                 let now = world.now();
-                let (link, carried) = world.link(0).map_or((None, Duration::ZERO), |link| {
-                    (Some(link.meter(now).times(now)), link.carried_for())
-                });
+                let link = world.link(0).map(|link| (link.meter(now).times(now), link.carried_for()));
                 let core = world.core().busy(now);
                 let enclosure = world.enclosure(0);
                 let (bridge, drive) = enclosure.map_or((Duration::ZERO, Duration::ZERO), |enclosure| {
                     (enclosure.at_work(now), enclosure.store().at_work(now))
                 });
-                Activity { core, controller: carried, bridge: Some(bridge), drive, link }
+                // A bus of USB 2.0 has no books of its own.
+                let controller = link.map_or(bridge, |(_, carried)| carried);
+                let link = link.map(|(states, _)| states);
+                Activity { core, controller, bridge: Some(bridge), drive, link }
             }
             OnStack::Native(stack) => {
                 let [core, drive] = stack.world().at_work();
@@ -184,7 +198,11 @@ impl Parts<'_> {
         Stack::new(world, &profile).map_err(AssemblyError::Stack)
     }
 
-    fn usb(&self, mechanism: AnyDrive) -> Result<Stack<Driven>, AssemblyError> {
+    fn usb(
+        &self,
+        mechanism: AnyDrive,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Result<Stack<Driven>, AssemblyError> {
         let assembly = self.assembly;
         let link = assembly.link.as_deref().unwrap_or_default();
         let rate: LinkPart = *known(link, self.catalogue.link(link))?;
@@ -212,7 +230,9 @@ impl Parts<'_> {
         }
         let setup = Setup::new(profile.host(controller.part)).at(rate).with(1, node);
         let take = |_, drive: &Drive| occupant.take().unwrap_or_else(|| Occupant::of(drive, rate.speed()));
-        let world = setup.power_on_with(take, Vec::new()).map_err(AssemblyError::PowerOn)?;
+        let world = setup
+            .power_on_with(take, observer.map(|observer| (0, observer)).into_iter().collect())
+            .map_err(AssemblyError::PowerOn)?;
         Stack::new(world, &profile).map_err(AssemblyError::Stack)
     }
 

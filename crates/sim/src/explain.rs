@@ -18,12 +18,13 @@ use crate::link::superspeed::Side;
 use crate::link::usb2::{Packet, Sent};
 use crate::world::{HostTransfer, Observer, WorkedFor};
 use bus::{Pipe, StreamId, TransferId, TransferStatus};
-use initiator::{Command, CommandId, Outcome};
+use initiator::{Command, CommandId, DataPhase, Outcome};
 use std::collections::{BTreeMap, VecDeque};
 use target::medium::MediumRequest;
 use target::{DeviceTransfer, Payload};
 use units::{Duration, Instant};
-use wire::uas::{CommandIu, ReadyIu, StatusIu};
+use wire::bot::{Cbw, Csw};
+use wire::uas::{CommandIu, PipeUsage, ReadyIu, StatusIu};
 use wire::usb::{Direction, EndpointAddress};
 
 /// The time of one command.
@@ -37,9 +38,27 @@ pub struct Explained {
     pub shares: Shares,
 }
 
+/// One command with all that was done for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Which one.
+    pub command: CommandId,
+    /// What it moves, if anything.
+    pub data_phase: Option<DataPhase>,
+    /// When it was given to the transport.
+    pub began: Instant,
+    /// When it ended.
+    pub ended: Instant,
+    /// What was done for it, in the order in which it became known.
+    pub spans: Vec<Span>,
+}
+
 /// Commands of the device that may have had the medium do something before they offered to move data. Those that move none,
 /// such as a flush, never do, and are forgotten when there are more.
 const UNKNOWN_MAX: usize = 256;
+
+/// Spans of nobody that are kept.
+const UNOWNED_MAX: usize = 1 << 16;
 
 /// Looks on, and explains each command that ends.
 #[derive(Debug, Default)]
@@ -60,6 +79,15 @@ pub struct Explain {
     /// Commands that have no tag yet, in order.
     unnamed: VecDeque<CommandId>,
     bus: OnBus,
+    /// What each endpoint with streams is for, or beside which there are such.
+    pipes: BTreeMap<EndpointAddress, PipeUsage>,
+    /// Whether commands come in units of UAS.
+    speaks_uas: bool,
+    told: Vec<Told>,
+    /// Commands that are told at most.
+    tells: usize,
+    /// What was done for one of several commands, of which nobody knows for which.
+    unowned: Vec<Span>,
 }
 
 /// Whose a transfer is.
@@ -106,18 +134,46 @@ struct OnBus {
 #[derive(Debug)]
 struct Account {
     began: Instant,
+    data_phase: Option<DataPhase>,
     spans: Vec<Span>,
 }
 
 /// Time in a stage.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    stage: Stage,
-    from: Instant,
-    to: Instant,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Which.
+    pub stage: Stage,
+    /// Of a packet with payload on the link, the pipe; BOT has them as well, by what its bytes are.
+    pub pipe: Option<PipeUsage>,
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub to: Instant,
+}
+
+impl Span {
+    const fn new(stage: Stage, from: Instant, to: Instant) -> Self {
+        Self { stage, pipe: None, from, to }
+    }
 }
 
 impl Explain {
+    /// One that keeps the first commands that end, so many, with all that was done for them.
+    pub fn telling(commands: usize) -> Self {
+        Self { tells: commands, ..Self::default() }
+    }
+
+    /// Those that were kept, in the order of their ends.
+    pub fn take_told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// What was done while those that were kept were under way, and nobody knows for which: commands that Turbo packs are one on the
+    /// wire.
+    pub fn take_unowned(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.unowned)
+    }
+
     /// The next command that has ended, in the order of their ends.
     pub fn poll(&mut self) -> Option<Explained> {
         self.explained.pop_front()
@@ -143,6 +199,20 @@ impl Explain {
         self.by_stream.get(&StreamId::new(tag)?).copied()
     }
 
+    /// What a packet with payload belongs to: of UAS by its endpoint, of BOT by what it is.
+    fn pipe_of(&self, endpoint: EndpointAddress, bytes: &[u8]) -> Option<PipeUsage> {
+        if let Some(pipe) = self.pipes.get(&endpoint) {
+            return Some(*pipe);
+        }
+        let is_data = !self.speaks_uas || self.bus.moves.contains_key(&endpoint);
+        Some(match endpoint.direction() {
+            Direction::Out if !is_data || Cbw::decode(bytes).is_ok() => PipeUsage::Command,
+            Direction::In if !is_data || Csw::decode(bytes).is_ok() => PipeUsage::Status,
+            Direction::Out => PipeUsage::DataOut,
+            Direction::In => PipeUsage::DataIn,
+        })
+    }
+
     /// Whose data cross an endpoint without streams.
     fn owner_of(&self, endpoint: EndpointAddress, bytes: &[u8]) -> Option<CommandId> {
         if let Some(alone) = self.command_of(None) {
@@ -160,6 +230,9 @@ impl Explain {
     fn add(&mut self, command: Option<CommandId>, spans: impl IntoIterator<Item = Span>) {
         if let Some(account) = command.and_then(|command| self.under_way.get_mut(&command)) {
             account.spans.extend(spans);
+        } else if self.told.len() < self.tells {
+            let room = UNOWNED_MAX - self.unowned.len().min(UNOWNED_MAX);
+            self.unowned.extend(spans.into_iter().take(room));
         }
     }
 }
@@ -184,26 +257,37 @@ impl Explain {
 impl Observer for Explain {
     fn began(&mut self, at: Instant, command: &Command) {
         self.unnamed.push_back(command.id);
-        self.under_way.insert(command.id, Account { began: at, spans: Vec::new() });
+        let account = Account { began: at, data_phase: command.data_phase, spans: Vec::new() };
+        self.under_way.insert(command.id, account);
     }
 
     fn submitted(&mut self, at: Instant, transfer: &HostTransfer, bytes: &[u8]) {
         let mut named = None;
         match (transfer.pipe.stream, transfer.command) {
-            (Some(stream), Some(command)) => self.name(stream, command),
+            (Some(stream), Some(command)) => {
+                let pipe = match transfer.pipe.endpoint.direction() {
+                    Direction::Out => PipeUsage::DataOut,
+                    Direction::In => PipeUsage::DataIn,
+                };
+                self.pipes.insert(transfer.pipe.endpoint, pipe);
+                self.name(stream, command);
+            }
             (None, Some(command)) => {
                 self.bus.moves.insert(transfer.pipe.endpoint, command);
             }
             // Commands are told in the order in which they were given.
             (None, None) => {
                 let tag = CommandIu::decode(bytes).ok().and_then(|command| StreamId::new(command.tag));
+                self.speaks_uas |= tag.is_some();
                 let tag = tag.filter(|tag| !self.by_stream.contains_key(tag));
                 if let Some((tag, &command)) = tag.zip(self.unnamed.front()) {
                     self.name(tag, command);
                 }
                 named = CommandIu::decode(bytes).ok().and_then(|command| self.tagged(command.tag));
             }
-            (Some(_), None) => {}
+            (Some(_), None) => {
+                self.pipes.insert(transfer.pipe.endpoint, PipeUsage::Status);
+            }
         }
         let command = transfer.command.or(named).or_else(|| self.command_of(None)).map(Owner::Command);
         if let Some(owner) = command.or(transfer.pipe.stream.map(Owner::Stream)) {
@@ -218,13 +302,13 @@ impl Observer for Explain {
         if let Some(AtController { state: Handling::Carried(since), .. }) =
             place.and_then(|place| self.at_controller.remove(place))
         {
-            self.add_to_transfer(transfer.id, Span { stage: Stage::Controller, from: since, to: at });
+            self.add_to_transfer(transfer.id, Span::new(Stage::Controller, since, at));
         }
         self.by_transfer.remove(&transfer.id);
     }
 
     fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {
-        let span = Span { stage: Stage::Driver, from: since, to: at };
+        let span = Span::new(Stage::Driver, since, at);
         match of {
             WorkedFor::Command(command) => self.add(Some(command), [span]),
             WorkedFor::Transfer(id) => self.add_to_transfer(id, span),
@@ -240,7 +324,7 @@ impl Observer for Explain {
         if let Some((transfer, since)) = next {
             transfer.state = Handling::OnLink(number);
             let id = transfer.id;
-            self.add_to_transfer(id, Span { stage: Stage::Controller, from: since, to: at });
+            self.add_to_transfer(id, Span::new(Stage::Controller, since, at));
         }
     }
 
@@ -253,6 +337,7 @@ impl Observer for Explain {
     }
 
     fn crossed(&mut self, sent: &Sent, bytes: &[u8]) {
+        let mut pipe = None;
         let since = match sent.packet {
             Packet::Token(ask) => {
                 (self.bus.token, self.bus.owner) = (Some((ask.endpoint(), sent.begins)), None);
@@ -261,11 +346,12 @@ impl Observer for Explain {
             Packet::Data(..) => {
                 let Some((endpoint, since)) = self.bus.token else { return };
                 self.bus.owner = self.owner_of(endpoint, bytes);
+                pipe = self.pipe_of(endpoint, bytes);
                 since
             }
             Packet::Handshake(_) => sent.begins,
         };
-        let span = Span { stage: Stage::Link, from: since, to: sent.ends };
+        let span = Span { pipe, ..Span::new(Stage::Link, since, sent.ends) };
         self.add(self.bus.owner, [span]);
     }
 
@@ -277,12 +363,13 @@ impl Observer for Explain {
             None => CommandIu::decode(bytes).ok().and_then(|command| StreamId::new(command.tag)),
         };
         let known = stream.filter(|stream| self.by_stream.contains_key(stream));
-        let span = Span { stage: Stage::Link, from: crossing.begins, to: crossing.heard };
+        let pipe = message.piece().and_then(|_| self.pipe_of(message.endpoint(), bytes));
+        let span = Span { pipe, ..Span::new(Stage::Link, crossing.begins, crossing.heard) };
         self.add(self.command_of(known), [span]);
     }
 
     fn asked(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {
-        let span = Span { stage: Stage::Drive, from: at, to: done_at };
+        let span = Span::new(Stage::Drive, at, done_at);
         let device_command = request.id.command;
         if let Some(&command) = self.by_device.get(&device_command) {
             return self.add(Some(command), [span]);
@@ -303,7 +390,10 @@ impl Observer for Explain {
         if let Payload::Buffer(device_command, _) = transfer.payload {
             let ready = self.bus.ready[transfer.pipe.endpoint.direction() as usize];
             let command = self.command_of(transfer.pipe.stream).or(ready);
-            let Some(command) = command else { return };
+            let Some(command) = command else {
+                let spans = self.at_medium.remove(&device_command).unwrap_or_default();
+                return self.add(None, spans);
+            };
             self.by_device.insert(device_command, command);
             let spans = self.at_medium.remove(&device_command).unwrap_or_default();
             self.add(Some(command), spans);
@@ -311,7 +401,7 @@ impl Observer for Explain {
     }
 
     fn translated(&mut self, since: Instant, at: Instant, stream: Option<StreamId>) {
-        let span = Span { stage: Stage::Bridge, from: since, to: at };
+        let span = Span::new(Stage::Bridge, since, at);
         self.add(self.command_of(stream), [span]);
     }
 
@@ -321,6 +411,10 @@ impl Observer for Explain {
         self.by_device.retain(|_, of| *of != command);
         self.bus.moves.retain(|_, of| *of != command);
         self.unnamed.retain(|of| *of != command);
+        if self.told.len() < self.tells {
+            let Account { began, data_phase, ref spans } = account;
+            self.told.push(Told { command, data_phase, began, ended: at, spans: spans.clone() });
+        }
         let (latency, shares) = account.settle(at);
         self.explained.push_back(Explained { command, latency, shares });
     }
@@ -360,7 +454,7 @@ mod tests {
     }
 
     const fn span(stage: Stage, from: u64, to: u64) -> Span {
-        Span { stage, from: at(from), to: at(to) }
+        Span::new(stage, at(from), at(to))
     }
 
     #[test]
@@ -372,7 +466,7 @@ mod tests {
             span(Stage::Link, 45, 62),
             span(Stage::Link, 90, 120),
         ];
-        let (latency, shares) = Account { began: at(10), spans }.settle(at(100));
+        let (latency, shares) = Account { began: at(10), data_phase: None, spans }.settle(at(100));
         assert_eq!(latency, Duration::from_ps(90));
         assert_eq!(shares.of(Stage::Link), Duration::from_ps(5 + 12 + 10));
         assert_eq!(shares.of(Stage::Drive), Duration::from_ps(30));

@@ -8,7 +8,7 @@
 
 use crate::assembly::{Assembled, AssemblyError, BLOCK_SIZE};
 use crate::drive::solid::Contents;
-use crate::engine::Shares;
+use crate::engine::{Shares, Trace};
 use crate::explain::Explain;
 use crate::measure::{Disk, MeasureError, Measured, Stretch, measure};
 use crate::overhead::Overhead;
@@ -16,11 +16,11 @@ use crate::parts::{Carried, Catalogue};
 use crate::power::machine::{Bill, Spent};
 use crate::published::{Access, Facts, Measurement, Outcome, Way, Workload};
 use crate::setups::{Assembly, DriveName};
-use crate::world::Commanded;
+use crate::world::{Commanded, Observer};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
-use units::{Extent, Instant};
+use units::{Duration, Extent, Instant};
 use wire::usb::Direction;
 use workload::{Job, Share};
 
@@ -52,6 +52,17 @@ pub struct Trial {
     pub overhead: Overhead,
     /// Where the time of all commands together went, their number, if that was to be explained and there is a USB.
     pub explained: Option<(Shares, u64)>,
+}
+
+/// Who looks on while a job runs. Nobody by default, which costs nothing.
+#[derive(Default)]
+pub struct Watch {
+    /// Is told everything of the drive from the enumeration on.
+    pub observer: Option<Box<dyn Observer>>,
+    /// Is told everything of the drive from the first request on.
+    pub late_observer: Option<Box<dyn Observer>>,
+    /// Gets the notes of what happens until so many requests have ended.
+    pub trace: Option<(Box<dyn Trace>, u32)>,
 }
 
 /// Why a measurement cannot be made.
@@ -91,7 +102,21 @@ pub fn run(
     job: &Job,
     terms: &Terms,
 ) -> Result<Trial, TrialError> {
-    let disk = Assembled::power_on(assembly, catalogue, terms.contents);
+    watch(assembly, catalogue, job, terms, Watch::default())
+}
+
+/// The same with somebody who looks on, which changes nothing. A drive on a cable has no USB to be looked at.
+///
+/// # Errors
+/// See [`TrialError`].
+pub fn watch(
+    assembly: &Assembly,
+    catalogue: &Catalogue,
+    job: &Job,
+    terms: &Terms,
+    watch: Watch,
+) -> Result<Trial, TrialError> {
+    let disk = Assembled::power_on_watched(assembly, catalogue, terms.contents, watch.observer);
     let mut disk = disk.map_err(TrialError::Assembly)?;
     let overhead = Rc::new(RefCell::new(Overhead::default()));
     if matches!(disk.activation.transport, Carried::Uas(_))
@@ -105,7 +130,16 @@ pub fn run(
         explain
     });
     let size = (BLOCK_SIZE, disk.capacity);
-    let mut metered = Metered::new(disk);
+    if let (Some(world), Some(observer)) = (disk.usb(), watch.late_observer) {
+        world.observe(0, observer);
+    }
+    let traced = watch.trace.map(|(trace, requests)| {
+        if let Some(world) = disk.usb() {
+            world.trace_to(trace);
+        }
+        requests
+    });
+    let mut metered = Metered::new(disk, traced);
     let measured = measure(&mut metered, job, size, &terms.stretch, terms.seed);
     let measured = measured.map_err(TrialError::Measure)?;
     let spent = metered.spent();
@@ -119,12 +153,14 @@ pub fn run(
 struct Metered {
     disk: Assembled,
     bill: Bill,
+    /// Requests of which notes are to be taken, that have not ended.
+    traced: Option<u32>,
 }
 
 impl Metered {
-    fn new(mut disk: Assembled) -> Self {
+    fn new(mut disk: Assembled, traced: Option<u32>) -> Self {
         let bill = Bill::new(disk.draws, disk.now(), disk.activity());
-        Self { disk, bill }
+        Self { disk, bill, traced }
     }
 
     fn spent(&mut self) -> Spent {
@@ -146,6 +182,11 @@ impl Disk for Metered {
         let now = self.disk.now();
         if self.bill.is_due(now) {
             self.bill.read(now, self.disk.activity());
+        }
+        self.traced = self.traced.map(|left| left.saturating_sub(1));
+        if self.traced == Some(0) {
+            self.traced = None;
+            self.disk.usb().map(Commanded::take_trace);
         }
         Ok(ended)
     }
@@ -174,7 +215,7 @@ pub fn outcome(facts: Facts<'_>, measurement: &Measurement, terms: &Terms) -> Re
     let of =
         facts.variant(setup, variant).ok_or_else(|| TrialError::Unknown(format!("{setup}/{variant}")))?;
     let Some(job) = job(workload, *depth) else {
-        let order = Some(platter(&of.assembly, facts.catalogue, terms)?);
+        let order = Some(platter(&of.assembly, facts.catalogue, terms)?.order());
         return Ok(Outcome { order, ..Outcome::default() });
     };
     let Trial { measured, spent, overhead, .. } = run(&of.assembly, facts.catalogue, &job, terms)?;
@@ -197,9 +238,41 @@ const CYLINDER: u64 = 1000;
 /// Sectors of such a read.
 const READ_SECTORS: u64 = 8;
 
-/// In which order a disk serves four reads on one track: 3241. They come while it is busy with one before them, at the beginning of
-/// the track.
-fn platter(assembly: &Assembly, catalogue: &Catalogue, terms: &Terms) -> Result<u32, TrialError> {
+/// In which order a disk served requests on one track.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Of the track.
+    pub cylinder: u64,
+    /// Where the requests are, from request 1 on, in hundredths of the track from where the head comes to it.
+    pub places: Vec<u64>,
+    /// A turn of the platters.
+    pub rotation: Duration,
+    /// The requests in the order of their ends; number 0 is one at the beginning of the track that the disk was busy with when the
+    /// others came.
+    pub served: Vec<Served>,
+}
+
+/// A request that was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Its number.
+    pub number: u16,
+    /// When it had ended, from when all were asked for.
+    pub at: Duration,
+}
+
+impl Service {
+    /// The order as the digits of a number: 3241.
+    pub fn order(&self) -> u32 {
+        self.served.iter().fold(0, |order, served| order * 10 + u32::from(served.number))
+    }
+}
+
+/// How a disk serves four reads on one track. They come while it is busy with one before them, at the beginning of the track.
+///
+/// # Errors
+/// See [`TrialError`].
+pub fn platter(assembly: &Assembly, catalogue: &Catalogue, terms: &Terms) -> Result<Service, TrialError> {
     let DriveName::Hdd(name) = &assembly.drive else { return Err(TrialError::Kind) };
     let part = catalogue.hdd(name).ok_or_else(|| TrialError::Unknown(name.clone()))?;
     let track = part.zones.first().map_or(0, |zone| u64::from(zone.sectors_per_track));
@@ -211,13 +284,14 @@ fn platter(assembly: &Assembly, catalogue: &Catalogue, terms: &Terms) -> Result<
         let extent = Extent::new(begins + place, READ_SECTORS);
         disk.submit(number, Direction::In, extent).map_err(TrialError::Measure)?;
     }
-    let mut order = 0;
+    let began = disk.now();
+    let mut served = Vec::new();
     for _ in 0..=PLACES.len() {
         let stuck = TrialError::Measure(MeasureError::Stuck);
         let number = disk.next().map_err(TrialError::Measure)?.ok_or(stuck)?;
-        order = order * 10 + u32::from(number);
+        served.push(Served { number, at: disk.now() - began });
     }
-    Ok(order)
+    Ok(Service { cylinder: CYLINDER, places: PLACES.to_vec(), rotation: part.rotation, served })
 }
 
 /// What a program asks. `None` if it is no loop of requests.
@@ -252,13 +326,12 @@ mod tests {
     use super::*;
     use crate::engine::Stage;
     use crate::setups::Setup;
-    use units::Duration;
 
     fn order(variant: &str) -> u32 {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();
         let toms = setups.iter().find(|setup| setup.name == "toms").unwrap();
-        platter(&toms.variant(variant).unwrap().assembly, &catalogue, &Terms::USUAL).unwrap()
+        platter(&toms.variant(variant).unwrap().assembly, &catalogue, &Terms::USUAL).unwrap().order()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! What is told on the command line takes the place of a part in every variant of the setup that has such a part; a driver
 //! makes one variant of them. Always true: what is chosen is in the catalogue, and some transport runs.
 
-use super::parts;
+use super::{CompareArguments, LinkArgument, parts};
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use sim::parts::{Activation, Carried, Catalogue, Kind, Os};
@@ -100,21 +100,7 @@ impl Choice {
     }
 
     fn setup(&self, catalogue: &Catalogue) -> Result<Setup, Failure> {
-        let broken = "a setup that comes with the program is broken, which is a fault of ours";
-        let built_in = Setup::built_in(catalogue).map_err(|error| Failure::new(broken).because(error))?;
-        let name = self.setup.as_deref().unwrap_or("myce");
-        if let Some(setup) = built_in.iter().find(|setup| setup.name == name) {
-            return Ok(setup.clone());
-        }
-        let path = Path::new(name);
-        if !path.exists() {
-            let names: Vec<_> = built_in.iter().map(|setup| setup.name.as_str()).collect();
-            return Err(Failure::usage(format!("there is no setup `{name}`, and no file of that name"))
-                .try_this(format!("take one of {}, or write a file", names.join(", "))));
-        }
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        Setup::read(&stem, name, &parts::text(path, "setup")?, catalogue)
-            .map_err(|error| Failure::new(error.to_string()))
+        setup(self.setup.as_deref().unwrap_or("myce"), catalogue)
     }
 
     fn replace(
@@ -171,6 +157,59 @@ impl Choice {
         });
         of_os && (self.transport.is_empty() || self.transport.contains(&carried))
     }
+}
+
+impl CompareArguments {
+    /// The setup, and what of it is compared.
+    pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<(Setup, Vec<Column>), Failure> {
+        let link = self.link.map(LinkArgument::part);
+        self.choice.columns(catalogue, (self.controller.as_deref(), link))
+    }
+}
+
+/// The parts of a column with others in their place, by kind; a hub without a name is none. None if there is no such drive.
+pub(super) fn replaced(
+    column: &Column,
+    parts: &[(Kind, &str)],
+    catalogue: &Catalogue,
+) -> Option<(String, Assembly)> {
+    let mut assembly = column.assembly.clone();
+    for &(kind, name) in parts {
+        let is_usb = assembly.bridge.is_some();
+        match kind {
+            Kind::Host => assembly.host = name.into(),
+            Kind::Ssd | Kind::Hdd => assembly.drive = DriveName::find(name, catalogue)?,
+            Kind::Driver if is_usb => assembly.driver = name.into(),
+            Kind::Controller if is_usb => assembly.controller = name.into(),
+            Kind::Bridge if is_usb => assembly.bridge = Some(name.into()),
+            Kind::Link if is_usb => assembly.link = Some(name.into()),
+            Kind::Hub if is_usb => {
+                assembly.hubs =
+                    Some(name).filter(|name| !name.is_empty()).map(str::to_owned).into_iter().collect();
+            }
+            // A drive on a cable has none of these.
+            _ => {}
+        }
+    }
+    Some((column.name.clone(), assembly))
+}
+
+/// A setup by its name or from a file.
+pub(crate) fn setup(name: &str, catalogue: &Catalogue) -> Result<Setup, Failure> {
+    let broken = "a setup that comes with the program is broken, which is a fault of ours";
+    let built_in = Setup::built_in(catalogue).map_err(|error| Failure::new(broken).because(error))?;
+    if let Some(setup) = built_in.iter().find(|setup| setup.name == name) {
+        return Ok(setup.clone());
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        let names: Vec<_> = built_in.iter().map(|setup| setup.name.as_str()).collect();
+        return Err(Failure::usage(format!("there is no setup `{name}`, and no file of that name"))
+            .try_this(format!("take one of {}, or write a file", names.join(", "))));
+    }
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    Setup::read(&stem, name, &parts::text(path, "setup")?, catalogue)
+        .map_err(|error| Failure::new(error.to_string()))
 }
 
 fn known(catalogue: &Catalogue, kind: Kind, name: &str) -> Result<String, Failure> {

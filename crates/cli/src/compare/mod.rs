@@ -1,18 +1,26 @@
 //! `uaskit compare`: transports side by side in a simulated world.
 //!
-//! [`choice`] says which parts, [`mod@run`] measures and shows, [`findings`] says in sentences what came out. [`raw`] has link and
-//! protocols alone, on a plain drive.
+//! [`choice`] says which parts, [`mod@run`] measures and shows, [`findings`] says in sentences what came out, [`power`] what it has cost.
+//! [`onlookers`] take notes while it runs, [`timeline`] and [`platter`] draw; [`against`] lays a measurement of hardware beside it, and
+//! [`sweep`] runs whole grids. [`raw`] has link and protocols alone, on a plain drive.
 
+mod against;
 mod choice;
+mod drawing;
 mod findings;
+mod onlookers;
 mod parts;
+mod platter;
 mod power;
 mod raw;
 mod run;
+pub(crate) mod sweep;
 pub(crate) mod table;
+mod timeline;
 
 use crate::failure::Failure;
 use crate::quantity;
+pub(crate) use choice::setup;
 use clap::{Args, ValueEnum};
 pub(crate) use parts::catalogue;
 use raw::capture::CaptureKind;
@@ -34,6 +42,13 @@ use units::ByteCount;
   uaskit compare --setup mine.toml --workload workstation --json
   uaskit compare --block 64K --depth 1,4,16 --write
   uaskit compare --depth 1,8 --explain
+  uaskit compare --block 4K --depth 8 --seconds 2
+  uaskit compare --timeline both.svg
+  uaskit compare --drive disk-7200 --platter
+  uaskit compare --depth 4 --trace 3
+  uaskit compare --depth 2 --capture parts.pcapng
+  uaskit compare --sweep 'bridge=*,depth=1..32,block=4K..2M' --out grid.jsonl
+  uaskit compare --transport uas,bot --against record.json
   uaskit compare --raw
   uaskit compare --raw --block 64K --depth 1,4 --link gen2
   uaskit compare --raw --speed high --block 64K
@@ -49,6 +64,10 @@ use units::ByteCount;
 
 Drives behind hubs share the link of one root port; without hubs each has a root port of its own, of which the controllers have
 two. Figures are of all drives together, and then of each; --explain and captures are about the first one.
+
+A sweep is a grid: of host, driver, controller, hub, bridge, speed, drive, depth, block, way (read, write), access (random,
+sequential) or seed, each with values a|b|c, a range a..b by doubling, or * for all parts that fit. Records are lines of JSON, to which
+a run that was interrupted adds what is missing; see docs/SWEEPS.md, and `uaskit merge`.
 
 A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and for each
 run a device of its own, whose address is the number of the run, with the requests that configure it. The stream of each record is
@@ -97,9 +116,12 @@ pub(crate) struct CompareArguments {
     /// Commands that the drive serves at once.
     #[arg(long, requires = "raw", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
     at_once: u16,
-    /// Commands of each run, over all drives.
-    #[arg(long, requires = "raw", value_name = "N", default_value = "2000", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    commands: u32,
+    /// Commands of each run, over all drives; 2000 unless told. With parts, requests of a run that is captured; 100 unless told.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    commands: Option<u32>,
+    /// Virtual seconds to measure, in place of as long as it takes for a figure: 0.001 to 3600.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "raw", value_parser = quantity::span)]
+    seconds: Option<units::Duration>,
     /// Where the random places come from.
     #[arg(long, default_value = "1")]
     seed: u64,
@@ -108,14 +130,26 @@ pub(crate) struct CompareArguments {
     #[arg(long)]
     explain: bool,
     /// Print what happens, packet by packet, until N commands of each run have ended.
-    #[arg(long, requires = "raw", value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
     trace: Option<u32>,
+    /// Draw two requests that are under way together: what happens for each on the four pipes, in driver, bridge and drive. Into a file, or
+    /// in the terminal.
+    #[arg(long, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace"])]
+    timeline: Option<Option<PathBuf>>,
+    /// Draw in which order a disk serves four reads on one track. Into a file, or in the terminal.
+    #[arg(long, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "timeline"])]
+    platter: Option<Option<PathBuf>>,
+    /// Lay a measurement of hardware beside it: the record of `uaskit bench --json`. Its jobs are simulated.
+    #[arg(long, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth"])]
+    against: Option<PathBuf>,
+    #[command(flatten)]
+    grid: sweep::GridArguments,
     /// Say as well what a link that sleeps between commands costs them and saves: U1 and U2 as Linux has them, reads of 4 KiB
     /// one at a time without a controller, at pauses of several lengths.
     #[arg(long, requires = "raw")]
     power_states: bool,
     /// Write a pcapng file of all runs. An older file of that name is replaced.
-    #[arg(long, requires = "raw", value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["timeline", "platter"])]
     capture: Option<PathBuf>,
     /// What the capture tells.
     #[arg(long, value_enum, requires = "capture", default_value_t = CaptureKind::Transfers)]
@@ -161,5 +195,9 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if arguments.list_parts {
         return parts::list(arguments.parts.as_deref(), arguments.json);
     }
-    if arguments.raw { raw::run(arguments) } else { run::run(arguments) }
+    match () {
+        () if arguments.raw => raw::run(arguments),
+        () if arguments.grid.sweep.is_some() => sweep::run(arguments),
+        () => run::run(arguments),
+    }
 }

@@ -1,22 +1,23 @@
 //! Measures each column of a comparison under each job, in worlds on all processors, and shows what came out.
 //!
-//! Left out: traces and captures, which runs without parts have. Always true: figures are in virtual time,
-//! and do not depend on how many worlds run at once.
+//! Always true: figures are in virtual time, and do not depend on how many worlds run at once, nor on who looks on.
 
 use super::choice::Column;
 use super::findings::findings;
 use super::power;
 use super::table::{aligned, empty};
-use super::{CompareArguments, LinkArgument, parts};
+use super::{CompareArguments, LinkArgument, against, onlookers, parts, platter, timeline};
 use crate::failure::Failure;
 use comfy_table::{CellAlignment, Table};
+use rayon::ThreadPool;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use sim::assembly::AssemblyError;
 use sim::engine::Stage;
+use sim::measure::Stretch;
 use sim::parts::{Carried, Catalogue, Kind};
 use sim::setups::{Assembly, DriveName, Setup};
-use sim::trial::{self, Terms, Trial, TrialError};
+use sim::trial::{self, Terms, Trial, TrialError, Watch};
 use units::Duration;
 use workload::{Job, Share};
 
@@ -31,10 +32,21 @@ const K: u32 = 1 << 10;
 
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
-    let link = arguments.link.map(LinkArgument::part);
-    let (setup, columns) = arguments.choice.columns(&catalogue, (arguments.controller.as_deref(), link))?;
-    let terms = Terms { seed: arguments.seed, explains: arguments.explain, ..Terms::USUAL };
-    let rows = measure(arguments, &catalogue, &columns, &terms)?;
+    let (setup, columns) = arguments.columns(&catalogue)?;
+    let terms = arguments.terms();
+    let asked = (columns.as_slice(), &catalogue, &terms);
+    if let Some(file) = &arguments.timeline {
+        return timeline::show(arguments, file.as_deref(), asked);
+    }
+    if let Some(file) = &arguments.platter {
+        return platter::show(file.as_deref(), asked);
+    }
+    if let Some(file) = &arguments.against {
+        return against::show(arguments, file, asked);
+    }
+    let jobs = jobs(arguments)?;
+    let looked_on = onlookers::measure(arguments, (&columns, &jobs), (&catalogue, &terms))?;
+    let rows = looked_on.map_or_else(|| measure(arguments, asked, &jobs), Ok)?;
     if arguments.json {
         println!("{:#}", record(&setup, &columns, &rows, &catalogue, &terms));
         return Ok(());
@@ -65,7 +77,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
 
 impl LinkArgument {
     /// The part of this name.
-    const fn part(self) -> &'static str {
+    pub(super) const fn part(self) -> &'static str {
         match self {
             Self::Gen1 => "gen1",
             Self::Gen2 => "gen2",
@@ -77,7 +89,7 @@ impl LinkArgument {
 }
 
 /// What is asked: what the arguments say, or what articles about transports measure.
-fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
+pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     let depths = arguments.depth.as_deref();
     if let Some(name) = &arguments.choice.workload {
         let workload = workload::named(name).ok_or_else(|| {
@@ -101,6 +113,10 @@ fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
             .map(|depth| Job::of(share, *depth))
             .collect());
     }
+    if arguments.is_looked_on() {
+        // Two that overlap are what there is to see.
+        return Ok(vec![Job::of(Share::all(4 * K, 100, 100), 2)]);
+    }
     let usual = [
         (Share::all(4 * K, 100, 100), &[1, 2, 4, 8, 16, 32][..]),
         (Share::all(4 * K, 0, 100), &[1, 2, 4, 8, 16, 32]),
@@ -115,36 +131,62 @@ fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     Ok(usual.into_iter().flat_map::<Vec<Job>, _>(each).collect())
 }
 
-fn measure(
-    arguments: &CompareArguments,
-    catalogue: &Catalogue,
-    columns: &[Column],
-    terms: &Terms,
-) -> Result<Vec<Row>, Failure> {
-    let threads = arguments.threads.map_or(0, usize::from);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| Failure::new("no threads for the worlds").because(error))?;
-    let one = |job: &Job, column: &Column| {
-        let span = job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);
-        let job = Job { span_bytes: Some(span), ..job.clone() };
-        match trial::run(&column.assembly, catalogue, &job, terms) {
-            Ok(trial) => Ok(Some(trial)),
-            Err(TrialError::Assembly(AssemblyError::HubOfUsb2)) => Ok(None),
-            Err(TrialError::Measure(sim::measure::MeasureError::Misfit(misfit))) => {
-                Err(Failure::usage(format!("{} cannot be asked of this drive", job.label)).because(misfit))
-            }
-            Err(error) => {
-                let what = format!("{}: {} came to nothing", column.name, job.label);
-                Err(Failure::new(what).because(error))
-            }
+impl CompareArguments {
+    /// What is asked besides the workload.
+    pub(super) fn terms(&self) -> Terms {
+        let usual = Terms { seed: self.seed, explains: self.explain, ..Terms::USUAL };
+        let Some(span) = self.seconds else { return usual };
+        // Whatever comes in that time; a short one has a short beginning.
+        let warm_up = usual.stretch.warm_up.min(span);
+        Terms { stretch: Stretch { warm_up, span, requests: 1, bytes: u64::MAX }, ..usual }
+    }
+
+    /// Threads for worlds, as many as there are processors unless told.
+    pub(super) fn pool(&self) -> Result<ThreadPool, Failure> {
+        let threads = self.threads.map_or(0, usize::from);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.map_err(|error| Failure::new("no threads for the worlds").because(error))
+    }
+
+    const fn is_looked_on(&self) -> bool {
+        self.trace.is_some() || self.capture.is_some() || self.timeline.is_some()
+    }
+}
+
+/// What came of a job on a column; none where the parts cannot do it.
+pub(super) fn one(
+    column: &Column,
+    job: &Job,
+    (catalogue, terms): (&Catalogue, &Terms),
+    watch: Watch,
+) -> Result<Option<Trial>, Failure> {
+    let span = job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);
+    let job = Job { span_bytes: Some(span), ..job.clone() };
+    match trial::watch(&column.assembly, catalogue, &job, terms, watch) {
+        Ok(trial) => Ok(Some(trial)),
+        Err(TrialError::Assembly(AssemblyError::HubOfUsb2)) => Ok(None),
+        Err(TrialError::Measure(sim::measure::MeasureError::Misfit(misfit))) => {
+            Err(Failure::usage(format!("{} cannot be asked of this drive", job.label)).because(misfit))
         }
+        Err(error) => {
+            let what = format!("{}: {} came to nothing", column.name, job.label);
+            Err(Failure::new(what).because(error))
+        }
+    }
+}
+
+/// Each job on each column, on all processors.
+pub(super) fn measure(
+    arguments: &CompareArguments,
+    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
+    jobs: &[Job],
+) -> Result<Vec<Row>, Failure> {
+    let one = |job: &Job, column: &Column| one(column, job, (catalogue, terms), Watch::default());
+    let row = |job: &Job| {
+        let trials = columns.par_iter().map(|column| one(job, column)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Row { job: job.clone(), trials })
     };
-    let row = |job: Job| {
-        let trials = columns.par_iter().map(|column| one(&job, column)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Row { job, trials })
-    };
-    let jobs = jobs(arguments)?;
-    pool.install(|| jobs.into_par_iter().map(row).collect())
+    arguments.pool()?.install(|| jobs.par_iter().map(row).collect())
 }
 
 /// The parts of a column in a line, and what they run.
@@ -314,6 +356,7 @@ fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue
         "title": setup.title,
         "source": setup.source,
         "seed": terms.seed,
+        "span_seconds": terms.stretch.span.as_ps() as f64 / 1e12,
         "columns": columns.iter().map(of_column).collect::<Vec<_>>(),
         "rows": rows.iter().map(of_row).collect::<Vec<_>>(),
         "parts": constants.collect::<Vec<_>>(),

@@ -1,9 +1,10 @@
 //! `uaskit why`: Linux's rules for one drive, with verdicts, evidence and advice.
 //!
 //! Everything that is said comes from `host::diagnose`; here it is looked up and printed: one drive with everything,
-//! several with the answer and what is to be looked at.
+//! several with the answer and what is to be looked at. [`simulate`] asks the same of parts that one does not own.
 
 mod json;
+mod simulate;
 mod text;
 
 use crate::args::WhyArguments;
@@ -16,6 +17,9 @@ use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Unread;
 
 pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
+    if let Some(setup) = &arguments.simulate {
+        return simulate::run(setup, arguments.json);
+    }
     let tree = survey::tree(&arguments.machine)?;
     let log = arguments.log.as_deref().map(|file| {
         let unreadable = |error| Failure::new(format!("cannot read {}", file.display())).because(error);

@@ -4,9 +4,9 @@
 //! ([`PowerPart`]), and energy is the one times the other, exactly. A [`Bill`] reads the books while a run goes on, and keeps
 //! those of the last second, so that it knows the mean, and the peak over a second as an instrument with such a window shows it.
 //!
-//! A core works while the driver does; the controller while the busier lane of its link carries something, one for SATA while
+//! A core works while the driver does; the controller while the busier lane of its link carries something (on USB 2.0 while the bridge works), one for SATA while
 //! the drive works; a bridge while its firmware looks at something or its drive has something to do; a drive while it has an order.
-//! Left out: what an application's own work draws, hubs, both ends of a SATA cable, losses in supply and cable, and that a
+//! Left out: what an application's own work draws, the bus of USB 2.0, hubs, both ends of a SATA cable, losses in supply and cable, and that a
 //! processor draws less when it is clocked down.
 //!
 //! Always true: nothing here changes a run; energies of parts add up to the whole, to the attojoule.

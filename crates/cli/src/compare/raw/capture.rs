@@ -23,7 +23,7 @@ use units::{Duration, Instant};
 use wire::usb::{PacketId, StandardRequest};
 
 /// Runs of one capture: there are no more addresses.
-pub(super) const RUNS_MAX: usize = 127;
+pub(in crate::compare) const RUNS_MAX: usize = 127;
 
 /// What a capture tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -35,7 +35,7 @@ pub(in crate::compare) enum CaptureKind {
 }
 
 /// A capture that is being written.
-pub(super) struct Capture {
+pub(in crate::compare) struct Capture {
     file: Rc<RefCell<Output>>,
     kind: CaptureKind,
     snap: u32,
@@ -68,7 +68,7 @@ enum Form {
 }
 
 impl Capture {
-    pub(super) fn create(path: &Path, kind: CaptureKind, snap: u32) -> Result<Self, Failure> {
+    pub(in crate::compare) fn create(path: &Path, kind: CaptureKind, snap: u32) -> Result<Self, Failure> {
         let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
         let out = Pcapng::create(path, application).map_err(failure)?;
         let output = Output { out, error: None, latest: Instant::ZERO };
@@ -76,7 +76,12 @@ impl Capture {
     }
 
     /// Who looks on at the next run.
-    pub(super) fn next_run(&mut self, protocol: Protocol, depth: u16) -> Result<Box<dyn Observer>, Failure> {
+    pub(in crate::compare) fn next_run(
+        &mut self,
+        protocol: Protocol,
+        name: &str,
+        what: &str,
+    ) -> Result<Box<dyn Observer>, Failure> {
         let is_first = self.runs == 0;
         self.runs += 1;
         let bus = match protocol {
@@ -84,15 +89,14 @@ impl Capture {
             Protocol::Uas => 2,
         };
         let place = Place { bus, device: self.runs };
-        let (name, description) =
-            (format!("{protocol} {depth}"), format!("{protocol} at depth {depth}, simulated"));
+        let description = format!("{what}, simulated");
         let mut output = self.file.borrow_mut();
         let out = &mut output.out;
         let form = match self.kind {
             CaptureKind::Transfers => {
-                Transfers::new(out, &name, &description, place, self.snap).map(Form::Transfers)
+                Transfers::new(out, name, &description, place, self.snap).map(Form::Transfers)
             }
-            CaptureKind::Packets => Transactions::new(out, &name, &description, place).map(Form::Packets),
+            CaptureKind::Packets => Transactions::new(out, name, &description, place).map(Form::Packets),
         };
         let begins = if is_first { Duration::ZERO } else { output.latest - Instant::ZERO + BETWEEN_RUNS };
         let file = Rc::clone(&self.file);
@@ -100,7 +104,7 @@ impl Capture {
     }
 
     /// Ends the capture: how many records it has.
-    pub(super) fn finish(self) -> Result<u64, Failure> {
+    pub(in crate::compare) fn finish(self) -> Result<u64, Failure> {
         let mut output = self.file.borrow_mut();
         match output.error.take() {
             Some(error) => Err(failure(error)),

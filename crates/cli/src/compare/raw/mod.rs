@@ -18,6 +18,7 @@ use sim::link::{Connection, usb2};
 use sim::raw::{self, Drives, Load, Protocol, RawError, Run, Watch};
 use sim::world::driven::{Host, PowerOnError};
 use sim::xhci::Part;
+use std::io::Write;
 use units::{ByteCount, Duration};
 
 /// Both transports at one depth.
@@ -27,8 +28,11 @@ struct Row {
     uas: Run,
 }
 
+/// Commands of a run, unless it is told.
+const COMMANDS: u32 = 2000;
+
 /// Prints notes as they come.
-struct Printed;
+pub(super) struct Printed;
 
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let mut capture = arguments.start_capture()?;
@@ -68,7 +72,8 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
 
 impl Trace for Printed {
     fn record(&mut self, entry: Entry<'_>) {
-        println!("{entry}");
+        // Who has seen enough closes the pipe, which is no fault.
+        let _ = writeln!(std::io::stdout(), "{entry}");
     }
 }
 
@@ -157,7 +162,15 @@ impl CompareArguments {
     }
 
     fn measure(&self, depth: u16, protocol: Protocol, capture: Option<&mut Capture>) -> Result<Run, Failure> {
-        let observer = capture.map(|capture| capture.next_run(protocol, depth)).transpose()?;
+        let observer = capture
+            .map(|capture| {
+                capture.next_run(
+                    protocol,
+                    &format!("{protocol} {depth}"),
+                    &format!("{protocol} at depth {depth}"),
+                )
+            })
+            .transpose()?;
         let trace = self.trace.map(|commands| (Box::new(Printed) as Box<dyn Trace>, commands));
         if trace.is_some() {
             println!("{protocol} at depth {depth}");
@@ -185,7 +198,7 @@ impl CompareArguments {
             bytes: u32::try_from(self.block().0).map_err(|_| too_large())?,
             drives: Drives { count: self.drives, hubs: self.hubs },
             depth,
-            commands: self.commands,
+            commands: self.commands.unwrap_or(COMMANDS),
             latency: Duration::from_us(self.latency.into()),
             at_once: self.at_once,
             seed: self.seed,

@@ -1,0 +1,253 @@
+//! `--against`: a measurement of hardware beside the same jobs in a simulated world.
+//!
+//! The record is what `uaskit bench --json` prints. A record names jobs and not their accesses, so that those are looked up among
+//! the workloads that it names, and read from the name itself if that says them (`4K random read`). A row stands beside the columns that are
+//! on its transport; if none is, beside all. Left out: jobs of files.
+//!
+//! Always true: an error is simulated over measured, less one.
+
+use super::choice::Column;
+use super::run::{self, Row};
+use super::table::{aligned, empty};
+use super::{CompareArguments, parts};
+use crate::failure::Failure;
+use crate::quantity;
+use comfy_table::{CellAlignment, Table};
+use serde_json::{Value, json};
+use sim::parts::{Carried, Catalogue};
+use sim::trial::Terms;
+use std::path::Path;
+use workload::{Job, Share};
+
+/// Rows of a record at most.
+const ROWS_MAX: usize = 10_000;
+
+/// A row of a record.
+#[derive(Clone, Debug)]
+struct Measured {
+    transport: String,
+    job: Job,
+    megabytes_per_second: f64,
+}
+
+/// A record that was read.
+#[derive(Debug)]
+struct Record {
+    target: String,
+    /// The kernel's driver, where the kernel had the drive.
+    driver: String,
+    rows: Vec<Measured>,
+    /// Names of jobs of which nobody knows what they ask.
+    unknown: Vec<String>,
+}
+
+pub(super) fn show(
+    arguments: &CompareArguments,
+    file: &Path,
+    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
+) -> Result<(), Failure> {
+    let record = Record::read(&parts::text(file, "record")?).map_err(|why| no_record(file).because(why))?;
+    if record.rows.is_empty() {
+        let why = format!("it has no row whose job is known; unknown are {}", list(&record.unknown));
+        return Err(Failure::new(format!("nothing of {} can be simulated", file.display())).because(why));
+    }
+    let mut jobs: Vec<Job> = Vec::new();
+    for row in &record.rows {
+        if !jobs.contains(&row.job) {
+            jobs.push(row.job.clone());
+        }
+    }
+    let rows = run::measure(arguments, (columns, catalogue, terms), &jobs)?;
+    if arguments.json {
+        println!("{:#}", record.json(columns, &rows));
+        return Ok(());
+    }
+    println!(
+        "{}, as it was measured, beside the setup; MB/s (10^6 bytes)\n{}",
+        crate::list::tame(&record.target),
+        record.table(columns, &rows)
+    );
+    if !record.unknown.is_empty() {
+        println!("Left out, since what these jobs ask is not known: {}", list(&record.unknown));
+    }
+    Ok(())
+}
+
+fn no_record(file: &Path) -> Failure {
+    Failure::new(format!("{} is no record of a benchmark", file.display()))
+        .try_this("write one: uaskit bench DRIVE --json > record.json")
+}
+
+/// Names, made harmless.
+fn list(names: &[String]) -> String {
+    names.iter().map(|name| crate::list::tame(name)).collect::<Vec<_>>().join("; ")
+}
+
+impl Record {
+    /// Reads a record.
+    fn read(text: &str) -> Result<Self, String> {
+        let record: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let of = |value: &Value, name: &str| value[name].as_str().unwrap_or_default().to_owned();
+        let rows = record["rows"].as_array().ok_or("it has no list of `rows`")?;
+        if rows.len() > ROWS_MAX {
+            return Err(format!("it has more than {ROWS_MAX} rows"));
+        }
+        record["target"].as_object().ok_or("it has no `target`")?;
+        let named: Vec<Job> = record["workloads"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|name| workload::named(name.as_str()?))
+            .flat_map(|workload| workload.jobs)
+            .collect();
+        let target = of(&record["target"], "name");
+        let mut read =
+            Self { target, driver: of(&record["target"], "driver"), rows: Vec::new(), unknown: Vec::new() };
+        for (number, row) in (1..).zip(rows) {
+            let label = row["job"].as_str().ok_or_else(|| format!("row {number} has no `job`"))?;
+            let depth = row["depth"].as_u64().and_then(|depth| u16::try_from(depth).ok());
+            let depth = depth.filter(|depth| (1..=workload::DEPTH_MAX).contains(depth));
+            let depth = depth
+                .ok_or_else(|| format!("row {number} has no `depth` of 1 to {}", workload::DEPTH_MAX))?;
+            let Some(rate) = row["mb_per_s"].as_f64().filter(|rate| *rate > 0.0) else {
+                // One that came to nothing says so, and is no fault of the record.
+                if row["error"].is_string() || row["mb_per_s"].is_number() {
+                    continue;
+                }
+                return Err(format!("row {number} has neither `mb_per_s` nor `error`"));
+            };
+            let known = named.iter().find(|job| job.label == label).cloned();
+            match known.or_else(|| share(label).map(|share| Job::of(share, depth))) {
+                Some(job) => {
+                    let job = Job { depth, span_bytes: None, offset_bytes: 0, ..job };
+                    read.rows.push(Measured {
+                        transport: of(row, "transport"),
+                        job,
+                        megabytes_per_second: rate,
+                    });
+                }
+                None if !read.unknown.iter().any(|name| name == label) => read.unknown.push(label.to_owned()),
+                None => {}
+            }
+        }
+        Ok(read)
+    }
+
+    /// The places of the columns that a row stands beside.
+    fn beside(&self, row: &Measured, columns: &[Column]) -> Vec<usize> {
+        let word = match (row.transport.as_str(), self.driver.as_str()) {
+            ("kernel", "uas") => "uas",
+            ("kernel", "usb-storage") => "bot",
+            (other, _) => other,
+        };
+        let is_alike = |column: &Column| match column.activation.transport {
+            Carried::Bot => word == "bot",
+            Carried::Turbo => word == "turbo",
+            Carried::Uas(_) => word == "uas",
+            Carried::Sata => false,
+        };
+        let alike: Vec<_> = (0..columns.len()).filter(|place| is_alike(&columns[*place])).collect();
+        if alike.is_empty() { (0..columns.len()).collect() } else { alike }
+    }
+
+    /// The simulated figures that stand beside a row, by column.
+    fn simulated(&self, row: &Measured, columns: &[Column], rows: &[Row]) -> Vec<(usize, f64)> {
+        let Some(of_job) = rows.iter().find(|simulated| simulated.job == row.job) else { return Vec::new() };
+        let beside = self.beside(row, columns).into_iter();
+        beside
+            .filter_map(|place| Some((place, of_job.trials[place]?.measured.megabytes_per_second())))
+            .collect()
+    }
+
+    fn table(&self, columns: &[Column], rows: &[Row]) -> Table {
+        let mut table = empty(&["job", "depth", "transport", "measured", "setup", "simulated", "error"]);
+        for row in &self.rows {
+            for (place, figure) in self.simulated(row, columns, rows) {
+                table.add_row([
+                    row.job.label.clone(),
+                    row.job.depth.to_string(),
+                    crate::list::tame(&row.transport),
+                    format!("{:.1}", row.megabytes_per_second),
+                    columns[place].name.clone(),
+                    format!("{figure:.1}"),
+                    format!("{:+.1} %", 100.0 * (figure / row.megabytes_per_second - 1.0)),
+                ]);
+            }
+        }
+        let mut table = aligned(table);
+        if let Some(labels) = table.column_mut(0) {
+            labels.set_cell_alignment(CellAlignment::Left);
+        }
+        table
+    }
+
+    fn json(&self, columns: &[Column], rows: &[Row]) -> Value {
+        let of_row = |row: &Measured| {
+            let simulated = self.simulated(row, columns, rows).into_iter().map(|(place, figure)| {
+                json!({
+                    "column": columns[place].name,
+                    "megabytes_per_second": figure,
+                    "error": figure / row.megabytes_per_second - 1.0,
+                })
+            });
+            json!({
+                "job": row.job.label,
+                "depth": row.job.depth,
+                "transport": row.transport,
+                "measured_megabytes_per_second": row.megabytes_per_second,
+                "simulated": simulated.collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "target": self.target,
+            "rows": self.rows.iter().map(of_row).collect::<Vec<_>>(),
+            "unknown_jobs": self.unknown,
+        })
+    }
+}
+
+/// The accesses that a name says: `4K random read`, `8K 80 % random, 80 % read`.
+fn share(label: &str) -> Option<Share> {
+    let (size, rest) = label.split_once(' ')?;
+    let bytes = u32::try_from(quantity::size(size).ok()?.0).ok()?;
+    let percents = || (0..=100).flat_map(|random| (0..=100).map(move |reads| (reads, random)));
+    let all = || percents().map(|(reads, random)| Share::all(bytes, reads, random));
+    let is_it = |share: &Share| share.to_string() == label;
+    // Most are of one way and one kind of place.
+    let usual =
+        [(100, 0), (0, 0), (100, 100), (0, 100)].map(|(reads, random)| Share::all(bytes, reads, random));
+    usual.into_iter().find(is_it).or_else(|| rest.contains('%').then(|| all().find(is_it)).flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RECORD: &str = r#"{"target": {"name": "/dev/sdz", "driver": "uas"}, "workloads": ["mine"], "rows": [
+        {"transport": "kernel", "job": "4K random read", "depth": 8, "mb_per_s": 100.5},
+        {"transport": "bot", "job": "8K 80 % random, 80 % read", "depth": 64, "mb_per_s": 60.0},
+        {"transport": "bot", "job": "4K random write", "depth": 1, "error": "it was pulled out"},
+        {"transport": "bot", "job": "mix of mine", "depth": 1, "mb_per_s": 3.0}]}"#;
+
+    #[test]
+    fn jobs_are_known_by_their_names() {
+        let record = Record::read(RECORD).unwrap();
+        assert_eq!(record.rows.len(), 2);
+        assert_eq!(record.rows[0].job, Job::of(Share::all(4096, 100, 100), 8));
+        assert_eq!(record.rows[1].job.shares, [Share::all(8192, 80, 80)]);
+        assert_eq!(record.unknown, ["mix of mine"]);
+    }
+
+    #[test]
+    fn what_is_no_record_says_why() {
+        let why = |text: &str| Record::read(text).unwrap_err();
+        assert!(why("[1, 2").contains("EOF"));
+        assert_eq!(why("{}"), "it has no list of `rows`");
+        assert_eq!(why(r#"{"rows": []}"#), "it has no `target`");
+        let row = |row: &str| why(&format!("{{\"target\": {{}}, \"rows\": [{row}]}}"));
+        assert_eq!(row("{}"), "row 1 has no `job`");
+        assert_eq!(row(r#"{"job": "a", "depth": 0}"#), "row 1 has no `depth` of 1 to 256");
+        assert_eq!(row(r#"{"job": "a", "depth": 1}"#), "row 1 has neither `mb_per_s` nor `error`");
+    }
+}

@@ -1,0 +1,89 @@
+//! Traces and captures of worlds of parts: one run after the other, since somebody looks on.
+//!
+//! Always true: who looks on changes nothing but for how long is measured; a drive on a cable has no USB, and nothing is told of it.
+
+use super::CompareArguments;
+use super::choice::Column;
+use super::raw::Printed;
+use super::raw::capture::{Capture, RUNS_MAX};
+use super::run::{self, Row};
+use crate::failure::Failure;
+use sim::engine::Trace;
+use sim::measure::Stretch;
+use sim::parts::{Carried, Catalogue};
+use sim::raw::Protocol;
+use sim::trial::{Terms, Watch};
+use units::Duration;
+use workload::Job;
+
+/// Requests of a run that is captured, unless it is told.
+const REQUESTS: u32 = 100;
+
+/// The same terms, for so many requests from the first on.
+pub(super) fn short(terms: &Terms, requests: u32) -> Terms {
+    let stretch = Stretch { warm_up: Duration::ZERO, span: Duration::ZERO, requests, bytes: u64::MAX };
+    Terms { stretch, ..*terms }
+}
+
+/// Measures with those looking on that are asked for; none is, if nobody.
+pub(super) fn measure(
+    arguments: &CompareArguments,
+    (columns, jobs): (&[Column], &[Job]),
+    (catalogue, terms): (&Catalogue, &Terms),
+) -> Result<Option<Vec<Row>>, Failure> {
+    if arguments.trace.is_none() && arguments.capture.is_none() {
+        return Ok(None);
+    }
+    let usb = columns.iter().filter(|column| column.activation.transport != Carried::Sata).count();
+    let mut capture = arguments.start_parts_capture(usb * jobs.len())?;
+    let terms = match capture {
+        Some(_) => short(terms, arguments.commands.unwrap_or(REQUESTS)),
+        None => *terms,
+    };
+    let mut rows = Vec::new();
+    for job in jobs {
+        let mut trials = Vec::new();
+        for column in columns {
+            let watch = arguments.watch(column, job, capture.as_mut())?;
+            trials.push(run::one(column, job, (catalogue, &terms), watch)?);
+        }
+        rows.push(Row { job: job.clone(), trials });
+    }
+    if let (Some(capture), Some(file)) = (capture, &arguments.capture) {
+        eprintln!("{}: {} records", file.display(), capture.finish()?);
+    }
+    Ok(Some(rows))
+}
+
+impl CompareArguments {
+    fn start_parts_capture(&self, runs: usize) -> Result<Option<Capture>, Failure> {
+        let Some(path) = &self.capture else { return Ok(None) };
+        if runs > RUNS_MAX {
+            let what = format!("a capture has room for {RUNS_MAX} runs, and these are {runs}");
+            return Err(Failure::usage(what).try_this("name a --block and a --depth, or a --transport"));
+        }
+        let snap = self.snap.map_or(u32::MAX, |snap| u32::try_from(snap.0).unwrap_or(u32::MAX));
+        Capture::create(path, self.capture_as, snap).map(Some)
+    }
+
+    fn watch(&self, column: &Column, job: &Job, capture: Option<&mut Capture>) -> Result<Watch, Failure> {
+        let what = format!("{}, {}, depth {}", column.name, job.label, job.depth);
+        let protocol = match column.activation.transport {
+            Carried::Sata => {
+                if self.trace.is_some() {
+                    println!("{what}: no USB, and no packets");
+                }
+                return Ok(Watch::default());
+            }
+            Carried::Uas(_) => Protocol::Uas,
+            Carried::Bot | Carried::Turbo => Protocol::Bot,
+        };
+        if self.trace.is_some() {
+            println!("{what}");
+        }
+        let trace = self.trace.map(|requests| (Box::new(Printed) as Box<dyn Trace>, requests));
+        let name = format!("{} {}", column.name, job.depth);
+        let observer = capture.map(|capture| capture.next_run(protocol, &name, &what)).transpose()?;
+        Ok(Watch { observer, trace, ..Watch::default() })
+    }
+}

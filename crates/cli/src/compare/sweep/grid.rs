@@ -1,0 +1,345 @@
+//! What is asked of a sweep: axes with values, and the points that they make.
+//!
+//! ```text
+//! grid   = axis { "," axis }
+//! axis   = name "=" value { "|" value }
+//! value  = word | number | number ".." number | "*"
+//! ```
+//!
+//! A range doubles from its first number on, up to its last. `*` is all parts of the catalogue of that kind. A point whose parts make no
+//! chain is left out, and so is one that is the same as one before it: a drive on a cable has no bridge to be varied.
+//!
+//! Always true: points come in one order, that of the setup's variants, and within each that of [`AXES`].
+
+use crate::compare::CompareArguments;
+use crate::compare::choice::{Column, replaced};
+use crate::failure::Failure;
+use crate::quantity;
+use sim::parts::{Activation, Catalogue, Kind};
+use sim::raw::DEPTH_MAX;
+use sim::setups::Assembly;
+use std::collections::BTreeSet;
+use workload::{Job, REQUEST_BYTES_MAX, Share};
+
+/// Points of a grid at most.
+const POINTS_MAX: usize = 1_000_000;
+
+/// What can be varied, the outermost first.
+const AXES: [Axis; 12] = [
+    Axis::Host,
+    Axis::Driver,
+    Axis::Controller,
+    Axis::Hub,
+    Axis::Bridge,
+    Axis::Speed,
+    Axis::Drive,
+    Axis::Access,
+    Axis::Way,
+    Axis::Block,
+    Axis::Depth,
+    Axis::Seed,
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Axis {
+    Host,
+    Driver,
+    Controller,
+    Hub,
+    Bridge,
+    Speed,
+    Drive,
+    Access,
+    Way,
+    Block,
+    Depth,
+    Seed,
+}
+
+/// A grid: the values of each axis, in the order of [`AXES`]. One that is not varied has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Grid {
+    values: Vec<Vec<String>>,
+    usual: Usual,
+}
+
+/// What a job is where it is not varied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Usual {
+    bytes: u64,
+    depths: Vec<u16>,
+    writes: bool,
+    seed: u64,
+}
+
+/// A point of a grid.
+#[derive(Clone, Debug)]
+pub(super) struct Point {
+    /// From 0, over the whole grid.
+    pub(super) number: usize,
+    pub(super) variant: String,
+    pub(super) assembly: Assembly,
+    pub(super) activation: Activation,
+    pub(super) job: Job,
+    pub(super) seed: u64,
+}
+
+impl Axis {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Driver => "driver",
+            Self::Controller => "controller",
+            Self::Hub => "hub",
+            Self::Bridge => "bridge",
+            Self::Speed => "speed",
+            Self::Drive => "drive",
+            Self::Access => "access",
+            Self::Way => "way",
+            Self::Block => "block",
+            Self::Depth => "depth",
+            Self::Seed => "seed",
+        }
+    }
+
+    /// Kinds of parts that it is of.
+    const fn kinds(self) -> &'static [Kind] {
+        match self {
+            Self::Host => &[Kind::Host],
+            Self::Driver => &[Kind::Driver],
+            Self::Controller => &[Kind::Controller],
+            Self::Hub => &[Kind::Hub],
+            Self::Bridge => &[Kind::Bridge],
+            Self::Speed => &[Kind::Link],
+            Self::Drive => &[Kind::Ssd, Kind::Hdd],
+            _ => &[],
+        }
+    }
+
+    /// Numbers that it may have.
+    fn numbers(self) -> Option<std::ops::RangeInclusive<u64>> {
+        match self {
+            Self::Block => Some(512..=u64::from(REQUEST_BYTES_MAX)),
+            Self::Depth => Some(1..=u64::from(DEPTH_MAX)),
+            Self::Seed => Some(0..=u64::MAX),
+            _ => None,
+        }
+    }
+
+    /// The values that a text says.
+    fn values(self, text: &str, catalogue: &Catalogue) -> Result<Vec<String>, Failure> {
+        let mut all: Vec<String> = Vec::new();
+        for word in text.split('|') {
+            for value in self.value(word, catalogue)? {
+                if !all.contains(&value) {
+                    all.push(value);
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn value(self, word: &str, catalogue: &Catalogue) -> Result<Vec<String>, Failure> {
+        let odd = |what: &str| {
+            Failure::usage(format!("`{word}` is no value of {} in a sweep", self.name())).because(what)
+        };
+        if let Some(bounds) = self.numbers() {
+            let number = |text: &str| {
+                let number = quantity::size(text).map_err(|why| odd(&why))?.0;
+                let is_whole = self != Self::Block || number % 512 == 0;
+                let between = format!("{} to {} are possible", bounds.start(), bounds.end());
+                if bounds.contains(&number) && is_whole { Ok(number) } else { Err(odd(&between)) }
+            };
+            let Some((first, last)) = word.split_once("..") else {
+                return Ok(vec![number(word)?.to_string()]);
+            };
+            let (first, last) = (number(first)?, number(last)?);
+            if first > last || first == 0 {
+                return Err(odd("a range goes from the smaller number, which is not 0, to the larger one"));
+            }
+            let doubles = std::iter::successors(Some(first), |number| number.checked_mul(2));
+            return Ok(doubles
+                .take_while(|number| *number <= last)
+                .map(|number| number.to_string())
+                .collect());
+        }
+        let known: Vec<&str> = match self {
+            Self::Access => vec!["random", "sequential"],
+            Self::Way => vec!["read", "write"],
+            _ => {
+                let of_kind = |kind| catalogue.entries().filter(move |entry| entry.kind() == kind);
+                self.kinds().iter().copied().flat_map(of_kind).map(|entry| entry.name.as_str()).collect()
+            }
+        };
+        match word {
+            "*" => Ok(known.into_iter().map(str::to_owned).collect()),
+            "none" if self == Self::Hub => Ok(vec![String::new()]),
+            word if known.contains(&word) => Ok(vec![word.to_owned()]),
+            _ => Err(odd("there is no such thing").try_this(format!("take some of {}", known.join(", ")))),
+        }
+    }
+}
+
+impl Grid {
+    /// Reads what is asked; what is not varied is as the other arguments say.
+    pub(super) fn read(
+        text: &str,
+        arguments: &CompareArguments,
+        catalogue: &Catalogue,
+    ) -> Result<Self, Failure> {
+        let usual = Usual {
+            bytes: arguments.block.map_or(4096, |block| block.0),
+            depths: arguments.depth.clone().unwrap_or_else(|| vec![1]),
+            writes: arguments.write,
+            seed: arguments.seed,
+        };
+        Self::with(text, usual, catalogue)
+    }
+
+    fn with(text: &str, usual: Usual, catalogue: &Catalogue) -> Result<Self, Failure> {
+        let mut values = vec![Vec::new(); AXES.len()];
+        for item in text.split(',').map(str::trim) {
+            let names = || AXES.map(Axis::name).join(", ");
+            let odd = |what: String| {
+                Failure::usage(what).try_this(format!("an item is NAME=VALUES, of {}", names()))
+            };
+            let (name, of) =
+                item.split_once('=').ok_or_else(|| odd(format!("`{item}` is no item of a sweep")))?;
+            let place = AXES.iter().position(|axis| axis.name() == name);
+            let place = place.ok_or_else(|| odd(format!("a sweep has no `{name}`")))?;
+            if !values[place].is_empty() {
+                return Err(odd(format!("`{name}` is there twice")));
+            }
+            values[place] = AXES[place].values(of, catalogue)?;
+        }
+        Ok(Self { values, usual })
+    }
+
+    fn of(&self, axis: Axis) -> &[String] {
+        AXES.iter().position(|known| *known == axis).map_or(&[], |place| &self.values[place])
+    }
+
+    /// Its points, for variants of a setup.
+    pub(super) fn points(&self, columns: &[Column], catalogue: &Catalogue) -> Result<Vec<Point>, Failure> {
+        let jobs = self.jobs();
+        let each = self.values[..7].iter().map(|values| values.len().max(1)).product::<usize>();
+        let whole = each.checked_mul(jobs.len()).and_then(|each| each.checked_mul(columns.len()));
+        if whole.is_none_or(|whole| whole > POINTS_MAX) {
+            return Err(Failure::usage(format!("a sweep has {POINTS_MAX} points at most")));
+        }
+        let (mut points, mut known) = (Vec::new(), BTreeSet::new());
+        for column in columns {
+            for choice in self.choices() {
+                let Some((variant, assembly)) = replaced(column, &choice, catalogue) else { continue };
+                let Ok(activation) = assembly.activation(catalogue) else { continue };
+                if !known.insert(format!("{assembly:?}")) {
+                    continue;
+                }
+                for (job, seed) in &jobs {
+                    let (variant, assembly) = (variant.clone(), assembly.clone());
+                    let (activation, job, number) = (activation.clone(), job.clone(), points.len());
+                    points.push(Point { number, variant, assembly, activation, job, seed: *seed });
+                }
+            }
+        }
+        if points.is_empty() {
+            return Err(Failure::usage("no point of this sweep has parts that fit together"));
+        }
+        Ok(points)
+    }
+
+    /// One value of each kind of part that is varied.
+    fn choices(&self) -> Vec<Vec<(Kind, &str)>> {
+        let mut all: Vec<Vec<(Kind, &str)>> = vec![Vec::new()];
+        for axis in AXES.into_iter().filter(|axis| !self.of(*axis).is_empty()) {
+            let Some(kind) = axis.kinds().first() else { continue };
+            let mut longer = Vec::new();
+            for choice in &all {
+                for value in self.of(axis) {
+                    longer.push([choice.as_slice(), &[(*kind, value.as_str())]].concat());
+                }
+            }
+            all = longer;
+        }
+        all
+    }
+
+    fn jobs(&self) -> Vec<(Job, u64)> {
+        let numbers = |axis, usual: Vec<u64>| match self.of(axis) {
+            [] => usual,
+            values => values.iter().filter_map(|value| value.parse().ok()).collect(),
+        };
+        let words = |axis, usual: &str| match self.of(axis) {
+            [] => vec![usual.to_owned()],
+            values => values.to_vec(),
+        };
+        let ways = words(Axis::Way, if self.usual.writes { "write" } else { "read" });
+        let depths = numbers(Axis::Depth, self.usual.depths.iter().map(|depth| u64::from(*depth)).collect());
+        let mut jobs = Vec::new();
+        for access in words(Axis::Access, "random") {
+            for way in &ways {
+                for bytes in numbers(Axis::Block, vec![self.usual.bytes]) {
+                    for depth in &depths {
+                        for seed in numbers(Axis::Seed, vec![self.usual.seed]) {
+                            let (reads, random) = (
+                                if way == "read" { 100 } else { 0 },
+                                if access == "random" { 100 } else { 0 },
+                            );
+                            let share = Share::all(u32::try_from(bytes).unwrap_or(u32::MAX), reads, random);
+                            jobs.push((Job::of(share, u16::try_from(*depth).unwrap_or(1)), seed));
+                        }
+                    }
+                }
+            }
+        }
+        jobs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid(text: &str) -> Result<Grid, Failure> {
+        let usual = Usual { bytes: 4096, depths: vec![1], writes: false, seed: 1 };
+        Grid::with(text, usual, &Catalogue::built_in().unwrap())
+    }
+
+    #[test]
+    fn ranges_double_and_lists_keep_their_order() {
+        let grid = grid("depth=1..32,block=4K..64K,bridge=jms580|asm1051").unwrap();
+        assert_eq!(grid.of(Axis::Depth), ["1", "2", "4", "8", "16", "32"]);
+        assert_eq!(grid.of(Axis::Block), ["4096", "8192", "16384", "32768", "65536"]);
+        assert_eq!(grid.of(Axis::Bridge), ["jms580", "asm1051"]);
+        assert_eq!(grid.jobs().len(), 30);
+    }
+
+    #[test]
+    fn a_star_is_all_parts_of_a_kind() {
+        assert!(grid("bridge=*").unwrap().of(Axis::Bridge).len() > 8);
+        let drives = grid("drive=*").unwrap();
+        assert!(
+            ["vertex3-240", "disk-7200"]
+                .iter()
+                .all(|name| drives.of(Axis::Drive).iter().any(|drive| drive == name))
+        );
+    }
+
+    #[test]
+    fn what_is_no_grid_says_why() {
+        for (text, told) in [
+            ("depth", "is no item"),
+            ("colour=red", "a sweep has no `colour`"),
+            ("depth=0", "1 to 62 are possible"),
+            ("depth=8..1", "a range goes from the smaller number"),
+            ("block=1000", "512 to"),
+            ("bridge=asm9999", "asm1153"),
+            ("way=up", "read, write"),
+            ("depth=1,depth=2", "twice"),
+            ("seed=0..4", "which is not 0"),
+        ] {
+            let failure = grid(text).unwrap_err().to_string();
+            assert!(failure.contains(told), "{text}: {failure}");
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! `--sweep`: a grid of parts and workloads, on all processors, as lines that can be continued.
+//!
+//! [`grid`] makes a plan of points out of what is asked, in one order whatever the machine. Each point becomes one line ([`point`]).
+//! Lines go into a file in the order of the plan ([`records`]), so that a file which was cut off anywhere is a beginning of the
+//! whole, and a shard is every nth point of it. [`csv`] makes tables of lines.
+//!
+//! Always true: the same plan makes the same bytes, in one run, in several, or in shards that are merged.
+
+mod csv;
+mod grid;
+mod point;
+mod records;
+
+pub(crate) use csv::write as write_csv;
+pub(crate) use records::{Header, Records, Shard, merge};
+
+use super::{CompareArguments, parts};
+use crate::failure::Failure;
+use clap::Args;
+use grid::{Grid, Point};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use sim::engine::Digest;
+use sim::parts::Catalogue;
+use sim::trial::Terms;
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Sweeps")]
+pub(super) struct GridArguments {
+    /// Run a grid: `bridge=*,depth=1..32,block=4K..2M`. Each item is a name and its values: a|b|c, a range by doubling, or * for all parts
+    /// that fit.
+    #[arg(long, value_name = "GRID", conflicts_with_all = ["raw", "workload", "trace", "capture", "timeline", "platter", "explain", "against"])]
+    pub(super) sweep: Option<String>,
+    /// Append records to this file, a line of JSON each. One that was interrupted is continued.
+    #[arg(long, value_name = "FILE.jsonl", requires = "sweep")]
+    out: Option<PathBuf>,
+    /// Write a table of all records, when the sweep is complete.
+    #[arg(long, value_name = "FILE.csv", requires = "out")]
+    csv: Option<PathBuf>,
+    /// Run only every nth point from the ith on, 1/n to n/n: each is a job of its own, and `uaskit merge` joins them.
+    #[arg(long, value_name = "I/N", requires = "out", default_value = "1/1")]
+    shard: Shard,
+}
+
+/// Runs the grid, or what is left of it.
+pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+    let catalogue = parts::catalogue(arguments.parts.as_deref())?;
+    let grid = Grid::read(arguments.grid.sweep.as_deref().unwrap_or_default(), arguments, &catalogue)?;
+    let (setup, columns) = arguments.columns(&catalogue)?;
+    let points = grid.points(&columns, &catalogue)?;
+    let terms = Terms { explains: false, ..arguments.terms() };
+    let header = Header::new(&points, plan(&points, &catalogue, &terms), arguments.grid.shard, |header| {
+        header.setup.clone_from(&setup.name);
+        header.sweep = arguments.grid.sweep.clone().unwrap_or_default();
+    });
+    let Some(file) = &arguments.grid.out else {
+        let lines = Mutex::new(Vec::new());
+        work(arguments, &points, (&catalogue, &terms), |line| {
+            lock(&lines).push(line.to_owned());
+            Ok(())
+        })?;
+        let lines = lines.into_inner().unwrap_or_default();
+        return if arguments.json {
+            crate::list::print(&(lines.join("\n") + "\n"))
+        } else {
+            crate::list::print(&format!("{}\n", csv::table(&lines)))
+        };
+    };
+    let mut records = Records::open(file, &header)?;
+    let own: Vec<&Point> = points.iter().filter(|point| header.shard.has(point.number)).collect();
+    let begun = records.count();
+    let left: Vec<Point> = own.iter().skip(begun).copied().cloned().collect();
+    if begun > 0 {
+        eprintln!("{}: {begun} of {} points are there; going on", file.display(), own.len());
+    }
+    work(arguments, &left, (&catalogue, &terms), |line| records.append(line))?;
+    if let Some(table) = &arguments.grid.csv {
+        let lines = Records::read(file)?.1;
+        write_csv(table, lines.values().map(String::as_str))?;
+    }
+    println!("{}: {} points of {}", file.display(), own.len(), points.len());
+    Ok(())
+}
+
+/// A number for everything that figures depend on.
+fn plan(points: &[Point], catalogue: &Catalogue, terms: &Terms) -> u64 {
+    let mut digest = Digest::new();
+    let mut mix = |text: &str| {
+        digest.mix(text.len() as u64);
+        for chunk in text.as_bytes().chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            digest.mix(u64::from_le_bytes(word));
+        }
+    };
+    mix(env!("CARGO_PKG_VERSION"));
+    mix(&format!("{terms:?}"));
+    catalogue.entries().for_each(|entry| mix(&parts::record(entry).to_string()));
+    points.iter().for_each(|point| mix(&format!("{:?} {:?} {}", point.assembly, point.job, point.seed)));
+    digest.value()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Lines that are ready, and the one that is to be written next.
+struct Order<W> {
+    next: usize,
+    ready: BTreeMap<usize, String>,
+    write: W,
+    failed: Option<Failure>,
+}
+
+/// Runs points on all processors, and hands their lines on in the order of the points.
+fn work(
+    arguments: &CompareArguments,
+    points: &[Point],
+    (catalogue, terms): (&Catalogue, &Terms),
+    write: impl FnMut(&str) -> Result<(), Failure> + Send,
+) -> Result<(), Failure> {
+    let bar = progress(points.len(), std::io::stderr().is_terminal());
+    let order = Mutex::new(Order { next: 0, ready: BTreeMap::new(), write, failed: None });
+    let next = AtomicUsize::new(0);
+    arguments.pool()?.broadcast(|_| {
+        while let Some((number, point)) = take(&next, points) {
+            let line = point.line(catalogue, terms);
+            let mut order = lock(&order);
+            if order.failed.is_some() {
+                return;
+            }
+            order.put(number, line);
+            bar.inc(1);
+        }
+    });
+    bar.finish_and_clear();
+    let failed = order.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).failed;
+    failed.map_or(Ok(()), Err)
+}
+
+/// The next point that nobody has taken.
+fn take<'a>(next: &AtomicUsize, points: &'a [Point]) -> Option<(usize, &'a Point)> {
+    let number = next.fetch_add(1, Ordering::Relaxed);
+    Some((number, points.get(number)?))
+}
+
+impl<W: FnMut(&str) -> Result<(), Failure>> Order<W> {
+    fn put(&mut self, number: usize, line: String) {
+        self.ready.insert(number, line);
+        while let Some(line) = self.ready.remove(&self.next) {
+            self.next += 1;
+            if let Err(failure) = (self.write)(&line) {
+                self.failed = Some(failure);
+                return;
+            }
+        }
+    }
+}
+
+/// Shows how far it is and how long it takes yet, on a terminal.
+fn progress(points: usize, is_shown: bool) -> ProgressBar {
+    let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let style = ProgressStyle::with_template("{wide_bar} {pos} of {len} points, {eta} left");
+    let bar = ProgressBar::with_draw_target(Some(points as u64), target);
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_go_out_in_their_order_whoever_is_first() {
+        let mut out = Vec::new();
+        let mut order = Order {
+            next: 0,
+            ready: BTreeMap::new(),
+            failed: None,
+            write: |line: &str| {
+                out.push(line.to_owned());
+                Ok(())
+            },
+        };
+        for number in [2, 0, 3, 1] {
+            order.put(number, number.to_string());
+        }
+        assert_eq!(out, ["0", "1", "2", "3"]);
+    }
+}

@@ -1,0 +1,44 @@
+//! `uaskit merge`: shards of a sweep become the whole.
+//!
+//! The lines come out in the order of the plan, so that the union of all shards is, byte for byte, what one run would have
+//! written. Always true: nothing is written unless all points are there.
+
+use crate::compare::sweep;
+use crate::failure::Failure;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Join the records of a sweep's shards.
+///
+/// What comes out is what one run without shards would have written, byte for byte. A name that ends with .csv gets a table with a head,
+/// whose units are in the names of its columns.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  uaskit compare --sweep 'bridge=*,depth=1..32' --shard 1/2 --out 1.jsonl
+  uaskit compare --sweep 'bridge=*,depth=1..32' --shard 2/2 --out 2.jsonl
+  uaskit merge 1.jsonl 2.jsonl -o all.jsonl
+  uaskit merge all.jsonl -o all.csv
+
+Exit codes: 0 ok, 1 failed, points missing among it, 2 usage.")]
+pub(crate) struct MergeArguments {
+    /// Files of records, in any order.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Where the whole goes: records, or a table if it ends with .csv. An older file of that name is replaced.
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+}
+
+pub(crate) fn run(arguments: &MergeArguments) -> Result<(), Failure> {
+    let lines = sweep::merge(&arguments.files)?;
+    let output = &arguments.output;
+    if output.extension().is_some_and(|end| end == "csv") {
+        sweep::write_csv(output, lines.iter().skip(1).map(String::as_str))?;
+    } else {
+        std::fs::write(output, lines.join("\n") + "\n").map_err(|error| {
+            Failure::new(format!("{} cannot be written", output.display())).because(error)
+        })?;
+    }
+    println!("{}: {} points", output.display(), lines.len() - 1);
+    Ok(())
+}

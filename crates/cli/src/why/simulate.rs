@@ -1,0 +1,166 @@
+//! `why --simulate`: the same rules for parts that one does not own, and what each transport would bring.
+//!
+//! Which transport runs follows from what parts have ([`sim::parts::Activation`]); the figures are of short runs in worlds of them. Where the
+//! driver leaves a better or another transport out, drivers of the same system that would bring one run as well. Left out: what a user
+//! may configure, and checks of a real machine.
+
+use crate::compare;
+use crate::failure::Failure;
+use crate::list::print;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use sim::parts::{Activation, Carried, Catalogue, Kind};
+use sim::setups::{Assembly, Setup};
+use sim::trial::{self, Terms};
+use std::fmt::Write;
+use workload::{Job, Share};
+
+/// What is run: label, share, depth.
+const RUNS: [(&str, Share, u16); 3] = [
+    ("4K random read, one at a time", Share::all(4096, 100, 100), 1),
+    ("4K random read, 8 at a time", Share::all(4096, 100, 100), 8),
+    ("512K sequential read, 2 at a time", Share::all(512 << 10, 100, 0), 2),
+];
+
+/// One transport that the parts can have.
+struct Way {
+    activation: Activation,
+    /// By run, in 10⁶ bytes a second; none if it cannot be simulated.
+    figures: [Option<f64>; RUNS.len()],
+}
+
+/// One variant: what it has, and what there could be, by transport.
+struct Answer {
+    variant: String,
+    assembly: Assembly,
+    activation: Activation,
+    ways: Vec<Way>,
+}
+
+pub(super) fn run(name: &str, as_json: bool) -> Result<(), Failure> {
+    let catalogue = compare::catalogue(None)?;
+    let setup = compare::setup(name, &catalogue)?;
+    let variants: Vec<_> =
+        setup.variants.iter().filter(|variant| variant.assembly.bridge.is_some()).collect();
+    if variants.is_empty() {
+        return Err(Failure::usage(format!("{name} has no drive behind USB")));
+    }
+    let answers = variants.par_iter().map(|variant| {
+        let assembly = &variant.assembly;
+        let activation = assembly.activation(&catalogue).map_err(|error| {
+            Failure::usage(format!("{} of {} is no chain of parts", variant.name, setup.name)).because(error)
+        })?;
+        let ways = ways(assembly, &activation, &catalogue).into_par_iter();
+        let ways = ways.map(|(assembly, activation)| Way {
+            figures: RUNS.map(|(_, share, depth)| rate(&assembly, &catalogue, share, depth)),
+            activation,
+        });
+        let (variant, assembly) = (variant.name.clone(), assembly.clone());
+        Ok(Answer { variant, assembly, activation, ways: ways.collect() })
+    });
+    let answers = answers.collect::<Result<Vec<_>, Failure>>()?;
+    match as_json {
+        true => print(&format!("{:#}\n", record(&setup, &answers))),
+        false => print(&text(&setup, &answers, &catalogue)),
+    }
+}
+
+/// What runs, and first of the other drivers of the system those that bring other transports.
+fn ways(assembly: &Assembly, activation: &Activation, catalogue: &Catalogue) -> Vec<(Assembly, Activation)> {
+    let mut all = vec![(assembly.clone(), activation.clone())];
+    let Some(os) = catalogue.driver(&assembly.driver).map(|driver| driver.os) else { return all };
+    let others = catalogue.entries().filter(|entry| entry.kind() == Kind::Driver);
+    for name in others.map(|entry| &entry.name) {
+        let other = Assembly { driver: name.clone(), ..assembly.clone() };
+        let Ok(activated) = other.activation(catalogue) else { continue };
+        let is_own =
+            activated.driver == *name && catalogue.driver(name).is_some_and(|driver| driver.os == os);
+        let is_known = all.iter().any(|(_, known)| word(known.transport) == word(activated.transport));
+        if is_own && !is_known {
+            all.push((other, activated));
+        }
+    }
+    all.sort_by_key(|(_, activation)| word(activation.transport));
+    all
+}
+
+const fn word(transport: Carried) -> &'static str {
+    match transport {
+        Carried::Bot => "bot",
+        Carried::Turbo => "turbo",
+        Carried::Uas(_) => "uas",
+        Carried::Sata => "sata",
+    }
+}
+
+fn rate(assembly: &Assembly, catalogue: &Catalogue, share: Share, depth: u16) -> Option<f64> {
+    let job = Job { span_bytes: Some(trial::DATA_SET_BYTES), ..Job::of(share, depth) };
+    let trial = trial::run(assembly, catalogue, &job, &Terms::USUAL).ok()?;
+    Some(trial.measured.megabytes_per_second())
+}
+
+fn text(setup: &Setup, answers: &[Answer], catalogue: &Catalogue) -> String {
+    let mut text = format!("{}: {}\n", setup.name, setup.title);
+    for Answer { variant, assembly, activation, ways } in answers {
+        let title = |kind, name: &str| {
+            catalogue.find(kind, name).map_or(name.to_owned(), |entry| entry.title.clone())
+        };
+        let bridge =
+            assembly.bridge.as_deref().map_or_else(String::new, |bridge| title(Kind::Bridge, bridge));
+        let controller = title(Kind::Controller, &assembly.controller);
+        let _ = writeln!(text, "\n{variant}: {bridge}, at {controller}\n   {activation}\n");
+        for (number, reason) in activation.reasons.iter().enumerate() {
+            let decides = activation.decisive() == Some(reason);
+            let (mark, verdict) =
+                (if decides { "→" } else { " " }, if reason.is_met { "met" } else { "NOT MET" });
+            let _ = writeln!(text, " {mark}{number} {verdict:<9}  {}: {}", reason.driver, reason.because);
+        }
+        text += "\nWhat each transport would bring, MB/s (10^6 bytes)\n";
+        text += &table(activation, ways);
+    }
+    text + "\nSimulated; all figures of a setup: uaskit compare --setup, and what they are worth: uaskit validate\n"
+}
+
+fn table(runs: &Activation, ways: &[Way]) -> String {
+    let head: Vec<_> = ["transport", "driver"].into_iter().chain(RUNS.map(|(label, ..)| label)).collect();
+    let mut table = compare::table::empty(&head);
+    for Way { activation, figures } in ways {
+        let mark = if activation == runs { " (has it)" } else { "" };
+        let names = [activation.transport.to_string(), format!("{}{mark}", activation.driver)];
+        let figures = figures.map(|figure| figure.map_or("-".into(), |figure| format!("{figure:.1}")));
+        table.add_row(names.into_iter().chain(figures));
+    }
+    format!("{table}\n")
+}
+
+fn record(setup: &Setup, answers: &[Answer]) -> Value {
+    let of_way = |Way { activation, figures }: &Way| {
+        let runs = RUNS.iter().zip(figures).map(|((label, _, depth), figure)| {
+            json!({ "workload": label, "depth": depth, "megabytes_per_second": figure })
+        });
+        json!({
+            "transport": word(activation.transport),
+            "streams": activation.transport.to_string(),
+            "driver": activation.driver,
+            "runs": runs.collect::<Vec<_>>(),
+        })
+    };
+    let of_answer = |Answer { variant, assembly, activation, ways }: &Answer| {
+        let rules = activation.reasons.iter().map(
+            |reason| json!({ "driver": reason.driver, "is_met": reason.is_met, "because": reason.because }),
+        );
+        json!({
+            "variant": variant,
+            "controller": assembly.controller,
+            "bridge": assembly.bridge,
+            "drive": assembly.drive.as_str(),
+            "asked_driver": assembly.driver,
+            "driver": activation.driver,
+            "transport": word(activation.transport),
+            "answer": activation.to_string(),
+            "rules": rules.collect::<Vec<_>>(),
+            "ways": ways.iter().map(of_way).collect::<Vec<_>>(),
+        })
+    };
+    json!({ "setup": setup.name, "title": setup.title, "variants": answers.iter().map(of_answer).collect::<Vec<_>>() })
+}

@@ -1,0 +1,114 @@
+//! What happens in worlds of parts, shown: traces, captures, timelines, the order on a platter.
+
+mod place;
+
+use place::{Place, UASKIT};
+use serde_json::Value;
+use std::fs;
+use std::process::{Command, Output};
+
+fn compare(arguments: &[&str]) -> Output {
+    let output = Command::new(UASKIT).arg("compare").args(arguments).output().expect("uaskit starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn text(arguments: &[&str]) -> String {
+    String::from_utf8(compare(arguments).stdout).expect("UTF-8")
+}
+
+/// The cells of a row of a timeline in a terminal, below the line that begins so.
+fn row(text: &str, panel: &str, name: &str) -> String {
+    let (_, rest) = text.split_once(panel).expect("the panel is there");
+    let line =
+        rest.lines().find(|line| line.trim_start().starts_with(&format!("{name} |"))).expect("the row");
+    line.split('|').nth(1).expect("cells").to_owned()
+}
+
+#[test]
+fn two_commands_overlap_on_uas_and_follow_each_other_on_bot() {
+    let text = text(&["--timeline", "--transport", "bot,uas"]);
+    let (bot, uas) = (row(&text, "\nbot:", "under way"), row(&text, "\nuasp:", "under way"));
+    assert!(uas.contains('#') && uas.contains('1') && uas.contains('2'), "{text}");
+    assert!(!bot.contains('#') && bot.trim_end().contains("12"), "{text}");
+    for name in ["driver", "command pipe", "data-in pipe", "status pipe", "bridge", "drive"] {
+        let cells = row(&text, "\nuasp:", name);
+        assert!(cells.contains('1') || cells.contains('#'), "{name}: {text}");
+    }
+    assert!(row(&text, "\nuasp:", "data-out pipe").trim().is_empty(), "a read sends no data: {text}");
+}
+
+#[test]
+fn a_write_sends_its_data_on_the_other_pipe() {
+    let text = text(&["--timeline", "--transport", "uas", "--write", "--depth", "2"]);
+    assert!(row(&text, "\nuasp:", "data-out pipe").contains(['1', '#']), "{text}");
+    assert!(row(&text, "\nuasp:", "data-in pipe").trim().is_empty(), "{text}");
+}
+
+#[test]
+fn pictures_are_files_that_say_what_they_show_and_do_not_change() {
+    let folder = Place::new();
+    let [one, other, platter] = ["one.svg", "other.svg", "platter.svg"].map(|name| folder.file(name));
+    compare(&["--timeline", &one]);
+    compare(&["--timeline", &other, "--threads", "1"]);
+    compare(&["--drive", "disk-7200", "--platter", &platter]);
+    let [one, other, platter] = [one, other, platter].map(|file| fs::read_to_string(file).unwrap());
+    assert_eq!(one, other);
+    for picture in [&one, &platter] {
+        for part in ["<svg", "<title", "<desc", "prefers-color-scheme: dark", "</svg>"] {
+            assert!(picture.contains(part), "{part}");
+        }
+    }
+    assert!(platter.contains("3-2-4-1") && platter.contains("1-2-3-4"));
+}
+
+#[test]
+fn a_platter_is_drawn_in_a_terminal_and_flash_has_none() {
+    let text = text(&["--drive", "disk-7200", "--platter"]);
+    let (_, uas) = text.split_once("\nuasp:").expect("UAS is there");
+    assert!(uas.contains("served 3-2-4-1") && !uas.contains("turn 2"), "{text}");
+    let (_, bot) = text.split_once("\nbot:").expect("BOT is there");
+    assert!(bot.contains("served 1-2-3-4") && bot.contains("turn 2"), "{text}");
+    let output = Command::new(UASKIT).args(["compare", "--platter"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--drive disk-7200"));
+}
+
+#[test]
+fn a_trace_ends_with_the_command_that_was_asked_for() {
+    let text = text(&["--trace", "2", "--transport", "bot", "--depth", "1"]);
+    assert_eq!(text.matches(" begins: READ(10), 4096 bytes").count(), 2, "{text}");
+    assert!(text.contains("DATA") && text.contains("MB/s"), "{text}");
+}
+
+#[test]
+fn a_capture_has_the_runs_of_parts() {
+    let folder = Place::new();
+    let file = folder.file("parts.pcapng");
+    let more = ["--transport", "bot,uas", "--depth", "2", "--commands", "20", "--capture", &file];
+    let output = compare(&more);
+    assert!(String::from_utf8_lossy(&output.stderr).contains(" records"));
+    let bytes = fs::read(&file).unwrap();
+    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let holds = |what: &[u8]| bytes.windows(what.len()).any(|window| window == what);
+    assert!(holds(b"USBC") && holds(b"USBS") && holds(b"uasp 2"), "wrappers, and the names of runs");
+}
+
+#[test]
+fn as_many_virtual_seconds_are_measured_as_are_asked_for() {
+    let of = |seconds| {
+        let text = text(&["--depth", "4", "--transport", "uas", "--seconds", seconds, "--json"]);
+        let record: Value = serde_json::from_str(&text).expect("JSON");
+        let result = &record["rows"][0]["results"]["uasp"];
+        let number = |value: &Value| value.as_f64().expect("a number");
+        [&result["elapsed_ns"], &result["power"]["peak_window_ns"], &result["power"]["mean_watts"]]
+            .map(number)
+    };
+    let [elapsed, window, watts] = of("0.05");
+    assert!(
+        (5e7..5.1e7).contains(&elapsed) && window == elapsed && watts > 1.0,
+        "{elapsed} {window} {watts}"
+    );
+    let [elapsed, window, _] = of("1.2");
+    assert!((1.2e9..1.21e9).contains(&elapsed) && window == 1e9, "{elapsed} {window}");
+}
