@@ -279,9 +279,10 @@ fn printed(title: &str, panels: &[Panel]) -> String {
         for (row, name) in ROWS {
             let mut cells = [b' '; COLUMNS];
             for bar in panel.bars.iter().filter(|bar| bar.row == row) {
-                let column = |at: f64| ((at / whole * COLUMNS as f64) as usize).min(COLUMNS - 1);
-                let last = column(bar.to).max(column(bar.from) + 1) - 1;
-                for cell in &mut cells[column(bar.from)..=last] {
+                let column = |at: f64| (at / whole * COLUMNS as f64) as usize;
+                let first = column(bar.from).min(COLUMNS - 1);
+                let last = column(bar.to).clamp(first + 1, COLUMNS) - 1;
+                for cell in &mut cells[first..=last] {
                     *cell = match (bar.whose, *cell) {
                         (Whose::First, b'2') | (Whose::Second, b'1' | b'#') => b'#',
                         (Whose::First, _) => b'1',
