@@ -8,11 +8,12 @@
 use crate::bridge::{Chip, StorePart, Times};
 use crate::drive::disk::Disk as HardDisk;
 use crate::drive::solid::{Contents, Solid};
-use crate::drive::{AnyDrive, Mechanism};
+use crate::drive::{AnyDrive, Mechanism, SECTOR_BYTES};
 use crate::measure::{Disk, MeasureError};
 use crate::native::Native;
 use crate::parts::{
-    Activation, BridgePart, Carried, Catalogue, ChainError, HostPart, LinkPart, Matched, Pieces, Waits,
+    Activation, BridgePart, Carried, Catalogue, ChainError, FirmwareCosts, HostPart, LinkPart, Matched,
+    Pieces, Waits,
 };
 use crate::power::machine::{Activity, Draws};
 use crate::setups::{Assembly, DriveName};
@@ -64,9 +65,6 @@ pub enum AssemblyError {
     /// The driver finds no disk.
     Stack(StackError),
 }
-
-/// Bytes in which a bridge moves payload between its two sides.
-const PIECE_BYTES: u32 = 16 << 10;
 
 /// Data phases that the target keeps in memory; those of bridges are in [`StorePart::buffer_sectors`].
 const STAGING_BYTES: u32 = 64 << 20;
@@ -189,8 +187,14 @@ impl Parts<'_> {
 
     fn native(&self, mechanism: AnyDrive) -> Result<Stack<Native>, AssemblyError> {
         let of = known(&self.assembly.controller, self.catalogue.sata(&self.assembly.controller))?;
-        let store =
-            StorePart { rate: of.rate, latency: of.latency, queued: of.queued, buffer_sectors: u32::MAX };
+        let store = StorePart {
+            rate: of.rate,
+            latency: of.latency,
+            queued: of.queued,
+            buffer_sectors: u32::MAX,
+            piece_sectors: 1,
+            frame: Duration::ZERO,
+        };
         let profile = self.profile()?;
         let costs = HostCosts { command: profile.costs.command + of.command, ..profile.costs };
         let plain = Plain::stamped(BlockCount(mechanism.sectors()), BLOCK_SIZE);
@@ -248,13 +252,20 @@ impl Parts<'_> {
             }
             Carried::Uas(_) | Carried::Sata => (Protocol::Uas, Streams::Hardware),
         };
+        let packing = match self.activation.transport {
+            Carried::Turbo => driver.packing.map(packing),
+            Carried::Bot if driver.behind > 0 => Some(Packing::NONE),
+            _ => None,
+        };
+        let behind = if self.activation.transport == Carried::Bot { driver.behind } else { 0 };
         Ok(Profile {
             transport,
-            transfer_bytes_max: self.activation.command_bytes_max,
+            transfer_bytes_max: self.activation.request_bytes_max,
             pieces_in_turn: driver.pieces == Pieces::InTurn,
-            depth: self.activation.depth,
+            depth: self.activation.depth + behind,
+            writes_in_turn: driver.writes_in_turn,
             streams,
-            packing: driver.packing.filter(|_| self.activation.transport == Carried::Turbo).map(packing),
+            packing,
             moderation: driver.moderation,
             costs: host.costs(&driver.costs),
         })
@@ -276,14 +287,15 @@ fn packing(of: crate::parts::Packing) -> Packing {
 
 /// What of a bridge takes time.
 fn chip(of: &BridgePart) -> Chip {
-    let segment_bytes = PIECE_BYTES.min(of.buffer_bytes / 2);
+    let segment_bytes = of.write_piece_bytes.min(of.store.piece_sectors * SECTOR_BYTES);
+    let FirmwareCosts { bot_command, bot_status, uas_command, uas_status, byte_ps } = of.firmware;
     Chip {
         // The device counts them, and tells none where it speaks no UAS.
         streams: of.streams.max(2),
         limits: Limits { commands: of.commands, buffer_bytes: STAGING_BYTES, segment_bytes },
-        bot: Times { command: of.firmware.bot_command, status: of.firmware.bot_status },
-        uas: Times { command: of.firmware.uas_command, status: of.firmware.uas_status },
-        sector: Duration::from_ps(of.firmware.byte_ps * u64::from(BLOCK_SIZE.bytes())),
+        bot: Times { command: bot_command, status: bot_status },
+        uas: Times { command: uas_command, status: uas_status },
+        sector: Duration::from_ps(byte_ps * u64::from(BLOCK_SIZE.bytes())),
         store: of.store,
     }
 }

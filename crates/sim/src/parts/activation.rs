@@ -40,6 +40,8 @@ pub struct Activation {
     pub depth: u16,
     /// Bytes of a command that moves data, at most.
     pub command_bytes_max: u32,
+    /// Bytes of a request that the driver gets, which packs several of them if it is one like Turbo.
+    pub request_bytes_max: u32,
     /// Every rule that was asked, in its order.
     pub reasons: Vec<Reason>,
 }
@@ -188,6 +190,7 @@ fn on_cable(catalogue: &Catalogue, chain: Chain<'_>, driver: &DriverPart) -> Res
         transport: Carried::Sata,
         depth: driver.depth.min(u16::from(adapter.queued).max(1)),
         command_bytes_max: driver.transfer_bytes_max,
+        request_bytes_max: driver.transfer_bytes_max,
         reasons: Vec::new(),
     })
 }
@@ -332,8 +335,10 @@ impl Parts<'_> {
         };
         let longest = driver.command_bytes_max(self.speed);
         let is_short = flags.contains(Flag::MaxSectors240);
-        let command_bytes_max = if is_short { longest.min(BYTES_OF_240_SECTORS) } else { longest };
-        Activation { driver: name, transport, depth, command_bytes_max, reasons }
+        let least = |bytes: u32| if is_short { bytes.min(BYTES_OF_240_SECTORS) } else { bytes };
+        let request_bytes_max = least(driver.request_bytes_max(self.speed));
+        let command_bytes_max = least(longest);
+        Activation { driver: name, transport, depth, command_bytes_max, request_bytes_max, reasons }
     }
 
     fn carried(&self, name: &str, driver: &DriverPart) -> Carried {
@@ -509,8 +514,9 @@ mod tests {
     fn a_driver_of_one_controller_is_not_used_on_another() {
         let told = told("renesas-uasp", "upd720201", "upd720230", "gen1");
         assert!(told.starts_with("It is on UAS"), "{told}");
-        let error = activation("renesas-uasp", "asm1042", "upd720230", "gen1").unwrap_err();
-        assert_eq!(error.to_string(), "renesas-bot does not take asm1042, and nothing takes its place");
+        let error = activation("windows8-usbstor-asmedia", "ej168", "asm1051e", "gen1").unwrap_err();
+        let what = "windows8-usbstor-asmedia does not take ej168, and nothing takes its place";
+        assert_eq!(error.to_string(), what);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::Make;
 use super::quantity::{Count, Current, Quantity, Rate, Size, Time};
 use super::schema::{File, Misfit, sectors, within};
 use crate::bridge::StorePart;
+use crate::drive::SECTOR_BYTES;
 use crate::link::superspeed::TurnRound;
 use crate::sata;
 use initiator::probe::{DeviceId, Identity, Names};
@@ -35,6 +36,8 @@ pub struct BridgePart {
     pub response: Duration,
     /// Payload that it holds, in bytes.
     pub buffer_bytes: u32,
+    /// Payload of a write that goes on together when all of it has come, in bytes.
+    pub write_piece_bytes: u32,
     /// What its processor takes.
     pub firmware: FirmwareCosts,
     /// Its SATA side. Over BOT commands are given alone.
@@ -114,6 +117,10 @@ struct UsbTable {
 #[serde(deny_unknown_fields)]
 struct BufferTable {
     size: Quantity<Size>,
+    /// What of a read goes on together, once it is whole; no more than half of the buffer.
+    read_piece: Quantity<Size>,
+    /// The same of a write.
+    write_piece: Quantity<Size>,
     /// Through the buffer.
     rate: Quantity<Rate>,
 }
@@ -124,6 +131,8 @@ struct SataTable {
     rate: SataRate,
     latency: Quantity<Time>,
     queued: Quantity<Count>,
+    /// From the drive's leave to send a data frame of a write that is not queued, to that frame.
+    frame: Quantity<Time>,
 }
 
 /// Of a cable, as files call it.
@@ -160,6 +169,10 @@ impl File for BridgeFile {
         let time =
             |time: fn(&UasTable) -> &Quantity<Time>| uas.map_or(Duration::ZERO, |uas| time(uas).duration());
         let most = TurnRound::DEVICE_MAX.as_ps();
+        let buffer_bytes: u32 = within("buffer.size", &self.buffer.size, 4 << 10, 64 << 20)?;
+        let piece = |place: &str, size: &Quantity<Size>| {
+            within::<u32, _>(place, size, 2 << 10, u64::from(buffer_bytes / 2))
+        };
         Ok(Make::Bridge(BridgePart {
             id: DeviceId::new(hex("id", self.id.get(..4))?, hex("id", self.id.get(5..))?),
             revision: hex("revision", Some(&self.revision))?,
@@ -169,7 +182,8 @@ impl File for BridgeFile {
             commands: uas.map_or(Ok(1), |uas| within("uas.commands", &uas.commands, 1, 256))?,
             burst_packets: within("usb.burst", &self.usb.burst, 1, 16)?,
             response: Duration::from_ps(within("usb.response", &self.usb.response, 0, most)?),
-            buffer_bytes: within("buffer.size", &self.buffer.size, 4 << 10, 64 << 20)?,
+            buffer_bytes,
+            write_piece_bytes: piece("buffer.write_piece", &self.buffer.write_piece)?,
             firmware: FirmwareCosts {
                 bot_command: self.bot.command.duration(),
                 bot_status: self.bot.status.duration(),
@@ -181,6 +195,8 @@ impl File for BridgeFile {
                 rate: self.sata.rate.rate(),
                 latency: self.sata.latency.duration(),
                 queued: within("sata.queued", &self.sata.queued, 0, 32)?,
+                piece_sectors: piece("buffer.read_piece", &self.buffer.read_piece)? / SECTOR_BYTES,
+                frame: self.sata.frame.duration(),
                 buffer_sectors: sectors("buffer.size", &self.buffer.size)?,
             },
         }))

@@ -18,7 +18,7 @@ pub(super) const BUILT_IN: &[(Kind, &str, &str)] = built_in! {
     Controller "controllers": "a75" "asm1042" "dwc-otg" "ehci-intel" "ej168" "intel-7-series" "upd720200"
         "upd720201" "upd720202" "vl805";
     Driver "drivers": "fnet-xfast" "linux-uas" "linux-usb-storage" "mcci-bot" "mcci-uasp"
-        "renesas-bot" "renesas-uasp" "sata-native" "turbo" "turbo-mcci" "windows7-usbstor"
+        "renesas-uasp" "sata-native" "turbo" "windows7-usbstor"
         "windows7-usbstor-hotfix" "windows8-uasp" "windows8-usbstor" "windows8-usbstor-asmedia";
     Hdd "hdd": "disk-5400" "disk-7200";
     Host "hosts": "desktop-2012" "raspberry-pi-4";

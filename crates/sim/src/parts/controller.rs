@@ -99,6 +99,7 @@ struct TimeTable {
     response: Quantity<Time>,
     command: Quantity<Time>,
     transfers_ahead: Quantity<Count>,
+    next_trb_out: Quantity<Time>,
     /// Interrupts come at multiples of this; whenever there is something if it is not told.
     interrupt_grid: Option<Quantity<Time>>,
 }
@@ -157,6 +158,7 @@ impl File for ControllerFile {
             command: times.command.duration(),
             interrupt_grid: times.interrupt_grid.as_ref().map_or(Duration::ZERO, Quantity::duration),
             tds_ahead: within("times.transfers_ahead", &times.transfers_ahead, 1, 256)?,
+            next_trb_out: times.next_trb_out.duration(),
             misbehaviour: Misbehaviour::default(),
             ..Part::CHIPSET
         };

@@ -5,7 +5,7 @@
 //! processors, which is a host's ([`HostPart`](super::HostPart)).
 
 use super::Make;
-use super::quantity::{Count, Quantity, Size, Time};
+use super::quantity::{Count, Quantity, Rate, Size, Time};
 use super::schema::{File, Misfit, within};
 use crate::world::driven::HostCosts;
 use bus::Speed;
@@ -31,6 +31,10 @@ pub struct DriverPart {
     pub pieces: Pieces,
     /// Commands under way at most.
     pub depth: u16,
+    /// Commands that wait in it, ready, behind the one that is under way over BOT.
+    pub behind: u16,
+    /// Whether what goes out is with the controller for one command at a time, over UAS.
+    pub writes_in_turn: bool,
     /// How neighbours are packed into one command; none are if not told.
     pub packing: Option<Packing>,
     /// The least time between two interrupts.
@@ -155,6 +159,11 @@ struct TransferTable {
 #[serde(deny_unknown_fields)]
 struct QueueTable {
     depth: Quantity<Count>,
+    /// None, if not told.
+    behind: Option<Quantity<Count>>,
+    /// At once, if not told.
+    #[serde(default)]
+    writes: Pieces,
 }
 
 #[derive(Deserialize)]
@@ -169,6 +178,10 @@ struct PackingTable {
     /// No, if not told.
     #[serde(default)]
     merges: bool,
+    /// What each pack takes.
+    pack: Quantity<Time>,
+    /// Between a pack and the memory of its requests.
+    copy: Quantity<Rate>,
 }
 
 #[derive(Deserialize)]
@@ -196,8 +209,14 @@ struct CostTable {
 }
 
 impl DriverPart {
-    /// Bytes of a command that moves data, at most: what the class driver and the driver both take.
+    /// Bytes of a command that moves data, at most: what the class driver and the driver both take, or a pack.
     pub fn command_bytes_max(&self, speed: Speed) -> u32 {
+        let packs = self.packing.map_or(0, |packing| packing.bytes_max);
+        self.request_bytes_max(speed).max(packs)
+    }
+
+    /// Bytes of a request that the driver gets: longer ones are cut by the class driver above it, or by itself.
+    pub fn request_bytes_max(&self, speed: Speed) -> u32 {
         let longest =
             if speed == Speed::Super { self.transfer_bytes_max } else { self.transfer_bytes_max_usb2 };
         self.class_bytes_max.map_or(longest, |class| class.min(longest))
@@ -226,6 +245,12 @@ impl File for DriverFile {
         let longest = bytes("transfer.longest", &self.transfer.longest)?;
         let usb2 = self.transfer.longest_usb2.as_ref();
         let class = self.transfer.class.as_ref();
+        let behind = self.queue.behind.as_ref();
+        let pack = self.packing.as_ref().map_or(Duration::ZERO, |packing| packing.pack.duration());
+        let copy = self
+            .packing
+            .as_ref()
+            .map_or(Ok(0), |packing| within("packing.copy", &packing.copy, 1, 1_000_000))?;
         Ok(Make::Driver(DriverPart {
             os: self.os,
             transport: self.transport,
@@ -235,9 +260,11 @@ impl File for DriverFile {
             class_bytes_max: class.map(|size| bytes("transfer.class", size)).transpose()?,
             pieces: self.transfer.pieces,
             depth: within("queue.depth", &self.queue.depth, 1, 256)?,
+            behind: behind.map_or(Ok(0), |count| within("queue.behind", count, 0, 63))?,
+            writes_in_turn: self.queue.writes == Pieces::InTurn,
             packing: self.packing.as_ref().map(PackingTable::packing).transpose()?,
             moderation: self.interrupts.moderation.duration(),
-            costs: self.costs.costs(),
+            costs: HostCosts { pack, copied_byte_ps: copy, ..self.costs.costs() },
             emulation: self.emulation.as_ref().map_or(Duration::ZERO, |table| table.command.duration()),
             controllers: self.controllers.clone(),
             fallback: self.fallback.clone(),
@@ -273,6 +300,8 @@ impl CostTable {
             interrupt: self.interrupt.duration(),
             wake: self.wake.duration(),
             idle_after: self.idle_after.duration(),
+            pack: Duration::ZERO,
+            copied_byte_ps: 0,
         }
     }
 }

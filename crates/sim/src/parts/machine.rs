@@ -87,6 +87,8 @@ impl HostPart {
             transfer: self.here(there.transfer),
             completion: self.here(there.completion),
             finish: self.here(there.finish),
+            pack: self.here(there.pack),
+            copied_byte_ps: there.copied_byte_ps * u64::from(self.pace_per_mille) / 1000,
             interrupt: self.here(there.interrupt),
             wake: self.here(there.wake),
             idle_after: there.idle_after,

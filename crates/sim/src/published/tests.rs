@@ -167,7 +167,7 @@ fn errors_have_a_median_and_a_worst() {
     let rows = [("P10", "10"), ("P20", "20"), ("P40", "40"), ("P80", "80")];
     let plan = Plan::read(
         "[[stage]]\nname = \"a\"\nwhy = \"b\"\nrows = [\"P80\"]\n[[stage.number]]\nunit = \"KiB\"\n\
-         places = [\"drivers/turbo packing.longest\", \"drivers/turbo-mcci packing.longest\"]\n\
+         places = [\"drivers/turbo packing.longest\", \"drivers/fnet-xfast packing.longest\"]\n\
          least = 64\nmost = 1024\nstep = 64\nprior = 64\nbecause = \"c\"\n",
     );
     let figures = rows.iter().map(|(id, value)| figure(id, value)).collect();

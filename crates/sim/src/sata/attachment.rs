@@ -58,6 +58,8 @@ pub struct Attachment<M> {
     rate: Rate,
     /// From one end to the other: cable, and what is between the wire and the link layer on both sides.
     latency: Duration,
+    /// From leave to send a data frame of a command that is alone, to that frame.
+    pause: Duration,
     /// Frames that wait, of the host and of the drive.
     waiting: [VecDeque<Frame>; 2],
     /// On the wire, until it arrives; and until when the wire is taken.
@@ -94,8 +96,8 @@ struct Phase {
     /// Sectors that have not moved.
     left: u32,
     is_write: bool,
-    /// The host may send the next data frame.
-    is_active: bool,
+    /// From when on the host may send the next data frame.
+    active_at: Option<Instant>,
 }
 
 /// What can go out next.
@@ -136,6 +138,7 @@ impl<M: Mechanism> Attachment<M> {
             mechanism,
             rate,
             latency,
+            pause: Duration::ZERO,
             waiting: [VecDeque::new(), VecDeque::new()],
             crossing: None,
             free_at: Instant::ZERO,
@@ -147,6 +150,13 @@ impl<M: Mechanism> Attachment<M> {
             told: VecDeque::new(),
             books: Books::default(),
         }
+    }
+
+    /// The same with a host port that takes so long from leave to send a data frame to that frame, for commands that are alone:
+    /// where its processor has to do with each.
+    #[must_use]
+    pub fn pausing(self, pause: Duration) -> Self {
+        Self { pause, ..self }
     }
 
     /// The drive.
@@ -200,7 +210,7 @@ impl<M: Mechanism> Attachment<M> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let wire = match self.crossing {
             Some((arrives, _)) => Some(arrives),
-            None => self.peek().map(|_| self.free_at),
+            None => self.peek().map(|(_, from)| self.free_at.max(from)),
         };
         wire.into_iter().chain(self.mechanism.poll_timeout()).min()
     }
@@ -223,6 +233,7 @@ impl<M: Mechanism> Attachment<M> {
         self.listen();
         if self.crossing.is_none()
             && self.free_at <= now
+            && self.peek().is_some_and(|(_, from)| from <= now)
             && let Some(frame) = self.next()
         {
             self.send(now, frame);
@@ -253,8 +264,11 @@ impl<M: Mechanism> Attachment<M> {
                 self.mechanism.submit(now, link.command.order);
             }
             Frame::SetUp(tag, sectors) | Frame::Activate(tag, sectors) => {
+                let link = self.links[usize::from(tag.0)];
+                let is_alone = link.is_some_and(|link| link.command.queueing == Queueing::Alone);
+                let pause = if is_alone { self.pause } else { Duration::ZERO };
                 if let Some(phase @ Phase { is_write: true, .. }) = &mut self.phase {
-                    phase.is_active = true;
+                    phase.active_at = Some(now + pause);
                     if sectors > 0 {
                         self.told.push_back(Told::Wants(tag, sectors));
                     }
@@ -336,34 +350,35 @@ impl<M: Mechanism> Attachment<M> {
         }
     }
 
-    /// What can go out when the wire is free. If both ends want to send, the host gives way (clause 9.6.4); so a drive
+    /// What can go out when the wire is free, and from when on. If both ends want to send, the host gives way (clause 9.6.4); so a drive
     /// whose data find no room keeps the wire for itself.
-    fn peek(&self) -> Option<Next> {
+    fn peek(&self) -> Option<(Next, Instant)> {
+        let at_once = Instant::ZERO;
         if !self.waiting[DRIVE].is_empty() {
-            return Some(Next::Waiting(DRIVE));
+            return Some((Next::Waiting(DRIVE), at_once));
         }
         match self.phase {
             None if self.moving.is_empty() => {}
-            None => return self.moving.front().map(|tag| Next::Begin(*tag)),
+            None => return self.moving.front().map(|tag| (Next::Begin(*tag), at_once)),
             Some(Phase { tag, left, is_write: false, .. }) => {
                 let sectors = left.min(FRAME_SECTORS);
-                return (i64::from(sectors) <= self.room).then_some(Next::Data(tag, sectors));
+                return (i64::from(sectors) <= self.room).then_some((Next::Data(tag, sectors), at_once));
             }
-            Some(Phase { tag, left, is_active: true, .. }) => {
+            Some(Phase { tag, left, active_at: Some(from), .. }) => {
                 let sectors = left.min(FRAME_SECTORS);
                 let supplied = self.links[usize::from(tag.0)].map_or(0, |link| link.supplied);
                 if sectors <= supplied {
-                    return Some(Next::Data(tag, sectors));
+                    return Some((Next::Data(tag, sectors), from));
                 }
             }
             Some(_) => {}
         }
-        (!self.waiting[HOST].is_empty()).then_some(Next::Waiting(HOST))
+        (!self.waiting[HOST].is_empty()).then_some((Next::Waiting(HOST), at_once))
     }
 
     /// Takes what can go out.
     fn next(&mut self) -> Option<Frame> {
-        match self.peek()? {
+        match self.peek()?.0 {
             Next::Waiting(side) => {
                 let frame = self.waiting[side].pop_front();
                 if frame == Some(Frame::Bits) {
@@ -377,7 +392,7 @@ impl<M: Mechanism> Attachment<M> {
                 let sectors = std::mem::take(&mut link.ready);
                 let command = link.command;
                 let is_write = matches!(command.order.kind, OrderKind::Write { .. });
-                self.phase = Some(Phase { tag, left: sectors, is_write, is_active: false });
+                self.phase = Some(Phase { tag, left: sectors, is_write, active_at: None });
                 match (command.queueing, is_write) {
                     (Queueing::Queued, _) => Some(Frame::SetUp(tag, sectors)),
                     (Queueing::Alone, true) => Some(Frame::Activate(tag, sectors)),
@@ -387,7 +402,7 @@ impl<M: Mechanism> Attachment<M> {
             }
             Next::Data(tag, sectors) => {
                 let phase = self.phase.as_mut()?;
-                phase.is_active = false;
+                phase.active_at = None;
                 if !phase.is_write {
                     self.room -= i64::from(sectors);
                 } else if let Some(link) = &mut self.links[usize::from(tag.0)] {

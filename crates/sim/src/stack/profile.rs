@@ -21,8 +21,11 @@ pub struct Profile {
     pub transfer_bytes_max: u32,
     /// Whether the next piece of a request that is cut waits for the end of the one before.
     pub pieces_in_turn: bool,
-    /// Commands that are given to the transport at once; over BOT one of them is under way, unless it packs.
+    /// Commands that are given to the transport at once. Over BOT one of them is under way, and others wait for it in the
+    /// driver, if that packs or has [`Packing::NONE`].
     pub depth: u16,
+    /// Whether what goes out is with the controller for one command at a time, over UAS.
+    pub writes_in_turn: bool,
     /// Who makes the streams of UAS.
     pub streams: Streams,
     /// Whether neighbours travel together, over BOT.
@@ -61,6 +64,7 @@ impl Profile {
         transfer_bytes_max: 64 << 10,
         pieces_in_turn: false,
         depth: 1,
+        writes_in_turn: false,
         streams: Streams::None,
         packing: None,
         moderation: Duration::from_us(40),
@@ -103,7 +107,8 @@ impl Profile {
         let units = self.moderation.as_ps().div_ceil(MODERATION_UNIT.as_ps());
         let moderation_250ns = u16::try_from(units).unwrap_or(u16::MAX);
         let config = DriverConfig { moderation_250ns, ..DriverConfig::default() };
-        Host { part: self.part(part), config, costs: self.costs(), packing: self.packing }
+        let Self { packing, writes_in_turn, .. } = *self;
+        Host { part: self.part(part), config, costs: self.costs(), packing, writes_in_turn }
     }
 
     /// The controller as this driver uses it.

@@ -181,6 +181,8 @@ const COSTS: HostCosts = HostCosts {
     interrupt: Duration::from_us(10),
     wake: Duration::from_us(20),
     idle_after: Duration::from_us(10),
+    pack: Duration::ZERO,
+    copied_byte_ps: 0,
 };
 
 #[test]

@@ -166,10 +166,10 @@ impl DriveSide {
         }
     }
 
-    pub(super) fn acquire(&mut self, id: CommandId, bytes: u32) {
+    pub(super) fn acquire(&mut self, now: Instant, id: CommandId, bytes: u32) {
         self.buffers.acquire(id, bytes as usize);
         if let Some(enclosure) = &mut self.enclosure {
-            enclosure.announce(id, bytes);
+            enclosure.announce(now, id, bytes);
         }
     }
 

@@ -52,6 +52,9 @@ pub struct Part {
     pub reset: Duration,
     /// TDs of a ring that it takes on at once.
     pub tds_ahead: usize,
+    /// What it sends nothing for before each TRB of a transfer to the device that it had not read when the transfer began,
+    /// which are those beyond 64 KiB; none if it reads on while it sends.
+    pub next_trb_out: Duration,
     /// What it does otherwise than the standard says.
     pub misbehaviour: Misbehaviour,
 }
@@ -137,6 +140,7 @@ impl Part {
         command: Duration::from_us(1),
         reset: Duration::from_us(500),
         tds_ahead: 4,
+        next_trb_out: Duration::ZERO,
         misbehaviour: Misbehaviour {
             answers_stop_early: false,
             ignores_streams: false,

@@ -18,7 +18,7 @@ use crate::link::bulk::{End, Message, Piece, Progress, Transfer};
 use bus::{Pipe, StreamId, TransferId};
 use units::{Duration, Instant};
 use wire::usb::{Direction, EndpointAddress};
-use wire::xhci::{CompletionCode as Code, Doorbell, EndpointId, EndpointState};
+use wire::xhci::{CompletionCode as Code, Doorbell, EndpointId, EndpointState, TransferTrb};
 
 /// A ring: slot, endpoint, stream (0 for none).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,9 @@ pub(super) struct Dma {
 
 /// Fetches that wait before doorbells are not heeded any more: each ring has one, or two that crossed.
 const FETCHES_MAX: usize = 1 << 16;
+
+/// Bytes of a TD whose TRBs every controller has read when it begins: those of the longest transfer that takes one TRB.
+const READ_AHEAD_BYTES: u32 = TransferTrb::LENGTH_MAX;
 
 /// TDs that move nothing, passed in a row before the next doorbell is waited for.
 const TDS_PASSED_MAX: u32 = 4096;
@@ -421,7 +424,7 @@ impl Controller {
                 let since = Instant::from_ps(now.as_ps().saturating_sub(held(outward_byte_ps)));
                 let bytes = u64::from(piece.bytes);
                 let read_at = Dma::occupy(&mut self.dma.read_at, since, bytes, outward_byte_ps);
-                self.part.packet_gap + read_at.since(now)
+                self.part.packet_gap + read_at.since(now) + self.next_trb_out(*piece)
             }
             Message::Ack { packets: 1.., .. } => {
                 let free_at =
@@ -430,6 +433,23 @@ impl Controller {
             }
             _ => self.part.response,
         }
+    }
+}
+
+impl Controller {
+    /// What it stops for before a piece with which a TRB begins that it had not read when the TD began.
+    fn next_trb_out(&self, piece: Piece) -> Duration {
+        if self.part.next_trb_out == Duration::ZERO || piece.offset < READ_AHEAD_BYTES {
+            return Duration::ZERO;
+        }
+        let begins_one = RingName::of(piece.transfer).and_then(|(to, number)| {
+            let endpoint = self.slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
+            let ring = endpoint.rings.get(usize::from(to.stream))?;
+            let at = ring.tds.iter().position(|td| td.number == number)?;
+            let (_, within, _) = ring.run(at, ring.tds.get(at)?.base + piece.offset, piece.bytes.into())?;
+            Some(within < u32::from(piece.bytes))
+        });
+        if begins_one == Some(true) { self.part.next_trb_out } else { Duration::ZERO }
     }
 }
 

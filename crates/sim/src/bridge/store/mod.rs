@@ -2,7 +2,8 @@
 //!
 //! The requests of one command that read or write become one ATA command over all of its blocks, however the target cuts
 //! them: of a read each part ends when its sectors have come, so that they can go on to the host while others follow; of a
-//! write sectors go to the drive as parts come, and all parts end together. Everything else is an ATA command each.
+//! write sectors go to the drive as parts come, and all parts end together. A queued write is given to the drive before its first
+//! part has come, if it was foretold. Everything else is an ATA command each.
 //!
 //! Left out: comparing and oring, which take as long as a read, and a write after it.
 
@@ -25,6 +26,10 @@ pub struct StorePart {
     pub queued: u8,
     /// Sectors that it can hold that have come from the drive and have not gone on.
     pub buffer_sectors: u32,
+    /// Sectors of a read that go on together, once they have all come.
+    pub piece_sectors: u32,
+    /// From the drive's leave to send a data frame of a write that is alone, to that frame.
+    pub frame: Duration,
 }
 
 /// The SATA side of a bridge, with a drive.
@@ -74,7 +79,8 @@ impl<M: Mechanism> Store<M> {
         Self {
             part,
             block_size,
-            cable: Attachment::new(mechanism, part.rate, part.latency, part.buffer_sectors),
+            cable: Attachment::new(mechanism, part.rate, part.latency, part.buffer_sectors)
+                .pausing(part.frame),
             announced: BTreeMap::new(),
             jobs: BTreeMap::new(),
             next_job: 0,
@@ -99,6 +105,15 @@ impl<M: Mechanism> Store<M> {
         self.announced.insert(command, bytes);
     }
 
+    /// A command that was announced will write these blocks. The drive hears of it before there is anything to write, so that
+    /// both get ready at once; but not of one that would be alone, and keep others from it.
+    pub fn foretell(&mut self, now: Instant, command: CommandId, (op, extent): (MediumOp, Extent)) {
+        if self.part.queued > 0 && is_piece(op) && !self.by_command.contains_key(&command) {
+            self.begin(command, op, extent);
+            self.advance(now);
+        }
+    }
+
     /// Takes a request.
     pub fn take(&mut self, now: Instant, request: MediumRequest) {
         if matches!(request.op, MediumOp::Status | MediumOp::SaveState) {
@@ -107,7 +122,7 @@ impl<M: Mechanism> Store<M> {
         }
         let number = match self.by_command.get(&request.id.command) {
             Some(number) if is_piece(request.op) => *number,
-            _ => self.begin(&request),
+            _ => self.begin(request.id.command, request.op, request.extent),
         };
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
         if let Some(job) = self.jobs.get_mut(&number) {
@@ -178,20 +193,20 @@ impl<M: Mechanism> Store<M> {
     }
 
     /// Makes a job of a request, and of what will come of the same command.
-    fn begin(&mut self, request: &MediumRequest) -> u64 {
+    fn begin(&mut self, command: CommandId, op: MediumOp, extent: Extent) -> u64 {
         let number = self.next_job;
         self.next_job += 1;
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
-        let Extent { lba, blocks } = request.extent;
+        let Extent { lba, blocks } = extent;
         let mut blocks = blocks.0;
-        if is_piece(request.op)
-            && let Some(bytes) = self.announced.remove(&request.id.command)
+        if is_piece(op)
+            && let Some(bytes) = self.announced.remove(&command)
         {
             blocks = blocks.max(u64::from(bytes / self.block_size.bytes()));
-            self.by_command.insert(request.id.command, number);
+            self.by_command.insert(command, number);
         }
         let extent = Extent::new(lba.0 * per_block, blocks * per_block);
-        let order = Order { tag: Tag(0), kind: kind_of(request.op), extent };
+        let order = Order { tag: Tag(0), kind: kind_of(op), extent };
         let job = Job { order, parts: VecDeque::new(), come: 0, moved: 0, wanted: 0, is_orphan: false };
         self.jobs.insert(number, job);
         self.line.push_back(number);
@@ -270,10 +285,13 @@ impl<M: Mechanism> Store<M> {
         let Some(job) = number.and_then(|number| self.jobs.get_mut(&number)) else { return };
         job.moved += u64::from(sectors);
         let stays = job.order.kind == OrderKind::Read && !job.is_orphan;
+        let piece = u64::from(self.part.piece_sectors.max(1));
+        let has_all = job.moved >= job.order.extent.blocks.0;
+        let goes_on = if has_all || !stays { job.moved } else { job.moved - job.moved % piece };
         let mut whole = 0;
         let mut owner = None;
         while let Some(&(end, request)) = job.parts.front()
-            && end <= job.moved
+            && end <= goes_on
         {
             job.parts.pop_front();
             if stays && request.op == MediumOp::Read {

@@ -28,8 +28,14 @@ fn solid() -> Solid {
     Solid::new(part, Contents::FRESH)
 }
 
-const PART: StorePart =
-    StorePart { rate: Rate::Gen3, latency: Duration::from_ns(100), queued: 4, buffer_sectors: 32 };
+const PART: StorePart = StorePart {
+    rate: Rate::Gen3,
+    latency: Duration::from_ns(100),
+    queued: 4,
+    buffer_sectors: 32,
+    piece_sectors: 1,
+    frame: Duration::ZERO,
+};
 
 /// A unit that gives the room of what it has read back at once, if it is told to.
 #[derive(Debug)]

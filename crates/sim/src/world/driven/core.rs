@@ -3,7 +3,9 @@
 //! What each takes is in [`HostCosts`]. A command is built, and its transfers wait behind that; each transfer is put into the
 //! rings; an interrupt is taken, and with it all events that are there by then, each of which costs its completion; and the
 //! end of a command goes up to who gave it. So three transfers that BOT waits for are three round trips, and a busy core
-//! takes many events with one interrupt. A core that has had nothing to do for a while sleeps, and has to wake up first.
+//! takes many events with one interrupt. A pack of several commands' memory is one piece of memory for the controller, so
+//! what goes out is copied before its transfer, and what came in with its completion. A core that has had nothing to do for
+//! a while sleeps, and has to wake up first.
 //!
 //! Left out: more cores than one, interrupts that break into what is done, and what the driver takes for requests to the bus
 //! (resets, streams), which are rare.
@@ -17,8 +19,9 @@ use crate::engine::{Level, Processor};
 use crate::link::superspeed::Side;
 use crate::world::observer::WorkedFor;
 use bus::{Completion, TransferId, TransferStatus};
-use initiator::{CommandId, Outcome, Transfer, Transport};
+use initiator::{CommandId, Outcome, Payload, Transfer, Transport};
 use units::{Duration, Instant};
+use wire::usb::Direction;
 
 /// What the driver of a host takes, by what it does. All of it is time of one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +40,10 @@ pub struct HostCosts {
     pub wake: Duration,
     /// How long a core without work stays awake.
     pub idle_after: Duration,
+    /// What a transfer takes longer that is of a pack: its memory, and what is in it.
+    pub pack: Duration,
+    /// A byte that is copied between a pack and the memory of its commands, in picoseconds.
+    pub copied_byte_ps: u64,
 }
 
 impl HostCosts {
@@ -49,6 +56,8 @@ impl HostCosts {
         interrupt: Duration::ZERO,
         wake: Duration::ZERO,
         idle_after: Duration::ZERO,
+        pack: Duration::ZERO,
+        copied_byte_ps: 0,
     };
 
     /// Whether nothing takes any time.
@@ -56,14 +65,30 @@ impl HostCosts {
         Self { idle_after: Duration::ZERO, ..*self } == Self::FREE
     }
 
-    const fn of(&self, work: &Work) -> Duration {
+    fn of(&self, work: &Work) -> Duration {
         match work {
             Work::Interrupt => self.interrupt,
             Work::Command(_) => self.command,
-            Work::Transfer(_) | Work::TakenBack(_) => self.transfer,
-            Work::Completion(_) => self.completion,
+            Work::Transfer(transfer) => match transfer.payload {
+                Payload::Pieces(_) => self.transfer + self.pack + self.copying(copied_first(transfer)),
+                _ => self.transfer,
+            },
+            Work::TakenBack(_) => self.transfer,
+            Work::Completion(_, copied) => self.completion + self.copying(*copied),
             Work::Finish(..) => self.finish,
         }
+    }
+
+    fn copying(&self, bytes: u32) -> Duration {
+        Duration::from_ps(u64::from(bytes) * self.copied_byte_ps)
+    }
+}
+
+/// Bytes that are copied before the transfer of a pack can go out.
+const fn copied_first(transfer: &Transfer) -> u32 {
+    match transfer.pipe.endpoint.direction() {
+        Direction::Out => transfer.length,
+        Direction::In => 0,
     }
 }
 
@@ -117,8 +142,8 @@ pub(super) enum Work {
     Transfer(Transfer),
     /// It had, and has taken it back before the driver saw it.
     TakenBack(TransferId),
-    /// The driver has completed one.
-    Completion(Completion),
+    /// The driver has completed one, of which so many bytes are copied to where they belong.
+    Completion(Completion, u32),
     /// A command has ended.
     Finish(CommandId, Outcome),
 }
@@ -176,7 +201,7 @@ impl Core {
         self.through_at = self.through_at.max(now) + cost;
         // What an interrupt has brought has been waiting for the core since that came.
         let [since, taken] = self.interrupted;
-        let is_brought = taken == now && matches!(work, Work::Completion(_));
+        let is_brought = taken == now && matches!(work, Work::Completion(..));
         self.line.give(now, cost, Task { since: if is_brought { since } else { now }, drive, work });
     }
 
@@ -213,7 +238,7 @@ impl Core {
             Work::Interrupt => &mut self.work.interrupts,
             Work::Command(_) => &mut self.work.commands,
             Work::Transfer(_) | Work::TakenBack(_) => &mut self.work.transfers,
-            Work::Completion(_) => &mut self.work.completions,
+            Work::Completion(..) => &mut self.work.completions,
             Work::Finish(..) => &mut self.work.finishes,
         };
         *count += 1;
@@ -252,7 +277,7 @@ impl Driven {
                 self.seats[drive].desk.transport.handle_completion(now, taken_back, &[]);
                 machine.told(drive);
             }
-            Work::Completion(completion) => {
+            Work::Completion(completion, _) => {
                 let seat = &mut self.seats[drive];
                 if !seat.desk.complete(machine, (since, now), completion) {
                     let about = About::Transfer(Side::Host, completion.id);
@@ -317,6 +342,22 @@ mod tests {
         core.give(at(1), 0, Work::Command(COMMAND));
         assert_eq!(core.busy(at(4)), Duration::from_us(3));
         assert_eq!(core.busy(at(11)), Duration::from_us(10));
+    }
+
+    #[test]
+    fn a_pack_takes_its_time_and_what_goes_out_of_it_is_copied_first() {
+        let costs = HostCosts { pack: Duration::from_us(50), copied_byte_ps: 250, ..COSTS };
+        let transfer = |endpoint: u8, payload| {
+            let pipe =
+                bus::Pipe { endpoint: bus::EndpointAddress::try_from(endpoint).unwrap(), stream: None };
+            Work::Transfer(Transfer { id: TransferId(1), pipe, length: 400_000, payload })
+        };
+        let pack = Payload::Pieces(initiator::PackId(1));
+        assert_eq!(costs.of(&transfer(0x02, pack)), Duration::from_us(50 + 100));
+        assert_eq!(costs.of(&transfer(0x81, pack)), Duration::from_us(50));
+        assert_eq!(costs.of(&transfer(0x02, Payload::Message)), Duration::ZERO);
+        let came = Completion { id: TransferId(1), status: TransferStatus::Done, actual: 400_000 };
+        assert_eq!(costs.of(&Work::Completion(came, 400_000)), Duration::from_us(100));
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //!
 //! A transfer of the transport becomes one of the driver, whose id is a small number. What a command reads or writes lies where
 //! the command's owner has it, at a window of bus addresses that stays the slot's; what travels inline has a place of its own.
-//! A pack of several commands' memory travels in one piece, which a real driver would say as a list of TRBs; laying it out
-//! takes no time.
+//! A pack of several commands' memory travels in one piece, into which and out of which it is copied; the core's costs say how
+//! long that takes. A driver can have the data of one command at a time go out ([`WriteTurn`]).
 //!
 //! Always true: each transfer of the transport completes once, by a completion of the driver or by a refusal.
 
 use super::machine::{INLINE_BYTES, Machine};
 use super::transport::AnyTransport;
+use super::write_turn::WriteTurn;
 use crate::world::host::Finished;
 use crate::world::observer::{HostTransfer, Observers, WorkedFor};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
@@ -31,6 +32,7 @@ pub(super) struct Desk {
     pack: Window,
     pack_memory: Vec<u8>,
     pub(super) observers: Observers,
+    pub(super) write_turn: WriteTurn,
 }
 
 /// Bus addresses for the memory of a slot's commands, and whose memory is there.
@@ -62,6 +64,7 @@ impl Desk {
             pack: Window::default(),
             pack_memory: Vec::new(),
             observers: Observers::default(),
+            write_turn: WriteTurn::default(),
         }
     }
 
@@ -128,6 +131,15 @@ impl Desk {
     /// Whether a command has not ended.
     pub(super) fn has(&self, id: CommandId) -> bool {
         self.windows.get(usize::from(id.slot)).is_some_and(|window| window.owner == Some(id))
+    }
+
+    /// Bytes of a transfer that are copied to where they belong when it has brought so many.
+    pub(super) fn copied_after(&self, number: TransferId, brought: u32) -> u32 {
+        let of = self.flights.get(number).map(|(_, flight)| flight);
+        let is_copied = |flight: &&Flight| {
+            matches!(flight.payload, Payload::Pieces(_)) && flight.pipe.endpoint.direction() == Direction::In
+        };
+        of.filter(is_copied).map_or(0, |_| brought)
     }
 
     /// Transfers that the driver has not completed.

@@ -31,7 +31,7 @@ impl Driven {
                 self.finish(number, data_in);
                 self.finish(number, data_out);
             }
-            Out::Acquire(id, bytes) => seat.drive.acquire(id, bytes),
+            Out::Acquire(id, bytes) => seat.drive.acquire(now, id, bytes),
             Out::Release(id) => seat.drive.release(now, id),
             Out::Medium(request) if let Some(enclosure) = &mut seat.drive.enclosure => {
                 enclosure.take(now, request);

@@ -2,7 +2,8 @@
 //!
 //! What the host sees of it is the project's own target. Here its time goes by: the firmware looks at each command when it
 //! has come and before its status goes out; what the unit asks of its medium becomes ATA commands for the drive; and what is
-//! read or written moves through the bridge's memory, one piece after the other.
+//! read or written moves through the bridge's memory, one piece after the other. A write over UAS is given to the drive when
+//! the firmware has looked at it, and its data are asked for meanwhile; over BOT when there is something to write.
 //!
 //! ```text
 //!   endpoints ─ message ─► firmware ─► device ─► medium request ─► Store ─► cable ─► drive
@@ -25,7 +26,9 @@ use std::collections::VecDeque;
 use target::DeviceTransfer;
 use target::command::CommandId;
 use target::medium::{MediumOp, MediumRequest};
-use units::{BlockSize, Duration, Instant};
+use units::{BlockSize, Duration, Extent, Instant};
+use wire::scsi::cdb;
+use wire::uas::CommandIu;
 
 /// What is behind the endpoints of a device.
 #[derive(Debug)]
@@ -36,6 +39,9 @@ pub struct Enclosure {
     firmware: Processor<Task>,
     memory: Processor<MediumRequest>,
     store: Store<AnyDrive>,
+    /// What commands want of which the firmware was through and the device has not said that it has taken them on.
+    heard: VecDeque<(MediumOp, Extent)>,
+    block_size: BlockSize,
     /// Requests under way, with when they came.
     asked: VecDeque<(Instant, MediumRequest)>,
     /// Of those, the ones that are done.
@@ -45,6 +51,9 @@ pub struct Enclosure {
     /// Whether the bridge has anything to do. What it draws then is the machine's.
     at_work: Meter<2>,
 }
+
+/// Writes that the firmware was through with and that the device never took on, before the oldest is forgotten.
+const HEARD_MAX: usize = 256;
 
 /// What the firmware looks at.
 #[derive(Debug)]
@@ -80,6 +89,8 @@ impl Enclosure {
             firmware: Processor::new(),
             memory: Processor::new(),
             store: Store::new(store, drive, block_size),
+            heard: VecDeque::new(),
+            block_size,
             asked: VecDeque::new(),
             done: VecDeque::new(),
             turns: VecDeque::new(),
@@ -138,11 +149,21 @@ impl Enclosure {
     /// The device begins anew: messages and statuses that wait are of no use.
     pub(in crate::world) fn forget(&mut self, now: Instant) {
         while self.firmware.withdraw(now, |_| true).is_some() {}
+        self.heard.clear();
     }
 
-    /// A command will move so many bytes in all.
-    pub(in crate::world) fn announce(&mut self, command: CommandId, bytes: u32) {
+    /// A command will move so many bytes in all. Of a write the drive hears now, if it queues: its blocks are those of the
+    /// oldest command of that length that was heard.
+    pub(in crate::world) fn announce(&mut self, now: Instant, command: CommandId, bytes: u32) {
         self.store.announce(command, bytes);
+        let is_it = |(_, extent): &(_, Extent)| {
+            extent.blocks.0.checked_mul(self.block_size.bytes().into()) == Some(bytes.into())
+        };
+        let place = self.heard.iter().position(is_it);
+        if let Some(write) = place.and_then(|place| self.heard.remove(place)) {
+            self.store.foretell(now, command, write);
+            self.listen(now);
+        }
     }
 
     /// Of what a command reads, bytes have left the bridge: all so far, and before.
@@ -175,7 +196,10 @@ impl Enclosure {
     pub(in crate::world) fn poll_done(&mut self, now: Instant) -> Option<Done> {
         if let Some(task) = self.firmware.poll_done(now) {
             return Some(match task {
-                Task::Heard(since, completion, message) => Done::Heard(since, completion, message),
+                Task::Heard(since, completion, message) => {
+                    self.note(&message);
+                    Done::Heard(since, completion, message)
+                }
                 Task::Status(since, transfer) => Done::Status(since, transfer),
             });
         }
@@ -198,6 +222,18 @@ impl Enclosure {
         let is_at_work = self.firmware.poll_timeout().is_some() || self.is_busy();
         if self.at_work.state() != usize::from(is_at_work) {
             self.at_work.switch(now, usize::from(is_at_work));
+        }
+    }
+
+    /// The firmware has read a command: if it is a write over UAS, what of.
+    fn note(&mut self, message: &[u8]) {
+        let Ok(command) = CommandIu::decode(message) else { return };
+        if let Ok(cdb::Command::Write(write)) = cdb::Command::decode(command.cdb) {
+            if self.heard.len() >= HEARD_MAX {
+                self.heard.pop_front();
+            }
+            let extent = Extent::new(write.lba, write.blocks.into());
+            self.heard.push_back((MediumOp::Write { fua: write.fua }, extent));
         }
     }
 

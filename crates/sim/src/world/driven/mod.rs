@@ -31,6 +31,7 @@ mod seat;
 mod setup;
 mod transport;
 mod trouble;
+mod write_turn;
 
 pub use self::core::{Core, HostCosts, HostWork};
 pub use ::xhci::Config as DriverConfig;
@@ -74,6 +75,8 @@ pub struct Driven {
     speed: Speed,
     /// Root ports of the controller before those of that speed.
     ports_before: u8,
+    /// Whether what goes out is with the controller for one command at a time, over UAS.
+    writes_in_turn: bool,
     roots: Vec<Root>,
     /// All devices: drives by their number, and then hubs.
     fronts: Vec<Front>,
@@ -361,19 +364,29 @@ impl Driven {
         let (machine, front) = (&mut self.machine, &mut self.fronts[drive]);
         match output {
             Output::Submit(transfer) => {
-                let transfer = self.seats[drive].trouble.submit(transfer);
-                self.give_core(now, drive, Work::Transfer(transfer));
+                let seat = &mut self.seats[drive];
+                let transfer = seat.trouble.submit(transfer);
+                if let Some(transfer) = seat.desk.write_turn.pass(transfer) {
+                    self.give_core(now, drive, Work::Transfer(transfer));
+                }
             }
             Output::Cancel(id) => {
-                if !self.core.take_back(drive, id) {
-                    self.seats[drive].desk.cancel(machine, now, front.device, id);
+                let desk = &mut self.seats[drive].desk;
+                if desk.write_turn.take_back(id) {
+                    self.give_core(now, drive, Work::TakenBack(id));
+                } else if !self.core.take_back(drive, id) {
+                    desk.cancel(machine, now, front.device, id);
                 }
             }
             Output::Request(id, request) => {
                 front.request(machine, now, (id, request));
                 self.hear_errands(drive);
             }
-            Output::Finished(id, outcome) => self.give_core(now, drive, Work::Finish(id, outcome)),
+            Output::Finished(id, outcome) => {
+                let next = self.seats[drive].desk.write_turn.ended(id);
+                self.give_core(now, drive, Work::Finish(id, outcome));
+                next.into_iter().for_each(|transfer| self.give_core(now, drive, Work::Transfer(transfer)));
+            }
         }
     }
 
@@ -387,7 +400,8 @@ impl Driven {
                 if front.control_ended(&mut self.machine, now, done.id, (done.status, done.actual)) {
                     self.hear_errands(number);
                 } else if number < self.seats.len() {
-                    self.give_core(now, number, Work::Completion(done));
+                    let copied = self.seats[number].desk.copied_after(done.id, done.actual);
+                    self.give_core(now, number, Work::Completion(done, copied));
                 }
             }
             Out::Answered(id, answer) => {

@@ -12,6 +12,7 @@ use super::machine::Machine;
 use super::root::{End, Root, Wires};
 use super::seat::Seat;
 use super::setup::{Drive, Node, Packing, Protocol, Setup, SetupError};
+use super::write_turn::WriteTurn;
 use super::{AnyTransport, Driven, Enclosure};
 use crate::engine::{Alarm, Engine};
 use crate::few::Few;
@@ -211,6 +212,7 @@ impl Driven {
             packing: setup.host.packing,
             speed: setup.rate.speed(),
             ports_before: setup.ports_before(),
+            writes_in_turn: setup.host.writes_in_turn,
             roots,
             fronts,
             drives: setup.drives().into_iter().map(|(_, drive)| drive).collect(),
@@ -264,7 +266,8 @@ impl Driven {
             Protocol::Bot => self.bot(number)?,
             Protocol::Uas => AnyTransport::Uas(self.uas(number, depth)?),
         };
-        self.seats[number].desk.transport = transport;
+        let desk = &mut self.seats[number].desk;
+        (desk.transport, desk.write_turn) = (transport, WriteTurn::new(self.writes_in_turn));
         self.machine.told(number);
         Ok(())
     }

@@ -55,6 +55,8 @@ pub struct Host {
     pub costs: HostCosts,
     /// What the driver makes of neighbours over BOT.
     pub packing: Option<Packing>,
+    /// Whether what goes out is with the controller for one command at a time, over UAS.
+    pub writes_in_turn: bool,
 }
 
 /// A driver of BOT that packs requests for neighbouring blocks into one command, as `initiator::Turbo` does.
@@ -186,7 +188,7 @@ impl Host {
 
     /// A controller, and our driver as it is.
     pub fn with(part: Part) -> Self {
-        Self { part, config: Config::default(), costs: HostCosts::FREE, packing: None }
+        Self { part, config: Config::default(), costs: HostCosts::FREE, packing: None, writes_in_turn: false }
     }
 
     /// The same with a driver that takes its time.
@@ -197,6 +199,9 @@ impl Host {
 }
 
 impl Packing {
+    /// Nothing is packed: requests only wait, ready, behind the one under way.
+    pub const NONE: Self = Self { bytes_max: 0, look_ahead: LookAhead::Never, merges: false };
+
     /// 1 MiB, and every request waits for 100 us.
     pub const TURBO: Self = Self {
         bytes_max: TRANSFER_BYTES,

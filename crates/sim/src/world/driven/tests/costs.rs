@@ -19,6 +19,8 @@ const COSTS: HostCosts = HostCosts {
     interrupt: us(10),
     wake: Duration::ZERO,
     idle_after: Duration::ZERO,
+    pack: Duration::ZERO,
+    copied_byte_ps: 0,
 };
 /// Interrupts take so long that a fast drive has done everything meanwhile.
 const LONG: HostCosts = HostCosts { interrupt: us(40), ..COSTS };

@@ -43,7 +43,14 @@ const BRIDGE: Chip = Chip {
     bot: Times { command: Duration::from_us(10), status: Duration::from_us(5) },
     uas: Times { command: Duration::from_us(10), status: Duration::from_us(5) },
     sector: Duration::ZERO,
-    store: StorePart { rate: Rate::Gen3, latency: Duration::from_ns(100), queued: 32, buffer_sectors: 256 },
+    store: StorePart {
+        rate: Rate::Gen3,
+        latency: Duration::from_ns(100),
+        queued: 32,
+        buffer_sectors: 256,
+        piece_sectors: 1,
+        frame: Duration::ZERO,
+    },
 };
 
 fn power_on(bridge: &Chip, protocol: Protocol) -> Driven {
