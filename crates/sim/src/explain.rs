@@ -5,7 +5,8 @@
 //! way, or worked on by the port that it came to, in either direction; else in the *driver* while the host's core works for it
 //! or it waits for that core; else in the *controller* while a transfer of it is in a ring and not on the link yet, or has been
 //! carried and the core does not know, for the sake of moderation for example; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by the tag
-//! in them, by the endpoint on which one command moves data at a time, or by there being one command. Left
+//! in them, by the endpoint on which one command moves data at a time, or by there being one command on the wire: over BOT the oldest,
+//! while others wait ready in the driver. Left
 //! out: the bridge.
 //!
 //! Always true: the shares of a command add up to its latency, to the picosecond.
@@ -78,6 +79,8 @@ pub struct Explain {
     for_stream: BTreeMap<StreamId, Vec<Span>>,
     /// Commands that have no tag yet, in order.
     unnamed: VecDeque<CommandId>,
+    /// The command whose CBW went last, over BOT, unless it is a pack of several.
+    wrapped: Option<CommandId>,
     bus: OnBus,
     /// What each endpoint with streams is for, or beside which there are such.
     pipes: BTreeMap<EndpointAddress, PipeUsage>,
@@ -184,7 +187,18 @@ impl Explain {
         match stream {
             Some(stream) => self.by_stream.get(&stream).copied(),
             None if self.under_way.len() == 1 => self.under_way.keys().next().copied(),
-            None => None,
+            None => self.wrapped,
+        }
+    }
+
+    /// Over BOT a command goes when those before it have ended: whose CBW this is, if it asks for what that wants.
+    fn note_wrapper(&mut self, bytes: &[u8]) {
+        if let (false, Ok(cbw)) = (self.speaks_uas, Cbw::decode(bytes)) {
+            let oldest = self.unnamed.front().copied();
+            self.wrapped = oldest.filter(|oldest| {
+                let wants = self.under_way.get(oldest).and_then(|account| account.data_phase);
+                wants.map_or(0, |phase| phase.range.len) == cbw.transfer_len
+            });
         }
     }
 
@@ -277,6 +291,7 @@ impl Observer for Explain {
             }
             // Commands are told in the order in which they were given.
             (None, None) => {
+                self.note_wrapper(bytes);
                 let tag = CommandIu::decode(bytes).ok().and_then(|command| StreamId::new(command.tag));
                 self.speaks_uas |= tag.is_some();
                 let tag = tag.filter(|tag| !self.by_stream.contains_key(tag));
@@ -411,6 +426,7 @@ impl Observer for Explain {
         self.by_device.retain(|_, of| *of != command);
         self.bus.moves.retain(|_, of| *of != command);
         self.unnamed.retain(|of| *of != command);
+        self.wrapped = self.wrapped.filter(|of| *of != command);
         if self.told.len() < self.tells {
             let Account { began, data_phase, ref spans } = account;
             self.told.push(Told { command, data_phase, began, ended: at, spans: spans.clone() });
