@@ -37,7 +37,12 @@ fn with(text: &str, place: &Place, value: f64, rows: &[String]) -> Result<String
     let mut file: DocumentMut = text.parse()?;
     let mut item = file.as_item_mut();
     for key in place.number.split('.') {
-        item = item.get_mut(key).with_context(|| format!("there is no `{}`", place.number))?;
+        // Asking a table that can be changed for a key makes an empty one.
+        let is_there = item.get(key).is_some_and(|item| !item.is_none());
+        item = item
+            .get_mut(key)
+            .filter(|_| is_there)
+            .with_context(|| format!("there is no `{}`", place.number))?;
     }
     let number = item.as_inline_table_mut().with_context(|| format!("`{}` is no number", place.number))?;
     if number.get("value").and_then(plain) != Some(value) {
