@@ -47,6 +47,9 @@ pub struct Stretch {
     pub requests: u32,
     /// Bytes that are enough, whatever the time.
     pub bytes: u64,
+    /// How often each of those that are under way is followed by another, at least: long ones that end all at once make a
+    /// figure of their ends otherwise.
+    pub rounds: u32,
 }
 
 /// What came out.
@@ -84,8 +87,13 @@ pub enum MeasureError {
 impl Stretch {
     /// Long enough for a figure that half a percent of other seeds agree with: as many requests as that takes, and the time
     /// in which a cache or a buffer that is full at the beginning is not any more.
-    pub const USUAL: Self =
-        Self { warm_up: Duration::from_ms(20), span: Duration::from_ms(100), requests: 400, bytes: 64 << 20 };
+    pub const USUAL: Self = Self {
+        warm_up: Duration::from_ms(20),
+        span: Duration::from_ms(100),
+        requests: 400,
+        bytes: 32 << 20,
+        rounds: 24,
+    };
 }
 
 impl Measured {
@@ -137,7 +145,7 @@ pub fn measure(
         longest: Duration::ZERO,
     };
     let mut stays = Duration::ZERO;
-    while !stretch.is_enough(&sum) {
+    while !stretch.is_enough(&sum, job.depth) {
         let (blocks, stay) = turns.next(disk)?;
         sum.requests += 1;
         sum.bytes += blocks * u64::from(block_size.bytes());
@@ -150,7 +158,10 @@ pub fn measure(
 }
 
 impl Stretch {
-    fn is_enough(&self, sum: &Measured) -> bool {
+    fn is_enough(&self, sum: &Measured, depth: u16) -> bool {
+        if sum.requests < u64::from(self.rounds) * u64::from(depth) {
+            return false;
+        }
         let is_long = sum.elapsed >= self.span || sum.bytes >= self.bytes;
         // Of long requests a few are as good as many short ones.
         is_long && (sum.requests >= u64::from(self.requests) || sum.bytes >= self.bytes)
@@ -241,9 +252,17 @@ mod tests {
     }
 
     #[test]
+    fn long_requests_that_are_many_at_once_go_round_often() {
+        let job = Job::of(Share::all(4 << 20, 100, 100), 8);
+        let stretch = Stretch { bytes: 1, rounds: 5, ..Stretch::USUAL };
+        let size = (BlockSize::B512, BlockCount(1 << 20));
+        assert_eq!(measure(&mut Line::default(), &job, size, &stretch, 1).unwrap().requests, 5 * 8);
+    }
+
+    #[test]
     fn what_is_warm_is_counted() {
         let job = Job::of(Share::all(4096, 100, 100), 4);
-        let stretch = Stretch { warm_up: Duration::from_ms(11), ..Stretch::USUAL };
+        let stretch = Stretch { warm_up: Duration::from_ms(11), bytes: 64 << 20, ..Stretch::USUAL };
         let size = (BlockSize::B512, BlockCount(1 << 20));
         let measured = measure(&mut Line::default(), &job, size, &stretch, 1).unwrap();
         assert!((measured.iops() - 100_000.0).abs() < 1.0, "{measured:?}");

@@ -63,6 +63,8 @@ pub struct Watch {
     pub late_observer: Option<Box<dyn Observer>>,
     /// Gets the notes of what happens until so many requests have ended.
     pub trace: Option<(Box<dyn Trace>, u32)>,
+    /// Gets how long each request took that is counted, in the order of their ends; [`LATENCIES_MAX`] at most.
+    pub latencies: Option<Rc<RefCell<Vec<Duration>>>>,
 }
 
 /// Why a measurement cannot be made.
@@ -77,6 +79,9 @@ pub enum TrialError {
     /// The order on a platter was asked of a drive that has none.
     Kind,
 }
+
+/// Latencies of a run that are kept, at most: the first ones.
+pub const LATENCIES_MAX: usize = 1 << 20;
 
 /// Bytes of the data set (P018).
 pub const DATA_SET_BYTES: u64 = 10_000_000_000;
@@ -140,6 +145,7 @@ pub fn watch(
         requests
     });
     let mut metered = Metered::new(disk, traced);
+    metered.latencies = watch.latencies;
     let measured = measure(&mut metered, job, size, &terms.stretch, terms.seed);
     let measured = measured.map_err(TrialError::Measure)?;
     let spent = metered.spent();
@@ -155,12 +161,15 @@ struct Metered {
     bill: Bill,
     /// Requests of which notes are to be taken, that have not ended.
     traced: Option<u32>,
+    /// How long requests took, if anybody asks, and since when they are under way, by their numbers.
+    latencies: Option<Rc<RefCell<Vec<Duration>>>>,
+    since: Vec<Instant>,
 }
 
 impl Metered {
     fn new(mut disk: Assembled, traced: Option<u32>) -> Self {
         let bill = Bill::new(disk.draws, disk.now(), disk.activity());
-        Self { disk, bill, traced }
+        Self { disk, bill, traced, latencies: None, since: Vec::new() }
     }
 
     fn spent(&mut self) -> Spent {
@@ -174,6 +183,11 @@ impl Disk for Metered {
     }
 
     fn submit(&mut self, number: u16, direction: Direction, extent: Extent) -> Result<(), MeasureError> {
+        let place = usize::from(number);
+        if self.since.len() <= place {
+            self.since.resize(place + 1, Instant::ZERO);
+        }
+        self.since[place] = self.disk.now();
         self.disk.submit(number, direction, extent)
     }
 
@@ -182,6 +196,14 @@ impl Disk for Metered {
         let now = self.disk.now();
         if self.bill.is_due(now) {
             self.bill.read(now, self.disk.activity());
+        }
+        if let (Some(latencies), Some(since)) =
+            (&self.latencies, ended.and_then(|number| self.since.get(usize::from(number))))
+        {
+            let mut latencies = latencies.borrow_mut();
+            if latencies.len() < LATENCIES_MAX {
+                latencies.push(now - *since);
+            }
         }
         self.traced = self.traced.map(|left| left.saturating_sub(1));
         if self.traced == Some(0) {
@@ -192,6 +214,9 @@ impl Disk for Metered {
     }
 
     fn begin(&mut self) {
+        if let Some(latencies) = &self.latencies {
+            latencies.borrow_mut().clear();
+        }
         self.bill = Bill::new(self.disk.draws, self.disk.now(), self.disk.activity());
     }
 }
@@ -396,6 +421,23 @@ mod tests {
         let facts = Facts { catalogue: &catalogue, setups: &setups };
         let one = &Measurement::all("myce/uasp platter qd4").unwrap()[0];
         assert_eq!(outcome(facts, one, &Terms::USUAL), Err(TrialError::Kind));
+    }
+
+    #[test]
+    fn latencies_are_those_of_the_requests_that_are_counted() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
+        let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), 4) };
+        let latencies = Rc::new(RefCell::new(Vec::new()));
+        let seen = Watch { latencies: Some(Rc::clone(&latencies)), ..Watch::default() };
+        let Trial { measured, .. } =
+            watch(&myce.variant("uasp").unwrap().assembly, &catalogue, &job, &Terms::USUAL, seen).unwrap();
+        let latencies = latencies.take();
+        assert_eq!(latencies.len() as u64, measured.requests);
+        assert_eq!(latencies.iter().max(), Some(&measured.longest));
+        let sum: u64 = latencies.iter().map(|latency| latency.as_ps()).sum();
+        assert_eq!(sum / measured.requests, measured.mean.as_ps());
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub(crate) struct Options {
     /// Leave each article out in turn, and say how far its rows are off then
     #[arg(long, conflicts_with = "write")]
     leave_out: bool,
+    /// Say of each number whether its rows determine it, which takes longer than the fit
+    #[arg(long)]
+    sure: bool,
     /// Another plan than that of the tree, to see what it makes
     #[arg(long, value_name = "FILE", conflicts_with = "write")]
     plan: Option<PathBuf>,
@@ -81,18 +84,16 @@ fn fit(options: &Options) -> Result<bool> {
     let before = fitting.rows_of_files();
     let fitted = fitting.fit();
     let after = fitting.rows(&fitted.values).map_err(|error| anyhow!(error))?;
-    let left_out = if options.leave_out {
-        fitting.leave_out(&fitted).map_err(|error| anyhow!(error))?
-    } else {
-        Vec::new()
-    };
-    processors.end();
-    println!("{}", report::numbers(&decided, &catalogue, &fitted));
+    let identified = options.sure.then(|| fitting.identified(&fitted));
+    println!("{}", report::numbers(&decided, &catalogue, (&fitted, identified.as_deref())));
     println!("{}", report::rows(&before, &after));
     println!("{}", report::summary(&before, &after));
+    // What was found is told before articles are left out, which takes as long again for each, whatever the files hold.
     if options.leave_out {
+        let left_out = fitting.leave_out(&fitted).map_err(|error| anyhow!(error))?;
         println!("{}", report::left_out(&left_out));
     }
+    processors.end();
     let odds = decided.plan.at_odds_with(&catalogue);
     odds.iter().for_each(|odds| println!("{odds}"));
     if options.write {

@@ -5,13 +5,17 @@ use sim::parts::Catalogue;
 use sim::published::fit::{Fitted, LeftOut};
 use sim::published::{Decided, Row, Statistics, Verdict};
 
-/// Each number: what the files hold, what was found, and whether its rows say so.
-pub(super) fn numbers(decided: &Decided, catalogue: &Catalogue, fitted: &Fitted) -> Table {
+/// Each number: what the files hold, what was found, and whether its rows say so if that was looked for.
+pub(super) fn numbers(
+    decided: &Decided,
+    catalogue: &Catalogue,
+    (fitted, identified): (&Fitted, Option<&[bool]>),
+) -> Table {
     let mut table = table(&["number", "prior", "file", "found", "unit", "within", "rows", ""], &[1, 2, 3]);
     let stages = decided.plan.stages.iter();
     let rows = stages.flat_map(|stage| stage.numbers.iter().map(|_| stage.rows.join(" ")));
-    let found = fitted.values.iter().zip(&fitted.identified);
-    for ((number, (found, identified)), rows) in decided.plan.numbers().zip(found).zip(rows) {
+    let numbers = decided.plan.numbers().zip(&fitted.values).zip(rows).enumerate();
+    for (index, ((number, found), rows)) in numbers {
         let mut held: Vec<String> = Vec::new();
         for place in &number.places {
             let value = place.find(catalogue).map_or("-".to_owned(), |known| known.value.to_string());
@@ -23,7 +27,8 @@ pub(super) fn numbers(decided: &Decided, catalogue: &Catalogue, fitted: &Fitted)
             1 => number.name(),
             several => format!("{}, in {several} places", number.name()),
         };
-        let told = if *identified { "" } else { "not identified by its rows" };
+        let is_loose = identified.and_then(|identified| identified.get(index)) == Some(&false);
+        let told = if is_loose { "not identified by its rows" } else { "" };
         table.add_row([
             name,
             number.prior_value().to_string(),

@@ -165,6 +165,29 @@ fn a_write_alone_is_activated_for_each_frame() {
 }
 
 #[test]
+fn a_port_that_pauses_does_so_for_each_frame_of_a_write_that_is_alone() {
+    let pause = Duration::from_us(7);
+    let takes = |kind, queueing, pause| {
+        let mut host = Host::new(Prompt::default());
+        host.cable = host.cable.pausing(pause);
+        host.submit(0, kind, (0, 40), queueing);
+        host.rest();
+        assert_eq!(host.ended(), 1);
+        host.now
+    };
+    let write = OrderKind::Write { through: false };
+    // 40 sectors are three frames.
+    for (kind, queueing, pauses) in
+        [(write, Queueing::Alone, 3), (write, Queueing::Queued, 0), (OrderKind::Read, Queueing::Alone, 0)]
+    {
+        let longer = takes(kind, queueing, pause) - takes(kind, queueing, Duration::ZERO);
+        // The next frame may go a latency after leave has come, which a pause costs nothing.
+        let pauses = pauses * (pause.as_ps() - LATENCY.as_ps());
+        assert_eq!(longer, Duration::from_ps(pauses), "{kind:?} {queueing:?}");
+    }
+}
+
+#[test]
 fn a_queued_write_is_activated_for_each_frame_but_the_first() {
     let mut host = Host::new(Prompt::default());
     host.submit(0, OrderKind::Write { through: false }, (0, 40), Queueing::Queued);

@@ -52,7 +52,7 @@ pub struct Part {
     pub reset: Duration,
     /// TDs of a ring that it takes on at once.
     pub tds_ahead: usize,
-    /// What it sends nothing for before each TRB of a transfer to the device that it had not read when the transfer began,
+    /// What it sends nothing for before each page of a transfer to the device whose TRB it had not read when the transfer began,
     /// which are those beyond 64 KiB; none if it reads on while it sends.
     pub next_trb_out: Duration,
     /// What it does otherwise than the standard says.

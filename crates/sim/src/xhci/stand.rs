@@ -218,6 +218,11 @@ impl Stand {
         self.run();
     }
 
+    /// The transfer of a pipe that the link has first.
+    pub(super) fn queued(&self, pipe: Pipe) -> Option<TransferId> {
+        self.link.iter().find(|(other, _)| *other == pipe).map(|(_, transfer)| transfer.id)
+    }
+
     pub(super) fn told(&mut self) -> Vec<Told> {
         std::mem::take(&mut self.told)
     }

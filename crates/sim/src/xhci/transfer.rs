@@ -18,7 +18,7 @@ use crate::link::bulk::{End, Message, Piece, Progress, Transfer};
 use bus::{Pipe, StreamId, TransferId};
 use units::{Duration, Instant};
 use wire::usb::{Direction, EndpointAddress};
-use wire::xhci::{CompletionCode as Code, Doorbell, EndpointId, EndpointState, TransferTrb};
+use wire::xhci::{CompletionCode as Code, Doorbell, EndpointId, EndpointState};
 
 /// A ring: slot, endpoint, stream (0 for none).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,15 @@ pub(super) struct Dma {
 /// Fetches that wait before doorbells are not heeded any more: each ring has one, or two that crossed.
 const FETCHES_MAX: usize = 1 << 16;
 
-/// Bytes of a TD whose TRBs every controller has read when it begins: those of the longest transfer that takes one TRB.
-const READ_AHEAD_BYTES: u32 = TransferTrb::LENGTH_MAX;
+/// TDs of a control transfer at most: setup, data, status.
+const CONTROL_STAGES: usize = 3;
+
+/// Bytes of a TD whose TRBs every controller has read when it begins: sixteen pages.
+const READ_AHEAD_BYTES: u32 = 64 << 10;
+
+/// A page of the host's memory. Pages of a buffer lie apart, so that each has a TRB of its own; that ours lie together, and have
+/// one TRB for 64 KiB, spares the simulation TRBs and is no reason to spare a controller their time.
+const PAGE_BYTES: u32 = 4 << 10;
 
 /// TDs that move nothing, passed in a row before the next doorbell is waited for.
 const TDS_PASSED_MAX: u32 = 4096;
@@ -176,7 +183,12 @@ impl Controller {
             let rules = endpoint.rules(version);
             let ring = &mut endpoint.rings[usize::from(to.stream)];
             let mut broken = None;
-            while ring.tds.len() < self.part.tds_ahead && !self.events.ring.is_full() && broken.is_none() {
+            // The stages of a control transfer begin together (clause 4.11.2.2), whatever is taken on at once elsewhere.
+            let ahead = match rules.direction {
+                Some(_) => self.part.tds_ahead,
+                None => self.part.tds_ahead.max(CONTROL_STAGES),
+            };
+            while ring.tds.len() < ahead && !self.events.ring.is_full() && broken.is_none() {
                 match ring.fetch(memory, rules)? {
                     Found::Td => {}
                     Found::Nothing => break,
@@ -437,19 +449,20 @@ impl Controller {
 }
 
 impl Controller {
-    /// What it stops for before a piece with which a TRB begins that it had not read when the TD began.
+    /// What it stops for before a piece with which a page begins whose TRB it had not read when the TD began.
     fn next_trb_out(&self, piece: Piece) -> Duration {
-        if self.part.next_trb_out == Duration::ZERO || piece.offset < READ_AHEAD_BYTES {
+        if self.part.next_trb_out == Duration::ZERO {
             return Duration::ZERO;
         }
-        let begins_one = RingName::of(piece.transfer).and_then(|(to, number)| {
+        let at = RingName::of(piece.transfer).and_then(|(to, number)| {
             let endpoint = self.slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
-            let ring = endpoint.rings.get(usize::from(to.stream))?;
-            let at = ring.tds.iter().position(|td| td.number == number)?;
-            let (_, within, _) = ring.run(at, ring.tds.get(at)?.base + piece.offset, piece.bytes.into())?;
-            Some(within < u32::from(piece.bytes))
+            let mut tds = endpoint.rings.get(usize::from(to.stream))?.tds.iter();
+            tds.find(|td| td.number == number).map(|td| td.base + piece.offset)
         });
-        if begins_one == Some(true) { self.part.next_trb_out } else { Duration::ZERO }
+        match at.filter(|at| *at >= READ_AHEAD_BYTES && at.is_multiple_of(PAGE_BYTES)) {
+            Some(_) => self.part.next_trb_out,
+            None => Duration::ZERO,
+        }
     }
 }
 

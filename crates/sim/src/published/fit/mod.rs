@@ -51,8 +51,8 @@ pub struct Run {
 pub struct Fitted {
     /// The value of each number of the plan, in its order.
     pub values: Vec<f64>,
-    /// Whether its rows determine it; if not, what it is its prior says.
-    pub identified: Vec<bool>,
+    /// The same in steps from the least of each.
+    point: Point,
     /// How often all stages were gone through.
     pub passes: u32,
     /// Whether the last time changed nothing.
@@ -91,6 +91,10 @@ struct Task<'a> {
 /// How often stages are gone through at most.
 const PASSES_MAX: u32 = 6;
 
+/// The first stride of a search, as a share of a number's bounds: one in so many; of later passes, which begin where others ended.
+const FIRST_STRIDE: u32 = 8;
+const LATER_STRIDE: u32 = 64;
+
 /// What it costs to be away from a prior by the whole of the bounds; and what a number must cost its rows to be identified: the
 /// loss of an error of one percent.
 const SLIGHT: f64 = 1e-4;
@@ -126,14 +130,20 @@ impl<'a, 'r> Fitting<'a, 'r> {
     pub fn fit(&mut self) -> Fitted {
         let tasks = tasks(self.decided, |_| true);
         let Settled { point, passes, settled } = self.settle(&tasks);
-        let mut identified = vec![false; point.len()];
-        for task in &tasks {
+        Fitted { values: self.values(&point), point, passes, settled }
+    }
+
+    /// Whether their rows determine each number of the plan, in its order; what others are their priors say. It takes longer than
+    /// the fit.
+    pub fn identified(&mut self, fitted: &Fitted) -> Vec<bool> {
+        let mut identified = vec![false; fitted.point.len()];
+        for task in &tasks(self.decided, |_| true) {
             self.runner.begin(&format!("how sure: {}", task.name));
             for number in task.numbers.clone() {
-                identified[number] = self.is_identified(task, &point, number);
+                identified[number] = self.is_identified(task, &fitted.point, number);
             }
         }
-        Fitted { values: self.values(&point), identified, passes, settled }
+        identified
     }
 
     /// Runs that were made so far.
@@ -175,7 +185,7 @@ impl<'a, 'r> Fitting<'a, 'r> {
             settled = true;
             for task in tasks {
                 self.runner.begin(task.name);
-                let found = self.search(task, &point, if passes == 1 { 2 } else { 16 });
+                let found = self.search(task, &point, if passes == 1 { FIRST_STRIDE } else { LATER_STRIDE });
                 settled &= found == point;
                 point = found;
             }

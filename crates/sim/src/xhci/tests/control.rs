@@ -30,6 +30,18 @@ fn data_come_and_go_and_nothing_needs_none() {
 }
 
 #[test]
+fn a_part_that_takes_on_few_transfers_takes_on_the_stages_of_one_request() {
+    for tds_ahead in [1, 2] {
+        let (mut stand, device) = Stand::with_device(Part { tds_ahead, ..Part::CHIPSET }, Config::default());
+        stand.answer = ControlAnswer::Done((0..18).collect());
+        for id in 1..4 {
+            stand.control(device, id, READ).unwrap();
+            assert_eq!(stand.completions(), [(id, Done, 18)], "{tds_ahead}");
+        }
+    }
+}
+
+#[test]
 fn less_data_is_short_and_more_are_cut() {
     let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
     stand.answer = ControlAnswer::Done(vec![1; 7]);

@@ -468,3 +468,28 @@ fn what_goes_out_is_no_faster_than_memory() {
     let rate = 1000 * 1024 * 1_000_000 / (at - started).as_ps();
     assert!((405..=415).contains(&rate), "{rate} MB/s");
 }
+
+#[test]
+fn a_long_write_waits_for_each_page_whose_trb_was_not_read_ahead() {
+    let stop = Duration::from_us(20);
+    let (mut stand, device) =
+        Stand::with_device(Part { next_trb_out: stop, ..Part::CHIPSET }, Config::default());
+    stand.queue(device, plain(OUT), (1, 0x2_0000));
+    let transfer = stand.queued(plain(OUT)).expect("a transfer");
+    let mut pace = |offset| {
+        let piece = Some(Piece { transfer, offset, bytes: 1024 });
+        let (endpoint, sequence) = (OUT, Sequence::default());
+        // Memory has rested since the last one.
+        stand.now = stand.now + Duration::from_ms(1);
+        stand
+            .controller
+            .pace(stand.now, &Message::Data { endpoint, stream: None, sequence, piece, is_last: false })
+    };
+    let first = pace(0);
+    for (offset, waits) in
+        [(0x1000, false), (0xF000, false), (0x1_0000, true), (0x1_0400, false), (0x1_1000, true)]
+    {
+        let longer = if waits { stop } else { Duration::ZERO };
+        assert_eq!(pace(offset), first + longer, "{offset:#x}");
+    }
+}
