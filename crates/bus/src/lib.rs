@@ -5,7 +5,8 @@
 //! Direction is always the host's: *In* moves bytes to the host.
 //!
 //! Always true: a submitted transfer completes exactly once, a cancel is answered by a completion, and a pipe
-//! completes in the order of submission. No payload is held here, only ranges of buffers that others own.
+//! completes in the order of submission. No payload is held here, only ranges of buffers that others own. An [`Observer`] looks
+//! on at a host's transfers, whatever carries them.
 //!
 //! Left out: isochronous and interrupt transfers, and time. Timed buses bring their own machines.
 #![no_std]
@@ -13,10 +14,12 @@
 extern crate alloc;
 
 mod line;
+mod observer;
 pub mod rendezvous;
 mod transfer;
 
 pub use line::Line;
+pub use observer::Observer;
 pub use rendezvous::Rendezvous;
 pub use transfer::{Completion, Pipe, Speed, StreamId, TransferId, TransferStatus};
 pub use wire::usb::{Direction, EndpointAddress};

@@ -48,7 +48,8 @@ impl Bot {
                 None => self.send_data(event, desk),
             }
         } else if let (Some(ended), Some(current)) = (event.ended(), &mut self.current) {
-            let is_command = event.id == current.wrapper;
+            // A host may use the same request for the data, once the wrapper has gone.
+            let is_command = event.id == current.wrapper && current.open.command.sent_ns.is_none();
             current.open.step(event, if is_command { Part::Command } else { Part::DataOut });
             match ended {
                 Ended::Done if is_command => current.open.command.sent_ns = Some(event.mark.at_ns),

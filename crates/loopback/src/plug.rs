@@ -71,6 +71,24 @@ pub fn bot_config(drive: &mut Drive, patience: Patience) -> Result<BotConfig, Pl
     Ok(BotConfig { interface: INTERFACE, alternate, bulk_in: DATA_IN, bulk_out: DATA_OUT, patience })
 }
 
+/// Reads the descriptors of device and configuration, as every host does: for whoever looks on and has to know which endpoint is which.
+///
+/// # Errors
+/// If the drive does not tell them.
+pub fn read_descriptors(drive: &mut Drive) -> Result<(), PlugError> {
+    const DEVICE: u16 = 0x0100;
+    const CONFIGURATION: u16 = 0x0200;
+    for value in [DEVICE, CONFIGURATION] {
+        let length = u16::MAX;
+        let get = standard(Recipient::Device, StandardRequest::GetDescriptor, value);
+        let setup = SetupPacket { direction: Direction::In, length, ..get };
+        if !matches!(drive.control(setup, &[]), Verdict::Data(_)) {
+            return Err(PlugError::Refused);
+        }
+    }
+    Ok(())
+}
+
 /// SET ADDRESS and SET CONFIGURATION.
 pub(crate) fn configure(drive: &mut Drive) -> Result<(), PlugError> {
     let set = |request: StandardRequest, value| standard(Recipient::Device, request, value);

@@ -4,12 +4,14 @@
 //! that are not of USB.
 
 mod packets;
+mod sent;
 mod usbmon;
 mod usbpcap;
 
 use crate::event::{Event, Mark};
 use capture::{Link, Packet};
 use packets::Transactions;
+use sent::Sent;
 
 /// What packets could not be taken for: counted, and the first one named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,7 @@ pub struct NotUnderstood {
 #[derive(Debug, Default)]
 pub(crate) struct Source {
     transactions: Transactions,
+    sent: Sent,
     not_understood: NotUnderstood,
     foreign: NotUnderstood,
 }
@@ -41,7 +44,7 @@ impl Source {
             }
         };
         match told {
-            Ok(Some(event)) => hand_on(&event),
+            Ok(Some(event)) => hand_on(&self.sent.completed(event)),
             Ok(None) => {}
             Err(_) => self.not_understood.add(packet.number),
         }

@@ -1,12 +1,15 @@
 //! Events as Linux's usbmon tells them, and QEMU (link types 189 and 220).
 //!
+//! QEMU does not say how much a transfer to the host asks for, and gives nearly every error the number that Linux has for a read that
+//! was short (EREMOTEIO); a write is never that.
+//!
 //! Interrupt and isochronous transfers are passed over: no drive has them.
 
 use super::mark;
 use crate::event::{Address, Ended, Event, Phase};
 use capture::{ByteOrder, Link, Packet};
 use wire::DecodeError;
-use wire::usb::SetupPacket;
+use wire::usb::{Direction, SetupPacket};
 use wire::usbmon::{UsbmonEvent, UsbmonHeader, UsbmonKind};
 
 pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Option<Event<'a>>, DecodeError> {
@@ -32,6 +35,14 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Option<Event<'a>>, Decode
             return Err(DecodeError::Invalid { field: "event", value: code.into() });
         }
     };
+    let is_out = header.endpoint.direction() == Direction::Out;
+    let phase = match phase {
+        Phase::Ended(Ended::Done) if is_out && header.status != 0 => {
+            Phase::Ended(Ended::Failed(header.status.into()))
+        }
+        phase => phase,
+    };
+    let is_told = header.length > 0 || is_out || phase != Phase::Submitted;
     Ok(Some(Event {
         mark: mark(packet),
         address: Address { bus: header.bus, device: header.device.into() },
@@ -39,7 +50,7 @@ pub(super) fn event<'a>(packet: &Packet<'a>) -> Result<Option<Event<'a>>, Decode
         id: header.id,
         phase,
         setup: header.setup.map(SetupPacket::from),
-        length: Some(header.length),
+        length: Some(header.length).filter(|_| is_told),
         bytes: packet.bytes.get(len..).unwrap_or_default(),
         stream: packet.stream,
     }))

@@ -1,6 +1,6 @@
 //! Events as USBPcap tells them (link type 249).
 //!
-//! On its way down a transfer to the host does not say how much it asks for. A control transfer is told in stages: the setup packet,
+//! On its way down a transfer to the host does not say how much it asks for, on its way up one to the device not how much was taken. A control transfer is told in stages: the setup packet,
 //! perhaps with bytes to the device behind it, and the end, with bytes from it. Stages that early versions tell apart are
 //! passed over.
 

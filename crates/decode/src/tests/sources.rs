@@ -72,6 +72,65 @@ fn usbpcap_of_a_windows_host() {
     is_test_unit_ready(&commands[0]);
 }
 
+/// A packet of USBPcap is of a request, whose number is in bytes 2 to 9.
+fn of_request(number: u8, mut packet: Vec<u8>) -> Vec<u8> {
+    packet[2] = number;
+    packet
+}
+
+#[test]
+fn usbpcap_does_not_say_how_much_was_written_and_all_of_it_was() {
+    // WRITE(10) of one block, tag 7.
+    let mut wrapper = [0; 31];
+    wrapper[..5].copy_from_slice(b"USBC\x07");
+    wrapper[8..12].copy_from_slice(&[0, 2, 0, 0]);
+    wrapper[14..24].copy_from_slice(&[10, 0x2a, 0, 0, 0, 0, 9, 0, 0, 1]);
+    let status = [b'U', b'S', b'B', b'S', 7, 0, 0, 0, 0, 0, 0, 0, 0];
+    let packets = [
+        of_request(1, usbpcap(false, 0x02, &wrapper)),
+        of_request(1, usbpcap(true, 0x02, &[])),
+        of_request(2, usbpcap(false, 0x02, &[0x55; 512])),
+        of_request(2, usbpcap(true, 0x02, &[])),
+        of_request(3, usbpcap(false, 0x81, &[])),
+        of_request(3, usbpcap(true, 0x81, &status)),
+    ];
+    let (commands, decoder) = decode(Link::Usbpcap, ByteOrder::Little, &packets);
+    assert_eq!((commands[0].moved, commands[0].block.name()), (512, "WRITE(10)".to_owned()));
+    assert!(decoder.verdicts().is_empty(), "no residue lies");
+}
+
+/// As QEMU tells it: event, endpoint, status, length, bytes.
+fn qemu(event: u8, endpoint: u8, status: i32, length: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut packet = vec![9, 0, 0, 0, 0, 0, 0, endpoint, event, 3, endpoint, 5, 2, 0, b'-', b'='];
+    packet.resize(28, 0);
+    packet.extend(status.to_le_bytes());
+    packet.extend(length.to_le_bytes());
+    packet.extend((bytes.len() as u32).to_le_bytes());
+    packet.resize(64, 0);
+    [&packet, bytes].concat()
+}
+
+#[test]
+fn qemu_does_not_say_either_how_much_was_written_and_errors_of_writes_are_errors() {
+    let mut wrapper = [0; 31];
+    wrapper[..5].copy_from_slice(b"USBC\x07");
+    wrapper[8..12].copy_from_slice(&[0, 2, 0, 0]);
+    wrapper[14..24].copy_from_slice(&[10, 0x2a, 0, 0, 0, 0, 9, 0, 0, 1]);
+    let status = [b'U', b'S', b'B', b'S', 7, 0, 0, 0, 0, 0, 0, 0, 0];
+    for (errno, moved) in [(0, 512), (-121, 0)] {
+        let packets = [
+            qemu(b'S', 0x02, 0, 31, &wrapper),
+            qemu(b'C', 0x02, 0, 0, &[]),
+            qemu(b'S', 0x02, 0, 512, &[0x55; 256]),
+            qemu(b'C', 0x02, errno, 0, &[]),
+            qemu(b'S', 0x81, 0, 0, &[]),
+            qemu(b'C', 0x81, 0, 13, &status),
+        ];
+        let (commands, _) = decode(Link::Usbmon, ByteOrder::Little, &packets);
+        assert_eq!(commands[0].moved, moved, "{errno}");
+    }
+}
+
 fn transaction(id: PacketId, endpoint: u8, payload: &[u8]) -> [Vec<u8>; 3] {
     let token = Token { id, address: 5, endpoint }.encode().to_vec();
     let packet = [&[u8::from(PacketId::Data0)], payload, &check_of_payload(payload)].concat();

@@ -5,9 +5,11 @@
 
 use super::setup::{Cells, Memory, choose};
 use super::{AttachConfig, AttachError, Attachment, TransportChoice, in_use};
+use crate::door::{BusDoor, Enumerated, Watched};
 use crate::inventory::{Interface, UsbDevice, active_configuration};
 use crate::tree::Tree;
 use crate::usbfs::{Door, InterfaceName, UsbfsError};
+use bus::Observer;
 use initiator::probe::{Answers, Names, Plan};
 use wire::usb::DeviceDescriptor;
 
@@ -22,29 +24,58 @@ impl Attachment {
     /// # Errors
     /// See [`AttachError`]. Then everything is as it was.
     pub fn open(tree: &Tree, device: &UsbDevice, config: &AttachConfig) -> Result<Self, AttachError> {
-        let plan = plan(tree, device, config.transport)?;
-        let interface = interface_of(device, plan)?;
-        for disk in &interface.disks {
-            if let Some(by) = in_use::user_of(tree, disk) {
-                return Err(AttachError::InUse { disk: disk.node.clone().unwrap_or_default(), by });
-            }
-        }
-        let (door, cells) = open_door(device, interface, plan, config)?;
-        Self::set_up(door, cells, (plan, interface.alternate), config)
+        open(tree, device, config, |door, _, _| door)
     }
 }
 
-/// What to drive the device with.
-fn plan(tree: &Tree, device: &UsbDevice, choice: TransportChoice) -> Result<Plan, AttachError> {
+impl Attachment<Watched<Door>> {
+    /// The same, with somebody who looks on at the transfers.
+    ///
+    /// # Errors
+    /// See [`AttachError`]. Then everything is as it was.
+    pub fn open_watched(
+        tree: &Tree,
+        device: &UsbDevice,
+        config: &AttachConfig,
+        observer: Box<dyn Observer>,
+    ) -> Result<Self, AttachError> {
+        open(tree, device, config, |door, number, read| Watched::new(door, number, observer, read))
+    }
+}
+
+/// Takes the disk with the kernel's door, on which something may be put: by the number of the interface and what the device told.
+fn open<D: BusDoor<Error = UsbfsError>>(
+    tree: &Tree,
+    device: &UsbDevice,
+    config: &AttachConfig,
+    put_on: impl FnOnce(Door, u8, &Enumerated<'_>) -> D,
+) -> Result<Attachment<D>, AttachError> {
     let blob = tree.bytes(&format!("{}/descriptors", device.path)).map_err(|_| AttachError::Descriptors)?;
-    let active = device.configuration.as_ref().ok_or(AttachError::Descriptors)?;
-    let configuration = active_configuration(&blob, active.head.value).ok_or(AttachError::Descriptors)?;
-    let answers = Answers {
-        device: blob.get(..DeviceDescriptor::LEN).ok_or(AttachError::Descriptors)?,
-        configuration,
-        bos: None,
-        names: Names::default(),
-    };
+    let read = enumerated(&blob, device)?;
+    let plan = plan(&read, device, config.transport)?;
+    let interface = interface_of(device, plan)?;
+    for disk in &interface.disks {
+        if let Some(by) = in_use::user_of(tree, disk) {
+            return Err(AttachError::InUse { disk: disk.node.clone().unwrap_or_default(), by });
+        }
+    }
+    let (door, cells) = open_door(device, interface, plan, config)?;
+    let door = put_on(door, interface.number, &read);
+    Attachment::set_up(door, cells, (plan, interface.alternate), config)
+}
+
+/// What the kernel has read of the device.
+fn enumerated<'a>(blob: &'a [u8], device: &UsbDevice) -> Result<Enumerated<'a>, AttachError> {
+    let value = device.configuration.as_ref().ok_or(AttachError::Descriptors)?.head.value;
+    let configuration = active_configuration(blob, value).ok_or(AttachError::Descriptors)?;
+    let device = blob.get(..DeviceDescriptor::LEN).ok_or(AttachError::Descriptors)?;
+    Ok(Enumerated { device, configuration, value })
+}
+
+/// What to drive the device with.
+fn plan(read: &Enumerated<'_>, device: &UsbDevice, choice: TransportChoice) -> Result<Plan, AttachError> {
+    let Enumerated { device: of_device, configuration, .. } = *read;
+    let answers = Answers { device: of_device, configuration, bos: None, names: Names::default() };
     choose(&answers, device.speed.on_the_bus(), choice)
 }
 

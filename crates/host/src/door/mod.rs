@@ -7,9 +7,11 @@
 //! Always true: an order that was taken completes once; the bytes of a cell are not given out while an order is in it.
 
 mod cells;
+mod watched;
 
 pub use cells::CellId;
 pub(crate) use cells::CellMemory;
+pub use watched::{Enumerated, Watched};
 
 use bus::{Completion, EndpointAddress, Pipe, TransferId};
 use std::time::Duration;

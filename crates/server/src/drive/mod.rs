@@ -21,12 +21,11 @@ mod tests;
 pub use buffer::Pool;
 pub use closing::FlushError;
 pub use fault::{Fault, FaultKind, NotAFault};
-pub use observer::Observer;
 pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
 use bus::rendezvous::{Carrier, Ended, Full, Passage};
-use bus::{Completion, Direction, Pipe, Rendezvous, TransferStatus};
+use bus::{Completion, Direction, Observer, Pipe, Rendezvous, TransferStatus};
 use fault::{Faults, Way};
 use memory::{Buffer, DeviceEntry, HostEntry, Memory};
 use std::collections::VecDeque;
@@ -255,7 +254,7 @@ impl Drive {
     pub fn control(&mut self, setup: SetupPacket, data_out: &[u8]) -> Verdict {
         let verdict = self.device.handle_control(setup, data_out);
         if let Some(observer) = &mut self.observer {
-            observer.control(setup, data_out, &verdict);
+            observer::tell_control(&mut **observer, setup, data_out, &verdict);
         }
         self.settle();
         verdict

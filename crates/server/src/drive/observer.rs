@@ -1,23 +1,11 @@
-//! Somebody who looks on at the transfers of a host, to write them down.
+//! Whoever looks on at the transfers of a drive's host is told of them.
 //!
-//! What is told is what the host sees: a transfer when it is taken on, and when its end is fetched; control transfers whole. A drive
-//! without an observer pays for a comparison. Left out: what happens at the media.
+//! A drive without an observer pays for a comparison. Left out: what happens at the media.
 
 use super::{Body, HostCompletion};
-use bus::{Pipe, TransferStatus};
-use std::fmt;
+use bus::{Direction, Observer, TransferStatus};
 use target::Verdict;
 use wire::usb::SetupPacket;
-
-/// Looks on. It is called on the thread of the drive, and should not keep it.
-pub trait Observer: Send + fmt::Debug {
-    /// A transfer begins; `bytes` go to the device.
-    fn submitted(&mut self, id: u64, pipe: Pipe, length: u32, bytes: &[u8]);
-    /// A transfer has ended, with so many bytes moved; `bytes` came from the device.
-    fn completed(&mut self, id: u64, pipe: Pipe, end: (TransferStatus, u32), bytes: &[u8]);
-    /// A control transfer, whole: bytes to the device, and what came of it.
-    fn control(&mut self, setup: SetupPacket, bytes: &[u8], verdict: &Verdict);
-}
 
 /// Tells of the end of a transfer.
 pub(super) fn tell_end(observer: &mut dyn Observer, completion: &HostCompletion) {
@@ -28,4 +16,15 @@ pub(super) fn tell_end(observer: &mut dyn Observer, completion: &HostCompletion)
         Body::Buffer(buffer) => buffer.get(..*actual as usize).unwrap_or(buffer),
     };
     observer.completed(*id, *pipe, (*status, *actual), bytes);
+}
+
+/// Tells of a control transfer, with the bytes that it moved.
+pub(super) fn tell_control(observer: &mut dyn Observer, setup: SetupPacket, sent: &[u8], verdict: &Verdict) {
+    let (answer, status) = match verdict {
+        Verdict::Data(answer) => (&answer[..], TransferStatus::Done),
+        Verdict::Done => (&[][..], TransferStatus::Done),
+        Verdict::Stall => (&[][..], TransferStatus::Stall),
+    };
+    let bytes = if setup.direction == Direction::In { answer } else { sent };
+    observer.control(setup, bytes, status);
 }
