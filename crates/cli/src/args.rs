@@ -6,8 +6,11 @@
 use crate::bench::BenchArguments;
 use crate::compare::CompareArguments;
 use crate::decode::DecodeArguments;
+use crate::diff::DiffArguments;
+use crate::history::HistoryArguments;
 use crate::merge::MergeArguments;
 use crate::quantity;
+use crate::recorder::CaptureArguments;
 use crate::validate::ValidateArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use server::drive::Fault;
@@ -31,6 +34,8 @@ pub(crate) enum Command {
     Merge(MergeArguments),
     Validate(ValidateArguments),
     Decode(DecodeArguments),
+    History(HistoryArguments),
+    Diff(DiffArguments),
     List(ListArguments),
     Why(WhyArguments),
     /// Print shell completions.
@@ -116,15 +121,8 @@ pub(crate) struct ServeArguments {
     /// stall-status, lose-status, stall-data or lose-data. Can be given several times.
     #[arg(long = "fault", value_name = "KIND@N")]
     pub(crate) faults: Vec<Fault>,
-    /// Write the host's transfers into a pcapng file, with their streams; see `uaskit decode`.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) capture: Option<PathBuf>,
-    /// Keep no more of each transfer than this.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "capture")]
-    pub(crate) snap: Option<ByteCount>,
-    /// Begin another file when one has about this many bytes: drive.pcapng, drive.1.pcapng, and on.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "capture")]
-    pub(crate) capture_size: Option<ByteCount>,
+    #[command(flatten)]
+    pub(crate) capture: CaptureArguments,
     /// Listen on other than loopback addresses. Whoever reaches the port can read and write the image.
     #[arg(long)]
     pub(crate) allow_remote: bool,

@@ -5,14 +5,20 @@
 
 mod args;
 mod bench;
+mod closed_pipe;
 mod compare;
 mod control;
 mod decode;
+mod diff;
 mod failure;
 mod generate;
+mod history;
 mod list;
 mod merge;
+mod page;
 mod quantity;
+mod recorder;
+mod save;
 mod serve;
 mod survey;
 mod validate;
@@ -23,12 +29,18 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    closed_pipe::or_closed(run).unwrap_or(ExitCode::SUCCESS)
+}
+
+fn run() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => serve::run(&serve),
         Command::Control(control) => control::run(&control),
         Command::Bench(bench) => bench::run(&bench),
         Command::Compare(compare) => compare::run(&compare),
         Command::Decode(decode) => decode::run(&decode),
+        Command::History(history) => history::run(&history),
+        Command::Diff(diff) => diff::run(&diff),
         Command::Merge(merge) => merge::run(&merge),
         Command::Validate(validate) => validate::run(&validate),
         Command::List(list) => list::run(&list),

@@ -251,3 +251,48 @@ fn ctrl_c_prints_what_was_measured() {
     assert_eq!((&record["interrupted"], &record["rows"][0]["interrupted"]), (&true.into(), &true.into()));
     assert!(record["iops"].as_f64() > Some(0.0), "{record}");
 }
+
+#[test]
+fn a_capture_has_what_was_measured_and_tells_of_drops() {
+    let place = Place::new();
+    let file = place.write("drive.pcapng", "");
+    for transport in ["uas", "bot"] {
+        let arguments = [
+            "--virtual",
+            "--size",
+            "16M",
+            "--rw",
+            "randread",
+            "--depth",
+            "1",
+            "--transport",
+            transport,
+            "--seconds",
+            "0.02",
+        ];
+        let output = bench(&[&arguments[..], &["--json", "--capture", &file, "--snap", "64"]].concat());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{told}");
+        assert!(told.contains("captured: ") && told.contains(" in 1 files, "), "{told}");
+        let record: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
+        assert!(told.contains(" 0 events dropped"), "{told}");
+        let decoded =
+            Command::new(UASKIT).args(["decode", &file, "--json"]).output().expect("the program runs");
+        let text = String::from_utf8_lossy(&decoded.stdout).into_owned();
+        let objects = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        let reads = objects.filter(|object| object["kind"] == "command" && object["opcode"] == 0x28);
+        let reads: Vec<Value> = reads.filter(|read| read["bytes"] == 4096).collect();
+        let measured = record["rows"][0]["ios"].as_u64().expect("it was measured");
+        // Those of the warm-up are there as well.
+        assert!(reads.len() as u64 >= measured, "{} of {measured}", reads.len());
+        assert!(reads.iter().all(|read| read["stream"].is_null() == (transport == "bot")), "{transport}");
+    }
+}
+
+#[test]
+fn what_the_kernel_carries_cannot_be_captured() {
+    let place = Place::new();
+    let (image, file) = (place.image(), place.0.join("drive.pcapng"));
+    fails(&[&image, "--capture", &file.display().to_string()], 2, "the kernel's driver makes the transfers");
+    assert!(!file.exists());
+}

@@ -4,7 +4,7 @@ mod place;
 
 use place::{Place, UASKIT};
 use serde_json::Value;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn run(arguments: &[&str]) -> Output {
     Command::new(UASKIT).args(arguments).output().expect("uaskit starts")
@@ -213,4 +213,14 @@ fn hardware_that_nobody_owns_is_asked_the_same_rules() {
     assert_eq!(ways, ["bot", "uas"]);
     assert!(uasp["ways"][1]["runs"][1]["megabytes_per_second"].as_f64().unwrap() > 1.0);
     assert_eq!(run(&["why", "--simulate", "nowhere"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let mut command = Command::new(UASKIT);
+    command.args(["compare", "--list-parts"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("uaskit starts");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr)), (Some(0), "".into()));
 }

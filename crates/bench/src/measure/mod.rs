@@ -53,6 +53,8 @@ pub struct Row {
 pub struct Figures {
     /// I/Os in a second.
     pub iops: Estimate,
+    /// The same of each round that was not cut off.
+    pub iops_of_rounds: Vec<f64>,
     /// Millions of bytes in a second.
     pub mb_per_s: f64,
     /// Latencies of all rounds, in nanoseconds.
@@ -265,6 +267,7 @@ impl Course {
         let bytes_per_io = bytes as f64 / (ios as f64).max(1.0);
         Ok(Figures {
             iops,
+            iops_of_rounds: rates.clone(),
             mb_per_s: iops.value * bytes_per_io / 1e6,
             latency,
             processor_us_per_io: processor.as_secs_f64() * 1e6 / (ios as f64).max(1.0),

@@ -104,6 +104,9 @@ pub struct Method {
     pub verify: bool,
 }
 
+/// Percent of requests whose latency a record tells.
+const PERCENTS: [f64; 13] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.99, 100.0];
+
 /// What is said of intervals.
 pub const INTERVALS: &str =
     "95 %, Student's t on logarithms of the rates of repeated runs; ratios by rounds, transports in turns";
@@ -132,6 +135,8 @@ pub struct RowFigures {
     pub iops: f64,
     /// Its interval.
     pub iops_interval: Option<[f64; 2]>,
+    /// I/Os in a second of each round, of which that is the mean.
+    pub iops_of_rounds: Vec<f64>,
     /// Millions of bytes in a second.
     pub mb_per_s: f64,
     /// Mean latency in microseconds.
@@ -144,6 +149,8 @@ pub struct RowFigures {
     pub p999_us: f64,
     /// The longest.
     pub max_us: f64,
+    /// Percent of requests, and the microseconds that they took at most; from few to many.
+    pub percentiles_us: Vec<[f64; 2]>,
     /// Processor time of this process for an I/O.
     pub processor_us_per_io: f64,
     /// Energy of the processor packages for 10⁹ bytes.
@@ -236,12 +243,14 @@ impl RowFigures {
         Self {
             iops: figures.iops.value,
             iops_interval: figures.iops.interval,
+            iops_of_rounds: figures.iops_of_rounds.clone(),
             mb_per_s: figures.mb_per_s,
             mean_us: figures.latency.mean() / 1000.0,
             p50_us: at(0.5),
             p99_us: at(0.99),
             p999_us: at(0.999),
             max_us: us(figures.latency.max()),
+            percentiles_us: PERCENTS.map(|percent| [percent, at(percent / 100.0)]).to_vec(),
             processor_us_per_io: figures.processor_us_per_io,
             joules_per_gb: figures.joules_per_gb,
             ratio_to_first: figures.ratio,

@@ -15,6 +15,7 @@ fn figures(iops: f64) -> Figures {
     }
     Figures {
         iops: Estimate { value: iops, interval: Some([iops * 0.9, iops * 1.1]) },
+        iops_of_rounds: vec![iops; 3],
         mb_per_s: iops * 0.004_096,
         latency,
         processor_us_per_io: 1.5,
@@ -138,6 +139,7 @@ fn json_has_the_fields_that_programs_read() {
         "interrupted",
         "iops",
         "iops_interval",
+        "iops_of_rounds",
         "ios",
         "job",
         "joules_per_gb",
@@ -147,6 +149,7 @@ fn json_has_the_fields_that_programs_read() {
         "p50_us",
         "p999_us",
         "p99_us",
+        "percentiles_us",
         "processor_us_per_io",
         "ratio_to_first",
         "rounds",
@@ -178,6 +181,11 @@ fn percentiles_are_those_of_the_latencies() {
     let near = |value: f64, expected: f64| (value / expected - 1.0).abs() < 0.002;
     assert!(near(figures.mean_us, 500.5) && near(figures.p50_us, 500.0) && near(figures.p99_us, 990.0));
     assert!(near(figures.p999_us, 999.0) && near(figures.max_us, 1000.0));
+    let [few, all] = [figures.percentiles_us[0], *figures.percentiles_us.last().expect("there are some")];
+    assert!(
+        few[0] == 1.0 && near(few[1], 10.0) && all[0] == 100.0 && near(all[1], 1000.0),
+        "{few:?} {all:?}"
+    );
 }
 
 #[test]

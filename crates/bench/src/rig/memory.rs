@@ -4,7 +4,7 @@
 //! bytes that are there. Left out: waiting. Whatever can happen happens in [`Runner::turn`], which never sleeps, since the
 //! only deadlines here are Turbo's of some microseconds.
 
-use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
+use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
 use bus::{Direction, Speed};
 use initiator::disk::{Disk, DiskConfig, Memory, Operation, Output, Request, RequestId};
 use initiator::turbo::{Turbo, TurboConfig};
@@ -33,6 +33,7 @@ pub struct MemoryRig {
     up: Option<Box<dyn End>>,
     drive: Option<Drive>,
     identity: Identity,
+    lookout: Option<Box<dyn Lookout>>,
 }
 
 /// A route that can be taken down again.
@@ -58,11 +59,16 @@ impl MemoryRig {
             engine: "initiator and drive in memory".into(),
             notes: Vec::new(),
         };
-        Ok(Self { up: None, drive: Some(drive(medium, speed)), identity })
+        Ok(Self { up: None, drive: Some(drive(medium, speed)), identity, lookout: None })
     }
 }
 
 impl Rig for MemoryRig {
+    fn watch(&mut self, lookout: Box<dyn Lookout>) -> Result<(), RigError> {
+        self.lookout = Some(lookout);
+        Ok(())
+    }
+
     fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
         let mut drive = match self.up.take() {
             Some(end) => end.into_drive(),
@@ -71,6 +77,10 @@ impl Rig for MemoryRig {
         drive.bus_reset();
         while drive.poll().is_some() {}
         let refused = |error| RigError::new(format!("the drive cannot be set up: {error}"));
+        if let Some(lookout) = &self.lookout {
+            drive.observe(lookout.observer());
+            plug::read_descriptors(&mut drive).map_err(refused)?;
+        }
         let patience = Patience::default();
         let up: Box<dyn End> = match route {
             Route::Kernel => return Err(RigError::new("no driver of the kernel is involved")),

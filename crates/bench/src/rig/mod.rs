@@ -16,6 +16,7 @@ pub use file::{FileRig, FileRigOptions};
 pub use memory::MemoryRig;
 pub use port::PortRig;
 
+use bus::Observer;
 use initiator::disk;
 use serde::Serialize;
 use std::fmt;
@@ -37,8 +38,23 @@ pub enum Route {
     Uas,
 }
 
+/// Makes whoever looks on at the transfers of a drive, for each time that it is put up anew.
+pub trait Lookout: fmt::Debug {
+    /// Who looks on from now on, at a drive whose descriptors are read again.
+    fn observer(&self) -> Box<dyn Observer>;
+}
+
 /// A drive and the ways to it.
 pub trait Rig {
+    /// Has somebody look on at the transfers of routes that are put up from now on.
+    ///
+    /// # Errors
+    /// If its transfers are not ours.
+    fn watch(&mut self, lookout: Box<dyn Lookout>) -> Result<(), RigError> {
+        let _ = lookout;
+        Err(RigError::new("the kernel's driver makes the transfers"))
+    }
+
     /// Puts a route up for accesses within `room`, and takes down the one that was up.
     ///
     /// # Errors

@@ -5,10 +5,12 @@
 //!
 //! Always true: whatever ends the rig, the kernel's driver has the interface again.
 
-use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
-use host::attachment::{AttachConfig, Attachment, AttachmentCounters, TransportChoice};
+use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
+use host::attachment::{AttachConfig, AttachError, Attachment, AttachmentCounters, TransportChoice};
+use host::door::{BusDoor, Watched};
 use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Tree;
+use host::usbfs::Door;
 use initiator::disk::{Error, Operation};
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize};
@@ -23,13 +25,21 @@ pub struct PortRig {
     /// How each route was carried so far.
     routes: Vec<String>,
     up: Option<Up>,
+    lookout: Option<Box<dyn Lookout>>,
 }
 
 #[derive(Debug)]
 struct Up {
     route: Route,
     room: Room,
-    runner: PortRunner,
+    runner: Box<dyn Attached>,
+}
+
+/// A disk that is driven by us, over a door that somebody looks on at, or nobody.
+trait Attached: Runner + std::fmt::Debug {
+    fn is_usable(&self) -> bool;
+
+    fn close(self: Box<Self>) -> Result<(), RigError>;
 }
 
 impl PortRig {
@@ -51,10 +61,10 @@ impl PortRig {
             bytes: disk.and_then(|disk| disk.bytes).unwrap_or_default(),
             ..Identity::default()
         };
-        Ok(Self { tree, port: port.to_owned(), identity, routes: Vec::new(), up: None })
+        Ok(Self { tree, port: port.to_owned(), identity, routes: Vec::new(), up: None, lookout: None })
     }
 
-    fn attach(&mut self, route: Route, room: Room) -> Result<PortRunner, RigError> {
+    fn attach(&mut self, route: Route, room: Room) -> Result<Box<dyn Attached>, RigError> {
         let transport = match route {
             Route::Bot => TransportChoice::Bot,
             Route::Turbo => TransportChoice::Turbo,
@@ -68,14 +78,19 @@ impl PortRig {
         let device = find(&inventory, &self.port)?;
         let config =
             AttachConfig { transport, slots: room.slots, slot_bytes: room.bytes, ..AttachConfig::default() };
-        let attachment = Attachment::open(&self.tree, device, &config)
-            .map_err(|error| RigError::new(error.to_string()))?;
+        let Some(lookout) = &self.lookout else {
+            let attachment = Attachment::open(&self.tree, device, &config).map_err(unopened)?;
+            self.learn(route, &attachment);
+            return Ok(Box::new(PortRunner { attachment, over: Vec::new() }));
+        };
+        let opened = Attachment::open_watched(&self.tree, device, &config, lookout.observer());
+        let attachment = opened.map_err(unopened)?;
         self.learn(route, &attachment);
-        Ok(PortRunner { attachment, over: Vec::new() })
+        Ok(Box::new(PortRunner::<Watched<Door>> { attachment, over: Vec::new() }))
     }
 
     /// Notes what the disk says of itself, and how it is carried.
-    fn learn(&mut self, route: Route, attachment: &Attachment) {
+    fn learn<D: BusDoor>(&mut self, route: Route, attachment: &Attachment<D>) {
         let geometry = attachment.geometry();
         let who = &geometry.identity;
         self.identity.model = Some(format!("{} {}", who.vendor, who.product));
@@ -93,6 +108,10 @@ impl PortRig {
     }
 }
 
+fn unopened(error: AttachError) -> RigError {
+    RigError::new(error.to_string())
+}
+
 fn find<'a>(inventory: &'a Inventory, port: &str) -> Result<&'a UsbDevice, RigError> {
     let found = inventory.devices.iter().find(|device| device.port == port);
     let device = found.ok_or_else(|| {
@@ -106,20 +125,25 @@ fn find<'a>(inventory: &'a Inventory, port: &str) -> Result<&'a UsbDevice, RigEr
 }
 
 impl Rig for PortRig {
+    fn watch(&mut self, lookout: Box<dyn Lookout>) -> Result<(), RigError> {
+        self.lookout = Some(lookout);
+        Ok(())
+    }
+
     fn put_up(&mut self, route: Route, room: Room) -> Result<&mut dyn Runner, RigError> {
-        let fits = |up: &Up| up.route == route && up.room == room && up.runner.attachment.depth() > 0;
+        let fits = |up: &Up| up.route == route && up.room == room && up.runner.is_usable();
         if !self.up.as_ref().is_some_and(fits) {
             self.close()?;
             let runner = self.attach(route, room)?;
             self.up = Some(Up { route, room, runner });
         }
         let up = self.up.as_mut().ok_or_else(|| RigError::new("nothing is attached"))?;
-        Ok(&mut up.runner)
+        Ok(&mut *up.runner)
     }
 
     fn close(&mut self) -> Result<(), RigError> {
         let Some(up) = self.up.take() else { return Ok(()) };
-        up.runner.attachment.close().map_err(|error| RigError::new(error.to_string()))
+        up.runner.close()
     }
 
     fn identity(&self) -> Identity {
@@ -129,13 +153,23 @@ impl Rig for PortRig {
 
 /// A disk that is driven by us.
 #[derive(Debug)]
-struct PortRunner {
-    attachment: Attachment,
+struct PortRunner<D: BusDoor> {
+    attachment: Attachment<D>,
     /// Accesses that have ended and were not polled yet.
     over: Vec<Ended>,
 }
 
-impl Runner for PortRunner {
+impl<D: BusDoor + std::fmt::Debug> Attached for PortRunner<D> {
+    fn is_usable(&self) -> bool {
+        self.attachment.depth() > 0
+    }
+
+    fn close(self: Box<Self>) -> Result<(), RigError> {
+        self.attachment.close().map_err(|error| RigError::new(error.to_string()))
+    }
+}
+
+impl<D: BusDoor> Runner for PortRunner<D> {
     fn block_size(&self) -> BlockSize {
         self.attachment.geometry().block_size
     }

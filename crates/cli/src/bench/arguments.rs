@@ -4,6 +4,8 @@
 //! drive is checked where it is known.
 
 use crate::quantity;
+use crate::recorder::CaptureArguments;
+use crate::save::SaveArguments;
 use clap::{ArgGroup, Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -99,9 +101,16 @@ pub(crate) struct BenchArguments {
     /// Print comma-separated values, one row for each job and transport.
     #[arg(long)]
     pub(crate) csv: bool,
+    /// Write all of it as charts into one HTML file that needs nothing but a browser.
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
     /// Show no progress.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) capture: CaptureArguments,
+    #[command(flatten)]
+    pub(crate) keeping: SaveArguments,
     /// Look at another machine than this one when it is decided whether a device may be written: for tests.
     #[arg(long, value_name = "DIRECTORY", hide = true)]
     pub(crate) machine: Option<PathBuf>,
@@ -164,6 +173,9 @@ Examples:
   sudo uaskit bench 2-1.4 --transport all --workload iometer-4k-read
   sudo uaskit bench 2-1.4 --rw randwrite --size 1G --verify --write=2-1.4
   uaskit bench file.img --fio job.fio --json
+  sudo uaskit bench 2-1.4 --transport uas --capture drive.pcapng --snap 64
+  sudo uaskit bench 2-1.4 --save=runs.sqlite --label 'firmware 1.2'
+  uaskit bench --virtual --transport all --report page.html
 
 Figures are those of runs after their warm-up. Intervals are 95 %, Student's t on the logarithms of the rates of
 repeated runs; ratios are taken round by round against the first transport. CPU/IO is processor time of this program

@@ -6,12 +6,15 @@
 
 mod arguments;
 mod consent;
+mod kept;
 mod progress;
+mod report;
 mod target;
 
 pub(crate) use arguments::BenchArguments;
 
 use crate::failure::Failure;
+use crate::recorder::{Capture, Written};
 use arguments::PatternArgument;
 use bench::measure::{self, Conditions, Energy, Onlooker, Plan};
 use bench::record::{self, INTERVALS, Machine, Method, Record};
@@ -45,9 +48,11 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     if arguments.verify && !writes {
         return Err(Failure::usage("--verify checks what was written, and the workload writes nothing"));
     }
+    let keeper = arguments.keeping.keeper()?;
     let tree = arguments.machine.as_ref().map_or_else(Tree::running, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.
     let mut bed = target::resolve(arguments, &tree, writes)?;
+    let capture = watch(arguments, &mut bed)?;
     let plan = plan(arguments);
     let mut view = View::new(arguments.quiet)?;
     let mut record = begin(arguments, &plan, &workloads, &bed);
@@ -58,13 +63,48 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     record.interrupted = view.is_over();
     record.target.temperature_c[1] = temperature(&bed);
     record.target.identity = bed.rig.identity();
+    if capture.is_some() {
+        record
+            .target
+            .identity
+            .notes
+            .push("its transfers were captured meanwhile, which costs time".to_owned());
+    }
     // Whatever was taken is given back before anything is printed.
     let closed = bed.rig.close();
     drop(bed);
+    let captured = capture.map(Capture::finish).transpose();
     record.take(&rows);
     print(&record, arguments)?;
+    if let Some(keeper) = &keeper {
+        keeper.keep(&kept::run(&record)?)?;
+    }
+    if let Some(file) = &arguments.report {
+        report::write(file, &record, &jobs, &rows)?;
+    }
     closed.map_err(|error| Failure::new(error.to_string()))?;
+    if let Some(Written { files, records, dropped }) = captured? {
+        eprintln!("captured: {records} records in {files} files, {dropped} events dropped");
+    }
     verdict(&record)
+}
+
+/// Has the drive's transfers written down, if that is wanted.
+fn watch(arguments: &BenchArguments, bed: &mut Bed) -> Result<Option<Capture>, Failure> {
+    let name = &bed.target.name;
+    if arguments.capture.is_wanted() && matches!(bed.target.kind, "file" | "block-device") {
+        return Err(Failure::usage(format!("{name}: nothing of it can be captured here"))
+            .because("the kernel's driver makes the transfers")
+            .try_this(
+                "Name its USB port (see uaskit list), or let usbmon look on: sudo tcpdump -i usbmon0 -w FILE",
+            ));
+    }
+    let Some((capture, recorder)) = arguments.capture.start(format!("uaskit bench, {name}"))? else {
+        return Ok(None);
+    };
+    let watched = bed.rig.watch(Box::new(recorder));
+    watched.map_err(|error| Failure::new(format!("{name} cannot be watched")).because(error))?;
+    Ok(Some(capture))
 }
 
 /// Everything that is known before the first run.

@@ -1,18 +1,20 @@
 //! `uaskit compare`: transports side by side in a simulated world.
 //!
 //! [`choice`] says which parts, [`mod@run`] measures and shows, [`findings`] says in sentences what came out, [`power`] what it has cost.
-//! [`onlookers`] take notes while it runs, [`timeline`] and [`platter`] draw; [`against`] lays a measurement of hardware beside it, and
+//! [`onlookers`] take notes while it runs, [`timeline`] and [`platter`] draw, [`mod@report`] makes a page of it; [`against`] lays a measurement of hardware beside it, and
 //! [`sweep`] runs whole grids. [`raw`] has link and protocols alone, on a plain drive.
 
 mod against;
 mod choice;
 mod drawing;
 mod findings;
+mod kept;
 mod onlookers;
 mod parts;
 mod platter;
 mod power;
 mod raw;
+mod report;
 mod run;
 pub(crate) mod sweep;
 pub(crate) mod table;
@@ -20,6 +22,7 @@ mod timeline;
 
 use crate::failure::Failure;
 use crate::quantity;
+use crate::save::SaveArguments;
 pub(crate) use choice::setup;
 use clap::{Args, ValueEnum};
 pub(crate) use parts::catalogue;
@@ -44,11 +47,13 @@ use units::ByteCount;
   uaskit compare --depth 1,8 --explain
   uaskit compare --block 4K --depth 8 --seconds 2
   uaskit compare --timeline both.svg
+  uaskit compare --report page.html
   uaskit compare --drive disk-7200 --platter
   uaskit compare --depth 4 --trace 3
   uaskit compare --depth 2 --capture parts.pcapng
   uaskit compare --sweep 'bridge=*,depth=1..32,block=4K..2M' --out grid.jsonl
   uaskit compare --transport uas,bot --against record.json
+  uaskit compare --bridge jms580 --save --label 'another bridge'
   uaskit compare --raw
   uaskit compare --raw --block 64K --depth 1,4 --link gen2
   uaskit compare --raw --speed high --block 64K
@@ -77,10 +82,10 @@ many under way.
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct CompareArguments {
     /// The link and the protocols alone, on a plain drive.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "save")]
     raw: bool,
     /// Say which parts are in the catalogue and which setups there are, and with --json all of their numbers.
-    #[arg(long, conflicts_with = "raw")]
+    #[arg(long, conflicts_with_all = ["raw", "save"])]
     list_parts: bool,
     #[command(flatten)]
     choice: choice::Choice,
@@ -116,7 +121,8 @@ pub(crate) struct CompareArguments {
     /// Commands that the drive serves at once.
     #[arg(long, requires = "raw", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
     at_once: u16,
-    /// Commands of each run, over all drives; 2000 unless told. With parts, requests of a run that is captured; 100 unless told.
+    /// Commands of each run, over all drives; 2000 unless told. With parts, requests of a run that is captured, 100 unless told, or
+    /// shown in a report.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     commands: Option<u32>,
     /// Virtual seconds to measure, in place of as long as it takes for a figure: 0.001 to 3600.
@@ -134,13 +140,17 @@ pub(crate) struct CompareArguments {
     trace: Option<u32>,
     /// Draw two requests that are under way together: what happens for each on the four pipes, in driver, bridge and drive. Into a file, or
     /// in the terminal.
-    #[arg(long, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace"])]
+    #[arg(long, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "save"])]
     timeline: Option<Option<PathBuf>>,
     /// Draw in which order a disk serves four reads on one track. Into a file, or in the terminal.
-    #[arg(long, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "timeline"])]
+    #[arg(long, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "timeline", "save"])]
     platter: Option<Option<PathBuf>>,
+    /// Write everything as charts into one HTML file that needs nothing but a browser: with five seeds, for intervals, with where the
+    /// time goes, and with commands on the four pipes, of each way as many as --commands says; 3000 unless told.
+    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["raw", "sweep", "against", "timeline", "platter", "trace", "capture"])]
+    report: Option<PathBuf>,
     /// Lay a measurement of hardware beside it: the record of `uaskit bench --json`. Its jobs are simulated.
-    #[arg(long, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth"])]
+    #[arg(long, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth", "save"])]
     against: Option<PathBuf>,
     #[command(flatten)]
     grid: sweep::GridArguments,
@@ -157,6 +167,8 @@ pub(crate) struct CompareArguments {
     /// Bytes of each transfer that the capture keeps; all of them unless told. Packets are never cut.
     #[arg(long, value_name = "SIZE", requires = "capture", value_parser = quantity::size)]
     snap: Option<ByteCount>,
+    #[command(flatten)]
+    keeping: SaveArguments,
     /// Worlds that run at once; as many as there are processors unless told. What comes out does not depend on it.
     #[arg(long, value_name = "N", conflicts_with_all = ["trace", "capture"], value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,

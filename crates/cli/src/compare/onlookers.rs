@@ -21,7 +21,8 @@ const REQUESTS: u32 = 100;
 
 /// The same terms, for so many requests from the first on.
 pub(super) fn short(terms: &Terms, requests: u32) -> Terms {
-    let stretch = Stretch { warm_up: Duration::ZERO, span: Duration::ZERO, requests, bytes: u64::MAX };
+    let stretch =
+        Stretch { warm_up: Duration::ZERO, span: Duration::ZERO, requests, bytes: u64::MAX, rounds: 0 };
     Terms { stretch, ..*terms }
 }
 

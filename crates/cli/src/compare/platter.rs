@@ -4,14 +4,15 @@
 //! platters, from the end of the request before them on.
 
 use super::choice::Column;
-use super::drawing::{document, rounded, text, write};
+use super::drawing::write;
 use crate::failure::Failure;
+use report::drawing::{Drawing, rounded, text};
+use report::{Cell, Figure, Picture, Table};
 use sim::parts::Catalogue;
 use sim::trial::{self, Served, Service, Terms, TrialError};
 use std::f64::consts::TAU;
 use std::fmt::Write;
 use std::path::Path;
-use svg::Document;
 use svg::node::element::{Circle, Definitions, Group, Marker, Path as Line};
 
 /// One way to the disk.
@@ -20,10 +21,42 @@ struct Panel {
     service: Service,
 }
 
-pub(super) fn show(
-    file: Option<&Path>,
-    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
-) -> Result<(), Failure> {
+pub(super) fn show(file: Option<&Path>, asked: (&[Column], &Catalogue, &Terms)) -> Result<(), Failure> {
+    let panels = panels(asked)?;
+    if panels.is_empty() {
+        return Err(Failure::usage("nothing of this setup has a platter")
+            .try_this("take a disk: --drive disk-7200, or --setup toms"));
+    }
+    match file {
+        Some(file) => write(&picture(&panels).document(), file),
+        None => crate::list::print(&panels.iter().map(printed).collect::<String>()),
+    }
+}
+
+/// The same for a page; none if nothing has a platter.
+pub(super) fn figure(asked: (&[Column], &Catalogue, &Terms)) -> Result<Option<Figure>, Failure> {
+    let panels = panels(asked)?;
+    if panels.is_empty() {
+        return Ok(None);
+    }
+    let mut table = Table::new(["", "order", "turns of the platters", "ms of a turn"]);
+    for panel in &panels {
+        let whole = turns(&panel.service).last().map_or(0.0, |last| last.1);
+        let turn = panel.service.rotation.as_ps() as f64 / 1e9;
+        table = table.row([
+            Cell::text(&panel.title),
+            Cell::text(order(&panel.service)),
+            Cell::Number(whole),
+            Cell::Number(turn),
+        ]);
+    }
+    let text = "The head stands still and the platter turns: what is further along the arrow comes by later. With a queue a disk takes \
+                what comes by first; one at a time it must let it pass.";
+    Ok(Some(Figure::new(TITLE, text, Picture::Drawing(Box::new(picture(&panels)))).table(table)))
+}
+
+/// Of each column that has a platter.
+fn panels((columns, catalogue, terms): (&[Column], &Catalogue, &Terms)) -> Result<Vec<Panel>, Failure> {
     let mut panels = Vec::new();
     for column in columns {
         let title = format!("{}: {}", column.name, column.activation.transport);
@@ -34,14 +67,7 @@ pub(super) fn show(
             Err(error) => return Err(Failure::new(format!("{title} came to nothing")).because(error)),
         }
     }
-    if panels.is_empty() {
-        return Err(Failure::usage("nothing of this setup has a platter")
-            .try_this("take a disk: --drive disk-7200, or --setup toms"));
-    }
-    match file {
-        Some(file) => write(&picture(&panels), file),
-        None => crate::list::print(&panels.iter().map(printed).collect::<String>()),
-    }
+    Ok(panels)
 }
 
 /// Where each request was served, in turns of the platters from the end of request 0 on, in the order of service.
@@ -72,27 +98,27 @@ fn summary(panel: &Panel) -> String {
     )
 }
 
+const TITLE: &str = "Order of service of four reads on one track";
 const SIDE: f64 = 360.0;
 const HEAD: f64 = 40.0;
 const FOOT: f64 = 56.0;
 const EDGE: f64 = 160.0;
 const TRACK: f64 = 138.0;
 
-fn picture(panels: &[Panel]) -> Document {
+fn picture(panels: &[Panel]) -> Drawing {
     let width = SIDE * panels.len() as f64;
-    let title = "Order of service of four reads on one track";
     let description: String =
         panels.iter().map(|panel| format!("{}: {}. ", panel.title, summary(panel))).collect();
     let tip = Line::new().set("d", "M0,0 L10,5 L0,10 z").set("class", "arrow");
-    let arrow = Marker::new().set("id", "tip").set("viewBox", "0 0 10 10").set("refX", 9).set("refY", 5);
+    let arrow = Marker::new().set("id", "arrow").set("viewBox", "0 0 10 10").set("refX", 9).set("refY", 5);
     let arrow = arrow.set("markerWidth", 7).set("markerHeight", 7).set("orient", "auto").add(tip);
-    let mut document = document((width.max(460.0), HEAD + SIDE + FOOT), title, description.trim())
-        .add(Definitions::new().add(arrow))
-        .add(text(title, (16.0, 26.0), "head"));
+    let mut drawing = Drawing::new((width.max(460.0), HEAD + SIDE + FOOT), TITLE, description.trim())
+        .with(Definitions::new().add(arrow))
+        .with(text(TITLE, (16.0, 26.0), "head"));
     for (number, panel) in panels.iter().enumerate() {
-        document = document.add(drawn(panel, (SIDE * (number as f64 + 0.5), HEAD + SIDE / 2.0)));
+        drawing = drawing.with(drawn(panel, (SIDE * (number as f64 + 0.5), HEAD + SIDE / 2.0)));
     }
-    document
+    drawing
 }
 
 /// A place on the platter; the head is at the top, and what lies at an angle comes by later.
@@ -121,7 +147,7 @@ fn drawn(panel: &Panel, centre: (f64, f64)) -> Group {
             let _ = write!(line, "{}{},{} ", if nth == 0 { "M" } else { "L" }, rounded(x), rounded(y));
         }
         group = group
-            .add(Line::new().set("d", line.trim_end()).set("class", "path").set("marker-end", "url(#tip)"));
+            .add(Line::new().set("d", line.trim_end()).set("class", "path").set("marker-end", "url(#arrow)"));
         since = turn;
     }
     for (number, place) in (1..).zip(&panel.service.places) {
@@ -194,7 +220,10 @@ mod tests {
     fn what_has_gone_by_waits_for_the_next_turn() {
         let panel = panel([(0, 20_000), (1, 28_300), (2, 33_200), (3, 41_300), (4, 45_200)]);
         assert_eq!(summary(&panel), "served 1-2-3-4 in 2.5 turns of 10.00 ms");
-        let picture = picture(&[panel]).to_string();
-        assert!(picture.contains("served 1-2-3-4") && picture.matches("url(#tip)").count() == 4, "{picture}");
+        let picture = picture(&[panel]).document().to_string();
+        assert!(
+            picture.contains("served 1-2-3-4") && picture.matches("url(#arrow)").count() == 4,
+            "{picture}"
+        );
     }
 }

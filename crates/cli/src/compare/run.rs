@@ -6,7 +6,7 @@ use super::choice::Column;
 use super::findings::findings;
 use super::power;
 use super::table::{aligned, empty};
-use super::{CompareArguments, LinkArgument, against, onlookers, parts, platter, timeline};
+use super::{CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, report, timeline};
 use crate::failure::Failure;
 use comfy_table::{CellAlignment, Table};
 use rayon::ThreadPool;
@@ -31,6 +31,7 @@ pub(super) struct Row {
 const K: u32 = 1 << 10;
 
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+    let keeper = arguments.keeping.keeper()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let (setup, columns) = arguments.columns(&catalogue)?;
     let terms = arguments.terms();
@@ -47,32 +48,48 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let jobs = jobs(arguments)?;
     let looked_on = onlookers::measure(arguments, (&columns, &jobs), (&catalogue, &terms))?;
     let rows = looked_on.map_or_else(|| measure(arguments, asked, &jobs), Ok)?;
+    let record = || record(&setup, &columns, &rows, &catalogue, &terms);
     if arguments.json {
-        println!("{:#}", record(&setup, &columns, &rows, &catalogue, &terms));
-        return Ok(());
+        println!("{:#}", record());
+    } else {
+        show(arguments, &setup, (&columns, &rows), &catalogue);
     }
+    if let Some(keeper) = keeper {
+        keeper.keep(&kept::run(&setup, (&columns, &rows), &terms, &record()))?;
+    }
+    arguments.report.as_deref().map_or(Ok(()), |file| {
+        report::write((arguments, file), (&setup, &columns), (&catalogue, &terms), &rows)
+    })
+}
+
+/// Everything, for people.
+fn show(
+    arguments: &CompareArguments,
+    setup: &Setup,
+    (columns, rows): (&[Column], &[Row]),
+    catalogue: &Catalogue,
+) {
     println!("{}\n", setup.title);
-    for column in &columns {
-        println!("{}: {}", column.name, parts_of(column, &catalogue));
+    for column in columns {
+        println!("{}: {}", column.name, parts_of(column, catalogue));
     }
-    println!("\nMB/s (10^6 bytes), by requests under way\n{}", table(&columns, &rows));
+    println!("\nMB/s (10^6 bytes), by requests under way\n{}", table(columns, rows));
     if rows.iter().any(|row| row.trials.iter().any(Option::is_none)) {
         println!("-: {}", AssemblyError::HubOfUsb2);
     }
-    if let Some(chart) = chart(&columns, &rows) {
+    if let Some(chart) = chart(columns, rows) {
         println!("{chart}");
     }
-    println!("{}\n{}", power::title(&rows), power::table(&columns, &rows));
+    println!("{}\n{}", power::title(rows), power::table(columns, rows));
     if arguments.explain {
         println!(
             "Where a command's time goes, mean microseconds; the parts add up\n{}",
-            stages(&columns, &rows)
+            stages(columns, rows)
         );
     }
-    for finding in findings(&columns, &rows) {
+    for finding in findings(columns, rows) {
         println!("- {finding}");
     }
-    Ok(())
 }
 
 impl LinkArgument {
@@ -138,7 +155,7 @@ impl CompareArguments {
         let Some(span) = self.seconds else { return usual };
         // Whatever comes in that time; a short one has a short beginning.
         let warm_up = usual.stretch.warm_up.min(span);
-        Terms { stretch: Stretch { warm_up, span, requests: 1, bytes: u64::MAX }, ..usual }
+        Terms { stretch: Stretch { warm_up, span, requests: 1, bytes: u64::MAX, rounds: 0 }, ..usual }
     }
 
     /// Threads for worlds, as many as there are processors unless told.
@@ -299,7 +316,13 @@ fn chart(columns: &[Column], rows: &[Row]) -> Option<String> {
 }
 
 /// Everything, for programs.
-fn record(setup: &Setup, columns: &[Column], rows: &[Row], catalogue: &Catalogue, terms: &Terms) -> Value {
+pub(super) fn record(
+    setup: &Setup,
+    columns: &[Column],
+    rows: &[Row],
+    catalogue: &Catalogue,
+    terms: &Terms,
+) -> Value {
     let of_column = |column: &Column| {
         let assembly = &column.assembly;
         json!({

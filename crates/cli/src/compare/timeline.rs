@@ -5,11 +5,12 @@
 //! packets without payload, such as acknowledgements, and a drive on a cable, which has no pipes.
 
 use super::choice::Column;
-use super::drawing::{document, rounded, text, write};
+use super::drawing::write;
 use super::onlookers;
 use super::{CompareArguments, run};
 use crate::failure::Failure;
 use rayon::prelude::*;
+use report::drawing::{Drawing, rounded, text};
 use sim::engine::Stage;
 use sim::explain::{Explain, Span, Told};
 use sim::parts::{Carried, Catalogue};
@@ -18,7 +19,6 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::Path;
 use std::rc::Rc;
-use svg::Document;
 use svg::node::element::{Group, Line, Rectangle};
 use units::Instant;
 use wire::uas::PipeUsage;
@@ -90,7 +90,7 @@ pub(super) fn show(
     }
     let title = format!("Two requests under way together: {}, depth {}", job.label, job.depth);
     match file {
-        Some(file) => write(&picture(&title, &panels), file),
+        Some(file) => write(&picture(&title, &panels).document(), file),
         None => crate::list::print(&printed(&title, &panels)),
     }
 }
@@ -188,25 +188,25 @@ const PANEL_HEAD: f64 = 30.0;
 const HEAD: f64 = 66.0;
 const AXIS: f64 = 30.0;
 
-fn picture(title: &str, panels: &[Panel]) -> Document {
+fn picture(title: &str, panels: &[Panel]) -> Drawing {
     let whole = panels.iter().map(|panel| panel.ends).fold(1.0, f64::max);
     let panel_height = PANEL_HEAD + ROWS.len() as f64 * ROW + AXIS;
     let height = HEAD + panels.len() as f64 * panel_height;
     let description: String = panels.iter().map(|panel| described(panel) + " ").collect();
-    let mut document = document((WIDTH, height), title, description.trim());
-    document = document.add(text(title, (16.0, 26.0), "head"));
+    let mut drawing = Drawing::new((WIDTH, height), title, description.trim());
+    drawing = drawing.with(text(title, (16.0, 26.0), "head"));
     for (x, class, name) in [
         (16.0, "first", "the first"),
         (120.0, "second", "the second"),
         (236.0, "other", "others, or not told apart"),
     ] {
         let sample = Rectangle::new().set("class", class).set("x", x).set("y", 40).set("width", 14);
-        document = document.add(sample.set("height", 12).set("rx", 2)).add(text(name, (x + 20.0, 51.0), ""));
+        drawing = drawing.with(sample.set("height", 12).set("rx", 2)).with(text(name, (x + 20.0, 51.0), ""));
     }
     for (number, panel) in panels.iter().enumerate() {
-        document = document.add(drawn(panel, HEAD + number as f64 * panel_height, whole));
+        drawing = drawing.with(drawn(panel, HEAD + number as f64 * panel_height, whole));
     }
-    document
+    drawing
 }
 
 fn described(panel: &Panel) -> String {
@@ -334,7 +334,7 @@ mod tests {
             bars: vec![bar(Row::UnderWay, Whose::First, 0.0, 500.0)],
             ends: 500.0,
         };
-        let picture = picture("1 < 2", &[panel]).to_string();
+        let picture = picture("1 < 2", &[panel]).document().to_string();
         assert!(picture.contains("a&lt;b &amp;") && picture.contains("1 &lt; 2"), "{picture}");
         assert!(!picture.contains("a<b"), "{picture}");
         for told in ["<title", "<desc", "prefers-color-scheme", "the first ends after 0.5 microseconds"] {

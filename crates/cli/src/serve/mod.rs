@@ -4,13 +4,12 @@
 //! the service and makes everything durable, the second one leaves at once. Left out: what the drive does.
 
 mod assemble;
-mod capture;
 mod report;
 
 use crate::args::{ServeArguments, SpeedArgument};
 use crate::control::{self, Opener};
 use crate::failure::Failure;
-use capture::{Capture, Written};
+use crate::recorder::{Capture, Written};
 use report::Report;
 pub(crate) use report::describe as transport_name;
 use serde_json::json;
@@ -85,15 +84,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
 
 /// Begins to write down what the host does, if that is wanted.
 fn begin_capture(arguments: &ServeArguments, drive: &mut Drive) -> Result<Option<Capture>, Failure> {
-    let Some(file) = &arguments.capture else { return Ok(None) };
-    let plan = capture::Plan {
-        file: file.clone(),
-        snap: arguments.snap.map_or(u32::MAX, |snap| u32::try_from(snap.0).unwrap_or(u32::MAX)),
-        file_bytes_max: arguments.capture_size.map(|size| size.0),
-        speed: drive.device().config().speed,
-    };
-    let (capture, observer) = Capture::start(plan)?;
-    drive.observe(observer);
+    let description = format!("uaskit serve, {}", drive.device().config().speed);
+    let Some((capture, recorder)) = arguments.capture.start(description)? else { return Ok(None) };
+    drive.observe(Box::new(recorder));
     Ok(Some(capture))
 }
 

@@ -4,6 +4,7 @@
 //! verdicts shown.
 
 mod record;
+mod report;
 
 use crate::compare::{self, table};
 use crate::failure::Failure;
@@ -30,6 +31,7 @@ use std::path::PathBuf;
   uaskit validate --json | jq '.rows[] | select(.verdict == \"fails\")'
   uaskit validate --only myce
   uaskit validate --sensitivity
+  uaskit validate --report page.html
   uaskit validate --parts my-parts
 
 Bars: |error| median 8 % at most, worst 20 %; all seventeen shapes (Q1 to Q17) hold. Exit codes: 0 all bars are met, 1 not, or
@@ -50,6 +52,9 @@ pub(crate) struct ValidateArguments {
     /// Worlds that run at once; as many as there are processors unless told. What comes out does not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// Write all of it as charts into one HTML file that needs nothing but a browser.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -89,6 +94,9 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
     } else {
         Vec::new()
     };
+    if let Some(file) = &arguments.report {
+        report::write(file, (&decided, &rows), &statistics, &sensitivities, terms.seed)?;
+    }
     if arguments.json {
         println!("{:#}", record::record(&rows, (&statistics, places(&decided)), &sensitivities, terms.seed));
     } else {

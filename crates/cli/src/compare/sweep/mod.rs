@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(super) struct GridArguments {
     /// Run a grid: `bridge=*,depth=1..32,block=4K..2M`. Each item is a name and its values: a|b|c, a range by doubling, or * for all parts
     /// that fit.
-    #[arg(long, value_name = "GRID", conflicts_with_all = ["raw", "workload", "trace", "capture", "timeline", "platter", "explain", "against"])]
+    #[arg(long, value_name = "GRID", conflicts_with_all = ["raw", "workload", "trace", "capture", "timeline", "platter", "explain", "against", "save"])]
     pub(super) sweep: Option<String>,
     /// Append records to this file, a line of JSON each. One that was interrupted is continued.
     #[arg(long, value_name = "FILE.jsonl", requires = "sweep")]

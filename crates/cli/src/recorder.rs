@@ -1,15 +1,17 @@
-//! `uaskit serve --capture`: the transfers of the host, written to pcapng files by a thread of their own.
+//! `--capture` of `uaskit serve` and `uaskit bench`: a host's transfers, written to pcapng files by a thread of their own.
 //!
-//! The drive's thread copies what is to be kept and goes on; a queue that is full drops, and what was dropped is counted. Files are cut
-//! by size where that is wanted: the next one begins with the host's control transfers once more, so that it can be read alone.
+//! Whoever carries transfers copies what is to be kept and goes on; a queue that is full drops, and what was dropped is counted. Files are cut
+//! by size where that is wanted: the next one begins with the host's control transfers since the device was last plugged in, so that it can be
+//! read alone.
 //! Times are those of the clock, as seconds since 1970 of the file's interface and nanoseconds from there. Always true: the
 //! queue holds no more than [`QUEUE_EVENTS_MAX`] events and [`QUEUE_BYTES_MAX`] bytes; a capture that cannot be written does not
-//! stop the drive.
+//! stop what it looks on at.
 
 use crate::failure::Failure;
-use bus::{Direction, Pipe, Speed, TransferId, TransferStatus};
+use crate::quantity;
+use bus::{Observer, Pipe, TransferId, TransferStatus};
 use capture::{Control, Pcapng, Place, Transfer, Transfers, WriteError};
-use server::drive::Observer;
+use clap::Args;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -18,8 +20,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use target::Verdict;
-use units::Instant;
+use units::{ByteCount, Instant};
 use wire::usb::SetupPacket;
 
 /// Events that wait to be written.
@@ -34,33 +35,63 @@ const RECORD_BYTES: u64 = 120;
 const PLACE: Place = Place { bus: 1, device: 1 };
 
 /// What is to be captured, and where to.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CaptureArguments {
+    /// Write the host's transfers into a pcapng file, with their streams; see `uaskit decode`.
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
+    /// Keep no more of each transfer than this.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "capture")]
+    snap: Option<ByteCount>,
+    /// Begin another file when one has about this many bytes: drive.pcapng, drive.1.pcapng, and on.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "capture")]
+    capture_size: Option<ByteCount>,
+}
+
+/// What is to be captured, resolved.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) file: PathBuf,
+struct Plan {
+    file: PathBuf,
+    /// What readers are told of it.
+    description: String,
     /// Bytes of each transfer that are kept.
-    pub(super) snap: u32,
+    snap: u32,
     /// Bytes after which the next file begins.
-    pub(super) file_bytes_max: Option<u64>,
-    pub(super) speed: Speed,
+    file_bytes_max: Option<u64>,
+}
+
+impl CaptureArguments {
+    /// Whether anything is to be written down.
+    pub(crate) const fn is_wanted(&self) -> bool {
+        self.capture.is_some()
+    }
+
+    /// Begins a capture, if one is wanted. `description` is for whoever opens it.
+    pub(crate) fn start(&self, description: String) -> Result<Option<(Capture, Recorder)>, Failure> {
+        let Some(file) = self.capture.clone() else { return Ok(None) };
+        let snap = self.snap.map_or(u32::MAX, |snap| u32::try_from(snap.0).unwrap_or(u32::MAX));
+        let file_bytes_max = self.capture_size.map(|size| size.0);
+        Capture::start(Plan { file, description, snap, file_bytes_max }).map(Some)
+    }
 }
 
 /// A capture that is being written.
-pub(super) struct Capture {
+pub(crate) struct Capture {
     thread: JoinHandle<Result<Written, WriteError>>,
     dropped: Arc<AtomicU64>,
 }
 
 /// What came of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
-    pub(super) files: u32,
-    pub(super) records: u64,
-    pub(super) dropped: u64,
+pub(crate) struct Written {
+    pub(crate) files: u32,
+    pub(crate) records: u64,
+    pub(crate) dropped: u64,
 }
 
-/// Looks on at the drive.
-#[derive(Debug)]
-struct Recorder {
+/// Looks on at a drive. Several may, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
     queue: SyncSender<Event>,
     waiting_bytes: Arc<AtomicUsize>,
     dropped: Arc<AtomicU64>,
@@ -78,6 +109,8 @@ struct Event {
 
 #[derive(Debug)]
 enum Kind {
+    /// A device is plugged in, or looked at from its beginning again.
+    Plugged,
     Submitted(Transfer),
     Completed(Transfer, TransferStatus, u32),
     Control(SetupPacket, TransferStatus),
@@ -99,7 +132,7 @@ struct Writer {
 
 impl Capture {
     /// Begins the first file. Who looks on is for the drive.
-    pub(super) fn start(plan: Plan) -> Result<(Self, Box<dyn Observer>), Failure> {
+    fn start(plan: Plan) -> Result<(Self, Recorder), Failure> {
         let begins = whole_second(SystemTime::now());
         let snap = plan.snap as usize;
         let (queue, events) = sync_channel(QUEUE_EVENTS_MAX);
@@ -111,14 +144,21 @@ impl Capture {
             .spawn(move || writer.write_all(&events, &waiting))
             .map_err(|error| Failure::new("cannot start the thread of the capture").because(error))?;
         let recorder = Recorder { queue, waiting_bytes, dropped: Arc::clone(&dropped), begins, snap };
-        Ok((Self { thread, dropped }, Box::new(recorder)))
+        Ok((Self { thread, dropped }, recorder))
     }
 
-    /// Waits until everything is written. The drive and with it who looks on must be gone.
-    pub(super) fn finish(self) -> Result<Written, Failure> {
+    /// Waits until everything is written. Whoever looks on must be gone.
+    pub(crate) fn finish(self) -> Result<Written, Failure> {
         let written = self.thread.join().map_err(|_| Failure::new("the thread of the capture has failed"))?;
         let written = written.map_err(|error| Failure::new(error.to_string()))?;
         Ok(Written { dropped: self.dropped.load(Ordering::Relaxed), ..written })
+    }
+}
+
+impl bench::rig::Lookout for Recorder {
+    fn observer(&self) -> Box<dyn Observer> {
+        self.tell(Kind::Plugged, &[]);
+        Box::new(self.clone())
     }
 }
 
@@ -137,6 +177,10 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
+    fn snap(&self) -> usize {
+        self.snap
+    }
+
     fn submitted(&mut self, id: u64, pipe: Pipe, length: u32, bytes: &[u8]) {
         let bytes = bytes.get(..length as usize).unwrap_or(bytes);
         self.tell(Kind::Submitted(Transfer { id: TransferId(id), pipe, length }), bytes);
@@ -147,13 +191,7 @@ impl Observer for Recorder {
         self.tell(Kind::Completed(transfer, status, actual), bytes);
     }
 
-    fn control(&mut self, setup: SetupPacket, bytes: &[u8], verdict: &Verdict) {
-        let (answer, status) = match verdict {
-            Verdict::Data(answer) => (&answer[..], TransferStatus::Done),
-            Verdict::Done => (&[][..], TransferStatus::Done),
-            Verdict::Stall => (&[][..], TransferStatus::Stall),
-        };
-        let bytes = if setup.direction == Direction::In { answer } else { bytes };
+    fn control(&mut self, setup: SetupPacket, bytes: &[u8], status: TransferStatus) {
         self.tell(Kind::Control(setup, status), bytes);
     }
 }
@@ -189,8 +227,10 @@ impl Writer {
             self.begin_next()?;
         }
         self.write(&event)?;
-        if let (Kind::Control(..), true) = (&event.kind, self.controls.len() < CONTROLS_MAX) {
-            self.controls.push(event);
+        match event.kind {
+            Kind::Plugged => self.controls.clear(),
+            Kind::Control(..) if self.controls.len() < CONTROLS_MAX => self.controls.push(event),
+            _ => {}
         }
         Ok(())
     }
@@ -213,6 +253,7 @@ impl Writer {
         let at = Instant::from_ps(u64::try_from(at.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1_000));
         self.bytes += RECORD_BYTES + bytes.len() as u64;
         match kind {
+            Kind::Plugged => Ok(()),
             Kind::Submitted(transfer) => transfers.submitted(out, at, transfer, bytes),
             Kind::Completed(transfer, status, actual) => {
                 transfers.completed(out, at, transfer, (*status, *actual), bytes)
@@ -236,8 +277,7 @@ fn begin(
     let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
     let mut out = Pcapng::create(&numbered(&plan.file, number), application)?;
     out.begin_at(begins.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
-    let description = format!("uaskit serve, {}", plan.speed);
-    let transfers = Transfers::new(&mut out, "drive", &description, PLACE, plan.snap)?;
+    let transfers = Transfers::new(&mut out, "drive", &plan.description, PLACE, plan.snap)?;
     Ok((out, transfers))
 }
 
@@ -261,10 +301,10 @@ fn whole_second(time: SystemTime) -> SystemTime {
 mod tests {
     use super::*;
     use ::capture::{Item, Reader};
-    use wire::usb::EndpointAddress;
+    use bus::{Direction, EndpointAddress};
 
     fn plan(place: &Path, file_bytes_max: Option<u64>, snap: u32) -> Plan {
-        Plan { file: place.join("drive.pcapng"), snap, file_bytes_max, speed: Speed::Super }
+        Plan { file: place.join("drive.pcapng"), description: "test".to_owned(), snap, file_bytes_max }
     }
 
     fn place(name: &str) -> PathBuf {
@@ -276,7 +316,7 @@ mod tests {
     /// One control transfer, then so many writes of 512 bytes.
     fn play(observer: &mut dyn Observer, writes: u64) {
         let setup = SetupPacket::decode(&[0x00, 9, 1, 0, 0, 0, 0, 0]).unwrap();
-        observer.control(setup, &[], &Verdict::Done);
+        observer.control(setup, &[], TransferStatus::Done);
         let pipe = Pipe::plain(EndpointAddress::at::<2>(Direction::Out));
         for id in 0..writes {
             observer.submitted(id, pipe, 512, &[0x55; 512]);
@@ -294,12 +334,22 @@ mod tests {
         lengths
     }
 
+    /// Records of control transfers: usbmon's type 2.
+    fn controls(file: &Path) -> usize {
+        let mut reader = Reader::new(File::open(file).unwrap(), "file".to_owned()).unwrap();
+        let mut count = 0;
+        while let Some(item) = reader.next_item().unwrap() {
+            count += usize::from(matches!(item, Item::Packet(packet) if packet.bytes[9] == 2));
+        }
+        count
+    }
+
     #[test]
     fn transfers_are_written_with_the_time_of_the_clock() {
         let place = place("clock");
         let before = SystemTime::now();
         let (capture, mut observer) = Capture::start(plan(&place, None, 100)).unwrap();
-        play(&mut *observer, 2);
+        play(&mut observer, 2);
         drop(observer);
         let written = capture.finish().unwrap();
         assert_eq!(written, Written { files: 1, records: 6, dropped: 0 });
@@ -314,7 +364,7 @@ mod tests {
     fn each_file_begins_with_the_control_transfers() {
         let place = place("files");
         let (capture, mut observer) = Capture::start(plan(&place, Some(2_000), u32::MAX)).unwrap();
-        play(&mut *observer, 10);
+        play(&mut observer, 10);
         drop(observer);
         let written = capture.finish().unwrap();
         assert!(written.files > 3, "{written:?}");
@@ -322,6 +372,22 @@ mod tests {
             let file = numbered(&place.join("drive.pcapng"), number);
             assert_eq!(lengths(&file)[..2].iter().map(|one| one.1).collect::<Vec<_>>(), [64, 64]);
         }
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn a_device_that_is_plugged_in_again_begins_anew_in_the_next_file() {
+        let place = place("again");
+        let (capture, recorder) = Capture::start(plan(&place, Some(2_000), u32::MAX)).unwrap();
+        let lookout: &dyn bench::rig::Lookout = &recorder;
+        for _ in 0..3 {
+            play(&mut *lookout.observer(), 10);
+        }
+        drop(recorder);
+        let written = capture.finish().unwrap();
+        let last = numbered(&place.join("drive.pcapng"), written.files - 1);
+        // One control transfer, of the last time, told twice: it begins and it ends.
+        assert_eq!(controls(&last), 2);
         std::fs::remove_dir_all(place).unwrap();
     }
 

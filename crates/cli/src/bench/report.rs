@@ -1,0 +1,222 @@
+//! `--report`: a benchmark as a page.
+//!
+//! Intervals are those of the record, over rounds. Left out: what only simulated worlds know, such as where the time goes.
+
+use crate::failure::Failure;
+use crate::page::{self, Latency, Measured, Values, Way};
+use bench::measure::{Estimate, Figures, Row};
+use bench::record::{Method, Record};
+use report::{Axis, Cell, Fact, Figure, Page, Picture, Section, Table, number};
+use std::path::Path;
+use workload::Job;
+
+pub(super) fn write(file: &Path, record: &Record, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
+    let mut names: Vec<&str> = Vec::new();
+    for row in rows {
+        if !names.contains(&row.route.word()) {
+            names.push(row.route.word());
+        }
+    }
+    let ways = page::ways(names.iter().map(|name| (*name, *name)));
+    let all = measured(&ways, jobs, rows);
+    let intervals = format!("Bars across marks are intervals: {}.", record.method.intervals);
+    let mut page = Page::new(title(record))
+        .lead("Measured on hardware, or in memory where it says so; figures are those of runs after their warm-up.")
+        .findings(findings(record, &ways, &all))
+        .section(page::by_depth(&ways, &all, &intervals))
+        .section(page::single(&ways, &all))
+        .section(page::by_block(&ways, &all));
+    if let Some(row) = page::chosen(&all) {
+        page = page.section(page::latencies(&ways, &all, row));
+    }
+    page = page.section(page::energy(&ways, &all)).section(processor(&ways, jobs, rows));
+    page::write(&facts(page.section(all_rows(record)), record), file)
+}
+
+fn title(record: &Record) -> String {
+    let target = &record.target;
+    format!("{}: {}", target.name, record.workloads.join(", "))
+}
+
+/// Rows by job, in the order of the jobs.
+fn measured(ways: &[Way], jobs: &[Job], rows: &[Row]) -> Vec<Measured> {
+    let of = |job: &Job| {
+        let of_way = |way: &Way| {
+            let row = rows.iter().find(|row| is_of(row, job) && row.route.word() == way.name)?;
+            row.figures.as_ref().ok().map(values)
+        };
+        Measured { job: job.clone(), of: ways.iter().map(of_way).collect() }
+    };
+    let all = jobs.iter().map(of);
+    all.filter(|measured| measured.of.iter().any(Option::is_some)).collect()
+}
+
+fn is_of(row: &Row, job: &Job) -> bool {
+    (row.label.as_str(), row.depth) == (job.label.as_str(), job.depth)
+}
+
+fn values(figures: &Figures) -> Values {
+    let each = figures.mb_per_s / figures.iops.value.max(f64::MIN_POSITIVE);
+    let interval = figures.iops.interval.map(|ends| ends.map(|end| end * each));
+    let counted = figures.latency.iter_recorded();
+    let latency =
+        Latency::of(counted.map(|step| (step.value_iterated_to() as f64 / 1000.0, step.count_at_value())));
+    Values {
+        iops: figures.iops,
+        mb_per_s: Estimate { value: figures.mb_per_s, interval },
+        latency,
+        watts: None,
+        joules_per_gb: figures.joules_per_gb,
+    }
+}
+
+/// How ways stand to the first one, and what did not go well.
+fn findings(record: &Record, ways: &[Way], all: &[Measured]) -> Vec<String> {
+    let mut found = Vec::new();
+    if let [first, others @ ..] = ways {
+        for (label, rows) in page::by_label(all) {
+            for (nth, other) in (1..).zip(others) {
+                let ratio = |row: &Measured| {
+                    let [one, two] = [&row.of[0], &row.of[nth]]
+                        .map(|values| values.as_ref().map(|values| values.iops.value));
+                    Some((row.job.depth, two? / one?))
+                };
+                let ratios: Vec<(u16, f64)> = rows.iter().filter_map(ratio).collect();
+                let Some((depth, most)) = ratios.iter().copied().max_by(|one, two| one.1.total_cmp(&two.1))
+                else {
+                    continue;
+                };
+                let (of, to) = (&other.name, &first.name);
+                found.push(format!(
+                    "{label}: {of} does {} times as much as {to} at depth {depth}, at best",
+                    number(most)
+                ));
+            }
+        }
+    }
+    for row in &record.rows {
+        let what = format!("{}, {}, depth {}", row.job, row.transport, row.depth);
+        match (&row.error, &row.figures) {
+            (Some(error), _) => found.push(format!("{what}: no figures, since {error}")),
+            (None, Some(figures)) if figures.errors > 0 => {
+                found.push(format!("{what}: {} requests failed", figures.errors))
+            }
+            (None, Some(figures)) if !figures.steady => {
+                found.push(format!("{what}: not steady after {} rounds", figures.rounds))
+            }
+            _ => {}
+        }
+    }
+    if record.interrupted {
+        found.push("It was ended before its end.".into());
+    }
+    found
+}
+
+/// Processor time of this program for an I/O.
+fn processor(ways: &[Way], jobs: &[Job], rows: &[Row]) -> Section {
+    let section = Section::new("Processor time");
+    let kind = jobs.first().map(|job| &job.label);
+    let of_kind: Vec<&Row> = rows.iter().filter(|row| Some(&row.label) == kind).collect();
+    let series = ways.iter().map(|way| {
+        let of_way = of_kind.iter().filter(|row| row.route.word() == way.name);
+        let points = of_way.filter_map(|row| {
+            let figures = row.figures.as_ref().ok()?;
+            Some(report::Point::new(f64::from(row.depth), figures.processor_us_per_io))
+        });
+        report::Series::new(&way.name, way.hue, points.collect())
+    });
+    let depths = of_kind.iter().map(|row| (f64::from(row.depth), row.depth.to_string()));
+    let mut labels: Vec<(f64, String)> = depths.collect();
+    labels.dedup();
+    let series: Vec<_> = series.filter(|series| series.points.len() > 1).collect();
+    if series.is_empty() {
+        return section;
+    }
+    let x = Axis::log("requests under way").labelled(labels);
+    let lines = report::Lines::new(x, Axis::linear("µs of processor for an I/O"), series);
+    let text = page::course(&lines, "µs");
+    let title = format!("This program's own: {}", kind.map_or("", String::as_str));
+    section.figure(Figure::new(title, text, Picture::Lines(lines)))
+}
+
+/// Each row of the record.
+fn all_rows(record: &Record) -> Section {
+    let head = [
+        "job",
+        "transport",
+        "depth",
+        "IOPS",
+        "from",
+        "to",
+        "MB/s",
+        "p50, µs",
+        "p99, µs",
+        "p99.9, µs",
+        "longest, µs",
+        "rounds",
+        "errors",
+    ];
+    let mut table = Table::new(head);
+    for row in &record.rows {
+        let Some(figures) = &row.figures else { continue };
+        let ends = figures.iops_interval.map_or([None; 2], |ends| ends.map(Some));
+        let names = [
+            Cell::text(&row.job),
+            Cell::text(row.transport),
+            Cell::Number(f64::from(row.depth)),
+            Cell::Number(figures.iops),
+        ];
+        let rest = [
+            figures.mb_per_s,
+            figures.p50_us,
+            figures.p99_us,
+            figures.p999_us,
+            figures.max_us,
+            f64::from(figures.rounds),
+            figures.errors as f64,
+        ];
+        table = table.row(names.into_iter().chain(ends.map(Cell::from)).chain(rest.map(Cell::Number)));
+    }
+    Section::new("All rows").figure(
+        Figure::new("Everything measured", "A row for each job on each transport.", Picture::None)
+            .table(table),
+    )
+}
+
+fn facts(mut page: Page, record: &Record) -> Page {
+    let Method { run_s, warm_up_s, rounds_min, rounds_max, steady_within_percent, seed, verify, .. } =
+        record.method;
+    let (target, machine) = (&record.target, &record.machine);
+    let known = [
+        ("target", Some(target.name.clone())),
+        ("kind", Some(target.kind.to_owned())),
+        ("USB port", target.usb_port.clone()),
+        ("USB id", target.usb_id.clone()),
+        ("link", target.usb_speed.clone()),
+        ("controller", target.controller.clone()),
+        ("driver", target.driver.clone()),
+        ("kernel", machine.kernel.clone()),
+        ("processor", machine.processor.as_ref().map(|name| format!("{} × {name}", machine.processors))),
+        ("began", Some(format!("{} seconds after 1970 began", record.began_unix_s))),
+        (
+            "runs",
+            Some(format!(
+                "{rounds_min} to {rounds_max} of {run_s} s after {warm_up_s} s, until within {steady_within_percent} %"
+            )),
+        ),
+        ("seed", Some(seed.to_string())),
+        ("verified", Some(if verify { "every block was read back" } else { "no" }.to_owned())),
+    ];
+    page = page.fact(page::version());
+    for (name, value) in known {
+        if let Some(value) = value {
+            page = page.fact(Fact::pair(name, value));
+        }
+    }
+    page = page.fact(page::command_line());
+    match serde_json::to_string_pretty(&record.target) {
+        Ok(identity) => page.fact(Fact::Lines("What is known of the target".into(), identity)),
+        Err(_) => page,
+    }
+}

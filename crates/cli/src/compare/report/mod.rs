@@ -1,0 +1,211 @@
+//! `--report`: a comparison as a page.
+//!
+//! Each job runs on each column with several seeds, one after the other from the one that was asked for: random places, and with them
+//! figures, differ from seed to seed, and the intervals are Student's over those. The first seed's runs say where the time goes. A run by
+//! block, as ATTO does it, comes with the usual jobs alone. Always true: the figures of the first seed are those that are printed.
+
+mod chart;
+mod runs;
+mod wire;
+
+use super::choice::Column;
+use super::findings::findings;
+use super::run::{Row, record};
+use super::{CompareArguments, platter};
+use crate::failure::Failure;
+use crate::page::{self, Measured};
+use report::{Cell, Fact, Page, Section, Table};
+use runs::Gathered;
+use sim::measure::Stretch;
+use sim::parts::{Carried, Catalogue};
+use sim::setups::Setup;
+use sim::trial::Terms;
+use std::path::Path;
+use workload::Job;
+
+/// Seeds of a report.
+const SEEDS: u64 = 5;
+
+/// Bytes that are enough for a size of blocks.
+const BLOCK_BYTES: u64 = 24 << 20;
+
+/// What intervals are.
+const INTERVALS: &str = "Bars across marks are 95 % intervals: Student's t on logarithms of the rates of five seeds, which is how much random places change. \
+     They say nothing of how well the model fits: that is what uaskit validate is for.";
+
+pub(super) fn write(
+    (arguments, file): (&CompareArguments, &Path),
+    (setup, columns): (&Setup, &[Column]),
+    (catalogue, terms): (&Catalogue, &Terms),
+    rows: &[Row],
+) -> Result<(), Failure> {
+    let asked = (columns, catalogue, terms);
+    let jobs: Vec<Job> = rows.iter().map(|row| row.job.clone()).collect();
+    let gathered = runs::gather(arguments, asked, &jobs, SEEDS)?;
+    let by_block = if arguments.is_usual() {
+        runs::gather(arguments, (columns, catalogue, &brief(terms)), &atto(), 1)?
+    } else {
+        Vec::new()
+    };
+    let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), carried(column))));
+    let all: Vec<Measured> = gathered.iter().map(Gathered::measured).collect();
+    let blocks: Vec<Measured> = by_block.iter().map(Gathered::measured).collect();
+    let blocks = if blocks.is_empty() { &all } else { &blocks };
+    let mut page = Page::new(&setup.title)
+        .lead(lead(columns, terms))
+        .findings(findings(columns, rows))
+        .section(page::by_depth(&ways, &all, INTERVALS))
+        .section(page::single(&ways, &all))
+        .section(page::by_block(&ways, blocks));
+    if let Some(row) = page::chosen(&all) {
+        page = page.section(page::latencies(&ways, &all, row)).section(chart::stages(columns, &gathered));
+        let mut wire = Section::new("On the wire");
+        if let Some(timeline) = wire::timeline(arguments, asked, (&ways, &row.job))? {
+            wire = wire.figure(timeline);
+        }
+        page = page.section(wire);
+    }
+    if let Some(order) = platter::figure(asked)? {
+        page = page.section(Section::new("Order on the platter").figure(order));
+    }
+    page = page.section(page::energy(&ways, &all)).section(chart::consumers(columns, &gathered));
+    page::write(&facts(page, (setup, columns), (catalogue, terms), (rows, &gathered)), file)
+}
+
+impl CompareArguments {
+    /// Whether nothing was said about what to measure.
+    fn is_usual(&self) -> bool {
+        self.choice.workload.is_none() && self.block.is_none() && self.depth.is_none() && !self.write
+    }
+}
+
+/// Terms for blocks of many sizes: of the long ones a few are enough.
+fn brief(terms: &Terms) -> Terms {
+    let stretch = Stretch { bytes: terms.stretch.bytes.min(BLOCK_BYTES), ..terms.stretch };
+    Terms { stretch, ..*terms }
+}
+
+/// Every second size of ATTO's.
+fn atto() -> Vec<Job> {
+    let jobs = workload::named("atto").map_or_else(Vec::new, |workload| workload.jobs);
+    jobs.into_iter().filter(|job| job.bytes_max().trailing_zeros() % 2 == 1).collect()
+}
+
+const fn carried(column: &Column) -> &'static str {
+    match column.activation.transport {
+        Carried::Bot => "bot",
+        Carried::Turbo => "turbo",
+        Carried::Uas(_) => "uas",
+        Carried::Sata => "sata",
+    }
+}
+
+fn lead(columns: &[Column], terms: &Terms) -> String {
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    format!(
+        "{} side by side in a simulated world, packet by packet. The same on every machine; seed {}.",
+        names.join(", "),
+        terms.seed
+    )
+}
+
+/// What one must know to believe it and to do it again.
+fn facts(
+    page: Page,
+    (setup, columns): (&Setup, &[Column]),
+    (catalogue, terms): (&Catalogue, &Terms),
+    (rows, gathered): (&[Row], &[Gathered]),
+) -> Page {
+    let mut of_columns = Table::new([
+        "",
+        "transport",
+        "driver",
+        "host",
+        "controller",
+        "hubs",
+        "bridge",
+        "link",
+        "drive",
+        "commands at once",
+    ]);
+    for column in columns {
+        let assembly = &column.assembly;
+        let or_none = |name: &Option<String>| Cell::text(name.as_deref().unwrap_or("none"));
+        of_columns = of_columns.row([
+            Cell::text(&column.name),
+            Cell::text(column.activation.to_string()),
+            Cell::text(&column.activation.driver),
+            Cell::text(&assembly.host),
+            Cell::text(&assembly.controller),
+            Cell::text(if assembly.hubs.is_empty() { "none".into() } else { assembly.hubs.join(", ") }),
+            or_none(&assembly.bridge),
+            or_none(&assembly.link),
+            Cell::text(assembly.drive.as_str()),
+            Cell::Number(f64::from(column.activation.depth)),
+        ]);
+    }
+    let span = terms.stretch.span.as_ps() as f64 / 1e9;
+    let constants = constants(&record(setup, columns, rows, catalogue, terms)["parts"]);
+    page.fact(page::version())
+        .fact(Fact::pair("setup", &setup.name))
+        .fact(Fact::pair("after", &setup.source))
+        .fact(Fact::pair("seeds", format!("{} to {}", terms.seed, terms.seed.saturating_add(SEEDS - 1))))
+        .fact(Fact::pair("digest", runs::digest(gathered)))
+        .fact(Fact::pair(
+            "each run",
+            format!(
+                "{} ms of virtual time at least, after {} ms",
+                report::number(span),
+                terms.stretch.warm_up.as_ps() as f64 / 1e9
+            ),
+        ))
+        .fact(page::command_line())
+        .fact(Fact::Table("What stands behind each name".into(), of_columns))
+        .fact(Fact::Table("Constants of the parts".into(), constants))
+        .fact(Fact::Table("Digests".into(), digests(columns, gathered, terms)))
+}
+
+/// Of the first seed: one is enough to see whether two programs do the same.
+fn digests(columns: &[Column], gathered: &[Gathered], terms: &Terms) -> Table {
+    let mut digests = Table::new(["", "depth", "which", "seed", "digest", "requests", "events"]);
+    for row in gathered {
+        for (column, runs) in columns.iter().zip(&row.of) {
+            if let Some(trial) = runs.as_ref().and_then(|runs| runs.trials.first()) {
+                digests = digests.row([
+                    Cell::text(&row.job.label),
+                    Cell::Number(f64::from(row.job.depth)),
+                    Cell::text(&column.name),
+                    Cell::text(terms.seed.to_string()),
+                    Cell::text(format!("{:016x}", trial.digest)),
+                    Cell::Number(trial.measured.requests as f64),
+                    Cell::Number(trial.events as f64),
+                ]);
+            }
+        }
+    }
+    digests
+}
+
+/// Every number of every part, with its source.
+fn constants(parts: &serde_json::Value) -> Table {
+    let mut table = Table::new(["part", "number", "value", "unit", "source"]);
+    let word = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    for part in parts.as_array().into_iter().flatten() {
+        for constant in part["constants"].as_array().into_iter().flatten() {
+            let value = &constant["value"];
+            let origin = if constant["fitted"].is_null() {
+                word(&constant["source"])
+            } else {
+                format!("fitted on {}", word(&constant["fitted"]))
+            };
+            table = table.row([
+                Cell::text(word(&part["name"])),
+                Cell::text(word(&constant["place"])),
+                value.as_f64().map_or_else(|| Cell::text(word(value)), Cell::Number),
+                Cell::text(word(&constant["unit"])),
+                Cell::text(origin),
+            ]);
+        }
+    }
+    table
+}

@@ -1,0 +1,130 @@
+//! Thousands of commands on the four pipes, for a timeline that zooms.
+//!
+//! What is shown is what [`sim::explain`] has noted: packets with payload on each pipe, those of one command that follow each other as one
+//! bar. BOT has two endpoints; its wrappers are where UAS has pipes for what they say. Left out: a drive on a cable, which has no pipes.
+
+use crate::compare::choice::Column;
+use crate::compare::{CompareArguments, onlookers, run};
+use crate::failure::Failure;
+use crate::page::Way;
+use rayon::prelude::*;
+use report::{Bar, Command, Figure, Panel, Picture, Timeline};
+use sim::explain::{Explain, Told};
+use sim::parts::{Carried, Catalogue};
+use sim::trial::{Terms, Watch};
+use std::cell::RefCell;
+use std::rc::Rc;
+use units::Instant;
+use wire::uas::PipeUsage;
+use workload::Job;
+
+/// Commands of each way unless told otherwise, and at most.
+const COMMANDS: u32 = 3000;
+const COMMANDS_MAX: u32 = 100_000;
+
+/// Packets of one command that are closer than this are one bar.
+const APART_NS: u64 = 3000;
+
+const LANES: [(PipeUsage, &str); 4] = [
+    (PipeUsage::Command, "command"),
+    (PipeUsage::DataOut, "data-out"),
+    (PipeUsage::DataIn, "data-in"),
+    (PipeUsage::Status, "status"),
+];
+
+/// None if nothing has pipes.
+pub(super) fn timeline(
+    arguments: &CompareArguments,
+    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
+    (ways, job): (&[Way], &Job),
+) -> Result<Option<Figure>, Failure> {
+    let usb = columns.par_iter().zip(ways).filter(|(column, _)| column.activation.transport != Carried::Sata);
+    let all = usb.clone().count().max(1) as u32;
+    let commands = arguments.commands.unwrap_or(COMMANDS).min(COMMANDS_MAX / all);
+    let panels = usb.map(|(column, way)| panel((column, way), job, (catalogue, terms), commands));
+    let panels: Vec<Panel> = panels.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+    if panels.is_empty() {
+        return Ok(None);
+    }
+    let each = panels.iter().filter_map(|panel| {
+        let last = panel.commands.iter().map(|command| command.ended_ns).max()?;
+        Some(format!(
+            "{} ends {} commands in {} ms",
+            panel.name,
+            panel.commands.len(),
+            report::number(last as f64 / 1e6)
+        ))
+    });
+    let text = format!(
+        "Commands of the beginning of a run, each in the shade of its turn: when it is under way, and when its packets are on a pipe. {}. \
+         Drag to move; zoom with the buttons, with + and −, or with the wheel while Ctrl is held. BOT has two endpoints; its wrappers \
+         are shown as what they say.",
+        each.collect::<Vec<_>>().join("; ")
+    );
+    let lanes = LANES.map(|(_, name)| name.to_owned()).to_vec();
+    let title = format!("Commands on the four pipes: {}, {} under way", job.label, job.depth);
+    Ok(Some(Figure::new(title, text, Picture::Timeline(Timeline { lanes, panels }))))
+}
+
+fn panel(
+    (column, way): (&Column, &Way),
+    job: &Job,
+    (catalogue, terms): (&Catalogue, &Terms),
+    commands: u32,
+) -> Result<Option<Panel>, Failure> {
+    let explain = Rc::new(RefCell::new(Explain::telling(commands as usize)));
+    let watch = Watch { late_observer: Some(Box::new(Rc::clone(&explain))), ..Watch::default() };
+    let terms = onlookers::short(terms, commands);
+    if run::one(column, job, (catalogue, &terms), watch)?.is_none() {
+        return Ok(None);
+    }
+    let told = explain.borrow_mut().take_told();
+    let Some(begins) = told.iter().map(|command| command.began).min() else { return Ok(None) };
+    let commands = told.iter().map(|command| shown(command, begins)).collect();
+    Ok(Some(Panel { name: way.name.clone(), hue: way.hue, commands }))
+}
+
+fn shown(told: &Told, begins: Instant) -> Command {
+    let ns = |at: Instant| (at.max(begins) - begins).as_ps() / 1000;
+    let mut bars = Vec::new();
+    for (lane, (pipe, _)) in (0..).zip(LANES) {
+        let of_pipe = told.spans.iter().filter(|span| span.pipe == Some(pipe));
+        let mut places: Vec<(u64, u64)> = of_pipe.map(|span| (ns(span.from), ns(span.to))).collect();
+        places.sort_unstable();
+        let mut joined: Vec<Bar> = Vec::new();
+        for (from_ns, to_ns) in places {
+            match joined.last_mut() {
+                Some(last) if from_ns <= last.to_ns + APART_NS => last.to_ns = last.to_ns.max(to_ns),
+                _ => joined.push(Bar { lane, from_ns, to_ns }),
+            }
+        }
+        bars.extend(joined);
+    }
+    Command { began_ns: ns(told.began), ended_ns: ns(told.ended), bars }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use initiator::CommandId;
+    use sim::engine::Stage;
+    use sim::explain::Span;
+    use units::Duration;
+
+    #[test]
+    fn packets_of_a_command_that_follow_each_other_are_one_bar() {
+        let at = |us| Instant::ZERO + Duration::from_us(us);
+        let span = |pipe, from, to| Span { stage: Stage::Link, pipe: Some(pipe), from: at(from), to: at(to) };
+        let spans = vec![
+            span(PipeUsage::DataIn, 130, 132),
+            span(PipeUsage::Command, 101, 102),
+            span(PipeUsage::DataIn, 133, 135),
+            span(PipeUsage::DataIn, 150, 152),
+        ];
+        let command = CommandId { slot: 0, generation: 0 };
+        let told = Told { command, data_phase: None, began: at(100), ended: at(160), spans };
+        let bar = |lane, from_ns, to_ns| Bar { lane, from_ns, to_ns };
+        let bars = vec![bar(0, 1000, 2000), bar(2, 30_000, 35_000), bar(2, 50_000, 52_000)];
+        assert_eq!(shown(&told, at(100)), Command { began_ns: 0, ended_ns: 60_000, bars });
+    }
+}

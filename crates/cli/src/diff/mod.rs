@@ -1,0 +1,139 @@
+//! `uaskit diff`: what is better and what is worse, of two runs, as text or as a page ([`page`]).
+//!
+//! The rule is that of the crate `records`. Left out: what runs are and how they come into the file. Always true: nothing is changed.
+
+mod page;
+
+use crate::compare::table::{aligned, empty};
+use crate::failure::Failure;
+use crate::history::{at_left, json, saved, title};
+use crate::list::{print, tame};
+use crate::save::{failure, place};
+use clap::Args;
+use records::{Change, Diff, Saved, Selector, Store, Verdict};
+use serde_json::{json, to_value};
+use std::path::PathBuf;
+
+/// Hold a run against one before it: after new firmware, on another cable, port or transport.
+///
+/// Rows are compared by the ratio of their rates, after : before. Its interval is made of the rounds of both runs, and so wide that all
+/// rows lie within theirs together 95 times of a hundred. A row is the same if its whole interval is within --same of 1, better or worse
+/// if it is on one side of 1, and unclear otherwise: more rounds would tell. Simulated figures are exact for their seed, so that the
+/// ratio alone decides. What differs from day to day, such as how full and how warm a drive is, no interval knows.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  sudo uaskit bench 2-1.4 --save --label 'firmware 1.1'
+  sudo uaskit bench 2-1.4 --save --label 'firmware 1.2'
+  uaskit diff 'firmware 1.1' 'firmware 1.2'
+  uaskit diff last~1 last --same 2 --json
+  uaskit diff 'firmware 1.1' 'firmware 1.2' --report firmware.html
+
+Exit codes: 0 ok, whatever came out; 1 failed, 2 usage.")]
+pub(crate) struct DiffArguments {
+    /// The run before: its number, its label, `last` or `last~N`.
+    before: Selector,
+    /// The run after.
+    after: Selector,
+    /// A ratio so near to 1 is called the same.
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0, value_parser = percent)]
+    same: f64,
+    /// Another file of runs than that in your data folder.
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Write a page with charts into this file, to keep and to share; an older one is replaced.
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let wrong = || format!("'{text}' is not a number of percent from 0 to 100");
+    text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(wrong)
+}
+
+pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
+    let path = place(arguments.file.as_deref())?;
+    let store = Store::to_read(&path).map_err(failure)?;
+    let (before, after) = (saved(&store, &arguments.before)?, saved(&store, &arguments.after)?);
+    let diff = records::diff(&before.run, &after.run, arguments.same / 100.0);
+    if let Some(file) = &arguments.report {
+        page::show(file, &before, &after, &diff)?;
+    }
+    if arguments.json {
+        let [one, other] = [&before, &after].map(|saved| json(to_value(saved)));
+        let both = json!({ "before": one?, "after": other?, "diff": json(to_value(&diff))? });
+        return print(&format!("{both:#}\n"));
+    }
+    print(&text(&before, &after, &diff))
+}
+
+fn text(before: &Saved, after: &Saved, diff: &Diff) -> String {
+    let mut text = format!("before: {}\nafter:  {}\n", title(before), title(after));
+    for (name, one, other) in &diff.differences {
+        text += &format!("  {}: {} → {}\n", tame(name), or_none(one), or_none(other));
+    }
+    if !diff.changes.is_empty() {
+        text += &format!("{}\n", table(diff));
+        for remark in remarks(diff) {
+            text += &format!("{remark}\n");
+        }
+    }
+    for only in &diff.only {
+        let which = if only.is_after { "after" } else { "before" };
+        let row = format!("{}, {}, depth {}", tame(&only.job), tame(&only.transport), only.depth);
+        let why = only.error.as_deref().map(|why| format!("; the other: {}", tame(why))).unwrap_or_default();
+        text += &format!("only {which}: {row}{why}\n");
+    }
+    text + &summary(diff) + "\n"
+}
+
+fn or_none(text: &str) -> String {
+    if text.is_empty() { "none".to_owned() } else { tame(text) }
+}
+
+fn table(diff: &Diff) -> comfy_table::Table {
+    let mut table =
+        empty(&["", "transport", "depth", "IOPS before", "after", "p99 us before", "after", "ratio", ""]);
+    for change in &diff.changes {
+        let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0}"));
+        table.add_row([
+            tame(&change.job),
+            transports(change),
+            change.depth.to_string(),
+            format!("{:.1}", change.iops[0]),
+            format!("{:.1}", change.iops[1]),
+            us(change.p99_us[0]),
+            us(change.p99_us[1]),
+            change.ratio.to_string(),
+            change.verdict.to_string(),
+        ]);
+    }
+    at_left(at_left(aligned(table), 0..2), 8..9)
+}
+
+fn transports(change: &Change) -> String {
+    let [before, after] = &change.transports;
+    if before == after { tame(before) } else { format!("{} → {}", tame(before), tame(after)) }
+}
+
+/// Why rows were judged as they were, each reason once.
+fn remarks(diff: &Diff) -> Vec<String> {
+    let mut reasons: Vec<(Verdict, &str, usize)> = Vec::new();
+    for change in &diff.changes {
+        let Some(why) = change.why else { continue };
+        match reasons.iter_mut().find(|reason| (reason.0, reason.1) == (change.verdict, why)) {
+            Some(reason) => reason.2 += 1,
+            None => reasons.push((change.verdict, why, 1)),
+        }
+    }
+    reasons.into_iter().map(|(verdict, why, count)| format!("{verdict}, {count} of them: {why}")).collect()
+}
+
+fn summary(diff: &Diff) -> String {
+    let count = |verdict| diff.changes.iter().filter(|change| change.verdict == verdict).count();
+    let of = |verdict: Verdict| format!("{} {verdict}", count(verdict));
+    let all = [Verdict::Better, Verdict::Worse, Verdict::Same, Verdict::Unclear].map(of).join(", ");
+    format!("{all}; the same is within {:.1} %", diff.same_within * 100.0)
+}

@@ -1,0 +1,179 @@
+//! Charts of how long requests take: by share of them, how they are spread, and by depth.
+//!
+//! Shares are on a scale in nines, as storage is asked for them. A share is shown as far as there are ten requests beyond it, and no further.
+
+use super::{Measured, Values, Way, by_label, course, over_depth};
+use report::{Axis, Cell, Figure, Lines, Picture, Point, Section, Series, Shape, Table};
+
+/// How long requests took: values in microseconds with how many took so long, the shortest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Latency {
+    counted: Vec<(f64, u64)>,
+    requests: u64,
+}
+
+/// Requests beyond a share, for it to be shown.
+const BEYOND: f64 = 10.0;
+
+/// Of curves, and of steps.
+const POINTS: u32 = 60;
+const BINS: usize = 48;
+
+impl Latency {
+    /// Of values in microseconds, each with how often it came.
+    pub(crate) fn of(values: impl IntoIterator<Item = (f64, u64)>) -> Self {
+        let mut counted: Vec<(f64, u64)> =
+            values.into_iter().filter(|(us, count)| us.is_finite() && *count > 0).collect();
+        counted.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let requests = counted.iter().map(|(_, count)| count).sum();
+        Self { counted, requests }
+    }
+
+    pub(crate) fn mean_us(&self) -> f64 {
+        self.counted.iter().map(|(us, count)| us * *count as f64).sum::<f64>() / self.requests.max(1) as f64
+    }
+
+    /// What a share of requests does not take longer than.
+    pub(crate) fn at(&self, share: f64) -> Option<f64> {
+        let rank = (self.requests as f64 * share).ceil().max(1.0) as u64;
+        let mut passed = 0;
+        let found = self.counted.iter().find(|(_, count)| {
+            passed += count;
+            passed >= rank
+        });
+        found.or(self.counted.last()).map(|(us, _)| *us)
+    }
+
+    /// Whether there are enough requests to speak of a share.
+    fn knows(&self, share: f64) -> bool {
+        self.requests as f64 * (1.0 - share) >= BEYOND
+    }
+
+    fn curve(&self) -> Vec<Point> {
+        let shares = (0..=POINTS).map(|nth| 1.0 - 10_f64.powf(-4.0 * f64::from(nth) / f64::from(POINTS)));
+        shares
+            .filter(|share| self.knows(*share))
+            .filter_map(|share| Some(Point::new(share, self.at(share)?)))
+            .collect()
+    }
+
+    /// Percents of requests in bins that begin at these values.
+    fn steps(&self, bins: &[f64]) -> Vec<Point> {
+        let mut counts = vec![0_u64; bins.len()];
+        for (us, count) in &self.counted {
+            let nth = bins.partition_point(|begin| begin <= us).saturating_sub(1);
+            counts[nth] += count;
+        }
+        let percent = |count: u64| count as f64 * 100.0 / self.requests.max(1) as f64;
+        bins.iter().zip(counts).map(|(begin, count)| Point::new(*begin, percent(count))).collect()
+    }
+}
+
+/// Shares of which the table tells.
+const TOLD: [(f64, &str); 5] =
+    [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9"), (0.9999, "p99.99")];
+
+/// Latencies of a row, and how some of them depend on depth.
+pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Section {
+    let mut section = Section::new("Latency");
+    let known: Vec<(&Way, &Latency)> = ways
+        .iter()
+        .zip(&row.of)
+        .filter_map(|(way, values)| Some((way, &values.as_ref()?.latency)))
+        .filter(|(_, latency)| latency.requests > 0)
+        .collect();
+    if known.is_empty() {
+        return section;
+    }
+    let title = format!("{}, {} under way", row.job.label, row.job.depth);
+    let of = |shape: &dyn Fn(&Latency) -> Vec<Point>| {
+        known.iter().map(|(way, latency)| Series::new(&way.name, way.hue, shape(latency))).collect::<Vec<_>>()
+    };
+    let curves = Lines::new(Axis::nines("share of requests"), Axis::log("latency, µs"), of(&Latency::curve));
+    let half = known
+        .iter()
+        .filter_map(|(way, latency)| Some(format!("{} {} µs", way.name, report::number(latency.at(0.5)?))));
+    let text = format!("Half of the requests take no longer than: {}.", half.collect::<Vec<_>>().join(", "));
+    let figure =
+        Figure::new(format!("Latency by share: {title}"), text, Picture::Lines(curves.shaped(Shape::Curve)));
+    section = section.figure(figure.table(table(&known)));
+    let bins = bins(&known);
+    let hills = Lines::new(
+        Axis::log("latency, µs"),
+        Axis::linear("% of requests"),
+        of(&|latency| latency.steps(&bins)),
+    );
+    let text = "How many of a hundred requests take how long; a step is a twentieth of a doubling or more.";
+    let figure =
+        Figure::new(format!("Distribution: {title}"), text, Picture::Lines(hills.shaped(Shape::Steps)));
+    section = section.figure(figure);
+    let Some((label, rows)) = by_label(all).into_iter().find(|(_, rows)| rows.len() > 1) else {
+        return section;
+    };
+    for (share, name) in [(0.5, "Median"), (0.99, "99 of a hundred")] {
+        let value =
+            |values: &Values| Some((Some(&values.latency).filter(|of| of.knows(share))?.at(share)?, None));
+        let lines = over_depth(ways, rows, Axis::linear("latency, µs"), value);
+        if !lines.series.is_empty() {
+            let text = course(&lines, "µs");
+            section = section.figure(Figure::new(format!("{name}: {label}"), text, Picture::Lines(lines)));
+        }
+    }
+    section
+}
+
+fn table(known: &[(&Way, &Latency)]) -> Table {
+    let head =
+        ["", "mean, µs"].into_iter().map(String::from).chain(TOLD.map(|(_, name)| format!("{name}, µs")));
+    let mut table = Table::new(head.chain(["longest, µs".into(), "requests".into()]));
+    for (way, latency) in known {
+        let shares = TOLD.map(|(share, _)| Cell::from(latency.at(share).filter(|_| latency.knows(share))));
+        let ends = [latency.counted.last().map(|(us, _)| *us).into(), Cell::Number(latency.requests as f64)];
+        let begin = [Cell::text(&way.name), Cell::Number(latency.mean_us())];
+        table = table.row(begin.into_iter().chain(shares).chain(ends));
+    }
+    table
+}
+
+/// Where bins begin: all over what was measured, each as much longer than the one before. What one in ten thousand takes is out.
+fn bins(known: &[(&Way, &Latency)]) -> Vec<f64> {
+    let least = known.iter().filter_map(|(_, of)| of.at(0.0)).fold(f64::INFINITY, f64::min).max(0.001);
+    let most = known.iter().filter_map(|(_, of)| of.at(0.9995)).fold(least, f64::max) * 1.05;
+    // No finer than a twentieth of a doubling: a value that is always the same would be a needle.
+    let factor = (most / least).powf(1.0 / (BINS - 4) as f64).max(2_f64.powf(0.05));
+    (0..BINS)
+        .map(|nth| least * factor.powi(nth as i32 - 2))
+        .take_while(|begin| *begin < most * factor * factor)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_the_requests() {
+        let latency = Latency::of((1..=1000).map(|us| (f64::from(us), 1)));
+        assert_eq!(
+            [0.0, 0.5, 0.99, 1.0].map(|share| latency.at(share)),
+            [1.0, 500.0, 990.0, 1000.0].map(Some)
+        );
+        assert!((latency.mean_us() - 500.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_share_beyond_which_there_are_few_is_not_spoken_of() {
+        let latency = Latency::of([(100.0, 1000)]);
+        assert_eq!((latency.knows(0.99), latency.knows(0.999)), (true, false));
+        assert!(latency.curve().iter().all(|point| point.x <= 0.99));
+    }
+
+    #[test]
+    fn steps_have_all_requests() {
+        let latency = Latency::of((1..=300).map(|us| (f64::from(us), 3)));
+        let way = Way { name: "uas".into(), hue: 0 };
+        let bins = bins(&[(&way, &latency)]);
+        let sum: f64 = latency.steps(&bins).iter().map(|point| point.y).sum();
+        assert!((sum - 100.0).abs() < 1e-6 && bins.len() <= BINS, "{sum}");
+    }
+}

@@ -1,0 +1,180 @@
+//! `--report`: from results to a page, for everything that has ways to a drive and what came of them.
+//!
+//! Commands bring what they have measured into [`Way`]s and [`Measured`]; charts of throughput, latency and energy are made of that alike,
+//! whether the drive is simulated or real. Left out: what only one command has, which is beside it.
+
+mod latency;
+mod throughput;
+
+pub(crate) use latency::{Latency, latencies};
+pub(crate) use throughput::{by_block, by_depth, single};
+
+use crate::failure::Failure;
+use bench::measure::Estimate;
+use report::{Axis, Fact, Figure, Lines, Page, Picture, Point, Section, Series};
+use std::path::Path;
+use workload::Job;
+
+/// A way to a drive: its name and its colour.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) name: String,
+    pub(crate) hue: u8,
+}
+
+/// What came of a job, on each way.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) job: Job,
+    /// As many as there are ways; none where there is no figure.
+    pub(crate) of: Vec<Option<Values>>,
+}
+
+/// The figures of a job on a way.
+#[derive(Clone, Debug)]
+pub(crate) struct Values {
+    pub(crate) iops: Estimate,
+    pub(crate) mb_per_s: Estimate,
+    pub(crate) latency: Latency,
+    /// Of the whole machine.
+    pub(crate) watts: Option<f64>,
+    pub(crate) joules_per_gb: Option<f64>,
+}
+
+/// A colour for a transport, the same on every page; others count on from `nth`.
+pub(crate) fn hue(transport: &str, nth: usize) -> u8 {
+    match transport {
+        "uas" => 0,
+        "bot" => 1,
+        "turbo" => 2,
+        "sata" | "kernel" => 5,
+        _ => [3, 4, 6, 7][nth % 4],
+    }
+}
+
+/// Ways of which each has a colour of its own, as long as there are some.
+pub(crate) fn ways<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Way> {
+    let mut ways: Vec<Way> = Vec::new();
+    for (nth, (name, transport)) in all.enumerate() {
+        let wanted = hue(transport, nth);
+        let is_free = |hue: &u8| ways.iter().all(|way| way.hue != *hue);
+        let hue = Some(wanted).filter(is_free).or_else(|| [3, 4, 6, 7, 2, 5].into_iter().find(is_free));
+        ways.push(Way { name: name.into(), hue: hue.unwrap_or(wanted) });
+    }
+    ways
+}
+
+/// Rows that follow each other with one label.
+pub(crate) fn by_label(all: &[Measured]) -> Vec<(&str, &[Measured])> {
+    let chunks = all.chunk_by(|one, next| one.job.label == next.job.label);
+    chunks.filter_map(|chunk| Some((chunk.first()?.job.label.as_str(), chunk))).collect()
+}
+
+/// The row about which more is told: of the first kind of job, with eight under way or fewer.
+pub(crate) fn chosen(all: &[Measured]) -> Option<&Measured> {
+    let (_, rows) = *by_label(all).first()?;
+    rows.iter().filter(|row| row.job.depth <= 8).max_by_key(|row| row.job.depth).or_else(|| rows.first())
+}
+
+/// A value of each way by depth.
+pub(crate) fn over_depth(
+    ways: &[Way],
+    rows: &[Measured],
+    y: Axis,
+    value: impl Fn(&Values) -> Option<(f64, Option<[f64; 2]>)>,
+) -> Lines {
+    let depths = rows.iter().map(|row| (f64::from(row.job.depth), row.job.depth.to_string()));
+    let x = Axis::log("requests under way").labelled(depths);
+    let of = |(nth, way): (usize, &Way)| {
+        let point = |row: &Measured| {
+            let (y, interval) = value(row.of.get(nth)?.as_ref()?)?;
+            Some(Point { x: f64::from(row.job.depth), y, interval })
+        };
+        let mut points: Vec<Point> = rows.iter().filter_map(point).collect();
+        points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        Series::new(&way.name, way.hue, points)
+    };
+    let series = ways.iter().enumerate().map(of).filter(|series| !series.points.is_empty());
+    Lines::new(x, y, series.collect())
+}
+
+/// Energy, where it is known.
+pub(crate) fn energy(ways: &[Way], all: &[Measured]) -> Section {
+    let mut section = Section::new("Power and energy");
+    let Some((label, rows)) = by_label(all).into_iter().find(|(_, rows)| rows.len() > 1) else {
+        return section;
+    };
+    let per_gb = over_depth(ways, rows, Axis::linear("J/GB"), |values| Some((values.joules_per_gb?, None)));
+    let watts = over_depth(ways, rows, Axis::linear("W"), |values| Some((values.watts?, None)));
+    for (what, unit, lines) in [("Energy for 10⁹ bytes", "J/GB", per_gb), ("Mean power", "W", watts)] {
+        if !lines.series.is_empty() {
+            let text = course(&lines, unit);
+            section = section.figure(Figure::new(format!("{what}: {label}"), text, Picture::Lines(lines)));
+        }
+    }
+    section
+}
+
+/// What lines do, in words: where each begins and ends.
+pub(crate) fn course(lines: &Lines, unit: &str) -> String {
+    let of = |series: &Series| {
+        let (first, last) = (series.points.first()?, series.points.last()?);
+        let [from, to] = [first.y, last.y].map(report::number);
+        let ends = if from == to { format!("stays at {to}") } else { format!("goes from {from} to {to}") };
+        Some(format!("{} {ends} {unit}", series.name))
+    };
+    let all: Vec<String> = lines.series.iter().filter_map(of).collect();
+    format!("{}.", all.join("; "))
+}
+
+/// What was called, so that it can be called again.
+pub(crate) fn command_line() -> Fact {
+    let quoted = |word: String| {
+        let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./=,:+@%".contains(sign);
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word
+        } else {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+    };
+    let words = std::env::args().skip(1).map(quoted);
+    let line = ["uaskit".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
+    Fact::Lines("To make it again".into(), line)
+}
+
+/// The version, as a fact.
+pub(crate) fn version() -> Fact {
+    Fact::pair("uaskit", env!("CARGO_PKG_VERSION"))
+}
+
+/// Writes a page into a file; an older one of that name is replaced, and says so where people look.
+pub(crate) fn write(page: &Page, file: &Path) -> Result<(), Failure> {
+    let failure = |error: &dyn std::fmt::Display| {
+        Failure::new(format!("{} cannot be written", file.display())).because(error)
+    };
+    let html = page.html().map_err(|error| failure(&error))?;
+    std::fs::write(file, html).map_err(|error| failure(&error))?;
+    eprintln!("report: {}", file.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transports_keep_their_colours_and_no_two_ways_share_one() {
+        let all = [("uasp", "uas"), ("bot", "bot"), ("uas-linux", "uas"), ("sata", "sata")];
+        let hues: Vec<u8> = ways(all.into_iter()).iter().map(|way| way.hue).collect();
+        assert_eq!(hues, [0, 1, 3, 5]);
+    }
+
+    #[test]
+    fn lines_are_told_by_their_ends() {
+        let points = vec![Point::new(1.0, 34.0), Point::new(32.0, 144.5)];
+        let same = vec![Point::new(1.0, 35.0), Point::new(32.0, 35.0)];
+        let series = vec![Series::new("uasp", 0, points), Series::new("bot", 1, same)];
+        let lines = Lines::new(Axis::log("depth"), Axis::linear("MB/s"), series);
+        assert_eq!(course(&lines, "MB/s"), "uasp goes from 34 to 144.5 MB/s; bot stays at 35 MB/s.");
+    }
+}

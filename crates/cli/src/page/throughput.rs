@@ -1,0 +1,139 @@
+//! Charts of how much is moved: by depth, by block, and where there is one depth alone.
+
+use super::{Measured, Values, Way, by_label, course, over_depth};
+use bench::measure::Estimate;
+use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
+use std::collections::BTreeMap;
+use workload::{Job, Share, short_bytes};
+
+/// Blocks below this are asked for their number, others for their bytes.
+const LONG_BYTES: u32 = 64 << 10;
+
+/// A figure for each kind of job that has several depths: of the first both I/Os and bytes, of others what they are measured in.
+pub(crate) fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
+    let mut section = Section::new("Throughput by requests under way").lead(intervals);
+    for (nth, (label, rows)) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1).enumerate() {
+        let is_long = rows.iter().any(|row| row.job.bytes_max() >= LONG_BYTES);
+        let [megabytes, ios] = [nth == 0 || is_long, nth == 0 || !is_long];
+        let of = |values: &Values| Some((values.mb_per_s.value, values.mb_per_s.interval));
+        if megabytes {
+            let lines = over_depth(ways, rows, Axis::linear("MB/s"), of);
+            section = section.figure(figure(format!("{label}: MB/s"), lines, "MB/s", table(ways, rows)));
+        }
+        let of = |values: &Values| Some((values.iops.value, values.iops.interval));
+        if ios {
+            let lines = over_depth(ways, rows, Axis::linear("IOPS"), of);
+            section = section.figure(figure(format!("{label}: IOPS"), lines, "IOPS", table(ways, rows)));
+        }
+    }
+    section
+}
+
+fn figure(title: String, lines: report::Lines, unit: &str, table: Table) -> Figure {
+    let text = course(&lines, unit);
+    Figure::new(title, text, Picture::Lines(lines)).table(table)
+}
+
+/// Everything about rates, a row for each depth and way.
+fn table(ways: &[Way], rows: &[Measured]) -> Table {
+    let head = ["", "depth", "MB/s", "from", "to", "IOPS", "from", "to", "mean latency, µs"];
+    let mut table = Table::new(head);
+    for row in rows {
+        for (way, values) in ways.iter().zip(&row.of) {
+            let Some(values) = values else { continue };
+            let cells = |estimate: &Estimate| {
+                let [low, high] = estimate.interval.map_or([None; 2], |ends| ends.map(Some));
+                [Some(estimate.value), low, high].map(Cell::from)
+            };
+            let names = [Cell::text(&way.name), Cell::Number(f64::from(row.job.depth))];
+            let latency = Cell::Number(values.latency.mean_us());
+            let rates = cells(&values.mb_per_s).into_iter().chain(cells(&values.iops));
+            table = table.row(names.into_iter().chain(rates).chain([latency]));
+        }
+    }
+    table
+}
+
+/// Jobs that have one depth alone, beside each other.
+pub(crate) fn single(ways: &[Way], all: &[Measured]) -> Section {
+    let section = Section::new("At one depth");
+    let rows: Vec<&Measured> = by_label(all)
+        .into_iter()
+        .filter_map(|(_, rows)| if let [row] = rows { Some(row) } else { None })
+        .collect();
+    let is_block = |row: &&Measured| {
+        block(&row.job).is_none_or(|of| blocks(all).get(&of.0).is_none_or(|rows| rows.len() < BLOCKS_LEAST))
+    };
+    let rows: Vec<&Measured> = rows.into_iter().filter(is_block).collect();
+    if rows.is_empty() {
+        return section;
+    }
+    let groups = rows.iter().map(|row| {
+        let label = format!("{}, {} deep", row.job.label, row.job.depth);
+        group(label, row)
+    });
+    let text = "Millions of bytes in a second, at the one depth that the job has.";
+    section.figure(Figure::new("MB/s at one depth", text, Picture::Bars(bars(ways, "", groups.collect()))))
+}
+
+/// Sizes that make a series of blocks.
+const BLOCKS_LEAST: usize = 3;
+
+/// Reads or writes, random or not, depth.
+type Kind = (u8, u8, u16);
+
+/// What kind a job is, and of which size, if all of its requests are alike.
+fn block(job: &Job) -> Option<(Kind, u32)> {
+    let [Share { bytes, read_percent, random_percent, .. }] = job.shares[..] else { return None };
+    Some(((read_percent, random_percent, job.depth), bytes))
+}
+
+/// Jobs that differ in nothing but the size of their requests.
+fn blocks(all: &[Measured]) -> BTreeMap<Kind, BTreeMap<u32, &Measured>> {
+    let mut kinds: BTreeMap<Kind, BTreeMap<u32, &Measured>> = BTreeMap::new();
+    for row in all {
+        if let Some((kind, bytes)) = block(&row.job) {
+            kinds.entry(kind).or_default().insert(bytes, row);
+        }
+    }
+    kinds
+}
+
+/// Bars by block, as ATTO shows them.
+pub(crate) fn by_block(ways: &[Way], all: &[Measured]) -> Section {
+    let mut section = Section::new("Throughput by block");
+    for ((reads, random, depth), rows) in blocks(all).into_iter().rev() {
+        if rows.len() < BLOCKS_LEAST {
+            continue;
+        }
+        let share = Share::all(0, reads, random).to_string();
+        let kind = share.trim_start_matches('0').trim();
+        let groups: Vec<Group> =
+            rows.iter().map(|(bytes, row)| group(short_bytes(u64::from(*bytes)), row)).collect();
+        let bars = bars(ways, "block, bytes", groups);
+        let most = bars.groups.last().map(|group| (group.label.clone(), group.values.clone()));
+        let text = most.map_or_else(String::new, |(label, values)| {
+            let each = ways
+                .iter()
+                .zip(values)
+                .filter_map(|(way, value)| Some(format!("{} {}", way.name, report::number(value?))));
+            format!(
+                "{depth} under way. MB/s with blocks of {label}: {}.",
+                each.collect::<Vec<_>>().join(", ")
+            )
+        });
+        let title = format!("{}{} by block", kind[..1].to_uppercase(), &kind[1..]);
+        section = section.figure(Figure::new(title, text, Picture::Bars(bars)));
+    }
+    section
+}
+
+fn group(label: String, row: &Measured) -> Group {
+    let values = row.of.iter().map(|values| values.as_ref().map(|values| values.mb_per_s.value));
+    Group { label, values: values.collect() }
+}
+
+fn bars(ways: &[Way], across: &str, groups: Vec<Group>) -> Bars {
+    let series = ways.iter().map(|way| (way.name.clone(), way.hue)).collect();
+    Bars { across: across.into(), value: Axis::linear("MB/s"), series, groups, is_stacked: false }
+}

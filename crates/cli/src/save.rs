@@ -1,0 +1,71 @@
+//! `--save`: a run into the file of runs, for `uaskit history` and `uaskit diff`.
+//!
+//! The file is opened before anything is measured, so that one that cannot be written does not cost a run; and once more to save,
+//! since a long run gives others time. Where it was saved is told on standard error, after it was.
+
+use crate::failure::Failure;
+use clap::Args;
+use records::{Run, Store, StoreError};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Debug, Args)]
+pub(crate) struct SaveArguments {
+    /// Keep the figures in a file of runs, for `uaskit history` and `uaskit diff`: --save=FILE, or in your data folder.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    save: Option<Option<PathBuf>>,
+    /// What the run is called there.
+    #[arg(long, value_name = "TEXT", requires = "save")]
+    label: Option<String>,
+}
+
+/// Keeps a run.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    path: PathBuf,
+    label: Option<String>,
+    began_unix_s: u64,
+}
+
+impl SaveArguments {
+    /// Whoever keeps the run that begins now, if it is to be kept.
+    pub(crate) fn keeper(&self) -> Result<Option<Keeper>, Failure> {
+        let Some(save) = &self.save else { return Ok(None) };
+        let path = place(save.as_deref())?;
+        Store::to_write(&path).map_err(failure)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Ok(Some(Keeper { path, label: self.label.clone(), began_unix_s: now.as_secs() }))
+    }
+}
+
+impl Keeper {
+    /// Keeps it, and says where.
+    pub(crate) fn keep(&self, run: &Run) -> Result<(), Failure> {
+        let run = Run { label: self.label.clone(), began_unix_s: self.began_unix_s, ..run.clone() };
+        let mut store = Store::to_write(&self.path).map_err(failure)?;
+        let id = store.save(&run).map_err(failure)?;
+        eprintln!("saved as run {id} in {}", self.path.display());
+        Ok(())
+    }
+}
+
+/// The file that is named, or the one in the user's data folder.
+pub(crate) fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let usual = || records::usual_place(|name| std::env::var_os(name));
+    named.map(Path::to_owned).or_else(usual).ok_or_else(|| {
+        Failure::usage("there is no data folder: neither XDG_DATA_HOME nor HOME is set")
+            .try_this("Name a file.")
+    })
+}
+
+/// What an error of the file means to its user.
+pub(crate) fn failure(error: StoreError) -> Failure {
+    let remedy = match &error {
+        StoreError::Absent { .. } => "Save a run first: uaskit bench … --save, or uaskit compare --save",
+        StoreError::Foreign { .. } => "Name another file.",
+        StoreError::Newer { .. } => "Use the newer uaskit, or another file.",
+        StoreError::Damaged { .. } => "It was left as it is. Move it away, and another one is begun.",
+        _ => return Failure::new(error.to_string()),
+    };
+    Failure::new(error.to_string()).try_this(remedy)
+}

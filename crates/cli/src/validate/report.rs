@@ -1,0 +1,199 @@
+//! A validation as a page: published figures and simulated ones against each other, each with its source.
+//!
+//! Left out: the measurements behind a row, which `--json` does not have either. Always true: nothing is said that the table in a
+//! terminal does not show.
+
+use super::{BARS, Sensitivity, places, role};
+use crate::failure::Failure;
+use crate::page;
+use report::{
+    Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table, number,
+};
+use sim::published::{Count, Decided, Role, Row, Statistics, Verdict};
+use std::path::Path;
+
+pub(super) fn write(
+    file: &Path,
+    (decided, rows): (&Decided, &[Row<'_>]),
+    statistics: &Statistics,
+    sensitivities: &[Sensitivity],
+    seed: u64,
+) -> Result<(), Failure> {
+    let trust = Section::new("Figures")
+        .lead(
+            "Each dot is a figure of an article and what a simulated world of the same parts makes of it. On the line both are the \
+             same; the zones are the bars that are set: 8 % for the median, 20 % for the worst.",
+        )
+        .figure(scatter(rows))
+        .figure(errors(rows));
+    let mut page = Page::new("Published figures and simulated ones")
+        .lead("No row has code of its own: numbers belong to parts, and what comes out is what their mechanisms make of them.")
+        .findings(findings(decided, rows, statistics))
+        .section(trust)
+        .section(Section::new("Claims").figure(claims(rows)));
+    if !sensitivities.is_empty() {
+        page = page.section(Section::new("What fitted numbers do").figure(changes(sensitivities)));
+    }
+    let page = page
+        .fact(page::version())
+        .fact(Fact::pair("seed", seed.to_string()))
+        .fact(Fact::pair(
+            "fitted numbers",
+            format!("{}, in {} places", statistics.fitted_numbers, places(decided)),
+        ))
+        .fact(page::command_line());
+    page::write(&page, file)
+}
+
+/// Figures by article, told apart by whether numbers were fitted on them.
+fn scatter(rows: &[Row<'_>]) -> Figure {
+    let swarm = |name: &str, hue, is_fitted: bool| {
+        let dots = rows
+            .iter()
+            .filter(|row| matches!(row.decision.role, Role::Fit(_)) == is_fitted)
+            .filter_map(|row| {
+                let Verdict::Figure { published, simulated, .. } = row.verdict else { return None };
+                let middle = (published.least + published.largest) / 2.0;
+                let name = format!("{} {}", row.decision.id, row.decision.title);
+                Some(Dot { name, source: source(row), x: middle, y: simulated })
+            });
+        Swarm { name: name.into(), hue, dots: dots.collect() }
+    };
+    let swarms = vec![swarm("checks", 0, false), swarm("numbers were fitted on it", 1, true)];
+    let units = "MB/s, IOPS, ms, W or a ratio, as the article has it";
+    let text = format!(
+        "Both axes have the unit of the row: {units}. A range stands at its middle. What is not above zero is on the linear scale alone."
+    );
+    let zones = vec![BARS.1, BARS.0];
+    let scatter = Scatter { x: Axis::log("published"), y: Axis::log("simulated"), swarms, zones };
+    Figure::new("Published and simulated", text, Picture::Scatter(scatter)).table(figures(rows))
+}
+
+fn figures(rows: &[Row<'_>]) -> Table {
+    let mut table = Table::new(["row", "what", "published", "unit", "simulated", "error, %", "", "source"]);
+    for row in rows {
+        let Verdict::Figure { published, simulated, error } = row.verdict else { continue };
+        let unit = row.decision.figure.as_ref().map_or("", |figure| figure.unit.as_str());
+        table = table.row([
+            Cell::text(&row.decision.id),
+            Cell::text(&row.decision.title),
+            Cell::text(published.to_string()),
+            Cell::text(unit),
+            Cell::Number(simulated),
+            Cell::Number((error * 1000.0).round() / 10.0),
+            Cell::text(role(row)),
+            Cell::text(source(row)),
+        ]);
+    }
+    table
+}
+
+fn source(row: &Row<'_>) -> String {
+    row.decision
+        .figure
+        .as_ref()
+        .map_or_else(|| "a shape that several articles have".into(), |figure| figure.source.clone())
+}
+
+/// How many figures are how far off.
+fn errors(rows: &[Row<'_>]) -> Figure {
+    const STEPS: [(f64, &str); 6] = [
+        (0.02, "2 % at most"),
+        (0.05, "2 to 5 %"),
+        (0.08, "5 to 8 %"),
+        (0.2, "8 to 20 %"),
+        (0.5, "20 to 50 %"),
+        (f64::INFINITY, "more"),
+    ];
+    let count = |is_fitted: bool, nth: usize| {
+        let least = if nth == 0 { -1.0 } else { STEPS[nth - 1].0 };
+        let far = rows.iter().filter(|row| matches!(row.decision.role, Role::Fit(_)) == is_fitted).filter(|row| {
+            matches!(row.verdict, Verdict::Figure { error, .. } if error.abs() > least && error.abs() <= STEPS[nth].0)
+        });
+        Some(far.count() as f64)
+    };
+    let groups = STEPS.iter().enumerate().map(|(nth, (_, label))| Group {
+        label: (*label).into(),
+        values: vec![count(false, nth), count(true, nth)],
+    });
+    let bars = Bars {
+        across: "|error|".into(),
+        value: Axis::linear("figures"),
+        series: vec![("checks".into(), 0), ("numbers were fitted on it".into(), 1)],
+        groups: groups.collect(),
+        is_stacked: false,
+    };
+    Figure::new("How far figures are off", "How many figures have which error.", Picture::Bars(bars))
+}
+
+/// Claims, those first that do not hold.
+fn claims(rows: &[Row<'_>]) -> Figure {
+    let mut others: Vec<&Row<'_>> =
+        rows.iter().filter(|row| !matches!(row.verdict, Verdict::Figure { .. })).collect();
+    others.sort_by_key(|row| match row.verdict {
+        Verdict::Fails => 0,
+        Verdict::Undecided => 1,
+        Verdict::Holds | Verdict::Figure { .. } => 2,
+    });
+    let mut table = Table::new(["row", "what", "verdict", "why", "source"]);
+    for row in others {
+        table = table.row([
+            Cell::text(&row.decision.id),
+            Cell::text(&row.decision.title),
+            Cell::text(row.verdict.name()),
+            Cell::text(&row.reason),
+            Cell::text(source(row)),
+        ]);
+    }
+    let text = "What articles say without a figure, and shapes that their figures have together. What fails comes first.";
+    Figure::new("Claims and shapes", text, Picture::None).table(table)
+}
+
+fn changes(sensitivities: &[Sensitivity]) -> Figure {
+    let groups = sensitivities.iter().map(|Sensitivity { number, medians }| Group {
+        label: number.clone(),
+        values: medians.map(|median| median.map(|median| median * 100.0)).to_vec(),
+    });
+    let bars = Bars {
+        across: "number".into(),
+        value: Axis::linear("median of |error|, %"),
+        series: vec![("a tenth less".into(), 3), ("a tenth more".into(), 6)],
+        groups: groups.collect(),
+        is_stacked: false,
+    };
+    let text =
+        "The median of |error| if a fitted number is a tenth less or a tenth more, in all of its places.";
+    Figure::new("Sensitivity", text, Picture::Bars(bars))
+}
+
+fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec<String> {
+    let percent = |share: f64| number((share * 1000.0).round() / 10.0);
+    let mut all = Vec::new();
+    if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
+        let met = |is: bool| if is { "which is met" } else { "which is not met" };
+        all.push(format!(
+            "Half of the figures that runs decide are within {} % of what was published; the bar is {} %, {}.",
+            percent(median),
+            percent(BARS.0),
+            met(median <= BARS.0)
+        ));
+        let (far, bar) = (percent(*worst), percent(BARS.1));
+        all.push(format!("The worst is {id}, {far} % off; the bar is {bar} %, {}.", met(*worst <= BARS.1)));
+    }
+    let shapes: Vec<_> = rows.iter().filter(|row| row.decision.is_shape()).collect();
+    let held = shapes.iter().filter(|row| row.verdict == Verdict::Holds).count();
+    all.push(format!("{held} of {} shapes hold.", shapes.len()));
+    for (what, count) in
+        [("rows that check", statistics.check), ("rows that numbers were fitted on", statistics.fit)]
+    {
+        let Count { figures, holds, fails, undecided } = count;
+        all.push(format!("Of the {what}, {figures} are figures; of the claims {holds} hold, {fails} fail, {undecided} are undecided."));
+    }
+    all.push(format!(
+        "{} numbers were fitted, in {} places, on {} rows; every other number has a source.",
+        statistics.fitted_numbers,
+        places(decided),
+        statistics.fit.all()
+    ));
+    all
+}

@@ -1,0 +1,182 @@
+//! `--save`, `uaskit history` and `uaskit diff`, as a user calls them.
+
+mod place;
+
+use place::{Place, UASKIT};
+use serde_json::Value;
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+/// Calls the program with a data folder of the test's own.
+fn uaskit(place: &Place, arguments: &[&str]) -> Output {
+    let mut command = Command::new(UASKIT);
+    command.args(arguments).env("XDG_DATA_HOME", place.file("data")).stdin(Stdio::null());
+    command.output().expect("uaskit starts")
+}
+
+#[track_caller]
+fn succeeds(place: &Place, arguments: &[&str]) -> (String, String) {
+    let output = uaskit(place, arguments);
+    let [out, err] = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "{arguments:?}: {err}");
+    (out, err)
+}
+
+#[track_caller]
+fn json(place: &Place, arguments: &[&str]) -> Value {
+    serde_json::from_str(&succeeds(place, &[arguments, &["--json"]].concat()).0).expect("JSON")
+}
+
+/// Ends with this exit code and says this.
+#[track_caller]
+fn fails(place: &Place, arguments: &[&str], code: i32, says: &str) {
+    let output = uaskit(place, arguments);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(
+        (output.status.code(), text.contains(says)),
+        (Some(code), true),
+        "{says:?} is not in {text:?}"
+    );
+}
+
+const BENCH: [&str; 12] = [
+    "bench",
+    "--virtual",
+    "--size",
+    "16M",
+    "--rw",
+    "randread",
+    "--depth",
+    "4",
+    "--seconds",
+    "0.02",
+    "--rounds",
+    "3",
+];
+
+fn bench(place: &Place, more: &[&str]) -> (String, String) {
+    succeeds(place, &[&BENCH[..], more].concat())
+}
+
+const COMPARE: [&str; 8] = ["compare", "--transport", "uas,bot", "--block", "4K", "--depth", "1,4", "--save"];
+
+#[test]
+fn a_benchmark_is_saved_in_the_data_folder_and_the_place_is_told() {
+    let place = Place::new();
+    let (out, err) = bench(&place, &["--json", "--save", "--label", "before"]);
+    let file = place.file("data/uaskit/runs.sqlite");
+    assert!(err.contains(&format!("saved as run 1 in {file}")), "{err}");
+    let record: Value = serde_json::from_str(&out).expect("standard output has the figures alone");
+    let runs = json(&place, &["history"]);
+    assert_eq!(
+        (&runs[0]["run"], &runs[0]["label"], &runs[0]["kind"]),
+        (&1.into(), &"before".into(), &"measured".into())
+    );
+    let run = json(&place, &["history", "before"]);
+    let rounds = run["results"][0]["figures"]["iops_of_rounds"].as_array().map(Vec::len);
+    assert_eq!((rounds, &run["results"][0]["figures"]["iops"]), (Some(3), &record["rows"][0]["iops"]));
+    let (exported, _) = succeeds(&place, &["history", "1", "--export"]);
+    assert_eq!(serde_json::from_str::<Value>(&exported).expect("JSON"), record);
+}
+
+#[test]
+fn what_was_exported_can_be_laid_beside_a_simulation() {
+    let place = Place::new();
+    bench(&place, &["--save"]);
+    let (record, _) = succeeds(&place, &["history", "last", "--export"]);
+    let file = place.file("record.json");
+    fs::write(&file, record).expect("a file can be written");
+    succeeds(&place, &["compare", "--transport", "uas", "--against", &file]);
+}
+
+#[test]
+fn runs_are_chosen_by_drive_setup_and_label() {
+    let place = Place::new();
+    bench(&place, &["--save", "--label", "one"]);
+    bench(&place, &["--save", "--label", "two"]);
+    succeeds(&place, &COMPARE);
+    let numbers = |arguments: &[&str]| -> Vec<i64> {
+        let runs = json(&place, &[&["history"], arguments].concat());
+        runs.as_array().expect("a list").iter().map(|run| run["run"].as_i64().expect("a number")).collect()
+    };
+    assert_eq!(numbers(&[]), [3, 2, 1]);
+    assert_eq!(numbers(&["--drive", "virtual drive"]), [2, 1]);
+    assert_eq!(numbers(&["--setup", "myce"]), [3]);
+    assert_eq!(numbers(&["--label", "tw"]), [2]);
+    assert_eq!(numbers(&["--limit", "1"]), [3]);
+    succeeds(&place, &["history", "two", "--delete"]);
+    assert_eq!(numbers(&[]), [3, 1]);
+}
+
+#[test]
+fn the_same_simulation_twice_is_the_same_event_for_event() {
+    let place = Place::new();
+    succeeds(&place, &COMPARE);
+    succeeds(&place, &COMPARE);
+    let diff = json(&place, &["diff", "last~1", "last"]);
+    let changes = diff["diff"]["changes"].as_array().expect("a list");
+    assert_eq!(changes.len(), 4);
+    assert!(changes.iter().all(|change| change["verdict"] == "same" && change["why"] == "event for event"));
+}
+
+#[test]
+fn another_part_is_told_and_so_is_what_it_makes_better() {
+    let place = Place::new();
+    succeeds(&place, &COMPARE);
+    succeeds(&place, &[&COMPARE[..], &["--bridge", "jms580"]].concat());
+    let (text, _) = succeeds(&place, &["diff", "1", "2", "--same", "1"]);
+    assert!(text.contains("bot, bridge: asm1051e → jms580"), "{text}");
+    assert!(text.contains("simulated: exact for its seed, no spread") && text.contains("better"), "{text}");
+}
+
+#[test]
+fn measured_runs_are_judged_by_their_rounds() {
+    let place = Place::new();
+    // Long enough that each round moves something, whatever else the machine has to do.
+    let longer = [&BENCH[..9], &["0.2", "--rounds", "3", "--save"]].concat();
+    succeeds(&place, &longer);
+    succeeds(&place, &[&longer[..], &["--transport", "bot"]].concat());
+    let diff = json(&place, &["diff", "1", "2"]);
+    let change = &diff["diff"]["changes"][0];
+    assert_eq!(change["transports"], serde_json::json!(["uas", "bot"]));
+    let [low, high] = [0, 1].map(|end| change["ratio"]["interval"][end].as_f64().expect("three rounds"));
+    let ratio = change["ratio"]["value"].as_f64().expect("a number");
+    assert!(low < ratio && ratio < high, "{low} {ratio} {high}");
+}
+
+#[test]
+fn a_file_that_cannot_be_used_is_said_before_anything_is_measured() {
+    let place = Place::new();
+    let file = place.file("notes.txt");
+    fs::create_dir_all(place.file("")).expect("a folder can be made");
+    fs::write(&file, "not a database").expect("a file can be written");
+    let save = format!("--save={file}");
+    fails(&place, &[&BENCH[..], &[save.as_str()]].concat(), 1, "is no file of runs");
+    assert_eq!(fs::read(&file).expect("it is there"), b"not a database");
+    fails(&place, &[&BENCH[..], &["--save=/proc/none/runs.sqlite"]].concat(), 1, "cannot be used");
+    fails(&place, &["history"], 1, "there are no runs");
+    fails(&place, &[&BENCH[..], &["--label", "x"]].concat(), 2, "--save");
+}
+
+#[test]
+fn a_run_that_is_not_there_is_said() {
+    let place = Place::new();
+    bench(&place, &["--save"]);
+    fails(&place, &["diff", "1", "other"], 2, "no run is called `other`");
+    fails(&place, &["history", "last~1"], 2, "there are no more than 1 runs");
+}
+
+#[test]
+fn two_runs_and_several_make_pages_that_need_nothing_else() {
+    let place = Place::new();
+    succeeds(&place, &COMPARE);
+    succeeds(&place, &[&COMPARE[..], &["--bridge", "jms580", "--label", "a <bridge>"]].concat());
+    let (one, other) = (place.file("diff.html"), place.file("runs.html"));
+    succeeds(&place, &["diff", "1", "2", "--report", &one]);
+    succeeds(&place, &["history", "--report", &other]);
+    for file in [one, other] {
+        let page = fs::read_to_string(&file).expect("it is there");
+        assert!(page.starts_with("<!doctype html>") && page.contains("<svg"), "{file}");
+        assert!(page.contains("a &lt;bridge&gt;") && !page.contains("a <bridge>"), "{file}");
+    }
+}

@@ -1,0 +1,134 @@
+//! Results as pages: what is in them, and that nothing in them is from elsewhere.
+
+mod place;
+
+use place::{Place, UASKIT};
+use std::fs;
+use std::process::Command;
+
+/// The page of a command.
+fn page(arguments: &[&str]) -> String {
+    let folder = Place::new();
+    let file = folder.file("page.html");
+    let output =
+        Command::new(UASKIT).args(arguments).args(["--report", &file]).output().expect("uaskit starts");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("report: "), "{output:?}");
+    fs::read_to_string(file).expect("a page in UTF-8")
+}
+
+fn holds(page: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn a_comparison_has_charts_parts_constants_seeds_and_the_command() {
+    let asked = ["compare", "--transport", "bot,uas", "--depth", "1,4", "--commands", "300"];
+    let page = page(&asked);
+    holds(
+        &page,
+        &[
+            "<h2>Findings</h2>",
+            "4K random read: MB/s",
+            "4K random read: IOPS",
+            "Latency by share",
+            "Distribution",
+        ],
+    );
+    holds(
+        &page,
+        &[
+            "Where the time goes",
+            "Commands on the four pipes",
+            "Energy for 10⁹ bytes",
+            "Constants of the parts",
+            "1 to 5",
+        ],
+    );
+    holds(
+        &page,
+        &["uaskit compare --transport bot,uas --depth 1,4 --commands 300 --report", "class=\"whisker"],
+    );
+    assert!(page.len() < 1_500_000 && !page.contains("https:"), "{} bytes", page.len());
+}
+
+#[test]
+fn a_comparison_of_disks_has_their_order() {
+    let page = page(&[
+        "compare",
+        "--drive",
+        "disk-7200",
+        "--transport",
+        "bot,uas",
+        "--depth",
+        "1",
+        "--commands",
+        "50",
+    ]);
+    holds(&page, &["Order of service of four reads on one track", "<td>3-2-4-1</td>", "<td>1-2-3-4</td>"]);
+}
+
+#[test]
+fn a_validation_has_figures_with_their_sources() {
+    let page = page(&["validate", "--only", "myce"]);
+    holds(
+        &page,
+        &[
+            "Published and simulated",
+            "Myce, Beyond USB3 with UASP (2013)",
+            "Claims and shapes",
+            "data-scale=\"log\"",
+        ],
+    );
+}
+
+#[test]
+fn a_benchmark_has_its_rounds_and_its_machine() {
+    let flags = [
+        "--rw",
+        "randread",
+        "--depth",
+        "1,4",
+        "--seconds",
+        "0.05",
+        "--rounds",
+        "3",
+        "--size",
+        "16M",
+        "--quiet",
+    ];
+    let page = page(&[&["bench", "--virtual", "--transport", "all"], flags.as_slice()].concat());
+    holds(
+        &page,
+        &[
+            "4K random read: IOPS",
+            "Latency by share",
+            "Everything measured",
+            "<dt>kernel</dt>",
+            "class=\"whisker",
+        ],
+    );
+}
+
+#[test]
+fn a_name_from_outside_is_escaped() {
+    let folder = Place::new();
+    let hostile = folder.file("<b onclick=x>.img");
+    fs::write(&hostile, vec![0; 1 << 20]).expect("a file");
+    let page = page(&[
+        "bench",
+        &hostile,
+        "--rw",
+        "randread",
+        "--depth",
+        "1",
+        "--seconds",
+        "0.02",
+        "--rounds",
+        "1",
+        "--cached",
+        "--quiet",
+    ]);
+    assert!(page.contains("&lt;b onclick=x&gt;.img") && !page.contains("<b onclick"));
+}

@@ -1,0 +1,428 @@
+//! Two runs against each other: what has become better, what worse.
+//!
+//! Rates are compared, by their logarithms, as ratios after : before. The rounds of both runs are two samples (Welch), and the intervals are so
+//! wide that all rows of a comparison lie within theirs together, 95 times of a hundred (Bonferroni): of forty rows that nothing has
+//! changed, two would be called better or worse otherwise. Then a row is
+//! - *the same* if its whole interval lies within what is called the same (5 % unless told), and
+//! - *better* or *worse* if its whole interval lies on one side of 1, and
+//! - *unclear* if neither: more rounds would tell.
+//!
+//! A simulated figure is exact for its seed and has no spread, so that its ratio alone decides. Left out: what changes from one day to the
+//! next, such as how full and how warm a drive is; no number of rounds of one sitting shows that.
+//!
+//! Always true: each row of a run is in one place, in a change or alone.
+
+use crate::run::{Figures, Kind, ResultRow, Run};
+use crate::statistics::{Mean, half_width};
+use serde::Serialize;
+use std::fmt;
+
+/// How sure all intervals are together.
+const CONFIDENCE: f64 = 0.95;
+
+/// Two runs, compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Diff {
+    /// Rows that both have, in the order of the first.
+    pub changes: Vec<Change>,
+    /// Rows that one has, or that have figures in one.
+    pub only: Vec<Only>,
+    /// What else is not the same: the name of it, before, after.
+    pub differences: Vec<(String, String, String)>,
+    /// A ratio within 1 ± this is called the same.
+    pub same_within: f64,
+}
+
+/// A row of both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Change {
+    /// The job.
+    pub job: String,
+    /// Requests under way at once.
+    pub depth: u16,
+    /// On which transport, before and after.
+    pub transports: [String; 2],
+    /// Before and after.
+    pub iops: [f64; 2],
+    /// Before and after.
+    pub mb_per_s: [f64; 2],
+    /// Of a hundred requests 99 are quicker, in microseconds; before and after.
+    pub p99_us: [Option<f64>; 2],
+    /// The rates, after : before.
+    pub ratio: Ratio,
+    /// What is to be said of it.
+    pub verdict: Verdict,
+    /// Why that, where the numbers alone do not tell.
+    pub why: Option<&'static str>,
+}
+
+/// How much more it is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// After : before.
+    pub value: f64,
+    /// Where it lies; none without spread.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// What has become of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// More in a second.
+    Better,
+    /// Less in a second.
+    Worse,
+    /// As much, as far as anybody cares.
+    Same,
+    /// It cannot be told.
+    Unclear,
+}
+
+/// A row that has nothing to be held against.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Only {
+    /// The second run has it, not the first.
+    pub is_after: bool,
+    /// The transport.
+    pub transport: String,
+    /// The job.
+    pub job: String,
+    /// Requests under way at once.
+    pub depth: u16,
+    /// Why the other one has no figures, if it has the row.
+    pub error: Option<String>,
+}
+
+/// Holds a run against one before it. A ratio that is at most `same_within` away from 1 is the same.
+pub fn diff(before: &Run, after: &Run, same_within: f64) -> Diff {
+    let (pairs, only) = pairs(before, after);
+    let spread = pairs.iter().filter(|pair| pair.has_spread()).count();
+    let confidence = 1.0 - (1.0 - CONFIDENCE) / spread.max(1) as f64;
+    let kinds = [before.kind, after.kind];
+    let change = |pair: &Pair<'_>| pair.change(kinds, confidence, same_within);
+    Diff {
+        changes: pairs.iter().map(change).collect(),
+        only,
+        differences: differences(before, after),
+        same_within,
+    }
+}
+
+/// One row before and after, both with figures.
+struct Pair<'a> {
+    rows: [&'a ResultRow; 2],
+    figures: [&'a Figures; 2],
+}
+
+/// Rows that belong together: on the same transport; and where each run has a job on one transport alone, whatever these are.
+fn pairs<'a>(before: &'a Run, after: &'a Run) -> (Vec<Pair<'a>>, Vec<Only>) {
+    let mut taken = vec![false; after.results.len()];
+    let mut partners: Vec<Option<usize>> = Vec::new();
+    let is_alike = |one: &ResultRow, other: &ResultRow| one.job == other.job && one.depth == other.depth;
+    let count = |run: &Run, row: &ResultRow| run.results.iter().filter(|other| is_alike(row, other)).count();
+    for row in &before.results {
+        let is_single = count(before, row) == 1 && count(after, row) == 1;
+        let fits =
+            |other: &ResultRow| is_alike(row, other) && (is_single || row.transport == other.transport);
+        let partner = (0..taken.len()).find(|&place| !taken[place] && fits(&after.results[place]));
+        if let Some(place) = partner {
+            taken[place] = true;
+        }
+        partners.push(partner);
+    }
+    let (mut pairs, mut only) = (Vec::new(), Vec::new());
+    for (row, partner) in before.results.iter().zip(partners) {
+        let other = partner.map(|place| &after.results[place]);
+        match (row.figures.as_ref(), other.map(|other| (other, other.figures.as_ref()))) {
+            (Ok(one), Some((other, Ok(two)))) => pairs.push(Pair { rows: [row, other], figures: [one, two] }),
+            (_, Some((_, Err(error)))) => only.push(Only::of(false, row, Some(error))),
+            (Err(error), Some((other, Ok(_)))) => only.push(Only::of(true, other, Some(error))),
+            (_, None) => only.push(Only::of(false, row, None)),
+        }
+    }
+    let alone = after.results.iter().zip(taken).filter(|(_, taken)| !taken);
+    only.extend(alone.map(|(row, _)| Only::of(true, row, None)));
+    (pairs, only)
+}
+
+impl Only {
+    fn of(is_after: bool, row: &ResultRow, error: Option<&String>) -> Self {
+        let ResultRow { transport, job, depth, .. } = row;
+        Self {
+            is_after,
+            transport: transport.clone(),
+            job: job.clone(),
+            depth: *depth,
+            error: error.cloned(),
+        }
+    }
+}
+
+impl Pair<'_> {
+    fn has_spread(&self) -> bool {
+        self.figures.iter().all(|figures| figures.iops_of_rounds.len() > 1)
+    }
+
+    fn change(&self, kinds: [Kind; 2], confidence: f64, same_within: f64) -> Change {
+        let ratio = self.ratio(confidence);
+        let (verdict, why) = self.verdict(ratio, kinds, same_within);
+        let [one, other] = self.figures;
+        Change {
+            job: self.rows[0].job.clone(),
+            depth: self.rows[0].depth,
+            transports: self.rows.map(|row| row.transport.clone()),
+            iops: [one.iops, other.iops],
+            mb_per_s: [one.mb_per_s, other.mb_per_s],
+            p99_us: [one.p99_us, other.p99_us],
+            ratio,
+            verdict,
+            why,
+        }
+    }
+
+    fn ratio(&self, confidence: f64) -> Ratio {
+        let [before, after] = self.figures.map(|figures| figures.iops);
+        let value = if before > 0.0 { after / before } else { f64::from(after <= 0.0) };
+        let is_above_zero = |rate: &f64| rate.is_finite() && *rate > 0.0;
+        let logarithms = self.figures.map(|figures| {
+            let rounds = &figures.iops_of_rounds;
+            let all = rounds.iter().all(is_above_zero);
+            Mean::of(&rounds.iter().filter(|_| all).map(|rate| rate.ln()).collect::<Vec<_>>())
+        });
+        let [Some(before), Some(after)] = logarithms else { return Ratio { value, interval: None } };
+        // The rate of a row is the geometric mean of its rounds; of these, so that the interval is about its own middle.
+        let middle = after.value - before.value;
+        let half = half_width(&before, &after, confidence);
+        Ratio {
+            value: middle.exp(),
+            interval: half.map(|half| [(middle - half).exp(), (middle + half).exp()]),
+        }
+    }
+
+    fn verdict(&self, ratio: Ratio, kinds: [Kind; 2], same_within: f64) -> (Verdict, Option<&'static str>) {
+        let digests = self.figures.map(|figures| figures.digest.as_ref());
+        if digests[0].is_some() && digests[0] == digests[1] {
+            return (Verdict::Same, Some("event for event"));
+        }
+        if kinds == [Kind::Simulated; 2] {
+            let [low, high] = [ratio.value; 2];
+            return (judged([low, high], same_within), Some("simulated: exact for its seed, no spread"));
+        }
+        if kinds[0] != kinds[1] {
+            return (Verdict::Unclear, Some("one is measured, the other simulated"));
+        }
+        match ratio.interval {
+            None => (Verdict::Unclear, Some("fewer than two rounds that moved anything: no spread")),
+            Some(interval) => match judged(interval, same_within) {
+                Verdict::Unclear => (Verdict::Unclear, Some("the rounds differ too much; more would tell")),
+                verdict => (verdict, None),
+            },
+        }
+    }
+}
+
+/// What an interval of a ratio says.
+fn judged([low, high]: [f64; 2], same_within: f64) -> Verdict {
+    // As far below 1 as above it, by a factor.
+    let most = 1.0 + same_within;
+    match () {
+        () if low >= 1.0 / most && high <= most => Verdict::Same,
+        () if low > 1.0 => Verdict::Better,
+        () if high < 1.0 => Verdict::Worse,
+        () => Verdict::Unclear,
+    }
+}
+
+/// What else is not the same.
+fn differences(before: &Run, after: &Run) -> Vec<(String, String, String)> {
+    let mut differences = Vec::new();
+    let mut note = |name: &str, one: &str, other: &str| {
+        if one != other {
+            differences.push((name.to_owned(), one.to_owned(), other.to_owned()));
+        }
+    };
+    note("figures", before.kind.word(), after.kind.word());
+    note("setup", &before.setup.name, &after.setup.name);
+    note("drive", &before.setup.drive, &after.setup.drive);
+    if before.kind != after.kind {
+        // What is known of a drive and of a world has nothing in common.
+        return differences;
+    }
+    let (one, other) = (&before.setup.facts, &after.setup.facts);
+    let only_after = other.keys().filter(|name| !one.contains_key(*name));
+    for name in one.keys().chain(only_after) {
+        let of =
+            |facts: &std::collections::BTreeMap<String, String>| facts.get(name).cloned().unwrap_or_default();
+        note(name, &of(one), &of(other));
+    }
+    note("version of uaskit", &before.version, &after.version);
+    note("seed", &before.seed.to_string(), &after.seed.to_string());
+    let whole = |run: &Run| if run.interrupted { "ended early" } else { "whole" };
+    note("run", whole(before), whole(after));
+    differences
+}
+
+impl Verdict {
+    /// One word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Same => "same",
+            Self::Unclear => "unclear",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.3}", self.value)?;
+        match self.interval {
+            Some([low, high]) => write!(f, " ({low:.3} to {high:.3})"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::tests::sample;
+    use proptest::prelude::*;
+
+    fn row(transport: &str, job: &str, rounds: &[f64]) -> ResultRow {
+        let iops = rounds.iter().map(|rate| rate.ln()).sum::<f64>() / rounds.len() as f64;
+        let figures = Figures { iops: iops.exp(), iops_of_rounds: rounds.to_vec(), ..Figures::default() };
+        ResultRow { transport: transport.into(), job: job.into(), depth: 1, figures: Ok(figures) }
+    }
+
+    fn run(results: Vec<ResultRow>) -> Run {
+        Run { results, ..sample() }
+    }
+
+    /// The verdict of one row with these rounds.
+    fn verdict(before: &[f64], after: &[f64]) -> Verdict {
+        let diff = diff(&run(vec![row("uas", "j", before)]), &run(vec![row("uas", "j", after)]), 0.05);
+        diff.changes[0].verdict
+    }
+
+    #[test]
+    fn what_is_surely_more_is_better_and_what_is_surely_less_is_worse() {
+        assert_eq!(verdict(&[100.0, 101.0, 99.0], &[120.0, 121.0, 119.0]), Verdict::Better);
+        assert_eq!(verdict(&[120.0, 121.0, 119.0], &[100.0, 101.0, 99.0]), Verdict::Worse);
+    }
+
+    #[test]
+    fn the_same_must_be_shown_as_well() {
+        assert_eq!(verdict(&[100.0, 100.5, 99.5, 100.0], &[101.0, 100.5, 101.5, 101.0]), Verdict::Same);
+        assert_eq!(verdict(&[100.0, 140.0, 70.0], &[101.0, 65.0, 150.0]), Verdict::Unclear);
+    }
+
+    #[test]
+    fn one_round_tells_nothing() {
+        let diff = diff(&run(vec![row("uas", "j", &[100.0])]), &run(vec![row("uas", "j", &[200.0])]), 0.05);
+        assert_eq!((diff.changes[0].verdict, diff.changes[0].ratio.interval), (Verdict::Unclear, None));
+        assert!((diff.changes[0].ratio.value - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_interval_is_welchs() {
+        // Logarithms 0 and 0.02, and 0.1 and 0.12: squares of errors 1e-4 each, two degrees, t 4.303.
+        let rounds = |logarithms: [f64; 2]| logarithms.map(f64::exp);
+        let (before, after) = (rounds([0.0, 0.02]), rounds([0.1, 0.12]));
+        let diff = diff(&run(vec![row("uas", "j", &before)]), &run(vec![row("uas", "j", &after)]), 0.05);
+        let [low, high] = diff.changes[0].ratio.interval.expect("two rounds");
+        let half = 4.3027 * 2e-4_f64.sqrt();
+        assert!((low.ln() - (0.1 - half)).abs() < 1e-5 && (high.ln() - (0.1 + half)).abs() < 1e-5);
+    }
+
+    #[test]
+    fn more_rows_make_each_interval_wider() {
+        let rounds = ([100.0, 101.0, 102.0], [110.0, 111.0, 112.0]);
+        let of = |count: usize| {
+            let rows = |rounds: &[f64]| (0..count).map(|n| row("uas", &n.to_string(), rounds)).collect();
+            let diff = diff(&run(rows(&rounds.0)), &run(rows(&rounds.1)), 0.05);
+            let [low, high] = diff.changes[0].ratio.interval.expect("three rounds");
+            (high / low).ln()
+        };
+        // t of 0.95 and of 0.995, four degrees: the variances of these logarithms differ by little, so that it is 3 degrees.
+        assert!((of(10) / of(1) - 7.453 / 3.182).abs() < 1e-3, "{}", of(10) / of(1));
+    }
+
+    #[test]
+    fn a_simulated_ratio_decides_alone_and_says_so() {
+        let one = |iops: f64, digest: &str| {
+            let figures = Figures { iops, digest: Some(digest.into()), ..Figures::default() };
+            let row = ResultRow { figures: Ok(figures), ..row("uasp", "j", &[1.0]) };
+            Run { kind: Kind::Simulated, ..run(vec![row]) }
+        };
+        let judged = |after: &Run| {
+            let diff = diff(&one(100.0, "a"), after, 0.05);
+            (diff.changes[0].verdict, diff.changes[0].why.expect("it is said"))
+        };
+        let no_spread = "simulated: exact for its seed, no spread";
+        assert_eq!(judged(&one(100.0, "a")), (Verdict::Same, "event for event"));
+        assert_eq!(judged(&one(104.0, "b")), (Verdict::Same, no_spread));
+        assert_eq!(judged(&one(106.0, "b")), (Verdict::Better, no_spread));
+        assert_eq!(judged(&one(90.0, "b")), (Verdict::Worse, no_spread));
+        assert_eq!(judged(&run(vec![row("uasp", "j", &[1.0, 2.0])])).0, Verdict::Unclear);
+    }
+
+    #[test]
+    fn rows_belong_together_by_transport_unless_there_is_one_each() {
+        let (bot, uas) = (row("bot", "j", &[1.0, 1.0]), row("uas", "j", &[2.0, 2.0]));
+        let both = diff(&run(vec![bot.clone(), uas.clone()]), &run(vec![uas.clone(), bot.clone()]), 0.05);
+        assert_eq!(both.changes[0].transports, ["bot", "bot"]);
+        assert_eq!(both.changes[1].transports, ["uas", "uas"]);
+        let moved = diff(&run(vec![bot.clone()]), &run(vec![uas.clone()]), 0.05);
+        assert_eq!(moved.changes[0].transports, ["bot", "uas"]);
+        let more = diff(&run(vec![bot.clone()]), &run(vec![uas, bot]), 0.05);
+        assert_eq!((more.changes.len(), more.only.len(), more.only[0].is_after), (1, 1, true));
+    }
+
+    #[test]
+    fn a_row_without_figures_says_why() {
+        let failed = ResultRow { figures: Err("refused".into()), ..row("uas", "j", &[1.0]) };
+        let diff = diff(&run(vec![row("uas", "j", &[1.0])]), &run(vec![failed]), 0.05);
+        assert_eq!((diff.changes.len(), diff.only[0].error.as_deref()), (0, Some("refused")));
+    }
+
+    #[test]
+    fn what_else_has_changed_is_told() {
+        let mut after = sample();
+        after.setup.facts.insert("firmware".into(), "2.0".into());
+        after.setup.facts.insert("driver".into(), "uas".into());
+        let differences = diff(&sample(), &after, 0.05).differences;
+        let told = |name: &str, one: &str, other: &str| (name.to_owned(), one.to_owned(), other.to_owned());
+        assert_eq!(differences, [told("firmware", "1.0", "2.0"), told("driver", "", "uas")]);
+    }
+
+    proptest! {
+        #[test]
+        fn turned_round_it_is_the_opposite(
+            one in prop::collection::vec(1.0..1e6_f64, 1..6),
+            other in prop::collection::vec(1.0..1e6_f64, 1..6),
+        ) {
+            let opposite = match verdict(&one, &other) {
+                Verdict::Better => Verdict::Worse,
+                Verdict::Worse => Verdict::Better,
+                alike => alike,
+            };
+            prop_assert_eq!(verdict(&other, &one), opposite);
+        }
+
+        #[test]
+        fn figures_of_any_kind_are_compared(rounds in prop::collection::vec(any::<f64>(), 0..5), iops in any::<f64>()) {
+            let figures = Figures { iops, iops_of_rounds: rounds, ..Figures::default() };
+            let odd = run(vec![ResultRow { figures: Ok(figures), ..row("uas", "j", &[1.0]) }]);
+            prop_assert_eq!(diff(&odd, &odd, 0.05).changes.len(), 1);
+        }
+    }
+}

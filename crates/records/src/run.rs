@@ -1,0 +1,193 @@
+//! A run as it is kept.
+//!
+//! Units are in the names. What a figure is not known for is `None`: a simulated run has no rounds, a measured one no digest. The whole
+//! record, as `--json` prints it, is kept beside the figures, so that nothing is lost which the columns have no place for.
+
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// One call of `uaskit bench` or `uaskit compare`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// What its owner calls it.
+    pub label: Option<String>,
+    /// Where its figures come from.
+    pub kind: Kind,
+    /// When it began, in seconds since 1970.
+    pub began_unix_s: u64,
+    /// The version of the program.
+    pub version: String,
+    /// What was called.
+    pub command_line: Vec<String>,
+    /// Where places and payload come from.
+    pub seed: u64,
+    /// It was ended before its end.
+    pub interrupted: bool,
+    /// What was measured, or of what the world was made.
+    pub setup: Setup,
+    /// A row for each job on each transport, in their order.
+    pub results: Vec<ResultRow>,
+    /// All of it as `--json` prints it.
+    #[serde(skip)]
+    pub record: String,
+}
+
+/// Where figures come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Of a drive, in rounds.
+    Measured,
+    /// Of a world in virtual time: exact for its seed.
+    Simulated,
+}
+
+/// What stays the same from run to run unless somebody changes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Setup {
+    /// The target as it was named, or the setup.
+    pub name: String,
+    /// The drive: its model and serial number, or the part.
+    pub drive: String,
+    /// What else is known of it, by name: firmware, USB id, link, controller, driver, machine.
+    pub facts: BTreeMap<String, String>,
+}
+
+/// A job on a transport.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ResultRow {
+    /// The transport, or the column of a comparison.
+    pub transport: String,
+    /// The job.
+    pub job: String,
+    /// Requests under way at once.
+    pub depth: u16,
+    /// What came of it, or why there is nothing; for programs an object, of figures or with an `error` alone.
+    #[serde(serialize_with = "figures_or_error")]
+    pub figures: Result<Figures, String>,
+}
+
+/// The figures of a row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Figures {
+    /// I/Os in a second.
+    pub iops: f64,
+    /// Its 95 % interval.
+    pub iops_interval: Option<[f64; 2]>,
+    /// I/Os in a second, round by round.
+    pub iops_of_rounds: Vec<f64>,
+    /// Millions of bytes in a second.
+    pub mb_per_s: f64,
+    /// Mean latency in microseconds.
+    pub mean_us: f64,
+    /// Median, in microseconds.
+    pub p50_us: Option<f64>,
+    /// 99 of a hundred are quicker, in microseconds.
+    pub p99_us: Option<f64>,
+    /// 999 of a thousand are quicker, in microseconds.
+    pub p999_us: Option<f64>,
+    /// The longest, in microseconds.
+    pub max_us: f64,
+    /// Percent of requests, and the microseconds that they took at most; from few to many. None where it was not kept.
+    pub percentiles_us: Vec<[f64; 2]>,
+    /// I/Os that count.
+    pub ios: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// A number for all that has happened in a simulated world.
+    pub digest: Option<String>,
+}
+
+fn figures_or_error<S: Serializer>(figures: &Result<Figures, String>, to: S) -> Result<S::Ok, S::Error> {
+    match figures {
+        Ok(figures) => figures.serialize(to),
+        Err(error) => BTreeMap::from([("error", error)]).serialize(to),
+    }
+}
+
+impl Kind {
+    /// One word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Simulated => "simulated",
+        }
+    }
+
+    pub(crate) fn of_word(word: &str) -> Option<Self> {
+        [Self::Measured, Self::Simulated].into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl Run {
+    /// The transports of its rows, each once.
+    pub fn transports(&self) -> Vec<&str> {
+        let mut transports: Vec<&str> = Vec::new();
+        for row in &self.results {
+            if !transports.contains(&row.transport.as_str()) {
+                transports.push(&row.transport);
+            }
+        }
+        transports
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A measured run of two rows, one of which came to nothing.
+    pub(crate) fn sample() -> Run {
+        let figures = Figures {
+            iops: 1000.0,
+            iops_interval: Some([990.0, 1010.0]),
+            iops_of_rounds: vec![995.0, 1000.0, 1005.0],
+            mb_per_s: 4.096,
+            mean_us: 900.5,
+            p50_us: Some(850.0),
+            p99_us: Some(2000.0),
+            p999_us: Some(3000.0),
+            max_us: 4000.0,
+            percentiles_us: vec![[50.0, 850.0], [99.0, 2000.0]],
+            ios: 3000,
+            errors: 0,
+            digest: None,
+        };
+        let row = |transport: &str, figures| ResultRow {
+            transport: transport.into(),
+            job: "4K random read".into(),
+            depth: 32,
+            figures,
+        };
+        Run {
+            label: Some("before".into()),
+            kind: Kind::Measured,
+            began_unix_s: 1_700_000_000,
+            version: "0.1.0".into(),
+            command_line: vec!["uaskit".into(), "bench".into()],
+            seed: u64::MAX,
+            interrupted: false,
+            setup: Setup {
+                name: "2-1".into(),
+                drive: "Some Drive, serial number 1".into(),
+                facts: BTreeMap::from([("firmware".into(), "1.0".into())]),
+            },
+            results: vec![row("uas", Ok(figures)), row("bot", Err("it was refused".into()))],
+            record: "{}".into(),
+        }
+    }
+
+    #[test]
+    fn transports_are_told_once() {
+        let mut run = sample();
+        run.results.extend(sample().results);
+        assert_eq!(run.transports(), ["uas", "bot"]);
+    }
+}

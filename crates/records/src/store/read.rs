@@ -1,0 +1,201 @@
+//! Asking for runs: a list of them, or one with all of its rows.
+//!
+//! A value that is not what its column is for is damage and no reason to stop at. Always true: nothing is written; what comes back is within
+//! the limits of what is written.
+
+use super::write::{RESULTS_MAX, ROUNDS_MAX};
+use super::{Filter, RunId, Store};
+use crate::error::StoreError;
+use crate::run::{Figures, Kind, ResultRow, Run, Setup};
+use rusqlite::types::Type;
+use rusqlite::{Connection, Error, OptionalExtension, Result, Row, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A run in a few words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Its number.
+    pub run: RunId,
+    /// When it began, by the clock of this machine: `2026-01-31 09:05`.
+    pub began: String,
+    /// The same in seconds since 1970.
+    pub began_unix_s: u64,
+    /// What its owner calls it.
+    pub label: Option<String>,
+    /// Where its figures come from.
+    pub kind: Kind,
+    /// The setup's name.
+    pub setup: String,
+    /// The drive.
+    pub drive: String,
+    /// The transports of its rows, each once.
+    pub transports: Vec<String>,
+    /// Rows.
+    pub rows: u64,
+    /// Millions of bytes in a second, of the row with the most.
+    pub mb_per_s_max: Option<f64>,
+    /// It was ended before its end.
+    pub interrupted: bool,
+}
+
+/// A run that was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Saved {
+    /// Its number.
+    pub id: RunId,
+    /// When it began, by the clock of this machine.
+    pub began: String,
+    /// The run.
+    #[serde(flatten)]
+    pub run: Run,
+}
+
+const BEGAN: &str = "strftime('%Y-%m-%d %H:%M', began_unix_s, 'unixepoch', 'localtime')";
+
+impl Store {
+    /// Runs, the newest first.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn runs(&self, filter: &Filter) -> Result<Vec<Summary>, StoreError> {
+        let Filter { setup, drive, label, limit } = filter;
+        let limit = (*limit).min(Filter::LIMIT_MAX);
+        let has = |column: &str, place: u8| {
+            format!("(?{place} IS NULL OR instr(lower({column}), lower(?{place})) > 0)")
+        };
+        let sql = format!(
+            "SELECT run.id, {BEGAN}, began_unix_s, label, kind, setup.name, drive, interrupted,
+                    (SELECT json_group_array(DISTINCT transport) FROM result WHERE run = run.id) AS transports,
+                    (SELECT count(*) FROM result WHERE run = run.id),
+                    (SELECT max(mb_per_s) FROM result WHERE run = run.id)
+             FROM run JOIN setup ON setup.id = run.setup
+             WHERE {} AND {} AND {} ORDER BY run.id DESC LIMIT ?4",
+            has("setup.name", 1),
+            has("drive", 2),
+            has("coalesce(label, '')", 3),
+        );
+        let list = || -> Result<Vec<Summary>> {
+            let mut list = self.connection.prepare(&sql)?;
+            list.query_map(params![setup, drive, label, limit], summary)?.collect()
+        };
+        list().map_err(StoreError::of(&self.path))
+    }
+
+    /// A run; none if there is no such.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn run(&self, id: RunId) -> Result<Option<Saved>, StoreError> {
+        let run = || -> Result<Option<Saved>> {
+            let found = self.connection.query_row(
+                &format!(
+                    "SELECT {BEGAN}, label, kind, began_unix_s, version, command_line, seed, interrupted, record,
+                            setup.name, drive, facts
+                     FROM run JOIN setup ON setup.id = run.setup WHERE run.id = ?1"
+                ),
+                [id.0],
+                |row| saved(id, row),
+            );
+            let Some(mut saved) = found.optional()? else { return Ok(None) };
+            saved.run.results = results(&self.connection, id)?;
+            Ok(Some(saved))
+        };
+        run().map_err(StoreError::of(&self.path))
+    }
+}
+
+fn summary(row: &Row<'_>) -> Result<Summary> {
+    Ok(Summary {
+        run: RunId(row.get(0)?),
+        began: row.get(1)?,
+        began_unix_s: unsigned(row, 2)?,
+        label: row.get(3)?,
+        kind: kind(row, 4)?,
+        setup: row.get(5)?,
+        drive: row.get(6)?,
+        interrupted: row.get(7)?,
+        transports: json(row, 8)?,
+        rows: unsigned(row, 9)?,
+        mb_per_s_max: row.get(10)?,
+    })
+}
+
+fn saved(id: RunId, row: &Row<'_>) -> Result<Saved> {
+    let run = Run {
+        label: row.get(1)?,
+        kind: kind(row, 2)?,
+        began_unix_s: unsigned(row, 3)?,
+        version: row.get(4)?,
+        command_line: json(row, 5)?,
+        seed: unsigned(row, 6)?,
+        interrupted: row.get(7)?,
+        record: row.get(8)?,
+        setup: Setup { name: row.get(9)?, drive: row.get(10)?, facts: json(row, 11)? },
+        results: Vec::new(),
+    };
+    Ok(Saved { id, began: row.get(0)?, run })
+}
+
+fn results(connection: &Connection, id: RunId) -> Result<Vec<ResultRow>> {
+    let mut results = connection.prepare(
+        "SELECT id, transport, job, depth, error, iops, iops_low, iops_high, mb_per_s, mean_us, p50_us, p99_us, p999_us,
+                max_us, ios, errors, digest, percentiles_us
+         FROM result WHERE run = ?1 ORDER BY id LIMIT ?2",
+    )?;
+    let results = results.query_map(params![id.0, RESULTS_MAX as i64], |row| result(connection, row))?;
+    results.collect()
+}
+
+fn result(connection: &Connection, row: &Row<'_>) -> Result<ResultRow> {
+    let figures = match row.get::<_, Option<String>>(4)? {
+        Some(error) => Err(error),
+        None => Ok(figures(connection, row)?),
+    };
+    Ok(ResultRow { transport: row.get(1)?, job: row.get(2)?, depth: row.get(3)?, figures })
+}
+
+fn figures(connection: &Connection, row: &Row<'_>) -> Result<Figures> {
+    let interval = row.get::<_, Option<f64>>(6)?.zip(row.get(7)?);
+    let mut rounds =
+        connection.prepare("SELECT iops FROM round WHERE result = ?1 ORDER BY number LIMIT ?2")?;
+    let rounds = rounds.query_map(params![row.get::<_, i64>(0)?, ROUNDS_MAX as i64], |round| round.get(0))?;
+    Ok(Figures {
+        iops: row.get(5)?,
+        iops_interval: interval.map(|(low, high)| [low, high]),
+        iops_of_rounds: rounds.collect::<Result<_>>()?,
+        mb_per_s: row.get(8)?,
+        mean_us: row.get(9)?,
+        p50_us: row.get(10)?,
+        p99_us: row.get(11)?,
+        p999_us: row.get(12)?,
+        max_us: row.get(13)?,
+        ios: unsigned(row, 14)?,
+        errors: unsigned(row, 15)?,
+        digest: row.get(16)?,
+        percentiles_us: match row.get::<_, Option<String>>(17)? {
+            Some(_) => json(row, 17)?,
+            None => Vec::new(),
+        },
+    })
+}
+
+/// 64 bits without a sign, which SQLite keeps with one.
+fn unsigned(row: &Row<'_>, at: usize) -> Result<u64> {
+    row.get(at).map(i64::cast_unsigned)
+}
+
+fn kind(row: &Row<'_>, at: usize) -> Result<Kind> {
+    let word: String = row.get(at)?;
+    Kind::of_word(&word).ok_or_else(|| wrong(at, format!("`{word}` is no kind of run")))
+}
+
+fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> Result<T> {
+    let text: String = row.get(at)?;
+    serde_json::from_str(&text).map_err(|error| wrong(at, error.to_string()))
+}
+
+/// A value that is not what its column is for.
+fn wrong(column: usize, why: String) -> Error {
+    Error::FromSqlConversionFailure(column, Type::Text, why.into())
+}

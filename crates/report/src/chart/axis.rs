@@ -1,0 +1,282 @@
+//! Axes: what is on them, how far they reach, where their ticks are.
+//!
+//! Ticks are round numbers, or values that are told, of which those are left out whose labels would touch. A scale in nines shows quantiles:
+//! 90 %, 99 % and 99.9 % are as far from each other.
+
+use super::canvas::{FINE, SIGN_WIDTH};
+use crate::number::short;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+use std::ops::Range;
+
+/// How values become distances.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scale {
+    /// As they are. From zero on, unless a value is below.
+    #[default]
+    Linear,
+    /// By their logarithm. What is not above zero is not shown.
+    Log,
+    /// Shares from 0 to below 1, by how far they are from 1.
+    Nines,
+}
+
+/// What is on an axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Axis {
+    /// What it is, with its unit: `MB/s`, `latency, µs`.
+    pub name: String,
+    /// The scale that is shown first.
+    pub scale: Scale,
+    /// Values with their labels, instead of round numbers.
+    pub labels: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// A linear one.
+    pub fn linear(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// A logarithmic one.
+    pub fn log(name: impl Into<String>) -> Self {
+        Self { name: name.into(), scale: Scale::Log, ..Self::default() }
+    }
+
+    /// One of shares, in nines.
+    pub fn nines(name: impl Into<String>) -> Self {
+        let labels = [
+            (0.0, "0"),
+            (0.5, "50 %"),
+            (0.9, "90 %"),
+            (0.99, "99 %"),
+            (0.999, "99.9 %"),
+            (0.9999, "99.99 %"),
+        ];
+        let labels = labels.map(|(value, label)| (value, label.to_owned())).to_vec();
+        Self { name: name.into(), scale: Scale::Nines, labels }
+    }
+
+    /// With labels at values.
+    #[must_use]
+    pub fn labelled(mut self, labels: impl IntoIterator<Item = (f64, String)>) -> Self {
+        self.labels = labels.into_iter().collect();
+        self
+    }
+
+    /// A value in words.
+    pub(crate) fn told(&self, value: f64) -> String {
+        let known = self.labels.iter().find(|(at, _)| *at == value);
+        match (known, self.scale) {
+            (Some((_, label)), _) => label.clone(),
+            (None, Scale::Nines) => format!("{} %", crate::number(value * 100.0)),
+            (None, _) => crate::number(value),
+        }
+    }
+}
+
+impl Scale {
+    /// How far along a value is, in units of the scale.
+    fn far(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log => value.max(f64::MIN_POSITIVE).log10(),
+            Self::Nines => -(1.0 - value.clamp(0.0, 1.0 - 1e-9)).log10(),
+        }
+    }
+
+    /// Whether a value has a place.
+    pub(super) fn takes(self, value: f64) -> bool {
+        value.is_finite()
+            && match self {
+                Self::Linear => true,
+                Self::Log => value > 0.0,
+                Self::Nines => (0.0..1.0).contains(&value),
+            }
+    }
+}
+
+/// An axis that is laid out.
+#[derive(Clone, Debug)]
+pub(super) struct Span {
+    scale: Scale,
+    /// Ends, in units of the scale.
+    from: f64,
+    to: f64,
+    pub(super) ticks: Vec<(f64, String)>,
+}
+
+impl Span {
+    /// For values, over so many units of the picture. `is_across` if it is horizontal, so that labels stand side by side.
+    pub(super) fn of(axis: &Axis, scale: Scale, values: &[f64], (length, is_across): (f64, bool)) -> Self {
+        let kept =
+            || values.iter().copied().filter(|value| scale.takes(*value)).map(|value| scale.far(value));
+        let (mut from, mut to) =
+            kept().fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), far| (from.min(far), to.max(far)));
+        if from > to {
+            (from, to) = (0.0, 1.0);
+        }
+        if scale == Scale::Linear && axis.labels.is_empty() {
+            (from, to) = (from.min(0.0), to.max(0.0));
+        }
+        let room = (to - from).max(if scale == Scale::Linear { to.abs() } else { 1.0 } * 0.02);
+        match (scale, axis.labels.is_empty()) {
+            // Values that are labelled are apart from the ends.
+            (_, false) if is_across => (from, to) = (from - room * 0.05, to + room * 0.05),
+            (Scale::Linear, _) => to += room * 0.06,
+            _ => (from, to) = (from - room * 0.06, to + room * 0.06),
+        }
+        let mut span = Self { scale, from, to: to.max(from + 1e-9), ticks: Vec::new() };
+        let ticks = if axis.labels.is_empty() { span.round(length, is_across) } else { axis.labels.clone() };
+        span.ticks = span.apart(ticks, (length, is_across));
+        span
+    }
+
+    /// From one value to another, without ticks; the first is at the top if it is upright.
+    pub(super) const fn exactly([from, to]: [f64; 2]) -> Self {
+        Self { scale: Scale::Linear, from, to, ticks: Vec::new() }
+    }
+
+    /// Where a value is: 0 at the beginning, 1 at the end.
+    fn place(&self, value: f64) -> f64 {
+        (self.scale.far(value) - self.from) / (self.to - self.from)
+    }
+
+    fn round(&self, length: f64, is_across: bool) -> Vec<(f64, String)> {
+        let most = (length / if is_across { 52.0 } else { 34.0 }).max(2.0);
+        let values: Vec<f64> = match self.scale {
+            Scale::Linear => {
+                let step = round_step((self.to - self.from) / most);
+                let first = (self.from / step).ceil() as i64;
+                (first..)
+                    .map(|nth| nth as f64 * step)
+                    .take_while(|value| *value <= self.to)
+                    .take(64)
+                    .collect()
+            }
+            Scale::Log | Scale::Nines => {
+                let decades = self.from.floor() as i32..=self.to.ceil() as i32;
+                let few: &[f64] = match self.to - self.from {
+                    span if span < most / 3.0 => &[1.0, 2.0, 5.0],
+                    _ => &[1.0],
+                };
+                let all = decades.flat_map(|decade| few.iter().map(move |of| of * 10_f64.powi(decade)));
+                all.filter(|value| (0.0..=1.0).contains(&self.place(*value))).take(64).collect()
+            }
+        };
+        values.into_iter().map(|value| (value, short(value))).collect()
+    }
+
+    /// Those whose labels do not touch.
+    fn apart(&self, ticks: Vec<(f64, String)>, (length, is_across): (f64, bool)) -> Vec<(f64, String)> {
+        let mut end = f64::NEG_INFINITY;
+        let mut kept = Vec::new();
+        for (value, label) in ticks {
+            if !self.scale.takes(value) || !(-0.001..=1.001).contains(&self.place(value)) {
+                continue;
+            }
+            let half = if is_across { label.chars().count() as f64 * SIGN_WIDTH / 2.0 + 4.0 } else { 7.0 };
+            let at = self.place(value) * length;
+            if at - half >= end {
+                end = at + half;
+                kept.push((value, label));
+            }
+        }
+        kept
+    }
+
+    /// The label of a tick.
+    pub(super) fn label(&self, value: f64) -> String {
+        self.ticks.iter().find(|(at, _)| *at == value).map_or_else(String::new, |(_, label)| label.clone())
+    }
+
+    /// Units of the picture that labels take at its side.
+    pub(super) fn width(&self) -> f64 {
+        let signs = self.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
+        signs as f64 * WIDEST + 13.0
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least this.
+fn round_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.max(1e-12).log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|of| of * power);
+    steps.into_iter().find(|step| *step >= least * 0.999).unwrap_or(power * 10.0)
+}
+
+impl Ranged for Span {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (first, last): (i32, i32)) -> i32 {
+        // What lies far outside is drawn outside, and not on the other side of where numbers end.
+        let place = self.place(*value).clamp(-4.0, 5.0);
+        first + (f64::from(last - first) * place).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        match hint.weight().allow_light_points() {
+            true => Vec::new(),
+            false => self.ticks.iter().map(|(value, _)| *value).collect(),
+        }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.from..self.to
+    }
+}
+
+/// How wide a character of a label is on a small screen, where text is larger.
+pub(super) const WIDEST: f64 = 8.2;
+
+/// Units of the picture as plotters counts.
+pub(super) fn fine(units: f64) -> i32 {
+    (units * FINE).round() as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(span: &Span) -> Vec<&str> {
+        span.ticks.iter().map(|(_, label)| label.as_str()).collect()
+    }
+
+    #[test]
+    fn a_linear_axis_begins_at_zero_and_has_round_ticks() {
+        let span = Span::of(&Axis::linear("MB/s"), Scale::Linear, &[35.0, 144.0], (200.0, false));
+        assert_eq!(labels(&span), ["0", "50", "100", "150"]);
+        assert_eq!(span.map(&0.0, (2000, 0)), 2000);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_ticks_of_one_two_and_five() {
+        let span = Span::of(&Axis::log("µs"), Scale::Log, &[90.0, 2300.0], (240.0, false));
+        assert_eq!(labels(&span), ["100", "200", "500", "1000", "2000"]);
+    }
+
+    #[test]
+    fn labels_that_would_touch_are_left_out() {
+        let axis = Axis::log("block")
+            .labelled((9..24).map(|power| (f64::from(1 << power), format!("{} KiB", 1 << power))));
+        let values: Vec<f64> = axis.labels.iter().map(|(value, _)| *value).collect();
+        let span = Span::of(&axis, Scale::Log, &values, (300.0, true));
+        assert!(span.ticks.len() < 8 && span.ticks.len() > 2, "{:?}", span.ticks);
+    }
+
+    #[test]
+    fn quantiles_are_as_far_apart_as_their_nines() {
+        let span = Span::of(&Axis::nines("share"), Scale::Nines, &[0.0, 0.999], (300.0, true));
+        let at = |value: f64| span.map(&value, (0, 100_000));
+        assert!((at(0.99) - at(0.9)).abs_diff(at(0.999) - at(0.99)) < 5);
+    }
+
+    #[test]
+    fn one_value_is_enough_for_an_axis() {
+        for scale in [Scale::Linear, Scale::Log] {
+            let span = Span::of(&Axis::linear("x"), scale, &[8.0], (300.0, true));
+            let at = span.map(&8.0, (0, 1000));
+            assert!((1..=1000).contains(&at), "{scale:?}: {at}");
+        }
+        assert!(Span::of(&Axis::linear("x"), Scale::Log, &[], (300.0, true)).map(&1.0, (0, 10)) >= 0);
+    }
+}

@@ -1,0 +1,210 @@
+//! Bars: groups of them beside each other, or parts on top of each other, from left to right.
+//!
+//! Labels are words, which stand better beside bars that lie; so charts grow downwards, on a phone as well.
+
+use super::axis::{Span, WIDEST};
+use super::plane::{ABOVE, Chart, Fault, Plane, at, on, text};
+use super::{Axis, Drawn, Entry, Mark, Scale, told};
+use crate::drawing::rounded;
+use crate::table::{Cell, Table};
+use crate::{number, short};
+use svg::Node;
+use svg::node::element::{Group as Element, Path};
+
+/// Bars that belong together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Group {
+    /// What they are about.
+    pub label: String,
+    /// One for each series, in their order.
+    pub values: Vec<Option<f64>>,
+}
+
+/// Groups of bars.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bars {
+    /// What groups are: `block`.
+    pub across: String,
+    /// What is shown.
+    pub value: Axis,
+    /// Names of the series and their colours.
+    pub series: Vec<(String, u8)>,
+    /// The groups, from above.
+    pub groups: Vec<Group>,
+    /// Bars of a group are parts of one, and not beside each other.
+    pub is_stacked: bool,
+}
+
+const WIDTH: f64 = 480.0;
+const BELOW: f64 = 38.0;
+const THICK: f64 = 11.0;
+const BETWEEN: f64 = 9.0;
+
+/// A label, at most: what is longer ends in an ellipsis.
+const LABEL_SIGNS: usize = 27;
+
+impl Bars {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.series.iter().map(|(name, hue)| Entry { name, hue: *hue })
+    }
+
+    /// A row for each group, a column for each series.
+    pub(crate) fn table(&self) -> Table {
+        let names = self.series.iter().map(|(name, _)| format!("{name}, {}", self.value.name));
+        let mut table = Table::new([self.across.clone()].into_iter().chain(names));
+        for Group { label, values } in &self.groups {
+            table = table
+                .row([Cell::text(label)].into_iter().chain(values.iter().map(|value| Cell::from(*value))));
+        }
+        table
+    }
+
+    pub(crate) fn draw(&self) -> Result<Vec<Drawn>, Fault> {
+        let in_group = if self.is_stacked { 1.6 } else { self.series.len().max(1) as f64 };
+        let tall = in_group * THICK + BETWEEN;
+        let height = ABOVE + BELOW + tall * self.groups.len().max(1) as f64;
+        let label_signs = self.groups.iter().map(|group| group.label.chars().count()).max().unwrap_or(0);
+        let left = label_signs.min(LABEL_SIGNS) as f64 * WIDEST + 10.0;
+        let plane = Plane {
+            size: (WIDTH, height),
+            margins: (left, 46.0, BELOW),
+            names: (&self.value.name, &self.across),
+            grid: (false, true),
+        };
+        let sums = self.groups.iter().map(|group| {
+            let values = group.values.iter().flatten().filter(|value| value.is_finite());
+            if self.is_stacked { values.sum() } else { values.copied().fold(0.0, f64::max) }
+        });
+        let x = Span::of(&self.value, Scale::Linear, &sums.collect::<Vec<f64>>(), (plane.inner().0, true));
+        // A group is a unit of this axis; it has names and no ticks.
+        let ends = [0.0, self.groups.len().max(1) as f64];
+        let y = Span::exactly(ends);
+        let svg = plane.draw((x, y), |chart| Ok(self.over(chart, tall)))?;
+        Ok(vec![on(Scale::Linear, svg)])
+    }
+
+    fn over(&self, chart: &Chart<'_, '_>, tall: f64) -> Element {
+        let mut over = Element::new();
+        let (zero, _) = at(chart, 0.0, 0.0);
+        for (nth, group) in self.groups.iter().enumerate() {
+            let top = ABOVE + tall * nth as f64 + BETWEEN / 2.0;
+            let label =
+                text(&shortened(&group.label), (zero - 7.0, top + (tall - BETWEEN) / 2.0 + 4.0), "tick");
+            over.append(label.set("text-anchor", "end"));
+            let mut sum = 0.0;
+            for (key, value) in group.values.iter().enumerate() {
+                let Some(value) = value.filter(|value| value.is_finite() && *value >= 0.0) else { continue };
+                let (from, y, thick) = match self.is_stacked {
+                    true => (sum, top, tall - BETWEEN),
+                    false => (0.0, top + THICK * key as f64, THICK - 1.0),
+                };
+                sum += value;
+                let ends = [from, from + value].map(|value| at(chart, value, 0.0).0);
+                over.append(self.bar(group, (key, value), (ends, y, thick)));
+                if !self.is_stacked {
+                    over.append(text(
+                        &short_figure(value),
+                        (ends[1] + 4.0, y + thick - 1.5),
+                        &format!("value k{key}"),
+                    ));
+                }
+            }
+            if self.is_stacked {
+                let end = at(chart, sum, 0.0).0;
+                over.append(text(
+                    &short_figure(sum),
+                    (end + 5.0, top + (tall - BETWEEN) / 2.0 + 4.0),
+                    "value",
+                ));
+            }
+        }
+        over
+    }
+
+    fn bar(
+        &self,
+        group: &Group,
+        (key, value): (usize, f64),
+        ([left, right], y, thick): ([f64; 2], f64, f64),
+    ) -> Path {
+        let (name, hue) = self.series.get(key).map_or(("", 0), |(name, hue)| (name, *hue));
+        let width = (right - left).max(0.6);
+        let (left, y, wide, thick) = (rounded(left), rounded(y), rounded(width), rounded(thick));
+        let path = Path::new().set("d", format!("M{left},{y}h{wide}v{thick}h-{wide}Z"));
+        let mark = Mark {
+            at: (left + wide / 2.0, y + thick / 2.0),
+            key,
+            hue,
+            series: name,
+            place: group.label.clone(),
+            value: format!("{} {}", number(value), self.value.name),
+            is_quiet: false,
+        };
+        let at = (rounded(mark.at.0), rounded(mark.at.1));
+        told(path.set("class", format!("mark bar s{hue} k{key}")), at, &mark)
+    }
+}
+
+fn shortened(label: &str) -> String {
+    if label.chars().count() <= LABEL_SIGNS {
+        return label.to_owned();
+    }
+    label.chars().take(LABEL_SIGNS - 1).chain(['…']).collect()
+}
+
+/// Three digits beside a bar.
+fn short_figure(value: f64) -> String {
+    let decimals = match value {
+        _ if value.fract() == 0.0 => 0,
+        _ if value >= 100.0 => 0,
+        _ if value >= 10.0 => 1,
+        _ => 2,
+    };
+    if value >= 10_000.0 { short((value / 100.0).round() * 100.0) } else { format!("{value:.decimals$}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bars(is_stacked: bool) -> Bars {
+        let group =
+            |label: &str, values: [f64; 2]| Group { label: label.into(), values: values.map(Some).to_vec() };
+        Bars {
+            across: "block".into(),
+            value: Axis::linear("MB/s"),
+            series: vec![("bot".into(), 0), ("uas".into(), 1)],
+            groups: vec![group("4K", [35.0, 144.0]), group("<64K>", [200.0, 390.0])],
+            is_stacked,
+        }
+    }
+
+    #[test]
+    fn each_value_is_a_bar_with_its_words() {
+        for is_stacked in [false, true] {
+            let drawn = bars(is_stacked).draw().expect("drawn");
+            let svg = drawn[0].svg.to_string();
+            assert_eq!((drawn.len(), svg.matches("class=\"mark bar").count()), (1, 4), "{svg}");
+            assert!(svg.contains("data-v=\"144 MB/s\"") && svg.contains("&lt;64K&gt;"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn parts_begin_where_others_end() {
+        let svg = bars(true).draw().expect("drawn")[0].svg.to_string();
+        assert!(svg.contains("\n590\n</text>"), "the sum is beside the bar: {svg}");
+    }
+
+    #[test]
+    fn what_is_missing_is_no_bar() {
+        let mut bars = bars(false);
+        bars.groups[0].values[1] = None;
+        assert_eq!(bars.draw().expect("drawn")[0].svg.to_string().matches("class=\"mark bar").count(), 3);
+        assert_eq!(bars.table().rows[0][2], Cell::Empty);
+    }
+
+    #[test]
+    fn a_long_label_is_cut() {
+        assert_eq!(shortened(&"x".repeat(40)).chars().count(), LABEL_SIGNS);
+    }
+}

@@ -1,0 +1,346 @@
+//! Series over an axis: marks with intervals and lines between them, curves, or steps.
+//!
+//! Names stand at the ends of the lines, moved apart where those are close. Left out: lines between values that are missing.
+
+use super::axis::Span;
+use super::plane::{Chart, Fault, Plane, at, on, text};
+use super::{Axis, Drawn, Entry, Ink, Mark, Scale, line_of};
+use crate::number;
+use crate::table::{Cell, Table};
+use plotters::element::PathElement;
+use plotters::series::{AreaSeries, LineSeries};
+use svg::Node;
+use svg::node::element::Group;
+
+/// A value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Where.
+    pub x: f64,
+    /// How much.
+    pub y: f64,
+    /// Where it lies with 95 % confidence, if that is known.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// Values that belong together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// Its colour, of [`HUES`](crate::HUES); the same for the same thing all over a page.
+    pub hue: u8,
+    /// Its values, along the axis.
+    pub points: Vec<Point>,
+}
+
+/// How values are joined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// Marks with lines between them.
+    #[default]
+    Marks,
+    /// A curve: marks are seen when they are pointed at.
+    Curve,
+    /// Steps: each value counts from its place to the next.
+    Steps,
+}
+
+/// Series over an axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lines {
+    /// Across.
+    pub x: Axis,
+    /// Upright.
+    pub y: Axis,
+    /// What is drawn.
+    pub series: Vec<Series>,
+    /// How.
+    pub shape: Shape,
+}
+
+const SIZE: (f64, f64) = (480.0, 290.0);
+
+/// Between the baselines of names that are close.
+const APART: f64 = 14.0;
+
+impl Point {
+    /// One without interval.
+    pub const fn new(x: f64, y: f64) -> Self {
+        Self { x, y, interval: None }
+    }
+
+    /// With an interval.
+    #[must_use]
+    pub const fn within(self, interval: [f64; 2]) -> Self {
+        Self { interval: Some(interval), ..self }
+    }
+
+    /// In words, with half of the interval as a part of it.
+    fn told(&self, axis: &Axis) -> String {
+        let value = axis.told(self.y);
+        match self.interval {
+            Some([low, high]) => format!("{value} ({} to {})", number(low), number(high)),
+            None => value,
+        }
+    }
+}
+
+impl Series {
+    /// One of values.
+    pub fn new(name: impl Into<String>, hue: u8, points: Vec<Point>) -> Self {
+        Self { name: name.into(), hue, points }
+    }
+}
+
+impl Lines {
+    /// Marks with lines between them.
+    pub const fn new(x: Axis, y: Axis, series: Vec<Series>) -> Self {
+        Self { x, y, series, shape: Shape::Marks }
+    }
+
+    /// Joined otherwise.
+    #[must_use]
+    pub fn shaped(self, shape: Shape) -> Self {
+        Self { shape, ..self }
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.series.iter().map(|series| Entry { name: &series.name, hue: series.hue })
+    }
+
+    /// A row for each place, a column for each series.
+    pub(crate) fn table(&self) -> Table {
+        let has_interval = |series: &Series| series.points.iter().any(|point| point.interval.is_some());
+        let mut head = vec![self.x.name.clone()];
+        for series in &self.series {
+            head.push(format!("{}, {}", series.name, self.y.name));
+            if has_interval(series) {
+                head.extend(["from", "to"].map(|end| format!("{} {end}", series.name)));
+            }
+        }
+        let mut places: Vec<f64> = self.points().map(|point| point.x).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let mut table = Table::new(head);
+        for place in places {
+            let mut row = vec![Cell::Text(self.x.told(place))];
+            for series in &self.series {
+                let point = series.points.iter().find(|point| point.x == place);
+                row.push(point.map(|point| point.y).into());
+                if has_interval(series) {
+                    let ends = point.and_then(|point| point.interval);
+                    row.extend([ends.map(|ends| ends[0]).into(), ends.map(|ends| ends[1]).into()]);
+                }
+            }
+            table = table.row(row);
+        }
+        table
+    }
+
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.series.iter().flat_map(|series| &series.points)
+    }
+
+    /// On its own scale, and on the other one if every value has a place there.
+    pub(crate) fn draw(&self) -> Result<Vec<Drawn>, Fault> {
+        let other = match self.y.scale {
+            Scale::Linear => Scale::Log,
+            Scale::Log | Scale::Nines => Scale::Linear,
+        };
+        let has_other = self.points().all(|point| other.takes(point.y)) && self.points().next().is_some();
+        let scales = [Some(self.y.scale), has_other.then_some(other)];
+        scales.into_iter().flatten().map(|scale| Ok(on(scale, self.drawn(scale)?))).collect()
+    }
+
+    fn drawn(&self, scale: Scale) -> Result<svg::Document, Fault> {
+        let longest = self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
+        let right = match self.shape {
+            Shape::Steps => 16.0,
+            Shape::Marks | Shape::Curve => (longest as f64 * 7.4 + 12.0).clamp(20.0, 140.0),
+        };
+        let xs: Vec<f64> = self.points().map(|point| point.x).collect();
+        let ends = |point: &Point| {
+            [Some(point.y), point.interval.map(|ends| ends[0]), point.interval.map(|ends| ends[1])]
+        };
+        let ys: Vec<f64> = self.points().flat_map(ends).flatten().collect();
+        let mut plane = Plane {
+            size: SIZE,
+            margins: (0.0, right, 38.0),
+            names: (&self.x.name, &self.y.name),
+            grid: (true, false),
+        };
+        let y = Span::of(&self.y, scale, &ys, (plane.inner().1, false));
+        plane.margins.0 = y.width();
+        let x = Span::of(&self.x, self.x.scale, &xs, (plane.inner().0, true));
+        plane.draw((x, y), |chart| self.over(chart, scale))
+    }
+
+    /// Lines, intervals, marks and names.
+    fn over(&self, chart: &mut Chart<'_, '_>, scale: Scale) -> Result<Group, Fault> {
+        let mut over = Group::new();
+        let mut names = Vec::new();
+        for (nth, series) in self.series.iter().enumerate() {
+            let shown: Vec<Point> = series
+                .points
+                .iter()
+                .copied()
+                .filter(|point| self.x.scale.takes(point.x) && scale.takes(point.y))
+                .collect();
+            if (self.shape, scale) == (Shape::Steps, Scale::Linear) {
+                let ink = Ink::Area(series.hue, super::key(nth));
+                chart.draw_series(AreaSeries::new(self.joined(&shown), 0.0, ink))?;
+            }
+            chart.draw_series(LineSeries::new(self.joined(&shown), line_of(series.hue, nth)))?;
+            for point in &shown {
+                if let Some([low, high]) = point.interval {
+                    let ink = Ink::Whisker(series.hue, super::key(nth));
+                    chart.draw_series([PathElement::new([(point.x, low), (point.x, high)], ink)])?;
+                }
+                over.append(self.mark(chart, (nth, series), point).element());
+            }
+            // Hills have their names on top, all else at the end.
+            let most = shown.iter().max_by(|one, other| one.y.total_cmp(&other.y));
+            let named = if self.shape == Shape::Steps { most } else { shown.last() };
+            names.extend(named.map(|point| (at(chart, point.x, point.y), nth, series)));
+        }
+        if self.shape == Shape::Steps {
+            for ((x, y), nth, series) in heaped(names) {
+                let class = format!("name label s{} k{nth}", series.hue);
+                over.append(text(&series.name, (x, y - 5.0), &class).set("text-anchor", "middle"));
+            }
+            return Ok(over);
+        }
+        let ends = names.iter().map(|((x, _), ..)| *x).fold(0.0, f64::max);
+        for ((_, y), nth, series) in apart(names) {
+            let class = format!("name label s{} k{nth}", series.hue);
+            over.append(text(&series.name, (ends + 8.0, y + 4.0), &class));
+        }
+        Ok(over)
+    }
+
+    fn joined(&self, points: &[Point]) -> Vec<(f64, f64)> {
+        let mut joined: Vec<(f64, f64)> = Vec::new();
+        for point in points {
+            if let (Shape::Steps, Some((_, before))) = (self.shape, joined.last()) {
+                joined.push((point.x, *before));
+            }
+            joined.push((point.x, point.y));
+        }
+        joined
+    }
+
+    fn mark<'a>(
+        &'a self,
+        chart: &Chart<'_, '_>,
+        (nth, series): (usize, &'a Series),
+        point: &Point,
+    ) -> Mark<'a> {
+        Mark {
+            at: at(chart, point.x, point.y),
+            key: nth,
+            hue: series.hue,
+            series: &series.name,
+            place: format!("{} {}", self.x.name, self.x.told(point.x)),
+            value: point.told(&self.y),
+            is_quiet: self.shape != Shape::Marks,
+        }
+    }
+}
+
+/// The same with names of hills that are close to each other one above the other.
+fn heaped(names: Vec<Named<'_>>) -> Vec<Named<'_>> {
+    const NEAR: f64 = 44.0;
+    let mut placed: Vec<Named<'_>> = Vec::new();
+    for ((x, mut y), nth, series) in names {
+        while placed.iter().any(|((other, at), ..)| (other - x).abs() < NEAR && (at - y).abs() < APART - 1.0)
+        {
+            y -= APART;
+        }
+        placed.push(((x, y), nth, series));
+    }
+    placed
+}
+
+type Named<'a> = ((f64, f64), usize, &'a Series);
+
+/// The same with heights that do not touch, and stay between top and bottom.
+fn apart(mut names: Vec<Named<'_>>) -> Vec<Named<'_>> {
+    let (top, bottom) = (super::plane::ABOVE, SIZE.1 - 38.0);
+    names.sort_by(|((_, one), ..), ((_, other), ..)| one.total_cmp(other));
+    let mut least = top;
+    for ((_, y), ..) in &mut names {
+        *y = y.max(least);
+        least = *y + APART;
+    }
+    let mut most = bottom;
+    for ((_, y), ..) in names.iter_mut().rev() {
+        *y = y.min(most);
+        most = *y - APART;
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines() -> Lines {
+        let bot = vec![Point::new(1.0, 35.0), Point::new(2.0, 35.5)];
+        let uas = vec![Point::new(1.0, 34.0), Point::new(2.0, 67.0).within([66.0, 68.0])];
+        let x = Axis::log("depth").labelled([1.0, 2.0].map(|depth: f64| (depth, depth.to_string())));
+        Lines::new(x, Axis::linear("MB/s"), vec![Series::new("bot", 0, bot), Series::new("u<as", 1, uas)])
+    }
+
+    #[test]
+    fn each_value_has_a_mark_on_each_scale() {
+        let drawn = lines().draw().expect("drawn");
+        assert_eq!(drawn.iter().map(|drawn| drawn.scale).collect::<Vec<_>>(), ["linear", "log"]);
+        for Drawn { svg, .. } in drawn {
+            let svg = svg.to_string();
+            assert_eq!(svg.matches("class=\"mark").count(), 4, "{svg}");
+            assert_eq!(svg.matches("class=\"whisker").count(), 1, "{svg}");
+            assert!(
+                svg.contains("data-v=\"67 (66 to 68)\"") && svg.contains("u&lt;as") && !svg.contains("u<as"),
+                "{svg}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_above_zero_has_no_logarithm() {
+        let mut lines = lines();
+        lines.series[0].points[0].y = 0.0;
+        assert_eq!(lines.draw().expect("drawn").len(), 1);
+    }
+
+    #[test]
+    fn the_table_has_what_the_chart_has() {
+        let table = lines().table();
+        assert_eq!(table.head, ["depth", "bot, MB/s", "u<as, MB/s", "u<as from", "u<as to"]);
+        let second = ["2".into(), 35.5.into(), 67.0.into(), 66.0.into(), 68.0.into()];
+        assert_eq!(table.rows[1], second);
+    }
+
+    #[test]
+    fn names_that_are_close_are_moved_apart() {
+        let series = Series::default();
+        let names = [100.0, 101.0, 250.0, 251.0].map(|y| ((0.0, y), 0, &series));
+        let heights: Vec<f64> = apart(names.to_vec()).into_iter().map(|((_, y), ..)| y).collect();
+        assert!(heights.windows(2).all(|two| two[1] - two[0] >= APART), "{heights:?}");
+        assert!(heights.iter().all(|y| *y <= SIZE.1 - 38.0), "{heights:?}");
+    }
+
+    #[test]
+    fn a_chart_of_nothing_is_drawn() {
+        let empty = Lines::new(Axis::log("depth"), Axis::linear("MB/s"), Vec::new());
+        assert_eq!(empty.draw().expect("drawn").len(), 1);
+    }
+
+    #[test]
+    fn numbers_that_are_none_do_no_harm() {
+        let points = [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300].map(|y| Point::new(y, y)).to_vec();
+        let lines = Lines::new(Axis::log("x"), Axis::log("y"), vec![Series::new("a", 0, points)]);
+        assert!(lines.draw().is_ok());
+    }
+}

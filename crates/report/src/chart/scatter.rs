@@ -1,0 +1,172 @@
+//! Dots of two values each, held against the line on which both are the same.
+//!
+//! Both axes are alike, so that a distance from the line is a factor, on logarithmic scales.
+
+use super::axis::Span;
+use super::plane::{Chart, Fault, Plane, at, on};
+use super::{Axis, Drawn, Entry, Ink, Mark, Scale};
+use crate::number;
+use crate::table::{Cell, Table};
+use plotters::element::{PathElement, Polygon};
+use svg::Node;
+use svg::node::element::Group;
+
+/// Two values of one thing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dot {
+    /// What it is, in a line.
+    pub name: String,
+    /// Where that is said.
+    pub source: String,
+    /// Across.
+    pub x: f64,
+    /// Upright.
+    pub y: f64,
+}
+
+/// Dots that belong together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Swarm {
+    /// Their name.
+    pub name: String,
+    /// Their colour.
+    pub hue: u8,
+    /// The dots.
+    pub dots: Vec<Dot>,
+}
+
+/// Dots over two axes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Scatter {
+    /// Across.
+    pub x: Axis,
+    /// Upright.
+    pub y: Axis,
+    /// The dots.
+    pub swarms: Vec<Swarm>,
+    /// Shares by which a value may be off: a zone about the line for each.
+    pub zones: Vec<f64>,
+}
+
+const SIZE: (f64, f64) = (480.0, 460.0);
+
+impl Scatter {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        self.swarms.iter().map(|swarm| Entry { name: &swarm.name, hue: swarm.hue })
+    }
+
+    /// A row for each dot.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new(["", "which", &self.x.name, &self.y.name, "off, %", "source"]);
+        for (swarm, dot) in self.dots() {
+            let off = (dot.y / dot.x - 1.0) * 100.0;
+            let cells = [dot.name.as_str().into(), swarm.name.as_str().into(), dot.x.into(), dot.y.into()];
+            table = table.row(
+                cells
+                    .into_iter()
+                    .chain([Cell::Number((off * 10.0).round() / 10.0), dot.source.as_str().into()]),
+            );
+        }
+        table
+    }
+
+    fn dots(&self) -> impl Iterator<Item = (&Swarm, &Dot)> {
+        self.swarms.iter().flat_map(|swarm| swarm.dots.iter().map(move |dot| (swarm, dot)))
+    }
+
+    pub(crate) fn draw(&self) -> Result<Vec<Drawn>, Fault> {
+        // What is not above zero is on the linear one alone.
+        let has_logarithms = self.dots().any(|(_, dot)| dot.x > 0.0 && dot.y > 0.0);
+        let scales = [has_logarithms.then_some(Scale::Log), Some(Scale::Linear)];
+        scales.into_iter().flatten().map(|scale| Ok(on(scale, self.drawn(scale)?))).collect()
+    }
+
+    fn drawn(&self, scale: Scale) -> Result<svg::Document, Fault> {
+        let values: Vec<f64> = self.dots().flat_map(|(_, dot)| [dot.x, dot.y]).collect();
+        let mut plane = Plane {
+            size: SIZE,
+            margins: (0.0, 14.0, 38.0),
+            names: (&self.x.name, &self.y.name),
+            grid: (true, true),
+        };
+        let y = Span::of(&self.y, scale, &values, (plane.inner().1, false));
+        plane.margins.0 = y.width();
+        let x = Span::of(&self.x, scale, &values, (plane.inner().0, true));
+        plane.draw((x, y), |chart| self.over(chart, scale))
+    }
+
+    fn over(&self, chart: &mut Chart<'_, '_>, scale: Scale) -> Result<Group, Fault> {
+        let ends = self.ends(scale);
+        let steps = |factor: f64| ends.map(|end| (end, end * factor));
+        for zone in &self.zones {
+            let [low, high] = [1.0 - zone, 1.0 + zone].map(steps);
+            chart.draw_series([Polygon::new([low[0], low[1], high[1], high[0]], Ink::Zone)])?;
+        }
+        chart.draw_series([PathElement::new(steps(1.0), Ink::Guide)])?;
+        let mut over = Group::new();
+        for (key, swarm) in self.swarms.iter().enumerate() {
+            for dot in swarm.dots.iter().filter(|dot| scale.takes(dot.x) && scale.takes(dot.y)) {
+                let off = (dot.y / dot.x - 1.0) * 100.0;
+                let (x, y) = (number(dot.x), number(dot.y));
+                let mark = Mark {
+                    at: at(chart, dot.x, dot.y),
+                    key,
+                    hue: swarm.hue,
+                    series: &dot.name,
+                    place: dot.source.clone(),
+                    value: format!("{} {x}, {} {y}, {off:+.1} %", self.x.name, self.y.name),
+                    is_quiet: false,
+                };
+                over.append(mark.element());
+            }
+        }
+        Ok(over)
+    }
+
+    /// Of the line, from the least value to the largest.
+    fn ends(&self, scale: Scale) -> [f64; 2] {
+        let values = || self.dots().flat_map(|(_, dot)| [dot.x, dot.y]).filter(|value| scale.takes(*value));
+        let least = if scale == Scale::Linear { 0.0 } else { values().fold(f64::INFINITY, f64::min) };
+        let most = values().fold(f64::MIN_POSITIVE, f64::max);
+        [least.min(most), most]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scatter() -> Scatter {
+        let dot = |name: &str, x, y| Dot { name: name.into(), source: "an <article>".into(), x, y };
+        let swarm = Swarm {
+            name: "check".into(),
+            hue: 0,
+            dots: vec![dot("P1", 100.0, 110.0), dot("P2", 9000.0, 8000.0)],
+        };
+        Scatter {
+            x: Axis::log("published"),
+            y: Axis::log("simulated"),
+            swarms: vec![swarm],
+            zones: vec![0.2],
+        }
+    }
+
+    #[test]
+    fn each_dot_says_where_it_is_from_and_how_far_it_is_off() {
+        let drawn = scatter().draw().expect("drawn");
+        assert_eq!(drawn.iter().map(|drawn| drawn.scale).collect::<Vec<_>>(), ["log", "linear"]);
+        let svg = drawn[0].svg.to_string();
+        assert_eq!(svg.matches("class=\"mark").count(), 2, "{svg}");
+        assert!(
+            svg.contains("an &lt;article&gt;") && svg.contains("+10.0 %") && svg.contains("class=\"zone\""),
+            "{svg}"
+        );
+    }
+
+    #[test]
+    fn the_table_has_the_source() {
+        let table = scatter().table();
+        assert_eq!((table.rows.len(), &table.rows[0][5]), (2, &Cell::text("an <article>")));
+        assert_eq!(table.rows[0][4], Cell::Number(10.0));
+    }
+}

@@ -1,0 +1,529 @@
+//! A page: what came out on top, sections of figures, and at the bottom what one must know to believe it.
+//!
+//! Everything is in the file, style and script as well, and the browser is told that nothing else is wanted. Always true: a figure has
+//! a heading, a text, a picture that refers to both, and a table; one page makes one file, byte for byte.
+
+use crate::chart::{Bars, Drawn, Entry, Lines, Scatter};
+use crate::drawing::Drawing;
+use crate::escape::{clean, escape};
+use crate::table::{Cell, Table};
+use crate::timeline::Timeline;
+use crate::{PAGE_BYTES_MAX, number};
+use std::fmt;
+use std::fmt::Write;
+use svg::Document;
+use svg::node::element::{Description, Title};
+
+/// A page.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    title: String,
+    lead: String,
+    findings: Vec<String>,
+    sections: Vec<Section>,
+    facts: Vec<Fact>,
+}
+
+/// Figures that belong together.
+#[derive(Clone, Debug, Default)]
+pub struct Section {
+    title: String,
+    lead: String,
+    figures: Vec<Figure>,
+}
+
+/// A picture with its words and its table.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    title: String,
+    text: String,
+    picture: Picture,
+    table: Option<Table>,
+}
+
+/// What is shown.
+#[derive(Clone, Debug)]
+pub enum Picture {
+    /// Series over an axis.
+    Lines(Lines),
+    /// Bars.
+    Bars(Bars),
+    /// Dots against a line.
+    Scatter(Scatter),
+    /// Commands over time.
+    Timeline(Timeline),
+    /// A diagram of its own; its table is to be given.
+    Drawing(Box<Drawing>),
+    /// The table is all there is.
+    None,
+}
+
+/// Something that one must know.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    /// A name and what it is: `seed`, `1`.
+    Pair(String, String),
+    /// A table with its caption, folded up.
+    Table(String, Table),
+    /// Lines to be typed or read by a program, as they are.
+    Lines(String, String),
+}
+
+/// Why there is no page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// It would be longer than [`PAGE_BYTES_MAX`].
+    Bytes(usize),
+    /// There are more figures than [`FIGURES_MAX`].
+    Figures(usize),
+    /// A chart has more values than [`VALUES_MAX`].
+    Values {
+        /// The figure.
+        figure: String,
+        /// How many.
+        values: usize,
+    },
+    /// The library that draws has given up.
+    Drawing {
+        /// The figure.
+        figure: String,
+        /// What it says.
+        why: String,
+    },
+}
+
+/// Figures of a page.
+pub const FIGURES_MAX: usize = 64;
+
+/// Values of a chart.
+pub const VALUES_MAX: usize = 2000;
+
+const STYLE: &str = include_str!("style.css");
+/// Of pictures; goes with them when one is saved.
+const INK: &str = include_str!("chart.css");
+/// Of drawings, which have a style of their own.
+const DRAWING: &str = include_str!("drawing.css");
+const SCRIPT: &str = include_str!("script.js");
+
+impl Page {
+    /// An empty one.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// What it is about, below the title.
+    #[must_use]
+    pub fn lead(self, lead: impl Into<String>) -> Self {
+        Self { lead: lead.into(), ..self }
+    }
+
+    /// What came out, in sentences, the most important first.
+    #[must_use]
+    pub fn findings(self, findings: Vec<String>) -> Self {
+        Self { findings, ..self }
+    }
+
+    /// With one more section; without figures it is left out.
+    #[must_use]
+    pub fn section(mut self, section: Section) -> Self {
+        if !section.figures.is_empty() {
+            self.sections.push(section);
+        }
+        self
+    }
+
+    /// With one more fact.
+    #[must_use]
+    pub fn fact(mut self, fact: Fact) -> Self {
+        self.facts.push(fact);
+        self
+    }
+
+    /// The page.
+    ///
+    /// # Errors
+    /// If it is too much for a page.
+    pub fn html(&self) -> Result<String, Full> {
+        let figures = self.sections.iter().map(|section| section.figures.len()).sum();
+        if figures > FIGURES_MAX {
+            return Err(Full::Figures(figures));
+        }
+        let mut body = String::new();
+        if !self.findings.is_empty() {
+            body += "<section class=\"findings\"><h2>Findings</h2><ul>";
+            self.findings.iter().for_each(|finding| body += &format!("<li>{}</li>", escape(finding)));
+            body += "</ul></section>";
+        }
+        let mut number = 0;
+        for section in &self.sections {
+            body += &format!("<section><h2>{}</h2>", escape(&section.title));
+            if !section.lead.is_empty() {
+                body += &format!("<p>{}</p>", escape(&section.lead));
+            }
+            body += "<div class=\"figures\">";
+            for figure in &section.figures {
+                number += 1;
+                body += &figure.html(number)?;
+            }
+            body += "</div></section>";
+        }
+        body += &self.bottom();
+        let html = self.around(&body);
+        if html.len() > PAGE_BYTES_MAX { Err(Full::Bytes(html.len())) } else { Ok(html) }
+    }
+
+    fn around(&self, body: &str) -> String {
+        let (title, lead) = (escape(&self.title), escape(&self.lead));
+        let lead = if lead.is_empty() { lead } else { format!("<p class=\"lead\">{lead}</p>") };
+        // The browser is told as well that nothing is to be fetched, whatever a text might try.
+        let policy =
+            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
+        format!(
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+             <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>\n\
+             <style>\n{STYLE}</style><style class=\"ink\">\n{INK}.drawing {{\n{DRAWING}}}\n</style></head>\n<body><header><h1>{title}</h1>{lead}</header>\n<main>{body}</main>\n\
+             <div id=\"tip\" hidden></div><p id=\"said\" role=\"status\"></p>\n<script>\n{SCRIPT}</script></body></html>\n"
+        )
+    }
+
+    /// Facts: pairs first, then what is folded up.
+    fn bottom(&self) -> String {
+        if self.facts.is_empty() {
+            return String::new();
+        }
+        let (mut pairs, mut more) = (String::new(), String::new());
+        for fact in &self.facts {
+            match fact {
+                Fact::Pair(name, value) => {
+                    let _ = write!(pairs, "<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(value));
+                }
+                Fact::Table(caption, table) => {
+                    more += &folded(&escape(caption), &table.html(caption));
+                }
+                Fact::Lines(name, lines) => {
+                    let _ =
+                        write!(more, "<h3>{}</h3><pre tabindex=\"0\">{}</pre>", escape(name), escape(lines));
+                }
+            }
+        }
+        format!("<section class=\"facts\"><h2>Setup and method</h2><dl>{pairs}</dl>{more}</section>")
+    }
+}
+
+/// A table that is shown on request, in a box that scrolls by itself.
+fn folded(summary: &str, table: &str) -> String {
+    let open = "<div class=\"scroll\" role=\"region\" tabindex=\"0\"";
+    format!("<details><summary>{summary}</summary>{open} aria-label=\"{summary}\">{table}</div></details>")
+}
+
+impl Section {
+    /// An empty one.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), ..Self::default() }
+    }
+
+    /// What it is about.
+    #[must_use]
+    pub fn lead(self, lead: impl Into<String>) -> Self {
+        Self { lead: lead.into(), ..self }
+    }
+
+    /// With one more figure.
+    #[must_use]
+    pub fn figure(mut self, figure: Figure) -> Self {
+        self.figures.push(figure);
+        self
+    }
+}
+
+impl Figure {
+    /// A picture, and what is to be seen in it, in words.
+    pub fn new(title: impl Into<String>, text: impl Into<String>, picture: Picture) -> Self {
+        Self { title: title.into(), text: text.into(), picture, table: None }
+    }
+
+    /// With a table that says more than what the picture has.
+    #[must_use]
+    pub fn table(self, table: Table) -> Self {
+        Self { table: Some(table), ..self }
+    }
+
+    fn html(&self, number: usize) -> Result<String, Full> {
+        let picture = self.picture(number)?;
+        let table = self.table.clone().unwrap_or_else(|| self.picture.table());
+        let (title, text) = (escape(&self.title), escape(&self.text));
+        let kind = self.picture.kind();
+        let table = match &self.picture {
+            Picture::None => format!(
+                "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{title}\">{}</div>",
+                table.html(&self.title)
+            ),
+            _ => folded("Table", &table.html(&self.title)),
+        };
+        Ok(format!(
+            "<figure class=\"{kind}\" id=\"f{number}\" aria-labelledby=\"f{number}t\"><figcaption>\
+             <h3 id=\"f{number}t\">{title}</h3><p id=\"f{number}d\">{text}</p></figcaption>{}{picture}{table}</figure>\n",
+            self.picture.legend(),
+        ))
+    }
+
+    fn picture(&self, number: usize) -> Result<String, Full> {
+        let values = self.picture.values();
+        if values > VALUES_MAX {
+            return Err(Full::Values { figure: self.title.clone(), values });
+        }
+        let drawn = match &self.picture {
+            Picture::Lines(lines) => lines.draw(),
+            Picture::Bars(bars) => bars.draw(),
+            Picture::Scatter(scatter) => scatter.draw(),
+            Picture::Timeline(timeline) => return Ok(canvas(timeline, &self.title)),
+            Picture::Drawing(drawing) => {
+                let svg = named(drawing.within(&format!("f{number}t")), (&self.title, drawing.description()));
+                // It scrolls by itself where it is wider than the page, by keys as well.
+                let open = "<div class=\"plot\" role=\"region\" tabindex=\"0\"";
+                return Ok(format!("{open} aria-label=\"{}\">{svg}</div>", escape(&self.title)));
+            }
+            Picture::None => return Ok(String::new()),
+        };
+        let fault =
+            |fault: crate::chart::Fault| Full::Drawing { figure: self.title.clone(), why: fault.to_string() };
+        let mut out = String::from(
+            "<div class=\"plot\" role=\"group\" tabindex=\"0\" aria-label=\"Values, by arrow keys\">",
+        );
+        for (nth, Drawn { scale, svg }) in drawn.map_err(fault)?.into_iter().enumerate() {
+            let svg = svg.set("role", "img").set("aria-labelledby", format!("f{number}t f{number}d"));
+            let hidden = if nth > 0 { " hidden" } else { "" };
+            let svg = named(svg, (&self.title, &self.text));
+            let _ = write!(out, "<div data-scale=\"{scale}\"{hidden}>{svg}</div>");
+        }
+        Ok(out + "</div>")
+    }
+}
+
+/// With title and description of its own, which stay with it when it is saved.
+fn named(svg: Document, (title, description): (&str, &str)) -> Document {
+    let description = Description::new().add(svg::node::Text::new(clean(description)));
+    svg.add(Title::new(clean(title))).add(description)
+}
+
+/// What the script draws, and what there is without it.
+fn canvas(timeline: &Timeline, title: &str) -> String {
+    let embedded = timeline.embedded();
+    let names = |names: Vec<&str>| names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("\n");
+    let lanes = names(timeline.lanes.iter().map(String::as_str).collect());
+    let panels = names(timeline.panels.iter().map(|panel| panel.name.as_str()).collect());
+    let left_out =
+        embedded.left_out(timeline).map_or_else(String::new, |told| format!("<p>{}</p>", escape(&told)));
+    format!(
+        "{left_out}<div class=\"plot\"><canvas role=\"img\" tabindex=\"0\" data-lanes=\"{lanes}\" data-panels=\"{panels}\" \
+         aria-label=\"{}. Arrow keys move, plus and minus zoom, Home shows all.\">The table below has the first commands.</canvas>\
+         <script type=\"application/json\">{}</script></div>",
+        escape(title),
+        embedded.json
+    )
+}
+
+impl Picture {
+    const fn kind(&self) -> &'static str {
+        match self {
+            Self::Lines(_) => "lines",
+            Self::Bars(_) => "bars",
+            Self::Scatter(_) => "scatter",
+            Self::Timeline(_) => "timeline wide",
+            Self::Drawing(_) => "diagram wide",
+            Self::None => "words wide",
+        }
+    }
+
+    fn values(&self) -> usize {
+        match self {
+            Self::Lines(lines) => lines.series.iter().map(|series| series.points.len()).sum(),
+            Self::Bars(bars) => bars.groups.iter().map(|group| group.values.len()).sum(),
+            Self::Scatter(scatter) => scatter.swarms.iter().map(|swarm| swarm.dots.len()).sum(),
+            Self::Timeline(_) | Self::Drawing(_) | Self::None => 0,
+        }
+    }
+
+    fn table(&self) -> Table {
+        match self {
+            Self::Lines(lines) => lines.table(),
+            Self::Bars(bars) => bars.table(),
+            Self::Scatter(scatter) => scatter.table(),
+            Self::Timeline(timeline) => timeline.table(),
+            Self::Drawing(drawing) => Table::new(["what is shown"]).row([Cell::text(drawing.description())]),
+            Self::None => Table::default(),
+        }
+    }
+
+    /// Names with colours, to be switched on and off.
+    fn legend(&self) -> String {
+        let entries: Vec<Entry<'_>> = match self {
+            Self::Lines(lines) => lines.entries().collect(),
+            Self::Bars(bars) => bars.entries().collect(),
+            Self::Scatter(scatter) => scatter.entries().collect(),
+            Self::Timeline(_) | Self::Drawing(_) | Self::None => return String::new(),
+        };
+        let mut out = String::from("<ul class=\"legend\">");
+        for (nth, Entry { name, hue }) in entries.iter().enumerate() {
+            let name = escape(name);
+            let _ = write!(
+                out,
+                "<li><button type=\"button\" aria-pressed=\"true\" data-k=\"{nth}\"><i class=\"s{hue} m{}\"></i>{name}</button></li>",
+                nth % 4
+            );
+        }
+        out + "</ul>"
+    }
+}
+
+impl Fact {
+    /// A name and what it is.
+    pub fn pair(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self::Pair(name.into(), value.into())
+    }
+}
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |count: usize| number(count as f64);
+        match self {
+            Self::Bytes(bytes) => {
+                write!(f, "the page would have {} bytes, and {} is the most", of(*bytes), of(PAGE_BYTES_MAX))
+            }
+            Self::Figures(figures) => write!(f, "{figures} figures, and a page has room for {FIGURES_MAX}"),
+            Self::Values { figure, values } => {
+                write!(f, "{figure}: {} values, and a chart has room for {}", of(*values), of(VALUES_MAX))
+            }
+            Self::Drawing { figure, why } => write!(f, "{figure}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for Full {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Axis, Command, Dot, Group, Panel, Point, Series, Swarm};
+
+    const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&";
+
+    fn every_kind(name: &str) -> Vec<Figure> {
+        let axis = || Axis::linear(name);
+        let points =
+            (1..=5).map(|x| Point::new(f64::from(x), f64::from(x * x)).within([1.0, 30.0])).collect();
+        let group = Group { label: name.into(), values: vec![Some(1.0)] };
+        let bars = Bars {
+            across: name.into(),
+            value: axis(),
+            series: vec![(name.into(), 0)],
+            groups: vec![group],
+            is_stacked: false,
+        };
+        let dot = Dot { name: name.into(), source: name.into(), x: 1.0, y: 2.0 };
+        let scatter = Scatter {
+            x: axis(),
+            y: axis(),
+            swarms: vec![Swarm { name: name.into(), hue: 0, dots: vec![dot] }],
+            zones: vec![0.1],
+        };
+        let command = Command { began_ns: 0, ended_ns: 90_000, bars: Vec::new() };
+        let panel = Panel { name: name.into(), hue: 0, commands: vec![command] };
+        let timeline = Timeline { lanes: vec![name.into()], panels: vec![panel] };
+        let drawing =
+            Drawing::new((100.0, 100.0), name, name).with(crate::drawing::text(name, (0.0, 0.0), "small"));
+        [
+            Picture::Lines(Lines::new(axis(), axis(), vec![Series::new(name, 0, points)])),
+            Picture::Bars(bars),
+            Picture::Scatter(scatter),
+            Picture::Timeline(timeline),
+            Picture::Drawing(Box::new(drawing)),
+            Picture::None,
+        ]
+        .map(|picture| Figure::new(name, name, picture))
+        .to_vec()
+    }
+
+    fn page(name: &str) -> Page {
+        let section = every_kind(name).into_iter().fold(Section::new(name).lead(name), Section::figure);
+        let table = || Table::new([name]).row([Cell::text(name)]);
+        Page::new(name)
+            .lead(name)
+            .findings(vec![name.into()])
+            .section(section)
+            .fact(Fact::pair(name, name))
+            .fact(Fact::Table(name.into(), table()))
+            .fact(Fact::Lines(name.into(), name.into()))
+    }
+
+    #[test]
+    fn no_text_leaves_its_place() {
+        let html = page(HOSTILE).html().expect("fits");
+        assert!(!html.contains("<img") && !html.contains("onerror=alert(1)>\""), "{html}");
+        // Those that end the script of the page and the numbers of the timeline.
+        assert_eq!(html.matches("</script>").count(), 2);
+        assert!(html.contains("&lt;/script&gt;&lt;img src=x"), "{html}");
+    }
+
+    #[test]
+    fn each_figure_has_a_text_and_a_table() {
+        let html = page("a name").html().expect("fits");
+        let figures: Vec<&str> = html.split("<figure ").skip(1).collect();
+        assert_eq!(figures.len(), 6);
+        for figure in figures {
+            let (figure, _) = figure.split_once("</figure>").expect("it ends");
+            for part in ["<h3 id=", "<p id=\"f", "<table><caption>a name</caption>"] {
+                assert!(figure.contains(part), "{part}: {figure}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_refers_to_elsewhere() {
+        let html = page("a name").html().expect("fits");
+        let namespace = "http://www.w3.org/2000/svg";
+        let others = html.replace(namespace, "");
+        for word in [
+            "http:",
+            "https:",
+            "//cdn",
+            "src=",
+            "href=",
+            "url(",
+            "@import",
+            "import(",
+            "fetch(",
+            "XMLHttpRequest",
+        ] {
+            assert!(!others.contains(word), "{word}");
+        }
+        assert!(html.contains("default-src 'none'"));
+    }
+
+    #[test]
+    fn what_is_too_long_is_an_error() {
+        let long = "x".repeat(PAGE_BYTES_MAX);
+        assert!(matches!(Page::new(long).html(), Err(Full::Bytes(bytes)) if bytes > PAGE_BYTES_MAX));
+        let points = (0..=VALUES_MAX).map(|x| Point::new(x as f64, 1.0)).collect();
+        let lines = Lines::new(Axis::linear("x"), Axis::linear("y"), vec![Series::new("s", 0, points)]);
+        let figure = Figure::new("much", "", Picture::Lines(lines));
+        let page = |figures| {
+            (0..figures)
+                .fold(Page::new("p"), |page, _| page.section(Section::new("s").figure(figure.clone())))
+        };
+        assert_eq!(page(1).html(), Err(Full::Values { figure: "much".into(), values: VALUES_MAX + 1 }));
+        assert_eq!(page(FIGURES_MAX + 1).html(), Err(Full::Figures(FIGURES_MAX + 1)));
+    }
+
+    #[test]
+    fn one_page_is_one_file_byte_for_byte() {
+        assert_eq!(page("a name").html(), page("a name").html());
+    }
+
+    #[test]
+    fn the_script_fits_a_sitting() {
+        assert!(SCRIPT.lines().count() <= 300, "{}", SCRIPT.lines().count());
+    }
+}

@@ -1,0 +1,124 @@
+//! Tables: a caption for who hears it, a head, and rows whose first cell names them.
+
+use crate::escape::escape;
+use crate::number::number;
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// Words.
+    Text(String),
+    /// A number; what is copied has all of its digits.
+    Number(f64),
+    /// Nothing is known.
+    Empty,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Of columns, units and all.
+    pub head: Vec<String>,
+    /// As many cells in each as in the head.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// One with a head alone.
+    pub fn new<S: Into<String>>(head: impl IntoIterator<Item = S>) -> Self {
+        Self { head: head.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// With one more row.
+    #[must_use]
+    pub fn row(mut self, cells: impl IntoIterator<Item = Cell>) -> Self {
+        self.rows.push(cells.into_iter().collect());
+        self
+    }
+
+    /// As HTML, with a caption.
+    pub(crate) fn html(&self, caption: &str) -> String {
+        let mut out = format!("<table><caption>{}</caption><thead><tr>", escape(caption));
+        for (nth, name) in self.head.iter().enumerate() {
+            // A head without a name is a cell: a heading must say something.
+            let is_number = self.rows.iter().any(|row| matches!(row.get(nth), Some(Cell::Number(_))));
+            let class = if is_number { " class=\"n\"" } else { "" };
+            match name.as_str() {
+                "" => out += "<td></td>",
+                name => out += &format!("<th scope=\"col\"{class}>{}</th>", escape(name)),
+            }
+        }
+        out += "</tr></thead><tbody>";
+        for row in &self.rows {
+            out += "<tr>";
+            for (nth, cell) in row.iter().enumerate() {
+                out += &cell.html(nth == 0);
+            }
+            out += "</tr>";
+        }
+        out + "</tbody></table>"
+    }
+}
+
+impl Cell {
+    /// Words.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    fn html(&self, names_row: bool) -> String {
+        let (open, close) = if names_row { ("<th scope=\"row\"", "</th>") } else { ("<td", "</td>") };
+        match self {
+            Self::Text(text) => format!("{open}>{}{close}", escape(text)),
+            Self::Number(value) if value.is_finite() => {
+                format!("{open} class=\"n\" data-v=\"{value}\">{}{close}", number(*value))
+            }
+            Self::Number(_) | Self::Empty => format!("{open} class=\"n\">–{close}"),
+        }
+    }
+}
+
+impl From<Option<f64>> for Cell {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::Empty, Self::Number)
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Self {
+        Self::Number(value)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_to_read_and_whole_to_copy() {
+        let table = Table::new(["", "MB/s"]).row(["a<b".into(), Cell::Number(144.512_34)]);
+        let html = table.html("four & more");
+        assert!(html.contains("<caption>four &amp; more</caption>"), "{html}");
+        assert!(html.contains("<td></td><th scope=\"col\" class=\"n\">MB/s</th>"), "{html}");
+        assert!(html.contains("<th scope=\"row\">a&lt;b</th>"), "{html}");
+        assert!(html.contains("data-v=\"144.51234\">144.5</td>"), "{html}");
+    }
+
+    #[test]
+    fn what_is_not_known_is_a_dash() {
+        let html = Table::new(["a", "b"]).row(["x".into(), Cell::from(None::<f64>)]).html("c");
+        assert!(html.contains("<td class=\"n\">–</td>"), "{html}");
+    }
+}
