@@ -42,10 +42,22 @@ const PACKAGES: &[Package] = &[
     package("hdparm", "hdparm", "IDENTIFY through ATA pass-through"),
     package("usbip", "usbipd", "drives that the guest exports to itself over USB/IP"),
     package("tshark", "tshark", "captures and dissects the guest's USB traffic"),
+    package("chromium", "chromium", "opens reports"),
+    package("nodejs", "node", "drives the browser"),
+    package("npm", "npm", "fetches what drives it, and what checks accessibility"),
 ];
 
 /// What building the fuzz targets needs besides Rust.
 const COMPILER: &[Package] = &[package("g++", "c++", "builds the engine of the fuzz targets")];
+
+/// What packages of our own are made and tried with.
+const PACKAGING: &[Package] = &[
+    package("xz-utils", "xz", "packs the archive"),
+    package("mmdebstrap", "mmdebstrap", "makes a Debian with nothing in it, to install the package in"),
+];
+
+/// What a program for musl needs besides, for the parts of it that are C.
+const MUSL: &[Package] = &[package("musl-tools", "musl-gcc", "compiles for musl what is C")];
 
 /// Sees to it that every package is there: installs as root, else fails with the line to type.
 pub fn ensure() -> Result<()> {
@@ -55,6 +67,16 @@ pub fn ensure() -> Result<()> {
 /// As [`ensure`], for the C++ compiler that fuzzing needs and the guests do not.
 pub fn ensure_compiler() -> Result<()> {
     ensure_all(COMPILER)
+}
+
+/// As [`ensure`], for packages of our own.
+pub fn ensure_packaging() -> Result<()> {
+    ensure_all(PACKAGING)
+}
+
+/// As [`ensure`], for a program that is linked with musl.
+pub fn ensure_musl() -> Result<()> {
+    ensure_all(MUSL)
 }
 
 fn ensure_all(packages: &[Package]) -> Result<()> {

@@ -133,9 +133,14 @@ pub fn binary() -> Result<PathBuf> {
 
 /// Where a trial program of `crates/host/examples` is, built here in release mode.
 pub fn example(name: &str) -> Result<PathBuf> {
+    example_of("uaskit-host", name)
+}
+
+/// Where an example of a package is, built here in release mode.
+pub fn example_of(package: &str, name: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--release", "--quiet", "--package", "uaskit-host", "--example", name]);
+    build.args(["build", "--release", "--quiet", "--package", package, "--example", name]);
     child::output_of(build.current_dir(scratch::workspace()))?;
     Ok(scratch::target().join("release/examples").join(name))
 }

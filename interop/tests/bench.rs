@@ -10,6 +10,7 @@ use uaskit_interop::{
     guest::{Disk, Guest},
     qemu::{Machine, Vm},
     scratch::Scratch,
+    tools::capture,
 };
 
 const PLUG_LIMIT: Duration = Duration::from_secs(60);
@@ -95,6 +96,40 @@ fn stamps_come_back_over_bot_and_turbo_from_qemus_drive() -> Result<()> {
 #[test]
 fn our_drive_is_measured_on_all_three_in_turns() -> Result<()> {
     stamps_come_back(OURS, "all", &["bot", "turbo", "uas"])
+}
+
+/// What our own drivers did with QEMU's drive, in the file that they wrote: opened by tshark without complaint, with the commands that it
+/// finds, and the streams that usbmon would not have.
+#[test]
+fn a_capture_of_our_drivers_has_what_tshark_finds_and_streams() -> Result<()> {
+    let place = Scratch::new()?;
+    let bench = &mut *BENCH.lock()?;
+    let guest = &mut bench.vm.guest;
+    for (kind, transport) in [("uas", "uas"), ("usb-storage", "bot")] {
+        let port = disk(guest, kind)?.port;
+        let file = "/tmp/own.pcapng";
+        let words = "--rw randread --bs 8k --depth 4 --seconds 0.2 --rounds 1 --size 8M --snap 256 --json";
+        let line =
+            format!("uaskit bench {port} --transport {transport} {words} --capture {file} 2>/tmp/told");
+        let printed = guest.stdout_within(RUN_LIMIT, &line)?;
+        let record: Value = serde_json::from_str(&printed).expect("it prints JSON");
+        let told = guest.stdout_of("cat /tmp/told")?;
+        assert!(told.contains(" 0 events dropped"), "{told}");
+        let own = place.path(transport);
+        std::fs::write(&own, guest.pull(file)?).expect("it can be written");
+        let capture = capture::written(&own)?;
+        assert_eq!(capture.malformed()?, [""; 0]);
+        let decoded = capture.decoded()?;
+        let (command, is_right): (&str, fn(&Value) -> bool) = match transport {
+            "uas" => ("uasp.iu_id == 1", |one| one["stream"] == one["tag"]),
+            _ => ("usbms.dCBWSignature == 0x43425355", |one| one["stream"].is_null()),
+        };
+        let reads = decoded.commands(|one| one["opcode"] == 0x28 && one["bytes"] == 8192 && is_right(one));
+        assert!(reads as u64 >= record["rows"][0]["ios"].as_u64().expect("a number"), "{reads} reads");
+        assert_eq!(decoded.commands(|_| true), capture.count(command)?);
+    }
+    disk(guest, "uas")?;
+    disk(guest, "usb-storage").map(drop)
 }
 
 #[test]

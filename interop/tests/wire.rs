@@ -158,3 +158,31 @@ fn a_served_drive_captures_itself() -> Result<()> {
     }
     Ok(())
 }
+
+/// So is what a benchmark writes, and it has what was measured.
+#[test]
+fn a_benchmark_captures_itself() -> Result<()> {
+    let short = [
+        "--size",
+        "16M",
+        "--rw",
+        "randread",
+        "--bs",
+        "8K",
+        "--depth",
+        "1",
+        "--seconds",
+        "0.02",
+        "--rounds",
+        "1",
+    ];
+    let (capture, printed) = capture::measured(&[&short[..], &["--json", "--snap", "128"]].concat())?;
+    let record: serde_json::Value = serde_json::from_str(&printed).expect("it prints JSON");
+    assert_eq!(capture.malformed()?, [""; 0]);
+    let decoded = capture.decoded()?;
+    let reads = decoded.commands(|one| one["opcode"] == 0x28 && one["stream"] == one["tag"]);
+    assert_eq!(reads, capture.count("uasp.iu_id == 1 && scsi_sbc.opcode == 0x28")?);
+    assert!(reads as u64 >= record["rows"][0]["ios"].as_u64().expect("a number"), "{reads} reads");
+    assert_eq!(decoded.commands(|_| true), capture.count("uasp.iu_id == 1")?);
+    Ok(())
+}

@@ -4,7 +4,9 @@
 //! that could not run at all says why and ends with status 1 too. Chores are run from anywhere in the tree.
 
 mod bench;
+mod book;
 mod demo;
+mod dist;
 mod fit;
 mod fuzz;
 mod release;
@@ -35,6 +37,10 @@ enum Chore {
         #[arg(long, default_value_t = 2)]
         seconds: u32,
     },
+    /// Make the tutorials for a browser.
+    Book,
+    /// Make a static program, a Debian package, completions, manual pages and checksums.
+    Dist(dist::Options),
     /// Check what the compiler and clippy do not: arrows between crates, lengths, docs, names.
     Tidy,
     /// Run every check, with real kernels and tools; the last line counts tests.
@@ -53,6 +59,8 @@ fn main() -> ExitCode {
         Chore::Bench(bench) => bench::run(bench),
         Chore::Demo { seconds } => demo::run(seconds),
         Chore::Tidy => tidy::run(),
+        Chore::Book => book::run(),
+        Chore::Dist(options) => dist::run(&options),
         Chore::Test(options) => test::run(&options),
         Chore::Fit(options) => fit::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),

@@ -177,6 +177,21 @@ impl Machine {
         self.drive(id, image).arguments(["-device".into(), device])
     }
 
+    /// QEMU's BOT bridge with the image as a SCSI disk behind it.
+    #[must_use]
+    pub fn bot_disk(self, id: &str, image: &Path) -> Self {
+        let device = format!("usb-bot,id={id}-bridge,bus={}", Bus::Xhci.path());
+        let disk = format!("scsi-hd,drive={id},bus={id}-bridge.0");
+        self.drive(id, image).arguments(["-device".into(), device, "-device".into(), disk])
+    }
+
+    /// Has QEMU itself write down the transfers of a drive of its own that was added before. The file is whole when the bridge
+    /// `ID-bridge` was pulled out.
+    #[must_use]
+    pub fn captured(self, id: &str, file: &Path) -> Self {
+        self.arguments(["-set".into(), format!("device.{id}-bridge.pcap={}", file.display())])
+    }
+
     /// A drive of another program.
     #[must_use]
     pub fn redirect(self, redirect: &Redirect) -> Self {

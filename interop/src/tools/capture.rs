@@ -47,6 +47,15 @@ pub fn simulated(arguments: &[&str]) -> Result<Capture> {
     Ok(Capture { place })
 }
 
+/// What `uaskit bench --virtual ARGUMENTS` captures, and what it prints on standard output.
+pub fn measured(arguments: &[&str]) -> Result<(Capture, String)> {
+    let place = Scratch::new()?;
+    let mut bench = Command::new(drive::binary()?);
+    bench.args(["bench", "--virtual"]).args(arguments).arg("--capture").arg(place.path(FILE));
+    let printed = child::text_of(&mut bench)?;
+    Ok((Capture { place }, printed))
+}
+
 /// A capture that a server has written; it is copied, so that the server may go on.
 pub fn written(file: &Path) -> Result<Capture> {
     let place = Scratch::new()?;

@@ -1,5 +1,6 @@
-//! Tools that others wrote, run in the guest or on what it captured, and their answers as values.
+//! Tools that others wrote, run in the guest, on what it captured, or on what we print, and their answers as values.
 
+pub mod browser;
 pub mod capture;
 pub mod conformance;
 pub mod fio;

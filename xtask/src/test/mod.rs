@@ -10,7 +10,7 @@
 mod count;
 mod step;
 
-use crate::{fuzz, swarm, tidy};
+use crate::{book, dist, fuzz, swarm, tidy};
 use anyhow::Result;
 use count::Count;
 use std::{
@@ -137,19 +137,29 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
         steps.push(("fuzz", Box::new(|| fuzzed(options.fuzz_time()))));
     }
     if !options.no_interop {
-        steps.push((
-            "interop",
-            Box::new(move || {
-                debian::ensure()?;
-                let mut command = cargo(&[&["test", "-p", "uaskit-interop", "--no-fail-fast"]]);
-                if options.long {
-                    command.args(["--", "--include-ignored"]);
-                }
-                step::tests(command)
-            }),
-        ));
+        steps.extend(with_real_parts(options.long));
     }
     steps
+}
+
+/// What needs Debian's packages: the book, our own packages, and guests in QEMU.
+fn with_real_parts<'a>(long: bool) -> [Step<'a>; 3] {
+    let interop = move || {
+        debian::ensure()?;
+        let mut command = Command::new(env!("CARGO"));
+        command.args(["test", "-p", "uaskit-interop", "--no-fail-fast"]);
+        // What is given away is what is tried; without it the scenarios build a program themselves.
+        command.envs(dist::program().map(|program| ("UASKIT_BIN", program)));
+        if long {
+            command.args(["--", "--include-ignored"]);
+        }
+        step::tests(command)
+    };
+    [
+        ("book", Box::new(|| Ok(bound()))),
+        ("dist", Box::new(|| Ok(distributed()))),
+        ("interop", Box::new(interop)),
+    ]
 }
 
 fn tidied() -> Result<Outcome> {
@@ -174,6 +184,20 @@ fn swarmed(seeds: u64) -> Outcome {
         outcome += Outcome::of_check(caught.first.is_some(), &what, &repeat, not_found);
     }
     outcome
+}
+
+/// The packages, made and tried in a clean Debian.
+fn distributed() -> Outcome {
+    let made = dist::make(&dist::Options::for_tests());
+    let told = made.as_ref().err().map(|error| format!("{error:#}")).unwrap_or_default();
+    Outcome::of_check(made.is_ok(), "dist", dist::Options::REPEAT, told)
+}
+
+/// The book, with links that lead somewhere.
+fn bound() -> Outcome {
+    let made = book::make();
+    let told = made.as_ref().err().map(|error| format!("{error:#}")).unwrap_or_default();
+    Outcome::of_check(made.is_ok(), "book", "cargo xtask book", told)
 }
 
 fn fuzzed(each: Duration) -> Result<Outcome> {

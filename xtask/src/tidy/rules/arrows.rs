@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &["bus"],
     &["initiator", "target", "xhci"],
     &["sim", "server", "host", "capture"],
-    &["loopback", "decode"],
+    &["loopback", "decode", "report", "records"],
     &["bench"],
     &["cli"],
     &["interop"],

@@ -1,0 +1,63 @@
+//! A real browser, to look at what is made for browsers: Debian's Chromium, driven by Playwright's library, with axe-core for what it knows of
+//! accessibility.
+//!
+//! Both libraries come from npm, in the versions of `interop/browser/package-lock.json`, into `target/browser`; no browser is
+//! downloaded. What is looked for is in `interop/browser/report.mjs`, which says each thing that does not hold in a line.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Error, Result, child, debian, scratch};
+
+/// What is wrong with pages, in lines, and what else is told of them. Pictures of them are left in `target/browser/pictures`.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What does not hold.
+    pub wrong: String,
+    /// What is told, such as how long a frame takes.
+    pub told: String,
+}
+
+/// Looks at pages.
+pub fn look_at(pages: &[PathBuf]) -> Result<Seen> {
+    let directory = ready()?;
+    let pictures = directory.join("pictures");
+    scratch::create(&pictures)?;
+    let chromium =
+        debian::find("chromium").ok_or_else(|| Error::unexpected("look for chromium", "it is not there"))?;
+    let mut command = Command::new("node");
+    command.current_dir(&directory).arg("report.mjs").arg(chromium).arg(&pictures).args(pages);
+    let output = command.output().map_err(Error::io("start node"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (wrong, told) = (text(&output.stdout), text(&output.stderr));
+    if !output.status.success() && wrong.is_empty() {
+        return Err(Error::unexpected("look at pages in Chromium", told));
+    }
+    Ok(Seen { wrong, told })
+}
+
+/// The folder of the scripts, with the libraries in it.
+fn ready() -> Result<PathBuf> {
+    let (source, directory) =
+        (scratch::workspace().join("interop/browser"), scratch::target().join("browser"));
+    scratch::create(&directory)?;
+    let copied = |name: &str| {
+        let copy = |from: &Path| std::fs::copy(from, directory.join(name)).map(drop);
+        copy(&source.join(name)).map_err(Error::io(format!("copy {name}")))
+    };
+    let is_same = |name: &str| {
+        let [one, other] = [&source, &directory].map(|folder| std::fs::read(folder.join(name)).ok());
+        one.is_some() && one == other
+    };
+    let is_installed =
+        is_same("package-lock.json") && directory.join("node_modules/axe-core/axe.min.js").exists();
+    for name in ["package.json", "package-lock.json", "report.mjs"] {
+        copied(name)?;
+    }
+    if !is_installed {
+        let mut command = Command::new("npm");
+        command.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&directory);
+        child::output_of(&mut command)?;
+    }
+    Ok(directory)
+}

@@ -1,0 +1,46 @@
+//! The tutorials of the book work as they stand: each is followed from top to bottom.
+
+use uaskit_interop::{Result, book};
+
+/// Follows a page; one without commands would be no tutorial.
+fn works(page: &str) -> Result<()> {
+    assert!(book::follow(page)? > 0, "{page}.md tells nothing to do");
+    Ok(())
+}
+
+#[test]
+fn a_virtual_drive_is_put_into_a_virtual_machine() -> Result<()> {
+    works("virtual-machine")
+}
+
+#[test]
+fn it_is_found_out_why_an_enclosure_is_on_bot() -> Result<()> {
+    works("why-bot")
+}
+
+#[test]
+fn a_drive_is_measured() -> Result<()> {
+    works("measure")
+}
+
+#[test]
+fn a_capture_is_read() -> Result<()> {
+    works("capture")
+}
+
+#[test]
+fn a_setup_is_predicted() -> Result<()> {
+    works("predict")
+}
+
+#[test]
+fn the_crates_are_used() -> Result<()> {
+    works("libraries")
+}
+
+#[test]
+fn no_page_is_left_out() -> Result<()> {
+    let followed = ["virtual-machine", "why-bot", "measure", "capture", "predict", "libraries"];
+    assert_eq!(book::pages()?, [&["introduction"], &followed[..]].concat());
+    Ok(())
+}

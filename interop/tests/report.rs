@@ -1,0 +1,83 @@
+//! Reports in a real browser: nothing is fetched, charts answer, dark and small screens and print are served, and axe-core finds nothing serious.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use uaskit_interop::{Error, Result, drive, scratch::Scratch, tools::browser};
+
+/// Bytes of a page, at most.
+const PAGE_BYTES_MAX: u64 = 1_500_000;
+
+/// Makes a page by a command of the program; its exit status is its own.
+fn page(scratch: &Scratch, name: &str, arguments: &[&str]) -> Result<PathBuf> {
+    let path = scratch.path(&format!("{name}.html"));
+    let mut command = Command::new(drive::binary()?);
+    let output =
+        command.args(arguments).arg("--report").arg(&path).output().map_err(Error::io("start uaskit"))?;
+    if !path.exists() {
+        return Err(Error::unexpected(
+            format!("uaskit {arguments:?}"),
+            String::from_utf8_lossy(&output.stderr),
+        ));
+    }
+    let bytes = std::fs::metadata(&path).map_err(Error::io("measure a page"))?.len();
+    assert!(bytes <= PAGE_BYTES_MAX, "{name}: {bytes} bytes");
+    Ok(path)
+}
+
+/// Fails with what does not hold.
+fn holds(pages: &[PathBuf]) -> Result<()> {
+    let seen = browser::look_at(pages)?;
+    println!("{}", seen.told);
+    assert!(seen.wrong.is_empty(), "{}", seen.wrong);
+    Ok(())
+}
+
+#[test]
+fn a_comparison_is_a_page() -> Result<()> {
+    let scratch = Scratch::new()?;
+    let flash = page(&scratch, "compare", &["compare", "--depth", "1,4,16"])?;
+    let disk = page(
+        &scratch,
+        "platter",
+        &["compare", "--drive", "disk-7200", "--depth", "1,4", "--commands", "200"],
+    )?;
+    holds(&[flash, disk])
+}
+
+#[test]
+fn a_benchmark_is_a_page() -> Result<()> {
+    let scratch = Scratch::new()?;
+    let arguments = [
+        "bench",
+        "--virtual",
+        "--transport",
+        "all",
+        "--rw",
+        "randread",
+        "--depth",
+        "1,8",
+        "--seconds",
+        "0.1",
+    ];
+    let page = page(&scratch, "bench", &[arguments.as_slice(), &["--rounds", "3", "--quiet"]].concat())?;
+    holds(&[page])
+}
+
+#[test]
+fn a_validation_is_a_page() -> Result<()> {
+    let scratch = Scratch::new()?;
+    holds(&[page(&scratch, "validate", &["validate", "--only", "myce"])?])
+}
+
+/// How long a frame takes is told; only a second would be a fault.
+#[test]
+fn a_hundred_thousand_commands_are_panned_and_zoomed() -> Result<()> {
+    let scratch = Scratch::new()?;
+    let path = scratch.path("many.html");
+    let output = Command::new(drive::example_of("uaskit-report", "page")?).arg("100000").output();
+    let output = output.map_err(Error::io("start the example"))?;
+    assert!(output.stdout.len() as u64 <= PAGE_BYTES_MAX, "{} bytes", output.stdout.len());
+    std::fs::write(&path, output.stdout).map_err(Error::io("write a page"))?;
+    holds(&[path])
+}

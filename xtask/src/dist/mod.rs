@@ -1,0 +1,103 @@
+//! `cargo xtask dist`: what one downloads, made and tried.
+//!
+//! 1. [`build`] makes one static program: for musl where Rust has that target, else for the C library of this machine.
+//! 2. [`tree`] lays out what belongs to it: manual pages and completions from the program itself, licences, documents.
+//! 3. [`package`] makes an archive, a Debian package and their checksums; the same commit gives the same bytes.
+//! 4. [`chroot`] installs them in a Debian that holds nothing else, runs them there and removes them again.
+//!
+//! Everything is in `target/dist`. Nothing is uploaded or signed here.
+
+mod build;
+mod chroot;
+mod package;
+mod tree;
+
+use crate::workspace;
+use anyhow::{Context, Result, bail};
+use std::{path::PathBuf, process::Command};
+
+/// What `cargo xtask dist` takes.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Where to put what is made
+    #[arg(long, default_value = "target/dist")]
+    output: PathBuf,
+    /// Build faster and run slower: for trying the packages, not for giving them away
+    #[arg(long)]
+    quick: bool,
+    /// Also install, run and remove it in a Debian with nothing else in it (needs root)
+    #[arg(long)]
+    check: bool,
+}
+
+impl Options {
+    /// As the test command wants it.
+    pub(crate) fn for_tests() -> Self {
+        Self { output: "target/dist".into(), quick: false, check: true }
+    }
+
+    /// The command that does the same.
+    pub(crate) const REPEAT: &str = "cargo xtask dist --check";
+}
+
+/// The program that was built last for giving away, if one was.
+pub(crate) fn program() -> Option<PathBuf> {
+    build::built().ok().filter(|path| path.exists())
+}
+
+/// What was made, and for what.
+struct Made {
+    /// As the package and the program say it.
+    version: String,
+    /// Debian's name of the architecture.
+    architecture: String,
+    /// The folder that holds the files.
+    output: PathBuf,
+    archive: PathBuf,
+    debian: PathBuf,
+    sums: PathBuf,
+}
+
+/// Makes everything, tries it if asked to, and tells it.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    print!("{}", make(options)?);
+    Ok(true)
+}
+
+/// Makes everything; what was made, a line each.
+pub(crate) fn make(options: &Options) -> Result<String> {
+    uaskit_interop::debian::ensure_packaging()?;
+    let output = workspace::root().join(&options.output);
+    std::fs::create_dir_all(&output).with_context(|| format!("create {}", output.display()))?;
+    let program = build::program(options.quick)?;
+    let made = package::all(&program, &output)?;
+    let mut told = format!("{} for {}, {}\n", program.version, program.triple, program.linked());
+    for file in [&made.archive, &made.debian, &made.sums] {
+        let bytes = std::fs::metadata(file).with_context(|| format!("look at {}", file.display()))?.len();
+        told += &format!("  {} ({:.1} MB)\n", file.display(), bytes as f64 / 1e6);
+    }
+    if options.check {
+        for step in chroot::check(&made)? {
+            told += &format!("  held: {step}\n");
+        }
+    }
+    Ok(told)
+}
+
+/// Runs a command to its end and returns what it printed on its standard output.
+fn output_of(command: &mut Command) -> Result<String> {
+    let words: Vec<_> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|w| w.to_string_lossy())
+        .collect();
+    let line = words.join(" ");
+    let output = command.output().with_context(|| format!("start `{line}`"))?;
+    if !output.status.success() {
+        bail!(
+            "`{line}` ended with {}: {}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim_end()
+        );
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
