@@ -11,6 +11,12 @@ impl Few {
     /// None.
     pub(crate) const NONE: Self = Self(0);
 
+    /// All below a number.
+    pub(crate) const fn below(number: usize) -> Self {
+        debug_assert!(number <= FEW, "there are 64 numbers");
+        Self(if number >= FEW { u64::MAX } else { (1 << number) - 1 })
+    }
+
     pub(crate) const fn is_none(self) -> bool {
         self.0 == 0
     }
@@ -74,6 +80,7 @@ mod tests {
         assert_eq!(few.after(63), None);
         [3, 0, 63].into_iter().for_each(|number| few.add(number));
         assert_eq!([0, 3, 62, 63].map(|number| few.after(number)), [Some(3), Some(63), Some(63), Some(0)]);
+        assert_eq!([0, 1, 64].map(|number| Few::below(number).count()), [0, 1, 64]);
         few.remove(3);
         assert_eq!(few.drain().collect::<Vec<_>>(), [0, 63]);
         assert!(few.is_none());

@@ -34,6 +34,10 @@ impl Overhead {
 }
 
 impl Observer for Overhead {
+    fn watches_packets(&self) -> bool {
+        false
+    }
+
     fn ended(&mut self, _: Instant, _: CommandId, _: &Outcome) {
         self.commands += 1;
     }

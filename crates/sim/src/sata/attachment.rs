@@ -190,10 +190,12 @@ impl<M: Mechanism> Attachment<M> {
         self.advance(now);
     }
 
-    /// Sectors that have come are gone from the host port.
-    pub fn take(&mut self, now: Instant, sectors: u32) {
+    /// Sectors that have come are gone from the host port. Whether anything has come of that.
+    pub fn take(&mut self, now: Instant, sectors: u32) -> bool {
+        let before = (self.books.frames, self.peek().is_some());
         self.room += i64::from(sectors);
         self.advance(now);
+        before != (self.books.frames, self.peek().is_some()) || !self.told.is_empty()
     }
 
     /// So many sectors lie in the host port besides those that have come and were not taken.
@@ -209,10 +211,22 @@ impl<M: Mechanism> Attachment<M> {
     /// When it goes on.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let wire = match self.crossing {
-            Some((arrives, _)) => Some(arrives),
-            None => self.peek().map(|(_, from)| self.free_at.max(from)),
+            Some((arrives, frame)) if self.is_awaited(frame) => Some(arrives),
+            _ => self.peek().map(|(_, from)| self.free_at.max(from)),
         };
-        wire.into_iter().chain(self.mechanism.poll_timeout()).min()
+        match (wire, self.mechanism.poll_timeout()) {
+            (Some(wire), Some(mechanism)) => Some(wire.min(mechanism)),
+            (wire, mechanism) => wire.or(mechanism),
+        }
+    }
+
+    /// Whether anything comes of a frame when it arrives: if not, nobody looks before the wire is free again.
+    const fn is_awaited(&self, frame: Frame) -> bool {
+        match frame {
+            Frame::Accepted => false,
+            Frame::SetUp(..) => matches!(self.phase, Some(Phase { is_write: true, .. })),
+            _ => true,
+        }
     }
 
     /// It is that late.

@@ -93,7 +93,9 @@ impl<M: Mechanism> Host<M> {
         while let Some(told) = self.cable.poll_told() {
             self.told.push((self.now, told));
             match told {
-                Told::Came(_, sectors) if self.takes => self.cable.take(self.now, sectors),
+                Told::Came(_, sectors) if self.takes => {
+                    self.cable.take(self.now, sectors);
+                }
                 Told::Wants(tag, sectors) => self.cable.supply(self.now, tag, sectors),
                 _ => {}
             }

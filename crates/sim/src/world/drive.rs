@@ -273,10 +273,11 @@ impl DriveSide {
         self.offers.get(number).map(|(_, offer)| offer.pipe)
     }
 
-    /// Something of a transfer has moved. `bytes` are what has come of the host.
-    pub(super) fn progress(&mut self, now: Instant, progress: Progress, bytes: &[u8]) {
+    /// Something of a transfer has moved. `bytes` are what has come of the host. Whether the device or its enclosure may have
+    /// something to do that they had not.
+    pub(super) fn progress(&mut self, now: Instant, progress: Progress, bytes: &[u8]) -> bool {
         let Progress { id: number, moved, ended, piece } = progress;
-        self.give_room(now, number, moved);
+        let has_given = self.enclosure.is_some() && self.give_room(now, number, moved);
         if let (Some(_), Some((_, offer))) = (piece, self.offers.get_mut(number)) {
             let start = moved as usize - bytes.len().min(moved as usize);
             match offer.payload {
@@ -290,8 +291,8 @@ impl DriveSide {
                 Payload::Inline(_) | Payload::Reply(_) | Payload::Nowhere => {}
             }
         }
-        let Some(end) = ended else { return };
-        let Some((_, offer)) = self.offers.get(number) else { return };
+        let Some(end) = ended else { return has_given };
+        let Some((_, offer)) = self.offers.get(number) else { return has_given };
         let status = match end {
             End::Withdrawn => TransferStatus::Cancelled,
             _ if moved == offer.length || offer.pipe.endpoint.direction() == Direction::In => {
@@ -300,18 +301,20 @@ impl DriveSide {
             _ => TransferStatus::Short,
         };
         self.complete(now, number, status, moved);
+        true
     }
 
-    /// What has left the bridge makes room there.
-    fn give_room(&mut self, now: Instant, number: TransferId, moved: u32) {
-        let Some(enclosure) = &mut self.enclosure else { return };
-        let Some((_, offer)) = self.offers.get_mut(number) else { return };
+    /// What has left the bridge makes room there. Whether anything came of that.
+    fn give_room(&mut self, now: Instant, number: TransferId, moved: u32) -> bool {
+        let Some(enclosure) = &mut self.enclosure else { return false };
+        let Some((_, offer)) = self.offers.get_mut(number) else { return false };
         let before = std::mem::replace(&mut offer.moved, moved);
         if let Payload::Buffer(command, _) = offer.payload
             && offer.pipe.endpoint.direction() == Direction::In
         {
-            enclosure.give(now, command, (moved, before));
+            return enclosure.give(now, command, (moved, before));
         }
+        false
     }
 
     fn complete(&mut self, now: Instant, number: TransferId, status: TransferStatus, actual: u32) {

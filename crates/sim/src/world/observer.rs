@@ -42,6 +42,11 @@ pub enum WorkedFor {
 /// Is told what happens. Everything is optional.
 #[expect(unused_variables, reason = "names are for readers; who does not care does nothing")]
 pub trait Observer {
+    /// Whether it is to be told of packets: there are many, and some want to hear of transfers alone. Asked once.
+    fn watches_packets(&self) -> bool {
+        true
+    }
+
     /// A control transfer was done: before time began, at zero.
     fn control(&mut self, at: Instant, exchange: &Exchange) {}
 
@@ -89,6 +94,10 @@ pub trait Observer {
 
 /// One that somebody else holds as well, to ask it afterwards.
 impl<O: Observer> Observer for Rc<RefCell<O>> {
+    fn watches_packets(&self) -> bool {
+        self.borrow().watches_packets()
+    }
+
     fn control(&mut self, at: Instant, exchange: &Exchange) {
         self.borrow_mut().control(at, exchange);
     }
@@ -148,20 +157,30 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
 
 /// Those who look on.
 #[derive(Default)]
-pub(super) struct Observers(Vec<Box<dyn Observer>>);
+pub(super) struct Observers {
+    all: Vec<Box<dyn Observer>>,
+    /// Whether any of them is to be told of packets.
+    watch_packets: bool,
+}
 
 impl Observers {
     pub(super) fn add(&mut self, observer: Box<dyn Observer>) {
-        self.0.push(observer);
+        self.watch_packets |= observer.watches_packets();
+        self.all.push(observer);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub(super) const fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Whether any of them is to be told of packets.
+    pub(super) const fn watch_packets(&self) -> bool {
+        self.watch_packets
     }
 
     /// Tells each.
     pub(super) fn tell(&mut self, tell: impl Fn(&mut dyn Observer)) {
-        for observer in &mut self.0 {
+        for observer in &mut self.all {
             tell(observer.as_mut());
         }
     }
@@ -169,6 +188,6 @@ impl Observers {
 
 impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} observers", self.0.len())
+        write!(f, "{} observers", self.all.len())
     }
 }

@@ -64,6 +64,8 @@ pub struct Counters {
 pub(super) struct Events {
     pub(super) ring: EventRing,
     pub(super) interrupter: Interrupter,
+    /// How many have come about.
+    pub(super) posted: u64,
 }
 
 /// What is to go wrong next, for tests.
@@ -299,11 +301,12 @@ fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
 
 impl Events {
     fn new() -> Self {
-        Self { ring: EventRing::new(), interrupter: Interrupter::new() }
+        Self { ring: EventRing::new(), interrupter: Interrupter::new(), posted: 0 }
     }
 
     /// An event has come about, that can be seen from `at` on.
     pub(super) fn post(&mut self, at: Instant, event: EventTrb) {
+        self.posted += 1;
         self.ring.push(at, event);
         if let Some(at) = self.ring.next_at() {
             self.interrupter.want(at);

@@ -314,7 +314,7 @@ impl Controller {
     }
 
     fn write_interrupter(&mut self, now: Instant, memory: &mut Memory, at: u32, value: u32) {
-        let Events { ring, interrupter } = &mut self.events;
+        let Events { ring, interrupter, .. } = &mut self.events;
         match at {
             offset::INTERRUPTER_MANAGEMENT => {
                 let InterrupterManagement { enabled, .. } = InterrupterManagement::decode(value);

@@ -262,10 +262,20 @@ impl Controller {
         }
     }
 
-    /// Something of a transfer has moved. `bytes` is what came, of an In transfer.
-    pub fn handle_progress(&mut self, now: Instant, memory: &mut Memory, progress: &Progress, bytes: &[u8]) {
+    /// Something of a transfer has moved. `bytes` is what came, of an In transfer. Whether the controller may have something
+    /// to do or to tell that it had not.
+    pub fn handle_progress(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        progress: &Progress,
+        bytes: &[u8],
+    ) -> bool {
+        let posted = self.events.posted;
         let done = self.progress(now, memory, progress, bytes);
+        let is_told = done.is_err() || progress.ended.is_some() || self.events.posted != posted;
         self.survive(done);
+        is_told
     }
 
     fn progress(

@@ -47,6 +47,9 @@ pub struct Store<M> {
     by_command: BTreeMap<CommandId, u64>,
     line: VecDeque<u64>,
     tags: [Option<u64>; TAGS],
+    /// How many of those are taken, and how many of them by writes.
+    under_way: usize,
+    writes: usize,
     /// Whether what is under way is alone.
     is_alone: bool,
     /// Sectors of whole pieces in the buffer that have not gone on, by whose they are.
@@ -87,6 +90,8 @@ impl<M: Mechanism> Store<M> {
             by_command: BTreeMap::new(),
             line: VecDeque::new(),
             tags: [None; TAGS],
+            under_way: 0,
+            writes: 0,
             is_alone: false,
             held: BTreeMap::new(),
             done: VecDeque::new(),
@@ -132,16 +137,20 @@ impl<M: Mechanism> Store<M> {
         self.advance(now);
     }
 
-    /// Of what was read for a command so many sectors have left the bridge.
-    pub fn give(&mut self, now: Instant, command: CommandId, sectors: u32) {
-        let Some(held) = self.held.get_mut(&command) else { return };
+    /// Of what was read for a command so many sectors have left the bridge. Whether anything came of that: the drive had waited
+    /// for the room.
+    pub fn give(&mut self, now: Instant, command: CommandId, sectors: u32) -> bool {
+        let Some(held) = self.held.get_mut(&command) else { return false };
         let sectors = sectors.min(*held);
         *held -= sectors;
         if *held == 0 {
             self.held.remove(&command);
         }
-        self.cable.take(now, sectors);
-        self.advance(now);
+        let went_on = self.cable.take(now, sectors);
+        if went_on {
+            self.advance(now);
+        }
+        went_on
     }
 
     /// The command is over. What of it is under way goes on, and nobody waits for it; what has not left the bridge makes
@@ -246,15 +255,16 @@ impl<M: Mechanism> Store<M> {
         {
             let moves = matches!(job.order.kind, OrderKind::Read | OrderKind::Write { .. });
             let is_queued = moves && self.part.queued > 0;
-            let under_way = self.tags.iter().flatten().count();
             let may = if is_queued {
-                !self.is_alone && under_way < usize::from(self.part.queued)
+                !self.is_alone && self.under_way < usize::from(self.part.queued)
             } else {
-                under_way == 0
+                self.under_way == 0
             };
             let Some(free) = self.tags.iter().position(Option::is_none).filter(|_| may) else { return };
             self.line.pop_front();
             self.tags[free] = Some(number);
+            self.under_way += 1;
+            self.writes += usize::from(matches!(job.order.kind, OrderKind::Write { .. }));
             self.is_alone = !is_queued;
             job.order.tag = Tag(free as u8);
             let queueing = if is_queued { Queueing::Queued } else { Queueing::Alone };
@@ -264,6 +274,9 @@ impl<M: Mechanism> Store<M> {
 
     /// Gives the drive sectors of writes that it wants and that have come.
     fn supply(&mut self, now: Instant) {
+        if self.writes == 0 {
+            return;
+        }
         for number in self.tags.iter().flatten() {
             let Some(job) = self.jobs.get_mut(number) else { continue };
             let OrderKind::Write { .. } = job.order.kind else { continue };
@@ -312,7 +325,9 @@ impl<M: Mechanism> Store<M> {
     fn end(&mut self, tag: Tag) {
         let Some(number) = self.tags.get_mut(usize::from(tag.0)).and_then(Option::take) else { return };
         self.is_alone = false;
+        self.under_way -= 1;
         if let Some(job) = self.jobs.remove(&number) {
+            self.writes -= usize::from(matches!(job.order.kind, OrderKind::Write { .. }));
             self.by_command.retain(|_, other| *other != number);
             self.done.extend(job.parts.into_iter().map(|(_, request)| request));
         }

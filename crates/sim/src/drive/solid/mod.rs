@@ -82,6 +82,8 @@ pub struct Solid {
     buffer: Buffer,
     /// Orders that have come.
     come: u64,
+    /// Orders under way that wait for flash.
+    settling: usize,
     /// Where the last read ended.
     read_to: u64,
     said: VecDeque<Said>,
@@ -173,6 +175,7 @@ impl Solid {
             pages: Pages::default(),
             buffer: Buffer::default(),
             come: 0,
+            settling: 0,
             read_to: 0,
             said: VecDeque::new(),
             part,
@@ -208,7 +211,10 @@ impl Solid {
                 flight.stage = Stage::Fills { granted: 0, come: 0 };
                 self.filling.push_back(tag);
             }
-            OrderKind::Flush => flight.stage = Stage::Follows,
+            OrderKind::Flush => {
+                flight.stage = Stage::Follows;
+                self.settling += 1;
+            }
             OrderKind::Trim => {
                 for unit in units_of(order) {
                     self.flash.forget(unit);
@@ -375,6 +381,9 @@ impl Solid {
 
     /// Ends what waited for flash and waits no more.
     fn settle(&mut self, now: Instant) {
+        if self.settling == 0 {
+            return;
+        }
         for index in 0..TAGS {
             let Some(Flight { number, stage: Stage::Follows, .. }) = self.flights[index] else { continue };
             let comes = |flight: &Flight| {
@@ -399,12 +408,16 @@ impl Solid {
         self.program(now, true);
         let upto = self.buffer.next_number;
         if let Some(flight) = &mut self.flights[index] {
+            self.settling += usize::from(!matches!(flight.stage, Stage::Follows));
             flight.stage = Stage::Settles { upto };
         }
     }
 
     fn end(&mut self, tag: Tag) {
-        self.flights[usize::from(tag.0)] = None;
+        let ended = self.flights[usize::from(tag.0)].take();
+        let has_settled =
+            ended.is_some_and(|flight| matches!(flight.stage, Stage::Follows | Stage::Settles { .. }));
+        self.settling -= usize::from(has_settled);
         self.said.push_back(Said::Done(tag));
     }
 }

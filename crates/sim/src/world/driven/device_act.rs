@@ -164,6 +164,7 @@ impl Driven {
             };
             if let Some(request) = control.requests.pop_front() {
                 let which = (request.slot, request.number);
+                self.machine.is_touched = true;
                 self.machine.controller.handle_control(now, &mut self.machine.memory, which, &answer);
             }
             self.begin_control(number);

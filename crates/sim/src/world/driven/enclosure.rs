@@ -166,12 +166,15 @@ impl Enclosure {
         }
     }
 
-    /// Of what a command reads, bytes have left the bridge: all so far, and before.
-    pub(in crate::world) fn give(&mut self, now: Instant, command: CommandId, (moved, before): (u32, u32)) {
+    /// Of what a command reads, bytes have left the bridge: all so far, and before. Whether anything came of that.
+    pub(in crate::world) fn give(
+        &mut self,
+        now: Instant,
+        command: CommandId,
+        (moved, before): (u32, u32),
+    ) -> bool {
         let sectors = moved / SECTOR_BYTES - before / SECTOR_BYTES;
-        if sectors > 0 {
-            self.store.give(now, command, sectors);
-        }
+        sectors > 0 && self.store.give(now, command, sectors)
     }
 
     /// A command is over.

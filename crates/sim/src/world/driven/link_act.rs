@@ -112,6 +112,7 @@ impl Driven {
         let stopping = &mut self.seats[drive].stopping;
         let (controller, memory) = (&mut self.machine.controller, &mut self.machine.memory);
         for address in stopping.extract_if(.., |address| host.is_quiet(*address)) {
+            self.machine.is_touched = true;
             controller.handle_quiet(now, memory, front.way, address);
         }
     }

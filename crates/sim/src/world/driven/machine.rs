@@ -24,6 +24,8 @@ pub(super) struct Machine {
     pub(super) news: Few,
     /// Drives whose transport may want something.
     pub(super) talks: Few,
+    /// Whether driver, transports or controller were told something since the controller was asked for its time.
+    pub(super) is_touched: bool,
 }
 
 impl Machine {
@@ -36,6 +38,7 @@ impl Machine {
             has_news: true,
             news: Few::NONE,
             talks: Few::NONE,
+            is_touched: true,
         }
     }
 
@@ -45,7 +48,7 @@ impl Machine {
         now: Instant,
         act: impl FnOnce(&mut xhci::Controller, &mut Hands<'_>) -> R,
     ) -> R {
-        self.has_news = true;
+        (self.has_news, self.is_touched) = (true, true);
         act(&mut self.driver, &mut Hands::new(now, &mut self.controller, &mut self.memory))
     }
 
@@ -53,6 +56,7 @@ impl Machine {
     pub(super) const fn told(&mut self, drive: usize) {
         self.news.add(drive);
         self.talks.add(drive);
+        self.is_touched = true;
     }
 
     /// A place for what travels inline. `None` if there is no memory.

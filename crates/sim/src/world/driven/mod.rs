@@ -15,6 +15,7 @@
 //! Always true: driver and controller share memory and registers, and nothing else; what an event costs does not grow with
 //! the number of drives that it is not about.
 
+mod commanded;
 mod core;
 mod desk;
 mod device_act;
@@ -44,24 +45,23 @@ pub use transport::AnyTransport;
 
 use self::core::Work;
 use super::observer::Observer;
-use super::{Commanded, Finished, Stopped};
-use crate::engine::{Alarm, Engine, Event, QueueFull, Trace, Turn};
+use super::{Finished, Stopped};
+use crate::engine::{Alarm, Engine, Event, QueueFull, Turn};
 use crate::few::Few;
 use crate::link::bulk::Message;
 use crate::link::hub::Happening;
-use crate::link::superspeed::{Link, Side};
+use crate::link::superspeed::Side;
 use crate::link::{Fate, Missed};
 use crate::xhci as model;
 use bus::Speed;
 use front::Front;
-use initiator::{Command, CommandId, Output, Refusal, Transport};
+use initiator::{CommandId, Output, Transport};
 use machine::Machine;
 use root::Root;
 use seat::Seat;
 use std::collections::VecDeque;
 use std::fmt;
 use units::Instant;
-use wire::scsi::opcode::OperationCode;
 
 /// A host and drives, with a controller, links and hubs between them.
 #[derive(Debug)]
@@ -225,6 +225,9 @@ impl Driven {
             Happens::Free(root, side) => return self.send(root.into(), side),
             Happens::Arrives(root, side, ref message) => {
                 self.arrive(root.into(), side, message, Fate::Arrives);
+                if self.is_calm(now) {
+                    return self.wake_woken();
+                }
             }
             Happens::Suffers(root, side, ref message, fate) => self.arrive(root.into(), side, message, fate),
             Happens::Bus(root) => {
@@ -236,7 +239,12 @@ impl Driven {
             Happens::Retry(root, side) => self.retry(root.into(), side),
             Happens::Missed(root, missed) => self.miss(root.into(), missed),
             Happens::Ready(drive) => self.offer_late(drive.into()),
-            Happens::Passes(root, happening) => self.pass(root.into(), happening),
+            Happens::Passes(root, happening) => {
+                self.pass(root.into(), happening);
+                if self.is_calm(now) {
+                    return self.wake_woken();
+                }
+            }
             Happens::HubPort(drive) => self.end_hub_port_reset(now, drive.into()),
             Happens::Stored(drive) => {
                 let seat = &mut self.seats[usize::from(drive)];
@@ -290,10 +298,8 @@ impl Driven {
     fn settle(&mut self) {
         let now = self.engine.now();
         while self.carry_on(now) {}
-        let woken = std::mem::take(&mut self.woken);
-        for root in woken[0].or(woken[1]) {
-            self.wake(root, woken.map(|side| side.has(root)));
-        }
+        self.wake_woken();
+        self.machine.is_touched = false;
         let due = self.machine.controller.poll_timeout();
         if let Some(at) = self.alarms[0].set(due) {
             self.at(at, Happens::Controller);
@@ -301,21 +307,43 @@ impl Driven {
         if self.machine.has_news || !self.machine.news.is_none() {
             self.set_deadline();
         }
-        if let Some(at) = self.alarms[2].set(self.core.poll_timeout()) {
+        if !self.core.is_free()
+            && let Some(at) = self.alarms[2].set(self.core.poll_timeout())
+        {
             self.at(at, Happens::Core);
         }
     }
 
-    /// Driver or transports were told something: when they want to be told of the time.
+    /// Whether a packet that has come has changed nothing but links and their ports, so that nobody else wants anything, and
+    /// nobody's deadline has moved.
+    fn is_calm(&self, now: Instant) -> bool {
+        let is_due = self.core.poll_timeout().is_some_and(|at| at <= now);
+        !self.machine.is_touched && self.stirs.is_none() && !self.is_troubled && !is_due
+    }
+
+    /// Lets those send who may.
+    fn wake_woken(&mut self) {
+        let woken = std::mem::take(&mut self.woken);
+        for root in woken[0].or(woken[1]) {
+            self.wake(root, woken.map(|side| side.has(root)));
+        }
+    }
+
+    /// Driver or transports were told something: when they want to be told of the time. The alarm is set for the first of
+    /// those who were not; a deadline that was passed on or taken back leaves it as it is, and is found out when it rings.
     fn set_deadline(&mut self) {
         self.machine.has_news = false;
-        for drive in self.machine.news.drain() {
+        let mut first = self.machine.driver.poll_timeout().map(|deadline| deadline.at);
+        let told = self.machine.news.drain();
+        for drive in told {
             let deadline = self.seats[drive].desk.transport.poll_timeout();
             self.deadlines[drive] = deadline.map(|deadline| deadline.at);
         }
-        let mut first = self.machine.driver.poll_timeout().map(|deadline| deadline.at);
-        for deadline in self.deadlines.iter().flatten() {
-            first = Some(first.map_or(*deadline, |first| first.min(*deadline)));
+        // Who was told nothing has an event already, unless the last was used up.
+        let is_set = self.alarms[1].is_set();
+        let asked = if is_set { told } else { Few::below(self.deadlines.len()) };
+        for deadline in asked.filter_map(|drive| self.deadlines[drive]) {
+            first = Some(first.map_or(deadline, |first| first.min(deadline)));
         }
         if let Some(at) = self.alarms[1].set(first) {
             self.at(at, Happens::Deadline);
@@ -324,7 +352,9 @@ impl Driven {
 
     /// Carries out one thing, if anybody wants something.
     fn carry_on(&mut self, now: Instant) -> bool {
-        if let Some(task) = self.core.poll_done(now) {
+        if !self.core.is_free()
+            && let Some(task) = self.core.poll_done(now)
+        {
             self.end_task(now, task);
             return true;
         }
@@ -500,80 +530,6 @@ impl fmt::Display for Tag {
             drive if drive < self.drives => write!(f, "drive {drive}: "),
             device => write!(f, "device {device}: "),
         }
-    }
-}
-
-impl Commanded for Driven {
-    fn now(&self) -> Instant {
-        self.engine.now()
-    }
-
-    fn happened(&self) -> u64 {
-        self.engine.happened()
-    }
-
-    fn digest(&self) -> u64 {
-        self.engine.digest()
-    }
-
-    fn drives(&self) -> usize {
-        self.seats.len()
-    }
-
-    fn link(&self, drive: usize) -> Option<&Link> {
-        self.roots[self.fronts.get(drive)?.end.root].link()
-    }
-
-    fn depth(&self, drive: usize) -> usize {
-        self.seats.get(drive).map_or(0, |seat| seat.desk.transport.depth())
-    }
-
-    fn trace_to(&mut self, trace: Box<dyn Trace>) {
-        self.engine.trace_to(trace);
-    }
-
-    fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
-        self.engine.take_trace()
-    }
-
-    fn observe(&mut self, drive: usize, observer: Box<dyn Observer>) {
-        if let Some(seat) = self.seats.get_mut(drive) {
-            seat.desk.observers.add(observer);
-        }
-    }
-
-    fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
-        let (now, seat) = (self.engine.now(), self.seats.get_mut(drive).ok_or(Refusal::Gone)?);
-        seat.desk.submit(&mut self.machine, now, command, buffer)?;
-        let operation = command.cdb.as_bytes().first().copied().map(OperationCode::from);
-        if let (true, id, Some(operation)) = (self.engine.is_traced(), command.id, operation) {
-            let bytes = command.transfer_len();
-            let note = format_args!("{}{id} begins: {operation}, {bytes} bytes", self.tag(drive));
-            self.engine.note("driver", note);
-        }
-        if !self.core.is_free() {
-            self.core.give(now, drive, Work::Command(command.id));
-        }
-        self.settle();
-        Ok(())
-    }
-
-    fn run(&mut self) -> Result<Option<Finished>, Stopped> {
-        loop {
-            if let Some(stopped) = self.stopped {
-                return Err(stopped);
-            }
-            if let Some(finished) = self.finished.pop_front() {
-                return Ok(Some(finished));
-            }
-            if !self.step() {
-                return Ok(None);
-            }
-        }
-    }
-
-    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
-        self.run_until(until)
     }
 }
 

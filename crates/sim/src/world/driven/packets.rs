@@ -155,7 +155,9 @@ impl Driven {
                     seat.trouble.doubt(bytes);
                 }
             }
-            self.machine.controller.handle_progress(now, &mut self.machine.memory, &progress, bytes);
+            let machine = &mut self.machine;
+            let is_told = machine.controller.handle_progress(now, &mut machine.memory, &progress, bytes);
+            machine.is_touched |= is_told || progress.ended.is_some();
             if progress.ended.is_some() {
                 seat.desk.observers.tell(|observer| observer.carried(now, progress.id));
                 seat.forget(progress.id);
@@ -165,6 +167,7 @@ impl Driven {
         while let Some(address) = host.poll_halt() {
             let is_stalled = !host.has_failed(address);
             let machine = &mut self.machine;
+            machine.is_touched = true;
             machine.controller.handle_halt(now, &mut machine.memory, (way, address), is_stalled);
         }
     }
@@ -174,7 +177,6 @@ impl Driven {
         let End { root, device } = self.fronts[drive].end;
         let (_, device) = self.roots[root].ports(device);
         let (seat, machine) = (&mut self.seats[drive], &self.machine);
-        self.stirs.add(drive);
         while let Some(progress) = device.poll_progress() {
             if self.is_troubled {
                 seat.trouble.ledger.progress(self.engine.now(), Side::Device, &progress);
@@ -189,7 +191,9 @@ impl Driven {
                     machine.controller.bytes(&machine.memory, piece, &mut self.scratch)
                 }
             };
-            seat.drive.progress(self.engine.now(), progress, bytes);
+            if seat.drive.progress(self.engine.now(), progress, bytes) || self.is_troubled {
+                self.stirs.add(drive);
+            }
         }
     }
 
@@ -293,7 +297,7 @@ impl Driven {
     /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.
     #[inline]
     fn show(&mut self, number: usize, from: Side, message: &Message, crossing: Option<&Crossing>) {
-        if self.seats.get(number).is_some_and(|seat| !seat.desk.observers.is_empty()) {
+        if self.seats.get(number).is_some_and(|seat| seat.desk.observers.watch_packets()) {
             self.show_to_observers(number, from, message, crossing);
         }
     }
@@ -315,7 +319,7 @@ impl Driven {
 
     /// Shows a packet on a bus of USB 2.0 to who looks on.
     fn show_on_bus(&mut self, number: usize, sent: &usb2::Sent) {
-        if self.seats[number].desk.observers.is_empty() {
+        if !self.seats[number].desk.observers.watch_packets() {
             return;
         }
         let piece = match sent.packet {

@@ -115,7 +115,7 @@ impl Driven {
     }
 
     fn broken(&self) -> Option<Violation> {
-        self.seats[DRIVE].trouble.ledger.broken()
+        if self.is_troubled { self.seats[DRIVE].trouble.ledger.broken() } else { None }
     }
 
     /// Compares all books.

@@ -6,8 +6,10 @@ mod several;
 
 use super::*;
 use crate::link::usb2;
+use crate::world::Commanded;
 use crate::world::fixture::{self, BLOCK, BLOCKS, command, pattern, room};
 use crate::xhci::Part;
+use initiator::Refusal;
 use units::{BlockSize, Duration};
 use wire::usb::SetupPacket;
 use wire::xhci::RouteString;

@@ -1,0 +1,86 @@
+//! A driven world as others use it: commands in, what they came to out.
+//!
+//! Left out: what goes wrong, which is [`trouble`](super::trouble)'s. Always true: what was submitted ends once.
+
+use super::core::Work;
+use super::{Driven, Observer};
+use crate::engine::Trace;
+use crate::link::superspeed::Link;
+use crate::world::{Commanded, Finished, Stopped};
+use initiator::{Command, Refusal, Transport};
+use units::Instant;
+use wire::scsi::opcode::OperationCode;
+
+impl Commanded for Driven {
+    fn now(&self) -> Instant {
+        self.engine.now()
+    }
+
+    fn happened(&self) -> u64 {
+        self.engine.happened()
+    }
+
+    fn digest(&self) -> u64 {
+        self.engine.digest()
+    }
+
+    fn drives(&self) -> usize {
+        self.seats.len()
+    }
+
+    fn link(&self, drive: usize) -> Option<&Link> {
+        self.roots[self.fronts.get(drive)?.end.root].link()
+    }
+
+    fn depth(&self, drive: usize) -> usize {
+        self.seats.get(drive).map_or(0, |seat| seat.desk.transport.depth())
+    }
+
+    fn trace_to(&mut self, trace: Box<dyn Trace>) {
+        self.engine.trace_to(trace);
+    }
+
+    fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
+        self.engine.take_trace()
+    }
+
+    fn observe(&mut self, drive: usize, observer: Box<dyn Observer>) {
+        if let Some(seat) = self.seats.get_mut(drive) {
+            seat.desk.observers.add(observer);
+        }
+    }
+
+    fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
+        let (now, seat) = (self.engine.now(), self.seats.get_mut(drive).ok_or(Refusal::Gone)?);
+        seat.desk.submit(&mut self.machine, now, command, buffer)?;
+        let operation = command.cdb.as_bytes().first().copied().map(OperationCode::from);
+        if let (true, id, Some(operation)) = (self.engine.is_traced(), command.id, operation) {
+            let bytes = command.transfer_len();
+            let note = format_args!("{}{id} begins: {operation}, {bytes} bytes", self.tag(drive));
+            self.engine.note("driver", note);
+        }
+        if !self.core.is_free() {
+            self.core.give(now, drive, Work::Command(command.id));
+        }
+        self.settle();
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<Option<Finished>, Stopped> {
+        loop {
+            if let Some(stopped) = self.stopped {
+                return Err(stopped);
+            }
+            if let Some(finished) = self.finished.pop_front() {
+                return Ok(Some(finished));
+            }
+            if !self.step() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
+        self.run_until(until)
+    }
+}
