@@ -20,6 +20,7 @@ pub mod engine;
 pub mod explain;
 pub mod fault;
 mod few;
+pub mod hub;
 pub mod link;
 pub mod measure;
 pub mod native;

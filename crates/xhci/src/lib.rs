@@ -2,12 +2,12 @@
 //!
 //! It runs over two traits, [`Registers`] and [`DmaMemory`]: a simulated controller or a real one. What it is told is
 //! transfers and requests; what it tells is completions, answers, and what happens at ports. [`Controller`] is the
-//! machine, [`retire`] the table of what an event means for a transfer.
+//! machine, [`retire`] the table of what an event means for a transfer, [`Hub`] the driver of a hub above both.
 //!
 //! Always true: a transfer that was taken completes exactly once, and only when the controller has let go of its
 //! buffer; nothing a controller writes makes it panic, loop or grow; every limit has a name ([`limit`]).
 //!
-//! Left out: isochronous and interrupt endpoints, suspend, virtualisation, more than one interrupter.
+//! Left out: isochronous endpoints and interrupt endpoints to a device, suspend, virtualisation, more than one interrupter.
 #![no_std]
 
 extern crate alloc;
@@ -16,6 +16,7 @@ mod capabilities;
 mod controller;
 mod device;
 mod hardware;
+mod hub;
 pub mod limit;
 mod quirks;
 pub mod retire;
@@ -27,6 +28,7 @@ mod words;
 pub use capabilities::{Capabilities, Protocol, Unusable};
 pub use controller::Controller;
 pub use hardware::{DmaLayout, DmaMemory, Hardware, Registers};
+pub use hub::{Hub, HubOutput, HubPlace};
 pub use quirks::Quirks;
 pub use words::{
     Answer, Config, ControlTransfer, Counters, Deadline, DeadlineReason, Death, DeviceId, EndpointPlan,

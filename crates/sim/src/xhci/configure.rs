@@ -2,7 +2,8 @@
 //! 4.6.5 to 4.6.7, 6.2.2, 6.2.3, 6.2.5).
 //!
 //! What makes no sense is a Parameter Error, a state that does not fit a Context State Error, too many endpoints a Resource
-//! Error; nothing changes then. Left out: bandwidth, exit latencies, interrupt and isochronous endpoints.
+//! Error; nothing changes then. Left out: bandwidth, exit latencies, isochronous endpoints, interrupt endpoints
+//! to a device.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
@@ -239,6 +240,9 @@ impl Controller {
 
     /// Whether an endpoint can be as its context says.
     fn is_endpoint_right(&self, context: &EndpointContext, id: EndpointId, speed_id: u8) -> bool {
+        if context.endpoint_type == EndpointType::Interrupt(Direction::In) {
+            return !id.get().is_multiple_of(2) && is_interrupt_right(context, speed_id);
+        }
         let direction = if id.get().is_multiple_of(2) { Direction::Out } else { Direction::In };
         let is_super = speed_id >= SUPER;
         let packet = match speed_id {
@@ -264,6 +268,22 @@ impl Controller {
 /// The usual speed ids.
 const HIGH: u8 = 3;
 const SUPER: u8 = 4;
+
+/// An interrupt endpoint from a device (clause 6.2.3.6).
+fn is_interrupt_right(context: &EndpointContext, speed_id: u8) -> bool {
+    let (packets, intervals) = match speed_id {
+        HIGH.. => (1..=1024, 0..=15),
+        _ => (1..=64, 3..=10),
+    };
+    packets.contains(&context.max_packet)
+        && intervals.contains(&context.interval)
+        && context.interval_bytes > 0
+        && context.max_burst == 0
+        && context.primary_streams == 0
+        && context.mult == 0
+        && context.dequeue != 0
+        && context.average_trb_length > 0
+}
 
 fn is_slot_right(slot: &SlotContext, port: PortStatus) -> bool {
     // Behind a hub the port's speed is the hub's.

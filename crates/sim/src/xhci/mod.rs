@@ -11,7 +11,7 @@
 //!      └──── Memory ◄── DMA ────┘  └─── answers of endpoint 0
 //! ```
 //!
-//! Left out: isochronous and interrupt endpoints, more than one interrupter, bandwidth negotiation, suspend, virtualisation,
+//! Left out: isochronous endpoints, interrupt endpoints to a device, service intervals, more than one interrupter, bandwidth negotiation, suspend, virtualisation,
 //! and what a driver must not rely upon, such as the order in which rings are served.
 //!
 //! Always true: every TD that was taken on is told once, or is given back by a stop; nothing is read or written where no
@@ -26,7 +26,7 @@ mod hands;
 mod memory;
 mod output;
 mod part;
-mod port;
+pub(crate) mod port;
 mod register;
 mod ring;
 mod slot;

@@ -1,4 +1,4 @@
-//! A root port: who is there, whether it can be talked to, what changed (xHCI 1.2 clauses 4.19 and 5.4.8).
+//! A root port, or one of a hub: who is there, whether it can be talked to, what changed (xHCI 1.2 clauses 4.19 and 5.4.8).
 //!
 //! ```text
 //!   USB 3                                        USB 2.0
@@ -17,18 +17,22 @@ use wire::xhci::{LinkState, PortChanges, PortParts, PortStatus, PortWrite};
 const TRAINING: Duration = Duration::from_ms(20);
 /// A reset of a USB 2.0 port (TDRSTR, USB 2.0 clause 7.1.7.5).
 const RESET_USB2: Duration = Duration::from_ms(50);
+/// The same of a port of a hub (TDRST).
+const RESET_USB2_HUB: Duration = Duration::from_ms(10);
 /// A hot reset of a USB 3 port, and a warm one (tReset, USB 3.2 table 6-30).
 const RESET_HOT: Duration = Duration::from_ms(12);
 const RESET_WARM: Duration = Duration::from_ms(100);
 
 #[derive(Clone, Debug)]
-pub(super) struct Port {
+pub(crate) struct Port {
     is_usb3: bool,
     is_powered: bool,
     /// The speed id of who is plugged in, whether noticed or not.
     plugged: Option<u8>,
     phase: Phase,
     changes: PortChanges,
+    /// What the reset of a port of USB 2.0 takes.
+    reset_usb2: Duration,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,24 +48,36 @@ enum Phase {
 
 /// What came of something that happened to a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Happened {
+pub(crate) struct Happened {
     /// An event is due.
-    pub(super) event: bool,
+    pub(crate) event: bool,
     /// Who is there can be talked to.
-    pub(super) up: bool,
+    pub(crate) up: bool,
     /// And was reset.
-    pub(super) reset: bool,
+    pub(crate) reset: bool,
     /// Whoever was there cannot be reached any more.
-    pub(super) lost: bool,
+    pub(crate) lost: bool,
 }
 
 impl Port {
-    pub(super) const fn new(is_usb3: bool) -> Self {
+    pub(crate) const fn new(is_usb3: bool) -> Self {
         let (phase, changes) = (Phase::Empty, PortChanges::EMPTY);
-        Self { is_usb3, is_powered: true, plugged: None, phase, changes }
+        Self { is_usb3, is_powered: true, plugged: None, phase, changes, reset_usb2: RESET_USB2 }
     }
 
-    pub(super) fn status(&self) -> PortStatus {
+    /// A port of a hub, which has no power in the beginning.
+    pub(crate) const fn of_hub(is_usb3: bool) -> Self {
+        Self { is_powered: false, reset_usb2: RESET_USB2_HUB, ..Self::new(is_usb3) }
+    }
+
+    /// The hub was reset or has lost its power: nothing is known of a port, which is off. Whether somebody was there.
+    pub(crate) fn power_off(&mut self) -> bool {
+        let was_enabled = matches!(self.phase, Phase::Enabled | Phase::Resetting(..));
+        (self.phase, self.changes, self.is_powered) = (Phase::Empty, PortChanges::EMPTY, false);
+        was_enabled
+    }
+
+    pub(crate) fn status(&self) -> PortStatus {
         let is_connected = !matches!(self.phase, Phase::Empty | Phase::Training(_));
         let link_state = match self.phase {
             Phase::Empty => LinkState::RxDetect,
@@ -83,12 +99,12 @@ impl Port {
         parts.status()
     }
 
-    pub(super) fn is_enabled(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.phase == Phase::Enabled
     }
 
     /// When something happens of itself.
-    pub(super) const fn due(&self) -> Option<Instant> {
+    pub(crate) const fn due(&self) -> Option<Instant> {
         match self.phase {
             Phase::Training(at) | Phase::Resetting(at, _) => Some(at),
             _ => None,
@@ -96,25 +112,25 @@ impl Port {
     }
 
     /// Somebody is plugged in, at a speed id.
-    pub(super) fn plug(&mut self, now: Instant, speed_id: u8) -> Happened {
+    pub(crate) fn plug(&mut self, now: Instant, speed_id: u8) -> Happened {
         self.plugged = Some(speed_id);
         self.notice(now)
     }
 
     /// Nobody is there any more.
-    pub(super) fn unplug(&mut self) -> Happened {
+    pub(crate) fn unplug(&mut self) -> Happened {
         self.plugged = None;
         self.lose()
     }
 
     /// The controller was reset: nothing is known of a port, and who is there is noticed anew.
-    pub(super) fn restart(&mut self, now: Instant) {
+    pub(crate) fn restart(&mut self, now: Instant) {
         (self.phase, self.changes, self.is_powered) = (Phase::Empty, PortChanges::EMPTY, true);
         self.notice(now);
     }
 
     /// Something was written to the status.
-    pub(super) fn write(&mut self, now: Instant, write: PortWrite) -> Happened {
+    pub(crate) fn write(&mut self, now: Instant, write: PortWrite) -> Happened {
         self.changes = self.changes.without(write.acknowledged);
         if write.powered != self.is_powered {
             self.is_powered = write.powered;
@@ -126,7 +142,7 @@ impl Port {
                 self.phase = Phase::Resetting(now + RESET_WARM, true);
             }
             () if write.resets && can_reset => {
-                let span = if self.is_usb3 { RESET_HOT } else { RESET_USB2 };
+                let span = if self.is_usb3 { RESET_HOT } else { self.reset_usb2 };
                 self.phase = Phase::Resetting(now + span, false);
             }
             () if write.disables && self.is_enabled() => {
@@ -139,7 +155,7 @@ impl Port {
     }
 
     /// The time has come that [`Self::due`] told.
-    pub(super) fn handle_due(&mut self) -> Happened {
+    pub(crate) fn handle_due(&mut self) -> Happened {
         match std::mem::replace(&mut self.phase, Phase::Enabled) {
             Phase::Training(_) => Happened { up: true, ..self.change(PortChanges::CONNECT) },
             Phase::Resetting(_, is_warm) => {

@@ -117,7 +117,7 @@ impl Endpoint {
 
     pub(super) fn rules(&self, version: u16) -> Rules {
         let direction = match self.kind {
-            EndpointType::Bulk(direction) => Some(direction),
+            EndpointType::Bulk(direction) | EndpointType::Interrupt(direction) => Some(direction),
             _ => None,
         };
         Rules { direction, packet_bytes: self.packet_bytes.max(1).into(), version }

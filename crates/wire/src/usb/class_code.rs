@@ -21,6 +21,15 @@ impl ClassCode {
     /// Mass storage, SCSI transparent command set, USB Attached SCSI.
     pub const UAS: Self = Self::new(0x08, 0x06, 0x62);
 
+    /// A hub of full speed, as an interface; of SuperSpeed as well.
+    pub const HUB: Self = Self::new(0x09, 0x00, 0x00);
+    /// A hub of SuperSpeed, as a device.
+    pub const HUB_SUPER_SPEED: Self = Self::new(0x09, 0x00, 0x03);
+    /// A hub of high speed with one translator, as a device.
+    pub const HUB_ONE_TRANSLATOR: Self = Self::new(0x09, 0x00, 0x01);
+    /// A hub of high speed with a translator for each port, as a device.
+    pub const HUB_TRANSLATORS: Self = Self::new(0x09, 0x00, 0x02);
+
     /// The three codes in the order in which they are on the wire.
     pub const fn new(class: u8, subclass: u8, protocol: u8) -> Self {
         Self { class, subclass, protocol }
@@ -34,6 +43,7 @@ impl fmt::Display for ClassCode {
         match *self {
             Self::BOT => f.write_str(" (BOT)"),
             Self::UAS => f.write_str(" (UAS)"),
+            _ if self.class == Self::HUB.class => f.write_str(" (hub)"),
             _ => Ok(()),
         }
     }

@@ -66,9 +66,11 @@ impl<'a> Descriptor<'a> {
             DescriptorKind::DeviceCapability => DeviceCapability::decode(whole).map(Self::Capability),
             DescriptorKind::PipeUsage => PipeUsageDescriptor::decode(whole).map(Self::PipeUsage),
             DescriptorKind::SuperSpeedCompanion => SuperSpeedCompanion::decode(whole).map(Self::Companion),
-            kind @ (DescriptorKind::InterfaceAssociation | DescriptorKind::Unknown(_)) => {
-                Ok(Self::Unknown { kind, bytes: whole })
-            }
+            // A hub's own is asked for by itself.
+            kind @ (DescriptorKind::InterfaceAssociation
+            | DescriptorKind::Hub
+            | DescriptorKind::SuperSpeedHub
+            | DescriptorKind::Unknown(_)) => Ok(Self::Unknown { kind, bytes: whole }),
         }
     }
 

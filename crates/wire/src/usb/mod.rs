@@ -2,7 +2,7 @@
 //!
 //! Everything is little-endian. A descriptor begins with its length and its kind, and may be longer than the
 //! version of the standard that defined it: decoders ignore what lies past the fields they know, and refuse
-//! a descriptor that is shorter. Left out: hubs, On-The-Go, isochronous companions, interface associations.
+//! a descriptor that is shorter. Left out: On-The-Go, isochronous companions, interface associations.
 
 mod bos;
 mod class_code;
@@ -13,6 +13,7 @@ mod device;
 mod endpoint;
 mod exit_latency;
 mod feature;
+pub mod hub;
 mod interface;
 mod other_speed;
 mod packet;
@@ -109,6 +110,10 @@ code! {
         DeviceCapability = 0x10 => "device capability",
         /// Class-specific descriptor; below a UAS interface it tells the pipe usage of the endpoint before it.
         PipeUsage = 0x24 => "pipe usage",
+        /// A hub of USB 2.0.
+        Hub = 0x29 => "hub",
+        /// A hub of SuperSpeed.
+        SuperSpeedHub = 0x2a => "SuperSpeed hub",
         /// What SuperSpeed adds to the endpoint before it.
         SuperSpeedCompanion = 0x30 => "SuperSpeed endpoint companion",
     }

@@ -135,18 +135,23 @@ impl Live {
         id: RequestId,
         (device, add, drop): (DeviceId, &[EndpointPlan], &[EndpointAddress]),
     ) -> Result<(), Refusal> {
-        let is_bulk = |plan: &EndpointPlan| {
-            let kind = plan.descriptor.attributes.transfer_type();
-            kind == TransferType::Bulk && plan.descriptor.address.number() != 0
+        let is_known = |plan: &EndpointPlan| {
+            let address = plan.descriptor.address;
+            let is_kind = match plan.descriptor.attributes.transfer_type() {
+                TransferType::Bulk => true,
+                TransferType::Interrupt => address.direction() == Direction::In,
+                TransferType::Control | TransferType::Isochronous => false,
+            };
+            is_kind && address.number() != 0
         };
-        if !add.iter().all(is_bulk) || drop.iter().any(|address| address.number() == 0) {
+        if !add.iter().all(is_known) || drop.iter().any(|address| address.number() == 0) {
             return Err(Refusal::NotAllowed);
         }
         let drop = drop.iter().copied().map(EndpointId::of).collect();
         self.free_device(device)?;
         let mut made = Vec::new();
         for plan in add {
-            made.push(self.bulk_endpoint(hw, device, *plan));
+            made.push(self.data_endpoint(hw, device, *plan));
         }
         self.change(hw, now, id, (device, made, drop, Answer::Done))
     }
@@ -181,7 +186,7 @@ impl Live {
         let mut made = Vec::new();
         for (id, (plan, _)) in ids.iter().zip(plans) {
             made.push(match shape {
-                None => self.bulk_endpoint(hw, device, plan),
+                None => self.data_endpoint(hw, device, plan),
                 Some(shape) => self
                     .device(device)
                     .and_then(|found| found.endpoint(*id))
@@ -205,7 +210,7 @@ impl Live {
         if endpoint.streams() > 0 {
             return Err(Refusal::NotAllowed);
         }
-        let made = Vec::from([self.bulk_endpoint(hw, device, plan)]);
+        let made = Vec::from([self.data_endpoint(hw, device, plan)]);
         self.change(hw, now, id, (device, made, Vec::from([EndpointId::of(address)]), Answer::Done))
     }
 
@@ -249,7 +254,7 @@ impl Live {
         if device.request.is_some() { Err(Refusal::Busy) } else { Ok(device) }
     }
 
-    fn bulk_endpoint(
+    fn data_endpoint(
         &mut self,
         hw: &mut impl Hardware,
         device: DeviceId,
@@ -258,12 +263,23 @@ impl Live {
         let EndpointPlan { descriptor, companion } = plan;
         let direction = descriptor.address.direction();
         let burst = companion.map_or(0, |companion| companion.max_burst);
-        let kind = EndpointType::new(TransferType::Bulk, direction);
-        let context = EndpointContext {
-            average_trb_length: 3072,
-            ..EndpointContext::plain(kind, descriptor.packet_len(), burst)
+        let transfer_type = descriptor.attributes.transfer_type();
+        let kind = EndpointType::new(transfer_type, direction);
+        let plain = EndpointContext::plain(kind, descriptor.packet_len(), burst);
+        let slot = self.device(device)?.slot;
+        let context = match transfer_type {
+            TransferType::Interrupt => {
+                let told = companion.map_or(0, |companion| companion.bytes_per_interval);
+                EndpointContext {
+                    interval: interval(descriptor.interval, slot.speed_id),
+                    interval_bytes: if told > 0 { told } else { descriptor.packet_len() }.into(),
+                    average_trb_length: 1024,
+                    ..plain
+                }
+            }
+            _ => EndpointContext { average_trb_length: 3072, ..plain },
         };
-        let is_translated = self.device(device)?.slot.translator_slot != 0;
+        let is_translated = slot.translator_slot != 0;
         let quirks = self.config.quirks;
         let mut made = self.endpoint(hw, (EndpointId::of(descriptor.address), context), direction)?;
         made.plan = Some(plan);
@@ -556,5 +572,27 @@ impl Live {
                 request.into_iter().for_each(|request| self.answer(request, Answer::Gone));
             }
         }
+    }
+}
+
+/// 2^n times 125 us between two services of an interrupt endpoint (xHCI 1.2 clause 6.2.3.6). From high speed on the descriptor
+/// has n + 1; below it has milliseconds, of which the power of two that is not longer is taken.
+fn interval(told: u8, speed_id: u8) -> u8 {
+    let is_exponent = speed_id > 2;
+    match is_exponent {
+        true => told.clamp(1, 16) - 1,
+        false => 3 + told.max(1).ilog2() as u8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::interval;
+
+    #[test]
+    fn an_interval_is_told_as_a_power_of_two() {
+        // High speed and SuperSpeed: 12 is 2^11 microframes; full speed: 255 ms is 128 ms.
+        assert_eq!([(12, 3), (8, 4), (0, 4), (200, 4)].map(|(told, id)| interval(told, id)), [11, 7, 0, 15]);
+        assert_eq!([(1, 1), (10, 1), (255, 1), (0, 2)].map(|(told, id)| interval(told, id)), [3, 6, 10, 3]);
     }
 }

@@ -1,6 +1,6 @@
 //! What a drive wants: transfers on offer, an early end of the host's, its medium; and what it answers at endpoint 0.
 //!
-//! What goes wrong with a transfer is asked here, and decided by the drive's trouble. Left out: what a hub answers. Always true:
+//! What goes wrong with a transfer is asked here, and decided by the drive's trouble. What a hub answers is the hub's. Always true:
 //! a transfer that the device wants to send goes out once, unless a fault has it otherwise.
 
 use super::seat::Ending;
@@ -187,7 +187,12 @@ impl Driven {
         let (now, end) = (self.engine.now(), self.fronts[number].end);
         let control = &mut self.fronts[number].control;
         let data_out = control.requests.front().map_or(&[][..], |request| &request.data_out);
-        let Some(seat) = self.seats.get_mut(number) else { return };
+        let Some(seat) = self.seats.get_mut(number) else {
+            if let Some(verdict) = self.ask_hub(number, setup) {
+                self.answer_request(number, setup, verdict);
+            }
+            return;
+        };
         let verdict = seat.drive.device.handle_control(setup, data_out);
         self.stirs.add(number);
         let exchange = Exchange { setup, answer: verdict.clone() };
@@ -200,6 +205,13 @@ impl Driven {
             let endpoints = plug::endpoints_of(&seat.drive.device);
             self.roots[end.root].configure_device(end.device, &endpoints);
         }
+        self.answer_request(number, setup, verdict);
+    }
+
+    /// The device has decided what comes of a request.
+    fn answer_request(&mut self, number: usize, setup: SetupPacket, verdict: Verdict) {
+        let end = self.fronts[number].end;
+        let control = &mut self.fronts[number].control;
         let answer = match verdict {
             Verdict::Done => ControlAnswer::Done(0),
             Verdict::Data(bytes) => {

@@ -11,7 +11,7 @@ use initiator::{BusAnswer, BusRequest, RequestId};
 use std::collections::VecDeque;
 use units::Instant;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
-use xhci::{Answer, ControlTransfer, Request};
+use xhci::{Answer, ControlTransfer, DeviceId, Request};
 
 /// One thing to do.
 #[derive(Clone, Debug)]
@@ -39,6 +39,10 @@ enum Whose {
     Waits,
     /// The transport's.
     Transport(RequestId),
+    /// That of the driver that the device has as a hub.
+    Hub,
+    /// Nobody's: this device is given up.
+    Gone(usize),
 }
 
 #[derive(Debug, Default)]
@@ -52,6 +56,10 @@ pub(super) struct Errands {
     pub(super) came: Option<Came>,
     /// What the transport is to be told.
     pub(super) answers: VecDeque<(RequestId, BusAnswer)>,
+    /// What the device's driver as a hub is to be told.
+    pub(super) of_hub: VecDeque<Came>,
+    /// Devices that were given up.
+    pub(super) gone: VecDeque<usize>,
 }
 
 #[derive(Debug)]
@@ -80,6 +88,32 @@ impl Front {
         let steps = self.steps_of(request);
         self.errands.waiting.push_back(Errand { whose: Whose::Transport(id), steps });
         self.go_on(machine, now);
+    }
+
+    /// One step for the driver that the device has as a hub.
+    pub(super) fn ask_for_hub(&mut self, machine: &mut Machine, now: Instant, step: Step) {
+        self.errands.waiting.push_back(Errand { whose: Whose::Hub, steps: VecDeque::from([step]) });
+        self.go_on(machine, now);
+    }
+
+    /// A device behind this one is given up.
+    pub(super) fn give_up(
+        &mut self,
+        machine: &mut Machine,
+        now: Instant,
+        (number, device): (usize, DeviceId),
+    ) {
+        let steps = VecDeque::from([Step::Driver(Request::Detach(device))]);
+        self.errands.waiting.push_back(Errand { whose: Whose::Gone(number), steps });
+        self.go_on(machine, now);
+    }
+
+    /// The hub above is through with the reset that an errand waits for, if one does.
+    pub(super) fn hub_port_was_reset(&mut self, machine: &mut Machine, now: Instant, answer: Answer) {
+        let step = self.errands.waiting.front().and_then(|errand| errand.steps.front());
+        if matches!(step, Some(Step::HubPort)) {
+            self.answered(machine, now, answer);
+        }
     }
 
     fn steps_of(&self, request: BusRequest) -> VecDeque<Step> {
@@ -199,6 +233,8 @@ impl Front {
         match whose {
             Whose::Waits => self.errands.came = Some(came),
             Whose::Transport(id) => self.errands.answers.push_back((id, came.bus_answer())),
+            Whose::Hub => self.errands.of_hub.push_back(came),
+            Whose::Gone(number) => self.errands.gone.push_back(number),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::xhci::{ControlRequest, Way};
 use bus::EndpointAddress;
 use initiator::probe::configuration::{Configuration, Endpoint, Setting};
 use std::collections::VecDeque;
-use xhci::{DeviceId, EndpointPlan, Request, RequestId};
+use xhci::{DeviceId, EndpointPlan, Location, Request, RequestId};
 
 #[derive(Debug)]
 pub(super) struct Front {
@@ -16,6 +16,12 @@ pub(super) struct Front {
     /// Where it is plugged in.
     pub(super) end: End,
     pub(super) device: Option<DeviceId>,
+    /// Where the hub above says that it is.
+    pub(super) location: Option<Location>,
+    /// Whether its link, behind a hub, was ever up.
+    pub(super) was_up: bool,
+    /// Whether it is plugged in.
+    pub(super) is_plugged: bool,
     pub(super) errands: Errands,
     pub(super) control: Control,
     /// What the device said of itself.
@@ -40,6 +46,9 @@ impl Front {
             way,
             end,
             device: None,
+            location: None,
+            was_up: false,
+            is_plugged: true,
             errands: Errands::default(),
             control: Control::default(),
             configuration: None,

@@ -1,30 +1,22 @@
 //! Things that are pulled out, plugged in again, and hubs that are reset, with all that is behind them.
 //!
 //! At a root port the controller notices, and its driver is told. At the port of a hub the hub notices, and tells the host by
-//! its status change endpoint (USB 3.2 clause 10.13); here the report is not carried, and the host has it at once. What a
-//! host does then is done by the driver: devices that are gone are detached, so that all their transfers end, and devices
-//! that are there again get an address, are asked who they are, and get a transport of their own; the one from before is
-//! disconnected for good. So it is for what is behind a hub that was reset: the hub has forgotten its ports.
+//! its status change endpoint (USB 3.2 clause 10.13), whose driver asks the port what it is. What a host does then is done
+//! by the driver: devices that are gone are detached, so that all their transfers end, and devices that are there again get
+//! an address, are asked who they are, and get a transport of their own; the one from before is disconnected for good. So it
+//! is for what is behind a hub that was reset: the hub has forgotten its ports.
 //!
-//! Left out: reports that take their time, power that is shared. Always true: each command ends, of those that were under way
-//! with what is gone.
+//! Left out: power that is shared. Always true: each command ends, of those that were under way with what is gone.
 
 use super::errand::{Came, Step};
 use super::power_on::speed_id;
-use super::root::Wires;
 use super::setup::Spot;
-use super::{Driven, Happens, PowerOnError};
-use crate::link::hub;
+use super::{Driven, PowerOnError};
 use crate::world::Commanded;
 use std::fmt;
-use units::{Duration, Instant};
+use wire::usb::hub::HubPortSpeed;
 use wire::xhci::RouteString;
 use xhci::{Answer, Request};
-
-/// A link of USB 3 trains within this, at any port.
-const TRAINING: Duration = Duration::from_ms(20);
-/// A hot reset (tReset, USB 3.2 table 6-30).
-const RESET: Duration = Duration::from_ms(12);
 
 /// Why nothing was pulled out, plugged in or reset, or did not come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,18 +36,20 @@ impl Driven {
     /// If nothing was ever there.
     pub fn unplug_at(&mut self, spot: Spot) -> Result<(), HotPlugError> {
         let number = self.at_spot(spot).ok_or(HotPlugError::NothingThere(spot))?;
-        if spot.route == RouteString::ROOT {
-            let port = self.fronts[number].way.port;
-            self.machine.controller.unplug(self.now(), port);
-            self.settle();
-            let below = self.below(number);
-            self.wait_for(|world| below.iter().all(|&number| world.fronts[number].device.is_none()))
-                .map_err(HotPlugError::PowerOn)?;
-        } else {
-            self.cut(number);
-            self.detach_below(number)?;
+        self.fronts[number].is_plugged = false;
+        match self.above(number) {
+            None => {
+                let port = self.fronts[number].way.port;
+                self.machine.controller.unplug(self.now(), port);
+            }
+            Some((hub, port)) => self.at_hub(hub, |device| device.unplug(port)),
         }
-        for number in self.below(number) {
+        self.settle();
+        let below = self.below(number);
+        self.wait_for(|world| below.iter().all(|&number| world.fronts[number].device.is_none()))
+            .map_err(HotPlugError::PowerOn)?;
+        for number in below {
+            self.fronts[number].location = None;
             self.reset_drive(number);
         }
         Ok(())
@@ -68,14 +62,19 @@ impl Driven {
     /// If nothing was ever there, or it does not come up.
     pub fn plug_again(&mut self, spot: Spot) -> Result<(), HotPlugError> {
         let number = self.at_spot(spot).ok_or(HotPlugError::NothingThere(spot))?;
-        if spot.route == RouteString::ROOT {
-            let root = self.fronts[number].end.root;
-            self.machine.controller.plug(self.now(), self.roots[root].port, speed_id(self.speed));
-            self.settle();
-            self.enable(root).map_err(HotPlugError::PowerOn)?;
-        } else {
-            self.let_pass(TRAINING);
-            self.join(number);
+        self.fronts[number].is_plugged = true;
+        match self.above(number) {
+            None => {
+                let root = self.fronts[number].end.root;
+                self.machine.controller.plug(self.now(), self.roots[root].port, speed_id(self.speed));
+                self.settle();
+                self.enable(root).map_err(HotPlugError::PowerOn)?;
+            }
+            Some((hub, port)) => {
+                let now = self.now();
+                self.at_hub(hub, |device| device.plug(now, port, HubPortSpeed::Super));
+                self.settle();
+            }
         }
         self.bring_up_below(number)
     }
@@ -91,36 +90,14 @@ impl Driven {
         }
         if spot.route == RouteString::ROOT {
             let port = self.fronts[number].way.port;
-            self.order(number, Request::ResetPort { port })?;
+            self.order(number, Step::Driver(Request::ResetPort { port }))?;
             let root = self.fronts[number].end.root;
             self.wait_for(|world| world.roots[root].is_ready).map_err(HotPlugError::PowerOn)?;
-            self.detach_below(number)?;
         } else {
-            self.cut(number);
-            self.detach_below(number)?;
-            self.let_pass(RESET);
-            self.below(number).into_iter().for_each(|number| self.reset_drive(number));
-            self.join(number);
+            self.order(number, Step::HubPort)?;
         }
-        // The ports of the hub train anew.
-        self.let_pass(TRAINING);
+        self.detach_below(number)?;
         self.bring_up_below(number)
-    }
-
-    /// A drive's transport wants the port reset that the drive is at, which is a hub's: SetPortFeature (PORT_RESET). What the
-    /// hub is told and tells takes no time here.
-    pub(super) fn begin_hub_port_reset(&mut self, number: usize) {
-        self.take_down(number);
-        self.at(self.now() + RESET, Happens::HubPort(number as u8));
-    }
-
-    /// The port was reset: the drive is as it was when it was plugged in, and both ends of its link begin anew.
-    pub(super) fn end_hub_port_reset(&mut self, now: Instant, number: usize) {
-        self.reset_drive(number);
-        self.seats[number].forget_all();
-        self.bring_back(number);
-        self.fronts[number].answered(&mut self.machine, now, Answer::Done);
-        self.hear_errands(number);
     }
 
     /// Who was plugged in at a place when the world was made.
@@ -130,98 +107,58 @@ impl Driven {
         self.roots[self.root_at(port)?].fronts.iter().copied().find(is_there)
     }
 
-    /// A device and all that are behind it.
-    fn below(&self, number: usize) -> Vec<usize> {
-        let top = self.fronts[number].way.route;
-        let is_below = |route: RouteString| {
-            (0..top.tiers()).all(|tiers| route.port_after(tiers) == top.port_after(tiers))
-        };
-        let root = &self.roots[self.fronts[number].end.root];
-        root.fronts.iter().copied().filter(|&number| is_below(self.fronts[number].way.route)).collect()
-    }
-
-    /// The link to a device goes down, at the port of a hub, and what comes of that happens.
-    fn cut(&mut self, number: usize) {
-        self.take_down(number);
-        self.settle();
-    }
-
-    /// The link to a device goes down, at the port of a hub.
-    fn take_down(&mut self, number: usize) {
-        let (now, end) = (self.now(), self.fronts[number].end);
-        if let Wires::Hubs(tree) = &mut self.roots[end.root].wires {
-            tree.cut(now, end.device);
-        }
-        self.woken.iter_mut().for_each(|woken| woken.add(end.root));
-        for number in self.below(number) {
-            self.fronts[number].control.requests.clear();
-            if number < self.seats.len() {
-                self.look_after_stops(number);
-            }
+    /// Something happens to a hub from outside.
+    fn at_hub(&mut self, number: usize, act: impl FnOnce(&mut crate::hub::HubDevice)) {
+        if let Some(hub) = self.hub(number) {
+            act(&mut hub.device);
+            self.hub_stirs.add(number);
         }
     }
 
-    /// The link to a device is trained, and those of all that is behind it; and what comes of that happens.
-    fn join(&mut self, number: usize) {
-        self.bring_back(number);
-        self.settle();
-    }
-
-    /// The link to a device is trained, and those of all that is behind it.
-    fn bring_back(&mut self, number: usize) {
-        let root = self.fronts[number].end.root;
-        let below: Vec<hub::DeviceId> =
-            self.below(number).into_iter().map(|number| self.fronts[number].end.device).collect();
-        if let Wires::Hubs(tree) = &mut self.roots[root].wires {
-            for device in below {
-                tree.restart(device);
-                tree.join(device);
-            }
-        }
-        self.woken.iter_mut().for_each(|woken| woken.add(root));
-    }
-
-    /// All drives from here on are given up.
+    /// All devices from here on are given up, of which a hub knows where they are no more.
     fn detach_below(&mut self, number: usize) -> Result<(), HotPlugError> {
-        // Asked for in the name of a hub: an errand of the drive itself may never end.
-        let hub = self.roots[self.fronts[number].end.root].first;
-        for number in self.below(number) {
-            if let Some(device) = self.fronts[number].device {
-                self.order(hub, Request::Detach(device))?;
-                self.lose(self.now(), number);
+        // Asked for in the name of the hub at the root: an errand of the device itself may never end.
+        let first = self.roots[self.fronts[number].end.root].first;
+        for below in self.below(number) {
+            if below != number {
+                self.fronts[below].location = None;
+            }
+            if let Some(device) = self.fronts[below].device {
+                self.order(first, Step::Driver(Request::Detach(device)))?;
+                self.lose(self.now(), below);
                 self.settle();
             }
         }
         Ok(())
     }
 
-    /// All drives from here on are brought up.
+    /// All that is plugged in from here on is brought up.
     fn bring_up_below(&mut self, number: usize) -> Result<(), HotPlugError> {
-        for number in self.below(number) {
-            if number < self.seats.len() {
-                self.seats[number].forget_all();
-                self.fronts[number].endpoints.clear();
-                self.bring_up(number).map_err(HotPlugError::PowerOn)?;
+        for below in self.below(number) {
+            if !self.is_reachable(below) {
+                continue;
             }
+            if let Some(seat) = self.seats.get_mut(below) {
+                seat.forget_all();
+            }
+            self.fronts[below].endpoints.clear();
+            self.bring_up_here(below).map_err(HotPlugError::PowerOn)?;
         }
         Ok(())
     }
 
-    /// Has the driver do something, and waits for it.
-    fn order(&mut self, number: usize, request: Request) -> Result<(), HotPlugError> {
-        match self.ask(number, Step::Driver(request)).map_err(HotPlugError::PowerOn)? {
+    /// Whether it is plugged in, and all hubs on the way to it.
+    fn is_reachable(&self, number: usize) -> bool {
+        let is_plugged = self.fronts[number].is_plugged;
+        is_plugged && self.above(number).is_none_or(|(hub, _)| self.is_reachable(hub))
+    }
+
+    /// Has something done for a device, and waits for it.
+    fn order(&mut self, number: usize, step: Step) -> Result<(), HotPlugError> {
+        match self.ask(number, step).map_err(HotPlugError::PowerOn)? {
             Came::Answer(Answer::Done | Answer::Port(_)) => Ok(()),
             _ => Err(HotPlugError::PowerOn(PowerOnError::Controller)),
         }
-    }
-
-    /// Lets so much time pass.
-    fn let_pass(&mut self, span: Duration) {
-        let until: Instant = self.now() + span;
-        while self.engine.next_at().is_some_and(|at| at <= until) && !self.is_stopped() {
-            self.step();
-        }
-        self.engine.pass(until);
     }
 }
 

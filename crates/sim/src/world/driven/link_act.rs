@@ -17,11 +17,11 @@ impl Driven {
     pub(super) fn carry_out_of_controller(&mut self, now: Instant, output: Output) {
         match output {
             Output::Interrupt => self.give_core(now, 0, Work::Interrupt),
-            Output::Link(way, act) => {
-                if let Some(drive) = self.find(way).filter(|drive| *drive < self.seats.len()) {
-                    self.act_on_link(drive, act);
-                }
-            }
+            Output::Link(way, act) => match self.find(way) {
+                Some(drive) if drive < self.seats.len() => self.act_on_link(drive, act),
+                Some(hub) => self.act_on_hub_link(hub, act),
+                None => {}
+            },
             Output::Control(way, request) => {
                 // Nobody answers where nobody is.
                 if let Some(number) = self.find(way) {
@@ -122,8 +122,9 @@ impl Driven {
         let now = self.engine.now();
         self.roots[root].is_ready = false;
         self.roots[root].cut(now);
-        for &number in &self.roots[root].fronts {
+        for number in self.roots[root].fronts.clone() {
             self.fronts[number].control.requests.clear();
+            self.restart_hub(number);
         }
     }
 
@@ -134,8 +135,9 @@ impl Driven {
         }
     }
 
-    /// A drive is as it was when it was plugged in. A hub has nothing to forget.
+    /// A drive is as it was when it was plugged in, or a hub is.
     pub(super) fn reset_drive(&mut self, number: usize) {
+        self.restart_hub(number);
         let Some(seat) = self.seats.get_mut(number) else { return };
         seat.drive.device.handle_bus_reset();
         while let Some(output) = self.seats[number].drive.device.poll_output() {

@@ -23,6 +23,7 @@ mod enclosure;
 mod errand;
 mod front;
 mod hotplug;
+mod hubs;
 mod link_act;
 mod machine;
 mod packets;
@@ -55,6 +56,7 @@ use crate::link::{Fate, Missed};
 use crate::xhci as model;
 use bus::Speed;
 use front::Front;
+use hubs::HubSeat;
 use initiator::{CommandId, Output, Transport};
 use machine::Machine;
 use root::Root;
@@ -81,6 +83,8 @@ pub struct Driven {
     /// All devices: drives by their number, and then hubs.
     fronts: Vec<Front>,
     seats: Vec<Seat>,
+    /// Hubs, in the order of their numbers.
+    hubs: Vec<HubSeat>,
     /// Drives as they were described.
     drives: Vec<Drive>,
     /// Root ports, by their number at the controller.
@@ -94,6 +98,8 @@ pub struct Driven {
     alarms: [Alarm; 3],
     /// Drives that may want something.
     stirs: Few,
+    /// Hubs that may, or their drivers.
+    hub_stirs: Few,
     /// Root ports at which something was done, by the side of the link.
     woken: [Few; 2],
     scratch: Vec<u8>,
@@ -123,8 +129,8 @@ enum Happens {
     Ready(u8),
     /// Something happens among the hubs of a root port.
     Passes(u8, Happening),
-    /// The port of a hub that a drive is at was reset.
-    HubPort(u8),
+    /// A time has come that a hub or its driver waited for.
+    Hub(u8),
     /// A drive has done its oldest request.
     Stored(u8),
     /// Something is done in the enclosure of a drive.
@@ -154,7 +160,7 @@ impl Event for Happens {
             Self::Core => (0, 3 << 32),
             Self::Bus(root) => (*root, (1 << 33) + 2),
             Self::Passes(root, happening) => (*root, happening.mark()),
-            Self::HubPort(drive) => (*drive, (1 << 33) + 1),
+            Self::Hub(number) => (*number, (1 << 33) + 1),
             Self::Enclosure(drive) => (*drive, (1 << 32) + 12),
         };
         kind + u64::from_be_bytes([number, 0, 0, 0, 0, 0, 0, 0])
@@ -245,7 +251,7 @@ impl Driven {
                     return self.wake_woken();
                 }
             }
-            Happens::HubPort(drive) => self.end_hub_port_reset(now, drive.into()),
+            Happens::Hub(number) => self.pass_hub_time(now, number.into()),
             Happens::Stored(drive) => {
                 let seat = &mut self.seats[usize::from(drive)];
                 seat.drive.store(now, &mut seat.trouble);
@@ -318,7 +324,8 @@ impl Driven {
     /// nobody's deadline has moved.
     fn is_calm(&self, now: Instant) -> bool {
         let is_due = self.core.poll_timeout().is_some_and(|at| at <= now);
-        !self.machine.is_touched && self.stirs.is_none() && !self.is_troubled && !is_due
+        let nobody_stirs = self.stirs.is_none() && self.hub_stirs.is_none();
+        !self.machine.is_touched && nobody_stirs && !self.is_troubled && !is_due
     }
 
     /// Lets those send who may.
@@ -387,6 +394,12 @@ impl Driven {
             self.stirs.remove(drive);
             self.set_enclosure(drive);
         }
+        while let Some(hub) = self.hub_stirs.first() {
+            if self.go_on_with_hub(now, hub) {
+                return true;
+            }
+            self.hub_stirs.remove(hub);
+        }
         false
     }
 
@@ -432,6 +445,8 @@ impl Driven {
                 } else if number < self.seats.len() {
                     let copied = self.seats[number].desk.copied_after(done.id, done.actual);
                     self.give_core(now, number, Work::Completion(done, copied));
+                } else {
+                    self.hub_reported(number, done);
                 }
             }
             Out::Answered(id, answer) => {
@@ -479,6 +494,7 @@ impl Driven {
             seat.desk.transport.handle_disconnect(now);
             self.machine.told(number);
         }
+        self.lose_hub(number);
     }
 
     /// Tells a transport what came of what it wanted of the bus.
@@ -491,6 +507,12 @@ impl Driven {
                 seat.desk.transport.handle_answer(self.engine.now(), id, answer);
                 self.machine.told(number);
             }
+        }
+        while let Some(came) = self.fronts[number].errands.of_hub.pop_front() {
+            self.tell_hub_driver(number, &came);
+        }
+        while let Some(gone) = self.fronts[number].errands.gone.pop_front() {
+            self.lose(self.engine.now(), gone);
         }
     }
 

@@ -134,6 +134,11 @@ impl Driven {
             if is_stopping {
                 self.look_after_stops(number);
             }
+        } else {
+            match side {
+                Side::Host => self.tell_controller_of_hub(number),
+                Side::Device => self.tell_hub(number),
+            }
         }
         if message.endpoint().number() == 0 {
             self.look_after_endpoint_0(number);

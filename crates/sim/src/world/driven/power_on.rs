@@ -2,20 +2,22 @@
 //! is, and is configured (USB 3.2 clause 9.1.2). All of it by real control transfers and commands, in virtual time, one device
 //! after the other.
 //!
-//! Hubs pass packets on from the beginning: nobody asks them anything so far. Left out: strings, and a device that answers
+//! A hub is asked what it is, and lets its ports lead on (see `hubs`), before what is behind it is brought up. Left out: strings, and a device that answers
 //! otherwise the second time. Always true: each step ends within [`PATIENCE`], with what it was for or with a reason.
 
 use super::core::Core;
 use super::errand::{Came, Step, to_device};
 use super::front::Front;
+use super::hubs::HubSeat;
 use super::machine::Machine;
 use super::root::{End, Root, Wires};
 use super::seat::Seat;
-use super::setup::{Drive, Node, Packing, Protocol, Setup, SetupError};
+use super::setup::{Drive, HUB_PORTS_MAX, Node, Packing, Protocol, Setup, SetupError};
 use super::write_turn::WriteTurn;
 use super::{AnyTransport, Driven, Enclosure};
 use crate::engine::{Alarm, Engine};
 use crate::few::Few;
+use crate::hub::{HubDevice, Shape};
 use crate::link::hub::{DeviceId, HubId, NoPlace, Place, Tree};
 use crate::link::superspeed::{Link, Rate, TurnRound};
 use crate::link::{AnyRate, CABLE, Joint, bulk, usb2};
@@ -30,6 +32,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use target::Device;
 use units::{Duration, Instant};
+use wire::usb::hub::{HubKind, HubPortSpeed};
 use wire::usb::{
     BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, Direction, SetupPacket,
     StandardRequest,
@@ -104,18 +107,26 @@ impl Setup {
             world.observe(drive, observer);
         }
         world.start()?;
-        (0..drives.len()).try_for_each(|number| world.bring_up(number))?;
+        let order: Vec<usize> = world.roots.iter().flat_map(|root| root.fronts.clone()).collect();
+        order.into_iter().try_for_each(|number| world.bring_up_here(number))?;
         Ok(world)
     }
 
     /// What is behind each root port, and who is where. Drives come first in the numbers of devices.
-    fn wire_up(&self, drives: usize) -> Result<(Vec<Root>, Vec<Front>), NoPlace> {
-        let (mut roots, mut fronts) = (Vec::new(), Vec::new());
+    fn wire_up(&self, drives: usize) -> Result<Wired, NoPlace> {
+        let (mut roots, mut fronts, mut hubs) = (Vec::new(), Vec::new(), Vec::new());
         let (mut drive, mut hub) = (0, drives);
         for plug in &self.plugs {
             let port = self.ports_before() + plug.port;
-            let mut wiring =
-                Wiring { port, root: roots.len(), drive, hub, numbers: Vec::new(), fronts: Vec::new() };
+            let mut wiring = Wiring {
+                port,
+                root: roots.len(),
+                drive,
+                hub,
+                hubs: Vec::new(),
+                numbers: Vec::new(),
+                fronts: Vec::new(),
+            };
             let wires = match &plug.node {
                 Node::Drive(_) => {
                     wiring.take(true, RouteString::ROOT, DeviceId(0));
@@ -132,10 +143,11 @@ impl Setup {
             let root = Root { port, wires, first, fronts: fronts_here, alarm, is_connected, is_ready };
             (drive, hub) = (wiring.drive, wiring.hub);
             fronts.append(&mut wiring.fronts);
+            hubs.append(&mut wiring.hubs);
             roots.push(root);
         }
         fronts.sort_by_key(Front::number);
-        Ok((roots, fronts))
+        Ok(Wired { roots, fronts, hubs })
     }
 
     /// A cable from a root port to a drive.
@@ -153,6 +165,13 @@ impl Setup {
     }
 }
 
+/// What is behind all root ports.
+struct Wired {
+    roots: Vec<Root>,
+    fronts: Vec<Front>,
+    hubs: Vec<HubSeat>,
+}
+
 /// What is behind one root port, while it is wired up.
 struct Wiring {
     port: u8,
@@ -160,6 +179,7 @@ struct Wiring {
     /// The numbers of the next drive and of the next hub.
     drive: usize,
     hub: usize,
+    hubs: Vec<HubSeat>,
     /// Numbers of devices, as the root port counts them.
     numbers: Vec<usize>,
     fronts: Vec<Front>,
@@ -180,7 +200,19 @@ impl Wiring {
         };
         let id: HubId = tree.plug_hub(place, hub.delay)?;
         let device = tree.device_of(id);
-        self.take(false, tree.route_of(device).ok_or(NoPlace)?, device);
+        let route = tree.route_of(device).ok_or(NoPlace)?;
+        self.take(false, route, device);
+        let shape = Shape {
+            kind: HubKind::SuperSpeed,
+            ports: hub.ports.min(HUB_PORTS_MAX),
+            delay: hub.delay,
+            tier: route.tiers() as u16,
+            has_translators: false,
+        };
+        let mut device = HubDevice::new(shape);
+        // It has no power yet: who is there is noticed later.
+        hub.plugs.iter().for_each(|plug| device.plug(Instant::ZERO, plug.port, HubPortSpeed::Super));
+        self.hubs.push(HubSeat::new(device));
         hub.plugs.iter().try_for_each(|plug| self.plug(tree, Place::Port(id, plug.port), &plug.node))
     }
 
@@ -197,7 +229,7 @@ impl Driven {
     fn unpowered(setup: &Setup, seats: Vec<Seat>) -> Result<Self, PowerOnError> {
         let (driver, controller) =
             (xhci::Controller::new(setup.host.config), Controller::new(setup.host.part));
-        let (mut roots, fronts) =
+        let Wired { mut roots, fronts, hubs } =
             setup.wire_up(seats.len()).map_err(|NoPlace| PowerOnError::Refused("a place"))?;
         // Nothing crosses before links are trained.
         roots.iter_mut().for_each(|root| root.cut(Instant::ZERO));
@@ -220,9 +252,11 @@ impl Driven {
             by_slot: vec![0; 1 << u8::BITS],
             deadlines: vec![None; seats.len()],
             seats,
+            hubs,
             finished: VecDeque::new(),
             alarms: [Alarm::default(); 3],
             stirs: Few::NONE,
+            hub_stirs: Few::NONE,
             woken: [Few::NONE; 2],
             scratch: Vec::new(),
             stopped: None,
@@ -256,8 +290,20 @@ impl Driven {
         self.wait_for(|world| world.roots[root].is_ready)
     }
 
+    /// Brings a drive or a hub up, as soon as its hub says that it is there.
+    pub(super) fn bring_up_here(&mut self, number: usize) -> Result<(), PowerOnError> {
+        if self.fronts[number].way.route != RouteString::ROOT {
+            self.wait_for(|world| world.fronts[number].location.is_some())?;
+        }
+        if number < self.seats.len() {
+            return self.bring_up(number);
+        }
+        let location = self.attach(number)?;
+        self.bring_up_hub(number, location)
+    }
+
     /// Gives a drive an address and a transport.
-    pub(super) fn bring_up(&mut self, number: usize) -> Result<(), PowerOnError> {
+    fn bring_up(&mut self, number: usize) -> Result<(), PowerOnError> {
         self.attach(number)?;
         // What the transport before this one has left in the core's line is not for this one.
         self.wait_for(|world| !world.core.works_for(number))?;
@@ -273,13 +319,14 @@ impl Driven {
     }
 
     /// Gives a device an address.
-    fn attach(&mut self, number: usize) -> Result<(), PowerOnError> {
+    fn attach(&mut self, number: usize) -> Result<Location, PowerOnError> {
         let Way { port, route } = self.fronts[number].way;
         let control_packet = if self.speed == Speed::Super { 512 } else { 64 };
         let speed_id = speed_id(self.speed);
-        let location = Location { root_port: port, route, speed_id, translator: None, control_packet };
+        let at_root = Location { root_port: port, route, speed_id, translator: None, control_packet };
+        let location = self.fronts[number].location.unwrap_or(at_root);
         match self.ask(number, Step::Driver(Request::Attach(location)))? {
-            Came::Answer(Answer::Attached(_)) => Ok(()),
+            Came::Answer(Answer::Attached(_)) => Ok(location),
             _ => Err(PowerOnError::Refused("an address")),
         }
     }
@@ -399,6 +446,7 @@ impl Driven {
     pub(super) fn ask(&mut self, number: usize, step: Step) -> Result<Came, PowerOnError> {
         let now = self.now();
         self.fronts[number].ask(&mut self.machine, now, step);
+        self.hear_errands(number);
         self.settle();
         self.wait_for(|world| world.fronts[number].errands.came.is_some())?;
         self.fronts[number].errands.came.take().ok_or(PowerOnError::Controller)

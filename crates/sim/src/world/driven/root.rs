@@ -83,10 +83,9 @@ impl Root {
         match &mut self.wires {
             Wires::Direct(joint) => joint.restart(&[]),
             Wires::Hubs(tree) => {
-                for device in (0..self.fronts.len()).map(hub::DeviceId) {
-                    tree.restart(device);
-                    tree.join(device);
-                }
+                (0..self.fronts.len()).for_each(|device| tree.restart(hub::DeviceId(device)));
+                // Those behind the hub come up when it lets them.
+                tree.join(hub::DeviceId(0));
             }
         }
     }

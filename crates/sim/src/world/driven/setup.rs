@@ -178,7 +178,7 @@ pub enum SetupError {
 }
 
 /// Ports of a hub that a route has names for.
-const HUB_PORTS_MAX: u8 = 15;
+pub(super) const HUB_PORTS_MAX: u8 = 15;
 
 impl Host {
     /// A controller of a chipset, and our driver as it is.

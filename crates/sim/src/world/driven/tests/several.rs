@@ -118,9 +118,13 @@ fn latency(of: Drive, hubs: u8, delay: u64) -> u64 {
     let node = (0..hubs).fold(Node::from(drive(of)), |node, _| hub(node));
     let mut world = Setup::new(host).with(1, node).power_on().unwrap();
     fixture::first(&mut world, 0);
-    let before = world.now();
-    fixture::ask(&mut world, 0, &command(0, false, 0, 1), room(1));
-    (world.now() - before).as_ns()
+    // A timestamp may be in the way of one, and not of all.
+    let reads = (0..4).map(|_| {
+        let before = world.now();
+        fixture::ask(&mut world, 0, &command(0, false, 0, 1), room(1));
+        (world.now() - before).as_ns()
+    });
+    reads.min().unwrap()
 }
 
 /// Clock compensation may be in the way, which takes 4 ns at a time.

@@ -1,0 +1,441 @@
+//! Hubs of a world: the device that answers on endpoint 0, its report of changes, and the driver that the host has for it.
+//!
+//! What the driver of a hub wants are errands of the hub's front: control transfers and requests of the controller's driver, one
+//! after the other, and a transfer of its status change endpoint. What the hub does to its ports lets links of the tree go
+//! up and down. Who arrives is noted, and brought up by whoever waits for that; who leaves is given up at once.
+//!
+//! Left out: what the host's core takes for this. Always true: nobody behind a hub is talked to before the hub's driver said where it is.
+
+use super::errand::{Came, Step};
+use super::root::Wires;
+use super::{Driven, Happens, PowerOnError};
+use crate::engine::Alarm;
+use crate::hub::{HubDevice, HubEffect, STATUS_CHANGE};
+use crate::link::bulk::{Endpoint, Transfer};
+use crate::link::superspeed::Side;
+use crate::xhci::LinkAct;
+use ::xhci::{Answer, HubOutput, HubPlace, Location};
+use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
+use target::Verdict;
+use units::Instant;
+use wire::usb::{SetupPacket, StandardRequest};
+use wire::xhci::RouteString;
+
+#[derive(Debug)]
+pub(super) struct HubSeat {
+    pub(super) device: HubDevice,
+    driver: Option<::xhci::Hub>,
+    /// Whether the driver has powered its ports; or it has given up.
+    state: State,
+    /// Where the report goes that the driver waits for.
+    place: Option<u64>,
+    /// What the status change endpoint has to send.
+    report: Option<[u8; 2]>,
+    stopping: Vec<EndpointAddress>,
+    alarm: Alarm,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    ComingUp,
+    Up,
+    Failed,
+}
+
+/// The driver's name for the transfer that waits for a report, and the hub's for the report.
+const REPORT: TransferId = TransferId(u64::MAX - 1);
+/// Bytes of a report.
+const REPORT_BYTES: u16 = 2;
+
+impl HubSeat {
+    pub(super) fn new(device: HubDevice) -> Self {
+        let (driver, place, report, stopping) = (None, None, None, Vec::new());
+        Self { device, driver, state: State::ComingUp, place, report, stopping, alarm: Alarm::default() }
+    }
+}
+
+impl Driven {
+    /// The hub of this number.
+    pub(super) fn hub(&mut self, number: usize) -> Option<&mut HubSeat> {
+        self.hubs.get_mut(number.checked_sub(self.drives.len())?)
+    }
+
+    /// The hub that a device is at, and the port there.
+    pub(super) fn above(&self, number: usize) -> Option<(usize, u8)> {
+        let route = self.fronts[number].way.route;
+        let port = route.port_after(route.tiers().checked_sub(1)?)?;
+        let root = &self.roots[self.fronts[number].end.root];
+        let is_above = |&hub: &usize| self.fronts[hub].way.route.via(port) == Some(route);
+        root.fronts.iter().copied().find(|hub| is_above(hub)).map(|hub| (hub, port))
+    }
+
+    /// Who is plugged in at a port of a hub.
+    fn at_hub_port(&self, hub: usize, port: u8) -> Option<usize> {
+        let route = self.fronts[hub].way.route.via(port)?;
+        let root = &self.roots[self.fronts[hub].end.root];
+        root.fronts.iter().copied().find(|&number| self.fronts[number].way.route == route)
+    }
+
+    /// A hub that has an address gets its driver, and its ports are powered.
+    pub(super) fn bring_up_hub(&mut self, number: usize, location: Location) -> Result<(), PowerOnError> {
+        let device = self.fronts[number].device.ok_or(PowerOnError::Controller)?;
+        if let Some(hub) = self.hub(number) {
+            hub.driver = Some(::xhci::Hub::new(HubPlace { device, location }));
+            hub.state = State::ComingUp;
+        }
+        self.hub_stirs.add(number);
+        self.settle();
+        let index = number - self.drives.len();
+        self.wait_for(|world| world.hubs[index].state != State::ComingUp)?;
+        match self.hubs[index].state {
+            State::Up => Ok(()),
+            State::ComingUp | State::Failed => Err(PowerOnError::Refused("what a hub is asked for")),
+        }
+    }
+
+    /// Carries out one thing that a hub or its driver wants. Whether there was one.
+    pub(super) fn go_on_with_hub(&mut self, now: Instant, number: usize) -> bool {
+        let Some(hub) = self.hub(number) else { return false };
+        if let Some(effect) = hub.device.poll_effect() {
+            self.carry_out_of_hub(number, effect);
+            return true;
+        }
+        if let Some(output) = hub.driver.as_mut().and_then(::xhci::Hub::poll_output) {
+            self.carry_out_of_hub_driver(now, number, output);
+            return true;
+        }
+        self.see_report(number);
+        let Some(hub) = self.hub(number) else { return false };
+        let driver = hub.driver.as_ref().and_then(::xhci::Hub::poll_timeout);
+        let due = hub.device.poll_timeout().into_iter().chain(driver).min();
+        if let Some(at) = hub.alarm.set(due) {
+            self.at(at, Happens::Hub(number as u8));
+        }
+        false
+    }
+
+    /// A time has come that a hub or its driver waited for.
+    pub(super) fn pass_hub_time(&mut self, now: Instant, number: usize) {
+        let Some(hub) = self.hub(number) else { return };
+        if hub.alarm.ring(now) {
+            hub.device.handle_timeout(now);
+            if let Some(driver) = &mut hub.driver {
+                driver.handle_timeout(now);
+            }
+            self.hub_stirs.add(number);
+        }
+    }
+
+    /// A port of a hub does something to the link below it.
+    fn carry_out_of_hub(&mut self, hub: usize, effect: HubEffect) {
+        match effect {
+            HubEffect::Down(port) => {
+                if let Some(child) = self.at_hub_port(hub, port) {
+                    self.take_down(child);
+                }
+            }
+            HubEffect::Up { port, is_reset } => {
+                let Some(child) = self.at_hub_port(hub, port) else { return };
+                self.engine.note("hub", format_args!("port {port} is up"));
+                // Whoever had a link before begins anew, as after a reset.
+                if is_reset || std::mem::replace(&mut self.fronts[child].was_up, true) {
+                    self.reset_drive(child);
+                }
+                if let Some(seat) = self.seats.get_mut(child) {
+                    seat.forget_all();
+                }
+                let end = self.fronts[child].end;
+                if let Wires::Hubs(tree) = &mut self.roots[end.root].wires {
+                    tree.restart(end.device);
+                    tree.join(end.device);
+                }
+                self.woken.iter_mut().for_each(|woken| woken.add(end.root));
+            }
+        }
+    }
+
+    fn carry_out_of_hub_driver(&mut self, now: Instant, number: usize, output: HubOutput) {
+        match output {
+            HubOutput::Control(setup) => {
+                self.fronts[number].ask_for_hub(&mut self.machine, now, Step::Control(setup));
+                self.hear_errands(number);
+            }
+            HubOutput::Request(request) => {
+                self.fronts[number].ask_for_hub(&mut self.machine, now, Step::Driver(request));
+                self.hear_errands(number);
+            }
+            HubOutput::Listen { endpoint, bytes } => self.listen(now, number, (endpoint, bytes)),
+            HubOutput::Up { .. } => self.set_state(number, State::Up),
+            HubOutput::Failed => {
+                self.set_state(number, State::Failed);
+                self.end_port_resets(now, number);
+            }
+            HubOutput::Arrived { port, location } => {
+                if let Some(child) = self.at_hub_port(number, port) {
+                    self.fronts[child].location = Some(location);
+                }
+            }
+            HubOutput::Left { port } => {
+                if let Some(child) = self.at_hub_port(number, port) {
+                    self.give_up_below(now, number, child);
+                }
+            }
+            HubOutput::PortReset { port, is_done } => {
+                let Some(child) = self.at_hub_port(number, port) else { return };
+                let answer = if is_done { Answer::Done } else { Answer::TimedOut };
+                self.fronts[child].hub_port_was_reset(&mut self.machine, now, answer);
+                self.hear_errands(child);
+            }
+        }
+    }
+
+    fn set_state(&mut self, number: usize, state: State) {
+        if let Some(hub) = self.hub(number) {
+            hub.state = state;
+        }
+    }
+
+    /// All from a device on are given up, by errands of the hub that said so.
+    fn give_up_below(&mut self, now: Instant, hub: usize, child: usize) {
+        for number in self.below(child) {
+            self.fronts[number].location = None;
+            if let Some(device) = self.fronts[number].device {
+                self.fronts[hub].give_up(&mut self.machine, now, (number, device));
+            }
+        }
+        self.hear_errands(hub);
+    }
+
+    /// The driver of a hub waits for a report.
+    fn listen(&mut self, now: Instant, number: usize, (endpoint, bytes): (EndpointAddress, u16)) {
+        let device = self.fronts[number].device;
+        let place = self.hub(number).and_then(|hub| hub.place).or_else(|| self.machine.take_place());
+        let Some((device, buffer)) = device.zip(place) else { return };
+        if let Some(hub) = self.hub(number) {
+            hub.place = place;
+        }
+        let pipe = Pipe::plain(endpoint);
+        let transfer = ::xhci::Transfer { id: REPORT, device, pipe, buffer, length: bytes.into() };
+        if self.machine.drive(now, |driver, hands| driver.submit(hands, &transfer)).is_err() {
+            let refused = Completion { id: REPORT, status: TransferStatus::Error, actual: 0 };
+            self.hub_reported(number, refused);
+        }
+    }
+
+    /// The transfer has ended that waits for a report.
+    pub(super) fn hub_reported(&mut self, number: usize, done: Completion) {
+        let place = self.hub(number).and_then(|hub| hub.place.take());
+        let Some(place) = place.filter(|_| done.id == REPORT) else { return };
+        let report = self.machine.memory.slice(place, done.actual as usize).unwrap_or_default().to_vec();
+        self.machine.give_place(place);
+        if let Some(driver) = self.hub(number).and_then(|hub| hub.driver.as_mut()) {
+            driver.handle_report(done.status, &report);
+        }
+        self.hub_stirs.add(number);
+    }
+
+    /// Something has come of what the driver of a hub wanted.
+    pub(super) fn tell_hub_driver(&mut self, number: usize, came: &Came) {
+        let now = self.engine.now();
+        self.hub_stirs.add(number);
+        let Some(driver) = self.hub(number).and_then(|hub| hub.driver.as_mut()) else { return };
+        match came {
+            Came::Ended(status, bytes) => driver.handle_control(now, *status, bytes),
+            Came::Answer(answer) => driver.handle_answer(*answer),
+            Came::Refused => driver.handle_answer(Answer::Gone),
+        }
+    }
+
+    /// The hub is of no use any more to the host.
+    pub(super) fn lose_hub(&mut self, number: usize) {
+        let Some(hub) = self.hub(number) else { return };
+        (hub.driver, hub.state) = (None, State::Failed);
+        if let Some(place) = hub.place.take() {
+            self.machine.give_place(place);
+        }
+        self.end_port_resets(self.engine.now(), number);
+    }
+
+    /// Nobody will say that a port of a hub was reset.
+    fn end_port_resets(&mut self, now: Instant, hub: usize) {
+        for number in self.below(hub) {
+            if self.above(number).is_some_and(|(above, _)| above == hub) {
+                self.fronts[number].hub_port_was_reset(&mut self.machine, now, Answer::Gone);
+            }
+        }
+    }
+
+    /// A drive's transport wants the port of a hub reset that the drive is at.
+    pub(super) fn begin_hub_port_reset(&mut self, number: usize) {
+        let now = self.engine.now();
+        let above = self.above(number);
+        if let Some((hub, _)) = above {
+            self.hub_stirs.add(hub);
+        }
+        let driver = above.and_then(|(hub, port)| Some((self.hub(hub)?.driver.as_mut()?, port)));
+        if !driver.is_some_and(|(driver, port)| driver.reset_port(now, port)) {
+            self.fronts[number].hub_port_was_reset(&mut self.machine, now, Answer::Gone);
+        }
+    }
+
+    /// A request has come to a hub.
+    pub(super) fn ask_hub(&mut self, number: usize, setup: SetupPacket) -> Option<Verdict> {
+        let now = self.engine.now();
+        self.hub_stirs.add(number);
+        let verdict = self.hub(number)?.device.handle_control(now, setup);
+        let configures = setup.standard() == Some(StandardRequest::SetConfiguration);
+        if verdict == Verdict::Done && configures {
+            let end = self.fronts[number].end;
+            let report =
+                Endpoint { address: STATUS_CHANGE, packet_bytes: REPORT_BYTES, burst: 1, streams: 0 };
+            let has_it = self.hub(number)?.device.is_configured();
+            let endpoints = if has_it { &[report][..] } else { &[] };
+            self.roots[end.root].configure_device(end.device, endpoints);
+            self.hub(number)?.report = None;
+        }
+        Some(verdict)
+    }
+
+    /// A hub was reset, or is without power or link.
+    pub(super) fn restart_hub(&mut self, number: usize) {
+        if let Some(hub) = self.hub(number) {
+            hub.device.restart();
+            hub.report = None;
+            self.hub_stirs.add(number);
+        }
+    }
+
+    /// What a hub has to report is on offer at its status change endpoint, and nothing else is.
+    fn see_report(&mut self, number: usize) {
+        let end = self.fronts[number].end;
+        let Some(hub) = self.hub(number) else { return };
+        let (before, now) = (hub.report, hub.device.report());
+        hub.report = now;
+        let device = self.roots[end.root].ports(end.device).1;
+        let pipe = Pipe::plain(STATUS_CHANGE);
+        match (before, now) {
+            (None, Some(_)) => {
+                let transfer = Transfer { id: REPORT, bytes: REPORT_BYTES.into() };
+                // Before it is configured there is none.
+                let _ = device.queue(pipe, transfer);
+            }
+            (Some(_), None) => {
+                device.withdraw(pipe, REPORT);
+            }
+            _ => return,
+        }
+        self.woken[Side::Device as usize].add(end.root);
+    }
+
+    /// Tells a hub what has come of its report.
+    pub(super) fn tell_hub(&mut self, number: usize) {
+        let end = self.fronts[number].end;
+        let mut is_sent = false;
+        while let Some(progress) = self.roots[end.root].ports(end.device).1.poll_progress() {
+            is_sent |= progress.ended.is_some();
+        }
+        if let Some(hub) = self.hub(number).filter(|_| is_sent) {
+            // What was not noted meanwhile is said again.
+            hub.report = None;
+            self.hub_stirs.add(number);
+        }
+    }
+
+    /// Tells the controller what has come of the transfer that waits for a report.
+    pub(super) fn tell_controller_of_hub(&mut self, number: usize) {
+        let (now, end) = (self.engine.now(), self.fronts[number].end);
+        let report = self.hub(number).and_then(|hub| hub.report).unwrap_or_default();
+        let (host, _) = self.roots[end.root].ports(end.device);
+        while let Some(progress) = host.poll_progress() {
+            let bytes = progress.piece.and_then(|piece| {
+                let at = piece.offset as usize;
+                report.get(at..at + usize::from(piece.bytes))
+            });
+            let memory = &mut self.machine.memory;
+            self.machine.is_touched = true;
+            self.machine.controller.handle_progress(now, memory, &progress, bytes.unwrap_or_default());
+        }
+        let way = self.fronts[number].way;
+        while let Some(address) = host.poll_halt() {
+            let is_stalled = !host.has_failed(address);
+            let machine = &mut self.machine;
+            machine.is_touched = true;
+            machine.controller.handle_halt(now, &mut machine.memory, (way, address), is_stalled);
+        }
+        self.look_after_hub_stops(number);
+    }
+
+    /// What the controller wants of the endpoints of a hub.
+    pub(super) fn act_on_hub_link(&mut self, number: usize, act: LinkAct) {
+        let end = self.fronts[number].end;
+        self.woken[Side::Host as usize].add(end.root);
+        let host = self.roots[end.root].ports(end.device).0;
+        match act {
+            LinkAct::Install(endpoint) => host.install(endpoint),
+            LinkAct::Remove(address) => host.remove(address),
+            LinkAct::Queue(pipe, transfer) => {
+                // A link that was down knows of no endpoints.
+                let _ = host.queue(pipe, transfer);
+            }
+            LinkAct::Stop(address) => {
+                host.stop(address);
+                if let Some(hub) = self.hub(number) {
+                    hub.stopping.push(address);
+                }
+                self.look_after_hub_stops(number);
+            }
+            LinkAct::Clear(address) => {
+                for (pipe, id) in host.transfers_of(address) {
+                    let _ = host.withdraw(pipe, id);
+                }
+            }
+            LinkAct::Reset(address) => host.reset(address),
+            LinkAct::Retry(address) => host.reset_for_retry(address),
+            LinkAct::Resume(address) => host.resume(address),
+        }
+    }
+
+    /// Tells the controller of endpoints of a hub that have come to rest.
+    pub(super) fn look_after_hub_stops(&mut self, number: usize) {
+        let (now, end) = (self.engine.now(), self.fronts[number].end);
+        let Some(mut stopping) = self.hub(number).map(|hub| std::mem::take(&mut hub.stopping)) else {
+            return;
+        };
+        let (host, way) = (self.roots[end.root].host(end.device), self.fronts[number].way);
+        let (controller, memory) = (&mut self.machine.controller, &mut self.machine.memory);
+        for address in stopping.extract_if(.., |address| host.is_quiet(*address)) {
+            self.machine.is_touched = true;
+            controller.handle_quiet(now, memory, way, address);
+        }
+        if let Some(hub) = self.hub(number) {
+            hub.stopping = stopping;
+        }
+    }
+
+    /// A device and all that are behind it, hubs before what is behind them.
+    pub(super) fn below(&self, number: usize) -> Vec<usize> {
+        let top = self.fronts[number].way.route;
+        let is_below = |route: RouteString| {
+            (0..top.tiers()).all(|tiers| route.port_after(tiers) == top.port_after(tiers))
+        };
+        let root = &self.roots[self.fronts[number].end.root];
+        root.fronts.iter().copied().filter(|&number| is_below(self.fronts[number].way.route)).collect()
+    }
+
+    /// The link to a device goes down, at the port of a hub, with all links below it.
+    pub(super) fn take_down(&mut self, number: usize) {
+        let (now, end) = (self.engine.now(), self.fronts[number].end);
+        if let Wires::Hubs(tree) = &mut self.roots[end.root].wires {
+            tree.cut(now, end.device);
+        }
+        self.woken.iter_mut().for_each(|woken| woken.add(end.root));
+        for number in self.below(number) {
+            self.fronts[number].control.requests.clear();
+            self.restart_hub(number);
+            match number < self.seats.len() {
+                true => self.look_after_stops(number),
+                false => self.look_after_hub_stops(number),
+            }
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The steps of a hub's driver: what each asks for, and what is learned of its answer.
+//!
+//! Always true: nothing that a descriptor says is trusted beyond its kind: ports are 15 at most, lengths are bounded.
+
+use super::Hub;
+use crate::words::{EndpointPlan, HubShape, Request};
+use alloc::vec::Vec;
+use units::{Duration, Instant};
+use wire::usb::hub::{HubDescriptor, HubKind, HubRequest, PortFeature, SuperSpeedHubDescriptor};
+use wire::usb::{
+    ClassCode, ConfigurationDescriptor, Descriptor, DescriptorKind, Descriptors, DeviceDescriptor, Direction,
+    InterfaceDescriptor, Recipient, RequestKind, SetupPacket, StandardRequest, TransferType,
+};
+
+use super::words::{HubOutput, Port};
+
+/// One thing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The device descriptor.
+    Device,
+    /// The length of the configuration, and then all of it.
+    Configuration { length: u16, has_translators: bool },
+    /// The status change endpoint, at the controller.
+    Endpoint(EndpointPlan),
+    /// SET_CONFIGURATION.
+    Configure(u8),
+    /// SET_INTERFACE: a translator for each port.
+    Alternate(u8, u8),
+    /// SET_HUB_DEPTH.
+    Depth,
+    /// The hub descriptor.
+    Descriptor,
+    /// The controller is told that it is a hub.
+    Describe,
+    /// SET_FEATURE (PORT_POWER). The last one says when power is good, in units of 2 ms.
+    Power { port: u8, good_2ms: Option<u8> },
+    /// GET_STATUS of a port.
+    Look(u8),
+    /// CLEAR_FEATURE of a change.
+    Note(u8, PortFeature),
+    /// SET_FEATURE of a port.
+    Set(u8, PortFeature),
+}
+
+/// The status change endpoint, and which alternate setting has it.
+struct Found {
+    interface: InterfaceDescriptor,
+    plan: EndpointPlan,
+}
+
+/// Ports that a route has names for.
+const PORTS_MAX: u8 = 15;
+/// Bytes of a configuration at most.
+const CONFIGURATION_MAX: u16 = 512;
+
+impl Hub {
+    /// What a step asks for.
+    pub(super) fn output_of(&self, step: &Step) -> HubOutput {
+        let device = self.place.device;
+        let hub = |request: HubRequest| HubOutput::Control(request.setup());
+        let read = |kind, length| HubOutput::Control(read(kind, length));
+        match *step {
+            Step::Device => read(DescriptorKind::Device, DeviceDescriptor::LEN as u16),
+            Step::Configuration { length, .. } => read(DescriptorKind::Configuration, length),
+            Step::Endpoint(plan) => {
+                HubOutput::Request(Request::Configure { device, add: Vec::from([plan]), drop: Vec::new() })
+            }
+            Step::Configure(value) => {
+                HubOutput::Control(out(StandardRequest::SetConfiguration, value.into()))
+            }
+            Step::Alternate(interface, alternate) => HubOutput::Control(SetupPacket {
+                recipient: Recipient::Interface,
+                index: interface.into(),
+                ..out(StandardRequest::SetInterface, alternate.into())
+            }),
+            Step::Depth => hub(HubRequest::SetDepth(self.place.location.route.tiers() as u16)),
+            Step::Descriptor => {
+                let (kind, length) = match self.kind {
+                    HubKind::Usb2 => (DescriptorKind::Hub, HubDescriptor::LEN_MAX),
+                    HubKind::SuperSpeed => (DescriptorKind::SuperSpeedHub, SuperSpeedHubDescriptor::LEN),
+                };
+                hub(HubRequest::GetDescriptor { kind, length: length as u16 })
+            }
+            Step::Describe => {
+                let none = HubShape { ports: 0, think_time: 0, multiple_translators: false };
+                HubOutput::Request(Request::DescribeHub(device, self.shape.unwrap_or(none)))
+            }
+            Step::Power { port, .. } => {
+                hub(HubRequest::SetPortFeature { port, feature: PortFeature::Power, selector: 0 })
+            }
+            Step::Look(port) => hub(HubRequest::GetPortStatus { port }),
+            Step::Note(port, feature) => hub(HubRequest::ClearPortFeature { port, feature }),
+            Step::Set(port, feature) => hub(HubRequest::SetPortFeature { port, feature, selector: 0 }),
+        }
+    }
+
+    /// What has come of a step on the way up.
+    pub(super) fn learn(&mut self, now: Instant, step: Step, bytes: &[u8]) {
+        let learned = match step {
+            Step::Device => self.learn_device(bytes),
+            Step::Configuration { length: HEAD, has_translators } => {
+                ConfigurationDescriptor::decode(bytes).ok().map(|head| {
+                    let length = head.total_len.clamp(HEAD + 1, CONFIGURATION_MAX);
+                    self.steps.push_back(Step::Configuration { length, has_translators });
+                })
+            }
+            Step::Configuration { has_translators, .. } => self.learn_configuration(bytes, has_translators),
+            Step::Descriptor => self.learn_hub(bytes),
+            Step::Power { good_2ms, .. } => {
+                self.power_good_at = good_2ms.map(|good| now + Duration::from_ms(2 * u64::from(good)));
+                Some(())
+            }
+            _ => Some(()),
+        };
+        if learned.is_none() {
+            self.fail();
+        }
+    }
+
+    fn learn_device(&mut self, bytes: &[u8]) -> Option<()> {
+        let class = DeviceDescriptor::decode(bytes).ok()?.class;
+        let has_translators = class == ClassCode::HUB_TRANSLATORS;
+        self.steps.push_back(Step::Configuration { length: HEAD, has_translators });
+        (class.class == ClassCode::HUB.class).then_some(())
+    }
+
+    fn learn_configuration(&mut self, bytes: &[u8], has_translators: bool) -> Option<()> {
+        let value = ConfigurationDescriptor::decode(bytes).ok()?.value;
+        let all = status_change_endpoints(bytes);
+        // A hub with a translator for each port has a setting with one for all before that.
+        let found = if has_translators { all.last() } else { all.first() }?;
+        let InterfaceDescriptor { number, alternate, .. } = found.interface;
+        let descriptor = found.plan.descriptor;
+        self.endpoint = Some((descriptor.address, descriptor.packet_len().clamp(1, 2)));
+        self.shape = Some(HubShape {
+            ports: 0,
+            think_time: 0,
+            multiple_translators: has_translators && alternate > 0,
+        });
+        // The controller before the device (xHCI 1.2 clause 4.6.6).
+        self.steps.extend([Step::Endpoint(found.plan), Step::Configure(value)]);
+        if alternate > 0 {
+            self.steps.push_back(Step::Alternate(number, alternate));
+        }
+        if self.kind == HubKind::SuperSpeed {
+            self.steps.push_back(Step::Depth);
+        }
+        self.steps.push_back(Step::Descriptor);
+        Some(())
+    }
+
+    fn learn_hub(&mut self, bytes: &[u8]) -> Option<()> {
+        let (ports, think_time, good_2ms) = match self.kind {
+            HubKind::Usb2 => {
+                let hub = HubDescriptor::decode(bytes).ok()?;
+                (hub.ports, hub.think_time(), hub.power_good_2ms)
+            }
+            HubKind::SuperSpeed => {
+                let hub = SuperSpeedHubDescriptor::decode(bytes).ok()?;
+                (hub.ports, 0, hub.power_good_2ms)
+            }
+        };
+        if ports == 0 || ports > PORTS_MAX {
+            return None;
+        }
+        let shape = self.shape.as_mut()?;
+        (shape.ports, shape.think_time) = (ports, think_time);
+        self.ports = (0..ports).map(|_| Port::Empty).collect();
+        self.steps.push_back(Step::Describe);
+        let power = |port| Step::Power { port, good_2ms: (port == ports).then_some(good_2ms) };
+        self.steps.extend((1..=ports).map(power));
+        Some(())
+    }
+}
+
+/// Bytes of the head of a configuration.
+const HEAD: u16 = ConfigurationDescriptor::LEN as u16;
+
+/// The interrupt endpoints of the interfaces of a hub, setting by setting.
+fn status_change_endpoints(bytes: &[u8]) -> Vec<Found> {
+    let (mut found, mut interface) = (Vec::<Found>::new(), None);
+    for descriptor in Descriptors::new(bytes).flatten() {
+        match descriptor {
+            Descriptor::Interface(setting) => {
+                interface = Some(setting).filter(|setting| setting.class.class == ClassCode::HUB.class);
+            }
+            Descriptor::Endpoint(descriptor) => {
+                let is_it = descriptor.attributes.transfer_type() == TransferType::Interrupt
+                    && descriptor.address.direction() == Direction::In
+                    && descriptor.address.number() > 0;
+                if let Some(interface) = interface.take().filter(|_| is_it) {
+                    found.push(Found { interface, plan: EndpointPlan { descriptor, companion: None } });
+                }
+            }
+            Descriptor::Companion(companion) => {
+                if let Some(last) = found.last_mut() {
+                    last.plan.companion.get_or_insert(companion);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn read(kind: DescriptorKind, length: u16) -> SetupPacket {
+    SetupPacket {
+        direction: Direction::In,
+        length,
+        ..out(StandardRequest::GetDescriptor, u16::from_be_bytes([kind.into(), 0]))
+    }
+}
+
+fn out(request: StandardRequest, value: u16) -> SetupPacket {
+    SetupPacket {
+        direction: Direction::Out,
+        kind: RequestKind::Standard,
+        recipient: Recipient::Device,
+        request: request.into(),
+        value,
+        index: 0,
+        length: 0,
+    }
+}
