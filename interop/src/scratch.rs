@@ -75,6 +75,15 @@ pub(crate) fn create(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(Error::io(format!("create {}", path.display())))
 }
 
+/// Waits for the others who prepare what is in that directory, and keeps them out until the file is dropped: test programs and their
+/// tests may run side by side.
+pub(crate) fn lock(directory: &Path) -> Result<fs::File> {
+    let path = directory.join("lock");
+    let file = fs::File::create(&path).map_err(Error::io(format!("create {}", path.display())))?;
+    file.lock().map_err(Error::io(format!("lock {}", path.display())))?;
+    Ok(file)
+}
+
 /// The last lines of a log, for an error message.
 pub(crate) fn tail(path: &Path) -> String {
     const LINES: usize = 25;
@@ -96,6 +105,17 @@ mod tests {
         assert_eq!(fs::metadata(&image).expect("exists").len(), 1_048_576);
         drop(scratch);
         assert!(!image.exists());
+    }
+
+    #[test]
+    fn one_at_a_time_prepares_a_directory() {
+        let scratch = Scratch::new().expect("a temporary directory");
+        let directory = scratch.directory.path();
+        let held = lock(directory).expect("nobody has it");
+        let other = fs::File::open(directory.join("lock")).expect("exists");
+        assert!(other.try_lock().is_err());
+        drop(held);
+        assert!(other.try_lock().is_ok());
     }
 
     #[test]

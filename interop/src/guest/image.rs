@@ -28,9 +28,8 @@ impl Image {
     /// The image in the cache, or a new one: installs packages and downloads a kernel where they are missing.
     pub fn prepare() -> Result<Self> {
         let cache = scratch::cache()?;
-        // Test programs may run side by side; one builds, the others wait for it.
-        let lock = fs::File::create(cache.join("lock")).map_err(Error::io("create the cache's lock"))?;
-        lock.lock().map_err(Error::io("lock the cache"))?;
+        // One builds, the others wait for it.
+        let _lock = scratch::lock(&cache)?;
         debian::ensure()?;
         let kernel = Kernel::prepare(&cache)?;
         let programs = programs()?;

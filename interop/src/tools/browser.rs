@@ -4,7 +4,7 @@
 //! Both libraries come from npm, in the versions of `interop/browser/package-lock.json`, into `target/browser`; no browser is
 //! downloaded. What is looked for is in `interop/browser/report.mjs`, which says each thing that does not hold in a line.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::{Error, Result, child, debian, scratch};
@@ -36,25 +36,26 @@ pub fn look_at(pages: &[PathBuf]) -> Result<Seen> {
     Ok(Seen { wrong, told })
 }
 
-/// The folder of the scripts, with the libraries in it.
+/// The folder of the scripts, with the libraries in it. Whoever comes first installs them, the others wait.
 fn ready() -> Result<PathBuf> {
     let (source, directory) =
         (scratch::workspace().join("interop/browser"), scratch::target().join("browser"));
     scratch::create(&directory)?;
-    let copied = |name: &str| {
-        let copy = |from: &Path| std::fs::copy(from, directory.join(name)).map(drop);
-        copy(&source.join(name)).map_err(Error::io(format!("copy {name}")))
-    };
-    let is_same = |name: &str| {
-        let [one, other] = [&source, &directory].map(|folder| std::fs::read(folder.join(name)).ok());
-        one.is_some() && one == other
-    };
-    let is_installed =
-        is_same("package-lock.json") && directory.join("node_modules/axe-core/axe.min.js").exists();
+    let _lock = scratch::lock(&directory)?;
+    // npm writes it when all else is there.
+    let installed = directory.join("node_modules/.package-lock.json");
     for name in ["package.json", "package-lock.json", "report.mjs"] {
-        copied(name)?;
+        // What is the same is let be: another test's node may be reading it.
+        let [wanted, there] = [&source, &directory].map(|folder| std::fs::read(folder.join(name)).ok());
+        if wanted.is_none() || wanted != there {
+            if name == "package-lock.json" {
+                drop(std::fs::remove_file(&installed));
+            }
+            let copied = std::fs::copy(source.join(name), directory.join(name));
+            copied.map_err(Error::io(format!("copy {name}")))?;
+        }
     }
-    if !is_installed {
+    if !installed.exists() {
         let mut command = Command::new("npm");
         command.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(&directory);
         child::output_of(&mut command)?;
