@@ -25,6 +25,15 @@ fn page(scratch: &Scratch, name: &str, arguments: &[&str]) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Keeps a run.
+fn kept(arguments: &[&str]) -> Result<()> {
+    let output =
+        Command::new(drive::binary()?).args(arguments).output().map_err(Error::io("start uaskit"))?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "uaskit {arguments:?}: {told}");
+    Ok(())
+}
+
 /// Fails with what does not hold.
 fn holds(pages: &[PathBuf]) -> Result<()> {
     let seen = browser::look_at(pages)?;
@@ -62,6 +71,22 @@ fn a_benchmark_is_a_page() -> Result<()> {
     ];
     let page = page(&scratch, "bench", &[arguments.as_slice(), &["--rounds", "3", "--quiet"]].concat())?;
     holds(&[page])
+}
+
+#[test]
+fn runs_that_were_kept_are_pages() -> Result<()> {
+    let scratch = Scratch::new()?;
+    let file = scratch.path("runs.sqlite").display().to_string();
+    let save = format!("--save={file}");
+    for label in ["before", "after", "<third>"] {
+        let run = ["bench", "--virtual", "--transport", "all", "--rw", "randread", "--depth", "1,8"];
+        let terms = ["--seconds", "0.1", "--rounds", "3", "--quiet", &save, "--label", label];
+        kept(&[&run[..], &terms].concat())?;
+    }
+    kept(&["compare", "--transport", "bot,uasp", "--block", "4K", "--depth", "1,8", &save])?;
+    let diff = page(&scratch, "diff", &["diff", "before", "after", "--file", &file])?;
+    let history = page(&scratch, "history", &["history", "--file", &file])?;
+    holds(&[diff, history])
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod args;
 mod bench;
+mod called;
 mod closed_pipe;
 mod compare;
 mod control;

@@ -62,7 +62,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
         let outcome = run().unwrap_or_else(|error| Outcome::broken(format!("{error:#}")));
         println!("{} ({:.1} s)", outcome.line(), began.elapsed().as_secs_f64());
         if !outcome.failures.is_empty() {
-            println!("{}", outcome.tail());
+            println!("{}", outcome.told());
         }
         count += outcome.count;
         failures.extend(outcome.failures);

@@ -11,6 +11,9 @@ use std::{
 /// Lines of a failed step's output that are shown.
 const TAIL_LINES: usize = 120;
 
+/// Lines that are shown of what one failed test has said.
+const TEST_LINES: usize = 60;
+
 /// Something that failed.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -54,10 +57,10 @@ impl Outcome {
         }
     }
 
-    /// The end of what the failed parts printed.
-    pub(super) fn tail(&self) -> String {
-        let lines: Vec<&str> = self.output.lines().collect();
-        lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+    /// What tests that failed have said, or the end of what the failed parts printed.
+    pub(super) fn told(&self) -> String {
+        let said = said_by_failed_tests(&self.output);
+        if said.is_empty() { last_lines(&self.output, TAIL_LINES) } else { said.join("\n\n") }
     }
 }
 
@@ -67,6 +70,30 @@ impl AddAssign for Outcome {
         self.failures.extend(other.failures);
         self.output.push_str(&other.output);
     }
+}
+
+fn last_lines(text: &str, most: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(most)..].join("\n")
+}
+
+/// What each failed test has said, cut to its end: test programs print it under the test's name, before they name all that failed.
+fn said_by_failed_tests(output: &str) -> Vec<String> {
+    let begins = |line: &str| line.starts_with("---- ") && line.ends_with(" ----");
+    let mut said = Vec::new();
+    let mut lines = output.lines().peekable();
+    while let Some(line) = lines.next() {
+        if !begins(line) {
+            continue;
+        }
+        let mut text = String::new();
+        while let Some(more) = lines.next_if(|next| !begins(next) && *next != "failures:") {
+            text.push_str(more);
+            text.push('\n');
+        }
+        said.push(format!("{line}\n{}", last_lines(text.trim_end(), TEST_LINES)));
+    }
+    said
 }
 
 /// Runs a program whose exit status is the verdict.
@@ -151,7 +178,15 @@ mod tests {
     #[test]
     fn only_the_end_of_a_long_output_is_shown() {
         let output: String = (0..500).map(|line| format!("{line}\n")).collect();
-        let tail = Outcome::of_check(false, "a", "b", output).tail();
-        assert!(tail.starts_with("380\n") && tail.ends_with("499"), "{tail}");
+        let told = Outcome::of_check(false, "a", "b", output).told();
+        assert!(told.starts_with("380\n") && told.ends_with("499"), "{told}");
+    }
+
+    #[test]
+    fn what_failed_tests_have_said_is_shown_wherever_it_is() {
+        let early = "test a ... FAILED\n\nfailures:\n\n---- a stdout ----\nleft: 1\n---- b stdout ----\nno drive\n\n\nfailures:\n    a\n    b\n";
+        let output = format!("{early}{}", "test c ... ok\n".repeat(500));
+        let told = Outcome::of_check(false, "tests", "cargo test", output).told();
+        assert_eq!(told, "---- a stdout ----\nleft: 1\n\n---- b stdout ----\nno drive");
     }
 }

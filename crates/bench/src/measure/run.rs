@@ -1,7 +1,7 @@
 //! One run: a job on a runner, at its depth, for a time.
 //!
-//! The warm-up comes first and counts for nothing; then accesses that end count until the time is over; then those under
-//! way are waited for, and count for nothing again. The latency of an access is from just before it is started to when
+//! The warm-up comes first and counts for nothing; then accesses that end count until the time is over and one has ended; then those
+//! under way are waited for, and count for nothing again. The latency of an access is from just before it is started to when
 //! its end is seen. An access that fails is counted as a failure and is no I/O. Where a [`Ledger`] is kept, writes are
 //! stamped, reads are checked, and no access overlaps one under way.
 //!
@@ -251,28 +251,25 @@ impl<'r, 's> Load<'r, 's> {
     fn measure(mut self, mut course: Course) -> Result<Run, RunError> {
         let troubles_before = self.runner.troubles();
         let whole = course.warm_up + course.run;
-        let (mut from, mut to) = (None, None);
+        let mut from = None;
         let mut goes_on = true;
-        loop {
+        let to = loop {
             let now = self.runner.now();
             if from.is_none() && now - self.began >= course.warm_up {
                 self.forget();
                 from = Some(Marks::now(now, self.surroundings.energy));
             }
-            if now - self.began >= whole || !goes_on {
-                to = Some(Marks::now(now, self.surroundings.energy));
-            }
-            if to.is_some() {
-                break;
+            let is_over = from.as_ref().is_some_and(|from| self.is_over(now - from.at, course.run));
+            if is_over || !goes_on {
+                break Marks::now(now, self.surroundings.energy);
             }
             self.fill(&mut course);
             self.turn()?;
             goes_on = self.tick(whole);
-        }
+        };
         let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
         self.drain(if goes_on { DRAIN_MAX } else { INTERRUPTED_DRAIN_MAX })?;
         // Ended within the warm-up: nothing counts.
-        let to = to.unwrap_or_else(|| Marks::now(self.runner.now(), None));
         let counted = from.is_some();
         let from = from.unwrap_or_else(|| to.clone());
         let energy = self.surroundings.energy;
@@ -288,6 +285,13 @@ impl<'r, 's> Load<'r, 's> {
             troubles: self.runner.troubles().since(troubles_before),
             interrupted: !goes_on,
         })
+    }
+
+    /// Whether enough was counted. A rate of nothing says nothing, so that a run that is shorter than an access, or during which the
+    /// processor was somebody else's, goes on until one has ended.
+    fn is_over(&self, counted: Duration, wanted: Duration) -> bool {
+        let is_idle = self.ios == 0 && self.failures.count == 0;
+        counted >= wanted && (!is_idle || counted >= wanted + DRAIN_MAX)
     }
 
     /// The warm-up is over.

@@ -44,6 +44,16 @@ fn a_drive_of_known_speed_is_measured_right() {
 }
 
 #[test]
+fn a_round_is_no_shorter_than_an_access() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    stand.service = Duration::from_millis(70);
+    let rows = rows(&mut stand, &[Route::Kernel], random(100, 1), &plan((3, 3)), &mut crowd);
+    let figures = rows[0].figures.as_ref().expect("figures");
+    assert!(figures.iops_of_rounds.len() == 3 && figures.ios >= 3, "{figures:?}");
+    assert!(figures.iops_of_rounds.iter().all(|rate| (10.0..30.0).contains(rate)), "{figures:?}");
+}
+
+#[test]
 fn routes_take_turns_and_are_held_against_the_first() {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
     let routes = [Route::Bot, Route::Turbo, Route::Uas];

@@ -114,7 +114,7 @@ fn begin(arguments: &BenchArguments, plan: &Plan, workloads: &[Workload], bed: &
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Record {
         version: env!("CARGO_PKG_VERSION"),
-        command_line: std::env::args().collect(),
+        command_line: crate::called::words(),
         began_unix_s: began.as_secs(),
         machine: Machine::of(&Tree::running()),
         target,

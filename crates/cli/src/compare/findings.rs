@@ -9,6 +9,9 @@ use super::run::{Row, pair};
 /// What counts as no difference, as a share.
 const SAME: f64 = 0.05;
 
+/// What counts as nearly all, as a share.
+const ENOUGH: f64 = 0.9;
+
 /// The findings, the most important first.
 pub(super) fn findings(columns: &[Column], rows: &[Row]) -> Vec<String> {
     let mut all: Vec<_> = columns.iter().filter_map(why_no_better).collect();
@@ -78,14 +81,14 @@ fn by_depth(columns: &[Column], rows: &[&Row]) -> Option<String> {
             flat.push(column.name.as_str());
             continue;
         }
-        // The depth from which on little is left to gain.
-        let enough =
-            figures.iter().position(|figure| *figure >= end * 0.9).map_or(deep, |at| rows[at].job.depth);
-        gains.push(format!(
-            "{} makes {:.1} times as much, nearly all of it by depth {enough}",
-            column.name,
-            end / begin
-        ));
+        // The depth from which on little is left to gain; where there is little to gain at all, no depth is worth a word.
+        let enough = figures
+            .iter()
+            .position(|figure| *figure >= end * ENOUGH)
+            .filter(|at| (1..figures.len() - 1).contains(at));
+        let by = enough
+            .map_or_else(String::new, |at| format!(", nearly all of it by depth {}", rows[at].job.depth));
+        gains.push(format!("{} makes {:.1} times as much{by}", column.name, end / begin));
     }
     if !flat.is_empty() {
         gains.push(format!("nothing changes for {}", flat.join(", ")));

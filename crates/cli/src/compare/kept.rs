@@ -20,7 +20,7 @@ pub(super) fn run(setup: &Setup, (columns, rows): (&[Column], &[Row]), terms: &T
         kind: Kind::Simulated,
         began_unix_s: 0,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        command_line: std::env::args().collect(),
+        command_line: crate::called::words(),
         seed: terms.seed,
         interrupted: false,
         setup: records::Setup { name: setup.name.clone(), drive: drives.join(", "), facts },

@@ -1,6 +1,7 @@
 //! `uaskit diff --report`: two runs as a page.
 
 use super::{remarks, summary, transports};
+use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
 use crate::page::{command_line, course, hue, version, write};
@@ -30,7 +31,8 @@ pub(super) fn show(file: &Path, before: &Saved, after: &Saved, diff: &Diff) -> R
         }
     }
     for (when, saved) in [("before", before), ("after", after)] {
-        page = page.fact(Fact::Lines(format!("What was called {when}"), saved.run.command_line.join(" ")));
+        page =
+            page.fact(Fact::Lines(format!("What was called {when}"), called::line(&saved.run.command_line)));
     }
     write(&page.fact(version()).fact(command_line()), file)
 }

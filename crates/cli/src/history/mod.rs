@@ -5,6 +5,7 @@
 
 mod page;
 
+use crate::called;
 use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
 use crate::list::{print, tame};
@@ -174,8 +175,8 @@ fn one(saved: &Saved) -> String {
     for (name, fact) in &run.setup.facts {
         text += &format!("  {}: {}\n", tame(name), tame(fact));
     }
-    let called: Vec<String> = run.command_line.iter().map(|word| tame(word)).collect();
-    text += &format!("  called: {}\n  seed {}, uaskit {}\n", called.join(" "), run.seed, tame(&run.version));
+    let called = tame(&called::line(&run.command_line));
+    text += &format!("  called: {called}\n  seed {}, uaskit {}\n", run.seed, tame(&run.version));
     let mut table =
         empty(&["", "transport", "depth", "IOPS", "rounds", "MB/s", "mean us", "p99 us", "max us", "errors"]);
     for row in &run.results {

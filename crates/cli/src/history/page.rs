@@ -1,9 +1,11 @@
 //! `uaskit history --report`: several runs as a page, the oldest at the left.
 
 use super::title;
+use crate::called;
 use crate::failure::Failure;
+use crate::list::tame;
 use crate::page::{command_line, course, hue, version, write};
-use records::{Figures, Saved};
+use records::{Figures, ResultRow, Saved};
 use report::{Axis, Cell, Fact, Figure, Lines, Page, Picture, Point, Section, Series, Table};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,21 +16,27 @@ const JOBS_MAX: usize = 40;
 /// A line through the runs: a transport and a depth.
 type Way = (String, u16);
 
+/// Of a rate that has changed by less nothing is said.
+const SAME: f64 = 0.05;
+
 /// Writes the page; `runs` are in their order.
 pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
-    let mut jobs: Vec<&str> = Vec::new();
-    for row in runs.iter().flat_map(|saved| &saved.run.results) {
-        if !jobs.contains(&row.job.as_str()) {
-            jobs.push(&row.job);
-        }
-    }
+    let drives = by_drive(runs);
+    let mut left = JOBS_MAX;
     let mut page = Page::new("Runs").lead(format!("{} runs, the oldest first.", runs.len()));
-    let left_off = jobs.len().saturating_sub(JOBS_MAX);
-    if left_off > 0 {
-        page = page.findings(vec![format!("{left_off} jobs more have no picture here")]);
+    let mut findings: Vec<String> =
+        drives.iter().filter_map(|(drive, runs)| Some(format!("{drive}: {}", change(runs)?))).collect();
+    let mut sections = Vec::new();
+    for (drive, runs) in &drives {
+        let jobs = jobs(runs);
+        let told = jobs.iter().take(left).map(|job| of_job(job, runs));
+        sections.push(told.fold(Section::new(format!("Throughput, run by run: {drive}")), Section::figure));
+        if jobs.len() > left {
+            findings.push(format!("{drive}: {} jobs more have no picture here", jobs.len() - left));
+        }
+        left = left.saturating_sub(jobs.len());
     }
-    let figures = jobs.iter().take(JOBS_MAX).map(|job| of_job(job, runs));
-    page = page.section(figures.fold(Section::new("Throughput, run by run"), Section::figure));
+    page = sections.into_iter().fold(page.findings(findings), Page::section);
     let head = ["run", "began", "label", "setup", "drive"];
     let table = runs.iter().fold(Table::new(head), |table, saved| {
         let (run, setup) = (&saved.run, &saved.run.setup);
@@ -40,14 +48,74 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
     page = page.fact(Fact::Table("Runs".into(), table));
     for saved in runs {
         let facts = saved.run.setup.facts.iter().map(|(name, fact)| format!("{name}: {fact}"));
-        let called = format!("called: {}", saved.run.command_line.join(" "));
+        let called = format!("called: {}", called::line(&saved.run.command_line));
         page = page.fact(Fact::Lines(title(saved), facts.chain([called]).collect::<Vec<_>>().join("\n")));
     }
     write(&page.fact(version()).fact(command_line()), file)
 }
 
-fn of_job(job: &str, runs: &[Saved]) -> Figure {
-    let rows = |saved: &'_ Saved| -> Vec<(Way, Figures)> {
+/// Runs of one drive: a line goes from one of them to the next, and from no simulated one to a measured one.
+fn by_drive(runs: &[Saved]) -> Vec<(String, Vec<&Saved>)> {
+    let mut drives: Vec<(String, Vec<&Saved>)> = Vec::new();
+    for saved in runs {
+        let setup = &saved.run.setup;
+        let name = if setup.drive.is_empty() { &setup.name } else { &setup.drive };
+        let name = format!("{}, {}", tame(name), saved.run.kind);
+        match drives.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, of_drive)) => of_drive.push(saved),
+            None => drives.push((name, vec![saved])),
+        }
+    }
+    drives
+}
+
+fn jobs<'a>(runs: &[&'a Saved]) -> Vec<&'a str> {
+    let mut jobs: Vec<&str> = Vec::new();
+    for row in runs.iter().flat_map(|saved| &saved.run.results) {
+        if !jobs.contains(&row.job.as_str()) {
+            jobs.push(&row.job);
+        }
+    }
+    jobs
+}
+
+/// What has become of the rates of the first run in the last one.
+fn change(runs: &[&Saved]) -> Option<String> {
+    let (first, last) = (runs.first()?, runs.last()?);
+    let key = |row: &ResultRow| (row.job.clone(), row.transport.clone(), row.depth);
+    let rate = |saved: &Saved, row: &ResultRow| {
+        let same = saved.run.results.iter().find(|other| key(other) == key(row))?;
+        same.figures.as_ref().ok().map(|figures| figures.mb_per_s)
+    };
+    let both = first.run.results.iter().filter_map(|row| Some((row, rate(first, row)?, rate(last, row)?)));
+    let both: Vec<(&ResultRow, f64, f64)> = both.filter(|(_, before, _)| *before > 0.0).collect();
+    if runs.len() < 2 || both.is_empty() {
+        return None;
+    }
+    let ratio = |(_, before, after): &(&ResultRow, f64, f64)| after / before;
+    let side = |is_on: &dyn Fn(f64) -> bool| both.iter().filter(|row| is_on(ratio(row))).count();
+    let (more, less) = (side(&|ratio| ratio > 1.0 + SAME), side(&|ratio| ratio < 1.0 - SAME));
+    let most = both.iter().max_by(|one, other| ratio(one).ln().abs().total_cmp(&ratio(other).ln().abs()))?;
+    let (row, before, after) = most;
+    let ends = [first, last].map(|saved| {
+        saved.run.label.clone().map_or_else(|| format!("run {}", saved.id), |label| tame(&label))
+    });
+    Some(format!(
+        "from {} to {}, of {} rates {more} rose and {less} fell by more than {:.0} %; most changed {}, {}, depth {}: {} to {} MB/s. What is chance, uaskit diff tells",
+        ends[0],
+        ends[1],
+        both.len(),
+        SAME * 100.0,
+        tame(&row.job),
+        tame(&row.transport),
+        row.depth,
+        report::number(*before),
+        report::number(*after)
+    ))
+}
+
+fn of_job(job: &str, runs: &[&Saved]) -> Figure {
+    let rows = |saved: &&Saved| -> Vec<(Way, Figures)> {
         let of_job = saved.run.results.iter().filter(|row| row.job == job);
         let known = of_job.filter_map(|row| Some((row, row.figures.as_ref().ok()?.clone())));
         known.map(|(row, figures)| ((row.transport.clone(), row.depth), figures)).collect()
@@ -68,7 +136,7 @@ fn of_job(job: &str, runs: &[Saved]) -> Figure {
         Series::new(format!("{transport}, depth {depth}"), hue(transport, nth), points)
     });
     let series: Vec<Series> = series.collect();
-    let label = |(place, saved): (usize, &Saved)| {
+    let label = |(place, saved): (usize, &&Saved)| {
         let name = saved.run.label.clone().unwrap_or_else(|| saved.id.to_string());
         ((place + 1) as f64, name)
     };

@@ -9,6 +9,7 @@ mod throughput;
 pub(crate) use latency::{Latency, latencies};
 pub(crate) use throughput::{by_block, by_depth, single};
 
+use crate::called;
 use crate::failure::Failure;
 use bench::measure::Estimate;
 use report::{Axis, Fact, Figure, Lines, Page, Picture, Point, Section, Series};
@@ -129,16 +130,7 @@ pub(crate) fn course(lines: &Lines, unit: &str) -> String {
 
 /// What was called, so that it can be called again.
 pub(crate) fn command_line() -> Fact {
-    let quoted = |word: String| {
-        let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "-_./=,:+@%".contains(sign);
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word
-        } else {
-            format!("'{}'", word.replace('\'', "'\\''"))
-        }
-    };
-    let words = std::env::args().skip(1).map(quoted);
-    let line = ["uaskit".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
+    let line = called::line(&called::words());
     Fact::Lines("To make it again".into(), line)
 }
 

@@ -6,24 +6,16 @@ use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
 use std::collections::BTreeMap;
 use workload::{Job, Share, short_bytes};
 
-/// Blocks below this are asked for their number, others for their bytes.
-const LONG_BYTES: u32 = 64 << 10;
-
-/// A figure for each kind of job that has several depths: of the first both I/Os and bytes, of others what they are measured in.
+/// Bytes and I/Os of each kind of job that has several depths, beside each other.
 pub(crate) fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
     let mut section = Section::new("Throughput by requests under way").lead(intervals);
-    for (nth, (label, rows)) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1).enumerate() {
-        let is_long = rows.iter().any(|row| row.job.bytes_max() >= LONG_BYTES);
-        let [megabytes, ios] = [nth == 0 || is_long, nth == 0 || !is_long];
+    for (label, rows) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1) {
         let of = |values: &Values| Some((values.mb_per_s.value, values.mb_per_s.interval));
-        if megabytes {
-            let lines = over_depth(ways, rows, Axis::linear("MB/s"), of);
-            section = section.figure(figure(format!("{label}: MB/s"), lines, "MB/s", table(ways, rows)));
-        }
+        let megabytes = over_depth(ways, rows, Axis::linear("MB/s"), of);
         let of = |values: &Values| Some((values.iops.value, values.iops.interval));
-        if ios {
-            let lines = over_depth(ways, rows, Axis::linear("IOPS"), of);
-            section = section.figure(figure(format!("{label}: IOPS"), lines, "IOPS", table(ways, rows)));
+        let ios = over_depth(ways, rows, Axis::linear("IOPS"), of);
+        for (lines, unit) in [(megabytes, "MB/s"), (ios, "IOPS")] {
+            section = section.figure(figure(format!("{label}: {unit}"), lines, unit, table(ways, rows)));
         }
     }
     section

@@ -40,8 +40,11 @@ const BELOW: f64 = 38.0;
 const THICK: f64 = 11.0;
 const BETWEEN: f64 = 9.0;
 
-/// A label, at most: what is longer ends in an ellipsis.
+/// A line of a label, at most.
 const LABEL_SIGNS: usize = 27;
+/// Lines of a label, at most: what is longer ends in an ellipsis.
+const LABEL_LINES: usize = 2;
+const LINE: f64 = 12.0;
 
 impl Bars {
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
@@ -60,11 +63,12 @@ impl Bars {
     }
 
     pub(crate) fn draw(&self) -> Result<Vec<Drawn>, Fault> {
-        let in_group = if self.is_stacked { 1.6 } else { self.series.len().max(1) as f64 };
-        let tall = in_group * THICK + BETWEEN;
+        let labels: Vec<Vec<String>> = self.groups.iter().map(|group| broken(&group.label)).collect();
+        let lines = labels.iter().map(Vec::len).max().unwrap_or(1);
+        let tall = self.bars_tall().max(lines as f64 * LINE) + BETWEEN;
         let height = ABOVE + BELOW + tall * self.groups.len().max(1) as f64;
-        let label_signs = self.groups.iter().map(|group| group.label.chars().count()).max().unwrap_or(0);
-        let left = label_signs.min(LABEL_SIGNS) as f64 * WIDEST + 10.0;
+        let label_signs = labels.iter().flatten().map(|line| line.chars().count()).max().unwrap_or(0);
+        let left = label_signs as f64 * WIDEST + 10.0;
         let plane = Plane {
             size: (WIDTH, height),
             margins: (left, 46.0, BELOW),
@@ -79,23 +83,32 @@ impl Bars {
         // A group is a unit of this axis; it has names and no ticks.
         let ends = [0.0, self.groups.len().max(1) as f64];
         let y = Span::exactly(ends);
-        let svg = plane.draw((x, y), |chart| Ok(self.over(chart, tall)))?;
+        let svg = plane.draw((x, y), |chart| Ok(self.over(chart, &labels, tall)))?;
         Ok(vec![on(Scale::Linear, svg)])
     }
 
-    fn over(&self, chart: &Chart<'_, '_>, tall: f64) -> Element {
+    /// What the bars of a group take from above to below.
+    fn bars_tall(&self) -> f64 {
+        THICK * if self.is_stacked { 1.6 } else { self.series.len().max(1) as f64 }
+    }
+
+    fn over(&self, chart: &Chart<'_, '_>, labels: &[Vec<String>], tall: f64) -> Element {
         let mut over = Element::new();
         let (zero, _) = at(chart, 0.0, 0.0);
-        for (nth, group) in self.groups.iter().enumerate() {
-            let top = ABOVE + tall * nth as f64 + BETWEEN / 2.0;
-            let label =
-                text(&shortened(&group.label), (zero - 7.0, top + (tall - BETWEEN) / 2.0 + 4.0), "tick");
-            over.append(label.set("text-anchor", "end"));
+        let bars_tall = self.bars_tall();
+        for (nth, (group, label)) in self.groups.iter().zip(labels).enumerate() {
+            let middle = ABOVE + tall * (nth as f64 + 0.5);
+            let top = middle - bars_tall / 2.0;
+            for (line, words) in label.iter().enumerate() {
+                let below = (line as f64 - (label.len() - 1) as f64 / 2.0) * LINE;
+                let words = text(words, (zero - 7.0, middle + below + 4.0), "tick");
+                over.append(words.set("text-anchor", "end"));
+            }
             let mut sum = 0.0;
             for (key, value) in group.values.iter().enumerate() {
                 let Some(value) = value.filter(|value| value.is_finite() && *value >= 0.0) else { continue };
                 let (from, y, thick) = match self.is_stacked {
-                    true => (sum, top, tall - BETWEEN),
+                    true => (sum, top, bars_tall),
                     false => (0.0, top + THICK * key as f64, THICK - 1.0),
                 };
                 sum += value;
@@ -111,11 +124,7 @@ impl Bars {
             }
             if self.is_stacked {
                 let end = at(chart, sum, 0.0).0;
-                over.append(text(
-                    &short_figure(sum),
-                    (end + 5.0, top + (tall - BETWEEN) / 2.0 + 4.0),
-                    "value",
-                ));
+                over.append(text(&short_figure(sum), (end + 5.0, middle + 4.0), "value"));
             }
         }
         over
@@ -145,11 +154,28 @@ impl Bars {
     }
 }
 
-fn shortened(label: &str) -> String {
-    if label.chars().count() <= LABEL_SIGNS {
-        return label.to_owned();
+/// A label in lines, broken between words.
+fn broken(label: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in label.split(' ') {
+        let room = |line: &&mut String| line.chars().count() + 1 + word.chars().count() <= LABEL_SIGNS;
+        match lines.last_mut().filter(room) {
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+        }
     }
-    label.chars().take(LABEL_SIGNS - 1).chain(['…']).collect()
+    let is_cut = lines.len() > LABEL_LINES;
+    lines.truncate(LABEL_LINES);
+    let last = lines.len() - 1;
+    for (nth, line) in lines.iter_mut().enumerate() {
+        if line.chars().count() > LABEL_SIGNS || (is_cut && nth == last) {
+            *line = line.chars().take(LABEL_SIGNS - 1).chain(['…']).collect();
+        }
+    }
+    lines
 }
 
 /// Three digits beside a bar.
@@ -204,7 +230,27 @@ mod tests {
     }
 
     #[test]
-    fn a_long_label_is_cut() {
-        assert_eq!(shortened(&"x".repeat(40)).chars().count(), LABEL_SIGNS);
+    fn a_long_label_is_broken_and_one_that_is_longer_cut() {
+        assert_eq!(broken("4K"), ["4K"]);
+        assert_eq!(broken("8K 80 % random, 80 % read, 64 deep"), ["8K 80 % random, 80 % read,", "64 deep"]);
+        assert_eq!(broken(&"x".repeat(40)), [format!("{}…", "x".repeat(26))]);
+        assert_eq!(
+            broken(&"nine more ".repeat(9)),
+            ["nine more nine more nine", "more nine more nine more…"]
+        );
+    }
+
+    #[test]
+    fn lines_of_labels_have_their_room() {
+        let mut bars = bars(true);
+        let low = bars.draw().expect("drawn")[0].svg.to_string();
+        bars.groups[0].label = "8K 80 % random, 80 % read, 64 deep".into();
+        let high = bars.draw().expect("drawn")[0].svg.to_string();
+        let height = |svg: &str| {
+            svg.split("viewBox=\"0 0 480 ")
+                .nth(1)
+                .and_then(|rest| rest.split('"').next()?.parse::<f64>().ok())
+        };
+        assert!(height(&low) < height(&high), "{low}\n{high}");
     }
 }
