@@ -9,6 +9,7 @@ mod demo;
 mod dist;
 mod fit;
 mod fuzz;
+mod pictures;
 mod release;
 mod swarm;
 mod test;
@@ -39,6 +40,8 @@ enum Chore {
     },
     /// Make the tutorials for a browser.
     Book,
+    /// Make the pictures of the README anew: what exact commands print, drawings, and a photograph of a report.
+    Pictures(pictures::Options),
     /// Make a static program, a Debian package, completions, manual pages and checksums.
     Dist(dist::Options),
     /// Check what the compiler and clippy do not: arrows between crates, lengths, docs, names.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Chore::Demo { seconds } => demo::run(seconds),
         Chore::Tidy => tidy::run(),
         Chore::Book => book::run(),
+        Chore::Pictures(options) => pictures::run(&options),
         Chore::Dist(options) => dist::run(&options),
         Chore::Test(options) => test::run(&options),
         Chore::Fit(options) => fit::run(&options),

@@ -4,7 +4,7 @@
 //! Both libraries come from npm, in the versions of `interop/browser/package-lock.json`, into `target/browser`; no browser is
 //! downloaded. What is looked for is in `interop/browser/report.mjs`, which says each thing that does not hold in a line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::{Error, Result, child, debian, scratch};
@@ -18,13 +18,26 @@ pub struct Seen {
     pub told: String,
 }
 
+/// Takes a picture of the top of a page, in a window of so many pixels across and down.
+pub fn photograph(page: &Path, window: [u32; 2], picture: &Path) -> Result<()> {
+    let mut command = Command::new(chromium()?);
+    // Chromium's sandbox does not work for root, who is who runs this in a container.
+    command.args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]);
+    command.arg(format!("--window-size={},{}", window[0], window[1]));
+    command.arg(format!("--screenshot={}", picture.display())).arg(format!("file://{}", page.display()));
+    child::output_of(&mut command).map(drop)
+}
+
+fn chromium() -> Result<PathBuf> {
+    debian::find("chromium").ok_or_else(|| Error::unexpected("look for chromium", "it is not there"))
+}
+
 /// Looks at pages.
 pub fn look_at(pages: &[PathBuf]) -> Result<Seen> {
     let directory = ready()?;
     let pictures = directory.join("pictures");
     scratch::create(&pictures)?;
-    let chromium =
-        debian::find("chromium").ok_or_else(|| Error::unexpected("look for chromium", "it is not there"))?;
+    let chromium = chromium()?;
     let mut command = Command::new("node");
     command.current_dir(&directory).arg("report.mjs").arg(chromium).arg(&pictures).args(pages);
     let output = command.output().map_err(Error::io("start node"))?;

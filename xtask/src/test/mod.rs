@@ -10,7 +10,7 @@
 mod count;
 mod step;
 
-use crate::{book, dist, fuzz, swarm, tidy};
+use crate::{book, dist, fuzz, pictures, swarm, tidy};
 use anyhow::Result;
 use count::Count;
 use std::{
@@ -143,7 +143,7 @@ fn steps(options: &Options) -> Vec<Step<'_>> {
 }
 
 /// What needs Debian's packages: the book, our own packages, and guests in QEMU.
-fn with_real_parts<'a>(long: bool) -> [Step<'a>; 3] {
+fn with_real_parts<'a>(long: bool) -> [Step<'a>; 4] {
     let interop = move || {
         debian::ensure()?;
         let mut command = Command::new(env!("CARGO"));
@@ -158,6 +158,7 @@ fn with_real_parts<'a>(long: bool) -> [Step<'a>; 3] {
     [
         ("book", Box::new(|| Ok(bound()))),
         ("dist", Box::new(|| Ok(distributed()))),
+        ("pictures", Box::new(|| Ok(shown()))),
         ("interop", Box::new(interop)),
     ]
 }
@@ -191,6 +192,20 @@ fn distributed() -> Outcome {
     let made = dist::make(&dist::Options::for_tests());
     let told = made.as_ref().err().map(|error| format!("{error:#}")).unwrap_or_default();
     Outcome::of_check(made.is_ok(), "dist", dist::Options::REPEAT, told)
+}
+
+/// The README's pictures, which are what the program says and draws.
+fn shown() -> Outcome {
+    const REPEAT: &str = "cargo xtask pictures --check";
+    match pictures::outdated() {
+        Ok(stale) => Outcome::of_check(
+            stale.is_empty(),
+            "pictures",
+            REPEAT,
+            format!("out of date: {}", stale.join(", ")),
+        ),
+        Err(error) => Outcome::of_check(false, "pictures", REPEAT, format!("{error:#}")),
+    }
 }
 
 /// The book, with links that lead somewhere.

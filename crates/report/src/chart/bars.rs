@@ -44,7 +44,7 @@ const BETWEEN: f64 = 9.0;
 const LABEL_SIGNS: usize = 27;
 /// Lines of a label, at most: what is longer ends in an ellipsis.
 const LABEL_LINES: usize = 2;
-const LINE: f64 = 12.0;
+const LINE: f64 = 13.0;
 
 impl Bars {
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
@@ -154,27 +154,22 @@ impl Bars {
     }
 }
 
-/// A label in lines, broken between words.
+/// A label in lines, broken after a comma if it has one, else between words.
 fn broken(label: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in label.split(' ') {
-        let room = |line: &&mut String| line.chars().count() + 1 + word.chars().count() <= LABEL_SIGNS;
-        match lines.last_mut().filter(room) {
-            Some(line) => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            None => lines.push(word.to_owned()),
-        }
+    let mut lines = Vec::new();
+    let mut rest = label;
+    while let Some((end, _)) = rest.char_indices().nth(LABEL_SIGNS) {
+        // A separator may stand just behind what has room.
+        let room = &rest[..end + rest[end..].chars().next().map_or(0, char::len_utf8)];
+        let place = room.rfind(", ").map(|at| at + 1).or_else(|| room.rfind(' '));
+        let Some(at) = place.filter(|_| lines.len() + 1 < LABEL_LINES) else {
+            lines.push(rest.chars().take(LABEL_SIGNS - 1).chain(['…']).collect());
+            return lines;
+        };
+        lines.push(rest[..at].to_owned());
+        rest = rest[at..].trim_start();
     }
-    let is_cut = lines.len() > LABEL_LINES;
-    lines.truncate(LABEL_LINES);
-    let last = lines.len() - 1;
-    for (nth, line) in lines.iter_mut().enumerate() {
-        if line.chars().count() > LABEL_SIGNS || (is_cut && nth == last) {
-            *line = line.chars().take(LABEL_SIGNS - 1).chain(['…']).collect();
-        }
-    }
+    lines.push(rest.to_owned());
     lines
 }
 
@@ -233,10 +228,11 @@ mod tests {
     fn a_long_label_is_broken_and_one_that_is_longer_cut() {
         assert_eq!(broken("4K"), ["4K"]);
         assert_eq!(broken("8K 80 % random, 80 % read, 64 deep"), ["8K 80 % random, 80 % read,", "64 deep"]);
+        assert_eq!(broken("4K random read, bot, depth 1"), ["4K random read, bot,", "depth 1"]);
         assert_eq!(broken(&"x".repeat(40)), [format!("{}…", "x".repeat(26))]);
         assert_eq!(
             broken(&"nine more ".repeat(9)),
-            ["nine more nine more nine", "more nine more nine more…"]
+            ["nine more nine more nine", "more nine more nine more n…"]
         );
     }
 
