@@ -39,6 +39,8 @@ pub struct Assembled {
     pub capacity: BlockCount,
     /// What its parts draw.
     pub draws: Draws,
+    /// Bytes of writes that the drive may keep for later.
+    deferred_bytes: u64,
 }
 
 /// Bytes of a block of all drives here.
@@ -96,12 +98,13 @@ impl Assembled {
         let parts = Parts { assembly, catalogue, activation: &activation };
         let mechanism = parts.drive(contents)?;
         let capacity = BlockCount(mechanism.sectors());
+        let deferred_bytes = mechanism.deferred_sectors() * u64::from(SECTOR_BYTES);
         let draws = parts.draws()?;
         let stack = match activation.transport {
             Carried::Sata => OnStack::Native(Box::new(parts.native(mechanism)?)),
             _ => OnStack::Usb(Box::new(parts.usb(mechanism, observer)?)),
         };
-        Ok(Self { stack, activation, capacity, draws })
+        Ok(Self { stack, activation, capacity, draws, deferred_bytes })
     }
 
     /// Virtual time, events and digest so far.
@@ -232,7 +235,8 @@ impl Parts<'_> {
             let hub = known(name, self.catalogue.hub(name))?;
             node = Hub { delay: hub.delay, ..Hub::new(hub.ports) }.with(1, node).into();
         }
-        let setup = Setup::new(profile.host(controller.part)).at(rate).with(1, node);
+        let host = profile.host(controller.part);
+        let setup = Setup::new(host).at(rate).answering(bridge.response).with(1, node);
         let take = |_, drive: &Drive| occupant.take().unwrap_or_else(|| Occupant::of(drive, rate.speed()));
         let world = setup
             .power_on_with(take, observer.map(|observer| (0, observer)).into_iter().collect())
@@ -330,6 +334,10 @@ impl Disk for Assembled {
             return Err(MeasureError::Contents);
         }
         Ok(Some(u16::try_from(ended.id).unwrap_or(u16::MAX)))
+    }
+
+    fn deferred_bytes(&self) -> u64 {
+        self.deferred_bytes
     }
 }
 

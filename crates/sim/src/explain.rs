@@ -4,7 +4,9 @@
 //! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent, under
 //! way, or worked on by the port that it came to, in either direction; else in the *driver* while the host's core works for it
 //! or it waits for that core; else in the *controller* while a transfer of it is in a ring and not on the link yet, or has been
-//! carried and the core does not know, for the sake of moderation for example; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Packets are known by their stream, and where there are no streams by the tag
+//! carried and the core does not know, for the sake of moderation for example; else it *waits*: for its turn on a lane or an endpoint, for a
+//! credit, for a stream. Before anything of that, it is in the *queue*: from when the driver has its request until the
+//! controller has something of it, unless the core works for it. Packets are known by their stream, and where there are no streams by the tag
 //! in them, by the endpoint on which one command moves data at a time, or by there being one command on the wire: over BOT the oldest,
 //! while others wait ready in the driver. Left
 //! out: the bridge.
@@ -33,7 +35,7 @@ use wire::usb::{Direction, EndpointAddress};
 pub struct Explained {
     /// Which one.
     pub command: CommandId,
-    /// From its submission to its end.
+    /// From when the driver had its request to its end.
     pub latency: Duration,
     /// Where that went.
     pub shares: Shares,
@@ -136,6 +138,9 @@ struct OnBus {
 /// A command under way.
 #[derive(Debug)]
 struct Account {
+    /// When the driver had its request.
+    asked: Instant,
+    /// When it was given to the transport.
     began: Instant,
     data_phase: Option<DataPhase>,
     spans: Vec<Span>,
@@ -271,8 +276,14 @@ impl Explain {
 impl Observer for Explain {
     fn began(&mut self, at: Instant, command: &Command) {
         self.unnamed.push_back(command.id);
-        let account = Account { began: at, data_phase: command.data_phase, spans: Vec::new() };
+        let account = Account { asked: at, began: at, data_phase: command.data_phase, spans: Vec::new() };
         self.under_way.insert(command.id, account);
+    }
+
+    fn waited(&mut self, since: Instant, command: CommandId) {
+        if let Some(account) = self.under_way.get_mut(&command) {
+            account.asked = since.min(account.began);
+        }
     }
 
     fn submitted(&mut self, at: Instant, transfer: &HostTransfer, bytes: &[u8]) {
@@ -428,7 +439,7 @@ impl Observer for Explain {
         self.unnamed.retain(|of| *of != command);
         self.wrapped = self.wrapped.filter(|of| *of != command);
         if self.told.len() < self.tells {
-            let Account { began, data_phase, ref spans } = account;
+            let Account { began, data_phase, ref spans, .. } = account;
             self.told.push(Told { command, data_phase, began, ended: at, spans: spans.clone() });
         }
         let (latency, shares) = account.settle(at);
@@ -449,13 +460,18 @@ impl Account {
             turns.push((clip(span.to), span.stage, false));
         }
         turns.sort_unstable_by_key(|&(at, stage, begins)| (at, stage, !begins));
-        let mut journey = Journey::start(self.began, Stage::Waiting);
+        let mut journey = Journey::start(self.asked, Stage::Queue);
         let mut under_way = [0_u32; Stage::ALL.len()];
+        // A command that the driver has made may have its place in a line of the transport, over BOT above all.
+        let mut waits_for = Stage::Queue;
         for (at, stage, begins) in turns {
             let count = &mut under_way[stage as usize];
             *count = if begins { *count + 1 } else { count.saturating_sub(1) };
+            if stage != Stage::Driver {
+                waits_for = Stage::Waiting;
+            }
             let counts = PRECEDENCE.into_iter().find(|&stage| under_way[stage as usize] > 0);
-            journey.enter(at, counts.unwrap_or(Stage::Waiting));
+            journey.enter(at, counts.unwrap_or(waits_for));
         }
         journey.end(ended)
     }
@@ -464,6 +480,9 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use initiator::{CommandBlock, Failure};
+    use wire::scsi::lun::LunField;
+    use wire::uas::TaskAttribute;
 
     const fn at(ps: u64) -> Instant {
         Instant::from_ps(ps)
@@ -482,11 +501,37 @@ mod tests {
             span(Stage::Link, 45, 62),
             span(Stage::Link, 90, 120),
         ];
-        let (latency, shares) = Account { began: at(10), data_phase: None, spans }.settle(at(100));
+        let (latency, shares) =
+            Account { asked: at(10), began: at(10), data_phase: None, spans }.settle(at(100));
         assert_eq!(latency, Duration::from_ps(90));
         assert_eq!(shares.of(Stage::Link), Duration::from_ps(5 + 12 + 10));
         assert_eq!(shares.of(Stage::Drive), Duration::from_ps(30));
-        assert_eq!(shares.of(Stage::Waiting), Duration::from_ps(5 + 28));
+        assert_eq!(shares.of(Stage::Queue), Duration::from_ps(5));
+        assert_eq!(shares.of(Stage::Waiting), Duration::from_ps(28));
+        assert_eq!(shares.total(), latency);
+    }
+
+    #[test]
+    fn what_waits_above_the_transport_is_in_the_queue() {
+        let mut explain = Explain::default();
+        let id = CommandId { slot: 3, generation: 1 };
+        let command = Command {
+            id,
+            lun: LunField([0; 8]),
+            attribute: TaskAttribute::Simple,
+            cdb: CommandBlock::new(&[0; 6]).expect("six bytes"),
+            data_phase: None,
+            deadline: at(1_000),
+        };
+        explain.began(at(40), &command);
+        explain.waited(at(10), id);
+        explain.worked(at(45), at(60), WorkedFor::Command(id));
+        explain.ended(at(70), id, &Outcome::Failed(Failure::Aborted));
+        let Explained { latency, shares, .. } = explain.poll().expect("it has ended");
+        assert_eq!(latency, Duration::from_ps(60));
+        // Before the core takes it, and behind that, since nothing of it has come to the controller.
+        assert_eq!(shares.of(Stage::Queue), Duration::from_ps(35 + 10));
+        assert_eq!(shares.of(Stage::Driver), Duration::from_ps(15));
         assert_eq!(shares.total(), latency);
     }
 }

@@ -34,12 +34,18 @@ pub trait Disk {
 
     /// What happens from now on is counted.
     fn begin(&mut self) {}
+
+    /// Bytes of writes that it may keep for later: until so many have been written, it is quicker than it stays.
+    fn deferred_bytes(&self) -> u64 {
+        0
+    }
 }
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Virtual time that is dropped at the beginning, and as many requests as are under way at least.
+    /// Virtual time that is dropped at the beginning, and as many requests as are under way at least; of writes as many as the
+    /// disk may keep for later as well, within [`SETTLING_MAX`]. If it is none, what comes first is counted.
     pub warm_up: Duration,
     /// Virtual time that is counted, at least.
     pub span: Duration,
@@ -84,6 +90,9 @@ pub enum MeasureError {
     Contents,
 }
 
+/// How long a disk may take to settle: so seldom does a job write then that what it writes is kept for good.
+pub const SETTLING_MAX: Duration = Duration::from_secs(60);
+
 impl Stretch {
     /// Long enough for a figure that half a percent of other seeds agree with: as many requests as that takes, and the time
     /// in which a cache or a buffer that is full at the beginning is not any more.
@@ -124,7 +133,8 @@ pub fn measure(
     seed: u64,
 ) -> Result<Measured, MeasureError> {
     let accesses = Accesses::new(job, block_size, capacity, seed).map_err(MeasureError::Misfit)?;
-    let mut turns = Turns { accesses, since: vec![Under::default(); usize::from(job.depth.max(1))] };
+    let under_way = vec![Under::default(); usize::from(job.depth.max(1))];
+    let mut turns = Turns { accesses, since: under_way, written: 0 };
     for number in 0..job.depth.max(1) {
         turns.submit(disk, number)?;
     }
@@ -132,7 +142,13 @@ pub fn measure(
     for _ in 0..job.depth.max(1) {
         turns.next(disk)?;
     }
-    while disk.now() < until {
+    let settled_by = disk.now() + SETTLING_MAX;
+    let deferred = if stretch.warm_up > Duration::ZERO { disk.deferred_bytes() } else { 0 };
+    let settles = |turns: &Turns, now: Instant| {
+        let written = turns.written * u64::from(block_size.bytes());
+        written < deferred && job.writes() && now < settled_by
+    };
+    while disk.now() < until || settles(&turns, disk.now()) {
         turns.next(disk)?;
     }
     let began = disk.now();
@@ -173,11 +189,14 @@ impl Stretch {
 struct Under {
     since: Instant,
     blocks: u64,
+    is_write: bool,
 }
 
 struct Turns {
     accesses: Accesses,
     since: Vec<Under>,
+    /// Blocks of writes that have ended.
+    written: u64,
 }
 
 impl Turns {
@@ -187,14 +206,16 @@ impl Turns {
             Kind::Read => Direction::In,
             Kind::Write => Direction::Out,
         };
-        self.since[usize::from(number)] = Under { since: disk.now(), blocks: access.extent.blocks.0 };
+        let (blocks, is_write) = (access.extent.blocks.0, direction == Direction::Out);
+        self.since[usize::from(number)] = Under { since: disk.now(), blocks, is_write };
         disk.submit(number, direction, access.extent)
     }
 
     /// A request ends, and another takes its place: its blocks, and how long it took.
     fn next(&mut self, disk: &mut dyn Disk) -> Result<(u64, Duration), MeasureError> {
         let number = disk.next()?.ok_or(MeasureError::Stuck)?;
-        let Under { since, blocks } = self.since[usize::from(number)];
+        let Under { since, blocks, is_write } = self.since[usize::from(number)];
+        self.written += if is_write { blocks } else { 0 };
         let stay = disk.now() - since;
         self.submit(disk, number)?;
         Ok((blocks, stay))
@@ -232,6 +253,7 @@ mod tests {
         now: Instant,
         waiting: VecDeque<u16>,
         ended: u64,
+        deferred: u64,
     }
 
     impl Disk for Line {
@@ -249,6 +271,10 @@ mod tests {
             self.now = self.now + Duration::from_us(if self.ended <= 10 { 1000 } else { 10 });
             Ok(self.waiting.pop_front())
         }
+
+        fn deferred_bytes(&self) -> u64 {
+            self.deferred
+        }
     }
 
     #[test]
@@ -257,6 +283,21 @@ mod tests {
         let stretch = Stretch { bytes: 1, rounds: 5, ..Stretch::USUAL };
         let size = (BlockSize::B512, BlockCount(1 << 20));
         assert_eq!(measure(&mut Line::default(), &job, size, &stretch, 1).unwrap().requests, 5 * 8);
+    }
+
+    #[test]
+    fn what_a_disk_keeps_for_later_is_written_before_anything_is_counted() {
+        // The first ten take a hundred times as long here; with as many bytes kept they are dropped, whatever their time.
+        let counted = |reads, warm_up| {
+            let job = Job::of(Share::all(4096, reads, 100), 1);
+            let stretch = Stretch { warm_up, bytes: 64 << 20, ..Stretch::USUAL };
+            let mut line = Line { deferred: 40 << 10, ..Line::default() };
+            measure(&mut line, &job, (BlockSize::B512, BlockCount(1 << 20)), &stretch, 1).unwrap().longest
+        };
+        let [slow, quick] = [1000, 10].map(Duration::from_us);
+        assert_eq!(counted(0, Duration::from_us(1)), quick);
+        assert_eq!(counted(100, Duration::from_us(1)), slow, "nobody writes");
+        assert_eq!(counted(0, Duration::ZERO), slow, "the first requests are wanted");
     }
 
     #[test]

@@ -213,6 +213,10 @@ impl Disk for Metered {
         Ok(ended)
     }
 
+    fn deferred_bytes(&self) -> u64 {
+        self.disk.deferred_bytes()
+    }
+
     fn begin(&mut self) {
         if let Some(latencies) = &self.latencies {
             latencies.borrow_mut().clear();
@@ -389,6 +393,30 @@ mod tests {
             };
             assert!(bridge.abs_diff((command + status).as_ps()) < 1_000_000, "{variant}: {bridge}");
             assert!(mean.abs_diff(told.measured.mean.as_ps()) < mean / 50, "{variant}: {mean}");
+        }
+    }
+
+    #[test]
+    fn what_waits_above_the_transport_is_told_and_stages_still_add_up() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let of = |setup: &str, variant: &str| {
+            let setup = setups.iter().find(|known| known.name == setup).unwrap();
+            let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), 16) };
+            let terms = Terms { explains: true, ..Terms::USUAL };
+            run(&setup.variant(variant).unwrap().assembly, &catalogue, &job, &terms).unwrap()
+        };
+        // The queue of a transport that takes one or two at a time, against one that takes all of the sixteen.
+        for (setup, variant, least) in
+            [("myce", "bot", 0.9), ("hardware-fr", "intel-win8-uasp", 0.8), ("myce", "uasp", 0.0)]
+        {
+            let Trial { measured, explained, .. } = of(setup, variant);
+            let (shares, commands) = explained.unwrap();
+            // One request is one command here, so that its stages are the program's own latency.
+            let mean = shares.total().as_ps() / commands;
+            assert!(mean.abs_diff(measured.mean.as_ps()) < mean / 50, "{variant}: {mean} {measured:?}");
+            let queued = shares.of(Stage::Queue).as_ps() as f64 / shares.total().as_ps() as f64;
+            assert!(queued >= least && (least > 0.0 || queued < 0.05), "{variant}: {queued}");
         }
     }
 

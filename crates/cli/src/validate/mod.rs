@@ -5,20 +5,20 @@
 
 mod record;
 mod report;
+mod runs;
 
 use crate::compare::{self, table};
 use crate::failure::Failure;
 use clap::Args;
 use comfy_table::Table;
-use rayon::prelude::*;
+use runs::Processors;
 use sim::parts::PartError;
-use sim::published::{
-    Count, Decided, Facts, FreeNumber, Measurement, Outcome, Role, Row, Statistics, Verdict,
-};
+use sim::published::fit::{Run, Runner};
+use sim::published::{Change, Count, Decided, Facts, Made, Role, Row, Sensitivity, Statistics, Verdict};
 use sim::setups::Setup;
-use sim::trial::{self, Terms};
-use std::collections::BTreeMap;
+use sim::trial::Terms;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Hold simulated figures against published ones.
 ///
@@ -60,17 +60,11 @@ pub(crate) struct ValidateArguments {
     json: bool,
 }
 
+/// Of a measurement that nobody made.
+const NOT_MADE: &str = "it was not made";
+
 /// The largest median of |error|, and the largest |error|.
 const BARS: (f64, f64) = (0.08, 0.20);
-
-/// What a number is changed by, to see what depends on it.
-const CHANGE: f64 = 0.1;
-
-/// A fitted number, and what the median of |error| is with a tenth less and a tenth more of it, in all its places.
-struct Sensitivity {
-    number: String,
-    medians: [Option<f64>; 2],
-}
 
 pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
     let catalogue = compare::catalogue(arguments.parts.as_deref())?;
@@ -87,10 +81,14 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
     let pool = pool.map_err(|error| Failure::new("no threads for the worlds").because(error))?;
     let terms = Terms { seed: arguments.seed, ..Terms::USUAL };
     let facts = Facts { catalogue: &catalogue, setups: &setups };
-    let rows = pool.install(|| evaluate(&decided, facts, &terms));
+    let mut processors = Processors { setups: &setups, terms, what: "rows" };
+    let made = pool.install(|| made(&decided, facts, &mut processors));
+    let rows =
+        decided.evaluate(facts, |one| made.get(one).cloned().unwrap_or_else(|| Err(NOT_MADE.to_owned())));
     let statistics = Statistics::of(&rows);
     let sensitivities = if arguments.sensitivity {
-        pool.install(|| sensitivities(&decided, facts, &terms))
+        processors.what = "sensitivity";
+        pool.install(|| Sensitivity::all(&decided, facts, &made, &mut processors))
     } else {
         Vec::new()
     };
@@ -116,37 +114,20 @@ fn broken(error: PartError) -> Failure {
     Failure::new("what comes with the program is broken, which is a fault of ours").because(error)
 }
 
-/// Makes every measurement, and decides the rows.
-fn evaluate<'a>(decided: &'a Decided, facts: Facts<'_>, terms: &Terms) -> Vec<Row<'a>> {
-    let made: BTreeMap<Measurement, Result<Outcome, String>> = decided
-        .measurements()
-        .into_par_iter()
-        .map(|one| {
-            let outcome = trial::outcome(facts, &one, terms).map_err(|error| error.to_string());
-            (one, outcome)
-        })
-        .collect();
-    decided.evaluate(facts, |one| made.get(one).cloned().unwrap_or_else(|| Err("it was not made".into())))
-}
-
-/// What each fitted number does to the median of the errors.
-fn sensitivities(decided: &Decided, facts: Facts<'_>, terms: &Terms) -> Vec<Sensitivity> {
-    let one = |number: &FreeNumber| {
-        let medians = [1.0 - CHANGE, 1.0 + CHANGE].map(|factor| {
-            let changed = number.times(factor, facts.catalogue)?;
-            let facts = Facts { catalogue: &changed, ..facts };
-            Statistics::of(&evaluate(decided, facts, terms)).error_median
-        });
-        Sensitivity { number: number.name(), medians }
-    };
-    decided.fitted().into_iter().map(one).collect()
+/// Makes every measurement.
+fn made(decided: &Decided, facts: Facts<'_>, processors: &mut Processors<'_>) -> Made {
+    let catalogue = Arc::new(facts.catalogue.clone());
+    let run = |measurement| Run { measurement, catalogue: Arc::clone(&catalogue) };
+    let runs: Vec<_> = decided.measurements().into_iter().map(run).collect();
+    let outcomes = processors.outcomes(&runs);
+    runs.into_iter().map(|run| run.measurement).zip(outcomes).collect()
 }
 
 fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]) {
     println!("{}", figures(rows));
     println!("Claims\n{}", claims(rows));
     if !sensitivities.is_empty() {
-        println!("Median of |error| if a fitted number changes\n{}", changes(sensitivities));
+        println!("{}", changes(sensitivities));
     }
     let Count { figures, holds, fails, undecided } = statistics.fit;
     println!(
@@ -207,14 +188,31 @@ fn claims(rows: &[Row<'_>]) -> Table {
     table
 }
 
-fn changes(sensitivities: &[Sensitivity]) -> Table {
-    let mut table = table::empty(&["number", "a tenth less", "a tenth more"]);
-    for Sensitivity { number, medians } in sensitivities {
-        let shown =
-            medians.map(|median| median.map_or("-".into(), |median| format!("{:.1} %", median * 100.0)));
-        table.add_row([number.clone()].into_iter().chain(shown));
+fn changes(sensitivities: &[Sensitivity]) -> String {
+    let columns = ["number", "", "median |error|", "worst", "moves most", "does not hold any more"];
+    let mut table = table::wrapped(&columns);
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    for Sensitivity { number, changes } in sensitivities {
+        for (change, way) in changes.iter().zip(["-10 %", "+10 %"]) {
+            let Some(Change { error_median, error_worst, moved_most, broken, .. }) = change else {
+                table.add_row([number, way, "-", "-", "it cannot be so", ""]);
+                continue;
+            };
+            let worst = error_worst.as_ref().map(|(error, id)| format!("{} {id}", percent(*error)));
+            let moved = moved_most.as_ref().map(|(share, id)| format!("{id} {:+.1} %", share * 100.0));
+            table.add_row([
+                number.clone(),
+                way.into(),
+                error_median.map_or("-".into(), percent),
+                worst.unwrap_or_else(|| "-".into()),
+                moved.unwrap_or_else(|| "none".into()),
+                broken.join(" "),
+            ]);
+        }
     }
-    table::aligned(table)
+    let runs: usize =
+        sensitivities.iter().flat_map(|one| &one.changes).flatten().map(|change| change.runs).sum();
+    format!("What rows are if a fitted number changes ({runs} runs)\n{table}\n")
 }
 
 const fn role(row: &Row<'_>) -> &'static str {

@@ -1,8 +1,8 @@
 //! A validation for programs.
 
-use super::{BARS, Sensitivity};
+use super::BARS;
 use serde_json::{Value, json};
-use sim::published::{Count, Role, Row, Statistics, Verdict};
+use sim::published::{Change, Count, Role, Row, Sensitivity, Statistics, Verdict};
 
 /// Rows with id, published, simulated, error (a share, signed) or verdict, and reason.
 pub(super) fn record(
@@ -60,6 +60,20 @@ fn of_count(Count { figures, holds, fails, undecided }: Count) -> Value {
     json!({ "figures": figures, "holds": holds, "fails": fails, "undecided": undecided })
 }
 
-fn of_sensitivity(Sensitivity { number, medians: [less, more] }: &Sensitivity) -> Value {
-    json!({ "number": number, "error_median_a_tenth_less": less, "error_median_a_tenth_more": more })
+fn of_sensitivity(Sensitivity { number, changes: [less, more] }: &Sensitivity) -> Value {
+    json!({
+        "number": number,
+        "a_tenth_less": less.as_ref().map(of_change),
+        "a_tenth_more": more.as_ref().map(of_change),
+    })
+}
+
+fn of_change(Change { runs, error_median, error_worst, moved_most, broken }: &Change) -> Value {
+    json!({
+        "runs": runs,
+        "error_median": error_median,
+        "error_worst": error_worst.as_ref().map(|(error, id)| json!({ "error": error, "id": id })),
+        "moved_most": moved_most.as_ref().map(|(share, id)| json!({ "share": share, "id": id })),
+        "broken": broken,
+    })
 }

@@ -3,13 +3,13 @@
 //! Left out: the measurements behind a row, which `--json` does not have either. Always true: nothing is said that the table in a
 //! terminal does not show.
 
-use super::{BARS, Sensitivity, places, role};
+use super::{BARS, places, role};
 use crate::failure::Failure;
 use crate::page;
 use report::{
     Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table, number,
 };
-use sim::published::{Count, Decided, Role, Row, Statistics, Verdict};
+use sim::published::{Change, Count, Decided, Role, Row, Sensitivity, Statistics, Verdict};
 use std::path::Path;
 
 pub(super) fn write(
@@ -150,9 +150,10 @@ fn claims(rows: &[Row<'_>]) -> Figure {
 }
 
 fn changes(sensitivities: &[Sensitivity]) -> Figure {
-    let groups = sensitivities.iter().map(|Sensitivity { number, medians }| Group {
-        label: number.clone(),
-        values: medians.map(|median| median.map(|median| median * 100.0)).to_vec(),
+    let groups = sensitivities.iter().map(|Sensitivity { number, changes }| {
+        let median = |change: &Option<Change>| change.as_ref().and_then(|change| change.error_median);
+        let values = changes.iter().map(|change| median(change).map(|median| median * 100.0));
+        Group { label: number.clone(), values: values.collect() }
     });
     let bars = Bars {
         across: "number".into(),

@@ -60,4 +60,8 @@ impl Mechanism for AnyDrive {
     fn sectors(&self) -> u64 {
         either!(self, drive => drive.sectors())
     }
+
+    fn deferred_sectors(&self) -> u64 {
+        either!(self, drive => drive.deferred_sectors())
+    }
 }

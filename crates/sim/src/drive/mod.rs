@@ -104,4 +104,10 @@ pub trait Mechanism: fmt::Debug {
 
     /// Sectors that it has.
     fn sectors(&self) -> u64;
+
+    /// Sectors of writes that it may keep for later while it has other things to do. Until so many have come, writes end sooner than
+    /// they do from then on. None where what is written goes to the medium at once.
+    fn deferred_sectors(&self) -> u64 {
+        0
+    }
 }

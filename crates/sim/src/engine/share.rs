@@ -8,6 +8,8 @@ use units::{Duration, Instant};
 /// Where a command can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
+    /// In the host's line, above the transport or in it, before anything is done for it.
+    Queue,
     /// In the host's driver: building it, or taking its completion.
     Driver,
     /// In the host controller: doorbells, rings, descriptors, events.
@@ -24,12 +26,13 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order in which a command meets them.
-    pub const ALL: [Self; 6] =
-        [Self::Driver, Self::Controller, Self::Link, Self::Bridge, Self::Drive, Self::Waiting];
+    pub const ALL: [Self; 7] =
+        [Self::Queue, Self::Driver, Self::Controller, Self::Link, Self::Bridge, Self::Drive, Self::Waiting];
 
     /// The name for people.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Queue => "queue",
             Self::Driver => "driver",
             Self::Controller => "controller",
             Self::Link => "link",
@@ -55,9 +58,13 @@ impl Shares {
         self.0.iter().fold(Duration::ZERO, |sum, &share| sum + share)
     }
 
-    /// The stage with the most time; of equals the first.
+    /// The stage with the most time; of equals the first. A queue is where time is lost because of another stage, so that it is
+    /// the largest only where there is none.
     pub fn largest(&self) -> Stage {
-        Stage::ALL.into_iter().rev().max_by_key(|&stage| self.of(stage)).unwrap_or(Stage::Waiting)
+        let works = |stage: &Stage| *stage != Stage::Queue;
+        let most = Stage::ALL.into_iter().filter(works).rev().max_by_key(|&stage| self.of(stage));
+        most.filter(|most| self.of(*most) > Duration::ZERO || self.of(Stage::Queue) == Duration::ZERO)
+            .unwrap_or(Stage::Queue)
     }
 
     /// Adds those of another command.

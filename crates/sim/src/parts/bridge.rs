@@ -1,7 +1,8 @@
 //! Bridges from USB to SATA.
 //!
 //! A bridge has a processor, which looks at each command when it comes and when it ends, and through which payload may have to go;
-//! as many commands at once as it has places for; a buffer; and a cable. Left out: bridges with two drives, and errors.
+//! as many commands at once as it has places for; a buffer; and a cable. Left out: bridges with two drives, errors, and bursts of less
+//! than 16 packets, which none is known to have.
 
 use super::Make;
 use super::quantity::{Count, Current, Quantity, Rate, Size, Time};
@@ -30,8 +31,6 @@ pub struct BridgePart {
     pub streams: u16,
     /// Commands that it takes at once over UAS.
     pub commands: u16,
-    /// Packets of a burst, 1 to 16.
-    pub burst_packets: u8,
     /// From a packet of the host to the answer.
     pub response: Duration,
     /// Payload that it holds, in bytes.
@@ -109,7 +108,6 @@ struct UasTable {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct UsbTable {
-    burst: Quantity<Count>,
     response: Quantity<Time>,
 }
 
@@ -180,7 +178,6 @@ impl File for BridgeFile {
             transports: if uas.is_some() { Transports::Dual } else { Transports::BotOnly },
             streams: uas.map_or(Ok(0), UasTable::streams)?,
             commands: uas.map_or(Ok(1), |uas| within("uas.commands", &uas.commands, 1, 256))?,
-            burst_packets: within("usb.burst", &self.usb.burst, 1, 16)?,
             response: Duration::from_ps(within("usb.response", &self.usb.response, 0, most)?),
             buffer_bytes,
             write_piece_bytes: piece("buffer.write_piece", &self.buffer.write_piece)?,

@@ -22,6 +22,8 @@ pub mod fit;
 mod formula;
 mod measurement;
 mod plan;
+mod seen;
+mod sensitivity;
 mod statistics;
 mod verdict;
 
@@ -31,6 +33,7 @@ pub use figure::{Figure, figures};
 pub use formula::{Claim, Comparison, Formula, FormulaError, Metric};
 pub use measurement::{Access, Measurement, MeasurementError, Outcome, Way, Workload};
 pub use plan::{FreeNumber, Grid, Place, Plan, Stage};
+pub use sensitivity::{CHANGE, Change, Made, Sensitivity};
 pub use statistics::{Count, Statistics};
 pub use verdict::{Row, Verdict};
 

@@ -242,11 +242,24 @@ impl FreeNumber {
         self.places.iter().all(has)
     }
 
-    /// Parts with it so many times as large, in all its places; none if it cannot be so.
-    pub fn times(&self, factor: f64, catalogue: &Catalogue) -> Option<Catalogue> {
+    /// Parts with it so many times as large, in all its places, or with what its grid has nearest to that where it cannot be
+    /// so; none if that cannot be either.
+    pub fn near(&self, factor: f64, catalogue: &Catalogue) -> Option<Catalogue> {
+        let on_grid = |value: f64| {
+            let Grid { least, step, .. } = self.grid;
+            // What is less than a step away moves by one, or nothing would change.
+            let steps = ((value * factor - least) / step).round();
+            let held = ((value - least) / step).round();
+            let moved = if steps == held { held + (factor - 1.0).signum() } else { steps };
+            least + moved * step
+        };
+        self.changed(|value| value * factor, catalogue).or_else(|| self.changed(on_grid, catalogue))
+    }
+
+    fn changed(&self, of: impl Fn(f64) -> f64, catalogue: &Catalogue) -> Option<Catalogue> {
         let mut values: BTreeMap<(Kind, &str), Vec<(&str, f64)>> = BTreeMap::new();
         for place in &self.places {
-            let value = place.find(catalogue)?.value * factor;
+            let value = of(place.find(catalogue)?.value);
             values.entry((place.kind, &place.part)).or_default().push((&place.number, value));
         }
         let mut changed = catalogue.clone();

@@ -114,6 +114,8 @@ struct Run {
     extent: Extent,
     /// Blocks that have been done, where the disk gets one piece after the other.
     done: u64,
+    /// Since when what is left could have gone on: its first request came, or the piece before it ended.
+    ready: Instant,
     first: Member,
     others: Vec<Member>,
 }
@@ -287,6 +289,7 @@ impl<W: Commanded> Stack<W> {
                     let Some(mut run) = unit.given.remove(&id) else { continue };
                     let result = result.map(|_| ());
                     run.done += unit.piece(&run).blocks.0;
+                    run.ready = now;
                     if result.is_ok() && run.done < run.extent.blocks.0 {
                         unit.waiting.push_front(run);
                         continue;
@@ -318,6 +321,11 @@ impl<W: Commanded> Stack<W> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.resize(command.transfer_len() as usize, 0);
         let (mut command, mut reads) = (*command, None);
+        let now = self.world.now();
+        let ready = match memory {
+            Memory::Request(id) => unit.given.get(&id).map_or(now, |run| run.ready),
+            _ => now,
+        };
         if let Some(DataPhase { direction, range }) = command.data_phase {
             let lba = match memory {
                 Memory::Request(id) => unit
@@ -338,8 +346,11 @@ impl<W: Commanded> Stack<W> {
             unit.sent.resize(slot + 1, None);
         }
         match self.world.submit(drive, &command, buffer) {
-            Ok(()) => unit.sent[slot] = Some(Sent { id: command.id, memory, reads }),
-            Err(refusal) => unit.disk.handle_refusal(self.world.now(), command.id, refusal),
+            Ok(()) => {
+                self.world.waited(drive, ready, command.id);
+                unit.sent[slot] = Some(Sent { id: command.id, memory, reads });
+            }
+            Err(refusal) => unit.disk.handle_refusal(now, command.id, refusal),
         }
     }
 }
@@ -395,7 +406,8 @@ impl Unit {
             return Err(RequestRefusal::Full);
         }
         let direction = request.direction;
-        self.waiting.push_back(Run { direction, extent, done: 0, first: member, others: Vec::new() });
+        let run = Run { direction, extent, done: 0, ready: now, first: member, others: Vec::new() };
+        self.waiting.push_back(run);
         Ok(())
     }
 

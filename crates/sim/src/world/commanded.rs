@@ -5,7 +5,7 @@
 use super::{Finished, Observer, Stopped, World};
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
-use initiator::{Command, Refusal, Transport};
+use initiator::{Command, CommandId, Refusal, Transport};
 use units::Instant;
 
 /// A world that takes commands.
@@ -42,6 +42,9 @@ pub trait Commanded {
     /// # Errors
     /// The transport's refusal.
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal>;
+
+    /// Tells those who look on at a drive that the command that it was given last has waited since a time. Nothing else comes of it.
+    fn waited(&mut self, _drive: usize, _since: Instant, _command: CommandId) {}
 
     /// Lets things happen until a command ends. `None` if nothing is going to happen any more.
     ///

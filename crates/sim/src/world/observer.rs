@@ -50,6 +50,10 @@ pub trait Observer {
     /// A control transfer was done: before time began, at zero.
     fn control(&mut self, at: Instant, exchange: &Exchange) {}
 
+    /// The command that the transport was given last is for a request that the driver has had since a time: it has waited above
+    /// the transport until now.
+    fn waited(&mut self, since: Instant, command: CommandId) {}
+
     /// The transport was given a command.
     fn began(&mut self, at: Instant, command: &Command) {}
 
@@ -100,6 +104,10 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
 
     fn control(&mut self, at: Instant, exchange: &Exchange) {
         self.borrow_mut().control(at, exchange);
+    }
+
+    fn waited(&mut self, since: Instant, command: CommandId) {
+        self.borrow_mut().waited(since, command);
     }
 
     fn began(&mut self, at: Instant, command: &Command) {

@@ -526,6 +526,10 @@ impl Mechanism for Disk {
     fn sectors(&self) -> u64 {
         self.geometry.sectors()
     }
+
+    fn deferred_sectors(&self) -> u64 {
+        if self.part.write_cache { u64::from(self.part.write_sectors) } else { 0 }
+    }
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ use super::decision::{Decided, Decision};
 use super::facts::Facts;
 use super::measurement::{Measurement, Outcome};
 use super::plan::{FreeNumber, Place, Plan, Stage};
+use super::seen;
 use super::verdict::{Known, Row};
 use crate::parts::{Catalogue, Kind, PartError};
-use crate::setups::{Assembly, DriveName};
 use search::{Point, Search};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -112,17 +112,7 @@ impl<'a, 'r> Fitting<'a, 'r> {
         let Decided { plan, decisions, .. } = decided;
         plan.check(facts.catalogue, decisions)?;
         let last = plan.numbers().map(|number| number.grid.steps).collect();
-        let mut seen = BTreeMap::new();
-        for measurement in decided.measurements() {
-            let variant = facts.variant(&measurement.setup, &measurement.variant);
-            let parts = variant.map(|variant| parts(&variant.assembly, facts.catalogue)).unwrap_or_default();
-            let is_in = |number: &FreeNumber| {
-                number.places.iter().any(|place| parts.contains(&(place.kind, place.part.as_str())))
-            };
-            let numbers = plan.numbers().enumerate().filter(|(_, number)| is_in(number));
-            let numbers = numbers.map(|(index, _)| index).collect();
-            seen.insert(measurement, numbers);
-        }
+        let seen = seen::numbers(facts, plan, decided.measurements());
         Ok(Self { facts, decided, runner, last, seen, made: BTreeMap::new() })
     }
 
@@ -337,34 +327,6 @@ fn tasks(decided: &Decided, may: impl Fn(&Decision) -> bool) -> Vec<Task<'_>> {
         rows.filter(|row| stage.has(&row.id) && may(row)).collect()
     };
     stages.map(|(stage, numbers)| Task { name: &stage.name, rows: of(stage), numbers }).collect()
-}
-
-/// All parts that a run on an assembly can have to do with.
-fn parts<'a>(assembly: &'a Assembly, catalogue: &'a Catalogue) -> BTreeSet<(Kind, &'a str)> {
-    // Each field by name, so that a further one is not forgotten here.
-    let Assembly { host, driver, controller, hubs, bridge, link, drive } = assembly;
-    let mut parts = BTreeSet::from([
-        (Kind::Host, host.as_str()),
-        (Kind::Driver, driver),
-        (Kind::Controller, controller),
-        (Kind::Sata, controller),
-        match drive {
-            DriveName::Ssd(name) => (Kind::Ssd, name),
-            DriveName::Hdd(name) => (Kind::Hdd, name),
-        },
-    ]);
-    parts.extend(hubs.iter().map(|hub| (Kind::Hub, hub.as_str())));
-    parts.extend(bridge.iter().map(|bridge| (Kind::Bridge, bridge.as_str())));
-    parts.extend(link.iter().map(|link| (Kind::Link, link.as_str())));
-    parts.extend(catalogue.host(host).map(|host| (Kind::Power, host.power.as_str())));
-    let mut driver = catalogue.driver(driver);
-    while let Some(name) = driver.and_then(|driver| driver.fallback.as_deref()) {
-        if !parts.insert((Kind::Driver, name)) {
-            break;
-        }
-        driver = catalogue.driver(name);
-    }
-    parts
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::{Driven, Observer};
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
 use crate::world::{Commanded, Finished, Stopped};
-use initiator::{Command, Refusal, Transport};
+use initiator::{Command, CommandId, Refusal, Transport};
 use units::Instant;
 use wire::scsi::opcode::OperationCode;
 
@@ -47,6 +47,12 @@ impl Commanded for Driven {
     fn observe(&mut self, drive: usize, observer: Box<dyn Observer>) {
         if let Some(seat) = self.seats.get_mut(drive) {
             seat.desk.observers.add(observer);
+        }
+    }
+
+    fn waited(&mut self, drive: usize, since: Instant, command: CommandId) {
+        if let Some(seat) = self.seats.get_mut(drive) {
+            seat.desk.observers.tell(|observer| observer.waited(since, command));
         }
     }
 

@@ -42,8 +42,6 @@ use xhci::{Answer, Location, Request};
 
 /// Each step of bringing a drive up ends within this, or never.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What a device takes from a packet to its answer; what the host takes is the controller's.
-const TURN_ROUND: TurnRound = TurnRound::DEVICE_ONLY;
 
 /// Why a world did not come up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +132,7 @@ impl Setup {
                 }
                 Node::Hub(_) => {
                     let AnyRate::SuperSpeed(rate) = self.rate else { return Err(NoPlace) };
-                    Wires::Hubs(wiring.tree(rate, &plug.node)?)
+                    Wires::Hubs(wiring.tree((rate, self.turn_round), &plug.node)?)
                 }
             };
             let first = wiring.numbers.first().copied().unwrap_or(0);
@@ -155,7 +153,7 @@ impl Setup {
         match self.rate {
             AnyRate::SuperSpeed(rate) => {
                 let (host, device) = (bulk::HostPort::new(&[]), bulk::DevicePort::new(&[]));
-                Joint::new(Link::new(rate, CABLE).between(TURN_ROUND), host, device)
+                Joint::new(Link::new(rate, CABLE).between(self.turn_round), host, device)
             }
             AnyRate::Usb2(rate) => {
                 let host = usb2::HostPort::new(rate, &[], self.host.part.pacing);
@@ -186,8 +184,8 @@ struct Wiring {
 }
 
 impl Wiring {
-    fn tree(&mut self, rate: Rate, node: &Node) -> Result<Tree, NoPlace> {
-        let mut tree = Tree::new(rate, CABLE).between(TURN_ROUND);
+    fn tree(&mut self, (rate, turn_round): (Rate, TurnRound), node: &Node) -> Result<Tree, NoPlace> {
+        let mut tree = Tree::new(rate, CABLE).between(turn_round);
         self.plug(&mut tree, Place::Root, node)?;
         Ok(tree)
     }

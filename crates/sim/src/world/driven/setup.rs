@@ -21,7 +21,7 @@
 use super::core::HostCosts;
 use crate::link::AnyRate;
 use crate::link::hub::DELAY_MAX;
-use crate::link::superspeed::Rate;
+use crate::link::superspeed::{Rate, TurnRound};
 use crate::world::Plain;
 use crate::xhci::Part;
 use bus::Speed;
@@ -40,6 +40,8 @@ pub struct Setup {
     pub host: Host,
     /// What all links run at.
     pub rate: AnyRate,
+    /// What a device takes from a packet to its answer, at SuperSpeed; what the host takes is the controller's.
+    pub turn_round: TurnRound,
     /// What is at its root ports of that kind, counted from 1.
     pub plugs: Vec<Plug>,
 }
@@ -213,13 +215,24 @@ impl Packing {
 impl Setup {
     /// A host with nothing at its ports, and links of 5 Gb/s.
     pub const fn new(host: Host) -> Self {
-        Self { host, rate: AnyRate::SuperSpeed(Rate::Gen1), plugs: Vec::new() }
+        let rate = AnyRate::SuperSpeed(Rate::Gen1);
+        Self { host, rate, turn_round: TurnRound::DEVICE_ONLY, plugs: Vec::new() }
     }
 
     /// The same with links of another rate.
     #[must_use]
     pub fn at(mut self, rate: impl Into<AnyRate>) -> Self {
         self.rate = rate.into();
+        self
+    }
+
+    /// The same with devices that answer within this, at SuperSpeed.
+    ///
+    /// # Panics
+    /// If it is more than the standard allows: see [`TurnRound::new`].
+    #[must_use]
+    pub const fn answering(mut self, response: Duration) -> Self {
+        self.turn_round = TurnRound::new(Duration::ZERO, response);
         self
     }
 
