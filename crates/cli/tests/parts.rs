@@ -195,6 +195,11 @@ fn a_measurement_of_hardware_is_laid_beside_its_transport() {
     let number = |value: &Value| value.as_f64().unwrap();
     let ratio = number(&beside[0]["megabytes_per_second"]) / number(&row["measured_megabytes_per_second"]);
     assert!((ratio - 1.0 - number(&beside[0]["error"])).abs() < 1e-9, "{record}");
+    let page = folder.file("page.html");
+    assert!(run(&["compare", "--against", &file, "--report", &page]).status.success());
+    let html = std::fs::read_to_string(&page).unwrap();
+    let has = ["measured and simulated", "4K random read, uas, 4 deep", "Of 1 figures", "<svg"];
+    assert!(has.iter().all(|part| html.contains(part)) && !html.contains("https:"), "{html}");
     std::fs::write(&file, "{\"rows\": 3}").unwrap();
     let output = run(&["compare", "--against", &file]);
     let told = String::from_utf8(output.stderr).unwrap();

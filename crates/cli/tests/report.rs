@@ -54,6 +54,24 @@ fn a_comparison_has_charts_parts_constants_seeds_and_the_command() {
 }
 
 #[test]
+fn link_and_protocols_alone_are_a_page() {
+    let page =
+        page(&["compare", "--raw", "--depth", "1,8", "--commands", "200", "--drives", "2", "--hubs", "1"]);
+    holds(
+        &page,
+        &[
+            "Bytes: MB/s",
+            "I/Os: IOPS",
+            "Mean latency",
+            "Stages of a command",
+            "MB/s of each drive",
+            "Digests",
+        ],
+    );
+    assert!(page.len() < 1_500_000 && !page.contains("https:"), "{} bytes", page.len());
+}
+
+#[test]
 fn a_comparison_of_disks_has_their_order() {
     let page = page(&[
         "compare",

@@ -146,8 +146,8 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "timeline", "save"])]
     platter: Option<Option<PathBuf>>,
     /// Write everything as charts into one HTML file that needs nothing but a browser: with five seeds, for intervals, with where the
-    /// time goes, and with commands on the four pipes, of each way as many as --commands says; 3000 unless told.
-    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["raw", "sweep", "against", "timeline", "platter", "trace", "capture"])]
+    /// time goes, and with commands on the four pipes, of each way as many as --commands says; 3000 unless told. With --raw, link and protocols alone; with --against, measured and simulated.
+    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["sweep", "timeline", "platter", "trace", "capture"])]
     report: Option<PathBuf>,
     /// Lay a measurement of hardware beside it: the record of `uaskit bench --json`. Its jobs are simulated.
     #[arg(long, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth", "save"])]

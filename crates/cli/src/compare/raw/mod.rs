@@ -4,6 +4,7 @@
 //! other ([`capture`]).
 
 pub(super) mod capture;
+mod page;
 mod power;
 mod report;
 
@@ -43,6 +44,9 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     };
     let records = capture.map(Capture::finish).transpose()?;
     let pauses = arguments.think()?;
+    if let Some(file) = &arguments.report {
+        page::write(arguments, &rows, file)?;
+    }
     if arguments.json {
         let mut record = report::record(arguments, &rows, records);
         if let Some(pauses) = &pauses {
@@ -175,7 +179,7 @@ impl CompareArguments {
         if trace.is_some() {
             println!("{protocol} at depth {depth}");
         }
-        let watch = Watch { observer, trace, explain: self.explain };
+        let watch = Watch { observer, trace, explain: self.explain || self.report.is_some() };
         raw::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
             RawError::Load => {
                 Failure::usage(format!("no drive takes a command of {}", self.block())).because(error)

@@ -6,6 +6,8 @@
 //!
 //! Always true: an error is simulated over measured, less one.
 
+mod page;
+
 use super::choice::Column;
 use super::run::{self, Row};
 use super::table::{aligned, empty};
@@ -58,6 +60,9 @@ pub(super) fn show(
         }
     }
     let rows = run::measure(arguments, (columns, catalogue, terms), &jobs)?;
+    if let Some(file) = &arguments.report {
+        page::write(&record, (columns, &rows), terms, file)?;
+    }
     if arguments.json {
         println!("{:#}", record.json(columns, &rows));
         return Ok(());

@@ -1,0 +1,141 @@
+//! `--against --report`: a measurement and what a simulated world makes of it, as a page.
+
+use super::{Record, list};
+use crate::compare::choice::Column;
+use crate::compare::run::Row;
+use crate::failure::Failure;
+use crate::list::tame;
+use crate::page;
+use report::{Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table};
+use sim::trial::Terms;
+use std::path::Path;
+
+/// How far off a figure may be, for zones about the line: the bars of `uaskit validate`.
+const ZONES: [f64; 2] = [0.2, 0.08];
+
+/// One measured row, and what stands beside it.
+struct Pair<'a> {
+    name: String,
+    column: &'a Column,
+    measured: f64,
+    simulated: f64,
+}
+
+impl Pair<'_> {
+    fn error(&self) -> f64 {
+        self.simulated / self.measured - 1.0
+    }
+}
+
+pub(super) fn write(
+    record: &Record,
+    (columns, rows): (&[Column], &[Row]),
+    terms: &Terms,
+    file: &Path,
+) -> Result<(), Failure> {
+    let pairs: Vec<Pair<'_>> = record
+        .rows
+        .iter()
+        .flat_map(|row| {
+            let name = format!("{}, {}, {} deep", row.job.label, tame(&row.transport), row.job.depth);
+            let pair = move |(place, simulated): (usize, f64)| Pair {
+                name: name.clone(),
+                column: &columns[place],
+                measured: row.megabytes_per_second,
+                simulated,
+            };
+            record.simulated(row, columns, rows).into_iter().map(pair)
+        })
+        .collect();
+    let mut page = Page::new(format!("{}, measured and simulated", tame(&record.target)))
+        .lead("What was measured beside what the setup makes of the same jobs; MB/s are 10⁶ bytes a second.")
+        .findings(findings(record, &pairs))
+        .section(Section::new("Side by side").figure(beside(&pairs)).figure(scatter(columns, &pairs)))
+        .fact(page::version())
+        .fact(Fact::pair("measured", tame(&record.target)));
+    for column in columns {
+        let assembly = &column.assembly;
+        let parts = [&assembly.host, &column.activation.driver, &assembly.controller];
+        let parts = parts.into_iter().chain(&assembly.hubs).chain(&assembly.bridge).chain(&assembly.link);
+        let parts: Vec<&str> = parts.map(String::as_str).chain([assembly.drive.as_str()]).collect();
+        page = page.fact(Fact::pair(&column.name, parts.join(", ")));
+    }
+    page::write(&page.fact(Fact::pair("seed", terms.seed.to_string())).fact(page::command_line()), file)
+}
+
+fn findings(record: &Record, pairs: &[Pair<'_>]) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut sorted: Vec<&Pair<'_>> = pairs.iter().collect();
+    sorted.sort_by(|one, other| one.error().abs().total_cmp(&other.error().abs()));
+    let percent = |pair: &Pair<'_>| format!("{:+.1} %", pair.error() * 100.0);
+    if let Some(worst) = sorted.last() {
+        let middle = sorted[sorted.len() / 2];
+        all.push(format!(
+            "Of {} figures half are within {:.1} % of what was measured.",
+            sorted.len(),
+            middle.error().abs() * 100.0
+        ));
+        all.push(format!("Farthest off is {}, by {}, {}.", worst.column.name, percent(worst), worst.name));
+    }
+    if !record.unknown.is_empty() {
+        all.push(format!("Left out, since what these jobs ask is not known: {}.", list(&record.unknown)));
+    }
+    all
+}
+
+fn beside(pairs: &[Pair<'_>]) -> Figure {
+    let label = |pair: &Pair<'_>| format!("{}: {}", pair.column.name, pair.name);
+    let mut table = Table::new(["setup", "job", "measured, MB/s", "simulated", "error, %"]);
+    let mut groups = Vec::new();
+    for pair in pairs {
+        groups.push(Group { label: label(pair), values: vec![Some(pair.measured), Some(pair.simulated)] });
+        table = table.row([
+            Cell::text(&pair.column.name),
+            Cell::text(&pair.name),
+            Cell::Number(pair.measured),
+            Cell::Number(pair.simulated),
+            Cell::Number((pair.error() * 1000.0).round() / 10.0),
+        ]);
+    }
+    groups.truncate(GROUPS_MAX);
+    let bars = Bars {
+        across: "setup and job".into(),
+        value: Axis::linear("MB/s"),
+        series: vec![("measured".into(), 5), ("simulated".into(), 0)],
+        groups,
+        is_stacked: false,
+    };
+    let text = match pairs.len().saturating_sub(GROUPS_MAX) {
+        0 => "Each measured figure, and below it the simulated one.".to_owned(),
+        more => {
+            format!("The first measured figures, each above the simulated one; {more} more are in the table.")
+        }
+    };
+    Figure::new("MB/s", text, Picture::Bars(bars)).table(table)
+}
+
+/// Groups that a picture has room for.
+const GROUPS_MAX: usize = 60;
+
+fn scatter(columns: &[Column], pairs: &[Pair<'_>]) -> Figure {
+    let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), column.name.as_str())));
+    let swarms = ways.into_iter().map(|way| {
+        let of_way = pairs.iter().filter(|pair| pair.column.name == way.name);
+        let dot = |pair: &Pair<'_>| Dot {
+            name: pair.name.clone(),
+            source: "measured".into(),
+            x: pair.measured,
+            y: pair.simulated,
+        };
+        Swarm { name: way.name.clone(), hue: way.hue, dots: of_way.map(dot).collect() }
+    });
+    let swarms = swarms.filter(|swarm| !swarm.dots.is_empty()).collect();
+    let scatter = Scatter {
+        x: Axis::log("measured, MB/s"),
+        y: Axis::log("simulated, MB/s"),
+        swarms,
+        zones: ZONES.to_vec(),
+    };
+    let text = "On the line both are the same; zones are 8 % and 20 % off.";
+    Figure::new("Measured and simulated", text, Picture::Scatter(scatter))
+}

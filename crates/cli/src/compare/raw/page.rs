@@ -1,0 +1,134 @@
+//! `--raw --report`: link and protocols alone, as a page.
+//!
+//! There is one seed and no interval: nothing random is in such a world but the places, on which a plain drive does not depend.
+
+use super::{CompareArguments, Row};
+use crate::failure::Failure;
+use crate::page::{self, course, hue};
+use report::{
+    Axis, Bars, Cell, Fact, Figure, Group, Lines, PARTS_HUE, Page, Picture, Point, Section, Series, Table,
+};
+use sim::engine::Stage;
+use sim::raw::{Figures, Run};
+use std::path::Path;
+
+/// The two ways: their names, and which run of a row is theirs.
+const WAYS: [(&str, fn(&Row) -> &Run); 2] = [("bot", |row| &row.bot), ("uas", |row| &row.uas)];
+
+pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> Result<(), Failure> {
+    let throughput = Section::new("Throughput by requests under way")
+        .figure(figure("Bytes", "MB/s", rows, Figures::megabytes_per_second))
+        .figure(figure("I/Os", "IOPS", rows, Figures::iops))
+        .figure(figure("Mean latency", "µs", rows, |figures| figures.mean.as_ps() as f64 / 1e6));
+    let mut page = Page::new("Link and protocols alone, over BOT and UAS")
+        .lead(format!(
+            "{}. Packet by packet, and the same on every machine; seed {}.",
+            arguments.title(),
+            arguments.seed
+        ))
+        .findings(findings(rows))
+        .section(throughput)
+        .section(Section::new("Where the time goes").figure(stages(rows)));
+    if arguments.drives > 1 {
+        let text = "The drives are alike; what differs is where they are plugged in.";
+        let figure = Figure::new("MB/s of each drive", text, Picture::None).table(drives(rows));
+        page = page.section(Section::new("Each drive").figure(figure));
+    }
+    let page = page
+        .fact(page::version())
+        .fact(Fact::pair("controller", arguments.controller_name()))
+        .fact(Fact::pair("link", arguments.link().name()))
+        .fact(Fact::pair("drives", format!("{}, behind {} hubs", arguments.drives, arguments.hubs)))
+        .fact(Fact::pair(
+            "drive",
+            format!("{} us a command, {} at once", arguments.latency, arguments.at_once),
+        ))
+        .fact(Fact::pair("seed", arguments.seed.to_string()))
+        .fact(page::command_line())
+        .fact(Fact::Table("Digests".into(), digests(rows)));
+    page::write(&page, file)
+}
+
+fn findings(rows: &[Row]) -> Vec<String> {
+    let ratio = |row: &Row| row.uas.total.iops() / row.bot.total.iops();
+    let at = |row: &Row| {
+        format!("{} times at depth {}", report::number((ratio(row) * 100.0).round() / 100.0), row.depth)
+    };
+    let ends: Vec<&Row> = rows.first().into_iter().chain(rows.last().filter(|_| rows.len() > 1)).collect();
+    let words: Vec<String> = ends.into_iter().map(at).collect();
+    vec![format!(
+        "Without the costs of driver and bridge, UAS moves as much as BOT {}.",
+        words.join(", and ")
+    )]
+}
+
+/// A figure of both ways by depth.
+fn figure(title: &str, unit: &str, rows: &[Row], value: fn(&Figures) -> f64) -> Figure {
+    let depths = rows.iter().map(|row| (f64::from(row.depth), row.depth.to_string()));
+    let x = Axis::log("requests under way").labelled(depths);
+    let series = WAYS.iter().enumerate().map(|(nth, (name, of))| {
+        let points = rows.iter().map(|row| Point::new(f64::from(row.depth), value(&of(row).total)));
+        Series::new(*name, hue(name, nth), points.collect())
+    });
+    let lines = Lines::new(x, Axis::linear(unit), series.collect());
+    Figure::new(format!("{title}: {unit}"), course(&lines, unit), Picture::Lines(lines))
+}
+
+fn stages(rows: &[Row]) -> Figure {
+    let mut groups = Vec::new();
+    for (name, of) in WAYS {
+        for row in rows {
+            let Figures { shares: Some(shares), commands, .. } = of(row).total else { continue };
+            let us = |stage| Some(shares.of(stage).as_ps() as f64 / commands.max(1) as f64 / 1e6);
+            groups.push(Group {
+                label: format!("{name}, {} deep", row.depth),
+                values: Stage::ALL.map(us).to_vec(),
+            });
+        }
+    }
+    let bars = Bars {
+        across: String::new(),
+        value: Axis::linear("mean time of a command, µs"),
+        series: (PARTS_HUE..).zip(Stage::ALL).map(|(hue, stage)| (stage.name().to_owned(), hue)).collect(),
+        groups,
+        is_stacked: true,
+    };
+    let text = "Mean time of a command by where it is spent; parts add up to the whole.";
+    Figure::new("Stages of a command", text, Picture::Bars(bars))
+}
+
+fn drives(rows: &[Row]) -> Table {
+    let mut table = Table::new(["", "depth", "drive", "MB/s", "IOPS", "mean latency, µs"]);
+    for row in rows {
+        for (name, of) in WAYS {
+            for (number, drive) in (1..).zip(&of(row).drives) {
+                table = table.row([
+                    Cell::text(name),
+                    Cell::Number(f64::from(row.depth)),
+                    Cell::Number(f64::from(number)),
+                    Cell::Number(drive.megabytes_per_second),
+                    Cell::Number(drive.iops),
+                    Cell::Number(drive.mean.as_ps() as f64 / 1e6),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+fn digests(rows: &[Row]) -> Table {
+    let mut table = Table::new(["", "depth", "digest", "commands", "events"]);
+    for row in rows {
+        for (name, of) in WAYS {
+            let Run { total, .. } = of(row);
+            table = table.row([
+                Cell::text(name),
+                Cell::Number(f64::from(row.depth)),
+                Cell::text(format!("{:016x}", total.digest)),
+                Cell::Number(total.commands as f64),
+                Cell::Number(total.events as f64),
+            ]);
+        }
+    }
+    table
+}
