@@ -24,7 +24,7 @@ struct Bench {
 /// The name, which is the serial number as well; the controller; the arguments of `uaskit serve`.
 type Kind = (&'static str, Bus, &'static [&'static str]);
 
-const PLUG_LIMIT: Duration = Duration::from_secs(20);
+const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
 /// Boots `machine` with drives of ours, and waits for `disks` of them.
 fn boot(mut machine: Machine, kinds: &[Kind], disks: usize, images: Scratch) -> Result<Bench> {

@@ -24,7 +24,7 @@ struct Bench {
 /// At the start of each drive: bytes that no disruption may change.
 const KEPT_BYTES: usize = 1 << 20;
 
-const PLUG_LIMIT: Duration = Duration::from_secs(30);
+const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
 static BENCH: Shared<Bench> = Shared::new(|| Bench::boot("disrupted", ["disrupted-uas", "disrupted-bot"]));
 

@@ -29,7 +29,7 @@ const KINDS: &[(&str, &[&str])] = &[
     ("two", &[]),
 ];
 
-const PLUG_LIMIT: Duration = Duration::from_secs(20);
+const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
 static BENCH: Shared<Bench> = Shared::new(|| {
     let images = Scratch::new()?;

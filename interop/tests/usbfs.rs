@@ -15,7 +15,7 @@ use uaskit_interop::{
     },
 };
 
-const PLUG_LIMIT: Duration = Duration::from_secs(30);
+const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
 /// A guest with drives, and the trial program.
 struct Bench {

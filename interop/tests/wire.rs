@@ -10,7 +10,7 @@ use uaskit_interop::{
     tools::capture::{self, Capture},
 };
 
-const PLUG_LIMIT: Duration = Duration::from_secs(20);
+const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
 /// The arrival of a drive for each transport, and some writes, a flush and some reads on each.
 static CAPTURE: Shared<Capture> = Shared::new(|| {

@@ -29,7 +29,7 @@ const QEMUS: &[(&str, &str)] =
 const SLOW: &str = "slow";
 const SLOW_COMMANDS: u32 = 40;
 
-const PLUG_LIMIT: Duration = Duration::from_secs(30);
+const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
 /// Drives of ours: serial number, arguments of `uaskit serve`.
 const OURS: &[(&str, &[&str])] =

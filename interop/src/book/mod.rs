@@ -23,7 +23,7 @@ use crate::{
 /// How long a command of a page may take. What is measured on a slow machine needs its time.
 const STEP_LIMIT: Duration = Duration::from_secs(240);
 /// How long the guest may take to find its drives.
-const PLUG_LIMIT: Duration = Duration::from_secs(30);
+const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
 /// What a reader has open while following a page.
 struct Reader {

@@ -288,13 +288,13 @@ impl Guest {
 }
 
 /// For most commands: under emulation even a slow one ends sooner.
-const RUN_LIMIT: Duration = Duration::from_secs(60);
+const RUN_LIMIT: Duration = Duration::from_secs(180);
 
 /// For the agent itself to answer, on a host that is busy with other things.
-const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 /// For QEMU to start and open its sockets.
-const CONNECT_LIMIT: Duration = Duration::from_secs(20);
+const CONNECT_LIMIT: Duration = Duration::from_secs(60);
 
 /// The agent's dd holds one chunk in memory.
 const CHUNK_BYTES: u64 = 1 << 20;

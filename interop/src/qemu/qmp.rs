@@ -98,6 +98,6 @@ impl Qmp {
 }
 
 /// For QEMU itself to answer; it does not wait for the guest.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 static NULL: Value = Value::Null;
