@@ -175,7 +175,7 @@ fn translating(status: [u8; 4]) -> HubOutput {
     asks(&mut hub, NOW, [0, 9, 1, 0, 0, 0, 0, 0], &[]);
     // SET_INTERFACE 0 to setting 1; no depth at this speed. Think time 24 bits.
     asks(&mut hub, NOW, [1, 11, 1, 0, 0, 0, 0, 0], &[]);
-    asks(&mut hub, NOW, [0xa0, 6, 0, 0x29, 0, 0, 11, 0], &[9, 0x29, 1, 0x40, 0, 1, 0, 0, 0xff]);
+    asks(&mut hub, NOW, [0xa0, 6, 0, 0x29, 0, 0, 71, 0], &[9, 0x29, 1, 0x40, 0, 1, 0, 0, 0xff]);
     let shape = HubShape { ports: 1, think_time: 2, multiple_translators: true };
     assert_eq!(requests(&mut hub), Request::DescribeHub(DEVICE, shape));
     asks(&mut hub, NOW, [0x23, 3, 8, 0, 1, 0, 0, 0], &[]);

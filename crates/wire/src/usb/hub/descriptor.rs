@@ -4,10 +4,10 @@ use crate::DecodeError;
 use crate::usb::{DescriptorKind, whole_descriptor};
 use core::fmt;
 
-/// What a hub of USB 2.0 is, with up to 15 ports.
+/// What a hub of USB 2.0 is. Of devices that cannot be removed those at the first 15 ports are told: routes reach no others.
 ///
 /// ```text
-///  0      bDescLength (9, or 11 from 8 ports on)  6      bHubContrCurrent (mA)
+///  0      bDescLength (7, and two bits a port)    6      bHubContrCurrent (mA)
 ///  1      bDescriptorType (29h)                   7..    DeviceRemovable, a bit for each port from bit 1 on
 ///  2      bNbrPorts                                ..    PortPwrCtrlMask, all ones
 ///  3..5   wHubCharacteristics: Think Time 6:5     5      bPwrOn2PwrGood (2 ms)
@@ -32,8 +32,8 @@ pub struct HubDescriptor {
 }
 
 impl HubDescriptor {
-    /// Bytes of the longest that is written here.
-    pub const LEN_MAX: usize = 11;
+    /// Bytes of the longest, of a hub of 255 ports.
+    pub const LEN_MAX: usize = 71;
 
     /// Think time of its translators: 0 to 3 for 8, 16, 24, 32 full-speed bit times.
     pub const fn think_time(&self) -> u8 {
@@ -59,15 +59,19 @@ impl HubDescriptor {
     }
 
     /// The descriptor, and how many of the bytes it has.
-    pub fn encode(&self) -> ([u8; 11], usize) {
-        let [c0, c1] = self.characteristics.to_le_bytes();
-        let [f0, f1] = self.fixed.to_le_bytes();
-        let kind = DescriptorKind::Hub.into();
-        let [ports, good, current] = [self.ports, self.power_good_2ms, self.current_ma];
-        match ports {
-            0..8 => ([9, kind, ports, c0, c1, good, current, f0, 0xff, 0, 0], 9),
-            _ => ([11, kind, ports, c0, c1, good, current, f0, f1, 0xff, 0xff], 11),
+    pub fn encode(&self) -> ([u8; Self::LEN_MAX], usize) {
+        let mask = usize::from(self.ports / 8) + 1;
+        let len = 7 + 2 * mask;
+        let ([c0, c1], [f0, f1]) = (self.characteristics.to_le_bytes(), self.fixed.to_le_bytes());
+        let (kind, [ports, good, current]) =
+            (DescriptorKind::Hub.into(), [self.ports, self.power_good_2ms, self.current_ma]);
+        let mut bytes = [0; Self::LEN_MAX];
+        bytes[..8].copy_from_slice(&[len as u8, kind, ports, c0, c1, good, current, f0]);
+        if mask > 1 {
+            bytes[8] = f1;
         }
+        bytes[7 + mask..len].fill(0xff);
+        (bytes, len)
     }
 }
 
@@ -103,8 +107,20 @@ mod tests {
         assert_eq!(bytes[..len], FOUR);
         let ten = HubDescriptor::decode(&TEN).unwrap();
         assert_eq!((ten.ports, ten.fixed), (10, 0x0400));
-        assert_eq!(ten.encode(), (TEN, 11));
+        let (bytes, len) = ten.encode();
+        assert_eq!(bytes[..len], TEN);
         assert_eq!(ten.to_string(), "hub of 10 ports");
+    }
+
+    #[test]
+    fn many_ports_have_long_masks() {
+        let many = HubDescriptor { ports: 255, fixed: 0x8002, ..HubDescriptor::decode(&TEN).unwrap() };
+        let (bytes, len) = many.encode();
+        assert_eq!(
+            (len, bytes[0], &bytes[7..10], bytes[38..40].to_vec()),
+            (71, 71, &[0x02, 0x80, 0][..], std::vec![0, 0xff])
+        );
+        assert_eq!(HubDescriptor::decode(&bytes[..len]), Ok(many));
     }
 
     #[test]
