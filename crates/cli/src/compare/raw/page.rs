@@ -12,8 +12,10 @@ use sim::engine::Stage;
 use sim::raw::{Figures, Run};
 use std::path::Path;
 
-/// The two ways: their names, and which run of a row is theirs.
-const WAYS: [(&str, fn(&Row) -> &Run); 2] = [("bot", |row| &row.bot), ("uas", |row| &row.uas)];
+/// A way's name, and which run of a row is its.
+type Way = (&'static str, fn(&Row) -> &Run);
+
+const WAYS: [Way; 2] = [("bot", |row| &row.bot), ("uas", |row| &row.uas)];
 
 pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> Result<(), Failure> {
     let throughput = Section::new("Throughput by requests under way")

@@ -65,12 +65,12 @@ impl HubDescriptor {
         let ([c0, c1], [f0, f1]) = (self.characteristics.to_le_bytes(), self.fixed.to_le_bytes());
         let (kind, [ports, good, current]) =
             (DescriptorKind::Hub.into(), [self.ports, self.power_good_2ms, self.current_ma]);
+        let head = [len as u8, kind, ports, c0, c1, good, current, f0, f1];
         let mut bytes = [0; Self::LEN_MAX];
-        bytes[..8].copy_from_slice(&[len as u8, kind, ports, c0, c1, good, current, f0]);
-        if mask > 1 {
-            bytes[8] = f1;
+        for (at, byte) in bytes.iter_mut().enumerate().take(len) {
+            // PortPwrCtrlMask is all ones.
+            *byte = if at >= 7 + mask { 0xff } else { head.get(at).copied().unwrap_or(0) };
         }
-        bytes[7 + mask..len].fill(0xff);
         (bytes, len)
     }
 }
