@@ -7,8 +7,10 @@ use clap_complete::Shell;
 use std::path::Path;
 
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
-    clap_complete::generate(shell, &mut Arguments::command(), "uaskit", &mut std::io::stdout());
-    Ok(())
+    // Into memory first: it takes for granted that it can write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "uaskit", &mut script);
+    crate::list::print(&String::from_utf8_lossy(&script))
 }
 
 /// All man pages into a directory, or the main one to standard output.

@@ -6,7 +6,6 @@
 mod args;
 mod bench;
 mod called;
-mod closed_pipe;
 mod compare;
 mod control;
 mod decode;
@@ -22,15 +21,20 @@ mod recorder;
 mod save;
 mod serve;
 mod survey;
+mod unprinted;
 mod validate;
 mod why;
 
 use args::{Arguments, Command};
 use clap::Parser;
+use failure::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    closed_pipe::or_closed(run).unwrap_or(ExitCode::SUCCESS)
+    match unprinted::or_told(run) {
+        Ok(code) => code.unwrap_or(ExitCode::SUCCESS),
+        Err(failure) => told(&failure),
+    }
 }
 
 fn run() -> ExitCode {
@@ -51,9 +55,11 @@ fn run() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("uaskit: {failure}");
-            failure.exit_code()
-        }
+        Err(failure) => told(&failure),
     }
+}
+
+fn told(failure: &Failure) -> ExitCode {
+    eprintln!("uaskit: {failure}");
+    failure.exit_code()
 }

@@ -221,6 +221,17 @@ fn hardware_that_nobody_owns_is_asked_the_same_rules() {
 }
 
 #[test]
+fn a_disk_that_is_full_is_told() {
+    for arguments in [&["compare", "--list-parts"][..], &["completions", "bash"], &["man"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+        let output = Command::new(UASKIT).args(arguments).stdout(full).output().expect("uaskit starts");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && told.contains("No space left"), "{arguments:?}: {told}");
+        assert!(!told.contains("panicked"), "{told}");
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_it_quietly() {
     let mut command = Command::new(UASKIT);
     command.args(["compare", "--list-parts"]).stdout(Stdio::piped()).stderr(Stdio::piped());

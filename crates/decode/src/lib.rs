@@ -14,6 +14,7 @@
 
 mod bot;
 mod command;
+mod cover;
 mod decoder;
 mod device;
 mod event;

@@ -3,6 +3,7 @@
 //! Always true: a table has a row for each operation code and for each depth up to [`DEPTH_MAX`], and no more; deeper ones are in the last.
 
 use crate::command::Command;
+use crate::cover::Cover;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 use wire::scsi::opcode::OperationCode;
@@ -24,7 +25,7 @@ pub struct Stats {
     data: Times,
     status: Times,
     idle: Times,
-    idle_ns: u64,
+    covered: Cover,
     first_ns: Option<u64>,
     last_ns: u64,
 }
@@ -98,7 +99,7 @@ impl Stats {
         let status = command.ended.map(|ended| ended.at_ns.saturating_sub(last_data.unwrap_or(sent)));
         self.status.add(status.filter(|_| command.duration_ns().is_some()));
         self.idle.add(command.idle_ns);
-        self.idle_ns += command.idle_ns.unwrap_or(0);
+        self.covered.add(began, command.ended.map_or(began, |ended| ended.at_ns));
     }
 
     /// All commands together.
@@ -123,9 +124,10 @@ impl Stats {
         Gaps { sending, data, status, idle }
     }
 
-    /// From the first command to the end of the last, and what of it was outside of commands, in nanoseconds.
+    /// From the first command to the end of the last, and what of it was outside of commands of all drives, in nanoseconds.
     pub fn span_ns(&self) -> (u64, u64) {
-        (self.last_ns.saturating_sub(self.first_ns.unwrap_or(0)), self.idle_ns)
+        let span_ns = self.last_ns.saturating_sub(self.first_ns.unwrap_or(0));
+        (span_ns, span_ns.saturating_sub(self.covered.total()))
     }
 }
 

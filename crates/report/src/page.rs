@@ -7,7 +7,7 @@ use crate::chart::{Bars, Drawn, Entry, Lines, Scatter};
 use crate::drawing::Drawing;
 use crate::escape::{clean, escape};
 use crate::table::{Cell, Table};
-use crate::timeline::Timeline;
+use crate::timeline::{EMBEDDED_MAX, Timeline};
 use crate::{PAGE_BYTES_MAX, number};
 use std::fmt;
 use std::fmt::Write;
@@ -105,6 +105,9 @@ const INK: &str = include_str!("chart.css");
 const DRAWING: &str = include_str!("drawing.css");
 const SCRIPT: &str = include_str!("script.js");
 
+/// What a timeline takes that has no command left, at most.
+const LEFT_OUT_BYTES: usize = 1000;
+
 impl Page {
     /// An empty one.
     pub fn new(title: impl Into<String>) -> Self {
@@ -148,6 +151,23 @@ impl Page {
         if figures > FIGURES_MAX {
             return Err(Full::Figures(figures));
         }
+        let html = self.within(EMBEDDED_MAX)?;
+        if html.len() <= PAGE_BYTES_MAX {
+            return Ok(html);
+        }
+        // Commands of a timeline are what there may be less of, and it says so.
+        let pictures =
+            || self.sections.iter().flat_map(|section| &section.figures).map(|figure| &figure.picture);
+        let timelines = pictures().filter(|picture| matches!(picture, Picture::Timeline(_))).count();
+        let rest = self.within(0)?.len() + LEFT_OUT_BYTES * timelines;
+        match PAGE_BYTES_MAX.checked_sub(rest) {
+            Some(room) if timelines > 0 => self.within(room / timelines),
+            _ => Err(Full::Bytes(rest)),
+        }
+    }
+
+    /// The page, with so many characters at most for each timeline.
+    fn within(&self, room: usize) -> Result<String, Full> {
         let mut body = String::new();
         if !self.findings.is_empty() {
             body += "<section class=\"findings\"><h2>Findings</h2><ul>";
@@ -163,13 +183,12 @@ impl Page {
             body += "<div class=\"figures\">";
             for figure in &section.figures {
                 number += 1;
-                body += &figure.html(number)?;
+                body += &figure.html(number, room)?;
             }
             body += "</div></section>";
         }
         body += &self.bottom();
-        let html = self.around(&body);
-        if html.len() > PAGE_BYTES_MAX { Err(Full::Bytes(html.len())) } else { Ok(html) }
+        Ok(self.around(&body))
     }
 
     fn around(&self, body: &str) -> String {
@@ -250,8 +269,8 @@ impl Figure {
         Self { table: Some(table), ..self }
     }
 
-    fn html(&self, number: usize) -> Result<String, Full> {
-        let picture = self.picture(number)?;
+    fn html(&self, number: usize, room: usize) -> Result<String, Full> {
+        let picture = self.picture(number, room)?;
         let table = self.table.clone().unwrap_or_else(|| self.picture.table());
         let (title, text) = (escape(&self.title), escape(&self.text));
         let kind = self.picture.kind();
@@ -269,7 +288,7 @@ impl Figure {
         ))
     }
 
-    fn picture(&self, number: usize) -> Result<String, Full> {
+    fn picture(&self, number: usize, room: usize) -> Result<String, Full> {
         let values = self.picture.values();
         if values > VALUES_MAX {
             return Err(Full::Values { figure: self.title.clone(), values });
@@ -278,7 +297,7 @@ impl Figure {
             Picture::Lines(lines) => lines.draw(),
             Picture::Bars(bars) => bars.draw(),
             Picture::Scatter(scatter) => scatter.draw(),
-            Picture::Timeline(timeline) => return Ok(canvas(timeline, &self.title)),
+            Picture::Timeline(timeline) => return Ok(canvas(timeline, &self.title, room)),
             Picture::Drawing(drawing) => {
                 let svg = named(drawing.within(&format!("f{number}t")), (&self.title, drawing.description()));
                 // It scrolls by itself where it is wider than the page, by keys as well.
@@ -309,8 +328,8 @@ fn named(svg: Document, (title, description): (&str, &str)) -> Document {
 }
 
 /// What the script draws, and what there is without it.
-fn canvas(timeline: &Timeline, title: &str) -> String {
-    let embedded = timeline.embedded();
+fn canvas(timeline: &Timeline, title: &str, room: usize) -> String {
+    let embedded = timeline.embedded(room);
     let names = |names: Vec<&str>| names.iter().map(|name| escape(name)).collect::<Vec<_>>().join("\n");
     let lanes = names(timeline.lanes.iter().map(String::as_str).collect());
     let panels = names(timeline.panels.iter().map(|panel| panel.name.as_str()).collect());
@@ -406,7 +425,7 @@ impl std::error::Error for Full {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Axis, Command, Dot, Group, Panel, Point, Series, Swarm};
+    use crate::{Axis, Bar, Command, Dot, Group, Panel, Point, Series, Swarm};
 
     const HOSTILE: &str = "</script><img src=x onerror=alert(1)>\"'&";
 
@@ -515,6 +534,30 @@ mod tests {
         };
         assert_eq!(page(1).html(), Err(Full::Values { figure: "much".into(), values: VALUES_MAX + 1 }));
         assert_eq!(page(FIGURES_MAX + 1).html(), Err(Full::Figures(FIGURES_MAX + 1)));
+    }
+
+    #[test]
+    fn a_timeline_takes_the_room_that_is_left() {
+        let command = |nth: u64| Command {
+            began_ns: nth * 1_237_911,
+            ended_ns: nth * 1_237_911 + 7_919 * (nth % 97),
+            bars: vec![Bar {
+                lane: 0,
+                from_ns: nth * 1_237_911 + 31 * (nth % 89),
+                to_ns: nth * 1_237_911 + 7_919 * (nth % 97),
+            }],
+        };
+        let panel = Panel { name: "uas".into(), hue: 0, commands: (0..100_000).map(command).collect() };
+        let timeline = Timeline { lanes: vec!["command".into()], panels: vec![panel] };
+        let figure = Figure::new("pipes", "", Picture::Timeline(timeline));
+        let page =
+            |words: usize| Page::new("x".repeat(words)).section(Section::new("s").figure(figure.clone()));
+        let alone = page(1).html().expect("it has room");
+        assert!(!alone.contains("commands are drawn"), "all are drawn");
+        // The title is in the page twice.
+        let full = page((PAGE_BYTES_MAX - 200_000) / 2).html().expect("less of the timeline");
+        assert!(full.len() <= PAGE_BYTES_MAX && full.contains("commands are drawn"), "{} bytes", full.len());
+        assert!(page(PAGE_BYTES_MAX / 2).html().is_err());
     }
 
     #[test]

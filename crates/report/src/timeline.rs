@@ -106,14 +106,14 @@ impl Timeline {
         table
     }
 
-    /// As numbers, in the finest steps that there is room for; what there is never room for is left out at the end.
-    pub(crate) fn embedded(&self) -> Embedded {
+    /// As numbers, in the finest steps for which so many characters are enough; what there is never room for is left out at the end.
+    pub(crate) fn embedded(&self, room: usize) -> Embedded {
         let share = COMMANDS_MAX / self.panels.len().max(1);
         let mut kept = self.panels.iter().map(|panel| panel.commands.len().min(share)).collect::<Vec<_>>();
         loop {
             for unit in UNITS_NS {
                 let json = self.json(unit, &kept);
-                if json.len() <= EMBEDDED_MAX {
+                if json.len() <= room || kept.iter().all(|kept| *kept == 0) {
                     return Embedded { json, kept };
                 }
             }
@@ -291,7 +291,7 @@ mod tests {
     fn a_hundred_thousand_commands_have_room() {
         let lanes = ["command", "data-out", "data-in", "status"].map(String::from).to_vec();
         let timeline = Timeline { lanes, panels: vec![many(50_000), many(50_000)] };
-        let embedded = timeline.embedded();
+        let embedded = timeline.embedded(EMBEDDED_MAX);
         assert!(embedded.json.len() <= EMBEDDED_MAX, "{}", embedded.json.len());
         assert_eq!((embedded.kept.as_slice(), embedded.left_out(&timeline)), ([50_000; 2].as_slice(), None));
     }
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn what_there_is_no_room_for_is_told() {
         let timeline = Timeline { lanes: vec!["command".into()], panels: vec![many(120_000)] };
-        let embedded = timeline.embedded();
+        let embedded = timeline.embedded(EMBEDDED_MAX);
         let told = embedded.left_out(&timeline).expect("20,000 are left out");
         assert_eq!(told, "The first 100\u{202f}000 of 120\u{202f}000 commands are drawn.");
     }

@@ -6,15 +6,19 @@ use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
 use std::collections::BTreeMap;
 use workload::{Job, Share, short_bytes};
 
-/// Bytes and I/Os of each kind of job that has several depths, beside each other.
+/// Ways of which a chart for bytes and one for I/Os, which have the same shape, still have room on a page.
+const FEW: usize = 6;
+
+/// Bytes and I/Os of each kind of job that has several depths, beside each other; of many ways the first kind alone has both.
 pub(crate) fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
     let mut section = Section::new("Throughput by requests under way").lead(intervals);
-    for (label, rows) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1) {
+    for (nth, (label, rows)) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1).enumerate() {
         let of = |values: &Values| Some((values.mb_per_s.value, values.mb_per_s.interval));
         let megabytes = over_depth(ways, rows, Axis::linear("MB/s"), of);
         let of = |values: &Values| Some((values.iops.value, values.iops.interval));
         let ios = over_depth(ways, rows, Axis::linear("IOPS"), of);
-        for (lines, unit) in [(megabytes, "MB/s"), (ios, "IOPS")] {
+        let units = if nth == 0 || ways.len() <= FEW { 2 } else { 1 };
+        for (lines, unit) in [(megabytes, "MB/s"), (ios, "IOPS")].into_iter().take(units) {
             section = section.figure(figure(format!("{label}: {unit}"), lines, unit, table(ways, rows)));
         }
     }
