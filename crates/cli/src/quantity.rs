@@ -15,9 +15,11 @@ pub(crate) fn size(text: &str) -> Result<ByteCount, String> {
         "T" => 40,
         _ => return Err(format!("'{text}' is not a size; write bytes, or a number with K, M, G or T")),
     };
-    let number: u64 = digits.parse().map_err(|_| format!("'{text}' does not begin with a whole number"))?;
-    let bytes =
-        number.checked_mul(1 << shift).ok_or_else(|| format!("'{text}' is more than 64 bits can say"))?;
+    if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err(format!("'{text}' does not begin with a whole number"));
+    }
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    let bytes = number.ok_or_else(|| format!("'{text}' is more than 64 bits can say"))?;
     Ok(ByteCount(bytes))
 }
 

@@ -163,7 +163,7 @@ fn a_run_that_is_not_there_is_said() {
     let place = Place::new();
     bench(&place, &["--save"]);
     fails(&place, &["diff", "1", "other"], 2, "no run is called `other`");
-    fails(&place, &["history", "last~1"], 2, "there are no more than 1 runs");
+    fails(&place, &["history", "last~1"], 2, "there is no run 1 before the last one");
 }
 
 #[test]

@@ -70,30 +70,59 @@ fn values(figures: &Figures) -> Values {
     }
 }
 
+/// Sentences on what did not go well, at most; the table has all rows.
+const WRONG_MAX: usize = 12;
+
 /// How ways stand to the first one, and what did not go well.
 fn findings(record: &Record, ways: &[Way], all: &[Measured]) -> Vec<String> {
     let mut found = Vec::new();
     if let [first, others @ ..] = ways {
-        for (label, rows) in page::by_label(all) {
-            for (nth, other) in (1..).zip(others) {
-                let ratio = |row: &Measured| {
-                    let [one, two] = [&row.of[0], &row.of[nth]]
-                        .map(|values| values.as_ref().map(|values| values.iops.value));
-                    Some((row.job.depth, two? / one?))
-                };
-                let ratios: Vec<(u16, f64)> = rows.iter().filter_map(ratio).collect();
-                let Some((depth, most)) = ratios.iter().copied().max_by(|one, two| one.1.total_cmp(&two.1))
-                else {
-                    continue;
-                };
-                let (of, to) = (&other.name, &first.name);
-                found.push(format!(
-                    "{label}: {of} does {} times as much as {to} at depth {depth}, at best",
-                    number(most)
-                ));
+        for (label, _) in page::by_label(all) {
+            for other in others {
+                found.extend(apart(record, label, (&other.name, &first.name)));
             }
         }
     }
+    found.extend(wrong(record));
+    if record.interrupted {
+        found.push("It was ended before its end.".into());
+    }
+    found
+}
+
+/// Where the rates of two ways differ by more than chance: in which depths, and where most. Ratios are those of the rounds.
+fn apart(record: &Record, label: &str, (of, to): (&str, &str)) -> Option<String> {
+    let rows = record.rows.iter().filter(|row| row.job == label && row.transport == of);
+    let ratios: Vec<(u16, Estimate)> =
+        rows.filter_map(|row| Some((row.depth, row.figures.as_ref()?.ratio_to_first?))).collect();
+    let is_sure =
+        |(_, ratio): &&(u16, Estimate)| ratio.interval.is_some_and(|[low, high]| low > 1.0 || high < 1.0);
+    let sure: Vec<&(u16, Estimate)> = ratios.iter().filter(is_sure).collect();
+    let far = |ratio: &Estimate| ratio.value.ln().abs();
+    let most = sure.iter().max_by(|one, two| far(&one.1).total_cmp(&far(&two.1)));
+    if ratios.is_empty() {
+        return None;
+    }
+    let two = |value: f64| number((value * 100.0).round() / 100.0);
+    Some(match most {
+        Some((depth, Estimate { value, interval })) => {
+            let interval =
+                interval.map_or_else(String::new, |[low, high]| format!(" ({} to {})", two(low), two(high)));
+            let share = format!("{} of {} depths", sure.len(), ratios.len());
+            format!(
+                "{label}: {of} and {to} differ at {share}, most at {depth}: {} times as much{interval}",
+                two(*value)
+            )
+        }
+        None => {
+            format!("{label}: no difference between {of} and {to} shows; more or longer rounds might tell")
+        }
+    })
+}
+
+/// What failed, row by row, and how much was not steady.
+fn wrong(record: &Record) -> Vec<String> {
+    let mut found = Vec::new();
     for row in &record.rows {
         let what = format!("{}, {}, depth {}", row.job, row.transport, row.depth);
         match (&row.error, &row.figures) {
@@ -101,14 +130,20 @@ fn findings(record: &Record, ways: &[Way], all: &[Measured]) -> Vec<String> {
             (None, Some(figures)) if figures.errors > 0 => {
                 found.push(format!("{what}: {} requests failed", figures.errors))
             }
-            (None, Some(figures)) if !figures.steady => {
-                found.push(format!("{what}: not steady after {} rounds", figures.rounds))
-            }
             _ => {}
         }
     }
-    if record.interrupted {
-        found.push("It was ended before its end.".into());
+    if let more @ 1.. = found.len().saturating_sub(WRONG_MAX) {
+        found.truncate(WRONG_MAX);
+        found.push(format!("{more} rows more have failed"));
+    }
+    let shaky =
+        record.rows.iter().filter(|row| row.figures.as_ref().is_some_and(|figures| !figures.steady)).count();
+    if shaky > 0 {
+        found.push(format!(
+            "{shaky} of {} rows were not steady when their rounds were over",
+            record.rows.len()
+        ));
     }
     found
 }
@@ -198,7 +233,7 @@ fn facts(mut page: Page, record: &Record) -> Page {
         ("driver", target.driver.clone()),
         ("kernel", machine.kernel.clone()),
         ("processor", machine.processor.as_ref().map(|name| format!("{} × {name}", machine.processors))),
-        ("began", Some(format!("{} seconds after 1970 began", record.began_unix_s))),
+        ("began", Some(page::date(record.began_unix_s))),
         (
             "runs",
             Some(format!(

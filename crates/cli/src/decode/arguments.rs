@@ -47,8 +47,8 @@ pub(super) struct Filter {
     #[arg(long, value_name = "N")]
     lun: Option<u16>,
     /// Commands with this operation code, in hexadecimal, or whose name begins so: 2a, write, inquiry.
-    #[arg(long, value_name = "CODE|NAME")]
-    opcode: Option<String>,
+    #[arg(long, value_name = "CODE|NAME", value_parser = opcode)]
+    opcode: Option<Opcode>,
     /// Commands that took longer: 10ms, 1.5s, 200us.
     #[arg(long, value_name = "TIME", value_parser = nanoseconds)]
     slower: Option<u64>,
@@ -60,18 +60,45 @@ pub(super) struct Filter {
 impl Filter {
     pub(super) fn lets_through(&self, command: &Command) -> bool {
         self.lun.is_none_or(|lun| command.lun == Some(lun))
-            && self.opcode.as_deref().is_none_or(|wanted| is_opcode(wanted, command))
+            && self.opcode.as_ref().is_none_or(|wanted| wanted.is_of(command))
             && self.slower.is_none_or(|ns| command.duration_ns().is_none_or(|took| took > ns))
             && (!self.errors || command.is_error())
     }
 }
 
-fn is_opcode(wanted: &str, command: &Command) -> bool {
-    let digits = wanted.strip_prefix("0x").unwrap_or(wanted);
-    let code = u8::from_str_radix(digits, 16).ok().map(OperationCode::from);
-    let name = command.block.name();
-    let begins = name.get(..wanted.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(wanted));
-    code == Some(command.block.opcode()) || begins
+/// What commands are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Opcode {
+    Code(u8),
+    /// The beginning of a name, in any case.
+    Name(String),
+}
+
+impl Opcode {
+    fn is_of(&self, command: &Command) -> bool {
+        match self {
+            Self::Code(code) => OperationCode::from(*code) == command.block.opcode(),
+            Self::Name(begin) => begins(&command.block.name(), begin),
+        }
+    }
+}
+
+fn begins(name: &str, begin: &str) -> bool {
+    name.get(..begin.len()).is_some_and(|found| found.eq_ignore_ascii_case(begin))
+}
+
+/// A code or the beginning of a name that some command has.
+fn opcode(text: &str) -> Result<Opcode, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let code = u8::from_str_radix(digits, 16).ok().filter(|_| digits.len() <= 2);
+    let is_known = || (0..=u8::MAX).any(|code| begins(&OperationCode::from(code).to_string(), text));
+    match code {
+        Some(code) => Ok(Opcode::Code(code)),
+        None if !text.is_empty() && is_known() => Ok(Opcode::Name(text.to_owned())),
+        None => Err(format!(
+            "'{text}' is neither a code of two hexadecimal digits, as in 2a, nor the beginning of a command's name, as in write"
+        )),
+    }
 }
 
 /// A time with its unit, in nanoseconds.

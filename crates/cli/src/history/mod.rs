@@ -88,7 +88,7 @@ pub(crate) fn saved(store: &Store, selector: &Selector) -> Result<Saved, Failure
     saved.ok_or_else(|| {
         let what = match selector {
             Selector::Last(back) => {
-                format!("there are no more than {back} runs in {}", store.path().display())
+                format!("there is no run {back} before the last one in {}", store.path().display())
             }
             Selector::Named(name) => format!("no run is called `{name}` in {}", store.path().display()),
         };

@@ -134,6 +134,27 @@ pub(crate) fn command_line() -> Fact {
     Fact::Lines("To make it again".into(), line)
 }
 
+/// A moment, in seconds since 1970, as people write it: `2026-01-31 09:05 UTC`.
+pub(crate) fn date(unix_s: u64) -> String {
+    let (minutes, mut days) = (unix_s / 60 % 1440, unix_s / 86_400);
+    let is_leap = |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    // Four centuries are always as long, so that years are few to go through.
+    let mut year = 1970 + days / 146_097 * 400;
+    days %= 146_097;
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while days >= lengths[month] {
+        days -= lengths[month];
+        month += 1;
+    }
+    let month = month + 1;
+    format!("{year}-{month:02}-{:02} {:02}:{:02} UTC", days + 1, minutes / 60, minutes % 60)
+}
+
 /// The version, as a fact.
 pub(crate) fn version() -> Fact {
     Fact::pair("uaskit", env!("CARGO_PKG_VERSION"))
@@ -159,6 +180,20 @@ mod tests {
         let all = [("uasp", "uas"), ("bot", "bot"), ("uas-linux", "uas"), ("sata", "sata")];
         let hues: Vec<u8> = ways(all.into_iter()).iter().map(|way| way.hue).collect();
         assert_eq!(hues, [0, 1, 3, 5]);
+    }
+
+    #[test]
+    fn moments_are_dates() {
+        let all =
+            [(0, "1970-01-01 00:00"), (951_782_399, "2000-02-28 23:59"), (951_868_799, "2000-02-29 23:59")];
+        let later = [
+            (1_795_352_742, "2026-11-22 13:05"),
+            (4_107_542_400, "2100-03-01 00:00"),
+            (13_569_465_600, "2400-01-01 00:00"),
+        ];
+        for (unix_s, text) in all.into_iter().chain(later) {
+            assert_eq!(date(unix_s), format!("{text} UTC"));
+        }
     }
 
     #[test]
