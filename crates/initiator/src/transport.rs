@@ -82,6 +82,11 @@ pub trait Transport {
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest, and what is waited for.
     fn poll_timeout(&self) -> Option<Deadline>;
 
+    /// Whether that is before a time: quicker to say than which it is, for who has an alarm set already.
+    fn wants_time_before(&self, at: Instant) -> bool {
+        self.poll_timeout().is_some_and(|deadline| deadline.at < at)
+    }
+
     /// Commands that can be under way at once.
     fn depth(&self) -> usize;
 

@@ -76,6 +76,8 @@ pub struct Uas {
 enum Earliest {
     /// To be looked for.
     Unknown,
+    /// The same, but there is none before this.
+    NotBefore(Instant),
     Known(Option<Deadline>),
 }
 
@@ -305,21 +307,24 @@ impl Uas {
 
     /// The deadline of a task may not be what it was.
     fn forget_deadline(&self, index: u16) {
-        let Earliest::Known(Some(Deadline { reason, .. })) = self.earliest.get() else { return };
+        let Earliest::Known(Some(Deadline { at, reason })) = self.earliest.get() else { return };
         let (DeadlineReason::Command(id) | DeadlineReason::DataAfterStatus(id)) = reason else { return };
         let task = self.tasks.get(usize::from(index)).and_then(Option::as_ref);
         if task.is_some_and(|task| task.command.id == id) {
-            self.earliest.set(Earliest::Unknown);
+            self.earliest.set(Earliest::NotBefore(at));
         }
     }
 
     /// A task has a deadline that it did not have.
     fn note_deadline(&self, index: u16) {
-        let Earliest::Known(earliest) = self.earliest.get() else { return };
         let task = self.tasks.get(usize::from(index)).and_then(Option::as_ref);
-        let deadline = task.and_then(Self::task_deadline);
-        let first = earliest.into_iter().chain(deadline).min_by_key(|deadline| deadline.at);
-        self.earliest.set(Earliest::Known(first));
+        let Some(deadline) = task.and_then(Self::task_deadline) else { return };
+        match self.earliest.get() {
+            Earliest::Known(Some(first)) if first.at <= deadline.at => {}
+            Earliest::Known(_) => self.earliest.set(Earliest::Known(Some(deadline))),
+            Earliest::NotBefore(at) => self.earliest.set(Earliest::NotBefore(at.min(deadline.at))),
+            Earliest::Unknown => {}
+        }
     }
 
     /// The first deadline of all tasks.
@@ -440,6 +445,17 @@ impl Transport for Uas {
     fn poll_timeout(&self) -> Option<Deadline> {
         let deadlines = self.earliest_of_tasks().into_iter().chain(self.ladder.deadline());
         deadlines.chain(self.requests.deadline()).min_by_key(|deadline| deadline.at)
+    }
+
+    fn wants_time_before(&self, at: Instant) -> bool {
+        let is_before = |deadline: Deadline| deadline.at < at;
+        let of_tasks = match self.earliest.get() {
+            Earliest::NotBefore(first) if first >= at => false,
+            _ => self.earliest_of_tasks().is_some_and(is_before),
+        };
+        of_tasks
+            || self.ladder.deadline().is_some_and(is_before)
+            || self.requests.deadline().is_some_and(is_before)
     }
 
     fn depth(&self) -> usize {

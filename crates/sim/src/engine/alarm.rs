@@ -22,9 +22,9 @@ impl Alarm {
         Some(deadline)
     }
 
-    /// Whether an event will come.
-    pub const fn is_set(&self) -> bool {
-        self.scheduled.is_some()
+    /// When an event will come, if one will.
+    pub const fn scheduled(&self) -> Option<Instant> {
+        self.scheduled
     }
 
     /// The event of time `now` has come. Whether it is the earliest one that was scheduled; a later one, which an earlier
@@ -52,9 +52,9 @@ mod tests {
         assert_eq!(alarm.set(at(10)), at(10));
         assert_eq!(alarm.set(at(20)), None);
         assert_eq!(alarm.set(None), None);
-        assert!(alarm.is_set());
+        assert_eq!(alarm.scheduled(), at(10));
         assert!(alarm.ring(Instant::from_ps(10)));
-        assert!(!alarm.is_set());
+        assert_eq!(alarm.scheduled(), None);
         assert_eq!(alarm.set(at(20)), at(20));
     }
 

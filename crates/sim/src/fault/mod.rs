@@ -97,10 +97,12 @@ impl Faults {
     }
 
     /// An opportunity for a fault. If it strikes: the numbers that say how.
+    #[inline]
     pub fn strikes(&mut self, kind: Kind) -> Option<Random> {
-        if self.is_over {
-            return None;
-        }
+        if self.is_over { None } else { self.throw(kind) }
+    }
+
+    fn throw(&mut self, kind: Kind) -> Option<Random> {
         let strike = Strike { kind, nth: self.met[kind as usize] };
         self.met[kind as usize] = strike.nth.saturating_add(1);
         let does = match &mut self.cause {

@@ -327,7 +327,7 @@ impl DriveSide {
             Some(enclosure)
                 if matches!(offer.payload, Payload::Message) && status != TransferStatus::Cancelled =>
             {
-                enclosure.hear(now, completion, &offer.message);
+                enclosure.hear(now, completion, offer.message);
             }
             _ => self.device.handle_completion(completion, &offer.message),
         }

@@ -145,6 +145,11 @@ impl Controller {
         self.survive(Err(Fault { address: 0 }));
     }
 
+    /// Whether it wants something done.
+    pub fn has_output(&self) -> bool {
+        !self.outputs.is_empty()
+    }
+
     /// What it wants done.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
@@ -152,9 +157,12 @@ impl Controller {
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let fetch = self.fetches.front().map(|fetch| fetch.at);
-        let interrupt = earlier(fetch, self.interrupt_due());
-        earlier(interrupt, earlier(self.commands.due(), self.port_due))
+        let never = Instant::from_ps(u64::MAX);
+        let fetch = self.fetches.front().map_or(never, |fetch| fetch.at);
+        let [interrupt, command, port] =
+            [self.interrupt_due(), self.commands.due(), self.port_due].map(|due| due.unwrap_or(never));
+        let first = fetch.min(interrupt).min(command).min(port);
+        (first < never).then_some(first)
     }
 
     /// A time has come that [`poll_timeout`](Self::poll_timeout) told. Nothing happens if it has not.
@@ -287,15 +295,6 @@ const fn on_grid(at: Instant, grid: Duration) -> Instant {
     match grid.as_ps() {
         0 => at,
         step => Instant::from_ps(at.as_ps().next_multiple_of(step)),
-    }
-}
-
-/// The earlier one of two times that may not come.
-fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, None) => one,
-        (None, other) => other,
     }
 }
 

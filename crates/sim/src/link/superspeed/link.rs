@@ -249,7 +249,14 @@ impl Link {
     }
 
     /// `at` sends LGOOD and LCRD for each packet that it has taken by then.
+    #[inline]
     fn acknowledge(&mut self, at: Side, until: Instant) {
+        if self.credits[at.other() as usize].taken_by(until).is_some() {
+            self.send_acknowledgements(at, until);
+        }
+    }
+
+    fn send_acknowledgements(&mut self, at: Side, until: Instant) {
         let credits = &mut self.credits[at.other() as usize];
         while let Some(taken) = credits.taken_by(until) {
             credits.give_back(self.lanes[at as usize].send_commands(taken, 2).arrives);
@@ -257,7 +264,12 @@ impl Link {
     }
 
     /// A side has something to send: from when it can, since a link that sleeps has to wake up.
+    #[inline]
     fn awake(&mut self, now: Instant, from: Side) -> Instant {
+        if self.sleeper.is_some() { self.wake_up(now, from) } else { now }
+    }
+
+    fn wake_up(&mut self, now: Instant, from: Side) -> Instant {
         let Some(mut sleeper) = self.sleeper.take() else { return now };
         self.doze(&mut sleeper, now, Some(from));
         let slept = sleeper.state() != LinkState::U0;
@@ -313,10 +325,14 @@ impl Link {
     }
 
     /// The host sends the timestamps that were due by now. Of those that the link was idle for only the number counts.
+    #[inline]
     fn send_timestamps(&mut self, now: Instant) {
-        if now < self.timestamp_due {
-            return;
+        if now >= self.timestamp_due {
+            self.send_timestamps_due(now);
         }
+    }
+
+    fn send_timestamps_due(&mut self, now: Instant) {
         let unseen = (now - self.timestamp_due).as_ps() / BUS_INTERVAL.as_ps();
         let due = self.timestamp_due + Duration::from_ps(unseen * BUS_INTERVAL.as_ps());
         self.timestamp_due = due + BUS_INTERVAL;

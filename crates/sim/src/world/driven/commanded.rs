@@ -77,8 +77,8 @@ impl Commanded for Driven {
             if let Some(stopped) = self.stopped {
                 return Err(stopped);
             }
-            if let Some(finished) = self.finished.pop_front() {
-                return Ok(Some(finished));
+            if !self.finished.is_empty() {
+                return Ok(self.finished.pop_front());
             }
             if !self.step() {
                 return Ok(None);

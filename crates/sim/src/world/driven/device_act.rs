@@ -103,6 +103,9 @@ impl Driven {
 
     /// The device sends something, or has room for it, unless something goes wrong with that.
     fn send_transfer(&mut self, now: Instant, number: usize, transfer: DeviceTransfer) {
+        if !self.is_troubled {
+            return self.offer(number, transfer);
+        }
         let seat = &mut self.seats[number];
         match seat.trouble.send(now, transfer, &seat.drive) {
             Sent::Once(transfer) => self.offer(number, transfer),
@@ -125,7 +128,9 @@ impl Driven {
         let (host, device) = self.roots[end.root].ports(end.device);
         let (pipe, expected) = (transfer.pipe, host.expects(transfer.pipe));
         let ending = seat.drive.offer(device, transfer, expected);
-        if let Some((device, host)) = ending.zip(host.transfers(pipe).next()) {
+        if let Some(device) = ending
+            && let Some(host) = host.transfers(pipe).next()
+        {
             seat.endings.push(Ending { pipe, host, device });
         }
     }

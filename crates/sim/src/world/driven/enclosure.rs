@@ -126,8 +126,8 @@ impl Enclosure {
     }
 
     /// A message has come; the device hears of it when the firmware has looked at it.
-    pub(in crate::world) fn hear(&mut self, now: Instant, completion: Completion, message: &[u8]) {
-        self.firmware.give(now, self.times.command, Task::Heard(now, completion, message.to_vec()));
+    pub(in crate::world) fn hear(&mut self, now: Instant, completion: Completion, message: Vec<u8>) {
+        self.firmware.give(now, self.times.command, Task::Heard(now, completion, message));
         self.note_work(now);
     }
 
@@ -242,15 +242,27 @@ impl Enclosure {
 
     /// When it goes on.
     pub(in crate::world) fn poll_timeout(&self) -> Option<Instant> {
+        let never = Instant::from_ps(u64::MAX);
         let lines = [self.firmware.poll_timeout(), self.memory.poll_timeout(), self.store.poll_timeout()];
-        lines.into_iter().flatten().min()
+        let [firmware, memory, store] = lines.map(|due| due.unwrap_or(never));
+        let first = firmware.min(memory).min(store);
+        (first < never).then_some(first)
     }
 
-    /// It is that late.
-    pub(in crate::world) fn handle_timeout(&mut self, now: Instant) {
+    /// It is that late. Whether there is something that it is done with by now.
+    pub(in crate::world) fn handle_timeout(&mut self, now: Instant) -> bool {
         if self.store.poll_timeout().is_some_and(|at| at <= now) {
             self.store.handle_timeout(now);
         }
+        self.listen(now);
+        let is_due = |due: Option<Instant>| due.is_some_and(|at| at <= now);
+        let is_done = is_due(self.firmware.poll_timeout())
+            || is_due(self.memory.poll_timeout())
+            || !self.done.is_empty();
+        if !is_done {
+            self.note_work(now);
+        }
+        is_done
     }
 
     /// Whether the medium is at work.

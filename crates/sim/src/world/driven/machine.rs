@@ -20,6 +20,8 @@ pub(super) struct Machine {
     places: Vec<u64>,
     /// Whether the driver was told something since its deadline was asked for.
     pub(super) has_news: bool,
+    /// Whether the driver may want something.
+    pub(super) driver_talks: bool,
     /// Drives whose transport was told something since its deadline was asked for.
     pub(super) news: Few,
     /// Drives whose transport may want something.
@@ -36,6 +38,7 @@ impl Machine {
             memory: Memory::new(),
             places: Vec::new(),
             has_news: true,
+            driver_talks: true,
             news: Few::NONE,
             talks: Few::NONE,
             is_touched: true,
@@ -48,7 +51,7 @@ impl Machine {
         now: Instant,
         act: impl FnOnce(&mut xhci::Controller, &mut Hands<'_>) -> R,
     ) -> R {
-        (self.has_news, self.is_touched) = (true, true);
+        (self.has_news, self.driver_talks, self.is_touched) = (true, true, true);
         act(&mut self.driver, &mut Hands::new(now, &mut self.controller, &mut self.memory))
     }
 

@@ -91,8 +91,6 @@ pub struct Driven {
     by_port: Vec<u8>,
     /// Numbers of devices, by slot.
     by_slot: Vec<u8>,
-    /// When each transport wants to be told of the time.
-    deadlines: Vec<Option<Instant>>,
     finished: VecDeque<Finished>,
     /// Deadlines of the controller, of driver and transports, and of the core.
     alarms: [Alarm; 3],
@@ -106,6 +104,8 @@ pub struct Driven {
     stopped: Option<Stopped>,
     /// Whether things go wrong, and books are kept, with the first drive.
     is_troubled: bool,
+    /// Whether everybody is asked after everything that happens: see [`Self::asking_all`].
+    asks_all: bool,
     /// Whether the hub at its root port is to be reset as soon as it can be.
     hub_is_to_be_reset: bool,
 }
@@ -213,6 +213,14 @@ impl Driven {
         self.settle();
     }
 
+    /// Asks everybody after everything that happens whether they want something, instead of those alone who were told something.
+    /// The same happens then, and takes longer: for tests of who is told what.
+    #[must_use]
+    pub const fn asking_all(mut self) -> Self {
+        self.asks_all = true;
+        self
+    }
+
     const fn is_stopped(&self) -> bool {
         self.stopped.is_some()
     }
@@ -235,7 +243,9 @@ impl Driven {
                     return self.wake_woken();
                 }
             }
-            Happens::Suffers(root, side, ref message, fate) => self.arrive(root.into(), side, message, fate),
+            Happens::Suffers(root, side, ref message, fate) => {
+                self.suffer(root.into(), side, message, fate);
+            }
             Happens::Bus(root) => {
                 if !self.roots[usize::from(root)].alarm.ring(now) {
                     return;
@@ -261,8 +271,11 @@ impl Driven {
                 if !self.seats[usize::from(drive)].alarm.ring(now) {
                     return;
                 }
-                if let Some(enclosure) = &mut self.seats[usize::from(drive)].drive.enclosure {
-                    enclosure.handle_timeout(now);
+                let enclosure = &mut self.seats[usize::from(drive)].drive.enclosure;
+                let is_done = enclosure.as_mut().is_some_and(|enclosure| enclosure.handle_timeout(now));
+                if !is_done && self.is_calm(now) {
+                    // A frame or a flash die has gone on, and nobody behind the bridge has heard of it.
+                    return self.set_enclosure(drive.into());
                 }
                 self.stirs.add(drive.into());
             }
@@ -270,6 +283,7 @@ impl Driven {
                 if !self.alarms[0].ring(now) {
                     return;
                 }
+                self.machine.is_touched = true;
                 self.machine.controller.handle_timeout(now, &mut self.machine.memory);
             }
             Happens::Deadline => {
@@ -284,7 +298,7 @@ impl Driven {
                 }
             }
         }
-        self.settle();
+        self.settle_told();
         if self.is_troubled {
             self.halt_by_itself();
         }
@@ -293,7 +307,7 @@ impl Driven {
     fn pass_deadline(&mut self, now: Instant) {
         self.machine.drive(now, |driver, hands| driver.handle_timeout(hands, now));
         for (number, seat) in self.seats.iter_mut().enumerate() {
-            if self.deadlines[number].is_some_and(|at| at <= now) {
+            if seat.desk.transport.poll_timeout().is_some_and(|deadline| deadline.at <= now) {
                 seat.desk.transport.handle_timeout(now);
                 self.machine.told(number);
             }
@@ -302,16 +316,23 @@ impl Driven {
 
     /// Carries what all machines want, until they want nothing; then sees who may send, and when to wake up.
     fn settle(&mut self) {
+        self.machine.is_touched = true;
+        self.settle_told();
+    }
+
+    /// The same of those who were told something.
+    fn settle_told(&mut self) {
         let now = self.engine.now();
-        while self.carry_on(now) {}
+        while self.has_more(now) && self.carry_on(now) {}
         self.wake_woken();
-        self.machine.is_touched = false;
-        let due = self.machine.controller.poll_timeout();
-        if let Some(at) = self.alarms[0].set(due) {
-            self.at(at, Happens::Controller);
-        }
-        if self.machine.has_news || !self.machine.news.is_none() {
-            self.set_deadline();
+        if std::mem::take(&mut self.machine.is_touched) || self.asks_all || self.is_troubled {
+            let due = self.machine.controller.poll_timeout();
+            if let Some(at) = self.alarms[0].set(due) {
+                self.at(at, Happens::Controller);
+            }
+            if self.machine.has_news || !self.machine.news.is_none() {
+                self.set_deadline();
+            }
         }
         if !self.core.is_free()
             && let Some(at) = self.alarms[2].set(self.core.poll_timeout())
@@ -324,33 +345,47 @@ impl Driven {
     /// nobody's deadline has moved.
     fn is_calm(&self, now: Instant) -> bool {
         let is_due = self.core.poll_timeout().is_some_and(|at| at <= now);
-        let nobody_stirs = self.stirs.is_none() && self.hub_stirs.is_none();
-        !self.machine.is_touched && nobody_stirs && !self.is_troubled && !is_due
+        let nobody_stirs = self.stirs.or(self.hub_stirs).is_none();
+        let nobody_asks = !self.machine.is_touched && nobody_stirs && !is_due;
+        nobody_asks && !self.is_troubled && !self.asks_all
+    }
+
+    /// Whether anybody may want something: who was told something, or has had it in line.
+    #[inline]
+    fn has_more(&self, now: Instant) -> bool {
+        let machine = &self.machine;
+        machine.driver_talks
+            || !machine.talks.or(self.stirs).or(self.hub_stirs).is_none()
+            || machine.controller.has_output()
+            || self.core.poll_timeout().is_some_and(|at| at <= now)
     }
 
     /// Lets those send who may.
+    #[inline]
     fn wake_woken(&mut self) {
-        let woken = std::mem::take(&mut self.woken);
-        for root in woken[0].or(woken[1]) {
-            self.wake(root, woken.map(|side| side.has(root)));
+        let [host, device] = std::mem::take(&mut self.woken);
+        for root in host.or(device) {
+            self.wake(root, [host.has(root), device.has(root)]);
         }
     }
 
-    /// Driver or transports were told something: when they want to be told of the time. The alarm is set for the first of
-    /// those who were not; a deadline that was passed on or taken back leaves it as it is, and is found out when it rings.
+    /// Driver or transports were told something: whether they want to be told of the time earlier than they will be. A
+    /// deadline that has moved away leaves the alarm as it is; which is the first is looked for when it has rung.
     fn set_deadline(&mut self) {
         self.machine.has_news = false;
-        let mut first = self.machine.driver.poll_timeout().map(|deadline| deadline.at);
         let told = self.machine.news.drain();
-        for drive in told {
-            let deadline = self.seats[drive].desk.transport.poll_timeout();
-            self.deadlines[drive] = deadline.map(|deadline| deadline.at);
-        }
-        // Who was told nothing has an event already, unless the last was used up.
-        let is_set = self.alarms[1].is_set();
-        let asked = if is_set { told } else { Few::below(self.deadlines.len()) };
-        for deadline in asked.filter_map(|drive| self.deadlines[drive]) {
-            first = Some(first.map_or(deadline, |first| first.min(deadline)));
+        let mut first = self.machine.driver.poll_timeout().map(|deadline| deadline.at);
+        let (asked, by) = match self.alarms[1].scheduled() {
+            Some(scheduled) => (told, first.map_or(scheduled, |first| first.min(scheduled))),
+            None => (Few::below(self.seats.len()), Instant::from_ps(u64::MAX)),
+        };
+        for drive in asked {
+            let transport = &self.seats[drive].desk.transport;
+            if transport.wants_time_before(by)
+                && let Some(deadline) = transport.poll_timeout()
+            {
+                first = Some(first.map_or(deadline.at, |first| first.min(deadline.at)));
+            }
         }
         if let Some(at) = self.alarms[1].set(first) {
             self.at(at, Happens::Deadline);
@@ -373,11 +408,12 @@ impl Driven {
             self.machine.talks.remove(drive);
         }
         // A driver that was told nothing wants nothing.
-        if self.machine.has_news
-            && let Some(output) = self.machine.driver.poll_output()
-        {
-            self.carry_out_of_driver(now, output);
-            return true;
+        if self.machine.driver_talks {
+            if let Some(output) = self.machine.driver.poll_output() {
+                self.carry_out_of_driver(now, output);
+                return true;
+            }
+            self.machine.driver_talks = false;
         }
         if let Some(output) = self.machine.controller.poll_output() {
             self.carry_out_of_controller(now, output);
@@ -408,7 +444,7 @@ impl Driven {
         match output {
             Output::Submit(transfer) => {
                 let seat = &mut self.seats[drive];
-                let transfer = seat.trouble.submit(transfer);
+                let transfer = if self.is_troubled { seat.trouble.submit(transfer) } else { transfer };
                 if let Some(transfer) = seat.desk.write_turn.pass(transfer) {
                     self.give_core(now, drive, Work::Transfer(transfer));
                 }
@@ -435,7 +471,7 @@ impl Driven {
 
     fn carry_out_of_driver(&mut self, now: Instant, output: ::xhci::Output) {
         use ::xhci::Output as Out;
-        self.machine.has_news = true;
+        (self.machine.has_news, self.machine.driver_talks) = (true, true);
         match output {
             Out::Completed(device, done) => {
                 let Some(number) = self.number_of(device) else { return };

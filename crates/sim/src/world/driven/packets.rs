@@ -18,6 +18,13 @@ use target::device::STATUS;
 use units::Duration;
 
 impl Driven {
+    /// The same as [`Self::arrive`] of a message to which something has happened, which is rare.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn suffer(&mut self, root: usize, side: Side, message: &Message, fate: Fate) {
+        self.arrive(root, side, message, fate);
+    }
+
     /// A message has arrived at a side of a link that has no hubs: it is taken, and its payload is copied.
     #[inline]
     pub(super) fn arrive(&mut self, root: usize, side: Side, message: &Message, fate: Fate) {
@@ -200,24 +207,27 @@ impl Driven {
                 self.stirs.add(drive);
             }
         }
+        if self.asks_all {
+            self.stirs.add(drive);
+        }
     }
 
     /// Wakes those that have something to send on a link, and had nothing before.
     pub(super) fn wake(&mut self, root: usize, [host, device]: [bool; 2]) {
         let now = self.engine.now();
         match &mut self.roots[root].wires {
-            Wires::Direct(joint) if joint.bus().is_some() => {
-                let due_at = joint.due_at(now);
-                if let Some(at) = self.roots[root].alarm.set(due_at) {
-                    self.at(at, Happens::Bus(root as u8));
-                }
-            }
-            Wires::Direct(_) => {
+            Wires::Direct(joint) if joint.bus().is_none() => {
                 if host {
                     self.wake_side(root, Side::Host);
                 }
                 if device {
                     self.wake_side(root, Side::Device);
+                }
+            }
+            Wires::Direct(joint) => {
+                let due_at = joint.due_at(now);
+                if let Some(at) = self.roots[root].alarm.set(due_at) {
+                    self.at(at, Happens::Bus(root as u8));
                 }
             }
             Wires::Hubs(tree) => {

@@ -65,6 +65,10 @@ impl Transport for AnyTransport {
         either!(self, transport => transport.poll_timeout(), None)
     }
 
+    fn wants_time_before(&self, at: Instant) -> bool {
+        either!(self, transport => transport.wants_time_before(at), false)
+    }
+
     fn depth(&self) -> usize {
         either!(self, transport => transport.depth(), 0)
     }

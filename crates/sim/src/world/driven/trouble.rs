@@ -80,11 +80,16 @@ impl Driven {
     /// If the world does not go on.
     pub fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
         loop {
-            if let Some(stopped) = self.stopped.or(self.broken().map(Stopped::Broken)) {
+            if let Some(stopped) = self.stopped {
                 return Err(stopped);
             }
-            if let Some(finished) = self.finished.pop_front() {
-                return Ok(Some(finished));
+            if self.is_troubled
+                && let Some(broken) = self.broken()
+            {
+                return Err(Stopped::Broken(broken));
+            }
+            if !self.finished.is_empty() {
+                return Ok(self.finished.pop_front());
             }
             if let Some(until) = until
                 && self.engine.next_at().is_none_or(|next| next > until)
@@ -115,7 +120,7 @@ impl Driven {
     }
 
     fn broken(&self) -> Option<Violation> {
-        if self.is_troubled { self.seats[DRIVE].trouble.ledger.broken() } else { None }
+        self.seats[DRIVE].trouble.ledger.broken()
     }
 
     /// Compares all books.

@@ -37,7 +37,7 @@ fn solid() -> Solid {
     Solid::new(part, Contents::FRESH)
 }
 
-const BRIDGE: Chip = Chip {
+pub(super) const BRIDGE: Chip = Chip {
     streams: 32,
     limits: Limits { commands: 32, buffer_bytes: 1 << 20, segment_bytes: 16 << 10 },
     bot: Times { command: Duration::from_us(10), status: Duration::from_us(5) },
@@ -53,7 +53,7 @@ const BRIDGE: Chip = Chip {
     },
 };
 
-fn power_on(bridge: &Chip, protocol: Protocol) -> Driven {
+pub(super) fn power_on(bridge: &Chip, protocol: Protocol) -> Driven {
     let drive = match protocol {
         Protocol::Bot => Drive::bot(),
         Protocol::Uas => Drive::uas(),
@@ -67,7 +67,7 @@ fn power_on(bridge: &Chip, protocol: Protocol) -> Driven {
     Setup::new(Host::chipset()).with(1, drive).power_on_with(occupant, Vec::new()).unwrap()
 }
 
-fn command(slot: u16, direction: Direction, lba: u64, blocks: u32, now: Instant) -> Command {
+pub(super) fn command(slot: u16, direction: Direction, lba: u64, blocks: u32, now: Instant) -> Command {
     let cdb: Cdb = match direction {
         Direction::In => Read { width: CdbWidth::Ten, lba, blocks, ..Read::default() }.encode(),
         Direction::Out => Write { width: CdbWidth::Ten, lba, blocks, ..Write::default() }.encode(),
@@ -82,22 +82,28 @@ fn command(slot: u16, direction: Direction, lba: u64, blocks: u32, now: Instant)
     }
 }
 
-/// What one command takes after another that has woken everything up, and what it brought.
-fn latency(world: &mut Driven, direction: Direction, lba: u64, blocks: u32) -> (Duration, Vec<u8>) {
-    let began = world.now();
+/// Memory for a command, with what is to be written.
+pub(super) fn memory(direction: Direction, lba: u64, blocks: u32) -> Vec<u8> {
     let mut buffer = vec![0; blocks as usize * 512];
     for (number, block) in (lba..).zip(buffer.chunks_exact_mut(512)) {
         if direction == Direction::Out {
             block[..16].copy_from_slice(&Plain::stamp(Lba(number)));
         }
     }
+    buffer
+}
+
+/// What one command takes after another that has woken everything up, and what it brought.
+fn latency(world: &mut Driven, direction: Direction, lba: u64, blocks: u32) -> (Duration, Vec<u8>) {
+    let began = world.now();
+    let buffer = memory(direction, lba, blocks);
     world.submit(0, &command(0, direction, lba, blocks, began), buffer).unwrap();
     let finished = world.run().unwrap().unwrap();
     assert!(finished.outcome.is_good(), "{:?}", finished.outcome);
     (world.now() - began, finished.buffer)
 }
 
-fn greet(world: &mut Driven) {
+pub(super) fn greet(world: &mut Driven) {
     for _ in 0..3 {
         let test_unit_ready = Command {
             cdb: CommandBlock::new(&[0; 6]).unwrap(),

@@ -1,5 +1,6 @@
 //! From power-on to commands over driver and controller: one drive.
 
+mod asked;
 mod costs;
 mod enclosure;
 mod several;

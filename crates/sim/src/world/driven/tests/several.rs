@@ -28,7 +28,7 @@ fn rates(run: &Run) -> Vec<f64> {
 }
 
 /// A hub with drives of both transports, one of them behind another hub, and a drive at a root port.
-fn mixed() -> Setup {
+pub(super) fn mixed() -> Setup {
     let far = Hub::new(4).with(2, drive(Drive::uas()));
     let near = Hub::new(4).with(1, drive(Drive::uas())).with(3, far).with(4, drive(Drive::bot()));
     Setup::new(Host::chipset()).with(1, near).with(2, drive(Drive::bot()))

@@ -1,0 +1,178 @@
+//! Who was told nothing is asked nothing: the same comes out as if everybody was asked after everything that happens.
+
+use super::enclosure::{self, BRIDGE};
+use super::several::mixed;
+use super::*;
+use crate::bridge::{Chip, StorePart};
+use crate::xhci::Counters;
+use initiator::Command;
+use proptest::prelude::*;
+use wire::usb::Direction;
+
+/// Commands under way with a drive at most.
+const SLOTS: usize = 6;
+
+/// A small world.
+#[derive(Clone, Copy, Debug)]
+enum Small {
+    Uas(Part),
+    Bot(Part),
+    OnBus(usb2::Rate),
+    Several,
+    /// Behind a bridge with room for so many sectors.
+    Enclosed(Protocol, u32),
+}
+
+/// A command for a drive, if its slot is free, and how long to wait before the next.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    drive: usize,
+    slot: u16,
+    writes: bool,
+    place: u32,
+    blocks: u16,
+    gap: Duration,
+}
+
+/// All that can be seen of a run.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    /// Drive, slot, time of the end, and what its memory held then.
+    ends: Vec<(usize, u16, Instant, Vec<u8>)>,
+    events: u64,
+    digest: u64,
+    link: Option<[crate::link::superspeed::Traffic; 2]>,
+    counters: Counters,
+    work: HostWork,
+    busy: Duration,
+    medium: Option<(Duration, Duration)>,
+}
+
+impl Small {
+    fn power_on(self, costs: HostCosts) -> Driven {
+        let host = |part| Host::with(part).costing(costs);
+        let at_root = |part, of| Setup::new(host(part)).with(1, drive(of)).power_on().unwrap();
+        match self {
+            Self::Uas(part) => at_root(part, Drive::uas()),
+            Self::Bot(part) => at_root(part, Drive::bot()),
+            Self::OnBus(rate) => on_bus(Part::CHIPSET, rate, Drive::uas()),
+            Self::Several => Setup { host: host(Part::CHIPSET), ..mixed() }.power_on().unwrap(),
+            Self::Enclosed(protocol, buffer_sectors) => {
+                let store = StorePart { buffer_sectors, piece_sectors: 8, ..BRIDGE.store };
+                enclosure::power_on(&Chip { store, ..BRIDGE }, protocol)
+            }
+        }
+    }
+
+    fn greet(self, world: &mut Driven) {
+        match self {
+            Self::Enclosed(..) => enclosure::greet(world),
+            _ => (0..world.drives()).for_each(|drive| fixture::first(world, drive)),
+        }
+    }
+
+    /// A command, and its memory.
+    fn command(self, step: &Step, now: Instant) -> (Command, Vec<u8>) {
+        let Step { slot, writes, place, blocks, .. } = *step;
+        if let Self::Enclosed(..) = self {
+            let direction = if writes { Direction::Out } else { Direction::In };
+            let (lba, blocks) = (u64::from(place) * 8, u32::from(blocks) * 8);
+            let memory = enclosure::memory(direction, lba, blocks);
+            return (enclosure::command(slot, direction, lba, blocks, now), memory);
+        }
+        let memory = if writes { pattern(place, blocks) } else { room(blocks) };
+        (command(slot, writes, place, blocks), memory)
+    }
+}
+
+fn see(small: Small, costs: HostCosts, steps: &[Step], asks_all: bool) -> Seen {
+    let world = small.power_on(costs);
+    let mut world = if asks_all { world.asking_all() } else { world };
+    small.greet(&mut world);
+    let mut under_way = vec![[false; SLOTS]; world.drives()];
+    let mut ends = Vec::new();
+    let mut end = |world: &mut Driven, under_way: &mut Vec<[bool; SLOTS]>, until| {
+        while let Some(Finished { drive, id, buffer, .. }) = world.run_until(until).unwrap() {
+            under_way[drive][usize::from(id.slot)] = false;
+            ends.push((drive, id.slot, world.now(), buffer));
+        }
+    };
+    for step in steps {
+        let (drive, now) = (step.drive % world.drives(), world.now());
+        let many = under_way[drive].iter().filter(|is_under_way| **is_under_way).count();
+        let is_free = !under_way[drive][usize::from(step.slot)] && many < world.depth(drive);
+        if is_free {
+            under_way[drive][usize::from(step.slot)] = true;
+            let (command, memory) = small.command(step, now);
+            world.submit(drive, &command, memory).unwrap();
+        }
+        end(&mut world, &mut under_way, Some(now + step.gap));
+    }
+    end(&mut world, &mut under_way, None);
+    assert!(under_way.iter().flatten().all(|is_under_way| !is_under_way), "each command ends");
+    let now = world.now();
+    let traffic = |link: &crate::link::superspeed::Link| {
+        [Side::Host, Side::Device].map(|side| link.lane(side).traffic())
+    };
+    Seen {
+        ends,
+        events: world.happened(),
+        digest: world.digest(),
+        link: world.link(0).map(traffic),
+        counters: world.controller().counters(),
+        work: world.core().work(),
+        busy: world.core().busy(now),
+        medium: world.enclosure(0).map(|it| (it.at_work(now), it.store().at_work(now))),
+    }
+}
+
+fn small() -> impl Strategy<Value = Small> {
+    prop_oneof![
+        prop::sample::select(vec![Part::CHIPSET, Part::CARD]).prop_map(Small::Uas),
+        prop::sample::select(PARTS.to_vec()).prop_map(Small::Bot),
+        Just(Small::OnBus(usb2::Rate::High)),
+        Just(Small::Several),
+        (prop::bool::ANY, 64_u32..300).prop_map(|(is_bot, sectors)| {
+            Small::Enclosed(if is_bot { Protocol::Bot } else { Protocol::Uas }, sectors)
+        }),
+    ]
+}
+
+fn costs() -> impl Strategy<Value = HostCosts> {
+    let some = HostCosts {
+        command: Duration::from_us(3),
+        transfer: Duration::from_us(1),
+        completion: Duration::from_us(1),
+        finish: Duration::from_us(2),
+        interrupt: Duration::from_us(2),
+        wake: Duration::from_us(10),
+        idle_after: Duration::from_us(50),
+        ..HostCosts::FREE
+    };
+    prop::sample::select(vec![HostCosts::FREE, some])
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let what = (0..4_usize, 0..SLOTS as u16, prop::bool::ANY, 0..40_u32);
+    let how = (prop_oneof![Just(1_u16), 1..24_u16], prop_oneof![Just(0), 0_u64..300]);
+    (what, how).prop_map(|((drive, slot, writes, place), (blocks, gap))| Step {
+        drive,
+        slot,
+        writes,
+        place,
+        blocks,
+        gap: Duration::from_us(gap),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn who_was_told_nothing_wants_nothing(
+        small in small(), costs in costs(), steps in prop::collection::vec(step(), 1..40)
+    ) {
+        let [some, all] = [false, true].map(|asks_all| see(small, costs, &steps, asks_all));
+        prop_assert_eq!(some, all);
+    }
+}
