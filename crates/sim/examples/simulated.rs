@@ -4,11 +4,18 @@
 //! a SuperSpeed link of the first generation, as `cargo xtask bench sim` has them; several drives are behind one hub. Everything that is to be counted is in one function:
 //! `valgrind --tool=callgrind --toggle-collect=simulated::counted`. It prints events for a command, the mean time of a
 //! command in picoseconds, and the digest of all that happened: a change of the simulator's speed leaves the times as they are.
+//!
+//! `simulated parts COUNT`: the reads with all parts of a machine, as the same bench has them; power-on counts as well.
 
 use sim::link::superspeed::Rate;
+use sim::measure::Stretch;
+use sim::parts::Catalogue;
 use sim::raw::{Drives, Figures, Load, Measurement};
+use sim::setups::Setup;
+use sim::trial::{self, DATA_SET_BYTES, Terms, Trial};
 use sim::world::driven::Host;
 use units::Duration;
+use workload::{Job, Share};
 
 const DEPTH: u16 = 32;
 /// Commands before it counts: rings have gone round, and queues have the room that they need.
@@ -16,8 +23,13 @@ const WARM: u32 = 1000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [kind, count, drives @ ..] = &arguments[..] else { panic!("read|write COUNT [DRIVES]") };
+    let [kind, count, drives @ ..] = &arguments[..] else {
+        panic!("read|write COUNT [DRIVES], or parts COUNT")
+    };
     let count = count.parse().expect("a number");
+    if kind == "parts" {
+        return of_parts(count);
+    }
     let drives = drives.first().map_or(1, |drives| drives.parse().expect("a number"));
     let load = Load {
         host: None,
@@ -37,6 +49,20 @@ fn main() {
     let Figures { commands, events, mean, digest, .. } = measurement.figures();
     let events = events as f64 / commands as f64;
     println!("{events:.2} events for a command, mean {} ps, digest {digest:016x}", mean.as_ps());
+}
+
+fn of_parts(count: u32) {
+    let catalogue = Catalogue::built_in().expect("parts");
+    let setups = Setup::built_in(&catalogue).expect("setups");
+    let setup = setups.iter().find(|setup| setup.name == "myce").expect("a setup");
+    let assembly = &setup.variant("uasp").expect("a variant").assembly;
+    let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), DEPTH) };
+    let stretch = Stretch { span: Duration::ZERO, requests: count, bytes: u64::MAX, ..Stretch::USUAL };
+    let mut trial = None;
+    counted(|| trial = trial::run(assembly, &catalogue, &job, &Terms { stretch, ..Terms::USUAL }).ok());
+    let Trial { measured, events, digest, .. } = trial.expect("it goes on");
+    let events = events as f64 / measured.requests as f64;
+    println!("{events:.2} events for a command, mean {} ps, digest {digest:016x}", measured.mean.as_ps());
 }
 
 #[inline(never)]

@@ -245,6 +245,12 @@ impl<M: Mechanism> Attachment<M> {
             self.arrive(now, frame);
         }
         self.listen();
+        // Nothing goes before it, and nothing comes of it when it arrives: that it crosses is settled.
+        while self.crossing.is_none()
+            && self.waiting[DRIVE].pop_front_if(|it| *it == Frame::Accepted).is_some()
+        {
+            self.occupy(now.max(self.free_at), Frame::Accepted);
+        }
         if self.crossing.is_none()
             && self.free_at <= now
             && self.peek().is_some_and(|(_, from)| from <= now)
@@ -255,17 +261,23 @@ impl<M: Mechanism> Attachment<M> {
     }
 
     fn send(&mut self, now: Instant, frame: Frame) {
-        let crosses = self.rate.dwords(Rate::frame(frame.bytes()));
-        // The sender asks, the receiver agrees; when the end has come the receiver acknowledges, and the wire rests.
-        let asks = self.latency + self.latency;
-        let arrives = now + asks + crosses + self.latency;
-        self.free_at = arrives + self.latency;
+        let arrives = self.occupy(now, frame);
         self.crossing = Some((arrives, frame));
-        self.books.frames += 1;
-        self.books.busy += self.free_at - now;
         if let Frame::Data(_, sectors) = frame {
             self.books.payload_bytes += u64::from(sectors) * u64::from(SECTOR_BYTES);
         }
+    }
+
+    /// The wire is taken by a frame from then on: when that arrives.
+    fn occupy(&mut self, begins: Instant, frame: Frame) -> Instant {
+        let crosses = self.rate.dwords(Rate::frame(frame.bytes()));
+        // The sender asks, the receiver agrees; when the end has come the receiver acknowledges, and the wire rests.
+        let asks = self.latency + self.latency;
+        let arrives = begins + asks + crosses + self.latency;
+        self.free_at = arrives + self.latency;
+        self.books.frames += 1;
+        self.books.busy += self.free_at - begins;
+        arrives
     }
 
     fn arrive(&mut self, now: Instant, frame: Frame) {

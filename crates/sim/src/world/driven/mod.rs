@@ -364,6 +364,9 @@ impl Driven {
     #[inline]
     fn wake_woken(&mut self) {
         let [host, device] = std::mem::take(&mut self.woken);
+        if host.or(device).is_none() {
+            return;
+        }
         for root in host.or(device) {
             self.wake(root, [host.has(root), device.has(root)]);
         }

@@ -19,8 +19,8 @@ enum Small {
     Bot(Part),
     OnBus(usb2::Rate),
     Several,
-    /// Behind a bridge with room for so many sectors.
-    Enclosed(Protocol, u32),
+    /// Behind a bridge with room for so many sectors, and a cable with this latency.
+    Enclosed(Protocol, u32, Duration),
 }
 
 /// A command for a drive, if its slot is free, and how long to wait before the next.
@@ -57,8 +57,8 @@ impl Small {
             Self::Bot(part) => at_root(part, Drive::bot()),
             Self::OnBus(rate) => on_bus(Part::CHIPSET, rate, Drive::uas()),
             Self::Several => Setup { host: host(Part::CHIPSET), ..mixed() }.power_on().unwrap(),
-            Self::Enclosed(protocol, buffer_sectors) => {
-                let store = StorePart { buffer_sectors, piece_sectors: 8, ..BRIDGE.store };
+            Self::Enclosed(protocol, buffer_sectors, latency) => {
+                let store = StorePart { buffer_sectors, piece_sectors: 8, latency, ..BRIDGE.store };
                 enclosure::power_on(&Chip { store, ..BRIDGE }, protocol)
             }
         }
@@ -132,8 +132,9 @@ fn small() -> impl Strategy<Value = Small> {
         prop::sample::select(PARTS.to_vec()).prop_map(Small::Bot),
         Just(Small::OnBus(usb2::Rate::High)),
         Just(Small::Several),
-        (prop::bool::ANY, 64_u32..300).prop_map(|(is_bot, sectors)| {
-            Small::Enclosed(if is_bot { Protocol::Bot } else { Protocol::Uas }, sectors)
+        (prop::bool::ANY, 24_u32..64, 0_u64..4000).prop_map(|(is_bot, sectors, latency)| {
+            let protocol = if is_bot { Protocol::Bot } else { Protocol::Uas };
+            Small::Enclosed(protocol, sectors, Duration::from_ns(latency))
         }),
     ]
 }
