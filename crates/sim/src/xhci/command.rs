@@ -142,6 +142,9 @@ impl Controller {
             let kind = trb_type_of(&trb);
             let scripted = self.script.commands.iter().position(|(scripted, _)| *scripted == kind);
             let scripted = scripted.and_then(|at| self.script.commands.remove(at));
+            if let Ok((command, _)) = CommandTrb::decode(&trb) {
+                self.events.notes.command(at, command);
+            }
             let did = match (CommandTrb::decode(&trb), scripted) {
                 (Ok((command, _)), Some((_, code))) => Ok((code, command.slot())),
                 (Ok((command, _)), None) => self.carry_out(now, memory, command)?,

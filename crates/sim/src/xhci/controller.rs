@@ -8,6 +8,7 @@
 use super::command::Commands;
 use super::event::{EventRing, Interrupter, Tampering};
 use super::memory::{Fault, Memory};
+use super::notes::Notes;
 use super::output::{Output, Way};
 use super::part::Part;
 use super::port::{Happened, Port};
@@ -66,6 +67,8 @@ pub(super) struct Events {
     pub(super) interrupter: Interrupter,
     /// How many have come about.
     pub(super) posted: u64,
+    /// What is told of them, and of what else goes over memory.
+    pub(super) notes: Notes,
 }
 
 /// What is to go wrong next, for tests.
@@ -153,6 +156,16 @@ impl Controller {
     /// What it wants done.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Whether notes are taken of doorbells and TRBs, for [`Self::poll_note`].
+    pub const fn take_notes(&mut self, takes: bool) {
+        self.events.notes.is_taking = takes;
+    }
+
+    /// The next note.
+    pub fn poll_note(&mut self) -> Option<String> {
+        self.events.notes.poll()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called.
@@ -300,12 +313,14 @@ const fn on_grid(at: Instant, grid: Duration) -> Instant {
 
 impl Events {
     fn new() -> Self {
-        Self { ring: EventRing::new(), interrupter: Interrupter::new(), posted: 0 }
+        let notes = Notes::default();
+        Self { ring: EventRing::new(), interrupter: Interrupter::new(), posted: 0, notes }
     }
 
     /// An event has come about, that can be seen from `at` on.
     pub(super) fn post(&mut self, at: Instant, event: EventTrb) {
         self.posted += 1;
+        self.notes.event(event);
         self.ring.push(at, event);
         if let Some(at) = self.ring.next_at() {
             self.interrupter.want(at);
@@ -313,6 +328,6 @@ impl Events {
     }
 
     pub(super) fn reset(&mut self) {
-        *self = Self::new();
+        *self = Self { notes: std::mem::take(&mut self.notes), ..Self::new() };
     }
 }

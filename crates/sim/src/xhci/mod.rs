@@ -24,6 +24,7 @@ mod controller;
 mod event;
 mod hands;
 mod memory;
+mod notes;
 mod output;
 mod part;
 pub(crate) mod port;

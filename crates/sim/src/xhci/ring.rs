@@ -128,6 +128,11 @@ impl Ring {
         (self.next, self.on_link, self.is_loaded) = (at, 0, true);
     }
 
+    /// The TRB that is read next.
+    pub(super) const fn next(&self) -> Cursor {
+        self.next
+    }
+
     /// Where the controller stands: the TRB that is not done yet.
     pub(super) fn stands(&self) -> Cursor {
         self.steps.front().map_or(self.next, |step| step.at)

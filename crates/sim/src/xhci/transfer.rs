@@ -100,6 +100,7 @@ impl Controller {
             self.counters.idle_doorbells += 1;
             return;
         };
+        self.events.notes.doorbell(slot, doorbell);
         match (u8::try_from(slot), doorbell.target) {
             (Ok(0), None) => self.ring_commands(now),
             (Ok(slot), Some(endpoint)) => {
@@ -189,8 +190,9 @@ impl Controller {
                 None => self.part.tds_ahead.max(CONTROL_STAGES),
             };
             while ring.tds.len() < ahead && !self.events.ring.is_full() && broken.is_none() {
+                let from = ring.next();
                 match ring.fetch(memory, rules)? {
-                    Found::Td => {}
+                    Found::Td => self.events.notes.td(memory, to, (from, ring.next())),
                     Found::Nothing => break,
                     Found::Broken(at) => broken = Some(at),
                 }

@@ -397,6 +397,11 @@ impl Driven {
 
     /// Carries out one thing, if anybody wants something.
     fn carry_on(&mut self, now: Instant) -> bool {
+        if self.engine.is_traced() {
+            while let Some(note) = self.machine.controller.poll_note() {
+                self.engine.note("xhci", format_args!("{note}"));
+            }
+        }
         if !self.core.is_free()
             && let Some(task) = self.core.poll_done(now)
         {

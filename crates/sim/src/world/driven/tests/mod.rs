@@ -78,6 +78,35 @@ fn what_is_read_is_what_was_written_on_a_bus_of_usb_2() {
 }
 
 #[test]
+fn a_trace_has_doorbells_and_trbs_beside_packets() {
+    #[derive(Clone, Default)]
+    struct Shared(std::rc::Rc<std::cell::RefCell<Vec<String>>>);
+    impl crate::engine::Trace for Shared {
+        fn record(&mut self, entry: crate::engine::Entry<'_>) {
+            self.0.borrow_mut().record(entry);
+        }
+    }
+    let mut world = on_bot(Part::CHIPSET);
+    fixture::first(&mut world, 0);
+    let shared = Shared::default();
+    world.trace_to(Box::new(shared.clone()));
+    fixture::ask(&mut world, 0, &command(0, false, 0, 1), room(1));
+    let lines = shared.0.borrow();
+    let at = |what: &str| lines.iter().position(|line| line.contains(what));
+    let order = ["doorbell of slot 1: ", "TRB at ", "DATA 2 OUT", "event TRB: "].map(at);
+    assert!(order.iter().all(Option::is_some) && order.is_sorted(), "{order:?}\n{}", lines.join("\n"));
+    // Three phases of BOT: three doorbells, three TRBs, three events.
+    for what in ["doorbell of", ": TRB at", "event TRB"] {
+        assert_eq!(
+            lines.iter().filter(|line| line.contains(what)).count(),
+            3,
+            "{what}\n{}",
+            lines.join("\n")
+        );
+    }
+}
+
+#[test]
 fn uas_on_a_bus_of_usb_2_is_in_turns() {
     let world = on_bus(Part::CHIPSET, usb2::Rate::High, Drive::uas());
     let Some(AnyTransport::Uas(uas)) = world.transport(0) else { panic!("UAS") };
