@@ -84,6 +84,11 @@ impl Ledger {
         self.in_vain[side as usize] += u64::from(payload - fresh);
     }
 
+    /// A packet with so much payload has arrived at a side of another device of the same link, which has books of its own.
+    pub const fn arrive_elsewhere(&mut self, side: Side, payload: u32) {
+        self.taken[side as usize] += payload as u64;
+    }
+
     /// A transfer of a side was taken back or has ended with its endpoint: what was copied for it is of no concern any more.
     pub fn forget(&mut self, side: Side, id: TransferId) {
         if let Some(copied) = self.copied[side as usize].get_mut(id.0 as usize) {

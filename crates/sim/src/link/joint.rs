@@ -5,16 +5,17 @@
 //!
 //! Always true: both ports are of the kind of what is between them.
 
-use super::bulk::{self, ERDY_TIMEOUT, Endpoint, Message, TRANSACTION_TIMEOUT};
+use super::bulk::{self, Endpoint, Message};
 use super::lanes::{Lanes, Taken, Wake};
 use super::streams::Violation;
 use super::superspeed::{self, Link, LinkState, Side, Sleep, TurnRound};
 use super::usb2::{self, Bus, Exchange, Pacing, Sent};
+use super::watch::{Missed, Watch};
 use super::{Crossing, DevicePort, Fate, HostPort};
 use crate::engine::Turn;
 use bus::Speed;
 use units::{Duration, Instant};
-use wire::usb::{DeviceFeature, Direction, EndpointAddress, Recipient, SetupPacket, StandardRequest};
+use wire::usb::{DeviceFeature, Recipient, SetupPacket, StandardRequest};
 
 /// What a symbol takes through a cable of about a metre.
 pub const CABLE: Duration = Duration::from_ns(5);
@@ -44,8 +45,7 @@ pub struct Joint {
     pub device: DevicePort,
     wires: Wires,
     is_cut: bool,
-    /// Endpoints on which something was lost, and who looks whether it is missed.
-    watched: Vec<(EndpointAddress, Side)>,
+    watch: Watch,
 }
 
 #[derive(Clone, Debug)]
@@ -57,20 +57,6 @@ enum Wires {
     Lanes(Lanes),
     Bus(Exchange),
 }
-
-/// An answer that was lost, and who will miss it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missed {
-    endpoint: EndpointAddress,
-    by: Side,
-    /// What had come of the endpoint when it was lost.
-    steps: u32,
-    /// How often it was looked after.
-    repeats: u32,
-}
-
-/// Times that a device says ERDY again: a host that does not want to hear it is left alone in the end.
-const ERDY_REPEATS: u32 = 3;
 
 /// What comes of a message that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +117,7 @@ impl Joint {
             device: DevicePort::SuperSpeed(device),
             wires: Wires::Lanes(Lanes::new(link)),
             is_cut: false,
-            watched: Vec::new(),
+            watch: Watch::new(),
         }
     }
 
@@ -142,7 +128,7 @@ impl Joint {
             device: DevicePort::Usb2(device),
             wires: Wires::Bus(Exchange::new(bus)),
             is_cut: false,
-            watched: Vec::new(),
+            watch: Watch::new(),
         }
     }
 
@@ -297,53 +283,13 @@ impl Joint {
 
     /// A message is lost. Who will miss it, if anybody: [`Self::miss`] is to be called after that time.
     pub fn lose(&mut self, message: &Message) -> Option<(Duration, Missed)> {
-        let endpoint = message.endpoint();
-        // Where the host waits for nothing more, the device misses what the host has said last.
-        let sides = match message {
-            Message::Erdy { .. } => &[Side::Device][..],
-            Message::Ack { .. } if endpoint.direction() == Direction::In => &[Side::Host, Side::Device],
-            _ => &[Side::Host],
-        };
-        let owed = |&by: &Side| Some((by, self.owed(endpoint, by)?));
-        let (by, missed) = sides.iter().find_map(owed)?;
-        if self.watched.contains(&(endpoint, by)) {
-            return None;
-        }
-        self.watched.push((endpoint, by));
-        Some(missed)
+        self.watch.lose((&self.host, &self.device), message)
     }
 
     /// The time is over after which an answer is missed, unless something has come since: then it is said again. When to look
     /// again, while an answer is still owed.
     pub fn miss(&mut self, missed: Missed) -> Option<(Duration, Missed)> {
-        let Missed { endpoint, by, steps, repeats } = missed;
-        let is_missed = self.owed(endpoint, by).is_some_and(|(_, owed)| owed.steps == steps);
-        match (by, &mut self.host, &mut self.device) {
-            (Side::Host, HostPort::SuperSpeed(host), _) if is_missed => host.time_out(endpoint),
-            (Side::Device, _, DevicePort::SuperSpeed(device)) if is_missed && repeats < ERDY_REPEATS => {
-                device.repeat_erdy(endpoint);
-            }
-            _ => {}
-        }
-        let is_given_up = by == Side::Device && repeats >= ERDY_REPEATS;
-        let again = self.owed(endpoint, by).filter(|_| !is_given_up);
-        if again.is_none() {
-            self.watched.retain(|&watched| watched != (endpoint, by));
-        }
-        // What was answered since is no repetition of what is missed next.
-        let repeats = if is_missed { repeats + 1 } else { 0 };
-        again.map(|(span, again)| (span, Missed { repeats, ..again }))
-    }
-
-    /// Whether an answer is owed on an endpoint.
-    fn owed(&self, endpoint: EndpointAddress, by: Side) -> Option<(Duration, Missed)> {
-        let (span, steps) = match (by, &self.host, &self.device) {
-            (Side::Host, HostPort::SuperSpeed(host), _) => (TRANSACTION_TIMEOUT, host.awaits(endpoint)?),
-            (Side::Device, _, DevicePort::SuperSpeed(device)) => (ERDY_TIMEOUT, device.awaits(endpoint)?),
-            // A bus of USB 2.0 waits for each answer by itself.
-            _ => return None,
-        };
-        Some((span, Missed { endpoint, by, steps, repeats: 0 }))
+        self.watch.miss((&mut self.host, &mut self.device), missed)
     }
 
     /// A message has arrived at a side: the link takes it, and its port does.

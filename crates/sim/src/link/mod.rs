@@ -17,14 +17,16 @@ mod rate;
 pub mod streams;
 pub mod superspeed;
 pub mod usb2;
+mod watch;
 #[cfg(test)]
 mod wire;
 
 pub use fate::{Fate, Fates};
-pub use joint::{Arrival, CABLE, Connection, Joint, Missed};
+pub use joint::{Arrival, CABLE, Connection, Joint};
 pub use lanes::Wake;
 pub use port::{DevicePort, HostPort};
 pub use rate::AnyRate;
+pub use watch::Missed;
 
 use units::Instant;
 

@@ -28,7 +28,9 @@ pub struct Case {
     pub rate: AnyRate,
     /// The host's controller.
     pub controller: Desk,
-    /// Hubs between that and the drive, 0 to 4; an idle drive is beside it then. Where there is no controller there are
+    /// Drives behind the last hub that are asked, 1 to 3; of two, one is there in any case.
+    pub drives: u8,
+    /// Hubs between that and the drive, 0 to 4; another drive is beside it then. Where there is no controller there are
     /// none, nor on a bus of USB 2.0.
     pub hubs: u8,
     /// Streams of the device: a power of two, 2 to 256.
@@ -118,6 +120,8 @@ pub struct CaseError {
 
 /// Blocks of a drive at most.
 const BLOCKS_MAX: u32 = 4096;
+/// Drives that are asked at most.
+const DRIVES_MAX: u8 = 3;
 /// Hubs in a row at most.
 const HUBS_MAX: u8 = 4;
 /// Requests at most.
@@ -161,6 +165,7 @@ impl Case {
                 Some(_) => 0,
                 None => [0, 0, 1, 2][Random::new(seed, "hubs").below(4) as usize],
             },
+            drives: 1 + Random::new(seed, "drives").below(DRIVES_MAX.into()) as u8,
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
             depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
             transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
@@ -245,12 +250,21 @@ impl Case {
         let node = match self.hubs {
             0 => Node::Drive(drive),
             hubs => {
-                let first = Node::Hub(Hub::new(4).with(1, drive).with(2, drive));
+                let hub = Hub::new(4).with(1, drive).with(2, drive);
+                let first = Node::Hub((3..=self.drives).fold(hub, |hub, port| hub.with(port, drive)));
                 (1..hubs).fold(first, |node, _| Node::Hub(Hub::new(4).with(1, node)))
             }
         };
         let host = Host { packing, ..Host::with(part) };
         Some(Setup::new(host).at(self.rate).with(1, node))
+    }
+
+    /// Drives that are asked.
+    pub(super) const fn asked(&self) -> u8 {
+        match (self.controller, self.hubs) {
+            (Desk::None, _) | (_, 0) => 1,
+            _ => self.drives,
+        }
     }
 
     /// Within the limits.
@@ -259,6 +273,7 @@ impl Case {
             self.controller = Desk::Card;
         }
         self.hubs = if self.is_on_bus() { 0 } else { self.hubs.min(HUBS_MAX) };
+        self.drives = self.drives.clamp(1, DRIVES_MAX);
         self.streams = self.streams.clamp(2, 256).next_power_of_two().min(256);
         self.depth = self.depth.clamp(1, 64);
         self.transfer_bytes = self.transfer_bytes.clamp(self.block.bytes(), 1 << 20);
@@ -277,6 +292,7 @@ impl Case {
             "rate" => self.rate = of_name(value, &RATES)?,
             "controller" => self.controller = of_name(value, &CONTROLLERS)?,
             "hubs" => self.hubs = value.parse().ok()?,
+            "drives" => self.drives = value.parse().ok()?,
             "streams" => self.streams = value.parse().ok()?,
             "depth" => self.depth = value.parse().ok()?,
             "transfer" => self.transfer_bytes = value.parse().ok()?,
@@ -365,12 +381,13 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed={} wire={} rate={} controller={} hubs={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
+            "seed={} wire={} rate={} controller={} hubs={} drives={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
             self.seed,
             name_of(self.wire, &WIRES),
             name_of(self.rate, &RATES),
             name_of(self.controller, &CONTROLLERS),
             self.hubs,
+            self.drives,
             self.streams,
             self.depth,
             self.transfer_bytes,

@@ -31,10 +31,11 @@ pub(super) struct Host {
 const RECENT: usize = 4;
 
 impl Host {
-    pub(super) fn new(case: &Case) -> Self {
+    /// Who asks a drive: each has one of its own.
+    pub(super) fn new(case: &Case, drive: u64) -> Self {
         Self {
             blocks: Blocks::new(case.blocks, case.block, case.is_cached),
-            random: Random::new(case.seed, "host"),
+            random: Random::new(case.seed ^ drive << u32::BITS, "host"),
             next: 0,
             left: case.requests,
             inspects: None,

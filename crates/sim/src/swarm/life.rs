@@ -1,18 +1,20 @@
-//! One life of a device, from plug to pull: a disk on a transport in a world, and all that must hold while it is asked.
+//! One life of a device, from plug to pull: a disk on a transport in a world, and all that must hold while it is asked. Several
+//! drives of a world have a life each, lived together ([`live`]).
 //!
 //! Always true: what the disk wants is carried out in order; each end is told to whoever is concerned and to the books; a
 //! life ends, whatever goes wrong in it, or says that it does not.
 
 use super::Toll;
-use super::case::{Case, Finale, Wire};
+use super::case::{Case, Wire};
 use super::host::Host;
 use super::stage::Stage;
 use crate::check::{About, Law, Violation};
 use crate::engine::Level;
 use crate::fault::Kind;
-use crate::world::{Finished, Remains};
+use crate::world::Finished;
 use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
 use initiator::{Command, CommandId, Counters};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use units::{ByteRange, Duration, Instant};
 use wire::usb::Direction;
@@ -29,7 +31,9 @@ const ATTEMPTS: usize = initiator::disk::DiskPatience::DEFAULT.attempts_max as u
 /// A life.
 #[derive(Debug)]
 pub(super) struct Life<'a, W> {
-    world: W,
+    world: &'a RefCell<W>,
+    /// The drive, by number.
+    drive: usize,
     disk: Disk,
     host: &'a mut Host,
     depth: usize,
@@ -73,12 +77,14 @@ struct Sent {
 }
 
 impl<'a, W: Stage> Life<'a, W> {
-    pub(super) fn new(mut world: W, host: &'a mut Host, case: &Case) -> Self {
-        let depth = case.depth.min(u16::try_from(world.depth()).unwrap_or(u16::MAX)).max(1);
+    pub(super) fn new(world: &'a RefCell<W>, drive: usize, host: &'a mut Host, case: &Case) -> Self {
+        let most = world.borrow().depth(drive);
+        let depth = case.depth.min(u16::try_from(most).unwrap_or(u16::MAX)).max(1);
         let config = DiskConfig { requests_max: case.depth, ..DiskConfig::new(depth, case.transfer_bytes) };
-        let struck_before = world.faults().struck().len();
+        let struck_before = world.borrow_mut().faults(drive).struck().len();
         Self {
             world,
+            drive,
             disk: Disk::new(config),
             host,
             depth: case.depth.into(),
@@ -99,43 +105,44 @@ impl<'a, W: Stage> Life<'a, W> {
         }
     }
 
-    /// Lives on until there is nothing left to ask for, or the device is gone.
-    pub(super) fn run(&mut self) -> Result<(), Violation> {
-        self.disk.start(self.world.now());
-        loop {
-            self.carry_out()?;
-            while self.ask() {
-                self.carry_out()?;
-            }
-            if self.is_over() {
-                break;
-            }
-            let deadline = self.disk.poll_timeout().map(|deadline| deadline.at);
-            let finished = self.world.run_until(deadline);
-            self.world.audit()?;
-            match finished {
-                Ok(Some(finished)) => self.end_command(finished)?,
-                Ok(None) if deadline.is_some_and(|at| at <= self.world.now()) => {
-                    self.disk.handle_timeout(self.world.now());
-                }
-                Ok(None) | Err(_) => {
-                    return self.broken(Law::Progress, About::World("nothing happens any more"));
-                }
-            }
-            self.look_for_strays();
-            self.has_progress()?;
-        }
-        self.close()
+    fn begin(&mut self) {
+        self.disk.start(self.now());
     }
 
-    /// What happened in this life, in a number.
-    pub(super) fn digest(&self) -> u64 {
-        self.world.digest()
+    /// Carries out what is wanted, and asks for more.
+    fn go_on(&mut self) -> Result<(), Violation> {
+        self.carry_out()?;
+        while self.ask() {
+            self.carry_out()?;
+        }
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.disk.poll_timeout().map(|deadline| deadline.at)
+    }
+
+    /// Time has passed: its deadline may be over.
+    fn pass(&mut self) {
+        let now = self.now();
+        if self.deadline().is_some_and(|at| at <= now) {
+            self.disk.handle_timeout(now);
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.world.borrow().now()
     }
 
     /// Adds what was done.
     pub(super) fn count(&self, toll: &mut Toll) {
-        let (counts, counters) = (self.disk.counts(), self.world.counters());
+        let world = self.world.borrow();
+        let (counts, counters) = (self.disk.counts(), world.counters(self.drive));
+        // What the world has as a whole is counted once.
+        let (events, in_vain, passed) = match self.drive {
+            0 => (world.happened(), world.in_vain(), world.now() - Instant::ZERO),
+            _ => (0, 0, Duration::ZERO),
+        };
         let resets =
             counters.unit_resets + counters.nexus_resets + counters.reset_recoveries + counters.port_resets;
         *toll = toll.and(self.toll).and(Toll {
@@ -143,25 +150,16 @@ impl<'a, W: Stage> Life<'a, W> {
             sent_again: counts.sent_again,
             timeouts: counters.timeouts.into(),
             resets: resets.into(),
-            events: self.world.happened(),
-            in_vain: self.world.in_vain(),
-            virtual_ms: (self.world.now() - Instant::ZERO).as_ms(),
+            events,
+            in_vain,
+            virtual_ms: passed.as_ms(),
             ..Toll::default()
         });
     }
 
-    /// The end: why, and what is left.
-    pub(super) fn end(self, finale: Finale) -> (Kind, Remains) {
-        let kind = self.world.gone().unwrap_or(match finale {
-            Finale::PowerLoss if !self.host.is_inspecting() => Kind::PowerLoss,
-            Finale::PowerLoss | Finale::Unplug => Kind::Unplug,
-        });
-        (kind, self.world.end(kind))
-    }
-
     /// Asks for something, if there is room. Whether it did.
     fn ask(&mut self) -> bool {
-        if !self.is_surveyed || self.open.len() >= self.depth || self.world.gone().is_some() {
+        if !self.is_surveyed || self.open.len() >= self.depth || self.is_gone() {
             return false;
         }
         let Some((request, access)) = self.host.next() else { return false };
@@ -172,7 +170,7 @@ impl<'a, W: Stage> Life<'a, W> {
         if matches!(request.operation, Operation::Write { .. }) {
             self.host.blocks.fill(number, request.extent.lba, &mut memory);
         }
-        let now = self.world.now();
+        let now = self.now();
         self.requests.arrive(now);
         let is_aborted = self.host.aborts();
         self.open.insert(request.id, Open { memory, since: now, is_aborted, is_vague: false });
@@ -192,7 +190,7 @@ impl<'a, W: Stage> Life<'a, W> {
                 Output::Submit(command, memory) => self.send(&command, memory),
                 Output::Abort(id) => {
                     self.is_disturbed = true;
-                    self.world.abort(id);
+                    self.world.borrow_mut().abort(self.drive, id);
                 }
                 Output::Surveyed(result) => self.survey(result.map_err(|failed| failed.error))?,
                 Output::Finished(id, result) => self.end_request(id, result)?,
@@ -216,8 +214,9 @@ impl<'a, W: Stage> Life<'a, W> {
             (Memory::Parameters, _) => self.disk.parameters(command.id)[..end].to_vec(),
             _ => vec![UNTOUCHED; end],
         };
-        let now = self.world.now();
-        match self.world.submit(command, buffer) {
+        let now = self.now();
+        let submitted = self.world.borrow_mut().submit(self.drive, command, buffer);
+        match submitted {
             Ok(()) => {
                 self.commands.arrive(now);
                 self.sent.insert(command.id, Sent { memory, direction, range, since: now });
@@ -228,7 +227,7 @@ impl<'a, W: Stage> Life<'a, W> {
 
     fn end_command(&mut self, finished: Finished) -> Result<(), Violation> {
         let Finished { id, outcome, buffer, .. } = finished;
-        let now = self.world.now();
+        let now = self.now();
         let Some(sent) = self.sent.remove(&id) else {
             return self.broken(Law::CommandOnce, About::Command(id));
         };
@@ -245,14 +244,14 @@ impl<'a, W: Stage> Life<'a, W> {
     }
 
     fn end_request(&mut self, id: RequestId, result: Result<Done, Error>) -> Result<(), Violation> {
-        let now = self.world.now();
+        let now = self.now();
         let Some(open) = self.open.remove(&id) else {
             return self.broken(Law::RequestOnce, About::Request(id));
         };
         self.requests.leave(now, open.since);
-        self.progress = (now, self.world.happened());
+        self.progress = (now, self.world.borrow().happened());
         self.toll.requests += 1;
-        self.world.mix(id.0 << u32::BITS | u64::from(result.is_ok()));
+        self.world.borrow_mut().mix(id.0 << u32::BITS | u64::from(result.is_ok()));
         if let Err(error) = result {
             self.toll.failed += 1;
             self.judge(id, error, &open)?;
@@ -273,28 +272,31 @@ impl<'a, W: Stage> Life<'a, W> {
 
     /// Whether there is a reason for a failure.
     fn judge(&mut self, id: RequestId, error: Error, open: &Open) -> Result<(), Violation> {
-        let is_gone = self.world.gone().is_some();
-        let struck = self.world.faults().struck();
+        let is_gone = self.is_gone();
+        let mut world = self.world.borrow_mut();
+        let struck = world.faults(self.drive).struck();
         let here = struck.strikes().get(self.struck_before..).unwrap_or(&[]);
         let tries: usize = here.iter().map(|strike| strike.kind.tries(self.is_on_bus)).sum();
+        let is_felt = here.iter().any(|strike| strike.kind.is_felt(self.is_on_bus));
+        let is_medium = here.iter().any(|strike| strike.kind == Kind::MediumError);
+        drop(world);
         let excused = match error {
             _ if is_gone || open.is_vague => true,
             Error::Aborted => open.is_aborted,
-            Error::Medium { .. } => here.iter().any(|strike| strike.kind == Kind::MediumError),
+            Error::Medium { .. } => is_medium,
             Error::Gone => false,
             _ => tries >= ATTEMPTS,
         };
         if excused {
             return Ok(());
         }
-        let is_felt = here.iter().any(|strike| strike.kind.is_felt(self.is_on_bus));
         let law = if is_felt { Law::Recovery } else { Law::Calm };
         self.broken(law, About::Failure(id, error))
     }
 
     fn survey(&mut self, result: Result<(), Error>) -> Result<(), Violation> {
-        let now = self.world.now();
-        self.progress = (now, self.world.happened());
+        let now = self.now();
+        self.progress = (now, self.world.borrow().happened());
         match result {
             Ok(()) if !self.is_surveyed => {
                 self.is_surveyed = true;
@@ -305,7 +307,7 @@ impl<'a, W: Stage> Life<'a, W> {
                 Ok(())
             }
             Ok(()) => Ok(()),
-            Err(_) if self.world.gone().is_some() => Ok(()),
+            Err(_) if self.is_gone() => Ok(()),
             Err(error) if !self.was_struck() => {
                 self.broken(Law::Calm, About::Failure(RequestId(u64::MAX), error))
             }
@@ -324,15 +326,17 @@ impl<'a, W: Stage> Life<'a, W> {
     /// A status that was sent twice answers the next command with its tag, and so on: whatever is under way may have ended
     /// without having been done.
     fn look_for_strays(&mut self) {
-        if std::mem::replace(&mut self.misled, self.world.misled()) != self.world.misled() {
+        let misled = self.world.borrow().misled(self.drive);
+        if std::mem::replace(&mut self.misled, misled) != misled {
             self.open.values_mut().for_each(|open| open.is_vague = true);
         }
     }
 
     fn has_progress(&mut self) -> Result<(), Violation> {
         let (at, events) = self.progress;
-        let is_late = self.world.now().since(at) > PROGRESS_SPAN;
-        if is_late || self.world.happened() - events > PROGRESS_EVENTS {
+        let is_late = self.now().since(at) > PROGRESS_SPAN;
+        let is_stuck = is_late || self.world.borrow().happened() - events > PROGRESS_EVENTS;
+        if is_stuck && !self.is_over() {
             let first = self.open.keys().next().copied().map_or(About::World("a survey"), About::Request);
             return self.broken(Law::Progress, first);
         }
@@ -340,14 +344,14 @@ impl<'a, W: Stage> Life<'a, W> {
     }
 
     fn is_over(&self) -> bool {
-        let is_gone = self.world.gone().is_some();
+        let is_gone = self.is_gone();
         let has_asked = !self.host.has_work() && self.is_surveyed;
         (is_gone || has_asked) && self.open.is_empty() && self.sent.is_empty()
     }
 
     /// All books at the end of a life.
     fn close(&mut self) -> Result<(), Violation> {
-        let now = self.world.now();
+        let now = self.now();
         for (level, name) in [(&self.requests, "requests"), (&self.commands, "commands")] {
             if !level.is_consistent(now) || level.count() > 0 {
                 return self.broken(Law::Little, About::Queue(name));
@@ -355,32 +359,72 @@ impl<'a, W: Stage> Life<'a, W> {
         }
         let counts = self.disk.counts();
         let failures = counts.transport_failures + counts.busy + counts.not_ready;
-        let mut counters = self.world.counters();
+        let mut counters = self.world.borrow().counters(self.drive);
         if self.may_stall {
             counters.stalls = 0;
         }
-        let is_calm = failures == 0 && counters == Counters::default() && self.world.is_calm_below();
-        if !is_calm && !self.was_struck() && !self.is_disturbed {
+        let is_calm = failures == 0 && counters == Counters::default();
+        // What is below is everybody's, and only the first drive has trouble of its own.
+        let is_calm_below = self.drive > 0 || self.world.borrow().is_calm_below();
+        let is_excused = self.was_struck() || self.is_disturbed || self.drive > 0 && self.is_gone();
+        if !(is_calm && is_calm_below || is_excused) {
             return self.broken(Law::Calm, About::World("a recovery"));
         }
-        self.world.audit_rest()?;
-        self.world.audit()
+        self.world.borrow().audit_rest(self.drive)?;
+        self.world.borrow_mut().audit()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.world.borrow().gone().is_some()
     }
 
     fn was_struck(&mut self) -> bool {
-        self.world.faults().struck().is_felt(self.struck_before, self.is_on_bus)
+        self.world.borrow_mut().faults(self.drive).struck().is_felt(self.struck_before, self.is_on_bus)
     }
 
     fn forget(&mut self, id: RequestId) {
         if let Some(open) = self.open.remove(&id) {
-            self.requests.leave(self.world.now(), open.since);
+            self.requests.leave(self.now(), open.since);
             let _ = self.host.blocks.end(id.0, false, &[]);
         }
     }
 
     fn broken<R>(&self, law: Law, about: About) -> Result<R, Violation> {
-        Err(Violation { law, at: self.world.now(), about })
+        Err(Violation { law, at: self.now(), about })
     }
+}
+
+/// Lives on until there is nothing left to ask for, or the devices are gone: each life in its turn, on one world.
+pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> Result<(), Violation> {
+    lives.iter_mut().for_each(Life::begin);
+    loop {
+        for life in lives.iter_mut() {
+            life.go_on()?;
+        }
+        if lives.iter().all(Life::is_over) {
+            break;
+        }
+        let deadline = lives.iter().filter_map(Life::deadline).min();
+        let finished = world.borrow_mut().run_until(deadline);
+        world.borrow_mut().audit()?;
+        let now = world.borrow().now();
+        match finished {
+            Ok(Some(finished)) => {
+                let nobody = Violation { law: Law::CommandOnce, at: now, about: About::Command(finished.id) };
+                lives.get_mut(finished.drive).ok_or(nobody)?.end_command(finished)?;
+            }
+            Ok(None) if deadline.is_some_and(|at| at <= now) => lives.iter_mut().for_each(Life::pass),
+            Ok(None) | Err(_) => {
+                let about = About::World("nothing happens any more");
+                return Err(Violation { law: Law::Progress, at: now, about });
+            }
+        }
+        for life in lives.iter_mut() {
+            life.look_for_strays();
+            life.has_progress()?;
+        }
+    }
+    lives.iter_mut().try_for_each(Life::close)
 }
 
 /// What memory holds that was to be read into.

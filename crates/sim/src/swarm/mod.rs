@@ -5,7 +5,8 @@
 //! fault has ended its life, and reads every block back at the end; the laws of [`check`](crate::check) are asked all the
 //! way. A case that breaks one is made smaller by [`shrink`]: fewer requests, fewer faults, less of everything.
 //!
-//! Left out: who runs many cases at once, since nothing here starts a thread; drives under one hub.
+//! Behind hubs there may be several drives, each with a disk, books and laws of its own, asked at the same time; faults are those of
+//! the first. Left out: who runs many cases at once, since nothing here starts a thread; faults of several drives.
 //!
 //! Always true: a case says all, so the same line has the same digest on any machine and in any company.
 
@@ -27,6 +28,8 @@ use host::Host;
 use initiator::Transport;
 use life::Life;
 use stage::Stage;
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Instant;
 
@@ -84,17 +87,17 @@ pub fn run_with(case: &Case, bug: Option<Bug>, trace: Option<MakeTrace<'_>>) -> 
     let mut run = Run {
         case,
         trace,
-        host: Host::new(case),
+        hosts: (0..case.asked()).map(|drive| Host::new(case, drive.into())).collect(),
         digest: Digest::new(),
         toll: Toll::default(),
-        remains: Some(Remains { plain: case.plain(), device: None, faults: case.faults().with_bug(bug) }),
+        remains: (0..case.asked()).map(|drive| remains_of(case, drive, bug)).collect(),
     };
     // A panic is a bug of ours like others, and is told as one.
     let verdict = catch_unwind(AssertUnwindSafe(|| run.finish())).unwrap_or_else(|_| {
         let about = About::World("somewhere, see above");
         Err(Violation { law: Law::Panic, at: Instant::ZERO, about })
     });
-    let struck = run.remains.as_ref().map(|remains| remains.faults.struck().clone()).unwrap_or_default();
+    let struck = run.remains.first().map(|remains| remains.faults.struck().clone()).unwrap_or_default();
     Report { verdict, struck, digest: run.digest.value(), toll: run.toll }
 }
 
@@ -102,33 +105,32 @@ pub fn run_with(case: &Case, bug: Option<Bug>, trace: Option<MakeTrace<'_>>) -> 
 struct Run<'a> {
     case: &'a Case,
     trace: Option<MakeTrace<'a>>,
-    host: Host,
+    /// By drive.
+    hosts: Vec<Host>,
     digest: Digest,
     toll: Toll,
-    /// What the next life begins with.
-    remains: Option<Remains>,
+    /// What the next life begins with, by drive.
+    remains: Vec<Remains>,
 }
 
 impl Run<'_> {
     fn finish(&mut self) -> Result<(), Violation> {
-        while self.host.has_work() && self.toll.lives < u64::from(LIVES_MAX) {
+        while self.hosts.iter().any(Host::has_work) && self.toll.lives < u64::from(LIVES_MAX) {
             self.live()?;
         }
-        if let Some(remains) = &mut self.remains {
-            remains.faults.end();
-        }
-        self.host.inspect();
+        self.remains.iter_mut().for_each(|remains| remains.faults.end());
+        self.hosts.iter_mut().for_each(Host::inspect);
         self.live()
     }
 
     /// One life of the device.
     fn live(&mut self) -> Result<(), Violation> {
-        let Some(Remains { plain, device, faults }) = self.remains.take() else { return Ok(()) };
         self.toll.lives += 1;
-        let device = device.unwrap_or_else(|| self.case.device(&plain));
         if let Some(setup) = self.case.setup() {
-            return self.live_driven(&setup, Occupant { device, plain, enclosure: None }, faults);
+            return self.live_driven(&setup);
         }
+        let Some(Remains { plain, device, faults }) = self.remains.pop() else { return Ok(()) };
+        let device = device.unwrap_or_else(|| self.case.device(&plain));
         match self.case.wire {
             Wire::Uas => self.live_on(world::uas(device, Some(self.case.depth)), plain, faults),
             Wire::Bot => self.live_on(world::bot(device), plain, faults),
@@ -150,10 +152,17 @@ impl Run<'_> {
     }
 
     /// The same behind a controller.
-    fn live_driven(&mut self, setup: &Setup, occupant: Occupant, faults: Faults) -> Result<(), Violation> {
-        let mut occupant = Some(occupant);
+    fn live_driven(&mut self, setup: &Setup) -> Result<(), Violation> {
+        let (mut occupants, mut faults) = (VecDeque::new(), Faults::default());
+        for (drive, Remains { plain, device, faults: its }) in self.remains.drain(..).enumerate() {
+            let device = device.unwrap_or_else(|| self.case.device(&plain));
+            occupants.push_back(Occupant { device, plain, enclosure: None });
+            if drive == 0 {
+                faults = its;
+            }
+        }
         let occupy = |_: usize, drive: &Drive| {
-            occupant.take().unwrap_or_else(|| Occupant::of(drive, setup.rate.speed()))
+            occupants.pop_front().unwrap_or_else(|| Occupant::of(drive, setup.rate.speed()))
         };
         match setup.power_on_with(occupy, Vec::new()) {
             Ok(world) => self.live_in(world.with_faults(faults)),
@@ -168,18 +177,35 @@ impl Run<'_> {
         if let Some(make) = self.trace {
             world.trace_to(make());
         }
-        let mut life = Life::new(world, &mut self.host, self.case);
-        let verdict = life.run();
-        life.count(&mut self.toll);
-        self.digest.mix(life.digest());
-        let (kind, remains) = life.end(self.case.finale);
-        self.remains = Some(remains);
-        match kind {
-            Kind::PowerLoss => self.host.blocks.lose_power(),
-            _ => self.host.blocks.settle(),
+        let world = RefCell::new(world);
+        let life = |(drive, host)| Life::new(&world, drive, host, self.case);
+        let mut lives: Vec<_> = self.hosts.iter_mut().enumerate().map(life).collect();
+        let verdict = life::live(&world, &mut lives);
+        lives.iter().for_each(|life| life.count(&mut self.toll));
+        drop(lives);
+        let world = world.into_inner();
+        self.digest.mix(world.digest());
+        let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
+        let kind = world.gone().unwrap_or(match self.case.finale {
+            Finale::PowerLoss if !is_inspecting => Kind::PowerLoss,
+            Finale::PowerLoss | Finale::Unplug => Kind::Unplug,
+        });
+        self.remains = world.end(kind);
+        self.remains.truncate(self.hosts.len());
+        for host in &mut self.hosts {
+            match kind {
+                Kind::PowerLoss => host.blocks.lose_power(),
+                _ => host.blocks.settle(),
+            }
         }
         verdict
     }
+}
+
+/// A drive before its first life. The first has faults, and a planted bug.
+fn remains_of(case: &Case, drive: u8, bug: Option<Bug>) -> Remains {
+    let faults = if drive == 0 { case.faults().with_bug(bug) } else { Faults::default() };
+    Remains { plain: case.plain(), device: None, faults }
 }
 
 impl Toll {

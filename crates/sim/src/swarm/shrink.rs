@@ -95,6 +95,7 @@ impl Search {
             Case { depth: case.depth.div_ceil(2), ..case.clone() },
             Case { longest: 1, ..case.clone() },
             Case { hubs: 0, ..case.clone() },
+            Case { drives: 1, ..case.clone() },
             Case { at_once: 1, ..case.clone() },
             Case { blocks: case.longest.max(4), ..case.clone() },
             Case { mix: super::Mix { aborts: 0, ..mix }, ..case.clone() },

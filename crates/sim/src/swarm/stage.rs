@@ -10,7 +10,7 @@ use crate::world::{Commanded, Finished, Remains, Stopped, World};
 use initiator::{Command, CommandId, Counters, Refusal, Transport};
 use units::Instant;
 
-/// A world with one drive, in which things go wrong.
+/// A world in which things go wrong. Drives are named by number; without a controller there is one.
 pub(super) trait Stage {
     fn now(&self) -> Instant;
     fn happened(&self) -> u64;
@@ -18,27 +18,29 @@ pub(super) trait Stage {
     /// Adds a result to the digest.
     fn mix(&mut self, word: u64);
     /// Commands that can be under way at once.
-    fn depth(&self) -> usize;
+    fn depth(&self, drive: usize) -> usize;
     /// What the transport counts.
-    fn counters(&self) -> Counters;
-    /// Whether what is below the transport has met nothing strange.
+    fn counters(&self, drive: usize) -> Counters;
+    /// Whether what is below the transports has met nothing strange.
     fn is_calm_below(&self) -> bool;
-    fn faults(&mut self) -> &mut Faults;
-    /// Why the device is gone, if it is.
+    /// What goes wrong with a drive.
+    fn faults(&mut self, drive: usize) -> &mut Faults;
+    /// Why the drives are gone, if they are.
     fn gone(&self) -> Option<Kind>;
     /// Statuses that may be about an earlier command.
-    fn misled(&self) -> u64;
+    fn misled(&self, drive: usize) -> u64;
     /// Bytes that were carried in vain.
     fn in_vain(&self) -> u64;
-    fn submit(&mut self, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal>;
-    fn abort(&mut self, id: CommandId);
+    fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal>;
+    fn abort(&mut self, drive: usize, id: CommandId);
     fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped>;
     /// Compares all books.
     fn audit(&mut self) -> Result<(), Violation>;
     /// Compares what must be when all commands have ended.
-    fn audit_rest(&self) -> Result<(), Violation>;
+    fn audit_rest(&self, drive: usize) -> Result<(), Violation>;
     fn trace_to(&mut self, trace: Box<dyn Trace>);
-    fn end(self, kind: Kind) -> Remains;
+    /// What is left of each drive.
+    fn end(self, kind: Kind) -> Vec<Remains>;
 }
 
 impl<T: Transport> Stage for World<T> {
@@ -58,11 +60,11 @@ impl<T: Transport> Stage for World<T> {
         self.mix(word);
     }
 
-    fn depth(&self) -> usize {
+    fn depth(&self, _: usize) -> usize {
         self.transport().depth()
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self, _: usize) -> Counters {
         self.transport().counters()
     }
 
@@ -70,7 +72,7 @@ impl<T: Transport> Stage for World<T> {
         true
     }
 
-    fn faults(&mut self) -> &mut Faults {
+    fn faults(&mut self, _: usize) -> &mut Faults {
         self.faults()
     }
 
@@ -78,7 +80,7 @@ impl<T: Transport> Stage for World<T> {
         self.gone()
     }
 
-    fn misled(&self) -> u64 {
+    fn misled(&self, _: usize) -> u64 {
         self.misled()
     }
 
@@ -86,11 +88,11 @@ impl<T: Transport> Stage for World<T> {
         self.in_vain()
     }
 
-    fn submit(&mut self, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
+    fn submit(&mut self, _: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
         self.submit(command, buffer)
     }
 
-    fn abort(&mut self, id: CommandId) {
+    fn abort(&mut self, _: usize, id: CommandId) {
         self.abort(id);
     }
 
@@ -102,7 +104,7 @@ impl<T: Transport> Stage for World<T> {
         self.audit()
     }
 
-    fn audit_rest(&self) -> Result<(), Violation> {
+    fn audit_rest(&self, _: usize) -> Result<(), Violation> {
         Ok(())
     }
 
@@ -110,8 +112,8 @@ impl<T: Transport> Stage for World<T> {
         self.trace_to(trace);
     }
 
-    fn end(self, kind: Kind) -> Remains {
-        self.end(kind)
+    fn end(self, kind: Kind) -> Vec<Remains> {
+        vec![self.end(kind)]
     }
 }
 
@@ -132,40 +134,40 @@ impl Stage for Driven {
         self.mix(word);
     }
 
-    fn depth(&self) -> usize {
-        Commanded::depth(self, 0)
+    fn depth(&self, drive: usize) -> usize {
+        Commanded::depth(self, drive)
     }
 
-    fn counters(&self) -> Counters {
-        self.transport_counters()
+    fn counters(&self, drive: usize) -> Counters {
+        self.transport_counters(drive)
     }
 
     fn is_calm_below(&self) -> bool {
         self.is_calm_below()
     }
 
-    fn faults(&mut self) -> &mut Faults {
-        self.faults()
+    fn faults(&mut self, drive: usize) -> &mut Faults {
+        self.faults(drive)
     }
 
     fn gone(&self) -> Option<Kind> {
         self.gone()
     }
 
-    fn misled(&self) -> u64 {
-        self.misled()
+    fn misled(&self, drive: usize) -> u64 {
+        self.misled(drive)
     }
 
     fn in_vain(&self) -> u64 {
         self.in_vain()
     }
 
-    fn submit(&mut self, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
-        Commanded::submit(self, 0, command, buffer)
+    fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
+        Commanded::submit(self, drive, command, buffer)
     }
 
-    fn abort(&mut self, id: CommandId) {
-        self.abort(0, id);
+    fn abort(&mut self, drive: usize, id: CommandId) {
+        self.abort(drive, id);
     }
 
     fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
@@ -176,15 +178,15 @@ impl Stage for Driven {
         self.audit()
     }
 
-    fn audit_rest(&self) -> Result<(), Violation> {
-        self.audit_rest()
+    fn audit_rest(&self, drive: usize) -> Result<(), Violation> {
+        self.audit_rest(drive)
     }
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {
         Commanded::trace_to(self, trace);
     }
 
-    fn end(self, kind: Kind) -> Remains {
+    fn end(self, kind: Kind) -> Vec<Remains> {
         self.end(kind)
     }
 }

@@ -218,6 +218,42 @@ fn behind_hubs_every_law_holds_and_nobody_recovers_from_nothing() {
 }
 
 #[test]
+fn what_is_lost_or_damaged_behind_hubs_is_made_good() {
+    for wire in ["uas", "bot"] {
+        for (hubs, faults) in [
+            (1, "payload-damaged@30,payload-damaged@31,payload-damaged@90"),
+            (2, "packet-lost@60,packet-lost@301"),
+        ] {
+            let report = holds(&format!(
+                "wire={wire} rate=gen1 controller=chipset hubs={hubs} drives=2 requests=40 blocks=64 longest=8 aborts=0 faults={faults}"
+            ));
+            assert_eq!(report.struck.to_string(), faults);
+            assert_eq!((report.toll.failed, report.toll.lives), (0, 2), "{wire} {faults}");
+            assert!(report.toll.in_vain > 0 || faults.starts_with("packet"), "{wire} {faults}");
+        }
+    }
+}
+
+#[test]
+fn drives_under_one_hub_have_books_of_their_own() {
+    for wire in ["uas", "bot"] {
+        for faults in ["none", "status-lost@20,stall@9", "unplug@300", "hub-reset@300", "power-loss@300"] {
+            let toll = |drives| {
+                holds(&format!(
+                    "wire={wire} rate=gen1 controller=chipset hubs=1 drives={drives} requests=40 blocks=64 longest=8 aborts=0 \
+                     cache=yes faults={faults}"
+                ))
+                .toll
+            };
+            let (one, three) = (toll(1), toll(3));
+            // 40 requests each, and eight to read all blocks back at the end.
+            assert!(one.requests >= 48 && three.requests >= 3 * 48, "{wire} {faults}: {one:?} {three:?}");
+            assert_eq!(one.lives, three.lives, "{wire} {faults}");
+        }
+    }
+}
+
+#[test]
 fn the_port_of_a_hub_is_reset_where_nothing_less_helps() {
     for hubs in 0..=2 {
         let line = "wire=bot rate=gen1 controller=chipset requests=30 aborts=0 latency-us=10";

@@ -190,6 +190,14 @@ impl Trouble {
         if self.faults.strikes(Kind::PacketLost).is_some() { Fate::Lost } else { Fate::Arrives }
     }
 
+    /// The same of one that has come to its end behind hubs, whose links have taken it.
+    pub(super) fn fate_behind_hubs(&mut self, message: Message) -> Fate {
+        if message.packet().payload() > 0 && self.faults.strikes(Kind::PayloadDamaged).is_some() {
+            return Fate::PayloadDamaged;
+        }
+        if self.faults.strikes(Kind::PacketLost).is_some() { Fate::Lost } else { Fate::Arrives }
+    }
+
     /// The same on a bus of USB 2.0, where nobody answers what arrives damaged.
     pub(super) fn fate_on_bus(&mut self, packet: &usb2::Packet) -> usb2::Fate {
         let kind = match packet {

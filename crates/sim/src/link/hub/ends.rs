@@ -5,10 +5,12 @@
 
 use super::burst::Burst;
 use super::{DeviceId, Routed};
-use crate::link::bulk::{self, Endpoint, Others};
+use crate::link::bulk::{self, Endpoint, Message, Others};
 use crate::link::streams::Violation;
 use crate::link::superspeed::Side;
-use crate::link::{DevicePort, HostPort};
+use crate::link::watch::{Missed, Watch};
+use crate::link::{DevicePort, Fate, HostPort};
+use units::Duration;
 use wire::xhci::RouteString;
 
 #[derive(Clone, Debug)]
@@ -22,6 +24,7 @@ pub(super) struct Ends {
     pub(super) burst: Burst,
     /// By side.
     lives: [Lives; 2],
+    watch: Watch,
 }
 
 /// Of one end: how often it had other endpoints, and since which of these times it was not reset.
@@ -40,6 +43,7 @@ impl Ends {
             route,
             burst: Burst::default(),
             lives: Default::default(),
+            watch: Watch::new(),
         }
     }
 
@@ -87,22 +91,38 @@ impl Ends {
     }
 
     /// Something has come for the device. Whether it is for the ends that are there now.
-    pub(super) fn take_down(&mut self, routed: &Routed) -> Result<bool, Violation> {
+    pub(super) fn take_down(&mut self, routed: &Routed, fate: Fate) -> Result<bool, Violation> {
         let DevicePort::SuperSpeed(port) = &mut self.device else { return Err(Violation) };
-        match self.lives[Side::Device as usize].is_for_now(routed) {
-            true => port.receive(routed.message).map(|()| true),
-            false => Ok(false),
-        }
+        let taken = match (self.lives[Side::Device as usize].is_for_now(routed), fate) {
+            (false, _) => return Ok(false),
+            (true, Fate::Lost) => Ok(()),
+            (true, Fate::PayloadDamaged) => port.receive_damaged(routed.message),
+            (true, Fate::Arrives | Fate::HeaderDamaged) => port.receive(routed.message),
+        };
+        taken.map(|()| true)
     }
 
     /// The same for the host.
-    pub(super) fn take_up(&mut self, routed: &Routed, others: Others) -> Result<bool, Violation> {
+    pub(super) fn take_up(&mut self, routed: &Routed, others: Others, fate: Fate) -> Result<bool, Violation> {
         let HostPort::SuperSpeed(port) = &mut self.host else { return Err(Violation) };
         port.share(others);
-        match self.lives[Side::Host as usize].is_for_now(routed) {
-            true => port.receive(routed.message).map(|()| true),
-            false => Ok(false),
-        }
+        let taken = match (self.lives[Side::Host as usize].is_for_now(routed), fate) {
+            (false, _) => return Ok(false),
+            (true, Fate::Lost) => Ok(()),
+            (true, Fate::PayloadDamaged) => port.receive_damaged(routed.message),
+            (true, Fate::Arrives | Fate::HeaderDamaged) => port.receive(routed.message),
+        };
+        taken.map(|()| true)
+    }
+
+    /// See [`crate::link::Joint::lose`].
+    pub(super) fn lose(&mut self, message: &Message) -> Option<(Duration, Missed)> {
+        self.watch.lose((&self.host, &self.device), message)
+    }
+
+    /// See [`crate::link::Joint::miss`].
+    pub(super) fn miss(&mut self, missed: Missed) -> Option<(Duration, Missed)> {
+        self.watch.miss((&mut self.host, &mut self.device), missed)
     }
 }
 

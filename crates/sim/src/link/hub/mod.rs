@@ -15,7 +15,8 @@
 //! ```
 //!
 //! At Gen 1 a hub stores headers and repeats payload; at Gen 2 it stores whole packets. Left out: packets that a hub
-//! defers for a link in a low power state, links of different rates in one tree, damaged and lost packets.
+//! defers for a link in a low power state, links of different rates in one tree, damaged headers, and what is
+//! lost or damaged between hubs: it is at its end.
 //!
 //! Always true: packets of one device stay in order in each direction; none is lost or doubled; a link never carries more
 //! than it has credits for.
@@ -25,7 +26,7 @@ mod ends;
 mod tree;
 mod words;
 
-pub use tree::{Pace, Tree};
+pub use tree::{Befalls, Pace, Tree};
 pub use words::{Arrived, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent};
 
 use units::Duration;

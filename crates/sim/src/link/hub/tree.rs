@@ -10,7 +10,7 @@ use crate::few::Few;
 use crate::link::bulk::{Endpoint, Message};
 use crate::link::streams::Violation;
 use crate::link::superspeed::{Link, Packet, Rate, Side, TurnRound};
-use crate::link::{Crossing, DevicePort, HostPort};
+use crate::link::{Crossing, DevicePort, Fate, HostPort, Missed};
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 use wire::xhci::RouteString;
@@ -94,6 +94,9 @@ struct CameBy {
     life: u16,
     side: Side,
 }
+
+/// What becomes of a message to or from a device.
+pub type Befalls<'a> = &'a mut dyn FnMut(DeviceId, &Message) -> Fate;
 
 /// How much longer than the link a message of the host has to wait.
 pub type Pace<'a> = &'a mut dyn FnMut(&Message) -> Duration;
@@ -222,6 +225,23 @@ impl Tree {
         }
     }
 
+    /// What a side has sent to or from a device is lost: see [`crate::link::Joint::lose`].
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn lose(&mut self, device: DeviceId, message: &Message) -> Option<(Duration, Missed)> {
+        self.ends[device.0].lose(message)
+    }
+
+    /// An answer may be missed: see [`crate::link::Joint::miss`].
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn miss(&mut self, device: DeviceId, missed: Missed) -> Option<(Duration, Missed)> {
+        self.touched.add(device.0);
+        self.ends[device.0].miss(missed)
+    }
+
     /// Something happens. What has come to its end, if anything has.
     ///
     /// # Errors
@@ -231,6 +251,20 @@ impl Tree {
         now: Instant,
         happening: Happening,
         pace: Pace<'_>,
+    ) -> Result<Option<Arrived>, Violation> {
+        self.handle_as(now, happening, pace, &mut |_, _| Fate::Arrives)
+    }
+
+    /// The same where something may have happened to a packet by the time that it comes to its end: `fate` is asked what.
+    ///
+    /// # Errors
+    /// If one end of a pipe sent what it could not have sent.
+    pub fn handle_as(
+        &mut self,
+        now: Instant,
+        happening: Happening,
+        pace: Pace<'_>,
+        fate: Befalls<'_>,
     ) -> Result<Option<Arrived>, Violation> {
         match happening {
             Happening::Free { branch, life, from } => {
@@ -253,8 +287,8 @@ impl Tree {
                 }
                 let routed = lanes[side.other() as usize].on_the_way.pop_front().ok_or(Violation)?;
                 match side {
-                    Side::Device => self.go_down(now, branch, routed, pace),
-                    Side::Host => self.go_up(now, branch, routed, pace),
+                    Side::Device => self.go_down(now, branch, routed, (pace, fate)),
+                    Side::Host => self.go_up(now, branch, routed, (pace, fate)),
                 }
             }
         }
@@ -356,14 +390,17 @@ impl Tree {
         now: Instant,
         branch: usize,
         routed: Routed,
-        pace: Pace<'_>,
+        (pace, fate): (Pace<'_>, Befalls<'_>),
     ) -> Result<Option<Arrived>, Violation> {
         let Branch { hub, device, life, .. } = &self.branches[branch];
         let came_by = CameBy { branch, life: *life, side: Side::Device };
         let port = hub.as_ref().and_then(|hub| routed.route.port_after(hub.route.tiers()));
         let (Some(hub), Some(port)) = (hub, port) else {
             let (device, is_its) = (*device, self.ends[device.0].route == routed.route);
-            let taken = if is_its { self.ends[device.0].take_down(&routed) } else { Ok(false) };
+            let taken = match is_its {
+                true => self.ends[device.0].take_down(&routed, fate(device, &routed.message)),
+                false => Ok(false),
+            };
             self.use_credit(now, came_by);
             self.wake_lane(now, branch, Side::Device, pace);
             let arrived = Arrived { side: Side::Device, device, message: routed.message };
@@ -388,7 +425,7 @@ impl Tree {
         now: Instant,
         branch: usize,
         routed: Routed,
-        pace: Pace<'_>,
+        (pace, fate): (Pace<'_>, Befalls<'_>),
     ) -> Result<Option<Arrived>, Violation> {
         let came_by = CameBy { branch, life: self.branches[branch].life, side: Side::Host };
         if let Some(above) = self.branches[branch].above {
@@ -400,7 +437,7 @@ impl Tree {
         let device = routed.device;
         self.look_at(device.0);
         let others = self.bus.others(self.ends[device.0].burst);
-        let taken = self.ends[device.0].take_up(&routed, others);
+        let taken = self.ends[device.0].take_up(&routed, others, fate(device, &routed.message));
         self.use_credit(now, came_by);
         self.look_at(device.0);
         self.wake_lane(now, branch, Side::Host, pace);

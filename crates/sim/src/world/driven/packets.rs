@@ -2,7 +2,7 @@
 //!
 //! At a root port without hubs a message crosses one link, or packets cross a bus of USB 2.0 in transactions; behind hubs a
 //! message is the tree's until it is at its end. Left out:
-//! what happens to packets on the way among hubs. Always true: payload is copied when its packet has arrived, and not before.
+//! damaged headers among hubs. Always true: payload is copied when its packet has arrived, and not before.
 
 use super::root::{End, Wires};
 use super::{Driven, Happens};
@@ -89,13 +89,16 @@ impl Driven {
         self.look_after_stops(number);
     }
 
-    /// An answer may be missed on a link that has no hubs.
+    /// An answer may be missed.
     pub(super) fn miss(&mut self, root: usize, missed: Missed) {
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
-        let again = joint.miss(missed);
+        // Behind hubs only what is the first drive's is lost.
+        let first = self.roots[root].first;
+        let (number, again) = match &mut self.roots[root].wires {
+            Wires::Direct(joint) => (first, joint.miss(missed)),
+            Wires::Hubs(tree) => (0, tree.miss(self.fronts[0].end.device, missed)),
+        };
         self.look_again(root, again);
         self.woken.iter_mut().for_each(|side| side.add(root));
-        let number = self.roots[root].first;
         self.tell_controller(number);
         self.tell_drive(number);
         self.look_after_endpoint_0(number);
@@ -113,7 +116,23 @@ impl Driven {
         let now = self.engine.now();
         let controller = &mut self.machine.controller;
         let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
-        let came = tree.handle(now, happening, &mut |message| controller.pace(now, message));
+        let mut fated = None;
+        let seats = &mut self.seats;
+        let end = self.fronts[0].end;
+        let has_trouble = self.is_troubled && end.root == root;
+        let mut befalls = |device, message: &Message| {
+            if !has_trouble || device != end.device {
+                return Fate::Arrives;
+            }
+            let fate = seats[0].trouble.fate_behind_hubs(*message);
+            fated = (fate != Fate::Arrives).then_some(*message);
+            fate
+        };
+        let pace = &mut |message: &Message| controller.pace(now, message);
+        let came = tree.handle_as(now, happening, pace, &mut befalls);
+        // A SETUP whose payload is damaged is as good as lost.
+        let missed = fated.and_then(|message| tree.lose(end.device, &message));
+        self.look_again(root, missed);
         self.schedule(root);
         match came {
             Ok(Some(Arrived { side, device: hub::DeviceId(device), message })) => {

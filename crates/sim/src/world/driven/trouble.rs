@@ -1,13 +1,14 @@
 //! What befalls a driven world from outside of its machines: faults, planted bugs, and the books that notice.
 //!
-//! It befalls the first drive, from when it is up; others behind the same root port have no books of their own, and nothing is
-//! to be asked of them. Beside what befalls a drive there is what befalls a controller: it halts, of which its driver tells
+//! It befalls the first drive, from when it is up; others behind the same root port have books of their own, and go when it is pulled
+//! out, for all are. Beside what befalls a drive there is what befalls a controller: it halts, of which its driver tells
 //! that it died; and the bugs of one whose events are not as they should be. Behind hubs the drive is pulled out with the hub
 //! at the root port, or that hub is reset: then it is brought up again, by a transport of its own.
 //!
-//! Left out: packets that are damaged or lost among hubs, drives with trouble at the same time. Always true: a world without
+//! Left out: headers that are damaged among hubs, drives with faults at the same time. Always true: a world without
 //! trouble is the same as if there were none to have.
 
+use super::seat::Seat;
 use super::{AnyTransport, Driven, Spot};
 use crate::check::{About, Law, Violation};
 use crate::fault::{Bug, Faults, Kind};
@@ -38,9 +39,12 @@ impl Driven {
         self
     }
 
-    /// What goes wrong.
-    pub fn faults(&mut self) -> &mut Faults {
-        &mut self.seats[DRIVE].trouble.faults
+    /// What goes wrong with a drive: nothing with others than the first.
+    ///
+    /// # Panics
+    /// If there is no such drive.
+    pub fn faults(&mut self, drive: usize) -> &mut Faults {
+        &mut self.seats[drive].trouble.faults
     }
 
     /// Why the first drive is gone, if it is.
@@ -49,8 +53,8 @@ impl Driven {
     }
 
     /// See [`World::misled`](crate::world::World::misled).
-    pub fn misled(&self) -> u64 {
-        self.seats[DRIVE].trouble.misled()
+    pub fn misled(&self, drive: usize) -> u64 {
+        self.seats.get(drive).map_or(0, |seat| seat.trouble.misled())
     }
 
     /// Payload that was carried in vain so far, in bytes.
@@ -58,9 +62,9 @@ impl Driven {
         self.seats[DRIVE].trouble.ledger.in_vain()
     }
 
-    /// What the first drive's transport counts.
-    pub fn transport_counters(&self) -> Counters {
-        self.seats[DRIVE].desk.transport.counters()
+    /// What a drive's transport counts.
+    pub fn transport_counters(&self, drive: usize) -> Counters {
+        self.seats.get(drive).map_or_else(Counters::default, |seat| seat.desk.transport.counters())
     }
 
     /// Whether driver and controller have met nothing that is not as it should be.
@@ -138,8 +142,14 @@ impl Driven {
         if let Some(bus) = self.roots[0].bus() {
             seat.trouble.ledger.audit_bus(now, bus);
         }
-        seat.drive.audit(now, &mut seat.trouble.ledger);
-        let ledger = &mut seat.trouble.ledger;
+        for seat in &mut self.seats {
+            seat.drive.audit(now, &mut seat.trouble.ledger);
+        }
+        let of_others = self.seats.iter().find_map(|seat| seat.trouble.ledger.broken());
+        let ledger = &mut self.seats[DRIVE].trouble.ledger;
+        if let Some(Violation { law, at, about }) = of_others {
+            ledger.break_law(law, at, about);
+        }
         match self.stopped {
             Some(Stopped::Violation) => {
                 ledger.break_law(Law::Protocol, now, About::World("a message at the wrong time"));
@@ -154,8 +164,8 @@ impl Driven {
     ///
     /// # Errors
     /// The violation.
-    pub fn audit_rest(&self) -> Result<(), Violation> {
-        let desk = &self.seats[DRIVE].desk;
+    pub fn audit_rest(&self, drive: usize) -> Result<(), Violation> {
+        let Some(Seat { desk, .. }) = self.seats.get(drive) else { return Ok(()) };
         let is_idle =
             matches!(desk.transport, AnyTransport::Bot(_) | AnyTransport::Turbo(_)) || self.gone().is_some();
         if is_idle && desk.under_way() > 0 {
@@ -165,23 +175,28 @@ impl Driven {
         Ok(())
     }
 
-    /// The end of a world: see [`World::end`](crate::world::World::end).
-    pub fn end(mut self, kind: Kind) -> Remains {
+    /// The end of a world, and what is left of each drive: see [`World::end`](crate::world::World::end).
+    pub fn end(mut self, kind: Kind) -> Vec<Remains> {
         if self.gone().is_none() {
             self.seats[DRIVE].trouble.go(kind, self.engine.digest());
             self.leave_port();
         }
-        while self.gone() != Some(Kind::PowerLoss) && self.seats[DRIVE].drive.is_busy() {
+        while self.gone() != Some(Kind::PowerLoss) && self.seats.iter().any(|seat| seat.drive.is_busy()) {
             let Some(event) = self.engine.next() else { break };
             self.handle(event);
         }
         let is_up = self.gone() == Some(Kind::HubReset);
-        let mut seat = self.seats.swap_remove(DRIVE);
-        if is_up {
-            // It was brought up again, and is left now.
-            seat.drive.device.handle_nexus_loss();
-        }
-        seat.trouble.leave(seat.drive)
+        let (kind, digest) = (self.gone().unwrap_or(kind), self.engine.digest());
+        let leave = |(number, mut seat): (u64, Seat)| {
+            if is_up {
+                // It was brought up again, and is left now.
+                seat.drive.device.handle_nexus_loss();
+            }
+            // What befell the first befell all: they are behind one root port.
+            seat.trouble.go(kind, digest.wrapping_add(number));
+            seat.trouble.leave(seat.drive)
+        };
+        (0..).zip(self.seats).map(leave).collect()
     }
 
     /// What becomes of a message that arrives, beside what has happened to it on the way.
@@ -200,11 +215,13 @@ impl Driven {
             return;
         }
         let (now, payload) = (self.engine.now(), message.packet().payload().into());
-        let trouble = &mut self.seats[DRIVE].trouble;
-        trouble.ledger.arrive(now, side, payload);
-        if number == DRIVE {
+        if let Some(Seat { trouble, .. }) = self.seats.get_mut(number) {
+            trouble.ledger.arrive(now, side, payload);
             // It is heard in any case, but may mislead.
             let _ = trouble.hears(*message);
+        }
+        if number != DRIVE {
+            self.seats[DRIVE].trouble.ledger.arrive_elsewhere(side, payload);
         }
         self.strike_on_arrival();
     }
@@ -236,10 +253,13 @@ impl Driven {
                 self.machine.controller.unplug(now, port);
             }
         }
-        let seat = &mut self.seats[DRIVE];
-        seat.drive.device.handle_nexus_loss();
-        seat.trouble.forget_late();
-        self.stirs.add(DRIVE);
+        for (number, seat) in self.seats.iter_mut().enumerate() {
+            if self.fronts[number].end.root == self.fronts[DRIVE].end.root {
+                seat.drive.device.handle_nexus_loss();
+                seat.trouble.forget_late();
+                self.stirs.add(number);
+            }
+        }
         self.settle();
     }
 

@@ -150,6 +150,17 @@ fn each_tier_costs_a_read_its_crossings_by_hand() {
     }
 }
 
+#[test]
+fn a_law_that_the_books_of_another_drive_see_broken_is_told() {
+    use crate::check::{About, Law};
+    use crate::fault::Faults;
+    let mut world = mixed().power_on().unwrap().with_faults(Faults::default());
+    assert_eq!(world.audit(), Ok(()));
+    let about = About::World("a test");
+    world.seats[2].trouble.ledger.break_law(Law::BytesTold, Instant::ZERO, about);
+    assert_eq!(world.audit().map_err(|violation| violation.law), Err(Law::BytesTold));
+}
+
 const fn spot(root: u8, route: u32) -> Spot {
     Spot { root, route: RouteString::from_bits(route) }
 }
