@@ -197,6 +197,7 @@ impl Parts<'_> {
             buffer_sectors: u32::MAX,
             piece_sectors: 1,
             frame: Duration::ZERO,
+            reads_fit: false,
         };
         let profile = self.profile()?;
         let costs = HostCosts { command: profile.costs.command + of.command, ..profile.costs };
@@ -220,7 +221,9 @@ impl Parts<'_> {
         let bridge = known(bridge, self.catalogue.bridge(bridge))?;
         let controller = known(&assembly.controller, self.catalogue.controller(&assembly.controller))?;
         let profile = self.profile()?;
-        let (chip, protocol) = (chip(bridge), profile.transport);
+        let (mut chip, protocol) = (chip(bridge), profile.transport);
+        // Without streams the data of one command move at a time.
+        chip.store.reads_fit = rate.speed() != Speed::Super;
         let plain = Plain::stamped(BlockCount(mechanism.sectors()), BLOCK_SIZE);
         let plain = plain.with_limits(chip.limits).with_streams(chip.streams);
         let device = plain.device_with(bridge.transports, rate.speed());

@@ -421,6 +421,20 @@ mod tests {
     }
 
     #[test]
+    fn reads_of_more_than_a_bridge_holds_end_where_one_moves_at_a_time() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let toms = setups.iter().find(|setup| setup.name == "toms").unwrap();
+        let usb2 = &toms.variant("usb2-uasp").unwrap().assembly;
+        let held = catalogue.bridge("asm1051").unwrap().buffer_bytes;
+        for bytes in [held / 2, held, held * 2] {
+            let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(bytes, 100, 100), 8) };
+            let rate = run(usb2, &catalogue, &job, &Terms::USUAL).unwrap().measured.megabytes_per_second();
+            assert!((30.0..53.3).contains(&rate), "{bytes}: {rate}");
+        }
+    }
+
+    #[test]
     fn a_link_that_does_not_sleep_is_in_u0_and_what_parts_take_adds_up() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();

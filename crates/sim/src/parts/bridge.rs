@@ -194,6 +194,7 @@ impl File for BridgeFile {
                 queued: within("sata.queued", &self.sata.queued, 0, 32)?,
                 piece_sectors: piece("buffer.read_piece", &self.buffer.read_piece)? / SECTOR_BYTES,
                 frame: self.sata.frame.duration(),
+                reads_fit: false,
                 buffer_sectors: sectors("buffer.size", &self.buffer.size)?,
             },
         }))

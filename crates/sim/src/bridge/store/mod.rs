@@ -30,6 +30,10 @@ pub struct StorePart {
     pub piece_sectors: u32,
     /// From the drive's leave to send a data frame of a write that is alone, to that frame.
     pub frame: Duration,
+    /// Whether a read goes to the drive only while all that it brings has room beside what others bring. So it must be where the host
+    /// takes the data of one command at a time: the drive sends in an order of its own, and what nobody takes yet would fill the
+    /// buffer before that which is waited for.
+    pub reads_fit: bool,
 }
 
 /// The SATA side of a bridge, with a drive.
@@ -137,8 +141,8 @@ impl<M: Mechanism> Store<M> {
         self.advance(now);
     }
 
-    /// Of what was read for a command so many sectors have left the bridge. Whether anything came of that: the drive had waited
-    /// for the room.
+    /// Of what was read for a command so many sectors have left the bridge. Whether anything came of that: the drive, or a
+    /// read in line, had waited for the room.
     pub fn give(&mut self, now: Instant, command: CommandId, sectors: u32) -> bool {
         let Some(held) = self.held.get_mut(&command) else { return false };
         let sectors = sectors.min(*held);
@@ -146,7 +150,8 @@ impl<M: Mechanism> Store<M> {
         if *held == 0 {
             self.held.remove(&command);
         }
-        let went_on = self.cable.take(now, sectors);
+        let takes_on = self.part.reads_fit && !self.line.is_empty();
+        let went_on = self.cable.take(now, sectors) || takes_on;
         if went_on {
             self.advance(now);
         }
@@ -251,7 +256,7 @@ impl<M: Mechanism> Store<M> {
     /// Gives the drive what is first in line, as long as it may.
     fn start(&mut self, now: Instant) {
         while let Some(number) = self.line.front().copied()
-            && let Some(job) = self.jobs.get_mut(&number)
+            && let Some(job) = self.jobs.get(&number)
         {
             let moves = matches!(job.order.kind, OrderKind::Read | OrderKind::Write { .. });
             let is_queued = moves && self.part.queued > 0;
@@ -260,8 +265,10 @@ impl<M: Mechanism> Store<M> {
             } else {
                 self.under_way == 0
             };
+            let may = may && self.fits(number);
             let Some(free) = self.tags.iter().position(Option::is_none).filter(|_| may) else { return };
             self.line.pop_front();
+            let Some(job) = self.jobs.get_mut(&number) else { return };
             self.tags[free] = Some(number);
             self.under_way += 1;
             self.writes += usize::from(matches!(job.order.kind, OrderKind::Write { .. }));
@@ -270,6 +277,20 @@ impl<M: Mechanism> Store<M> {
             let queueing = if is_queued { Queueing::Queued } else { Queueing::Alone };
             self.cable.submit(now, Command { order: job.order, queueing });
         }
+    }
+
+    /// Whether a job may begin, as far as room for what it brings goes.
+    fn fits(&self, number: u64) -> bool {
+        let reads = |number: &u64| {
+            let order = self.jobs.get(number)?.order;
+            (order.kind == OrderKind::Read).then_some(order.extent.blocks.0)
+        };
+        let Some(sectors) = reads(&number).filter(|_| self.part.reads_fit) else { return true };
+        let under_way: u64 = self.tags.iter().flatten().filter_map(reads).sum();
+        // Of those that the drive is done with, what has not gone on.
+        let left = self.held.iter().filter(|(command, _)| !self.by_command.contains_key(command));
+        let taken = under_way + left.map(|(_, sectors)| u64::from(*sectors)).sum::<u64>();
+        taken == 0 || taken + sectors <= u64::from(self.part.buffer_sectors)
     }
 
     /// Gives the drive sectors of writes that it wants and that have come.

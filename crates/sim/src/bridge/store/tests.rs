@@ -35,6 +35,7 @@ const PART: StorePart = StorePart {
     buffer_sectors: 32,
     piece_sectors: 1,
     frame: Duration::ZERO,
+    reads_fit: false,
 };
 
 /// A unit that gives the room of what it has read back at once, if it is told to.
@@ -274,6 +275,34 @@ proptest! {
         prop_assert_eq!(slots, (0..requests.len()).collect::<Vec<_>>());
         prop_assert!(!unit.store.is_busy());
     }
+}
+
+/// Three reads that fill the buffer each, of which the last is there before the second, whose dies are busy with the first; they are
+/// taken in their order. Whether all end.
+fn all_end(reads_fit: bool) -> bool {
+    let mut unit = Unit::new(StorePart { reads_fit, ..PART });
+    unit.gives = false;
+    for (slot, lba) in [(0, 0), (1, 64), (2, 96)] {
+        unit.read_in_pieces(slot, lba);
+    }
+    unit.rest();
+    for owner in 0..3 {
+        for _ in 0..8 {
+            unit.store.give(unit.now, command(owner), 8);
+            unit.listen();
+            unit.rest();
+        }
+        if unit.ends().iter().filter(|(slot, _)| *slot == owner).count() < 4 {
+            return false;
+        }
+    }
+    true
+}
+
+#[test]
+fn reads_that_fit_are_taken_one_after_the_other_and_others_would_stand_in_each_others_way() {
+    assert!(all_end(true));
+    assert!(!all_end(false));
 }
 
 #[test]

@@ -50,6 +50,7 @@ pub(super) const BRIDGE: Chip = Chip {
         buffer_sectors: 256,
         piece_sectors: 1,
         frame: Duration::ZERO,
+        reads_fit: false,
     },
 };
 
