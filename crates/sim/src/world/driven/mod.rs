@@ -33,6 +33,7 @@ mod seat;
 mod setup;
 mod transport;
 mod trouble;
+mod view;
 mod write_turn;
 
 pub use self::core::{Core, HostCosts, HostWork};
@@ -53,7 +54,6 @@ use crate::link::bulk::Message;
 use crate::link::hub::Happening;
 use crate::link::superspeed::Side;
 use crate::link::{Fate, Missed};
-use crate::xhci as model;
 use bus::Speed;
 use front::Front;
 use hubs::HubSeat;
@@ -168,36 +168,6 @@ impl Event for Happens {
 }
 
 impl Driven {
-    /// The controller, with what it counts.
-    pub const fn controller(&self) -> &model::Controller {
-        &self.machine.controller
-    }
-
-    /// The driver, with what it counts.
-    pub const fn driver(&self) -> &::xhci::Controller {
-        &self.machine.driver
-    }
-
-    /// The enclosure of a drive, if it has one.
-    pub fn enclosure(&mut self, drive: usize) -> Option<&mut Enclosure> {
-        self.seats.get_mut(drive)?.drive.enclosure.as_deref_mut()
-    }
-
-    /// Blocks that were written with what belongs elsewhere, on a drive whose blocks hold their number.
-    pub fn strays(&self, drive: usize) -> u64 {
-        self.seats.get(drive).map_or(0, |seat| seat.drive.plain.strays())
-    }
-
-    /// The core that runs the driver, with what it has done.
-    pub const fn core(&self) -> &Core {
-        &self.core
-    }
-
-    /// The transport of a drive. `None` if there is no such drive.
-    pub fn transport(&self, drive: usize) -> Option<&AnyTransport> {
-        self.seats.get(drive).map(|seat| &seat.desk.transport)
-    }
-
     /// The caller wants a command to end. It still ends once.
     pub fn abort(&mut self, drive: usize, id: CommandId) {
         let Some(seat) = self.seats.get_mut(drive) else { return };
