@@ -150,7 +150,11 @@ impl HubRequest {
     pub fn setup(&self) -> SetupPacket {
         use HubRequestCode as Code;
         let packet = |request: Code, recipient, (value, index), length: u16| SetupPacket {
-            direction: if length > 0 { Direction::In } else { Direction::Out },
+            // Bytes may be asked for, and be none.
+            direction: match request {
+                Code::GetDescriptor | Code::GetStatus => Direction::In,
+                _ => Direction::Out,
+            },
             kind: RequestKind::Class,
             recipient,
             request: request.into(),
@@ -211,6 +215,10 @@ mod tests {
                 HubRequest::GetDescriptor { kind: DescriptorKind::SuperSpeedHub, length: 12 },
                 [0xa0, 0x06, 0x00, 0x2a, 0x00, 0x00, 0x0c, 0x00],
             ),
+            (
+                HubRequest::GetDescriptor { kind: DescriptorKind::Hub, length: 0 },
+                [0xa0, 0x06, 0x00, 0x29, 0x00, 0x00, 0x00, 0x00],
+            ),
             (HubRequest::GetStatus, [0xa0, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, 0x00]),
             (HubRequest::ClearFeature(HubFeature::OverCurrentChange), [0x20, 0x01, 0x01, 0, 0, 0, 0, 0]),
             (HubRequest::SetDepth(2), [0x20, 0x0c, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00]),
@@ -255,6 +263,16 @@ mod tests {
         fn any_setup_decodes_or_does_not(bytes: [u8; 8]) {
             if let Some(request) = HubRequest::decode(&SetupPacket::from(bytes)) {
                 let _ = request.to_string();
+                prop_assert_eq!(HubRequest::decode(&request.setup()), Some(request));
+            }
+        }
+
+        #[test]
+        fn requests_of_hubs_are_decoded_again(direction in 0_u8..2, recipient in 0_u8..4, code in 0_u8..14, rest: [u8; 6]) {
+            let [b2, b3, b4, b5, b6, b7] = rest;
+            let setup = SetupPacket::from([direction << 7 | 0x20 | recipient, code, b2, b3, b4, b5, b6, b7]);
+            if let Some(request) = HubRequest::decode(&setup) {
+                prop_assert_eq!(HubRequest::decode(&request.setup()), Some(request));
             }
         }
     }
