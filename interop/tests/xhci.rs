@@ -267,8 +267,12 @@ fn a_drive_pulled_out_in_mid_write_ends_everything_and_comes_back() -> Result<()
         let line = format!("controller {} replug {serial} {transport} > {log} 2>&1", bench.pci);
         let job = bench.vm.guest.start(&line)?;
         let await_words = |vm: &mut Vm, words: &str| {
-            let wait = format!("while ! grep -q {words} {log}; do sleep 0.1; done; sleep 0.5");
-            vm.guest.run_within(PLUG_LIMIT, &wait)
+            // What it has said instead is said by the failure.
+            let wait = format!(
+                "for n in $(seq 400); do grep -q {words} {log} && break; sleep 0.1; done
+                grep -q {words} {log} || {{ cat {log}; exit 1; }}; sleep 0.5"
+            );
+            vm.guest.stdout_within(PLUG_LIMIT, &wait)
         };
         await_words(&mut bench.vm, "^writing")?;
         let redirect = bench.drives.iter().map(Drive::plug).find(|redirect| redirect.id == serial);

@@ -317,8 +317,8 @@ impl Bus {
     fn replug(&mut self, disk: (&str, &str)) -> Result<bool, Failure> {
         let mut trial = self.open(disk, (4096, 14))?;
         println!("writing");
-        match trial.verify(2048, 1_000_000, 4096) {
-            Ok(_) => {}
+        match write_on(&mut trial) {
+            Ok(()) => {}
             Err(failure) => {
                 let error = failure.downcast_ref::<host::controller::ControllerError>();
                 if !error.is_some_and(DoorError::is_disconnect) {
@@ -332,6 +332,21 @@ impl Bus {
         drop(trial);
         Ok(is_gone && self.verify(disk, (2048, 100), (4096, 14))?)
     }
+}
+
+/// Writes the same 16 MiB again and again: how long it takes until somebody pulls the disk out is nothing that it knows.
+fn write_on(trial: &mut Trial<HostedDoor>) -> Result<(), Failure> {
+    const PIECES: u64 = 4096;
+    let per_piece = trial.blocks(4096);
+    let mut pieces = (0..PIECES).cycle();
+    trial.keep_busy(
+        |disk, slot| {
+            let piece = pieces.next()?;
+            stamp(disk.buffer(slot)?, piece);
+            Some((WRITE, Extent::new(2048 + piece * per_piece, per_piece)))
+        },
+        |_, _| true,
+    )
 }
 
 fn tell(trial: &Trial<HostedDoor>) {

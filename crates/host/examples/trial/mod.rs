@@ -36,7 +36,7 @@ where
         Self { disk, stop, errors: 0, gone: false }
     }
 
-    fn blocks(&self, bytes: u32) -> u64 {
+    pub(crate) fn blocks(&self, bytes: u32) -> u64 {
         u64::from(bytes / self.disk.geometry().block_size.bytes())
     }
 
