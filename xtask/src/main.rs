@@ -5,6 +5,7 @@
 
 mod bench;
 mod book;
+mod command;
 mod demo;
 mod dist;
 mod fit;

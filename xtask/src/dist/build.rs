@@ -1,6 +1,6 @@
 //! One static program, which runs on any Linux of its architecture.
 
-use super::output_of;
+use crate::command::output_of;
 use crate::workspace;
 use anyhow::{Context, Result, ensure};
 use std::{

@@ -4,7 +4,8 @@
 //! check works on a copy. The archive's program is also run in a root that holds nothing but itself, which only a
 //! static program survives.
 
-use super::{Made, output_of};
+use super::Made;
+use crate::command::output_of;
 use anyhow::{Context, Result, bail, ensure};
 use std::{
     io::{BufRead, BufReader},

@@ -13,8 +13,8 @@ mod package;
 mod tree;
 
 use crate::workspace;
-use anyhow::{Context, Result, bail};
-use std::{path::PathBuf, process::Command};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
 
 /// What `cargo xtask dist` takes.
 #[derive(clap::Args)]
@@ -82,22 +82,4 @@ pub(crate) fn make(options: &Options) -> Result<String> {
         }
     }
     Ok(told)
-}
-
-/// Runs a command to its end and returns what it printed on its standard output.
-fn output_of(command: &mut Command) -> Result<String> {
-    let words: Vec<_> = std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(|w| w.to_string_lossy())
-        .collect();
-    let line = words.join(" ");
-    let output = command.output().with_context(|| format!("start `{line}`"))?;
-    if !output.status.success() {
-        bail!(
-            "`{line}` ended with {}: {}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim_end()
-        );
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -1,6 +1,7 @@
 //! Archive, Debian package and checksums, the same bytes from the same commit.
 
-use super::{Made, build::Program, output_of, tree};
+use super::{Made, build::Program, tree};
+use crate::command::output_of;
 use crate::workspace;
 use anyhow::{Context, Result};
 use std::{

@@ -1,6 +1,7 @@
 //! What belongs to the program, and where it goes.
 
-use super::{build::Program, output_of};
+use super::build::Program;
+use crate::command::output_of;
 use crate::workspace;
 use anyhow::{Context, Result};
 use std::{

@@ -27,7 +27,7 @@ pub(super) fn redrawn(page: &str, mut print: impl FnMut(&str) -> Result<Option<S
         }
         for part in block.chunk_by(|_, next| !next.starts_with("$ ")) {
             let (command, shown) = part.split_first().context("a block is empty")?;
-            let command = command.trim_start_matches("$ ");
+            let command = command.strip_prefix("$ ").unwrap_or(command);
             out.push(format!("$ {command}"));
             match print(command)? {
                 None => out.extend(shown.iter().map(|line| (*line).to_owned())),

@@ -10,7 +10,7 @@
 
 mod block;
 
-use crate::{dist, workspace};
+use crate::{command::output_of, dist, workspace};
 use anyhow::{Context, Result, ensure};
 use std::{
     fs,
@@ -107,10 +107,7 @@ impl Studio {
             return Ok(None);
         }
         let mut command = Command::new(&self.program);
-        let output = command.args(rest).current_dir(self.folder.path("")).output().context("start uaskit")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "`{line}` ended with {}: {said}", output.status);
-        Ok(Some(String::from_utf8(output.stdout).with_context(|| format!("read what `{line}` prints"))?))
+        output_of(command.args(rest).current_dir(self.folder.path(""))).map(Some)
     }
 
     fn drawn(&self, words: &[&str]) -> Result<Vec<u8>> {
@@ -120,10 +117,7 @@ impl Studio {
     }
 
     fn made(&self, words: &[&str], file: &Path) -> Result<()> {
-        let output = Command::new(&self.program).args(words).arg(file).output().context("start uaskit")?;
-        let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "`uaskit {}` ended with {}: {said}", words.join(" "), output.status);
-        Ok(())
+        output_of(Command::new(&self.program).args(words).arg(file)).map(drop)
     }
 }
 
