@@ -6,7 +6,7 @@ use initiator::{Bot, Patience, Uas};
 use server::drive::Drive;
 use target::Verdict;
 use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
-use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
+use wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
 
 /// The one configuration of our devices.
 const CONFIGURATION: u16 = 1;
@@ -76,12 +76,8 @@ pub fn bot_config(drive: &mut Drive, patience: Patience) -> Result<BotConfig, Pl
 /// # Errors
 /// If the drive does not tell them.
 pub fn read_descriptors(drive: &mut Drive) -> Result<(), PlugError> {
-    const DEVICE: u16 = 0x0100;
-    const CONFIGURATION: u16 = 0x0200;
-    for value in [DEVICE, CONFIGURATION] {
-        let length = u16::MAX;
-        let get = standard(Recipient::Device, StandardRequest::GetDescriptor, value);
-        let setup = SetupPacket { direction: Direction::In, length, ..get };
+    for kind in [DescriptorKind::Device, DescriptorKind::Configuration] {
+        let setup = SetupPacket::get_descriptor(kind, 0, u16::MAX);
         if !matches!(drive.control(setup, &[]), Verdict::Data(_)) {
             return Err(PlugError::Refused);
         }
@@ -108,14 +104,5 @@ fn ask(drive: &mut Drive, setup: SetupPacket) -> Result<(), PlugError> {
 }
 
 fn standard(recipient: Recipient, request: StandardRequest, value: u16) -> SetupPacket {
-    let (direction, kind) = (Direction::Out, RequestKind::Standard);
-    SetupPacket {
-        direction,
-        kind,
-        recipient,
-        request: request.into(),
-        value,
-        index: INTERFACE.into(),
-        length: 0,
-    }
+    SetupPacket { index: INTERFACE.into(), ..SetupPacket::of_standard(recipient, request, value) }
 }

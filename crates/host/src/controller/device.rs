@@ -10,8 +10,8 @@ use initiator::probe::{Answers, Names};
 use std::cell::RefCell;
 use std::rc::Rc;
 use wire::usb::{
-    BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, Direction, Recipient,
-    RequestKind, SetupPacket, StandardRequest, StringDescriptor, TransferType,
+    BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, Recipient, SetupPacket,
+    StandardRequest, StringDescriptor, TransferType,
 };
 use wire::xhci::{PortStatus, RouteString};
 use xhci::{Answer, DeviceId, EndpointPlan, Location, Request};
@@ -135,13 +135,8 @@ impl HostedDevice {
             return Ok(None);
         }
         let mut bytes = [0; 255];
-        let value = u16::from_be_bytes([DescriptorKind::String.into(), index]);
-        let setup = SetupPacket {
-            direction: Direction::In,
-            index: ENGLISH,
-            length: bytes.len() as u16,
-            ..to_device(StandardRequest::GetDescriptor, value)
-        };
+        let get = SetupPacket::get_descriptor(DescriptorKind::String, index, bytes.len() as u16);
+        let setup = SetupPacket { index: ENGLISH, ..get };
         match self.control(setup, &mut bytes) {
             Ok(moved) => {
                 let text = bytes.get(..moved).and_then(|bytes| StringDescriptor::decode(bytes).ok());
@@ -165,7 +160,7 @@ impl HostedDevice {
         let change = Request::Configure { device: self.id, add, drop: Vec::new() };
         self.ask("make endpoints", change)?;
         let value = self.configuration.head.value.into();
-        let setup = to_device(StandardRequest::SetConfiguration, value);
+        let setup = SetupPacket::of_standard(Recipient::Device, StandardRequest::SetConfiguration, value);
         self.inner.borrow_mut().control(self.id, "choose the configuration", setup, &mut []).map(drop)
     }
 
@@ -177,7 +172,7 @@ impl HostedDevice {
         }
         self.ask("give the device its address again", Request::Readdress(self.id))?;
         let mut again = [0; DeviceDescriptor::LEN];
-        let setup = get_descriptor(DescriptorKind::Device, DeviceDescriptor::LEN as u16);
+        let setup = SetupPacket::get_descriptor(DescriptorKind::Device, 0, DeviceDescriptor::LEN as u16);
         self.control(setup, &mut again)?;
         if again[..] == self.blobs.device { Ok(()) } else { Err(ControllerError::Changed) }
     }
@@ -234,7 +229,7 @@ impl Asker<'_> {
 
     fn descriptor(&self, kind: DescriptorKind, length: u16) -> Result<Vec<u8>, ControllerError> {
         let mut bytes = vec![0; length.into()];
-        let setup = get_descriptor(kind, length);
+        let setup = SetupPacket::get_descriptor(kind, 0, length);
         let moved = self.inner.borrow_mut().control(self.id, "read a descriptor", setup, &mut bytes)?;
         bytes.truncate(moved);
         Ok(bytes)
@@ -256,24 +251,4 @@ pub(super) fn plans(setting: &Setting) -> Vec<EndpointPlan> {
     let plan =
         |endpoint: &Endpoint| EndpointPlan { descriptor: endpoint.descriptor, companion: endpoint.companion };
     setting.endpoints.iter().filter(is_bulk).map(plan).collect()
-}
-
-fn get_descriptor(kind: DescriptorKind, length: u16) -> SetupPacket {
-    SetupPacket {
-        direction: Direction::In,
-        length,
-        ..to_device(StandardRequest::GetDescriptor, u16::from_be_bytes([kind.into(), 0]))
-    }
-}
-
-fn to_device(request: StandardRequest, value: u16) -> SetupPacket {
-    SetupPacket {
-        direction: Direction::Out,
-        kind: RequestKind::Standard,
-        recipient: Recipient::Device,
-        request: request.into(),
-        value,
-        index: 0,
-        length: 0,
-    }
 }

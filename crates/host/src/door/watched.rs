@@ -11,7 +11,7 @@ use super::{BusDoor, CellId, DoorError, Order, Readiness};
 use bus::{Completion, Direction, EndpointAddress, Observer, Pipe, TransferId, TransferStatus};
 use std::time::Duration;
 use units::ByteRange;
-use wire::usb::{Recipient, RequestKind, SetupPacket, StandardRequest};
+use wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
 
 /// A door, and who looks on.
 #[derive(Debug)]
@@ -36,32 +36,20 @@ pub struct Enumerated<'a> {
     pub value: u8,
 }
 
-/// Types of descriptors, in the high byte of a request (USB 3.2 table 9-6).
-const DEVICE: u16 = 0x0100;
-const CONFIGURATION: u16 = 0x0200;
-
 impl<D: BusDoor> Watched<D> {
     /// Has somebody look on at what goes through a door from now on.
     pub fn new(door: D, interface: u8, observer: Box<dyn Observer>, read: &Enumerated<'_>) -> Self {
         let mut watched = Self { door, observer, interface, flights: Vec::new(), shown: Vec::new() };
-        watched.tell_descriptor(DEVICE, read.device);
-        watched.tell_descriptor(CONFIGURATION, read.configuration);
+        watched.tell_descriptor(DescriptorKind::Device, read.device);
+        watched.tell_descriptor(DescriptorKind::Configuration, read.configuration);
         let done: Result<(), D::Error> = Ok(());
         let set = StandardRequest::SetConfiguration;
         watched.tell_request(Recipient::Device, set, (read.value.into(), 0), &done);
         watched
     }
 
-    fn tell_descriptor(&mut self, value: u16, bytes: &[u8]) {
-        let setup = SetupPacket {
-            direction: Direction::In,
-            kind: RequestKind::Standard,
-            recipient: Recipient::Device,
-            request: StandardRequest::GetDescriptor.into(),
-            value,
-            index: 0,
-            length: bytes.len() as u16,
-        };
+    fn tell_descriptor(&mut self, kind: DescriptorKind, bytes: &[u8]) {
+        let setup = SetupPacket::get_descriptor(kind, 0, bytes.len() as u16);
         self.observer.control(setup, bytes, TransferStatus::Done);
     }
 
@@ -73,8 +61,7 @@ impl<D: BusDoor> Watched<D> {
         (value, index): (u16, u16),
         made: &Result<(), D::Error>,
     ) {
-        let (direction, kind, request) = (Direction::Out, RequestKind::Standard, request.into());
-        let setup = SetupPacket { direction, kind, recipient, request, value, index, length: 0 };
+        let setup = SetupPacket { index, ..SetupPacket::of_standard(recipient, request, value) };
         self.observer.control(setup, &[], ended(made));
     }
 

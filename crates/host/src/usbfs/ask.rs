@@ -6,9 +6,8 @@
 use super::door::unopened;
 use super::error::UsbfsError;
 use super::kernel::Node;
-use bus::Direction;
 use std::time::Duration;
-use wire::usb::{DescriptorKind, Recipient, RequestKind, SetupPacket, StandardRequest};
+use wire::usb::{DescriptorKind, SetupPacket};
 
 /// Bytes of the answer that are looked at; devices have some dozens.
 pub const OBJECT_STORE_BYTES_MAX: u16 = 1024;
@@ -24,15 +23,7 @@ pub fn object_store(bus: u16, device: u16) -> Result<Vec<u8>, UsbfsError> {
     let path = format!("/dev/bus/usb/{bus:03}/{device:03}");
     let node = Node::open(&path).map_err(|errno| unopened(path, errno))?;
     let mut bytes = vec![0; OBJECT_STORE_BYTES_MAX.into()];
-    let setup = SetupPacket {
-        direction: Direction::In,
-        kind: RequestKind::Standard,
-        recipient: Recipient::Device,
-        request: StandardRequest::GetDescriptor.into(),
-        value: u16::from_le_bytes([0, DescriptorKind::Bos.into()]),
-        index: 0,
-        length: OBJECT_STORE_BYTES_MAX,
-    };
+    let setup = SetupPacket::get_descriptor(DescriptorKind::Bos, 0, OBJECT_STORE_BYTES_MAX);
     let moved = node.control(setup, &mut bytes, TIMEOUT);
     bytes.truncate(moved.map_err(|errno| UsbfsError::of("ask for the object store", errno))?);
     Ok(bytes)

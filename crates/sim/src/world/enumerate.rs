@@ -7,8 +7,8 @@ use initiator::BusRequest;
 use target::{Device, Verdict};
 use wire::bot::ClassRequest;
 use wire::usb::{
-    BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, Direction, Recipient,
-    RequestKind, SetupPacket, StandardRequest,
+    BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, Recipient, SetupPacket,
+    StandardRequest,
 };
 
 /// A control transfer and its answer.
@@ -32,7 +32,7 @@ pub(super) fn enumerate(device: &mut Device, alternate: u8) -> Result<Vec<Exchan
             Verdict::Done => Ok(Vec::new()),
         }
     };
-    ask(standard(StandardRequest::SetAddress))?;
+    ask(first(StandardRequest::SetAddress))?;
     ask(descriptor(DescriptorKind::Device, 0, DeviceDescriptor::LEN))?;
     // Those that bring others along are asked for by themselves first, to learn how much that is.
     for (kind, len) in [
@@ -44,7 +44,7 @@ pub(super) fn enumerate(device: &mut Device, alternate: u8) -> Result<Vec<Exchan
             head.get(2..).and_then(|rest| rest.first_chunk()).map_or(0, |len| u16::from_le_bytes(*len));
         ask(descriptor(kind, 0, total.into()))?;
     }
-    ask(standard(StandardRequest::SetConfiguration))?;
+    ask(first(StandardRequest::SetConfiguration))?;
     if let Some(setup) = (BusRequest::SelectAlternate { interface: 0, alternate }).setup() {
         ask(setup)?;
     }
@@ -59,7 +59,7 @@ pub(super) fn enumerate(device: &mut Device, alternate: u8) -> Result<Vec<Exchan
 /// The same after a reset of the port: the device is known already.
 pub(super) fn set_up_again(device: &mut Device) -> Result<(), PlugError> {
     for request in [StandardRequest::SetAddress, StandardRequest::SetConfiguration] {
-        if device.handle_control(standard(request), &[]) != Verdict::Done {
+        if device.handle_control(first(request), &[]) != Verdict::Done {
             return Err(PlugError::Refused);
         }
     }
@@ -67,25 +67,12 @@ pub(super) fn set_up_again(device: &mut Device) -> Result<(), PlugError> {
 }
 
 /// The first address, or the first configuration.
-fn standard(request: StandardRequest) -> SetupPacket {
-    SetupPacket {
-        direction: Direction::Out,
-        kind: RequestKind::Standard,
-        recipient: Recipient::Device,
-        request: request.into(),
-        value: 1,
-        index: 0,
-        length: 0,
-    }
+fn first(request: StandardRequest) -> SetupPacket {
+    SetupPacket::of_standard(Recipient::Device, request, 1)
 }
 
 fn descriptor(kind: DescriptorKind, index: u8, len: usize) -> SetupPacket {
-    SetupPacket {
-        direction: Direction::In,
-        value: u16::from_be_bytes([kind.into(), index]),
-        length: len as u16,
-        ..standard(StandardRequest::GetDescriptor)
-    }
+    SetupPacket::get_descriptor(kind, index, len as u16)
 }
 
 #[cfg(test)]

@@ -115,6 +115,19 @@ impl SetupPacket {
         self.direction.bit_7() | self.kind.bits() << 5 | u8::from(self.recipient) & 0x1f
     }
 
+    /// A standard request without data.
+    pub fn of_standard(recipient: Recipient, request: StandardRequest, value: u16) -> Self {
+        let (direction, kind) = (Direction::Out, RequestKind::Standard);
+        Self { direction, kind, recipient, request: request.into(), value, index: 0, length: 0 }
+    }
+
+    /// GET_DESCRIPTOR of the device: the kind, which of that kind, and how many bytes are wanted (USB 2.0 clause 9.4.3).
+    pub fn get_descriptor(kind: DescriptorKind, number: u8, length: u16) -> Self {
+        let value = u16::from_be_bytes([kind.into(), number]);
+        let request = Self::of_standard(Recipient::Device, StandardRequest::GetDescriptor, value);
+        Self { direction: Direction::In, length, ..request }
+    }
+
     /// The standard request, if it is one.
     pub fn standard(&self) -> Option<StandardRequest> {
         (self.kind == RequestKind::Standard).then(|| self.request.into())

@@ -9,7 +9,7 @@ use units::{Duration, Instant};
 use wire::usb::hub::{HubDescriptor, HubKind, HubRequest, PortFeature, SuperSpeedHubDescriptor};
 use wire::usb::{
     ClassCode, ConfigurationDescriptor, Descriptor, DescriptorKind, Descriptors, DeviceDescriptor, Direction,
-    InterfaceDescriptor, Recipient, RequestKind, SetupPacket, StandardRequest, TransferType,
+    InterfaceDescriptor, Recipient, SetupPacket, StandardRequest, TransferType,
 };
 
 use super::words::{HubOutput, Port};
@@ -59,7 +59,8 @@ impl Hub {
     pub(super) fn output_of(&self, step: &Step) -> HubOutput {
         let device = self.place.device;
         let hub = |request: HubRequest| HubOutput::Control(request.setup());
-        let read = |kind, length| HubOutput::Control(read(kind, length));
+        let read = |kind, length| HubOutput::Control(SetupPacket::get_descriptor(kind, 0, length));
+        let set = |recipient, request, value: u8| SetupPacket::of_standard(recipient, request, value.into());
         match *step {
             Step::Device => read(DescriptorKind::Device, DeviceDescriptor::LEN as u16),
             Step::Configuration { length, .. } => read(DescriptorKind::Configuration, length),
@@ -67,12 +68,11 @@ impl Hub {
                 HubOutput::Request(Request::Configure { device, add: Vec::from([plan]), drop: Vec::new() })
             }
             Step::Configure(value) => {
-                HubOutput::Control(out(StandardRequest::SetConfiguration, value.into()))
+                HubOutput::Control(set(Recipient::Device, StandardRequest::SetConfiguration, value))
             }
             Step::Alternate(interface, alternate) => HubOutput::Control(SetupPacket {
-                recipient: Recipient::Interface,
                 index: interface.into(),
-                ..out(StandardRequest::SetInterface, alternate.into())
+                ..set(Recipient::Interface, StandardRequest::SetInterface, alternate)
             }),
             Step::Depth => hub(HubRequest::SetDepth(self.place.location.route.tiers() as u16)),
             Step::Descriptor => {
@@ -202,24 +202,4 @@ fn status_change_endpoints(bytes: &[u8]) -> Vec<Found> {
         }
     }
     found
-}
-
-fn read(kind: DescriptorKind, length: u16) -> SetupPacket {
-    SetupPacket {
-        direction: Direction::In,
-        length,
-        ..out(StandardRequest::GetDescriptor, u16::from_be_bytes([kind.into(), 0]))
-    }
-}
-
-fn out(request: StandardRequest, value: u16) -> SetupPacket {
-    SetupPacket {
-        direction: Direction::Out,
-        kind: RequestKind::Standard,
-        recipient: Recipient::Device,
-        request: request.into(),
-        value,
-        index: 0,
-        length: 0,
-    }
 }

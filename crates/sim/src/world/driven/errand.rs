@@ -10,7 +10,7 @@ use bus::{TransferId, TransferStatus};
 use initiator::{BusAnswer, BusRequest, RequestId};
 use std::collections::VecDeque;
 use units::Instant;
-use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
+use wire::usb::{Recipient, SetupPacket, StandardRequest};
 use xhci::{Answer, ControlTransfer, DeviceId, Request};
 
 /// One thing to do.
@@ -144,7 +144,7 @@ impl Front {
                     reset,
                     Step::Driver(Request::Readdress(device)),
                     Step::Driver(configure),
-                    Step::Control(to_device(StandardRequest::SetConfiguration)),
+                    Step::Control(set_configuration()),
                 ]
             }
         };
@@ -260,15 +260,7 @@ impl Came {
     }
 }
 
-/// SET_CONFIGURATION 1, or another request with this value.
-pub(super) fn to_device(request: StandardRequest) -> SetupPacket {
-    SetupPacket {
-        direction: Direction::Out,
-        kind: RequestKind::Standard,
-        recipient: Recipient::Device,
-        request: request.into(),
-        value: 1,
-        index: 0,
-        length: 0,
-    }
+/// Chooses the first configuration.
+pub(super) fn set_configuration() -> SetupPacket {
+    SetupPacket::of_standard(Recipient::Device, StandardRequest::SetConfiguration, 1)
 }

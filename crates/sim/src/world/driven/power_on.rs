@@ -6,7 +6,7 @@
 //! otherwise the second time. Always true: each step ends within [`PATIENCE`], with what it was for or with a reason.
 
 use super::core::Core;
-use super::errand::{Came, Step, to_device};
+use super::errand::{Came, Step, set_configuration};
 use super::front::Front;
 use super::hubs::HubSeat;
 use super::machine::Machine;
@@ -33,10 +33,7 @@ use std::fmt;
 use target::Device;
 use units::{Duration, Instant};
 use wire::usb::hub::{HubKind, HubPortSpeed};
-use wire::usb::{
-    BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, Direction, SetupPacket,
-    StandardRequest,
-};
+use wire::usb::{BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, SetupPacket};
 use wire::xhci::RouteString;
 use xhci::{Answer, Location, Request};
 
@@ -381,7 +378,10 @@ impl Driven {
 
     /// Reads the descriptors, and judges them.
     fn probe(&mut self, number: usize) -> Result<Probe, PowerOnError> {
-        let device = self.read(number, descriptor(DescriptorKind::Device, DeviceDescriptor::LEN as u16))?;
+        let device = self.read(
+            number,
+            SetupPacket::get_descriptor(DescriptorKind::Device, 0, DeviceDescriptor::LEN as u16),
+        )?;
         let bos = self.read_whole(number, DescriptorKind::Bos, BosDescriptor::LEN)?;
         let configuration =
             self.read_whole(number, DescriptorKind::Configuration, ConfigurationDescriptor::LEN)?;
@@ -404,10 +404,10 @@ impl Driven {
         kind: DescriptorKind,
         head: usize,
     ) -> Result<Vec<u8>, PowerOnError> {
-        let head = self.read(number, descriptor(kind, head as u16))?;
+        let head = self.read(number, SetupPacket::get_descriptor(kind, 0, head as u16))?;
         let total =
             head.get(2..).and_then(|rest| rest.first_chunk()).map_or(0, |len| u16::from_le_bytes(*len));
-        self.read(number, descriptor(kind, total))
+        self.read(number, SetupPacket::get_descriptor(kind, 0, total))
     }
 
     fn read(&mut self, number: usize, setup: SetupPacket) -> Result<Vec<u8>, PowerOnError> {
@@ -421,7 +421,7 @@ impl Driven {
     fn select(&mut self, number: usize, interface: u8, alternate: u8) -> Result<(), PowerOnError> {
         let set_alternate = (BusRequest::SelectAlternate { interface, alternate }).setup();
         let first = self.fronts[number].configure(0);
-        let set_configuration = Step::Control(to_device(StandardRequest::SetConfiguration));
+        let set_configuration = Step::Control(set_configuration());
         self.succeed(number, first.into_iter().chain([set_configuration]))?;
         if alternate == 0 {
             return Ok(());
@@ -467,15 +467,6 @@ pub(super) const fn speed_id(speed: Speed) -> u8 {
         Speed::Full => 1,
         Speed::High => 3,
         Speed::Super => 4,
-    }
-}
-
-fn descriptor(kind: DescriptorKind, length: u16) -> SetupPacket {
-    SetupPacket {
-        direction: Direction::In,
-        value: u16::from_be_bytes([kind.into(), 0]),
-        length,
-        ..to_device(StandardRequest::GetDescriptor)
     }
 }
 
