@@ -57,6 +57,10 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     let path = place(arguments.file.as_deref())?;
     let store = Store::to_read(&path).map_err(failure)?;
     let (before, after) = (saved(&store, &arguments.before)?, saved(&store, &arguments.after)?);
+    if before.id == after.id {
+        let what = format!("before and after are one run, {}", title(&before));
+        return Err(Failure::usage(what).try_this("Name two: uaskit history shows which there are."));
+    }
     let diff = records::diff(&before.run, &after.run, arguments.same / 100.0);
     if let Some(file) = &arguments.report {
         page::show(file, &before, &after, &diff)?;
@@ -97,13 +101,13 @@ fn table(diff: &Diff) -> comfy_table::Table {
     let mut table =
         empty(&["", "transport", "depth", "IOPS before", "after", "p99 us before", "after", "ratio", ""]);
     for change in &diff.changes {
-        let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.0}"));
+        let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), five_digits);
         table.add_row([
             tame(&change.job),
             transports(change),
             change.depth.to_string(),
-            format!("{:.1}", change.iops[0]),
-            format!("{:.1}", change.iops[1]),
+            five_digits(change.iops[0]),
+            five_digits(change.iops[1]),
             us(change.p99_us[0]),
             us(change.p99_us[1]),
             change.ratio.to_string(),
@@ -111,6 +115,12 @@ fn table(diff: &Diff) -> comfy_table::Table {
         ]);
     }
     at_left(at_left(aligned(table), 0..2), 8..9)
+}
+
+/// So many that whoever divides what is printed comes to the ratio beside it, which has three decimals.
+fn five_digits(value: f64) -> String {
+    let decimals = (0..4).find(|decimals| value.abs() >= 10_f64.powi(4 - decimals)).unwrap_or(4);
+    format!("{value:.*}", decimals as usize)
 }
 
 fn transports(change: &Change) -> String {
@@ -136,4 +146,15 @@ fn summary(diff: &Diff) -> String {
     let of = |verdict: Verdict| format!("{} {verdict}", count(verdict));
     let all = [Verdict::Better, Verdict::Worse, Verdict::Same, Verdict::Unclear].map(of).join(", ");
     format!("{all}; the same is within {:.1} %", diff.same_within * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_has_the_ratio_that_is_printed() {
+        let told = [0.0, 2.4567, 12.3456, 987.654, 7194.23, 24_504.2, 1_234_567.8].map(five_digits);
+        assert_eq!(told, ["0.0000", "2.4567", "12.346", "987.65", "7194.2", "24504", "1234568"]);
+    }
 }
