@@ -3,6 +3,7 @@
 //! The file is opened before anything is measured, so that one that cannot be written does not cost a run; and once more to save,
 //! since a long run gives others time. Where it was saved is told on standard error, after it was.
 
+use crate::called;
 use crate::failure::Failure;
 use clap::Args;
 use records::{Run, Selector, Store, StoreError};
@@ -47,10 +48,18 @@ pub(crate) struct Keeper {
 }
 
 impl SaveArguments {
+    /// Whether the run is to be kept.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.save.is_some()
+    }
+
     /// Whoever keeps the run that begins now, if it is to be kept.
     pub(crate) fn keeper(&self) -> Result<Option<Keeper>, Failure> {
         let Some(save) = &self.save else { return Ok(None) };
         let path = place(save.as_deref())?;
+        if save.is_none() {
+            make_folder(&path)?;
+        }
         Store::to_write(&path).map_err(failure)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(Some(Keeper { path, label: self.label.clone(), began_unix_s: now.as_secs() }))
@@ -68,6 +77,16 @@ impl Keeper {
     }
 }
 
+/// The data folder is made if it is not there; where somebody names a file, a folder that is not there may be a slip.
+fn make_folder(path: &Path) -> Result<(), Failure> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::new(format!("the data folder {} cannot be made", folder.display()))
+            .because(error)
+            .try_this("Name a file: --save=FILE, and --file FILE for uaskit history and uaskit diff.")
+    })
+}
+
 /// The file that is named, or the one in the user's data folder.
 pub(crate) fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     let usual = || records::usual_place(|name| std::env::var_os(name));
@@ -81,6 +100,12 @@ pub(crate) fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
 pub(crate) fn failure(error: StoreError) -> Failure {
     let remedy = match &error {
         StoreError::Absent { .. } => "Save a run first: uaskit bench … --save, or uaskit compare --save",
+        StoreError::NoFolder { folder } => {
+            let make = called::line(&["mkdir".into(), "-p".into(), folder.display().to_string()]);
+            let remedy =
+                format!("Make it: {make}; or name a file elsewhere; --save alone has its own folder.");
+            return Failure::new(error.to_string()).try_this(remedy);
+        }
         StoreError::Foreign { .. } => "Name another file.",
         StoreError::Newer { .. } => "Use the newer uaskit, or another file.",
         StoreError::Damaged { .. } => "It was left as it is. Move it away, and another one is begun.",

@@ -153,9 +153,66 @@ fn a_file_that_cannot_be_used_is_said_before_anything_is_measured() {
     let save = format!("--save={file}");
     fails(&place, &[&BENCH[..], &[save.as_str()]].concat(), 1, "is no file of runs");
     assert_eq!(fs::read(&file).expect("it is there"), b"not a database");
-    fails(&place, &[&BENCH[..], &["--save=/proc/none/runs.sqlite"]].concat(), 1, "cannot be used");
+    fails(&place, &[&BENCH[..], &["--save=/proc/runs.sqlite"]].concat(), 1, "cannot be used");
     fails(&place, &["history"], 1, "there are no runs");
     fails(&place, &[&BENCH[..], &["--label", "x"]].concat(), 2, "--save");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_made_for_the_usual_file_alone() {
+    let place = Place::new();
+    let (folder, file) = (place.file("new/dir"), place.file("new/dir/runs.sqlite"));
+    let save = format!("--save={file}");
+    let says = format!("there is no folder {folder}\n  Make it: mkdir -p {folder}; or");
+    fails(&place, &[&BENCH[..], &[save.as_str()]].concat(), 1, &says);
+    assert!(!fs::exists(place.file("new")).expect("it can be looked at"), "nothing was made");
+    fs::create_dir_all(&folder).expect("a folder can be made");
+    bench(&place, &[&save]);
+    bench(&place, &["--save"]);
+    assert!(fs::exists(place.file("data/uaskit/runs.sqlite")).expect("it can be looked at"));
+}
+
+#[test]
+fn link_and_protocols_alone_are_saved() {
+    let place = Place::new();
+    let raw = ["compare", "--raw", "--depth", "1,4", "--commands", "50", "--save"];
+    let (out, err) = succeeds(&place, &[&raw[..], &["--json"]].concat());
+    assert!(err.contains("saved as run 1"), "{err}");
+    succeeds(&place, &[&raw[..], &["--link", "gen2"]].concat());
+    let run = json(&place, &["history", "1"]);
+    let names: Vec<_> = run["results"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| (row["job"].as_str(), row["transport"].as_str(), row["depth"].as_i64()))
+        .collect();
+    let row = |transport, depth| (Some("4K random read"), Some(transport), Some(depth));
+    assert_eq!(names, [row("bot", 1), row("uas", 1), row("bot", 4), row("uas", 4)]);
+    let record: Value = serde_json::from_str(&out).expect("JSON");
+    let figures = &run["results"][3]["figures"];
+    assert_eq!((&figures["iops"], &figures["max_us"]), (&record["rows"][1]["uas"]["iops"], &Value::Null));
+    assert_eq!(figures["digest"], record["rows"][1]["uas"]["digest"]);
+    let (text, _) = succeeds(&place, &["diff", "1", "2"]);
+    assert!(text.contains("link: 5 Gb/s → 10 Gb/s"), "{text}");
+    assert!(text.contains("1 better, 0 worse, 3 same, 0 unclear"), "{text}");
+}
+
+#[test]
+fn what_is_no_run_is_refused_with_where_it_goes_instead() {
+    let place = Place::new();
+    let sweep = ["compare", "--sweep", "depth=1", "--save"];
+    fails(&place, &sweep, 2, "a sweep is not saved as a run");
+    fails(&place, &sweep, 2, "--out FILE.jsonl keeps them, and --csv FILE.csv");
+    fails(&place, &["validate", "--save"], 2, "a validation is not saved as a run");
+    fails(&place, &["validate", "--save=file"], 2, "Keep what --json prints");
+}
+
+#[test]
+fn a_run_is_not_held_against_itself() {
+    let place = Place::new();
+    bench(&place, &["--save", "--label", "one"]);
+    fails(&place, &["diff", "1", "1"], 2, "before and after are one run, run 1");
+    fails(&place, &["diff", "one", "last"], 2, "before and after are one run, run 1 (one)");
 }
 
 #[test]

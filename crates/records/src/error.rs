@@ -14,6 +14,11 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The folder that it would be in is not there.
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// It is something else.
     Foreign {
         /// The file.
@@ -91,6 +96,7 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent { path } => write!(f, "there are no runs at {}", path.display()),
+            Self::NoFolder { folder } => write!(f, "there is no folder {}", folder.display()),
             Self::Foreign { path, why } => write!(f, "{} is no file of runs: {why}", path.display()),
             Self::Newer { path, schema } => write!(
                 f,

@@ -88,7 +88,7 @@ pub struct Figures {
     /// 999 of a thousand are quicker, in microseconds.
     pub p999_us: Option<f64>,
     /// The longest, in microseconds.
-    pub max_us: f64,
+    pub max_us: Option<f64>,
     /// Percent of requests, and the microseconds that they took at most; from few to many. None where it was not kept.
     pub percentiles_us: Vec<[f64; 2]>,
     /// I/Os that count.
@@ -154,7 +154,7 @@ pub(crate) mod tests {
             p50_us: Some(850.0),
             p99_us: Some(2000.0),
             p999_us: Some(3000.0),
-            max_us: 4000.0,
+            max_us: Some(4000.0),
             percentiles_us: vec![[50.0, 850.0], [99.0, 2000.0]],
             ios: 3000,
             errors: 0,

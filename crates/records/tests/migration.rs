@@ -33,7 +33,7 @@ fn has_both_runs(store: &Store) {
         p50_us: Some(850.0),
         p99_us: Some(2000.0),
         p999_us: Some(3000.0),
-        max_us: 4000.0,
+        max_us: Some(4000.0),
         percentiles_us: Vec::new(),
         ios: 3000,
         errors: 1,

@@ -69,7 +69,7 @@ fn figures(figures: &RowFigures) -> Figures {
         p50_us: Some(figures.p50_us),
         p99_us: Some(figures.p99_us),
         p999_us: Some(figures.p999_us),
-        max_us: figures.max_us,
+        max_us: Some(figures.max_us),
         percentiles_us: figures.percentiles_us.clone(),
         ios: figures.ios,
         errors: figures.errors,

@@ -15,18 +15,34 @@ pub(super) fn run(setup: &Setup, (columns, rows): (&[Column], &[Row]), terms: &T
     let span = terms.stretch.span.as_ps() as f64 / 1e12;
     let mut facts: BTreeMap<String, String> = columns.iter().flat_map(parts).collect();
     facts.insert("virtual time".to_owned(), format!("{span} s"));
+    let setup = records::Setup { name: setup.name.clone(), drive: drives.join(", "), facts };
+    simulated(terms.seed, setup, rows.iter().flat_map(|row| results(columns, row)).collect(), record)
+}
+
+/// A run in virtual time; when it began its keeper knows.
+pub(super) fn simulated(
+    seed: u64,
+    setup: records::Setup,
+    results: Vec<ResultRow>,
+    record: &Value,
+) -> records::Run {
     Run {
         label: None,
         kind: Kind::Simulated,
         began_unix_s: 0,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command_line: crate::called::words(),
-        seed: terms.seed,
+        seed,
         interrupted: false,
-        setup: records::Setup { name: setup.name.clone(), drive: drives.join(", "), facts },
-        results: rows.iter().flat_map(|row| results(columns, row)).collect(),
+        setup,
+        results,
         record: record.to_string(),
     }
+}
+
+/// Microseconds.
+pub(super) fn us(time: units::Duration) -> f64 {
+    time.as_ps() as f64 / 1e6
 }
 
 /// What a column is made of: its name and the kind of part, the part.
@@ -56,12 +72,11 @@ fn results<'a>(columns: &'a [Column], row: &'a Row) -> impl Iterator<Item = Resu
 
 fn figures(trial: &Trial) -> Figures {
     let Trial { measured, digest, .. } = trial;
-    let us = |time: units::Duration| time.as_ps() as f64 / 1e6;
     Figures {
         iops: measured.iops(),
         mb_per_s: measured.megabytes_per_second(),
         mean_us: us(measured.mean),
-        max_us: us(measured.longest),
+        max_us: Some(us(measured.longest)),
         ios: measured.requests,
         digest: Some(format!("{digest:016x}")),
         ..Figures::default()

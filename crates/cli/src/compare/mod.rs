@@ -60,6 +60,7 @@ use units::ByteCount;
   uaskit compare --raw --write --latency 20 --json
   uaskit compare --raw --controller card
   uaskit compare --raw --controller none
+  uaskit compare --raw --link gen2 --save --label 'twice the link'
   uaskit compare --raw --drives 2 --hubs 1 --block 64K --depth 8
   uaskit compare --raw --depth 1,30 --explain
   uaskit compare --raw --depth 1 --power-states
@@ -82,7 +83,7 @@ many under way.
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct CompareArguments {
     /// The link and the protocols alone, on a plain drive.
-    #[arg(long, conflicts_with = "save")]
+    #[arg(long)]
     raw: bool,
     /// Say which parts are in the catalogue and which setups there are, and with --json all of their numbers.
     #[arg(long, conflicts_with_all = ["raw", "save"])]
@@ -209,6 +210,7 @@ pub(crate) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     }
     match () {
         () if arguments.raw => raw::run(arguments),
+        () if arguments.grid.sweep.is_some() && arguments.keeping.is_asked() => Err(sweep::not_kept()),
         () if arguments.grid.sweep.is_some() => sweep::run(arguments),
         () => run::run(arguments),
     }

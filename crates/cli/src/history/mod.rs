@@ -186,6 +186,7 @@ fn one(saved: &Saved) -> String {
 }
 
 fn cells(row: &ResultRow) -> Vec<String> {
+    let us = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}"));
     let mut cells = vec![tame(&row.job), tame(&row.transport), row.depth.to_string()];
     match &row.figures {
         Err(error) => cells.push(tame(error)),
@@ -194,8 +195,8 @@ fn cells(row: &ResultRow) -> Vec<String> {
             figures.iops_of_rounds.len().to_string(),
             format!("{:.1}", figures.mb_per_s),
             format!("{:.1}", figures.mean_us),
-            figures.p99_us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}")),
-            format!("{:.1}", figures.max_us),
+            us(figures.p99_us),
+            us(figures.max_us),
             figures.errors.to_string(),
         ]),
     }

@@ -55,6 +55,9 @@ pub(crate) struct ValidateArguments {
     /// Write all of it as charts into one HTML file that needs nothing but a browser.
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
+    /// Not there, and said so: its rows have units of their own, where a run has rates.
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
+    save: Option<Option<PathBuf>>,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -67,6 +70,13 @@ const NOT_MADE: &str = "it was not made";
 const BARS: (f64, f64) = (0.08, 0.20);
 
 pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
+    if arguments.save.is_some() {
+        return Err(Failure::usage("a validation is not saved as a run")
+            .because("its rows are in the units of their articles, where the rows of a run are rates")
+            .try_this(
+                "Keep what --json prints, or a page of --report: both are the same again for a version and a seed.",
+            ));
+    }
     let catalogue = compare::catalogue(arguments.parts.as_deref())?;
     let setups = Setup::built_in(&catalogue).map_err(broken)?;
     let mut decided = Decided::built_in().map_err(broken)?;

@@ -42,14 +42,14 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a file to add to it: makes it, and the folders on the way, if there is none, and leads an older one on.
+    /// Opens a file to add to it: makes it if there is none, and leads an older one on. Its folder must be there.
     ///
     /// # Errors
-    /// If it is not ours, newer, damaged, held by others for long, or cannot be written. It is as it was then.
+    /// If it has no folder, is not ours, newer, damaged, held by others for long, or cannot be written. It is as it was then.
     pub fn to_write(path: &Path) -> Result<Self, StoreError> {
         let path = absolute(path)?;
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|error| StoreError::unreachable(&path, error))?;
+        if let Some(folder) = path.parent().filter(|folder| is_absent(folder)) {
+            return Err(StoreError::NoFolder { folder: folder.into() });
         }
         look(&path)?;
         let mut connection = connect(&path, OpenFlags::SQLITE_OPEN_CREATE)?;
@@ -88,6 +88,11 @@ impl Store {
 /// The path from the root: SQLite has names of its own for what is no file.
 fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     std::path::absolute(path).map_err(|error| StoreError::unreachable(path, error))
+}
+
+/// Whether there is surely nothing; what cannot be looked at may be there.
+fn is_absent(folder: &Path) -> bool {
+    fs::metadata(folder).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
 /// Whether there is a file, which may be empty; what is not ours is an error. Nothing but its beginning is read.

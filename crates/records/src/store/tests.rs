@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("deep/runs.sqlite");
+    fs::create_dir(folder.path().join("deep")).unwrap();
     (folder, file)
 }
 
@@ -210,8 +211,17 @@ fn what_cannot_be_written_says_so_and_can_be_read() {
 
 #[test]
 fn a_folder_that_nobody_can_write_to_is_said() {
-    let error = Store::to_write(Path::new("/proc/uaskit/runs.sqlite")).map(|_| ()).unwrap_err();
+    let error = Store::to_write(Path::new("/proc/runs.sqlite")).map(|_| ()).unwrap_err();
     assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_said_and_not_made() {
+    let (folder, _) = place();
+    let absent = folder.path().join("new/dir");
+    let error = Store::to_write(&absent.join("runs.sqlite")).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), format!("there is no folder {}", absent.display()));
+    assert!(!folder.path().join("new").exists());
 }
 
 #[test]

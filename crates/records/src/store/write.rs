@@ -90,8 +90,8 @@ fn fits(run: &Run) -> Result<(), String> {
 
 impl Figures {
     fn all(&self) -> impl Iterator<Item = f64> {
-        let single = [self.iops, self.mb_per_s, self.mean_us, self.max_us];
-        let perhaps = [self.p50_us, self.p99_us, self.p999_us].into_iter().flatten();
+        let single = [self.iops, self.mb_per_s, self.mean_us];
+        let perhaps = [self.p50_us, self.p99_us, self.p999_us, self.max_us].into_iter().flatten();
         let interval = self.iops_interval.into_iter().flatten();
         let interval = interval.chain(self.percentiles_us.iter().flatten().copied());
         single.into_iter().chain(perhaps).chain(interval).chain(self.iops_of_rounds.iter().copied())
@@ -162,7 +162,7 @@ fn insert_result(connection: &Connection, run: i64, row: &ResultRow) -> Result<(
             figures.and_then(|figures| figures.p50_us),
             figures.and_then(|figures| figures.p99_us),
             figures.and_then(|figures| figures.p999_us),
-            of(|figures| figures.max_us),
+            figures.and_then(|figures| figures.max_us),
             figures.map(|figures| figures.ios.cast_signed()),
             figures.map(|figures| figures.errors.cast_signed()),
             figures.and_then(|figures| figures.digest.as_ref()),

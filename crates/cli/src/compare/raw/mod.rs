@@ -4,6 +4,7 @@
 //! other ([`capture`]).
 
 pub(super) mod capture;
+mod kept;
 mod page;
 mod power;
 mod report;
@@ -36,6 +37,7 @@ const COMMANDS: u32 = 2000;
 pub(super) struct Printed;
 
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+    let keeper = arguments.keeping.keeper()?;
     let mut capture = arguments.start_capture()?;
     let rows = if arguments.trace.is_some() || capture.is_some() {
         arguments.measure_in_turn(capture.as_mut())?
@@ -47,22 +49,28 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if let Some(file) = &arguments.report {
         page::write(arguments, &rows, file)?;
     }
-    if arguments.json {
-        let mut record = report::record(arguments, &rows, records);
-        if let Some(pauses) = &pauses {
-            record["power_states"] = power::record(pauses);
-        }
-        println!("{record:#}");
-        return Ok(());
+    let mut record = report::record(arguments, &rows, records);
+    if let Some(pauses) = &pauses {
+        record["power_states"] = power::record(pauses);
     }
-    println!("{}\n{}", arguments.title(), report::table(&rows));
+    if arguments.json {
+        println!("{record:#}");
+    } else {
+        show(arguments, &rows, pauses.as_deref(), records);
+    }
+    keeper.map_or(Ok(()), |keeper| keeper.keep(&kept::run(arguments, &rows, &record)))
+}
+
+/// Everything, for people.
+fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Pause]>, records: Option<u64>) {
+    println!("{}\n{}", arguments.title(), report::table(rows));
     if arguments.drives > 1 {
-        println!("Each drive\n{}", report::each_drive(&rows));
+        println!("Each drive\n{}", report::each_drive(rows));
     }
     if arguments.explain {
-        println!("Where a command's time goes on average; the parts add up\n{}", report::explained(&rows));
+        println!("Where a command's time goes on average; the parts add up\n{}", report::explained(rows));
     }
-    if let Some(pauses) = &pauses {
+    if let Some(pauses) = pauses {
         println!(
             "Reads of 4 KiB one at a time, on a link that never sleeps and on one that does\n{}",
             power::table(pauses)
@@ -71,7 +79,6 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     if let (Some(file), Some(records)) = (&arguments.capture, records) {
         println!("{}: {records} records", file.display());
     }
-    Ok(())
 }
 
 impl Trace for Printed {
@@ -107,6 +114,10 @@ impl CompareArguments {
 
     fn depths(&self) -> &[u16] {
         self.depth.as_deref().unwrap_or(&[1, 2, 4, 8, 16, 30])
+    }
+
+    fn commands(&self) -> u32 {
+        self.commands.unwrap_or(COMMANDS)
     }
 
     fn block(&self) -> ByteCount {
@@ -202,7 +213,7 @@ impl CompareArguments {
             bytes: u32::try_from(self.block().0).map_err(|_| too_large())?,
             drives: Drives { count: self.drives, hubs: self.hubs },
             depth,
-            commands: self.commands.unwrap_or(COMMANDS),
+            commands: self.commands(),
             latency: Duration::from_us(self.latency.into()),
             at_once: self.at_once,
             seed: self.seed,

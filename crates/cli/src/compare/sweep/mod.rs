@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(super) struct GridArguments {
     /// Run a grid: `bridge=*,depth=1..32,block=4K..2M`. Each item is a name and its values: a|b|c, a range by doubling, or * for all parts
     /// that fit.
-    #[arg(long, value_name = "GRID", conflicts_with_all = ["raw", "workload", "trace", "capture", "timeline", "platter", "explain", "against", "save"])]
+    #[arg(long, value_name = "GRID", conflicts_with_all = ["raw", "workload", "trace", "capture", "timeline", "platter", "explain", "against"])]
     pub(super) sweep: Option<String>,
     /// Append records to this file, a line of JSON each. One that was interrupted is continued.
     #[arg(long, value_name = "FILE.jsonl", requires = "sweep")]
@@ -44,6 +44,15 @@ pub(super) struct GridArguments {
     /// Run only every nth point from the ith on, 1/n to n/n: each is a job of its own, and `uaskit merge` joins them.
     #[arg(long, value_name = "I/N", requires = "out", default_value = "1/1")]
     shard: Shard,
+}
+
+/// Why `--save` has no place for a grid, and where its records go.
+pub(super) fn not_kept() -> Failure {
+    Failure::usage("a sweep is not saved as a run")
+        .because("it has a setup for each point, where a run has one")
+        .try_this(
+            "Its records are lines of JSON: --out FILE.jsonl keeps them, and --csv FILE.csv makes a table of them.",
+        )
 }
 
 /// Runs the grid, or what is left of it.
