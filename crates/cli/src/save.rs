@@ -49,7 +49,7 @@ pub(crate) struct Keeper {
 
 impl SaveArguments {
     /// Whether the run is to be kept.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) const fn is_asked(&self) -> bool {
         self.save.is_some()
     }
 

@@ -130,6 +130,48 @@ fn another_part_is_told_and_so_is_what_it_makes_better() {
 }
 
 #[test]
+fn a_simulated_run_is_saved_with_its_latencies() {
+    let place = Place::new();
+    succeeds(&place, &[&COMPARE[..], &["--seconds", "0.05"]].concat());
+    let run = json(&place, &["history", "last"]);
+    let rows = run["results"].as_array().expect("a list");
+    for row in rows {
+        let us = |name: &str| row["figures"][name].as_f64();
+        let [mean, p50, p99, max] = ["mean_us", "p50_us", "p99_us", "max_us"].map(us);
+        assert!(p50 > Some(0.0) && p50 <= p99 && p99 <= max && mean <= max, "{row}");
+        let percentiles = row["figures"]["percentiles_us"].as_array().expect("a list");
+        assert_eq!(percentiles.last(), Some(&serde_json::json!([100.0, max])), "{row}");
+    }
+    // Of the thousandth part of some hundreds of requests nothing is known.
+    assert_eq!((rows.len(), &rows[0]["figures"]["p999_us"]), (4, &Value::Null));
+    let (text, _) = succeeds(&place, &["history", "last"]);
+    assert!(!text.contains(" - "), "{text}");
+}
+
+#[test]
+fn a_simulation_with_a_report_is_saved_with_its_seeds() {
+    let place = Place::new();
+    let page = place.file("page.html");
+    let short = [&COMPARE[..], &["--seconds", "0.02", "--commands", "50", "--report", &page]].concat();
+    let (printed, _) = succeeds(&place, &short);
+    let run = json(&place, &["history", "1"]);
+    let rate = |row: usize| run["results"][row]["figures"]["mb_per_s"].as_f64().expect("a number");
+    let seeds = run["results"][0]["figures"]["iops_of_rounds"].as_array().map(Vec::len);
+    assert_eq!((seeds, &run["setup"]["facts"]["seeds"]), (Some(5), &"5".into()));
+    // Rows are bot and uasp at depth 1, and both at 4.
+    let deep = format!("{:.2} times as much at depth 4", rate(3) / rate(2));
+    let html = fs::read_to_string(&page).expect("it is there");
+    assert!(html.contains(&deep) && html.contains("means of seeds 1 to 5"), "{deep} is not on the page");
+    let json = succeeds(&place, &[&COMPARE[..7], &["--seconds", "0.02", "--json"]].concat()).0;
+    let record: Value = serde_json::from_str(&json).expect("JSON");
+    let first = record["rows"][1]["results"]["uasp"]["iops"].as_f64();
+    assert_eq!(run["results"][3]["figures"]["iops_of_rounds"][0].as_f64(), first, "{printed}");
+    succeeds(&place, &[&short[..], &["--bridge", "jms580"]].concat());
+    let (text, _) = succeeds(&place, &["diff", "1", "2"]);
+    assert!(text.contains("simulated: the spread is that of seeds") && text.contains(" to "), "{text}");
+}
+
+#[test]
 fn measured_runs_are_judged_by_their_rounds() {
     let place = Place::new();
     // Long enough that each round moves something, whatever else the machine has to do.

@@ -7,7 +7,8 @@
 //! - *better* or *worse* if its whole interval lies on one side of 1, and
 //! - *unclear* if neither: more rounds would tell.
 //!
-//! A simulated figure is exact for its seed and has no spread, so that its ratio alone decides. Left out: what changes from one day to the
+//! A simulated figure is exact for its seed and has no spread, so that its ratio alone decides; where both runs have several seeds, these
+//! are their rounds. That they are the same seeds is not made use of, which makes intervals wider and not narrower. Left out: what changes from one day to the
 //! next, such as how full and how warm a drive is; no number of rounds of one sitting shows that.
 //!
 //! Always true: each row of a run is in one place, in a change or alone.
@@ -206,8 +207,16 @@ impl Pair<'_> {
             return (Verdict::Same, Some("event for event"));
         }
         if kinds == [Kind::Simulated; 2] {
-            let [low, high] = [ratio.value; 2];
-            return (judged([low, high], same_within), Some("simulated: exact for its seed, no spread"));
+            return match ratio.interval.map(|interval| judged(interval, same_within)) {
+                None => {
+                    let verdict = judged([ratio.value; 2], same_within);
+                    (verdict, Some("simulated: exact for its seed, no spread"))
+                }
+                Some(Verdict::Unclear) => {
+                    (Verdict::Unclear, Some("simulated: the seeds differ too much to tell"))
+                }
+                Some(verdict) => (verdict, Some("simulated: the spread is that of seeds")),
+            };
         }
         if kinds[0] != kinds[1] {
             return (Verdict::Unclear, Some("one is measured, the other simulated"));
@@ -373,6 +382,26 @@ mod tests {
         assert_eq!(judged(&one(106.0, "b")), (Verdict::Better, no_spread));
         assert_eq!(judged(&one(90.0, "b")), (Verdict::Worse, no_spread));
         assert_eq!(judged(&run(vec![row("uasp", "j", &[1.0, 2.0])])).0, Verdict::Unclear);
+    }
+
+    #[test]
+    fn several_seeds_are_the_spread_of_a_simulation() {
+        let one = |seeds: &[f64], digest: &str| {
+            let row = row("uasp", "j", seeds);
+            let figures =
+                row.figures.clone().map(|figures| Figures { digest: Some(digest.into()), ..figures });
+            Run { kind: Kind::Simulated, ..run(vec![ResultRow { figures, ..row }]) }
+        };
+        let judged = |before: &[f64], after: &[f64]| {
+            let diff = diff(&one(before, "a"), &one(after, "b"), 0.05);
+            (diff.changes[0].verdict, diff.changes[0].why.expect("it is said"))
+        };
+        let seeds = "simulated: the spread is that of seeds";
+        assert_eq!(judged(&[100.0, 101.0, 102.0], &[110.0, 111.0, 112.0]), (Verdict::Better, seeds));
+        assert_eq!(judged(&[100.0, 101.0, 102.0], &[101.0, 102.0, 100.0]), (Verdict::Same, seeds));
+        let unclear = (Verdict::Unclear, "simulated: the seeds differ too much to tell");
+        assert_eq!(judged(&[100.0, 140.0, 70.0], &[110.0, 150.0, 80.0]), unclear);
+        assert_eq!(judged(&[100.0], &[110.0, 111.0]).1, "simulated: exact for its seed, no spread");
     }
 
     #[test]

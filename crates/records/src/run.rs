@@ -1,6 +1,6 @@
 //! A run as it is kept.
 //!
-//! Units are in the names. What a figure is not known for is `None`: a simulated run has no rounds, a measured one no digest. The whole
+//! Units are in the names. What a figure is not known for is `None`: a simulated run of one seed has no rounds, a measured one no digest. The whole
 //! record, as `--json` prints it, is kept beside the figures, so that nothing is lost which the columns have no place for.
 
 use serde::{Serialize, Serializer};
@@ -75,7 +75,7 @@ pub struct Figures {
     pub iops: f64,
     /// Its 95 % interval.
     pub iops_interval: Option<[f64; 2]>,
-    /// I/Os in a second, round by round.
+    /// I/Os in a second, round by round, or seed by seed where there are several.
     pub iops_of_rounds: Vec<f64>,
     /// Millions of bytes in a second.
     pub mb_per_s: f64,

@@ -105,7 +105,8 @@ pub struct Method {
 }
 
 /// Percent of requests whose latency a record tells.
-const PERCENTS: [f64; 13] = [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.99, 100.0];
+pub const PERCENTS: [f64; 13] =
+    [1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.99, 100.0];
 
 /// What is said of intervals.
 pub const INTERVALS: &str =

@@ -159,6 +159,18 @@ impl Choice {
     }
 }
 
+impl Column {
+    /// Its transport in one word, as `uaskit bench` has them.
+    pub(super) const fn transport(&self) -> &'static str {
+        match self.activation.transport {
+            Carried::Bot => "bot",
+            Carried::Turbo => "turbo",
+            Carried::Uas(_) => "uas",
+            Carried::Sata => "sata",
+        }
+    }
+}
+
 impl CompareArguments {
     /// The setup, and what of it is compared.
     pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<(Setup, Vec<Column>), Failure> {

@@ -1,10 +1,12 @@
 //! What came out of a comparison, in sentences.
 //!
 //! Each sentence is a rule over figures; where a figure is missing, so is the sentence. Always true: nothing is said that the table
-//! does not show.
+//! or the page beside it does not show: figures are of one seed or means, as they are there.
 
 use super::choice::Column;
 use super::run::{Row, pair};
+use crate::page::Measured;
+use workload::Job;
 
 /// What counts as no difference, as a share.
 const SAME: f64 = 0.05;
@@ -12,8 +14,28 @@ const SAME: f64 = 0.05;
 /// What counts as nearly all, as a share.
 const ENOUGH: f64 = 0.9;
 
+/// What is shown of a job, of each column in millions of bytes a second.
+pub(super) struct Told<'a> {
+    job: &'a Job,
+    mb_per_s: Vec<Option<f64>>,
+}
+
+impl<'a> From<&'a Row> for Told<'a> {
+    fn from(row: &'a Row) -> Self {
+        let mb_per_s = row.trials.iter().map(|trial| Some(trial.as_ref()?.measured.megabytes_per_second()));
+        Self { job: &row.job, mb_per_s: mb_per_s.collect() }
+    }
+}
+
+impl<'a> From<&'a Measured> for Told<'a> {
+    fn from(row: &'a Measured) -> Self {
+        let mb_per_s = row.of.iter().map(|values| Some(values.as_ref()?.mb_per_s.value));
+        Self { job: &row.job, mb_per_s: mb_per_s.collect() }
+    }
+}
+
 /// The findings, the most important first.
-pub(super) fn findings(columns: &[Column], rows: &[Row]) -> Vec<String> {
+pub(super) fn findings(columns: &[Column], rows: &[Told<'_>]) -> Vec<String> {
     let mut all: Vec<_> = columns.iter().filter_map(why_no_better).collect();
     let labels = rows.iter().map(|row| row.job.label.as_str());
     let mut seen: Vec<&str> = Vec::new();
@@ -39,15 +61,15 @@ fn why_no_better(column: &Column) -> Option<String> {
     })
 }
 
-fn figure(row: &Row, column: usize) -> Option<f64> {
-    row.trials.get(column)?.map(|trial| trial.measured.megabytes_per_second())
+fn figure(row: &Told<'_>, column: usize) -> Option<f64> {
+    *row.mb_per_s.get(column)?
 }
 
 /// How transports stand to each other where fewest requests are under way, and where most are.
-fn between(columns: &[Column], rows: &[&Row]) -> Option<String> {
+fn between(columns: &[Column], rows: &[&Told<'_>]) -> Option<String> {
     let (bot, uas) = pair(columns)?;
     let (first, last) = (rows.first()?, rows.last()?);
-    let ratio = |row: &Row| Some(figure(row, uas)? / figure(row, bot)?);
+    let ratio = |row: &Told<'_>| Some(figure(row, uas)? / figure(row, bot)?);
     let (alone, together) = (ratio(first)?, ratio(last)?);
     let (bot, uas) = (&columns[bot].name, &columns[uas].name);
     let label = &first.job.label;
@@ -64,7 +86,7 @@ fn between(columns: &[Column], rows: &[&Row]) -> Option<String> {
 }
 
 /// What each column gains from depth.
-fn by_depth(columns: &[Column], rows: &[&Row]) -> Option<String> {
+fn by_depth(columns: &[Column], rows: &[&Told<'_>]) -> Option<String> {
     let (first, last) = (rows.first()?, rows.last()?);
     if rows.len() < 2 {
         return None;

@@ -1,20 +1,31 @@
 //! A comparison as a run that is kept.
 
 use super::choice::Column;
-use super::run::Row;
+use super::runs::{Gathered, Runs};
+use bench::measure::Estimate;
+use bench::record::PERCENTS;
 use records::{Figures, Kind, ResultRow, Run};
 use serde_json::Value;
 use sim::assembly::AssemblyError;
 use sim::setups::Setup;
-use sim::trial::{Terms, Trial};
+use sim::trial::Terms;
 use std::collections::BTreeMap;
 
-pub(super) fn run(setup: &Setup, (columns, rows): (&[Column], &[Row]), terms: &Terms, record: &Value) -> Run {
+pub(super) fn run(
+    setup: &Setup,
+    (columns, rows): (&[Column], &[Gathered]),
+    terms: &Terms,
+    record: &Value,
+) -> Run {
     let mut drives: Vec<&str> = columns.iter().map(|column| column.assembly.drive.as_str()).collect();
     drives.dedup();
     let span = terms.stretch.span.as_ps() as f64 / 1e12;
     let mut facts: BTreeMap<String, String> = columns.iter().flat_map(parts).collect();
     facts.insert("virtual time".to_owned(), format!("{span} s"));
+    let seeds = rows.iter().flat_map(|row| &row.of).flatten().map(|runs| runs.trials.len()).max();
+    if let Some(seeds @ 2..) = seeds {
+        facts.insert("seeds".to_owned(), seeds.to_string());
+    }
     let setup = records::Setup { name: setup.name.clone(), drive: drives.join(", "), facts };
     simulated(terms.seed, setup, rows.iter().flat_map(|row| results(columns, row)).collect(), record)
 }
@@ -50,6 +61,7 @@ fn parts(column: &Column) -> impl Iterator<Item = (String, String)> {
     let assembly = &column.assembly;
     let parts = [
         ("host", Some(assembly.host.clone())),
+        ("transport", Some(column.transport().to_owned())),
         ("driver", Some(column.activation.driver.clone())),
         ("controller", Some(assembly.controller.clone())),
         ("hubs", Some(assembly.hubs.join(", ")).filter(|hubs| !hubs.is_empty())),
@@ -61,24 +73,37 @@ fn parts(column: &Column) -> impl Iterator<Item = (String, String)> {
     parts.into_iter().filter_map(|(kind, part)| Some((format!("{}, {kind}", column.name), part?)))
 }
 
-fn results<'a>(columns: &'a [Column], row: &'a Row) -> impl Iterator<Item = ResultRow> + 'a {
-    columns.iter().zip(&row.trials).map(|(column, trial)| ResultRow {
+fn results<'a>(columns: &'a [Column], row: &'a Gathered) -> impl Iterator<Item = ResultRow> + 'a {
+    columns.iter().zip(&row.of).map(|(column, runs)| ResultRow {
         transport: column.name.clone(),
         job: row.job.label.clone(),
         depth: row.job.depth,
-        figures: trial.as_ref().map(figures).ok_or_else(|| AssemblyError::HubOfUsb2.to_string()),
+        figures: runs.as_ref().map(figures).ok_or_else(|| AssemblyError::HubOfUsb2.to_string()),
     })
 }
 
-fn figures(trial: &Trial) -> Figures {
-    let Trial { measured, digest, .. } = trial;
+/// Means over seeds, of which each is a round if there are several; latencies of the requests of all of them.
+fn figures(runs: &Runs) -> Figures {
+    let of_seeds = runs.each(|trial| trial.measured.iops());
+    let iops = Estimate::of(&of_seeds);
+    let latency = runs.latency();
+    let known = |percent: f64| Some([percent, latency.known(percent / 100.0)?]);
+    let all = || runs.trials.iter().map(|trial| &trial.measured);
+    let requests = all().map(|measured| measured.requests).sum::<u64>();
+    let sum_us: f64 = all().map(|measured| us(measured.mean) * measured.requests as f64).sum();
     Figures {
-        iops: measured.iops(),
-        mb_per_s: measured.megabytes_per_second(),
-        mean_us: us(measured.mean),
-        max_us: Some(us(measured.longest)),
-        ios: measured.requests,
-        digest: Some(format!("{digest:016x}")),
-        ..Figures::default()
+        iops: iops.value,
+        iops_interval: iops.interval,
+        iops_of_rounds: if of_seeds.len() > 1 { of_seeds } else { Vec::new() },
+        mb_per_s: Estimate::of(&runs.each(|trial| trial.measured.megabytes_per_second())).value,
+        mean_us: sum_us / requests.max(1) as f64,
+        p50_us: latency.known(0.5),
+        p99_us: latency.known(0.99),
+        p999_us: latency.known(0.999),
+        max_us: all().map(|measured| us(measured.longest)).max_by(f64::total_cmp),
+        percentiles_us: PERCENTS.into_iter().filter_map(known).collect(),
+        ios: requests,
+        errors: 0,
+        digest: Some(format!("{:016x}", runs.digest())),
     }
 }

@@ -1,6 +1,6 @@
 //! `uaskit compare`: transports side by side in a simulated world.
 //!
-//! [`choice`] says which parts, [`mod@run`] measures and shows, [`findings`] says in sentences what came out, [`power`] what it has cost.
+//! [`choice`] says which parts, [`mod@run`] and [`runs`] measure and show, [`findings`] says in sentences what came out, [`power`] what it has cost.
 //! [`onlookers`] take notes while it runs, [`timeline`] and [`platter`] draw, [`mod@report`] makes a page of it; [`against`] lays a measurement of hardware beside it, and
 //! [`sweep`] runs whole grids. [`raw`] has link and protocols alone, on a plain drive.
 
@@ -16,6 +16,7 @@ mod power;
 mod raw;
 mod report;
 mod run;
+mod runs;
 pub(crate) mod sweep;
 pub(crate) mod table;
 mod timeline;

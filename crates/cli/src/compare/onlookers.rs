@@ -6,7 +6,7 @@ use super::CompareArguments;
 use super::choice::Column;
 use super::raw::Printed;
 use super::raw::capture::{Capture, RUNS_MAX};
-use super::run::{self, Row};
+use super::runs::{self, Gathered};
 use crate::failure::Failure;
 use sim::engine::Trace;
 use sim::measure::Stretch;
@@ -31,7 +31,7 @@ pub(super) fn measure(
     arguments: &CompareArguments,
     (columns, jobs): (&[Column], &[Job]),
     (catalogue, terms): (&Catalogue, &Terms),
-) -> Result<Option<Vec<Row>>, Failure> {
+) -> Result<Option<Vec<Gathered>>, Failure> {
     if arguments.trace.is_none() && arguments.capture.is_none() {
         return Ok(None);
     }
@@ -43,12 +43,12 @@ pub(super) fn measure(
     };
     let mut rows = Vec::new();
     for job in jobs {
-        let mut trials = Vec::new();
+        let mut of = Vec::new();
         for column in columns {
             let watch = arguments.watch(column, job, capture.as_mut())?;
-            trials.push(run::one(column, job, (catalogue, &terms), watch)?);
+            of.push(runs::look(column, job, (catalogue, &terms), (watch, arguments.keeping.is_asked()))?);
         }
-        rows.push(Row { job: job.clone(), trials });
+        rows.push(Gathered { job: job.clone(), of });
     }
     if let (Some(capture), Some(file)) = (capture, &arguments.capture) {
         eprintln!("{}: {} records", file.display(), capture.finish()?);

@@ -3,14 +3,14 @@
 //! Always true: figures are in virtual time, and do not depend on how many worlds run at once, nor on who looks on.
 
 use super::choice::Column;
-use super::findings::findings;
+use super::findings::{Told, findings};
 use super::power;
+use super::runs::{self, Wanted};
 use super::table::{aligned, empty};
 use super::{CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, report, timeline};
 use crate::failure::Failure;
 use comfy_table::{CellAlignment, Table};
 use rayon::ThreadPool;
-use rayon::prelude::*;
 use serde_json::{Value, json};
 use sim::assembly::AssemblyError;
 use sim::engine::Stage;
@@ -47,7 +47,8 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     }
     let jobs = jobs(arguments)?;
     let looked_on = onlookers::measure(arguments, (&columns, &jobs), (&catalogue, &terms))?;
-    let rows = looked_on.map_or_else(|| measure(arguments, asked, &jobs), Ok)?;
+    let gathered = looked_on.map_or_else(|| runs::gather(arguments, asked, &jobs, arguments.wanted()), Ok)?;
+    let rows: Vec<Row> = gathered.iter().map(|row| row.row(arguments.explain)).collect();
     let record = || record(&setup, &columns, &rows, &catalogue, &terms);
     if arguments.json {
         println!("{:#}", record());
@@ -55,10 +56,10 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         show(arguments, &setup, (&columns, &rows), &catalogue);
     }
     if let Some(keeper) = keeper {
-        keeper.keep(&kept::run(&setup, (&columns, &rows), &terms, &record()))?;
+        keeper.keep(&kept::run(&setup, (&columns, &gathered), &terms, &record()))?;
     }
     arguments.report.as_deref().map_or(Ok(()), |file| {
-        report::write((arguments, file), (&setup, &columns), (&catalogue, &terms), &rows)
+        report::write((arguments, file), (&setup, &columns), (&catalogue, &terms), (&rows, &gathered))
     })
 }
 
@@ -87,7 +88,7 @@ fn show(
             stages(columns, rows)
         );
     }
-    for finding in findings(columns, rows) {
+    for finding in findings(columns, &rows.iter().map(Told::from).collect::<Vec<_>>()) {
         println!("- {finding}");
     }
 }
@@ -158,6 +159,15 @@ impl CompareArguments {
         Terms { stretch: Stretch { warm_up, span, requests: 1, bytes: u64::MAX, rounds: 0 }, ..usual }
     }
 
+    /// What is asked of runs besides.
+    const fn wanted(&self) -> Wanted {
+        match () {
+            () if self.report.is_some() => Wanted::REPORT,
+            () if self.keeping.is_asked() => Wanted::KEPT,
+            () => Wanted::ONCE,
+        }
+    }
+
     /// Threads for worlds, as many as there are processors unless told.
     pub(super) fn pool(&self) -> Result<ThreadPool, Failure> {
         let threads = self.threads.map_or(0, usize::from);
@@ -190,20 +200,6 @@ pub(super) fn one(
             Err(Failure::new(what).because(error))
         }
     }
-}
-
-/// Each job on each column, on all processors.
-pub(super) fn measure(
-    arguments: &CompareArguments,
-    (columns, catalogue, terms): (&[Column], &Catalogue, &Terms),
-    jobs: &[Job],
-) -> Result<Vec<Row>, Failure> {
-    let one = |job: &Job, column: &Column| one(column, job, (catalogue, terms), Watch::default());
-    let row = |job: &Job| {
-        let trials = columns.par_iter().map(|column| one(job, column)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Row { job: job.clone(), trials })
-    };
-    arguments.pool()?.install(|| jobs.par_iter().map(row).collect())
 }
 
 /// The parts of a column in a line, and what they run.

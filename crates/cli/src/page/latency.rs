@@ -44,6 +44,12 @@ impl Latency {
         found.or(self.counted.last()).map(|(us, _)| *us)
     }
 
+    /// The same, if a request is beyond the share: of a hundred requests no 99.9 % are told from all of them.
+    pub(crate) fn known(&self, share: f64) -> Option<f64> {
+        let beyond = self.requests as f64 * (1.0 - share);
+        self.at(share).filter(|_| share >= 1.0 || beyond >= 0.999)
+    }
+
     /// Whether there are enough requests to speak of a share.
     fn knows(&self, share: f64) -> bool {
         self.requests as f64 * (1.0 - share) >= BEYOND

@@ -9,7 +9,8 @@
 mod page;
 
 use super::choice::Column;
-use super::run::{self, Row};
+use super::run::Row;
+use super::runs::{self, Wanted};
 use super::table::{aligned, empty};
 use super::{CompareArguments, parts};
 use crate::failure::Failure;
@@ -59,7 +60,8 @@ pub(super) fn show(
             jobs.push(row.job.clone());
         }
     }
-    let rows = run::measure(arguments, (columns, catalogue, terms), &jobs)?;
+    let gathered = runs::gather(arguments, (columns, catalogue, terms), &jobs, Wanted::ONCE)?;
+    let rows: Vec<Row> = gathered.iter().map(|row| row.row(false)).collect();
     if let Some(file) = &arguments.report {
         page::write(&record, (columns, &rows), terms, file)?;
     }

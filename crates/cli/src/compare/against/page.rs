@@ -118,7 +118,7 @@ fn beside(pairs: &[Pair<'_>]) -> Figure {
 const GROUPS_MAX: usize = 60;
 
 fn scatter(columns: &[Column], pairs: &[Pair<'_>]) -> Figure {
-    let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), column.name.as_str())));
+    let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), column.transport())));
     let swarms = ways.into_iter().map(|way| {
         let of_way = pairs.iter().filter(|pair| pair.column.name == way.name);
         let dot = |pair: &Pair<'_>| Dot {

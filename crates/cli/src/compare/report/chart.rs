@@ -1,7 +1,7 @@
 //! Charts that only simulated runs have: where the time of a command goes, and where the energy.
 
-use super::runs::Gathered;
 use crate::compare::choice::Column;
+use crate::compare::runs::Gathered;
 use report::{Axis, Bars, Figure, Group, PARTS_HUE, Picture, Section};
 use sim::engine::Stage;
 use sim::power::machine::Consumer;

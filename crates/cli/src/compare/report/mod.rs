@@ -1,30 +1,27 @@
 //! `--report`: a comparison as a page.
 //!
-//! Each job runs on each column with several seeds, one after the other from the one that was asked for: random places, and with them
+//! Each job has run on each column with several seeds, one after the other from the one that was asked for: random places, and with them
 //! figures, differ from seed to seed, and the intervals are Student's over those. The first seed's runs say where the time goes. A run by
-//! block, as ATTO does it, comes with the usual jobs alone. Always true: the figures of the first seed are those that are printed.
+//! block, as ATTO does it, comes with the usual jobs alone. Always true: the figures of the first seed are those that are printed, and
+//! findings are of the means that are drawn.
 
 mod chart;
-mod runs;
 mod wire;
 
 use super::choice::Column;
-use super::findings::findings;
+use super::findings::{Told, findings};
 use super::run::{Row, record};
+use super::runs::{self, Gathered, SEEDS, Wanted};
 use super::{CompareArguments, platter};
 use crate::failure::Failure;
 use crate::page::{self, Measured};
 use report::{Cell, Fact, Page, Section, Table};
-use runs::Gathered;
 use sim::measure::Stretch;
-use sim::parts::{Carried, Catalogue};
+use sim::parts::Catalogue;
 use sim::setups::Setup;
 use sim::trial::Terms;
 use std::path::Path;
 use workload::Job;
-
-/// Seeds of a report.
-const SEEDS: u64 = 5;
 
 /// Bytes that are enough for a size of blocks.
 const BLOCK_BYTES: u64 = 24 << 20;
@@ -37,28 +34,26 @@ pub(super) fn write(
     (arguments, file): (&CompareArguments, &Path),
     (setup, columns): (&Setup, &[Column]),
     (catalogue, terms): (&Catalogue, &Terms),
-    rows: &[Row],
+    (rows, gathered): (&[Row], &[Gathered]),
 ) -> Result<(), Failure> {
     let asked = (columns, catalogue, terms);
-    let jobs: Vec<Job> = rows.iter().map(|row| row.job.clone()).collect();
-    let gathered = runs::gather(arguments, asked, &jobs, SEEDS)?;
     let by_block = if arguments.is_usual() {
-        runs::gather(arguments, (columns, catalogue, &brief(terms)), &atto(), 1)?
+        runs::gather(arguments, (columns, catalogue, &brief(terms)), &atto(), Wanted::ONCE)?
     } else {
         Vec::new()
     };
-    let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), carried(column))));
+    let ways = page::ways(columns.iter().map(|column| (column.name.as_str(), column.transport())));
     let all: Vec<Measured> = gathered.iter().map(Gathered::measured).collect();
     let blocks: Vec<Measured> = by_block.iter().map(Gathered::measured).collect();
     let blocks = if blocks.is_empty() { &all } else { &blocks };
     let mut page = Page::new(&setup.title)
         .lead(lead(columns, terms))
-        .findings(findings(columns, rows))
+        .findings(findings(columns, &all.iter().map(Told::from).collect::<Vec<_>>()))
         .section(page::by_depth(&ways, &all, INTERVALS))
         .section(page::single(&ways, &all))
         .section(page::by_block(&ways, blocks));
     if let Some(row) = page::chosen(&all) {
-        page = page.section(page::latencies(&ways, &all, row)).section(chart::stages(columns, &gathered));
+        page = page.section(page::latencies(&ways, &all, row)).section(chart::stages(columns, gathered));
         let mut wire = Section::new("On the wire");
         if let Some(timeline) = wire::timeline(arguments, asked, (&ways, &row.job))? {
             wire = wire.figure(timeline);
@@ -68,8 +63,8 @@ pub(super) fn write(
     if let Some(order) = platter::figure(asked)? {
         page = page.section(Section::new("Order on the platter").figure(order));
     }
-    page = page.section(page::energy(&ways, &all)).section(chart::consumers(columns, &gathered));
-    page::write(&facts(page, (setup, columns), (catalogue, terms), (rows, &gathered)), file)
+    page = page.section(page::energy(&ways, &all)).section(chart::consumers(columns, gathered));
+    page::write(&facts(page, (setup, columns), (catalogue, terms), (rows, gathered)), file)
 }
 
 impl CompareArguments {
@@ -91,21 +86,13 @@ fn atto() -> Vec<Job> {
     jobs.into_iter().filter(|job| job.bytes_max().trailing_zeros() % 2 == 1).collect()
 }
 
-const fn carried(column: &Column) -> &'static str {
-    match column.activation.transport {
-        Carried::Bot => "bot",
-        Carried::Turbo => "turbo",
-        Carried::Uas(_) => "uas",
-        Carried::Sata => "sata",
-    }
-}
-
 fn lead(columns: &[Column], terms: &Terms) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     format!(
-        "{} side by side in a simulated world, packet by packet. The same on every machine; seed {}.",
+        "{} side by side in a simulated world, packet by packet. The same on every machine; means of seeds {} to {}.",
         names.join(", "),
-        terms.seed
+        terms.seed,
+        terms.seed.saturating_add(SEEDS - 1)
     )
 }
 
