@@ -21,6 +21,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
             Item::Damage(damage) => {
                 assert!(damage.bytes > 0);
                 damaged += damage.bytes;
+                decoder.miss();
+            }
+            Item::Dropped(dropped) => {
+                assert!(dropped.packets > 0);
+                if dropped.is_here { decoder.miss() } else { decoder.miss_somewhere() }
             }
         }
     }

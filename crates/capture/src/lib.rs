@@ -19,7 +19,7 @@ mod transfers;
 
 pub use error::{ReadError, WriteError};
 pub use pcapng::{COMMENT_BYTES_MAX, INTERFACES_MAX, Interface, InterfaceId, LinkType, Pcapng, Record};
-pub use reader::{ByteOrder, Damage, DamageKind, Item, Link, Packet, RECORD_BYTES_MAX, Reader};
+pub use reader::{ByteOrder, Damage, DamageKind, Dropped, Item, Link, Packet, RECORD_BYTES_MAX, Reader};
 pub use transactions::{Crossed, Said, Transactions, UNDER_WAY_MAX};
 pub use transfers::{Control, Transfer, Transfers};
 

@@ -65,6 +65,8 @@ pub struct Pcapng<W> {
     /// What interfaces that are added say of their zero.
     begins_s: u64,
     records: u64,
+    /// Records that should have come before the next one.
+    dropped: u64,
     /// The block in hand, without the bytes of a record.
     block: Vec<u8>,
 }
@@ -89,8 +91,8 @@ impl<W: Write> Pcapng<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn new(out: W, file: String, application: &str) -> Result<Self, WriteError> {
-        let mut pcapng =
-            Self { out, file, interfaces: 0, begins_s: 0, records: 0, block: Vec::with_capacity(1 << 10) };
+        let block = Vec::with_capacity(1 << 10);
+        let mut pcapng = Self { out, file, interfaces: 0, begins_s: 0, records: 0, dropped: 0, block };
         pcapng.begin(Block::Section);
         pcapng.put(&BYTE_ORDER.to_le_bytes());
         pcapng.put(&[1, 0, 0, 0]);
@@ -104,6 +106,11 @@ impl<W: Write> Pcapng<W> {
     /// The zero of interfaces that are added from now on, in seconds since 1970 (`if_tsoffset`); 0 unless it is told.
     pub const fn begin_at(&mut self, seconds: u64) {
         self.begins_s = seconds;
+    }
+
+    /// So many records should have come here, and nobody has them: the next one says so (`epb_dropcount`).
+    pub const fn drop_before_next(&mut self, records: u64) {
+        self.dropped = self.dropped.saturating_add(records);
     }
 
     /// Adds an interface.
@@ -151,9 +158,15 @@ impl<W: Write> Pcapng<W> {
         self.pad(captured);
         if !comment.is_empty() {
             self.put_option(OptionCode::Comment, cut_to(comment, COMMENT_BYTES_MAX).as_bytes());
+        }
+        if self.dropped > 0 {
+            self.put_option(OptionCode::DROP_COUNT, &self.dropped.to_le_bytes());
+        }
+        if !comment.is_empty() || self.dropped > 0 {
             self.put_option(OptionCode::End, &[]);
         }
         self.end_around(before, body)?;
+        self.dropped = 0;
         self.records += 1;
         Ok(())
     }
@@ -271,6 +284,11 @@ enum OptionCode {
     TimeOffset = 14,
 }
 
+impl OptionCode {
+    /// `epb_dropcount`, of a packet, where the code of the application means this.
+    const DROP_COUNT: Self = Self::Application;
+}
+
 /// Read backwards by whoever has the other byte order.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 const LENGTH_NOT_TOLD: i64 = -1;
@@ -342,6 +360,21 @@ mod tests {
         usbmon(&mut pcapng);
         let file = pcapng.finish().unwrap();
         assert_eq!(blocks(&file, 44)[0][36..48], [14, 0, 8, 0, 4, 3, 2, 1, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn records_that_are_missing_are_told_by_the_next() {
+        let mut pcapng = begun();
+        let interface = usbmon(&mut pcapng);
+        let record = Record { at: Instant::ZERO, head: &[1], body: &[], cut: 0, comment: "" };
+        pcapng.drop_before_next(2);
+        pcapng.drop_before_next(3);
+        pcapng.add(interface, &record).unwrap();
+        pcapng.add(interface, &record).unwrap();
+        let file = pcapng.finish().unwrap();
+        let blocks = blocks(&file, 44 + 44);
+        let option = [4, 0, 8, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 52, 0, 0, 0];
+        assert_eq!((&blocks[0][32..], blocks[1].len()), (&option[..], 36));
     }
 
     #[test]

@@ -179,6 +179,31 @@ fn of_a_damaged_file_what_can_be_read_is_read() {
     assert!(count(&objects, &[("kind", "command".into())]) > 190);
 }
 
+/// What bench does between its runs, to put up the next transport, is nobody's fault.
+#[test]
+fn of_a_benchmark_nobody_is_blamed() {
+    let place = Place::new();
+    let path = place.file("bench.pcapng");
+    let mut bench = Command::new(UASKIT);
+    bench.args(["bench", "--virtual", "--transport", "all", "--size", "8MiB", "--rounds", "1"]);
+    bench.args(["--seconds", "0.01", "--warm-up", "0", "--depth", "4", "--capture", &path]);
+    let output = bench.output().expect("uaskit starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let objects = json(&path, &["--quiet"]);
+    let sure = [("kind", "verdict".into()), ("sure", true.into())];
+    let depth = [("fault", "depth-one".into())];
+    // A drive in the same memory has done a command before the next one comes.
+    assert_eq!(count(&objects, &sure), count(&objects, &depth), "{objects:?}");
+    let notes: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "note").collect();
+    assert_eq!(notes.iter().map(|note| &note["fault"]).collect::<Vec<_>>(), ["set-up-again"]);
+    assert_eq!((&notes[0]["by"], notes[0]["count"].as_u64()), (&"nobody".into(), Some(2)));
+    let text = String::from_utf8(decode(&path, &["--quiet"]).stdout).expect("text");
+    assert!(
+        text.contains("\nNotes\n  1.1: reset or configured anew, with no command under way: 2 times"),
+        "{text}"
+    );
+}
+
 #[test]
 fn what_is_no_capture_is_refused() {
     let place = Place::new();

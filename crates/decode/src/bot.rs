@@ -24,6 +24,8 @@ pub(crate) struct Bot {
     /// Transfers under way: id, and bytes that they ask for.
     transfers: VecDeque<(u64, Option<u32>)>,
     last_ended: Option<Mark>,
+    /// Whether a wrapper was seen since the capture began, or since packets were missing: what else comes now follows from it.
+    is_in_step: bool,
 }
 
 #[derive(Debug)]
@@ -55,6 +57,10 @@ impl Bot {
                 Ended::Done if is_command => current.open.command.sent_ns = Some(event.mark.at_ns),
                 Ended::Done => current.open.moved(event),
                 _ => {
+                    // What went before the end counts.
+                    if !is_command && event.len() > 0 {
+                        current.open.moved(event);
+                    }
                     current.data_ended = true;
                     self.cut_short(ended, event, desk);
                 }
@@ -75,7 +81,7 @@ impl Bot {
         };
         let asked = self.asked(event);
         let Some(current) = &mut self.current else {
-            if ended == Ended::Done && self.last_ended.is_some() && Csw::decode(event.bytes).is_ok() {
+            if ended == Ended::Done && self.is_in_step && Csw::decode(event.bytes).is_ok() {
                 desk.blame(Fault::StatusWithoutCommand, &[event.mark.packet]);
             }
             return;
@@ -89,15 +95,33 @@ impl Bot {
             }
             (Ended::Done, _) => self.take_status(event, desk),
             _ => {
+                if part == Part::DataIn && event.len() > 0 {
+                    current.open.moved(event);
+                }
                 current.data_ended |= part == Part::DataIn;
                 self.cut_short(ended, event, desk);
             }
         }
     }
 
+    /// Packets are missing here: what was under way may have ended, and something else begun.
+    pub(crate) fn miss(&mut self) {
+        self.transfers.clear();
+        self.is_in_step = false;
+    }
+
+    /// Whether a command is under way: the packet in which it began.
+    pub(crate) fn under_way(&self) -> Option<u64> {
+        self.current.as_ref().map(|current| current.open.command.began.packet)
+    }
+
     /// The host has reset the device, or chosen a setting: nothing is under way any more.
     pub(crate) fn abort(&mut self, at: Mark, desk: &mut Desk<'_>) {
         self.transfers.clear();
+        // Nobody has to ask any more.
+        if let Some((command, answer)) = self.failed.take() {
+            desk.end(command, &answer);
+        }
         if let Some(current) = self.current.take() {
             self.give_up(current, at, desk);
         }
@@ -110,15 +134,21 @@ impl Bot {
             desk.end(command, &answer);
         }
         if let Some(current) = self.current.take() {
-            let (command, answer) = current.open.ended(Outcome::Unfinished, None);
+            let has_all = desk.has_all_since(current.open.command.began.packet);
+            let outcome = if has_all { Outcome::Unfinished } else { Outcome::NotKept };
+            let (command, answer) = current.open.ended(outcome, None);
             desk.end(command, &answer);
         }
     }
 
     fn begin(&mut self, cbw: &Cbw, event: &Event<'_>, desk: &mut Desk<'_>) {
+        self.is_in_step = true;
         if let Some(current) = self.current.take() {
-            if current.open.cancelled.is_some() {
+            if current.open.cancelled.is_some() || current.open.is_broken_off {
                 self.give_up(current, event.mark, desk);
+            } else if !desk.has_all_since(current.open.command.began.packet) {
+                // Its status is among what is missing.
+                self.end(current, Outcome::NotKept, event.mark, desk);
             } else {
                 let packets = [current.open.command.began.packet, event.mark.packet];
                 desk.blame(Fault::CommandBeforeStatus, &packets);
@@ -172,8 +202,11 @@ impl Bot {
                     current.open.moved(event);
                 }
             }
-            None if event.is_whole() => desk.blame(Fault::CommandWrapper, &[event.mark.packet]),
-            None => {}
+            None if event.is_whole() && self.is_in_step => {
+                desk.blame(Fault::CommandWrapper, &[event.mark.packet]);
+            }
+            // A wrapper of which not all was kept: what follows is of a command that is not known.
+            None => self.miss(),
         }
     }
 
@@ -249,21 +282,24 @@ impl Bot {
     fn give_up(&mut self, current: Current, at: Mark, desk: &mut Desk<'_>) {
         let at = current.open.cancelled.unwrap_or(at);
         let waited_ns = at.at_ns.saturating_sub(current.open.command.began.at_ns);
-        desk.blame_abort(&current.open.command, waited_ns, at.packet);
+        if !current.open.is_broken_off {
+            desk.blame_abort(&current.open.command, waited_ns, at.packet);
+        }
         self.end(current, Outcome::Aborted, at, desk);
     }
 
     /// A transfer did not end well.
     fn cut_short(&mut self, ended: Ended, event: &Event<'_>, desk: &mut Desk<'_>) {
         let Some(current) = &mut self.current else { return };
-        let (opcode, packet) = (current.open.opcode(), event.mark.packet);
+        let (command, packets) = (&current.open.command, [event.mark.packet]);
         match ended {
-            Ended::Stalled => desk.blame_with(Fault::Stall, opcode, &[packet]),
-            Ended::Babble => desk.blame_with(Fault::Babble, opcode, &[packet]),
-            Ended::Failed(_) => desk.blame_with(Fault::BusError, opcode, &[packet]),
-            Ended::Gone => desk.blame(Fault::Gone, &[packet]),
+            Ended::Stalled => desk.blame_in(command, Fault::Stall, &packets),
+            Ended::Babble => desk.blame_in(command, Fault::Babble, &packets),
+            Ended::Failed(_) => desk.blame_in(command, Fault::BusError, &packets),
+            Ended::Gone => desk.blame_since(command.began.packet, Fault::Gone, &packets),
             Ended::Done | Ended::Cancelled => {}
         }
+        current.open.is_broken_off |= matches!(ended, Ended::Failed(_) | Ended::Gone);
         if ended.is_cut_short() {
             current.open.cancelled.get_or_insert(event.mark);
         }

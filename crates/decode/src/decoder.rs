@@ -21,6 +21,9 @@ pub struct Decoder {
     ledger: Ledger,
     /// Packets in which a port was reset, by bus; the next device that is configured there is meant.
     resets: BTreeMap<u16, u64>,
+    latest_packet: u64,
+    /// Behind this packet others are missing, and perhaps anywhere before it.
+    missed: Option<u64>,
 }
 
 /// A device that was seen to be a drive.
@@ -42,8 +45,10 @@ impl Decoder {
 
     /// The next packet.
     pub fn take(&mut self, packet: &Packet<'_>) {
-        let Self { source, devices, ledger, resets } = self;
-        source.take(packet, |event| {
+        let Self { source, devices, ledger, resets, missed, .. } = self;
+        let missed = *missed;
+        ledger.verdicts.settle();
+        let is_understood = source.take(packet, |event| {
             if !devices.contains_key(&event.address) && devices.len() >= DEVICES_MAX {
                 forget_one(devices, ledger);
             }
@@ -52,12 +57,35 @@ impl Decoder {
                 resets.insert(bus, event.mark.packet);
             }
             let mut reset = resets.get(&bus).copied();
-            let device = devices.entry(event.address).or_insert_with(|| Device::new(event.address));
+            let device = devices.entry(event.address).or_insert_with(|| Device::new(event.address, missed));
             device.take(event, &mut reset, ledger);
             if reset.is_none() {
                 resets.remove(&bus);
             }
         });
+        self.latest_packet = packet.number;
+        if !is_understood {
+            self.miss();
+        }
+    }
+
+    /// Packets are missing from the capture here, between the last one and the next: dropped, or damaged. What is told of what was
+    /// under way is not sure from now on.
+    pub fn miss(&mut self) {
+        let latest_packet = self.latest_packet;
+        self.missed = Some(latest_packet);
+        self.ledger.verdicts.doubt_latest();
+        self.source.miss();
+        self.resets.clear();
+        self.devices.values_mut().for_each(|device| device.miss(latest_packet));
+    }
+
+    /// Packets are missing from the capture somewhere before: nothing that was told until now is sure.
+    pub fn miss_somewhere(&mut self) {
+        let latest_packet = self.latest_packet;
+        self.missed = Some(latest_packet);
+        self.ledger.verdicts.doubt_all();
+        self.devices.values_mut().for_each(|device| device.doubt(latest_packet));
     }
 
     /// A command that has ended, in the order of their ends.
@@ -67,6 +95,7 @@ impl Decoder {
 
     /// The capture has ended: what is still under way is told, and what can be said of the whole. No packet comes afterwards.
     pub fn finish(&mut self) {
+        self.ledger.verdicts.settle();
         for device in self.devices.values_mut() {
             device.finish(&mut self.ledger);
         }

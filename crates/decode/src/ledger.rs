@@ -36,21 +36,40 @@ pub(crate) struct Desk<'a> {
     pub(crate) transport: Transport,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) units: &'a mut Units,
+    /// Behind this packet others are missing, and perhaps anywhere before it.
+    pub(crate) missed: Option<u64>,
 }
 
 impl Desk<'_> {
     /// A command has ended; `answer` is what its data began with.
     pub(crate) fn end(&mut self, command: Command, answer: &[u8]) {
-        self.units.look_at(&command, answer, self.ledger);
+        self.units.look_at(&command, answer, self.ledger, self.missed);
         self.ledger.ended.push_back(command);
     }
 
+    /// Packets show it by themselves.
     pub(crate) fn blame(&mut self, fault: Fault, packets: &[u64]) {
-        self.charge(fault, None, packets, None);
+        self.charge(fault, None, (packets, first(packets)), None);
     }
 
+    /// The same, of a command that has this operation code.
     pub(crate) fn blame_with(&mut self, fault: Fault, opcode: OperationCode, packets: &[u64]) {
-        self.charge(fault, Some(opcode), packets, None);
+        self.charge(fault, Some(opcode), (packets, first(packets)), None);
+    }
+
+    /// Packets show it, if nothing is missing since this one.
+    pub(crate) fn blame_since(&mut self, since: u64, fault: Fault, packets: &[u64]) {
+        self.charge(fault, None, (packets, since), None);
+    }
+
+    /// It befell a command: if nothing is missing since that began.
+    pub(crate) fn blame_in(&mut self, command: &Command, fault: Fault, packets: &[u64]) {
+        self.charge(fault, Some(command.block.opcode()), (packets, command.began.packet), None);
+    }
+
+    /// Whether nothing is missing since this packet.
+    pub(crate) fn has_all_since(&self, packet: u64) -> bool {
+        self.missed.is_none_or(|missed| packet > missed)
     }
 
     /// The host gave up on a command, after a while or soon.
@@ -58,17 +77,23 @@ impl Desk<'_> {
         const PATIENCE_NS: u64 = 1_000_000_000;
         let fault = if waited_ns >= PATIENCE_NS { Fault::NeverAnswered } else { Fault::TakenBack };
         let packets = [command.began.packet, packet];
-        self.charge(fault, Some(command.block.opcode()), &packets, Some(waited_ns));
+        self.charge(fault, Some(command.block.opcode()), (&packets, command.began.packet), Some(waited_ns));
     }
 
     fn charge(
         &mut self,
         fault: Fault,
         opcode: Option<OperationCode>,
-        packets: &[u64],
+        (packets, since): (&[u64], u64),
         waited_ns: Option<u64>,
     ) {
         let (address, transport) = (self.address, Some(self.transport));
-        self.ledger.verdicts.add(&Charge { address, fault, transport, opcode, packets, waited_ns });
+        let is_sure = self.has_all_since(since);
+        let charge = Charge { address, fault, transport, opcode, packets, waited_ns, is_sure };
+        self.ledger.verdicts.add(&charge);
     }
+}
+
+fn first(packets: &[u64]) -> u64 {
+    packets.iter().copied().min().unwrap_or(0)
 }

@@ -14,11 +14,13 @@ pub(crate) struct Open {
     pub(crate) answer: Vec<u8>,
     /// The host took one of its transfers back.
     pub(crate) cancelled: Option<Mark>,
+    /// One of its transfers failed so that the host can but give up.
+    pub(crate) is_broken_off: bool,
 }
 
 impl Open {
     pub(crate) fn new(command: Command) -> Self {
-        Self { command, answer: Vec::new(), cancelled: None }
+        Self { command, answer: Vec::new(), cancelled: None, is_broken_off: false }
     }
 
     /// Whether nothing is under way and the status is still to come; for whoever counts.

@@ -9,9 +9,11 @@ use crate::event::Address;
 use crate::ledger::Ledger;
 use crate::verdict::{Charge, Fault};
 use std::collections::{BTreeMap, VecDeque};
+use wire::ata::AtaCommand;
+use wire::scsi::Status;
 use wire::scsi::capacity::{Capacity10, Capacity16};
 use wire::scsi::cdb;
-use wire::scsi::sense::{AdditionalSense, SenseKey};
+use wire::scsi::sense::{AdditionalSense, Sense, SenseKey};
 use wire::scsi::vpd::LogicalBlockProvisioning;
 
 /// Logical units of a device that are looked at.
@@ -22,6 +24,8 @@ const FAILED_MAX: usize = 16;
 const PIECES_MIN: u64 = 8;
 /// Sizes at which hosts cut requests, in KiB: BOT in Windows, and Linux with its quirks `g` and `m`.
 const CUTS_KIB: [u64; 3] = [64, 120, 32];
+/// Of DATA SET MANAGEMENT's features: blocks are given back.
+const TRIM: u16 = 1;
 /// Commands before it is said that there was never more than one.
 const COMMANDS_MIN: u64 = 32;
 
@@ -68,23 +72,39 @@ impl Units {
     }
 
     /// A command has ended.
-    pub(crate) fn look_at(&mut self, command: &Command, answer: &[u8], ledger: &mut Ledger) {
+    pub(crate) fn look_at(
+        &mut self,
+        command: &Command,
+        answer: &[u8],
+        ledger: &mut Ledger,
+        missed: Option<u64>,
+    ) {
         self.commands += 1;
         self.depth_max = self.depth_max.max(command.depth);
         self.latest_packet = command.last_packet();
         if command.is_error() {
             self.remember(command);
-            refused_fua(command, ledger);
-            return;
+            let is_sure = missed.is_none_or(|missed| command.began.packet > missed);
+            refused_fua(command, ledger, is_sure);
         }
         if self.units.len() >= UNITS_MAX && !self.units.contains_key(&command.lun) {
             return;
         }
-        self.units.entry(command.lun).or_default().look_at(command, answer);
+        let unit = self.units.entry(command.lun).or_default();
+        // A host has tried, whatever came of it.
+        unit.unmaps += u64::from(gives_back(command));
+        if !command.is_error() {
+            unit.look_at(command, answer);
+        }
     }
 
     /// The capture has ended: what can be said of all of it.
-    pub(crate) fn finish(&self, address: Address, transport: Transport, ledger: &mut Ledger) {
+    pub(crate) fn finish(
+        &self,
+        (address, transport): (Address, Transport),
+        ledger: &mut Ledger,
+        missed: Option<u64>,
+    ) {
         let mut charge = |fault, packets: &[u64]| {
             let transport = Some(transport);
             ledger.verdicts.add(&Charge {
@@ -94,6 +114,8 @@ impl Units {
                 opcode: None,
                 packets,
                 waited_ns: None,
+                // It may have been among what is missing.
+                is_sure: missed.is_none(),
             });
         };
         for unit in self.units.values() {
@@ -111,7 +133,8 @@ impl Units {
     }
 
     fn remember(&mut self, command: &Command) {
-        if command.block.moves_blocks() && command.outcome != Outcome::Overtaken {
+        if command.block.moves_blocks() && command.outcome != Outcome::Overtaken && !is_to_come_again(command)
+        {
             self.failed.truncate(FAILED_MAX - 1);
             self.failed.push_front((command.lun, command.block, command.began.packet));
         }
@@ -131,8 +154,6 @@ impl Unit {
             Some(cdb::Command::Inquiry(inquiry)) if inquiry.evpd && says_unmap(answer) => {
                 self.offers_unmap.get_or_insert(command.last_packet());
             }
-            Some(cdb::Command::Unmap(_)) => self.unmaps += 1,
-            Some(cdb::Command::WriteSame(same)) if same.unmap => self.unmaps += 1,
             Some(cdb::Command::Read(_)) => self.moved(command),
             Some(cdb::Command::Write(_)) => {
                 if self.writes == 0 {
@@ -169,14 +190,34 @@ fn says_unmap(answer: &[u8]) -> bool {
     LogicalBlockProvisioning::decode(answer).is_ok_and(|page| page.unmap)
 }
 
+/// Whether a command gives blocks back: UNMAP, WRITE SAME that unmaps, or TRIM of ATA inside a pass-through.
+fn gives_back(command: &Command) -> bool {
+    match command.block.decode() {
+        Some(cdb::Command::Unmap(_)) => true,
+        Some(cdb::Command::WriteSame(same)) => same.unmap,
+        Some(cdb::Command::AtaPassThrough(ata)) => {
+            let registers = ata.registers();
+            registers.command == AtaCommand::DataSetManagement && registers.features & TRIM != 0
+        }
+        _ => false,
+    }
+}
+
+/// Whether a device failed a command in order to have it sent again: the host was to hear something first, or to wait.
+fn is_to_come_again(command: &Command) -> bool {
+    let is_full = matches!(command.outcome, Outcome::Status(Status::Busy | Status::TaskSetFull));
+    let is_heard = |sense: Sense| matches!(sense.key, SenseKey::UnitAttention | SenseKey::NotReady);
+    is_full || command.sense().is_some_and(is_heard)
+}
+
 /// A write with FUA that was refused for a field of its command block.
-fn refused_fua(command: &Command, ledger: &mut Ledger) {
+fn refused_fua(command: &Command, ledger: &mut Ledger, is_sure: bool) {
     let fua = match command.block.decode() {
         Some(cdb::Command::Write(write)) => write.fua,
         Some(cdb::Command::Read(read)) => read.fua,
         _ => false,
     };
-    let is_refusal = |sense: wire::scsi::sense::Sense| {
+    let is_refusal = |sense: Sense| {
         sense.key == SenseKey::IllegalRequest && sense.additional == AdditionalSense::INVALID_FIELD_IN_CDB
     };
     if fua && command.sense().is_some_and(is_refusal) {
@@ -187,6 +228,7 @@ fn refused_fua(command: &Command, ledger: &mut Ledger) {
             opcode: Some(command.block.opcode()),
             packets: &[command.began.packet, command.last_packet()],
             waited_ns: None,
+            is_sure,
         });
     }
 }

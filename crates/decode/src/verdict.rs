@@ -1,7 +1,9 @@
 //! What went wrong, who did it, and which packets show it.
 //!
 //! A verdict is one kind of fault of one device, over one kind of command where that matters; it is counted, and its first packets are
-//! kept. Where Linux has a quirk that makes it bear with the fault, the verdict names it. Always true: as many verdicts and as many
+//! kept. Where Linux has a quirk that makes it bear with the fault, the verdict names it. What rests on packets next to which others are
+//! missing from the capture is a verdict of its own that says so, and names no quirk: what was lost may have been the answer, or the
+//! question. What is worth telling and nobody's fault is a note: a verdict by nobody. Always true: as many verdicts and as many
 //! packets of each as the limits here say; what is past them is counted.
 
 use crate::command::Transport;
@@ -20,8 +22,10 @@ pub const EVIDENCE_MAX: usize = 8;
 pub enum Fault {
     /// A bulk endpoint stalled.
     Stall,
-    /// The host reset the device.
+    /// The host reset the device while commands were under way.
     Reset,
+    /// The device was reset or configured anew, and no command was under way.
+    SetUpAgain,
     /// A command had no answer for a second or more, and the host gave up.
     NeverAnswered,
     /// The host took a command back before that.
@@ -87,6 +91,8 @@ pub enum Party {
     Device,
     /// One of them, or what is between them.
     Unknown,
+    /// It is no fault.
+    Nobody,
 }
 
 /// One kind of fault of one device.
@@ -106,6 +112,8 @@ pub struct Verdict {
     pub packets: Vec<u64>,
     /// The longest wait, in nanoseconds, where that is the matter.
     pub waited_ns: Option<u64>,
+    /// Whether every packet that it rests on was there, and those between them.
+    pub is_sure: bool,
 }
 
 /// All that went wrong.
@@ -113,6 +121,18 @@ pub struct Verdict {
 pub(crate) struct Verdicts {
     all: Vec<Verdict>,
     left_off: u64,
+    /// What came of the latest packet.
+    latest: Vec<Latest>,
+}
+
+/// A charge that can be taken back.
+#[derive(Debug)]
+struct Latest {
+    index: usize,
+    /// The verdict before it; none if it is the first of its kind.
+    before: Option<Verdict>,
+    /// A verdict of this charge alone.
+    alone: Verdict,
 }
 
 /// One occurrence.
@@ -124,24 +144,68 @@ pub(crate) struct Charge<'a> {
     pub(crate) opcode: Option<OperationCode>,
     pub(crate) packets: &'a [u64],
     pub(crate) waited_ns: Option<u64>,
+    /// Whether nothing is missing of what it rests on.
+    pub(crate) is_sure: bool,
 }
 
 impl Verdicts {
     pub(crate) fn add(&mut self, charge: &Charge<'_>) {
-        let Charge { address, fault, transport, opcode, packets, waited_ns } = *charge;
-        let is_same = |verdict: &&mut Verdict| {
-            (verdict.address, verdict.fault, verdict.opcode) == (address, fault, opcode)
-        };
-        if let Some(verdict) = self.all.iter_mut().find(is_same) {
+        let Charge { address, fault, transport, opcode, packets, waited_ns, is_sure } = *charge;
+        let (packets, count) = (packets.iter().copied().take(EVIDENCE_MAX).collect(), 1);
+        let alone = Verdict { address, fault, transport, opcode, count, packets, waited_ns, is_sure };
+        if let Some((index, before)) = self.join(&alone) {
+            self.latest.push(Latest { index, before, alone });
+        }
+    }
+
+    /// Counts one more: which verdict it is now, and what that was before.
+    fn join(&mut self, alone: &Verdict) -> Option<(usize, Option<Verdict>)> {
+        let key = |verdict: &Verdict| (verdict.address, verdict.fault, verdict.opcode, verdict.is_sure);
+        let index = self.all.iter().position(|verdict| key(verdict) == key(alone));
+        if let Some(index) = index {
+            let verdict = &mut self.all[index];
+            let before = verdict.clone();
             verdict.count += 1;
             let room = EVIDENCE_MAX - verdict.packets.len();
-            verdict.packets.extend(packets.iter().take(room));
-            verdict.waited_ns = verdict.waited_ns.max(waited_ns);
-        } else if self.all.len() < VERDICTS_MAX {
-            let packets = packets.iter().copied().take(EVIDENCE_MAX).collect();
-            self.all.push(Verdict { address, fault, transport, opcode, count: 1, packets, waited_ns });
-        } else {
+            verdict.packets.extend(alone.packets.iter().take(room));
+            verdict.waited_ns = verdict.waited_ns.max(alone.waited_ns);
+            return Some((index, Some(before)));
+        }
+        if self.all.len() >= VERDICTS_MAX {
             self.left_off += 1;
+            return None;
+        }
+        self.all.push(alone.clone());
+        Some((self.all.len() - 1, None))
+    }
+
+    /// The next packet is here, whole: what came of the one before it stands.
+    pub(crate) fn settle(&mut self) {
+        self.latest.clear();
+    }
+
+    /// What follows the latest packet is damaged, and it may be itself.
+    pub(crate) fn doubt_latest(&mut self) {
+        let latest = std::mem::take(&mut self.latest);
+        for Latest { index, before, .. } in latest.iter().rev() {
+            match before {
+                Some(before) => self.all[*index] = before.clone(),
+                None => drop(self.all.remove(*index)),
+            }
+        }
+        for Latest { alone, .. } in latest {
+            self.join(&Verdict { is_sure: false, ..alone });
+        }
+    }
+
+    /// Packets are missing, and nobody knows where.
+    pub(crate) fn doubt_all(&mut self) {
+        self.latest.clear();
+        for verdict in std::mem::take(&mut self.all) {
+            let count = verdict.count;
+            if let Some((index, Some(before))) = self.join(&Verdict { is_sure: false, ..verdict }) {
+                self.all[index].count = before.count + count;
+            }
         }
     }
 
@@ -162,6 +226,7 @@ impl Fault {
         match self {
             Self::Stall => "stall",
             Self::Reset => "reset",
+            Self::SetUpAgain => "set-up-again",
             Self::NeverAnswered => "never-answered",
             Self::TakenBack => "taken-back",
             Self::Retried => "retried",
@@ -206,17 +271,26 @@ impl Fault {
             | Self::DepthOne
             | Self::CutInPieces(_) => Party::Host,
             Self::BusError | Self::Gone => Party::Unknown,
+            Self::SetUpAgain => Party::Nobody,
             _ => Party::Device,
         }
     }
 }
 
 impl Verdict {
+    /// Whether it is nobody's fault, and told all the same.
+    pub fn is_note(&self) -> bool {
+        self.fault.party() == Party::Nobody
+    }
+
     /// Linux's quirk that makes it bear with the fault, if there is one.
     ///
     /// A command that a device dies of has the quirk that Linux then does not send it; a device that fails at reads and writes over
-    /// UAS has the one that goes back to BOT.
+    /// UAS has the one that goes back to BOT. A verdict that is not sure has none.
     pub fn quirk(&self) -> Option<Flag> {
+        if !self.is_sure {
+            return None;
+        }
         let is_uas = self.transport == Some(Transport::Uas);
         match self.fault {
             Fault::ResidueLies | Fault::ResidueTooLong => Some(Flag::IgnoreResidue),
@@ -255,6 +329,7 @@ impl fmt::Display for Party {
             Self::Host => "the host",
             Self::Device => "the device",
             Self::Unknown => "unknown who",
+            Self::Nobody => "nobody",
         })
     }
 }
@@ -264,7 +339,8 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Stall => "stalled an endpoint",
-            Self::Reset => "reset the device",
+            Self::Reset => "reset the device with commands under way",
+            Self::SetUpAgain => "reset or configured anew, with no command under way",
             Self::NeverAnswered => "did not answer a command, until the host gave up",
             Self::TakenBack => "took a command back",
             Self::Retried => "sent a read or write again that had failed",
@@ -288,7 +364,9 @@ impl fmt::Display for Fault {
             Self::TrimNeverSent => "wrote blocks and gave none back, although the unit offers UNMAP",
             Self::FuaRefused => "refused a command because of FUA",
             Self::DepthOne => "never had more than one command under way over UAS",
-            Self::CutInPieces(kib) => return write!(f, "cut long requests into pieces of {kib} KiB"),
+            Self::CutInPieces(kib) => {
+                return write!(f, "asked for {kib} KiB at once at most, where blocks went on");
+            }
             Self::Babble => "sent more than there was room for",
             Self::BusError => "failed on the bus",
             Self::Gone => "went away with commands under way",
@@ -300,7 +378,10 @@ impl fmt::Display for Fault {
 impl fmt::Display for Verdict {
     /// `2.5: the device told a residue that is not what did not move, with READ(10): 3 times (packets 12, 40, 81)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} {}", self.address, self.fault.party(), self.fault)?;
+        match self.fault.party() {
+            Party::Nobody => write!(f, "{}: {}", self.address, self.fault)?,
+            party => write!(f, "{}: {party} {}", self.address, self.fault)?,
+        }
         if let Some(opcode) = self.opcode {
             write!(f, ", with {opcode}")?;
         }
@@ -326,7 +407,8 @@ impl fmt::Display for Verdict {
             ""
         } else {
             ")"
-        })
+        })?;
+        f.write_str(if self.is_sure { "" } else { "; not sure, since packets are missing from the capture" })
     }
 }
 
@@ -342,7 +424,34 @@ mod tests {
             opcode: Some(OperationCode::Read10),
             packets,
             waited_ns: None,
+            is_sure: true,
         }
+    }
+
+    #[test]
+    fn what_stands_beside_missing_packets_is_a_verdict_of_its_own() {
+        let mut verdicts = Verdicts::default();
+        verdicts.add(&charge(Fault::ResidueLies, &[7]));
+        verdicts.add(&Charge { is_sure: false, ..charge(Fault::ResidueLies, &[9]) });
+        let told: Vec<_> = verdicts.all().iter().map(|verdict| (verdict.count, verdict.quirk())).collect();
+        assert_eq!(told, [(1, Some(Flag::IgnoreResidue)), (1, None)]);
+        assert_eq!(
+            verdicts.all()[1].to_string(),
+            "2.5: the device told a residue that is not what did not move, with READ(10): once (packet 9); \
+             not sure, since packets are missing from the capture"
+        );
+        verdicts.settle();
+        verdicts.add(&charge(Fault::ResidueLies, &[11]));
+        verdicts.add(&charge(Fault::Stall, &[11]));
+        verdicts.doubt_latest();
+        let told: Vec<_> = verdicts.all().iter().map(|one| (one.fault, one.count, one.is_sure)).collect();
+        let [lies, stall] = [Fault::ResidueLies, Fault::Stall];
+        assert_eq!(told, [(lies, 1, true), (lies, 2, false), (stall, 1, false)]);
+        verdicts.doubt_all();
+        let told: Vec<_> =
+            verdicts.all().iter().map(|one| (one.fault, one.count, &one.packets[..])).collect();
+        assert_eq!(told, [(lies, 3, &[7, 9, 11][..]), (stall, 1, &[11][..])]);
+        assert!(verdicts.all().iter().all(|verdict| !verdict.is_sure));
     }
 
     #[test]

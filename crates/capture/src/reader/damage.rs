@@ -13,6 +13,17 @@ pub struct Damage {
     pub kind: DamageKind,
 }
 
+/// Packets that whoever captured has seen and not kept, as the file tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Where it is told, in bytes from the beginning of the file.
+    pub offset: u64,
+    /// How many.
+    pub packets: u64,
+    /// Whether they belong right here, before the next packet; or anywhere before.
+    pub is_here: bool,
+}
+
 /// What is wrong with a part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DamageKind {
@@ -38,6 +49,13 @@ pub enum DamageKind {
         /// Its kind.
         kind: u32,
     },
+    /// A block of a kind that nobody has registered.
+    Unknown {
+        /// Its kind.
+        kind: u32,
+    },
+    /// A section's header, or what should be one at the beginning of the file.
+    Section,
     /// A time that has more than a second of fractions.
     Time,
     /// A packet of an interface that the file has not told of.
@@ -57,6 +75,16 @@ impl fmt::Display for Damage {
     }
 }
 
+impl fmt::Display for Dropped {
+    /// `at offset 4096: 12 packets were dropped here when they were captured`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { offset, packets, is_here } = self;
+        let place = if *is_here { "here" } else { "somewhere before" };
+        let (what, were) = if *packets == 1 { ("packet", "was") } else { ("packets", "were") };
+        write!(f, "at offset {offset}: {packets} {what} {were} dropped {place} by whoever captured")
+    }
+}
+
 impl fmt::Display for DamageKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -66,6 +94,8 @@ impl fmt::Display for DamageKind {
                 write!(f, "a block says {first} bytes at its beginning and {last} at its end")
             }
             Self::Block { kind } => write!(f, "a block of kind {kind:#x} is not laid out as one"),
+            Self::Unknown { kind } => write!(f, "a block of kind {kind:#x}, which nobody has"),
+            Self::Section => f.write_str("the header of a section is damaged"),
             Self::Time => f.write_str("a record's time is none"),
             Self::Interface { number } => write!(f, "a packet of interface {number}, which was not told of"),
             Self::Interfaces => f.write_str("more interfaces than are kept"),

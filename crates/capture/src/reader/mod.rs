@@ -13,7 +13,7 @@ mod damage;
 mod records;
 mod window;
 
-pub use damage::{Damage, DamageKind};
+pub use damage::{Damage, DamageKind, Dropped};
 
 use crate::{ReadError, pcapng::INTERFACES_MAX};
 use blocks::Blocks;
@@ -77,6 +77,8 @@ pub enum Item<'a> {
     Packet(Packet<'a>),
     /// Something that could not be read.
     Damage(Damage),
+    /// Packets that the file says are missing.
+    Dropped(Dropped),
 }
 
 /// A capture file that is being read.
@@ -103,6 +105,8 @@ enum Step {
     Skip(usize),
     /// So many bytes that make no sense.
     Damage(DamageKind, usize),
+    /// So many bytes that tell of packets that are not there; their offset is added.
+    Dropped(Dropped, usize),
     /// Nothing.
     End,
 }
@@ -129,18 +133,19 @@ impl<R: Read> Reader<R> {
         let mut window = Window::new(input);
         let fail = |file: &str, cause| ReadError { file: file.to_owned(), cause };
         window.want(records::HEADER_BYTES).map_err(|cause| fail(&file, cause))?;
-        let form = match Blocks::of(window.bytes()) {
-            Some(blocks) => Form::Blocks(blocks),
-            None => match Records::of(window.bytes()) {
-                Some(records) => {
-                    window.skip(records::HEADER_BYTES);
-                    Form::Records(records)
-                }
+        let form = if let Some(blocks) = Blocks::of(window.bytes()) {
+            Form::Blocks(blocks)
+        } else if let Some(records) = Records::of(window.bytes()) {
+            window.skip(records::HEADER_BYTES);
+            Form::Records(records)
+        } else {
+            match Blocks::behind_damage(&mut window).map_err(|cause| fail(&file, cause))? {
+                Some(blocks) => Form::Blocks(blocks),
                 None => {
-                    let text = "it is no capture: it begins neither as pcap nor as pcapng does";
+                    let text = refusal(window.bytes());
                     return Err(fail(&file, io::Error::new(io::ErrorKind::InvalidData, text)));
                 }
-            },
+            }
         };
         Ok(Self { window, file, form, packets: 0, given: 0 })
     }
@@ -164,6 +169,11 @@ impl<R: Read> Reader<R> {
                     self.window.skip(len);
                     return Ok(Some(Item::Damage(damage)));
                 }
+                Step::Dropped(dropped, len) => {
+                    let offset = self.window.offset();
+                    self.window.skip(len);
+                    return Ok(Some(Item::Dropped(Dropped { offset, ..dropped })));
+                }
                 Step::End => return Ok(None),
             }
         }
@@ -184,6 +194,31 @@ impl<R: Read> Reader<R> {
 }
 
 impl Link {
+    /// What the bytes of a packet look like; nothing if they could be of more than one link type.
+    fn seen_in(bytes: &[u8], order: ByteOrder) -> Option<Self> {
+        let word = |at: usize| {
+            let word = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).copied()?;
+            Some(match order {
+                ByteOrder::Little => u32::from_le_bytes(word),
+                ByteOrder::Big => u32::from_be_bytes(word),
+            })
+        };
+        let is_usbmon = matches!(bytes.get(8..10)?, [b'S' | b'C' | b'E', 0..=3]);
+        let behind = |head: usize| bytes.len().checked_sub(head).and_then(|len| u32::try_from(len).ok());
+        // Both headers of usbmon say how many bytes follow them, and USBPcap's says its own length as well.
+        let follows = word(36).filter(|_| is_usbmon);
+        let head = bytes.first_chunk().map(|&head| u16::from_le_bytes(head)).unwrap_or_default();
+        let is_usbpcap = (27..=64).contains(&head)
+            && bytes.get(27 - 4..).and_then(|bytes| bytes.first_chunk()).map(|&len| u32::from_le_bytes(len))
+                == behind(head.into());
+        match (follows, is_usbpcap) {
+            (Some(follows), _) if behind(64) == Some(follows) => Some(Self::Usbmon),
+            (Some(follows), _) if behind(48) == Some(follows) => Some(Self::UsbmonShort),
+            (_, true) => Some(Self::Usbpcap),
+            _ => None,
+        }
+    }
+
     const fn of(code: u32) -> Self {
         match code {
             189 => Self::UsbmonShort,
@@ -204,6 +239,15 @@ impl std::fmt::Display for Link {
             Self::Usb2Packets => f.write_str("packets of USB 2.0 (288)"),
             Self::Other(code) => write!(f, "link type {code}"),
         }
+    }
+}
+
+/// Why a file is no capture.
+fn refusal(bytes: &[u8]) -> &'static str {
+    if bytes.is_empty() {
+        "it is no capture: it is empty"
+    } else {
+        "it is no capture: it begins neither as pcap nor as pcapng does"
     }
 }
 

@@ -15,6 +15,7 @@ fn read(file: &[u8]) -> (Vec<Told>, Vec<Damage>) {
                 packets.push((number, at_ns, stream, bytes.to_vec()));
             }
             Item::Damage(damage) => damages.push(damage),
+            Item::Dropped(dropped) => panic!("{dropped}"),
         }
     }
     assert_eq!(reader.offset(), file.len() as u64, "every byte was used");
@@ -118,6 +119,129 @@ fn a_packet_of_an_interface_that_was_not_told_of_is_damage() {
     let (packets, damages) = read(&pcapng(&[&other, &PACKET]));
     assert_eq!(packets.len(), 1);
     assert_eq!(damages, [Damage { offset: 60, bytes: 56, kind: DamageKind::Interface { number: 3 } }]);
+}
+
+/// A header of usbmon, 2³² + 5 ns after the zero, and what follows it: nothing.
+const USBMON: [u8; 64] = {
+    let mut header = [0; 64];
+    [header[8], header[9], header[10], header[11], header[12]] = [b'C', 3, 0x81, 5, 2];
+    header[16] = 4;
+    header
+};
+
+fn packet(bytes: &[u8; 64]) -> Vec<u8> {
+    let head = [6, 0, 0, 0, 96, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5, 0, 0, 0, 64, 0, 0, 0, 64, 0, 0, 0];
+    [&head[..], bytes, &[96, 0, 0, 0]].concat()
+}
+
+/// Wherever a section's header is damaged, in the middle or at the beginning, what is behind it is read.
+#[test]
+fn behind_a_damaged_section_header_the_rest_is_read() {
+    for at in 0..SECTION.len() {
+        for len in [1, 4, 12] {
+            let mut section = SECTION;
+            section[at..(at + len).min(28)].fill(0xa5);
+            let file = [&section[..], &INTERFACE, &PACKET, &PACKET].concat();
+            let (packets, damages) = read(&file);
+            assert_eq!(packets.len(), 2, "at the beginning, {at}, {len}: {damages:?}");
+            assert_eq!(packets[0].1, PACKET_NS);
+            let is_said = (12..24).contains(&at) && at + len <= 24;
+            assert_eq!(damages.len(), usize::from(!is_said), "{at}, {len}: {damages:?}");
+            assert!(damages.iter().all(|damage| (damage.offset, damage.bytes) == (0, 28)));
+            let file = [&pcapng(&[&PACKET])[..], &section, &INTERFACE, &PACKET].concat();
+            let (packets, damages) = read(&file);
+            assert_eq!(packets.len(), 2, "in the middle, {at}, {len}: {damages:?}");
+            assert_eq!(damages.len(), usize::from(!is_said), "{at}, {len}: {damages:?}");
+            assert!(damages.iter().all(|damage| (damage.offset, damage.bytes) == (116, 28)));
+        }
+    }
+}
+
+/// The new section is in the other byte order, and its header cannot be read at all.
+#[test]
+fn behind_a_damaged_section_header_the_byte_order_is_found() {
+    let interface = [0, 0, 0, 1, 0, 0, 0, 20, 0, 189, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20];
+    #[rustfmt::skip]
+    let packet = [
+        0, 0, 0, 6, 0, 0, 0, 36, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 0, 2, 8, 9, 0, 0, 0, 0, 0, 36,
+    ];
+    let file = [&pcapng(&[&PACKET])[..], &[0xff; 28], &interface, &packet].concat();
+    let (packets, damages) = read(&file);
+    assert_eq!(packets[1], (2, 9_000, None, vec![8, 9]));
+    assert_eq!(damages.iter().map(|damage| (damage.offset, damage.bytes)).collect::<Vec<_>>(), [(116, 28)]);
+}
+
+#[test]
+fn an_interface_that_was_lost_is_known_by_its_packets() {
+    let packet = packet(&USBMON);
+    let file = [&[0xff; 60][..], &packet, &packet, &packet].concat();
+    let mut reader = Reader::new(&file[..], "memory".into()).unwrap();
+    let damage = |offset, bytes, kind| Some(Item::Damage(Damage { offset, bytes, kind }));
+    assert_eq!(reader.next_item().unwrap(), damage(0, 60, DamageKind::Section));
+    assert_eq!(reader.next_item().unwrap(), damage(60, 96, DamageKind::Interface { number: 0 }));
+    for _ in 0..2 {
+        let Some(Item::Packet(packet)) = reader.next_item().unwrap() else { panic!("a packet") };
+        assert_eq!((packet.link, packet.at_ns), (Link::Usbmon, PACKET_NS));
+    }
+    assert_eq!(reader.next_item().unwrap(), None);
+}
+
+#[test]
+fn what_packets_look_like() {
+    let order = ByteOrder::Little;
+    assert_eq!(Link::seen_in(&USBMON, order), Some(Link::Usbmon));
+    assert_eq!(Link::seen_in(&USBMON[..48], order), Some(Link::UsbmonShort));
+    let usbpcap = [27, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 2, 0, 5, 0, 0x81, 3, 1, 0, 0, 0, 0xaa];
+    assert_eq!(Link::seen_in(&usbpcap, order), Some(Link::Usbpcap));
+    for other in [&usbpcap[..27], &USBMON[..63], &[], &[0; 64]] {
+        assert_eq!(Link::seen_in(other, order), None);
+    }
+}
+
+#[test]
+fn a_block_of_a_kind_that_nobody_has_is_told() {
+    let mut unknown = PACKET;
+    unknown[0..4].copy_from_slice(&[0x12, 0x34, 0x56, 0x78]);
+    let (packets, damages) = read(&pcapng(&[&PACKET, &unknown, &PACKET]));
+    assert_eq!(packets.len(), 2);
+    let kind = DamageKind::Unknown { kind: 0x7856_3412 };
+    assert_eq!(damages, [Damage { offset: 116, bytes: 56, kind }]);
+    // Name resolution, a custom block.
+    for known in [4, 0xbad_u32] {
+        unknown[0..4].copy_from_slice(&known.to_le_bytes());
+        unknown[8..52].fill(0);
+        assert_eq!(read(&pcapng(&[&unknown])).1, [], "{known:#x}");
+    }
+}
+
+#[test]
+fn packets_that_were_dropped_are_told() {
+    #[rustfmt::skip]
+    let packet = [
+        6, 0, 0, 0, 52, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0,
+        4, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 52, 0, 0, 0,
+    ];
+    // Statistics: 2 dropped by the interface, 5 by the system; and again, since they are counted from the beginning.
+    #[rustfmt::skip]
+    let statistics = [
+        5, 0, 0, 0, 48, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        5, 0, 8, 0, 2, 0, 0, 0, 0, 0, 0, 0, 7, 0, 8, 0, 5, 0, 0, 0, 0, 0, 0, 0, 48, 0, 0, 0,
+    ];
+    let file = pcapng(&[&PACKET, &packet, &statistics[..44], &[48, 0, 0, 0], &statistics]);
+    let mut reader = Reader::new(&file[..], "memory".into()).unwrap();
+    let mut told = Vec::new();
+    while let Some(item) = reader.next_item().unwrap() {
+        match item {
+            Item::Packet(packet) => told.push((packet.number, 0, true)),
+            Item::Dropped(Dropped { offset, packets, is_here }) => told.push((packets, offset, is_here)),
+            Item::Damage(damage) => panic!("{damage}"),
+        }
+    }
+    assert_eq!(told, [(1, 0, true), (3, 116, true), (2, 0, true), (7, 168, false)]);
+    assert_eq!(
+        Dropped { offset: 168, packets: 7, is_here: false }.to_string(),
+        "at offset 168: 7 packets were dropped somewhere before by whoever captured"
+    );
 }
 
 /// A file of usbmon, microseconds, with records of so many bytes each; a record's fraction is its place in the file.

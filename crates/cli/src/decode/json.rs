@@ -1,8 +1,8 @@
 //! Commands for programs: an object a line, with its `kind`; fields are only added to.
 //!
-//! Kinds are `command`, `damage`, `stats`, `verdict`, and at last `end`. Times are nanoseconds, sizes bytes, what was not seen is null.
+//! Kinds are `command`, `damage`, `dropped`, `stats`, `verdict`, `note`, and at last `end`. Times are nanoseconds, sizes bytes, what was not seen is null.
 
-use capture::Damage;
+use capture::{Damage, Dropped};
 use decode::{Command, Decoder, Ended, Outcome, Phase, Spread, Stats, Step, Summary, Verdict};
 use initiator::probe::quirk::Flag;
 use serde_json::{Value, json};
@@ -73,11 +73,11 @@ fn status(outcome: Outcome) -> Option<u8> {
     }
 }
 
-/// Something that went wrong.
+/// Something that went wrong, or is told besides.
 pub(super) fn verdict(verdict: &Verdict) -> Value {
     let quirk = verdict.quirk();
     json!({
-        "kind": "verdict",
+        "kind": if verdict.is_note() { "note" } else { "verdict" },
         "fault": verdict.fault.name(),
         "by": verdict.fault.party().to_string(),
         "device": verdict.address.to_string(),
@@ -86,6 +86,7 @@ pub(super) fn verdict(verdict: &Verdict) -> Value {
         "count": verdict.count,
         "packets": verdict.packets,
         "waited_ns": verdict.waited_ns,
+        "sure": verdict.is_sure,
         "text": verdict.to_string(),
         "quirk": quirk.map(Flag::meaning),
         "quirk_letter": quirk.and_then(Flag::letter).map(String::from),
@@ -96,6 +97,19 @@ pub(super) fn verdict(verdict: &Verdict) -> Value {
 pub(super) fn damage(damage: &Damage) -> Value {
     let Damage { offset, bytes, kind } = damage;
     json!({ "kind": "damage", "offset": offset, "bytes": bytes, "text": kind.to_string() })
+}
+
+/// Packets that the file says are missing: before the next packet, or anywhere before.
+pub(super) fn dropped(dropped: &Dropped) -> Value {
+    let Dropped { offset, packets, is_here } = dropped;
+    json!({ "kind": "dropped", "offset": offset, "packets": packets, "here": is_here })
+}
+
+/// What of the capture is missing.
+pub(super) struct Lost {
+    pub(super) damages: u64,
+    pub(super) bytes: u64,
+    pub(super) dropped: u64,
 }
 
 /// Numbers.
@@ -123,7 +137,7 @@ pub(super) fn stats(stats: &Stats) -> Value {
 }
 
 /// The last line.
-pub(super) fn end(decoder: &Decoder, (seen, shown): (u64, u64), (damages, bytes): (u64, u64)) -> Value {
+pub(super) fn end(decoder: &Decoder, (seen, shown): (u64, u64), lost: &Lost) -> Value {
     let losses = decoder.losses();
     json!({
         "kind": "end",
@@ -134,8 +148,9 @@ pub(super) fn end(decoder: &Decoder, (seen, shown): (u64, u64), (damages, bytes)
             "transport": drive.transport.to_string(),
             "id": drive.id.map(|(vendor, product)| format!("{vendor:04x}:{product:04x}")),
         })).collect::<Vec<_>>(),
-        "damages": damages,
-        "bytes_not_read": bytes,
+        "damages": lost.damages,
+        "bytes_not_read": lost.bytes,
+        "packets_dropped": lost.dropped,
         "packets_not_understood": decoder.not_understood().count,
         "packets_not_usb": decoder.foreign().count,
         "let_go": {

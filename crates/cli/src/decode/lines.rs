@@ -76,13 +76,13 @@ fn step(out: &mut impl Write, step: &Step, zero_ns: u64) -> io::Result<()> {
     writeln!(out, "{:12}packet {:<8} {at:>11}  {part:<8}  {phase}, {length} bytes", "", mark.packet)
 }
 
-/// What went wrong.
+/// What went wrong, and what is told besides.
 pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder) -> io::Result<()> {
-    if decoder.verdicts().is_empty() {
-        return Ok(());
+    let of = |is_note| decoder.verdicts().iter().filter(move |verdict| verdict.is_note() == is_note);
+    if of(false).next().is_some() {
+        writeln!(out, "\nVerdicts")?;
     }
-    writeln!(out, "\nVerdicts")?;
-    for verdict in decoder.verdicts() {
+    for verdict in of(false) {
         writeln!(out, "  {verdict}")?;
         let Some(flag) = verdict.quirk() else { continue };
         let id = decoder.drives().find(|drive| drive.address == verdict.address).and_then(|drive| drive.id);
@@ -103,15 +103,19 @@ pub(super) fn verdicts(out: &mut impl Write, decoder: &Decoder) -> io::Result<()
             )?,
         }
     }
-    Ok(())
+    if of(true).next().is_some() {
+        writeln!(out, "\nNotes")?;
+    }
+    of(true).try_for_each(|note| writeln!(out, "  {note}"))
 }
 
 /// How much was seen, and what was not.
 pub(super) fn end(out: &mut impl Write, decoder: &Decoder, (seen, shown): (u64, u64)) -> io::Result<()> {
     let drives = decoder.drives().count();
     let of_all = if shown == seen { String::new() } else { format!(", {shown} shown") };
+    let verdicts = decoder.verdicts().iter().filter(|verdict| !verdict.is_note()).count();
     let [commands, drives, verdicts] =
-        [(seen, "command"), (drives as u64, "drive"), (decoder.verdicts().len() as u64, "verdict")]
+        [(seen, "command"), (drives as u64, "drive"), (verdicts as u64, "verdict")]
             .map(|(number, what)| counted(number, what));
     writeln!(out, "\n{commands} of {drives}{of_all}; {verdicts}")?;
     for (what, left) in

@@ -11,7 +11,7 @@ mod stats;
 pub(crate) use arguments::DecodeArguments;
 
 use crate::failure::Failure;
-use capture::{Damage, Item, Reader};
+use capture::{Damage, Dropped, Item, Reader};
 use decode::{Decoder, Stats};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, StdoutLock, Write};
@@ -32,6 +32,9 @@ struct Printer<'a> {
     commands: (u64, u64),
     damages: u64,
     bytes_lost: u64,
+    /// Packets that the file says are missing, and how often it says so.
+    dropped: u64,
+    drops: u64,
 }
 
 pub(crate) fn run(arguments: &DecodeArguments) -> Result<(), Failure> {
@@ -73,7 +76,18 @@ fn print_all(
                 decoder.take(&packet);
                 printer.commands(decoder)
             }
-            Some(Item::Damage(damage)) => printer.damage(&damage),
+            Some(Item::Damage(damage)) => {
+                decoder.miss();
+                printer.damage(&damage)
+            }
+            Some(Item::Dropped(dropped)) => {
+                if dropped.is_here {
+                    decoder.miss();
+                } else {
+                    decoder.miss_somewhere();
+                }
+                printer.dropped(&dropped)
+            }
             None => break,
         };
         if printed.is_err() {
@@ -88,7 +102,17 @@ impl<'a> Printer<'a> {
     fn new(arguments: &'a DecodeArguments) -> Self {
         let out = BufWriter::with_capacity(OUTPUT_BYTES, io::stdout().lock());
         let stats = Stats::default();
-        Self { arguments, out, zero_ns: None, stats, commands: (0, 0), damages: 0, bytes_lost: 0 }
+        Self {
+            arguments,
+            out,
+            zero_ns: None,
+            stats,
+            commands: (0, 0),
+            damages: 0,
+            bytes_lost: 0,
+            dropped: 0,
+            drops: 0,
+        }
     }
 
     fn commands(&mut self, decoder: &mut Decoder) -> io::Result<()> {
@@ -130,6 +154,19 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
+    fn dropped(&mut self, dropped: &Dropped) -> io::Result<()> {
+        self.drops += 1;
+        self.dropped += dropped.packets;
+        if self.arguments.json {
+            writeln!(self.out, "{}", json::dropped(dropped))?;
+        }
+        if self.drops <= DAMAGES_TOLD_MAX {
+            self.out.flush()?;
+            eprintln!("uaskit: {dropped}");
+        }
+        Ok(())
+    }
+
     fn end(&mut self, decoder: &Decoder) -> io::Result<()> {
         if self.arguments.json {
             return self.end_json(decoder);
@@ -142,6 +179,9 @@ impl<'a> Printer<'a> {
         if self.damages > 0 {
             writeln!(self.out, "damage: {} times, {} bytes not read", self.damages, self.bytes_lost)?;
         }
+        if self.dropped > 0 {
+            writeln!(self.out, "dropped when captured: {} packets", self.dropped)?;
+        }
         self.out.flush()
     }
 
@@ -152,8 +192,8 @@ impl<'a> Printer<'a> {
         for verdict in decoder.verdicts() {
             writeln!(self.out, "{}", json::verdict(verdict))?;
         }
-        let damage = (self.damages, self.bytes_lost);
-        writeln!(self.out, "{}", json::end(decoder, self.commands, damage))?;
+        let lost = json::Lost { damages: self.damages, bytes: self.bytes_lost, dropped: self.dropped };
+        writeln!(self.out, "{}", json::end(decoder, self.commands, &lost))?;
         self.out.flush()
     }
 }

@@ -31,6 +31,10 @@ pub(crate) struct Device {
     controls: VecDeque<(u64, SetupPacket)>,
     descriptor: Option<DeviceDescriptor>,
     is_configured: bool,
+    /// It went away, and was not configured since.
+    is_gone: bool,
+    /// Behind this packet others are missing, and perhaps anywhere before it.
+    missed: Option<u64>,
     /// Which transport it used last.
     transport: Option<Transport>,
     /// The last packet that was of it.
@@ -38,7 +42,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    pub(crate) fn new(address: Address) -> Self {
+    pub(crate) fn new(address: Address, missed: Option<u64>) -> Self {
         Self {
             address,
             roles: Roles::default(),
@@ -48,6 +52,8 @@ impl Device {
             controls: VecDeque::new(),
             descriptor: None,
             is_configured: false,
+            is_gone: false,
+            missed,
             transport: None,
             latest_packet: 0,
         }
@@ -77,7 +83,9 @@ impl Device {
             Role::Pipe(_) => Transport::Uas,
         };
         self.transport = Some(transport);
-        let mut desk = Desk { address: self.address, transport, ledger, units: &mut self.units };
+        self.is_gone |= event.ended() == Some(Ended::Gone);
+        let (address, missed) = (self.address, self.missed);
+        let mut desk = Desk { address, transport, ledger, units: &mut self.units, missed };
         match role {
             Role::BotOut => self.bot.take_out(event, &mut desk),
             Role::BotIn => self.bot.take_in(event, &mut desk),
@@ -91,12 +99,27 @@ impl Device {
     /// The capture has ended, or the device is forgotten.
     pub(crate) fn finish(&mut self, ledger: &mut Ledger) {
         let Some(transport) = self.transport else { return };
-        let mut desk =
-            Desk { address: self.address, transport: Transport::Bot, ledger, units: &mut self.units };
-        self.bot.finish(&mut desk);
+        let Self { address, missed, units, bot, uas, .. } = self;
+        let (address, missed) = (*address, *missed);
+        let mut desk = Desk { address, transport: Transport::Bot, ledger, units, missed };
+        bot.finish(&mut desk);
         desk.transport = Transport::Uas;
-        self.uas.finish(&mut desk);
-        self.units.finish(self.address, transport, ledger);
+        uas.finish(&mut desk);
+        units.finish((address, transport), ledger, missed);
+    }
+
+    /// Packets are missing here, behind this one.
+    pub(crate) fn miss(&mut self, latest_packet: u64) {
+        self.missed = Some(latest_packet);
+        self.roles.miss();
+        self.bot.miss();
+        self.uas.miss();
+        self.controls.clear();
+    }
+
+    /// Packets are missing, perhaps anywhere before this one.
+    pub(crate) fn doubt(&mut self, latest_packet: u64) {
+        self.missed = Some(latest_packet);
     }
 
     fn take_control(&mut self, event: &Event<'_>, reset: &mut Option<u64>, ledger: &mut Ledger) {
@@ -110,23 +133,26 @@ impl Device {
         let Some(at) = self.controls.iter().position(|(id, _)| *id == event.id) else { return };
         let Some((_, setup)) = self.controls.remove(at) else { return };
         if let Ok(ClassRequest::MassStorageReset { .. }) = ClassRequest::decode(&setup) {
-            self.blame_reset(&[event.mark.packet], ledger);
+            self.judge_reset(&[event.mark.packet], ledger);
             return self.abort(event, ledger);
         }
         match setup.standard() {
             Some(StandardRequest::GetDescriptor) => self.learn(setup, event, ledger),
             Some(StandardRequest::SetConfiguration) => {
                 let is_set = setup.value != 0;
-                if self.is_configured && is_set && self.transport.is_some() {
-                    let packets: Vec<u64> = reset.take().into_iter().chain([event.mark.packet]).collect();
-                    self.blame_reset(&packets, ledger);
+                let packets: Vec<u64> = reset.take().into_iter().chain([event.mark.packet]).collect();
+                if self.is_configured && is_set && !self.is_gone && self.transport.is_some() {
+                    self.judge_reset(&packets, ledger);
                 }
                 self.is_configured = is_set;
+                self.is_gone = false;
                 self.abort(event, ledger);
+                self.uas.begin_anew();
                 self.roles.configured();
             }
             Some(StandardRequest::SetInterface) => {
                 self.abort(event, ledger);
+                self.uas.begin_anew();
                 let [alternate, _] = setup.value.to_le_bytes();
                 self.roles.chosen(setup.interface(), alternate);
             }
@@ -143,7 +169,7 @@ impl Device {
                 if is_other {
                     // Another one with the same address.
                     self.finish(ledger);
-                    *self = Self::new(self.address);
+                    *self = Self::new(self.address, self.missed);
                 }
                 self.descriptor = Some(descriptor);
             }
@@ -155,16 +181,27 @@ impl Device {
 
     /// Nothing is under way any more.
     fn abort(&mut self, event: &Event<'_>, ledger: &mut Ledger) {
-        let mut desk =
-            Desk { address: self.address, transport: Transport::Bot, ledger, units: &mut self.units };
+        let (address, missed, units) = (self.address, self.missed, &mut self.units);
+        let mut desk = Desk { address, transport: Transport::Bot, ledger, units, missed };
         self.bot.abort(event.mark, &mut desk);
         desk.transport = Transport::Uas;
         self.uas.abort(event.mark, &mut desk);
     }
 
-    fn blame_reset(&self, packets: &[u64], ledger: &mut Ledger) {
-        let (address, transport) = (self.address, self.transport);
-        let fault = Fault::Reset;
-        ledger.verdicts.add(&Charge { address, fault, transport, opcode: None, packets, waited_ns: None });
+    /// The host has reset the device: which is a fault if that took commands away, and else what hosts do when they begin.
+    fn judge_reset(&self, packets: &[u64], ledger: &mut Ledger) {
+        let under_way = self.bot.under_way().max(self.uas.under_way());
+        let fault = if under_way.is_some() { Fault::Reset } else { Fault::SetUpAgain };
+        // Of a device that is idle now, a command may have been missed.
+        let since = under_way.unwrap_or(0);
+        ledger.verdicts.add(&Charge {
+            address: self.address,
+            fault,
+            transport: self.transport,
+            opcode: None,
+            packets,
+            waited_ns: None,
+            is_sure: self.missed.is_none_or(|missed| since > missed),
+        });
     }
 }

@@ -77,6 +77,11 @@ impl Roles {
         self.configuration = Some(configuration);
     }
 
+    /// Packets are missing here, in which the host may have chosen: what is known is a guess.
+    pub(crate) fn miss(&mut self) {
+        self.is_sure = false;
+    }
+
     /// What an endpoint is; `is_idle` is whether a wrapper or a unit may begin here, `knows` whether a tag is under way.
     pub(crate) fn of(&mut self, event: &Event<'_>, is_idle: bool, knows: impl Fn(u16) -> bool) -> Role {
         let index = event.endpoint.index();

@@ -32,22 +32,32 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Hands on what a packet tells, which is one event or none.
-    pub(crate) fn take(&mut self, packet: &Packet<'_>, hand_on: impl FnOnce(&Event<'_>)) {
+    /// Hands on what a packet tells, which is one event or none: whether it could be understood.
+    pub(crate) fn take(&mut self, packet: &Packet<'_>, hand_on: impl FnOnce(&Event<'_>)) -> bool {
         let told = match packet.link {
             Link::UsbmonShort | Link::Usbmon => usbmon::event(packet),
             Link::Usbpcap => usbpcap::event(packet),
             Link::Usb2Packets => self.transactions.event(packet),
             Link::Other(_) => {
                 self.foreign.add(packet.number);
-                return;
+                return true;
             }
         };
         match told {
             Ok(Some(event)) => hand_on(&self.sent.completed(event)),
             Ok(None) => {}
-            Err(_) => self.not_understood.add(packet.number),
+            Err(_) => {
+                self.not_understood.add(packet.number);
+                return false;
+            }
         }
+        true
+    }
+
+    /// Packets are missing here: what has begun may have ended.
+    pub(crate) fn miss(&mut self) {
+        self.transactions = Transactions::default();
+        self.sent = Sent::default();
     }
 
     /// Packets whose beginning is not what their link type says.

@@ -1,6 +1,7 @@
 //! Traffic as scripts: transfers of a host, told as usbmon tells them, and what is made of them.
 
 mod bot;
+mod damage;
 mod hostile;
 mod sources;
 mod uas;
@@ -20,6 +21,8 @@ struct Script {
     packets: u64,
     at_ns: u64,
     stream: Option<u16>,
+    /// What was told: times, streams, bytes.
+    told: Vec<(u64, Option<u16>, Vec<u8>)>,
 }
 
 /// A configuration with BOT (1 OUT, 1 IN) as setting 0 and UAS (4 command, 3 status, 1 data-in, 2 data-out) as setting 1.
@@ -38,7 +41,7 @@ const CONFIGURATION: [u8; 85] = [
 
 impl Script {
     fn new() -> Self {
-        Self { decoder: Decoder::new(), packets: 0, at_ns: 0, stream: None }
+        Self { decoder: Decoder::new(), packets: 0, at_ns: 0, stream: None, told: Vec::new() }
     }
 
     /// The device is configured, and set to this setting.
@@ -124,16 +127,18 @@ impl Script {
         };
         self.packets += 1;
         self.at_ns += 1_000;
+        let bytes = [&header.encode()[..], bytes].concat();
         self.decoder.take(&Packet {
             number: self.packets,
             at_ns: self.at_ns,
             link: Link::Usbmon,
             order: ByteOrder::Little,
             interface: 0,
-            bytes: &[&header.encode()[..], bytes].concat(),
+            bytes: &bytes,
             cut: 0,
             stream: self.stream,
         });
+        self.told.push((self.at_ns, self.stream, bytes));
         self.packets
     }
 

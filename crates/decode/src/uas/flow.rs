@@ -5,7 +5,7 @@
 //! Always true: as many transfers are remembered as [`TRANSFERS_MAX`]; the oldest is forgotten for another.
 
 use crate::command::{Part, Step};
-use crate::event::Event;
+use crate::event::{Ended, Event};
 use std::collections::VecDeque;
 
 /// Transfers of a device that are under way at a time.
@@ -22,6 +22,8 @@ pub(super) struct Flow {
     /// The tag that data went to last, since a host may send them in pieces.
     latest: [Option<u16>; 2],
     has_streams: bool,
+    /// Whether a transfer has ended that was not seen to begin.
+    pub(super) has_strays: bool,
 }
 
 /// A transfer under way.
@@ -123,12 +125,21 @@ impl Flow {
         *self = Self { has_streams: self.has_streams, ..Self::default() };
     }
 
+    /// Packets are missing here: what belongs to no command yet may belong to one of them.
+    pub(super) fn miss(&mut self) {
+        self.transfers.retain(|transfer| transfer.tag.is_some());
+        self.ready = Default::default();
+        self.latest = Default::default();
+    }
+
     fn stream(&mut self, event: &Event<'_>) -> Option<u16> {
         self.has_streams |= event.stream.is_some();
         event.stream
     }
 
     fn remember(&mut self, event: &Event<'_>, part: Part, tag: Option<u16>) {
+        // If it is the same once more, its end was missed.
+        self.transfers.retain(|transfer| (transfer.id, transfer.step.part) != (event.id, part));
         if self.transfers.len() >= TRANSFERS_MAX {
             self.transfers.pop_front();
         }
@@ -139,7 +150,8 @@ impl Flow {
 
     /// The transfer that has ended: its tag.
     fn take(&mut self, event: &Event<'_>) -> Option<u16> {
-        let at = self.transfers.iter().position(|transfer| transfer.id == event.id)?;
-        self.transfers.remove(at)?.tag
+        let at = self.transfers.iter().position(|transfer| transfer.id == event.id);
+        self.has_strays |= at.is_none() && !event.is_submitted() && event.ended() == Some(Ended::Done);
+        self.transfers.remove(at?)?.tag
     }
 }

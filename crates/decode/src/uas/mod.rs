@@ -12,7 +12,7 @@ use crate::ledger::Desk;
 use crate::open::Open;
 use crate::verdict::Fault;
 use flow::Flow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use wire::scsi::Status;
 use wire::scsi::lun::{Lun, LunField};
 use wire::uas::{
@@ -36,7 +36,10 @@ pub(crate) struct Uas {
     /// Commands by the transfer that sends them.
     sending: BTreeMap<u64, u16>,
     last_ended: Option<Mark>,
-    has_seen_command: bool,
+    /// Tags that were used since the capture began, or since packets were missing.
+    used: BTreeSet<u16>,
+    /// Whether the device was configured since then: all that is under way has been seen to begin.
+    knows_all: bool,
 }
 
 /// A command under way.
@@ -61,8 +64,11 @@ impl Uas {
             match CommandPipeIu::decode(event.bytes) {
                 Ok(CommandPipeIu::Command(iu)) => self.begin(&iu, event, desk),
                 Ok(CommandPipeIu::TaskManagement(iu)) => self.begin_function(iu, event, desk),
-                Err(_) if event.is_whole() => desk.blame(Fault::InformationUnit, &[event.mark.packet]),
-                Err(_) => {}
+                Err(_) if event.is_whole() && self.is_in_step() => {
+                    desk.blame(Fault::InformationUnit, &[event.mark.packet]);
+                }
+                // Not all of it was kept: a command that is not known.
+                Err(_) => self.miss(),
             }
         }
         let Some(ended) = event.ended() else { return };
@@ -96,11 +102,61 @@ impl Uas {
             Ok(StatusIu::Sense(iu)) => self.take_sense(&iu, event, desk),
             Ok(StatusIu::Response(iu)) => self.take_response(iu, event, desk),
             Ok(StatusIu::Ready(iu)) => self.take_ready(iu, event, desk),
-            Err(_) if event.is_whole() && event.bytes.len() < STATUS_BYTES_MAX => {
-                desk.blame(Fault::InformationUnit, &[event.mark.packet]);
+            Err(_) if event.is_whole() => {
+                if event.bytes.len() < STATUS_BYTES_MAX && self.is_in_step() {
+                    desk.blame(Fault::InformationUnit, &[event.mark.packet]);
+                }
             }
-            Err(_) => {}
+            Err(_) => self.take_cut(claimed, event, desk),
         }
+    }
+
+    /// A status of which not all was kept: whose it is may be.
+    fn take_cut(&mut self, claimed: Option<u16>, event: &Event<'_>, desk: &mut Desk<'_>) {
+        const READY_BYTES: usize = 4;
+        let named = event
+            .bytes
+            .first_chunk::<READY_BYTES>()
+            .map(|&[_, _, high, low]| u16::from_be_bytes([high, low]));
+        let Some(mut task) = named.or(claimed).and_then(|tag| self.commands.remove(&tag)) else {
+            return self.miss();
+        };
+        task.open.step(event, Part::Status);
+        self.flow.forget(task.tag());
+        self.end(task, Outcome::NotKept, event.mark, desk);
+    }
+
+    /// Packets are missing here: what was under way may have ended, and something else begun.
+    pub(crate) fn miss(&mut self) {
+        self.flow.miss();
+        self.functions.clear();
+        self.sending.clear();
+        self.used.clear();
+        self.knows_all = false;
+    }
+
+    /// Whether a command is under way: the packet in which the latest began.
+    pub(crate) fn under_way(&self) -> Option<u64> {
+        let waiting = self.commands.values().filter(|task| task.status.is_none());
+        waiting.map(|task| task.open.command.began.packet).max()
+    }
+
+    /// The device is configured: what comes now begins now.
+    pub(crate) fn begin_anew(&mut self) {
+        self.knows_all = true;
+        self.flow.has_strays = false;
+    }
+
+    /// Whether a unit for a tag that nobody uses is the device's own: the tag is known to be free, as far as the capture goes. Units
+    /// before the first command are answers to some that were not captured, whatever the capture begins with.
+    fn knows_end_of(&mut self, tag: u16) -> bool {
+        self.knows_all &= !self.used.is_empty();
+        (self.knows_all && !self.flow.has_strays) || self.used.contains(&tag)
+    }
+
+    /// Whether endpoints were seen to be what they are taken for.
+    fn is_in_step(&self) -> bool {
+        self.knows_all || !self.used.is_empty()
     }
 
     /// A transfer on one of the data pipes.
@@ -127,9 +183,11 @@ impl Uas {
         if !event.is_submitted() {
             task.open.step(event, part);
         }
-        match ended {
-            Ended::Done => task.open.moved(event),
-            _ => self.cut_short(tag, ended, event, desk),
+        if ended == Ended::Done || event.len() > 0 {
+            task.open.moved(event);
+        }
+        if ended != Ended::Done {
+            self.cut_short(tag, ended, event, desk);
         }
         self.end_if_over(tag, desk);
     }
@@ -151,6 +209,8 @@ impl Uas {
                 Some((outcome, at)) => (outcome, Some(at)),
                 None => (Outcome::Unfinished, None),
             };
+            let has_all = desk.has_all_since(task.open.command.began.packet);
+            let outcome = if outcome == Outcome::Unfinished && !has_all { Outcome::NotKept } else { outcome };
             let (command, answer) = task.open.ended(outcome, at);
             desk.end(command, &answer);
         }
@@ -163,7 +223,7 @@ impl Uas {
         if self.commands.len() >= COMMANDS_MAX {
             self.let_oldest_go(desk);
         }
-        self.has_seen_command = true;
+        self.used.insert(iu.tag);
         let is_idle = self.commands.is_empty();
         let lun = match LunField(iu.lun).lun() {
             Some(Lun::Unit(unit)) => Some(unit),
@@ -221,8 +281,11 @@ impl Uas {
         self.flow.forget(task.tag());
         if let Some((outcome, at)) = task.status.take() {
             self.end(task, outcome, at, desk);
-        } else if task.open.cancelled.is_some() {
+        } else if task.open.cancelled.is_some() || task.open.is_broken_off {
             self.give_up(task, event.mark, desk);
+        } else if !desk.has_all_since(task.open.command.began.packet) {
+            // Its status is among what is missing.
+            self.end(task, Outcome::NotKept, event.mark, desk);
         } else {
             desk.blame(Fault::OverlappedTag, &[task.open.command.began.packet, event.mark.packet]);
             self.end(task, Outcome::Overtaken, event.mark, desk);
@@ -230,6 +293,7 @@ impl Uas {
     }
 
     fn begin_function(&mut self, iu: TaskManagementIu, event: &Event<'_>, desk: &mut Desk<'_>) {
+        self.used.insert(iu.tag);
         if self.functions.len() < FUNCTIONS_MAX {
             self.functions.insert(iu.tag, iu);
         }
@@ -240,7 +304,11 @@ impl Uas {
                 }
             }
             TaskManagementFunction::LogicalUnitReset | TaskManagementFunction::ItNexusReset => {
-                desk.blame(Fault::Reset, &[event.mark.packet]);
+                let packets = [event.mark.packet];
+                match self.under_way() {
+                    Some(since) => desk.blame_since(since, Fault::Reset, &packets),
+                    None => desk.blame_since(0, Fault::SetUpAgain, &packets),
+                }
                 for task in self.commands.values_mut() {
                     task.open.cancelled.get_or_insert(event.mark);
                 }
@@ -251,7 +319,7 @@ impl Uas {
 
     fn take_sense(&mut self, iu: &SenseIu<'_>, event: &Event<'_>, desk: &mut Desk<'_>) {
         let Some(task) = self.commands.get_mut(&iu.tag) else {
-            if self.has_seen_command {
+            if self.knows_end_of(iu.tag) {
                 desk.blame(Fault::StatusWithoutCommand, &[event.mark.packet]);
             }
             return;
@@ -260,7 +328,7 @@ impl Uas {
         task.open.command.stream = task.open.command.stream.or(event.stream);
         task.open.keep_sense(iu.sense);
         if iu.status == Status::CheckCondition && iu.sense.is_empty() {
-            desk.blame_with(Fault::SenseMissing, task.open.opcode(), &[event.mark.packet]);
+            desk.blame_in(&task.open.command, Fault::SenseMissing, &[event.mark.packet]);
         }
         task.status = Some((Outcome::Status(iu.status), event.mark));
         self.end_if_over(iu.tag, desk);
@@ -272,14 +340,15 @@ impl Uas {
         }
         let packet = event.mark.packet;
         let Some(mut task) = self.commands.remove(&iu.tag) else {
-            if self.has_seen_command && iu.code != ResponseCode::OverlappedTag {
+            if self.knows_end_of(iu.tag) && iu.code != ResponseCode::OverlappedTag {
                 desk.blame(Fault::StatusWithoutCommand, &[packet]);
             }
             return;
         };
         task.open.step(event, Part::Status);
         if iu.code == ResponseCode::OverlappedTag {
-            desk.blame(Fault::OverlapNotSeen, &[task.open.command.began.packet, packet]);
+            // One before may be what is missing.
+            desk.blame_since(0, Fault::OverlapNotSeen, &[task.open.command.began.packet, packet]);
         }
         self.flow.forget(iu.tag);
         self.end(task, Outcome::Response(iu.code), event.mark, desk);
@@ -315,22 +384,21 @@ impl Uas {
         if self.flow.has_streams() {
             desk.blame(Fault::ReadyOnStreams, &[packet]);
         }
-        match self.commands.get_mut(&iu.tag) {
-            Some(task) => {
-                task.open.step(event, Part::Ready);
-                self.flow.ready(iu.tag, iu.direction == Direction::In);
-            }
-            None if self.has_seen_command => desk.blame(Fault::ReadyWithoutCommand, &[packet]),
-            None => {}
+        if let Some(task) = self.commands.get_mut(&iu.tag) {
+            task.open.step(event, Part::Ready);
+            self.flow.ready(iu.tag, iu.direction == Direction::In);
+        } else if self.knows_end_of(iu.tag) {
+            desk.blame(Fault::ReadyWithoutCommand, &[packet]);
         }
     }
 
     /// Ends a command that has its status and all of its data.
     fn end_if_over(&mut self, tag: u16, desk: &mut Desk<'_>) {
-        let Some(Task { status: Some((outcome, at)), .. }) = self.commands.get(&tag) else { return };
-        let (outcome, at) = (*outcome, *at);
+        let Some(task) = self.commands.get(&tag) else { return };
+        let Some((outcome, at)) = task.status else { return };
         // What is left of the data of a command that failed is taken back by the host.
-        if outcome == Outcome::Status(Status::Good) && self.flow.waits_for(tag) {
+        let has_all = desk.has_all_since(task.open.command.began.packet);
+        if outcome == Outcome::Status(Status::Good) && has_all && self.flow.waits_for(tag) {
             return;
         }
         self.flow.forget(tag);
@@ -348,12 +416,17 @@ impl Uas {
     /// The host gave up on a command.
     fn give_up(&mut self, task: Task, at: Mark, desk: &mut Desk<'_>) {
         if let Some((outcome, at)) = task.status {
-            desk.blame(Fault::GoodWithoutData, &[at.packet]);
+            let began = task.open.command.began.packet;
+            if !task.open.is_broken_off {
+                desk.blame_since(began, Fault::GoodWithoutData, &[at.packet]);
+            }
             return self.end(task, outcome, at, desk);
         }
         let at = task.open.cancelled.unwrap_or(at);
         let waited_ns = at.at_ns.saturating_sub(task.open.command.began.at_ns);
-        desk.blame_abort(&task.open.command, waited_ns, at.packet);
+        if !task.open.is_broken_off {
+            desk.blame_abort(&task.open.command, waited_ns, at.packet);
+        }
         self.end(task, Outcome::Aborted, at, desk);
     }
 
@@ -370,17 +443,19 @@ impl Uas {
     /// A transfer of a command did not end well.
     fn cut_short(&mut self, tag: u16, ended: Ended, event: &Event<'_>, desk: &mut Desk<'_>) {
         let Some(task) = self.commands.get_mut(&tag) else { return };
-        let (opcode, packet) = (task.open.opcode(), event.mark.packet);
+        let (command, packet) = (&task.open.command, event.mark.packet);
         match ended {
-            Ended::Stalled => desk.blame_with(Fault::Stall, opcode, &[packet]),
-            Ended::Babble => desk.blame_with(Fault::Babble, opcode, &[packet]),
-            Ended::Failed(_) => desk.blame_with(Fault::BusError, opcode, &[packet]),
-            Ended::Gone => desk.blame(Fault::Gone, &[packet]),
+            Ended::Stalled => desk.blame_in(command, Fault::Stall, &[packet]),
+            Ended::Babble => desk.blame_in(command, Fault::Babble, &[packet]),
+            Ended::Failed(_) => desk.blame_in(command, Fault::BusError, &[packet]),
+            Ended::Gone => desk.blame_since(command.began.packet, Fault::Gone, &[packet]),
             Ended::Cancelled if task.status.is_some() => {
                 desk.blame(Fault::GoodWithoutData, &[task.open.command.began.packet, packet]);
             }
             Ended::Done | Ended::Cancelled => {}
         }
+        // Nothing but a reset helps against these.
+        task.open.is_broken_off |= matches!(ended, Ended::Stalled | Ended::Failed(_) | Ended::Gone);
         if ended.is_cut_short() && task.status.is_none() {
             task.open.cancelled.get_or_insert(event.mark);
         }
