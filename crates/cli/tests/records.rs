@@ -273,6 +273,16 @@ fn two_runs_and_several_make_pages_that_need_nothing_else() {
     let (one, other) = (place.file("diff.html"), place.file("runs.html"));
     succeeds(&place, &["diff", "1", "2", "--report", &one]);
     succeeds(&place, &["history", "--report", &other]);
+    // As on a page of compare: orange is BOT, and blue is UAS, whatever a column of it is called.
+    let before = fs::read_to_string(&one).expect("it is there");
+    let ratios = before.split(">Ratios<").nth(1).expect("a section");
+    assert!(ratios.contains("class=\"guide\"") && ratios.contains("class=\"zone\""), "no line at 1");
+    assert!(ratios.contains("line s0 k1") && ratios.contains("line s1 k0"), "other colours");
+    let latency = before.split(">Latency<").nth(1).expect("a section");
+    assert!(
+        latency.contains("line dashed s0") && latency.contains("Latency by share: 4K random read, 4"),
+        "{latency}"
+    );
     for file in [one, other] {
         let page = fs::read_to_string(&file).expect("it is there");
         assert!(page.starts_with("<!doctype html>") && page.contains("<svg"), "{file}");

@@ -27,7 +27,7 @@ mod page;
 mod table;
 mod timeline;
 
-pub use chart::{Axis, Bars, Dot, Group, Lines, Point, Scale, Scatter, Series, Shape, Swarm};
+pub use chart::{Axis, Bars, Dot, Group, Level, Lines, Point, Scale, Scatter, Series, Shape, Swarm};
 pub use number::{number, short};
 pub use page::{FIGURES_MAX, Fact, Figure, Full, Page, Picture, Section, VALUES_MAX};
 pub use table::{Cell, Table};
@@ -41,3 +41,6 @@ pub const HUES: u8 = 8;
 
 /// The first colour for parts of a whole, such as stages: another set, so that nobody takes a part for a transport.
 pub const PARTS_HUE: u8 = 8;
+
+/// Colours of that set.
+pub const PARTS_HUES: u8 = 7;

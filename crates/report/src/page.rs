@@ -537,6 +537,20 @@ mod tests {
     }
 
     #[test]
+    fn each_colour_is_one() {
+        for hue in 0..crate::HUES + crate::PARTS_HUES {
+            let class = format!(".s{hue} {{ --c: var(");
+            let variable = INK.split(&class).nth(1).and_then(|rest| rest.split(')').next());
+            let variable = variable.unwrap_or_else(|| panic!("{hue} has no colour"));
+            assert_eq!(
+                STYLE.matches(&format!("{variable}: #")).count(),
+                2,
+                "{variable} on light and on dark ground"
+            );
+        }
+    }
+
+    #[test]
     fn a_timeline_takes_the_room_that_is_left() {
         let command = |nth: u64| Command {
             began_ns: nth * 1_237_911,

@@ -1,27 +1,35 @@
 //! `uaskit diff --report`: two runs as a page.
+//!
+//! A transport has the colour that it has on the pages of its runs; what was before has an interrupted line.
 
 use super::{remarks, summary, transports};
 use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
-use crate::page::{command_line, course, hue, version, write};
-use records::{Change, Diff, Saved, Verdict};
-use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
+use crate::page::{Way, by_share, colour, command_line, course, kept_ways, version, write};
+use records::{Change, Diff, Figures, Saved, Verdict};
+use report::{
+    Axis, Bars, Cell, Fact, Figure, Group, Level, Lines, Page, Picture, Point, Section, Series, Table,
+};
 use std::path::Path;
 
 /// Rows that a picture has room for; tables have all of them.
 const ROWS_MAX: usize = 60;
 /// Jobs that have a picture of their own.
-const JOBS_MAX: usize = 40;
+const JOBS_MAX: usize = 30;
+/// Jobs whose latencies have pictures, two each.
+const LATENCIES_MAX: usize = 12;
 /// Sentences on top at most.
 const FINDINGS_MAX: usize = 12;
 
 pub(super) fn show(file: &Path, before: &Saved, after: &Saved, diff: &Diff) -> Result<(), Failure> {
+    let ways = kept_ways([&before.run, &after.run]);
     let mut page = Page::new("Before and after")
         .lead(format!("Before: {}. After: {}.", title(before), title(after)))
         .findings(findings(diff))
         .section(rates(diff))
-        .section(ratios(diff));
+        .section(ratios(diff, &ways))
+        .section(latencies([before, after], diff, &ways));
     for (name, one, other) in &diff.differences {
         page = page.fact(Fact::pair(name, format!("{} → {}", or_none(one), or_none(other))));
     }
@@ -81,7 +89,7 @@ fn rates(diff: &Diff) -> Section {
         .figure(Figure::new("Rates before and after", summary(diff), Picture::Bars(bars)).table(table))
 }
 
-fn ratios(diff: &Diff) -> Section {
+fn ratios(diff: &Diff, ways: &[Way]) -> Section {
     let most = diff.same_within * 100.0;
     let head = ["row", "after : before", "from", "to", "verdict", "why"];
     let table = diff.changes.iter().fold(Table::new(head), |table, change| {
@@ -92,35 +100,112 @@ fn ratios(diff: &Diff) -> Section {
         table.row([Cell::text(name(change)), change.ratio.value.into(), low, high, verdict, why])
     });
     let text = format!(
-        "The same is within {most} % of 1; intervals hold for all rows together, 95 times of a hundred."
+        "The same is within {most} % of 1, which is the band; intervals hold for all rows together, 95 times of a hundred."
     );
     let mut section = Section::new("Ratios").lead(text.clone());
-    let mut jobs: Vec<&str> = diff.changes.iter().map(|change| change.job.as_str()).collect();
-    jobs.sort_unstable();
-    jobs.dedup();
-    for job in jobs.into_iter().take(JOBS_MAX) {
-        section = section.figure(of_job(diff, job));
+    for job in jobs(diff).into_iter().take(JOBS_MAX) {
+        section = section.figure(of_job(diff, job, ways));
     }
     section.figure(Figure::new("All ratios", text, Picture::None).table(table))
 }
 
-/// The ratios of a job by depth.
-fn of_job(diff: &Diff, job: &str) -> Figure {
-    let of_job = || diff.changes.iter().filter(|change| change.job == job);
-    let mut names: Vec<String> = of_job().map(transports).collect();
-    names.sort();
-    names.dedup();
-    let series = names.iter().enumerate().map(|(nth, name)| {
-        let point = |change: &Change| Point {
+fn jobs(diff: &Diff) -> Vec<&str> {
+    let mut jobs: Vec<&str> = diff.changes.iter().map(|change| change.job.as_str()).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    jobs
+}
+
+/// Transports of a job, before and after, each pair once.
+fn pairs<'a>(changes: &[&'a Change]) -> Vec<&'a [String; 2]> {
+    let mut pairs: Vec<&[String; 2]> = changes.iter().map(|change| &change.transports).collect();
+    pairs.sort();
+    pairs.dedup();
+    pairs
+}
+
+/// Places across for all depths of a job.
+fn depths(changes: &[&Change]) -> Axis {
+    let depths = changes.iter().map(|change| (f64::from(change.depth), change.depth.to_string()));
+    Axis::log("requests under way").labelled(depths)
+}
+
+/// The ratios of a job by depth. Half as much is as far from 1 as twice as much.
+fn of_job(diff: &Diff, job: &str, ways: &[Way]) -> Figure {
+    let of_job: Vec<&Change> = diff.changes.iter().filter(|change| change.job == job).collect();
+    let series = pairs(&of_job).into_iter().map(|pair| {
+        let point = |change: &&Change| Point {
             x: f64::from(change.depth),
             y: change.ratio.value,
             interval: change.ratio.interval,
         };
-        let points = of_job().filter(|change| transports(change) == *name).map(point).collect();
-        Series::new(name, hue(name, nth), points)
+        let of_pair = of_job.iter().filter(|change| change.transports == *pair);
+        let name = of_pair.clone().next().map_or_else(String::new, |change| transports(change));
+        Series::new(name, colour(ways, &pair[1]), of_pair.map(point).collect())
     });
-    let depths = of_job().map(|change| (f64::from(change.depth), change.depth.to_string()));
-    let x = Axis::log("requests under way").labelled(depths);
-    let lines = Lines::new(x, Axis::linear("after : before"), series.collect());
+    let most = 1.0 + diff.same_within;
+    let level = Level { value: 1.0, zone: [1.0 / most, most] };
+    let lines = Lines::new(depths(&of_job), Axis::log("after : before"), series.collect()).against(level);
     Figure::new(job, course(&lines, "times"), Picture::Lines(lines))
+}
+
+/// How long requests took before and after, for each job: 99 of a hundred by depth, and all of them at one depth.
+fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[Way]) -> Section {
+    let mut section = Section::new("Latency")
+        .lead("Interrupted lines are what was before. Of latencies nothing is judged.");
+    for job in jobs(diff).into_iter().take(LATENCIES_MAX) {
+        let of_job: Vec<&Change> = diff.changes.iter().filter(|change| change.job == job).collect();
+        let by_depth = p99_by_depth(&of_job, ways);
+        if by_depth.series.iter().any(|series| series.points.len() > 1) {
+            let text = course(&by_depth, "µs");
+            section = section.figure(Figure::new(
+                format!("99 of a hundred: {job}"),
+                text,
+                Picture::Lines(by_depth),
+            ));
+        }
+        // Where some are under way and not so many that they wait for each other most of the time.
+        let depth = of_job.iter().map(|change| change.depth).filter(|depth| *depth <= 8).max();
+        let Some(depth) = depth.or_else(|| of_job.iter().map(|change| change.depth).min()) else { continue };
+        let chosen = of_job.iter().filter(|change| change.depth == depth);
+        let curves = by_share(chosen.flat_map(|change| sides(runs, change, ways)));
+        if !curves.series.is_empty() {
+            let title = format!("Latency by share: {job}, {depth} under way");
+            let text = "What a share of the requests does not take longer than.";
+            section = section.figure(Figure::new(title, text, Picture::Lines(curves)));
+        }
+    }
+    section
+}
+
+fn p99_by_depth(of_job: &[&Change], ways: &[Way]) -> Lines {
+    let mut series = Vec::new();
+    for pair in pairs(of_job) {
+        for (side, when) in WHEN.into_iter().enumerate() {
+            let of_pair = of_job.iter().filter(|change| change.transports == *pair);
+            let points =
+                of_pair.filter_map(|change| Some(Point::new(f64::from(change.depth), change.p99_us[side]?)));
+            let name = format!("{} {when}", pair[side]);
+            let line = Series::new(name, colour(ways, &pair[side]), points.collect());
+            series.push(if side == 0 { line.dashed() } else { line });
+        }
+    }
+    series.retain(|series| !series.points.is_empty());
+    Lines::new(depths(of_job), Axis::linear("latency, µs"), series)
+}
+
+const WHEN: [&str; 2] = ["before", "after"];
+
+/// The figures of a row before and after, with name, colour, and whether it was before.
+fn sides<'a>(runs: [&'a Saved; 2], change: &Change, ways: &[Way]) -> Vec<(String, u8, bool, &'a Figures)> {
+    let of = |side: usize| {
+        let transport = &change.transports[side];
+        let is_it = |row: &&records::ResultRow| {
+            (&row.job, row.depth, &row.transport) == (&change.job, change.depth, transport)
+        };
+        let row = runs[side].run.results.iter().find(is_it)?;
+        let name = format!("{transport} {}", WHEN[side]);
+        Some((name, colour(ways, transport), side == 0, row.figures.as_ref().ok()?))
+    };
+    (0..2).filter_map(of).collect()
 }

@@ -4,17 +4,18 @@ use super::title;
 use crate::called;
 use crate::failure::Failure;
 use crate::list::tame;
-use crate::page::{command_line, course, hue, version, write};
+use crate::page::{Way, colour, command_line, course, kept_ways, version, write};
+use bench::measure::Estimate;
 use records::{Figures, ResultRow, Saved};
 use report::{Axis, Cell, Fact, Figure, Lines, Page, Picture, Point, Section, Series, Table};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Jobs that have a picture of their own.
-const JOBS_MAX: usize = 40;
+/// Jobs that have pictures of their own, two each.
+const JOBS_MAX: usize = 30;
 
 /// A line through the runs: a transport and a depth.
-type Way = (String, u16);
+type Line = (String, u16);
 
 /// Of a rate that has changed by less nothing is said.
 const SAME: f64 = 0.05;
@@ -29,8 +30,13 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
     let mut sections = Vec::new();
     for (drive, runs) in &drives {
         let jobs = jobs(runs);
-        let told = jobs.iter().take(left).map(|job| of_job(job, runs));
-        sections.push(told.fold(Section::new(format!("Throughput, run by run: {drive}")), Section::figure));
+        let ways = kept_ways(runs.iter().map(|saved| &saved.run));
+        let told = || jobs.iter().take(left);
+        let rates = told().filter_map(|job| of_job(job, runs, &ways, &RATE));
+        sections.push(rates.fold(Section::new(format!("Throughput, run by run: {drive}")), Section::figure));
+        let latencies = told().filter_map(|job| of_job(job, runs, &ways, &LATENCY));
+        let latency = Section::new(format!("99 of a hundred, run by run: {drive}"));
+        sections.push(latencies.fold(latency, Section::figure));
         if jobs.len() > left {
             findings.push(format!("{drive}: {} jobs more have no picture here", jobs.len() - left));
         }
@@ -114,33 +120,56 @@ fn change(runs: &[&Saved]) -> Option<String> {
     ))
 }
 
-fn of_job(job: &str, runs: &[&Saved]) -> Figure {
-    let rows = |saved: &&Saved| -> Vec<(Way, Figures)> {
+/// A figure that is drawn run by run, with its unit.
+struct Drawn {
+    axis: &'static str,
+    unit: &'static str,
+    value: fn(&Figures) -> Option<Estimate>,
+}
+
+const RATE: Drawn = Drawn { axis: "MB/s", unit: "MB/s", value: |figures| Some(rate(figures)) };
+const LATENCY: Drawn = Drawn {
+    axis: "latency, µs",
+    unit: "µs",
+    value: |figures| Some(Estimate { value: figures.p99_us?, interval: None }),
+};
+
+/// Millions of bytes in a second, with their interval.
+fn rate(figures: &Figures) -> Estimate {
+    // Bytes for an I/O are the same in all rounds.
+    let scale = figures.mb_per_s / figures.iops;
+    let interval = figures.iops_interval.filter(|_| scale.is_finite());
+    Estimate { value: figures.mb_per_s, interval: interval.map(|ends| ends.map(|end| end * scale)) }
+}
+
+/// A job run by run; none where no run knows the figure.
+fn of_job(job: &str, runs: &[&Saved], ways: &[Way], drawn: &Drawn) -> Option<Figure> {
+    let rows = |saved: &&Saved| -> Vec<(Line, Figures)> {
         let of_job = saved.run.results.iter().filter(|row| row.job == job);
         let known = of_job.filter_map(|row| Some((row, row.figures.as_ref().ok()?.clone())));
         known.map(|(row, figures)| ((row.transport.clone(), row.depth), figures)).collect()
     };
-    let all: Vec<Vec<(Way, Figures)>> = runs.iter().map(rows).collect();
-    let ways: BTreeSet<&Way> = all.iter().flatten().map(|(way, _)| way).collect();
-    let series = ways.into_iter().enumerate().map(|(nth, way)| {
-        let point = |(place, rows): (usize, &Vec<(Way, Figures)>)| {
-            let (_, figures) = rows.iter().find(|(other, _)| other == way)?;
-            // Bytes for an I/O are the same in all rounds.
-            let scale = figures.mb_per_s / figures.iops;
-            let interval = figures.iops_interval.filter(|_| scale.is_finite());
-            let interval = interval.map(|ends| ends.map(|end| end * scale));
-            Some(Point { x: (place + 1) as f64, y: figures.mb_per_s, interval })
+    let all: Vec<Vec<(Line, Figures)>> = runs.iter().map(rows).collect();
+    let lines: BTreeSet<&Line> = all.iter().flatten().map(|(line, _)| line).collect();
+    let series = lines.into_iter().map(|line| {
+        let point = |(place, rows): (usize, &Vec<(Line, Figures)>)| {
+            let (_, figures) = rows.iter().find(|(other, _)| other == line)?;
+            let Estimate { value: y, interval } = (drawn.value)(figures)?;
+            Some(Point { x: (place + 1) as f64, y, interval })
         };
         let points = all.iter().enumerate().filter_map(point).collect();
-        let (transport, depth) = way;
-        Series::new(format!("{transport}, depth {depth}"), hue(transport, nth), points)
+        let (transport, depth) = line;
+        Series::new(format!("{transport}, depth {depth}"), colour(ways, transport), points)
     });
-    let series: Vec<Series> = series.collect();
+    let series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
+    if series.is_empty() {
+        return None;
+    }
     let label = |(place, saved): (usize, &&Saved)| {
         let name = saved.run.label.clone().unwrap_or_else(|| saved.id.to_string());
         ((place + 1) as f64, name)
     };
     let x = Axis::linear("run").labelled(runs.iter().enumerate().map(label));
-    let lines = Lines::new(x, Axis::linear("MB/s"), series);
-    Figure::new(job, course(&lines, "MB/s"), Picture::Lines(lines))
+    let lines = Lines::new(x, Axis::linear(drawn.axis), series);
+    Some(Figure::new(job, course(&lines, drawn.unit), Picture::Lines(lines)))
 }

@@ -3,9 +3,11 @@
 //! Commands bring what they have measured into [`Way`]s and [`Measured`]; charts of throughput, latency and energy are made of that alike,
 //! whether the drive is simulated or real. Left out: what only one command has, which is beside it.
 
+mod kept;
 mod latency;
 mod throughput;
 
+pub(crate) use kept::{by_share, colour, kept_ways};
 pub(crate) use latency::{Latency, latencies};
 pub(crate) use throughput::{by_block, by_depth, single};
 
@@ -121,7 +123,11 @@ pub(crate) fn course(lines: &Lines, unit: &str) -> String {
     let of = |series: &Series| {
         let (first, last) = (series.points.first()?, series.points.last()?);
         let [from, to] = [first.y, last.y].map(report::number);
-        let ends = if from == to { format!("stays at {to}") } else { format!("goes from {from} to {to}") };
+        let ends = match series.points.as_slice() {
+            [_] => format!("is at {to}"),
+            _ if from == to => format!("stays at {to}"),
+            _ => format!("goes from {from} to {to}"),
+        };
         Some(format!("{} {ends} {unit}", series.name))
     };
     let all: Vec<String> = lines.series.iter().filter_map(of).collect();
@@ -200,8 +206,11 @@ mod tests {
     fn lines_are_told_by_their_ends() {
         let points = vec![Point::new(1.0, 34.0), Point::new(32.0, 144.5)];
         let same = vec![Point::new(1.0, 35.0), Point::new(32.0, 35.0)];
-        let series = vec![Series::new("uasp", 0, points), Series::new("bot", 1, same)];
+        let one = vec![Point::new(1.0, 36.0)];
+        let series =
+            vec![Series::new("uasp", 0, points), Series::new("bot", 1, same), Series::new("sata", 5, one)];
         let lines = Lines::new(Axis::log("depth"), Axis::linear("MB/s"), series);
-        assert_eq!(course(&lines, "MB/s"), "uasp goes from 34 to 144.5 MB/s; bot stays at 35 MB/s.");
+        let told = "uasp goes from 34 to 144.5 MB/s; bot stays at 35 MB/s; sata is at 36 MB/s.";
+        assert_eq!(course(&lines, "MB/s"), told);
     }
 }

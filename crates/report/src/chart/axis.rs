@@ -84,6 +84,15 @@ impl Scale {
         }
     }
 
+    /// The value that is so far along.
+    fn near(self, far: f64) -> f64 {
+        match self {
+            Self::Linear => far,
+            Self::Log => 10_f64.powf(far),
+            Self::Nines => 1.0 - 10_f64.powf(-far),
+        }
+    }
+
     /// Whether a value has a place.
     pub(super) fn takes(self, value: f64) -> bool {
         value.is_finite()
@@ -123,7 +132,10 @@ impl Span {
             // Values that are labelled are apart from the ends.
             (_, false) if is_across => (from, to) = (from - room * 0.05, to + room * 0.05),
             (Scale::Linear, _) => to += room * 0.06,
-            _ => (from, to) = (from - room * 0.06, to + room * 0.06),
+            _ => {
+                let beside = (room * 0.06).max((NARROW - (to - from)) / 2.0);
+                (from, to) = (from - beside, to + beside);
+            }
         }
         let mut span = Self { scale, from, to: to.max(from + 1e-9), ticks: Vec::new() };
         let ticks = if axis.labels.is_empty() { span.round(length, is_across) } else { axis.labels.clone() };
@@ -136,6 +148,11 @@ impl Span {
         Self { scale: Scale::Linear, from, to, ticks: Vec::new() }
     }
 
+    /// The values at its ends.
+    pub(super) fn ends(&self) -> [f64; 2] {
+        [self.from, self.to].map(|far| self.scale.near(far))
+    }
+
     /// Where a value is: 0 at the beginning, 1 at the end.
     fn place(&self, value: f64) -> f64 {
         (self.scale.far(value) - self.from) / (self.to - self.from)
@@ -144,15 +161,7 @@ impl Span {
     fn round(&self, length: f64, is_across: bool) -> Vec<(f64, String)> {
         let most = (length / if is_across { 52.0 } else { 34.0 }).max(2.0);
         let values: Vec<f64> = match self.scale {
-            Scale::Linear => {
-                let step = round_step((self.to - self.from) / most);
-                let first = (self.from / step).ceil() as i64;
-                (first..)
-                    .map(|nth| nth as f64 * step)
-                    .take_while(|value| *value <= self.to)
-                    .take(64)
-                    .collect()
-            }
+            Scale::Linear => multiples(self.ends(), most),
             Scale::Log | Scale::Nines => {
                 let decades = self.from.floor() as i32..=self.to.ceil() as i32;
                 let few: &[f64] = match self.to - self.from {
@@ -160,7 +169,10 @@ impl Span {
                     _ => &[1.0],
                 };
                 let all = decades.flat_map(|decade| few.iter().map(move |of| of * 10_f64.powi(decade)));
-                all.filter(|value| (0.0..=1.0).contains(&self.place(*value))).take(64).collect()
+                let within = all.filter(|value| (0.0..=1.0).contains(&self.place(*value)));
+                let powers: Vec<f64> = within.take(64).collect();
+                // Between powers of ten that are far apart there are other round numbers.
+                if powers.len() < FEW { multiples(self.ends(), most) } else { powers }
             }
         };
         values.into_iter().map(|value| (value, short(value))).collect()
@@ -194,6 +206,19 @@ impl Span {
         let signs = self.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0);
         signs as f64 * WIDEST + 13.0
     }
+}
+
+/// A logarithmic axis has so many decades at least: of values that are all alike one sees that they are.
+const NARROW: f64 = 0.1;
+
+/// Ticks that are too few for a scale to be read.
+const FEW: usize = 3;
+
+/// Round numbers from one value to another, so many at most.
+fn multiples([from, to]: [f64; 2], most: f64) -> Vec<f64> {
+    let step = round_step((to - from) / most);
+    let first = (from / step).ceil() as i64;
+    (first..).map(|nth| nth as f64 * step).take_while(|value| *value <= to).take(64).collect()
 }
 
 /// 1, 2 or 5 times a power of ten, at least this.
@@ -252,6 +277,20 @@ mod tests {
     fn a_logarithmic_axis_has_ticks_of_one_two_and_five() {
         let span = Span::of(&Axis::log("µs"), Scale::Log, &[90.0, 2300.0], (240.0, false));
         assert_eq!(labels(&span), ["100", "200", "500", "1000", "2000"]);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_of_one_value_has_ticks_all_the_same() {
+        let of = |values: &[f64]| Span::of(&Axis::log("µs"), Scale::Log, values, (240.0, false));
+        assert_eq!(labels(&of(&[144.6])), ["130", "135", "140", "145", "150", "155", "160"]);
+        assert_eq!(labels(&of(&[130.0, 520.0])), ["200", "300", "400", "500"]);
+        assert_eq!(labels(&of(&[0.95, 1.1])), ["0.95", "1", "1.05", "1.1"]);
+    }
+
+    #[test]
+    fn the_ends_of_an_axis_are_values() {
+        let [low, high] = Span::of(&Axis::log("x"), Scale::Log, &[1.0, 100.0], (300.0, true)).ends();
+        assert!(low > 0.7 && low < 1.0 && high > 100.0 && high < 140.0, "{low} {high}");
     }
 
     #[test]

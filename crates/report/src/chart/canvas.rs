@@ -34,6 +34,7 @@ pub(super) enum Ink {
     Tick,
     /// Of a series: its colour, and its place among the series, by which it is left out.
     Line(u8, u8),
+    Dashed(u8, u8),
     Area(u8, u8),
     Whisker(u8, u8),
     Guide,
@@ -51,6 +52,7 @@ impl Color for Ink {
             Self::Whisker(hue, key) => (5, hue, key),
             Self::Guide => (6, 0, 0),
             Self::Zone => (7, 0, 0),
+            Self::Dashed(hue, key) => (8, hue, key),
         };
         BackendColor { alpha: 1.0, rgb }
     }
@@ -68,7 +70,8 @@ fn class(color: BackendColor) -> String {
         4 => of_series("area"),
         5 => of_series("whisker"),
         6 => "guide".into(),
-        _ => "zone".into(),
+        7 => "zone".into(),
+        _ => of_series("line dashed"),
     }
 }
 
@@ -200,7 +203,8 @@ mod tests {
     #[test]
     fn a_colour_comes_out_as_what_it_is_for() {
         let of = |ink: Ink| class(ink.to_backend_color());
-        assert_eq!([Ink::Grid, Ink::Line(3, 1), Ink::Zone].map(of), ["grid", "line s3 k1", "zone"]);
+        let told = [Ink::Grid, Ink::Line(3, 1), Ink::Zone, Ink::Dashed(1, 2)].map(of);
+        assert_eq!(told, ["grid", "line s3 k1", "zone", "line dashed s1 k2"]);
     }
 
     #[test]

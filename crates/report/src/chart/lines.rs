@@ -7,7 +7,7 @@ use super::plane::{Chart, Fault, Plane, at, on, text};
 use super::{Axis, Drawn, Entry, Ink, Mark, Scale, line_of};
 use crate::number;
 use crate::table::{Cell, Table};
-use plotters::element::PathElement;
+use plotters::element::{PathElement, Polygon};
 use plotters::series::{AreaSeries, LineSeries};
 use svg::Node;
 use svg::node::element::Group;
@@ -32,6 +32,17 @@ pub struct Series {
     pub hue: u8,
     /// Its values, along the axis.
     pub points: Vec<Point>,
+    /// Its line is interrupted: another state of what has the same colour.
+    pub is_dashed: bool,
+}
+
+/// What values are held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// A line all across is here.
+    pub value: f64,
+    /// What counts as the same: from, to.
+    pub zone: [f64; 2],
 }
 
 /// How values are joined.
@@ -57,6 +68,8 @@ pub struct Lines {
     pub series: Vec<Series>,
     /// How.
     pub shape: Shape,
+    /// What they are held against, if anything.
+    pub level: Option<Level>,
 }
 
 const SIZE: (f64, f64) = (480.0, 290.0);
@@ -89,20 +102,32 @@ impl Point {
 impl Series {
     /// One of values.
     pub fn new(name: impl Into<String>, hue: u8, points: Vec<Point>) -> Self {
-        Self { name: name.into(), hue, points }
+        Self { name: name.into(), hue, points, is_dashed: false }
+    }
+
+    /// The same with a line that is interrupted.
+    #[must_use]
+    pub fn dashed(self) -> Self {
+        Self { is_dashed: true, ..self }
     }
 }
 
 impl Lines {
     /// Marks with lines between them.
     pub const fn new(x: Axis, y: Axis, series: Vec<Series>) -> Self {
-        Self { x, y, series, shape: Shape::Marks }
+        Self { x, y, series, shape: Shape::Marks, level: None }
     }
 
     /// Joined otherwise.
     #[must_use]
     pub fn shaped(self, shape: Shape) -> Self {
         Self { shape, ..self }
+    }
+
+    /// Held against a value.
+    #[must_use]
+    pub fn against(self, level: Level) -> Self {
+        Self { level: Some(level), ..self }
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
@@ -163,7 +188,8 @@ impl Lines {
         let ends = |point: &Point| {
             [Some(point.y), point.interval.map(|ends| ends[0]), point.interval.map(|ends| ends[1])]
         };
-        let ys: Vec<f64> = self.points().flat_map(ends).flatten().collect();
+        let level = self.level.iter().flat_map(|level| [level.value, level.zone[0], level.zone[1]]);
+        let ys: Vec<f64> = self.points().flat_map(ends).flatten().chain(level).collect();
         let mut plane = Plane {
             size: SIZE,
             margins: (0.0, right, 38.0),
@@ -173,11 +199,13 @@ impl Lines {
         let y = Span::of(&self.y, scale, &ys, (plane.inner().1, false));
         plane.margins.0 = y.width();
         let x = Span::of(&self.x, self.x.scale, &xs, (plane.inner().0, true));
-        plane.draw((x, y), |chart| self.over(chart, scale))
+        let across = x.ends();
+        plane.draw((x, y), |chart| self.over(chart, scale, across))
     }
 
     /// Lines, intervals, marks and names.
-    fn over(&self, chart: &mut Chart<'_, '_>, scale: Scale) -> Result<Group, Fault> {
+    fn over(&self, chart: &mut Chart<'_, '_>, scale: Scale, across: [f64; 2]) -> Result<Group, Fault> {
+        self.draw_level(chart, scale, across)?;
         let mut over = Group::new();
         let mut names = Vec::new();
         for (nth, series) in self.series.iter().enumerate() {
@@ -191,7 +219,7 @@ impl Lines {
                 let ink = Ink::Area(series.hue, super::key(nth));
                 chart.draw_series(AreaSeries::new(self.joined(&shown), 0.0, ink))?;
             }
-            chart.draw_series(LineSeries::new(self.joined(&shown), line_of(series.hue, nth)))?;
+            chart.draw_series(LineSeries::new(self.joined(&shown), line_of(series, nth)))?;
             for point in &shown {
                 if let Some([low, high]) = point.interval {
                     let ink = Ink::Whisker(series.hue, super::key(nth));
@@ -217,6 +245,22 @@ impl Lines {
             over.append(text(&series.name, (ends + 8.0, y + 4.0), &class));
         }
         Ok(over)
+    }
+
+    /// What values are held against, under all of them.
+    fn draw_level(
+        &self,
+        chart: &mut Chart<'_, '_>,
+        scale: Scale,
+        [left, right]: [f64; 2],
+    ) -> Result<(), Fault> {
+        let Some(Level { value, zone: [low, high] }) = self.level else { return Ok(()) };
+        if [value, low, high].into_iter().all(|value| scale.takes(value)) {
+            let corners = [(left, low), (left, high), (right, high), (right, low)];
+            chart.draw_series([Polygon::new(corners, Ink::Zone)])?;
+            chart.draw_series([PathElement::new([(left, value), (right, value)], Ink::Guide)])?;
+        }
+        Ok(())
     }
 
     fn joined(&self, points: &[Point]) -> Vec<(f64, f64)> {
@@ -290,6 +334,30 @@ mod tests {
         let uas = vec![Point::new(1.0, 34.0), Point::new(2.0, 67.0).within([66.0, 68.0])];
         let x = Axis::log("depth").labelled([1.0, 2.0].map(|depth: f64| (depth, depth.to_string())));
         Lines::new(x, Axis::linear("MB/s"), vec![Series::new("bot", 0, bot), Series::new("u<as", 1, uas)])
+    }
+
+    #[test]
+    fn what_values_are_held_against_is_in_sight_on_each_scale() {
+        let level = Level { value: 10.0, zone: [9.0, 11.0] };
+        for Drawn { svg, .. } in lines().against(level).draw().expect("drawn") {
+            let svg = svg.to_string();
+            assert_eq!(
+                (svg.matches("class=\"guide\"").count(), svg.matches("class=\"zone\"").count()),
+                (1, 1)
+            );
+            // The line is above the axis across, which is at 252.
+            let line = svg.split("class=\"guide\" d=\"M").nth(1).expect("it is a path");
+            let y: f64 = line.split([',', 'L']).nth(1).and_then(|y| y.parse().ok()).expect("a number");
+            assert!(y > 26.0 && y < 252.0, "{y}");
+        }
+    }
+
+    #[test]
+    fn another_state_of_the_same_has_its_colour_and_an_interrupted_line() {
+        let mut lines = lines();
+        lines.series[1] = lines.series[1].clone().dashed();
+        let svg = lines.draw().expect("drawn")[0].svg.to_string();
+        assert!(svg.contains("class=\"line s0 k0\"") && svg.contains("class=\"line dashed s1 k1\""), "{svg}");
     }
 
     #[test]

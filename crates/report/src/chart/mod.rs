@@ -14,7 +14,7 @@ mod scatter;
 
 pub use axis::{Axis, Scale};
 pub use bars::{Bars, Group};
-pub use lines::{Lines, Point, Series, Shape};
+pub use lines::{Level, Lines, Point, Series, Shape};
 pub use scatter::{Dot, Scatter, Swarm};
 
 pub(crate) use plane::Fault;
@@ -84,6 +84,9 @@ fn key(nth: usize) -> u8 {
     u8::try_from(nth).unwrap_or(u8::MAX)
 }
 
-fn line_of(hue: u8, nth: usize) -> Ink {
-    Ink::Line(hue, key(nth))
+fn line_of(series: &Series, nth: usize) -> Ink {
+    match series.is_dashed {
+        true => Ink::Dashed(series.hue, key(nth)),
+        false => Ink::Line(series.hue, key(nth)),
+    }
 }

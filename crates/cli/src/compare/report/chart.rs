@@ -2,9 +2,12 @@
 
 use crate::compare::choice::Column;
 use crate::compare::runs::Gathered;
-use report::{Axis, Bars, Figure, Group, PARTS_HUE, Picture, Section};
+use report::{Axis, Bars, Figure, Group, PARTS_HUE, PARTS_HUES, Picture, Section};
 use sim::engine::Stage;
 use sim::power::machine::Consumer;
+
+// Each part has a colour of its own.
+const _: () = assert!(Stage::ALL.len() <= PARTS_HUES as usize && Consumer::ALL.len() <= PARTS_HUES as usize);
 
 /// Blocks from which on a job is told beside the first one.
 const LONG_BYTES: u32 = 64 << 10;

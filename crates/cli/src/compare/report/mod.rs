@@ -88,8 +88,9 @@ fn atto() -> Vec<Job> {
 
 fn lead(columns: &[Column], terms: &Terms) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let beside = if names.len() > 1 { " side by side" } else { "" };
     format!(
-        "{} side by side in a simulated world, packet by packet. The same on every machine; means of seeds {} to {}.",
+        "{}{beside} in a simulated world, packet by packet. The same on every machine; means of seeds {} to {}.",
         names.join(", "),
         terms.seed,
         terms.seed.saturating_add(SEEDS - 1)

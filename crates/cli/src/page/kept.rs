@@ -1,0 +1,90 @@
+//! What pages of runs that were kept have in common: colours of their transports, and latencies by share.
+//!
+//! A run's transports have the colours that its own page gave them, since both count them in the same order.
+
+use super::{Way, ways};
+use records::{Figures, Run};
+use report::{Axis, Lines, Point, Series, Shape};
+
+/// The transports of runs, each with its colour. A simulated run says what carries a column; of a measured one the name does.
+pub(crate) fn kept_ways<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Way> {
+    let mut known: Vec<(&str, &str)> = Vec::new();
+    for run in runs {
+        for name in run.transports() {
+            let carried = run.setup.facts.get(&format!("{name}, transport"));
+            if !known.iter().any(|(other, _)| *other == name) {
+                known.push((name, carried.map_or(name, String::as_str)));
+            }
+        }
+    }
+    ways(known.into_iter())
+}
+
+/// The colour of a transport among these.
+pub(crate) fn colour(ways: &[Way], name: &str) -> u8 {
+    ways.iter().find(|way| way.name == name).map_or(0, |way| way.hue)
+}
+
+/// Latencies by share of requests: a curve for each of these, with its colour and whether it is interrupted. None of them has one where
+/// nobody knows how latencies were distributed.
+pub(crate) fn by_share<'a>(of: impl IntoIterator<Item = (String, u8, bool, &'a Figures)>) -> Lines {
+    let curve = |(name, hue, is_dashed, figures): (String, u8, bool, &Figures)| {
+        let point = |[percent, us]: &[f64; 2]| Point::new(percent / 100.0, *us);
+        let points: Vec<Point> =
+            figures.percentiles_us.iter().map(point).filter(|point| point.x < 1.0).collect();
+        Series { is_dashed, ..Series::new(name, hue, points) }
+    };
+    let series = of.into_iter().map(curve).filter(|series| !series.points.is_empty());
+    Lines::new(Axis::nines("share of requests"), Axis::log("latency, µs"), series.collect())
+        .shaped(Shape::Curve)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use records::{Kind, ResultRow, Setup};
+    use std::collections::BTreeMap;
+
+    fn run(transports: &[&str], facts: &[(&str, &str)]) -> Run {
+        let row = |transport: &&str| ResultRow {
+            transport: (*transport).into(),
+            job: "j".into(),
+            depth: 1,
+            figures: Err("it was refused".into()),
+        };
+        let facts = facts.iter().map(|(name, fact)| ((*name).to_owned(), (*fact).to_owned()));
+        Run {
+            label: None,
+            kind: Kind::Simulated,
+            began_unix_s: 0,
+            version: "0".into(),
+            command_line: Vec::new(),
+            seed: 1,
+            interrupted: false,
+            setup: Setup { facts: facts.collect::<BTreeMap<_, _>>(), ..Setup::default() },
+            results: transports.iter().map(row).collect(),
+            record: "{}".into(),
+        }
+    }
+
+    #[test]
+    fn a_column_has_the_colour_of_what_carries_it() {
+        let simulated =
+            run(&["sata", "bot", "uasp"], &[("uasp, transport", "uas"), ("bot, transport", "bot")]);
+        let ways = kept_ways([&simulated, &run(&["bot", "turbo"], &[])]);
+        let hues = ["sata", "bot", "uasp", "turbo"].map(|name| colour(&ways, name));
+        assert_eq!(hues, [5, 1, 0, 2]);
+    }
+
+    #[test]
+    fn a_curve_ends_before_the_last_request_and_is_not_there_without_shares() {
+        let known = Figures {
+            percentiles_us: vec![[50.0, 80.0], [99.0, 120.0], [100.0, 400.0]],
+            ..Figures::default()
+        };
+        let unknown = Figures::default();
+        let lines = by_share([("uas".into(), 0, false, &known), ("bot".into(), 1, true, &unknown)]);
+        assert_eq!(lines.series.len(), 1);
+        assert_eq!(lines.series[0].points, [Point::new(0.5, 80.0), Point::new(0.99, 120.0)]);
+    }
+}
