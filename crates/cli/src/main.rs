@@ -8,6 +8,7 @@ mod bench;
 mod called;
 mod compare;
 mod control;
+mod counted;
 mod decode;
 mod diff;
 mod failure;

@@ -4,6 +4,7 @@
 //! written. Always true: nothing is written unless all points are there.
 
 use crate::compare::sweep;
+use crate::counted::counted_len;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
@@ -39,6 +40,6 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<(), Failure> {
             Failure::new(format!("{} cannot be written", output.display())).because(error)
         })?;
     }
-    println!("{}: {} points", output.display(), lines.len() - 1);
+    println!("{}: {}", output.display(), counted_len(lines.len() - 1, "point"));
     Ok(())
 }

@@ -273,7 +273,7 @@ fn a_capture_has_what_was_measured_and_tells_of_drops() {
         let output = bench(&[&arguments[..], &["--json", "--capture", &file, "--snap", "64"]].concat());
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{told}");
-        assert!(told.contains("captured: ") && told.contains(" in 1 files, "), "{told}");
+        assert!(told.contains("captured: ") && told.contains(" in 1 file, "), "{told}");
         let record: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
         assert!(told.contains(" 0 events dropped"), "{told}");
         let decoded =

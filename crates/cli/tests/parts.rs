@@ -198,7 +198,7 @@ fn a_measurement_of_hardware_is_laid_beside_its_transport() {
     let page = folder.file("page.html");
     assert!(run(&["compare", "--against", &file, "--report", &page]).status.success());
     let html = std::fs::read_to_string(&page).unwrap();
-    let has = ["measured and simulated", "4K random read, uas, 4 deep", "Of 1 figures", "<svg"];
+    let has = ["measured and simulated", "4K random read, uas, 4 deep", "Farthest off is uasp, by", "<svg"];
     assert!(has.iter().all(|part| html.contains(part)) && !html.contains("https:"), "{html}");
     std::fs::write(&file, "{\"rows\": 3}").unwrap();
     let output = run(&["compare", "--against", &file]);

@@ -271,6 +271,8 @@ fn two_runs_and_several_make_pages_that_need_nothing_else() {
     succeeds(&place, &COMPARE);
     succeeds(&place, &[&COMPARE[..], &["--bridge", "jms580", "--label", "a <bridge>"]].concat());
     let (one, other) = (place.file("diff.html"), place.file("runs.html"));
+    succeeds(&place, &["history", "--limit", "1", "--report", &other]);
+    assert!(fs::read_to_string(&other).expect("it is there").contains("1 run, the oldest first."));
     succeeds(&place, &["diff", "1", "2", "--report", &one]);
     succeeds(&place, &["history", "--report", &other]);
     // As on a page of compare: orange is BOT, and blue is UAS, whatever a column of it is called.

@@ -93,7 +93,7 @@ fn three_shards_are_the_whole() {
     assert!(run(&["merge", three, one, two, one, "-o", &merged]).status.success());
     assert_eq!(fs::read(&merged).unwrap(), fs::read(&whole).unwrap());
     let output = run(&["merge", one, three, "-o", &folder.file("none")]);
-    assert!(!output.status.success() && told(&output).contains("points are missing"), "{}", told(&output));
+    assert!(!output.status.success() && told(&output).contains("points missing"), "{}", told(&output));
     assert!(!Path::new(&folder.file("none")).exists());
     let table = folder.file("all.csv");
     assert!(run(&["merge", &merged, "-o", &table]).status.success());

@@ -13,6 +13,7 @@ mod target;
 
 pub(crate) use arguments::BenchArguments;
 
+use crate::counted::counted;
 use crate::failure::Failure;
 use crate::recorder::{Capture, Written};
 use arguments::PatternArgument;
@@ -84,7 +85,8 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     }
     closed.map_err(|error| Failure::new(error.to_string()))?;
     if let Some(Written { files, records, dropped }) = captured? {
-        eprintln!("captured: {records} records in {files} files, {dropped} events dropped");
+        let (records, files) = (counted(records, "record"), counted(files.into(), "file"));
+        eprintln!("captured: {records} in {files}, {} dropped", counted(dropped, "event"));
     }
     verdict(&record)
 }
@@ -232,7 +234,10 @@ fn print(record: &Record, arguments: &BenchArguments) -> Result<(), Failure> {
 fn verdict(record: &Record) -> Result<(), Failure> {
     let wrong = record.wrong_blocks();
     if wrong > 0 {
-        return Err(Failure::new(format!("{wrong} blocks do not hold what was written to them")));
+        return Err(Failure::new(format!(
+            "{} with something else than was written there",
+            counted(wrong, "block")
+        )));
     }
     if record.rows.iter().all(|row| row.figures.is_none()) {
         let why = record.rows.iter().find_map(|row| row.error.clone());
@@ -240,7 +245,7 @@ fn verdict(record: &Record) -> Result<(), Failure> {
         return Err(why.into_iter().fold(failure, Failure::because));
     }
     if record.errors > 0 {
-        return Err(Failure::new(format!("{} requests failed", record.errors)));
+        return Err(Failure::new(format!("{} failed", counted(record.errors, "request"))));
     }
     if record.interrupted {
         return Err(Failure::new("ended before the end"));

@@ -2,6 +2,7 @@
 //!
 //! Intervals are those of the record, over rounds. Left out: what only simulated worlds know, such as where the time goes.
 
+use crate::counted::{counted, counted_len};
 use crate::failure::Failure;
 use crate::page::{self, Latency, Measured, Values, Way};
 use bench::measure::{Estimate, Figures, Row};
@@ -108,7 +109,7 @@ fn apart(record: &Record, label: &str, (of, to): (&str, &str)) -> Option<String>
         Some((depth, Estimate { value, interval })) => {
             let interval =
                 interval.map_or_else(String::new, |[low, high]| format!(" ({} to {})", two(low), two(high)));
-            let share = format!("{} of {} depths", sure.len(), ratios.len());
+            let share = format!("{} of {}", sure.len(), counted_len(ratios.len(), "depth"));
             format!(
                 "{label}: {of} and {to} differ at {share}, most at {depth}: {} times as much{interval}",
                 two(*value)
@@ -128,21 +129,21 @@ fn wrong(record: &Record) -> Vec<String> {
         match (&row.error, &row.figures) {
             (Some(error), _) => found.push(format!("{what}: no figures, since {error}")),
             (None, Some(figures)) if figures.errors > 0 => {
-                found.push(format!("{what}: {} requests failed", figures.errors))
+                found.push(format!("{what}: {} failed", counted(figures.errors, "request")))
             }
             _ => {}
         }
     }
     if let more @ 1.. = found.len().saturating_sub(WRONG_MAX) {
         found.truncate(WRONG_MAX);
-        found.push(format!("{more} rows more have failed"));
+        found.push(format!("{} failed", counted_len(more, "more row")));
     }
     let shaky =
         record.rows.iter().filter(|row| row.figures.as_ref().is_some_and(|figures| !figures.steady)).count();
     if shaky > 0 {
         found.push(format!(
-            "{shaky} of {} rows were not steady when their rounds were over",
-            record.rows.len()
+            "not steady when their rounds were over: {shaky} of {}",
+            counted_len(record.rows.len(), "row")
         ));
     }
     found

@@ -7,6 +7,7 @@ use super::choice::Column;
 use super::raw::Printed;
 use super::raw::capture::{Capture, RUNS_MAX};
 use super::runs::{self, Gathered};
+use crate::counted::counted;
 use crate::failure::Failure;
 use sim::engine::Trace;
 use sim::measure::Stretch;
@@ -51,7 +52,7 @@ pub(super) fn measure(
         rows.push(Gathered { job: job.clone(), of });
     }
     if let (Some(capture), Some(file)) = (capture, &arguments.capture) {
-        eprintln!("{}: {} records", file.display(), capture.finish()?);
+        eprintln!("{}: {}", file.display(), counted(capture.finish()?, "record"));
     }
     Ok(Some(rows))
 }

@@ -2,6 +2,7 @@
 //!
 //! An outcome is told only if it is not the one hoped for, and so are bytes that were asked for and did not move.
 
+use crate::counted::counted;
 use decode::{Command, Decoder, Ended, Losses, Outcome, Phase, Step, Transport};
 use std::io::{self, Write};
 use wire::bot::CswStatus;
@@ -122,27 +123,22 @@ pub(super) fn end(out: &mut impl Write, decoder: &Decoder, (seen, shown): (u64, 
         [("not what their link type says", decoder.not_understood()), ("not USB", decoder.foreign())]
     {
         if let Some(first) = left.first {
-            writeln!(out, "{} packets are {what}, the first is {first}", left.count)?;
+            writeln!(out, "{what}: {}, the first is {first}", counted(left.count, "packet"))?;
         }
     }
     let Losses { devices, commands, transfers, faults, data_without_command } = decoder.losses();
-    for (what, count) in [
-        ("drives were forgotten for others", devices),
-        ("commands were let go of", commands),
-        ("transfers were forgotten", transfers),
-        ("faults were not kept", faults),
-        ("data transfers belong to no command that was seen", data_without_command),
+    for (what, of, count) in [
+        ("forgotten for others", "drive", devices),
+        ("let go of", "command", commands),
+        ("forgotten", "transfer", transfers),
+        ("not kept", "fault", faults),
+        ("of no command that was seen", "data transfer", data_without_command),
     ] {
         if count > 0 {
-            writeln!(out, "{count} {what}")?;
+            writeln!(out, "{what}: {}", counted(count, of))?;
         }
     }
     Ok(())
-}
-
-/// `1 command`, `2 commands`.
-fn counted(number: u64, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Seconds, to the microsecond.

@@ -10,6 +10,7 @@ mod stats;
 
 pub(crate) use arguments::DecodeArguments;
 
+use crate::counted::counted;
 use crate::failure::Failure;
 use capture::{Damage, Dropped, Item, Reader};
 use decode::{Decoder, Stats};
@@ -177,7 +178,8 @@ impl<'a> Printer<'a> {
         lines::verdicts(&mut self.out, decoder)?;
         lines::end(&mut self.out, decoder, self.commands)?;
         if self.damages > 0 {
-            writeln!(self.out, "damage: {} times, {} bytes not read", self.damages, self.bytes_lost)?;
+            let (times, lost) = (counted(self.damages, "time"), counted(self.bytes_lost, "byte"));
+            writeln!(self.out, "damage: {times}, {lost} not read")?;
         }
         if self.dropped > 0 {
             writeln!(self.out, "dropped when captured: {} packets", self.dropped)?;

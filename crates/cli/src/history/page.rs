@@ -1,7 +1,11 @@
 //! `uaskit history --report`: several runs as a page, the oldest at the left.
+//!
+//! Rates and latencies of each job, a line for each transport and depth. Left out: whether a change is more than chance, which `uaskit diff`
+//! tells. Always true: a line stays with one drive, and goes from no simulated run to a measured one.
 
 use super::title;
 use crate::called;
+use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::list::tame;
 use crate::page::{Way, colour, command_line, course, kept_ways, version, write};
@@ -24,7 +28,7 @@ const SAME: f64 = 0.05;
 pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
     let drives = by_drive(runs);
     let mut left = JOBS_MAX;
-    let mut page = Page::new("Runs").lead(format!("{} runs, the oldest first.", runs.len()));
+    let mut page = Page::new("Runs").lead(format!("{}, the oldest first.", counted_len(runs.len(), "run")));
     let mut findings: Vec<String> =
         drives.iter().filter_map(|(drive, runs)| Some(format!("{drive}: {}", change(runs)?))).collect();
     let mut sections = Vec::new();
@@ -38,7 +42,8 @@ pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
         let latency = Section::new(format!("99 of a hundred, run by run: {drive}"));
         sections.push(latencies.fold(latency, Section::figure));
         if jobs.len() > left {
-            findings.push(format!("{drive}: {} jobs more have no picture here", jobs.len() - left));
+            findings
+                .push(format!("{drive}: no picture here of {}", counted_len(jobs.len() - left, "more job")));
         }
         left = left.saturating_sub(jobs.len());
     }
@@ -107,10 +112,10 @@ fn change(runs: &[&Saved]) -> Option<String> {
         saved.run.label.clone().map_or_else(|| format!("run {}", saved.id), |label| tame(&label))
     });
     Some(format!(
-        "from {} to {}, of {} rates {more} rose and {less} fell by more than {:.0} %; most changed {}, {}, depth {}: {} to {} MB/s. What is chance, uaskit diff tells",
+        "from {} to {}, of {} {more} rose and {less} fell by more than {:.0} %; most changed {}, {}, depth {}: {} to {} MB/s. What is chance, uaskit diff tells",
         ends[0],
         ends[1],
-        both.len(),
+        counted_len(both.len(), "rate"),
         SAME * 100.0,
         tame(&row.job),
         tame(&row.transport),

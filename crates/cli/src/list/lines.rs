@@ -4,6 +4,7 @@
 //! terminal, lines that are longer than it is wide are cut; elsewhere nothing is.
 
 use super::tame;
+use crate::counted::counted;
 use host::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
 
 /// What stands in one line, by column.
@@ -87,7 +88,11 @@ fn rows_of(device: &UsbDevice) -> Vec<Row> {
     let device_cell = format!("{} {}", device.id, tame(&name));
     let link = device.speed.to_string();
     if !device.is_storage() {
-        let kind = if device.hub_ports > 0 { format!("hub, {} ports", device.hub_ports) } else { "-".into() };
+        let kind = if device.hub_ports > 0 {
+            format!("hub, {}", counted(device.hub_ports.into(), "port"))
+        } else {
+            "-".into()
+        };
         return vec![[port, kind, link, String::new(), String::new(), String::new(), device_cell]];
     }
     let mut rows: Vec<Row> = Vec::new();

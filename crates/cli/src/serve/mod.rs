@@ -8,6 +8,7 @@ mod report;
 
 use crate::args::{ServeArguments, SpeedArgument};
 use crate::control::{self, Opener};
+use crate::counted::counted;
 use crate::failure::Failure;
 use crate::recorder::{Capture, Written};
 use report::Report;
@@ -75,7 +76,12 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let captured = capture.map(Capture::finish).transpose();
     farewell(&report, ended)?;
     if let Some(Written { files, records, dropped }) = captured? {
-        let line = format!("Captured: {records} records in {files} files, {dropped} events dropped.");
+        let line = format!(
+            "Captured: {} in {}, {} dropped.",
+            counted(records, "record"),
+            counted(files.into(), "file"),
+            counted(dropped, "event")
+        );
         let fields = json!({ "files": files, "records": records, "dropped": dropped });
         report.tell(&line, "captured", fields);
     }
@@ -242,7 +248,8 @@ fn farewell(report: &Report, ended: Ended) -> Result<(), Failure> {
             .because(error)
             .try_this("Check the space and the health of the disk that holds the image.")
     })?;
-    let line = format!("Everything is written. {} reads, {} writes.", counters.reads, counters.writes);
+    let (reads, writes) = (counted(counters.reads, "read"), counted(counters.writes, "write"));
+    let line = format!("Everything is written. {reads}, {writes}.");
     let fields = json!({
         "flushed": true,
         "reads": counters.reads,

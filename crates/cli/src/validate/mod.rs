@@ -8,6 +8,7 @@ mod report;
 mod runs;
 
 use crate::compare::{self, table};
+use crate::counted::counted_len;
 use crate::failure::Failure;
 use clap::Args;
 use comfy_table::Table;
@@ -141,15 +142,17 @@ fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivit
     }
     let Count { figures, holds, fails, undecided } = statistics.fit;
     println!(
-        "Rows that numbers were fitted on: {figures} figures, {holds} hold, {fails} fail, {undecided} undecided"
+        "Rows that numbers were fitted on: {}, {holds} hold, {fails} fail, {undecided} undecided",
+        counted_len(figures, "figure")
     );
     let Count { figures, holds, fails, undecided } = statistics.check;
-    println!("Rows that check: {figures} figures, {holds} hold, {fails} fail, {undecided} undecided");
+    let figures = counted_len(figures, "figure");
+    println!("Rows that check: {figures}, {holds} hold, {fails} fail, {undecided} undecided");
     println!(
-        "Numbers that were fitted: {}, in {} places, on {} rows",
+        "Numbers that were fitted: {}, in {}, on {}",
         statistics.fitted_numbers,
-        places(decided),
-        statistics.fit.all()
+        counted_len(places(decided), "place"),
+        counted_len(statistics.fit.all(), "row")
     );
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
         println!(
@@ -222,7 +225,7 @@ fn changes(sensitivities: &[Sensitivity]) -> String {
     }
     let runs: usize =
         sensitivities.iter().flat_map(|one| &one.changes).flatten().map(|change| change.runs).sum();
-    format!("What rows are if a fitted number changes ({runs} runs)\n{table}\n")
+    format!("What rows are if a fitted number changes ({})\n{table}\n", counted_len(runs, "run"))
 }
 
 const fn role(row: &Row<'_>) -> &'static str {

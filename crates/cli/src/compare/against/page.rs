@@ -70,11 +70,13 @@ fn findings(record: &Record, pairs: &[Pair<'_>]) -> Vec<String> {
     let percent = |pair: &Pair<'_>| format!("{:+.1} %", pair.error() * 100.0);
     if let Some(worst) = sorted.last() {
         let middle = sorted[sorted.len() / 2];
-        all.push(format!(
-            "Of {} figures half are within {:.1} % of what was measured.",
-            sorted.len(),
-            middle.error().abs() * 100.0
-        ));
+        if sorted.len() > 1 {
+            all.push(format!(
+                "Of {} figures half are within {:.1} % of what was measured.",
+                sorted.len(),
+                middle.error().abs() * 100.0
+            ));
+        }
         all.push(format!("Farthest off is {}, by {}, {}.", worst.column.name, percent(worst), worst.name));
     }
     if !record.unknown.is_empty() {

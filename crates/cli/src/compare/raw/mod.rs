@@ -10,6 +10,7 @@ mod power;
 mod report;
 
 use super::{CompareArguments, ControllerArgument, LinkArgument};
+use crate::counted::counted;
 use crate::failure::Failure;
 use capture::{Capture, RUNS_MAX};
 use clap::ValueEnum;
@@ -77,7 +78,7 @@ fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Paus
         );
     }
     if let (Some(file), Some(records)) = (&arguments.capture, records) {
-        println!("{}: {records} records", file.display());
+        println!("{}: {}", file.display(), counted(records, "record"));
     }
 }
 

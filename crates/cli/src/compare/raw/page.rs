@@ -3,6 +3,7 @@
 //! There is one seed and no interval: nothing random is in such a world but the places, on which a plain drive does not depend.
 
 use super::{CompareArguments, Row};
+use crate::counted::counted;
 use crate::failure::Failure;
 use crate::page::{self, course, hue};
 use report::{
@@ -40,7 +41,10 @@ pub(super) fn write(arguments: &CompareArguments, rows: &[Row], file: &Path) -> 
         .fact(page::version())
         .fact(Fact::pair("controller", arguments.controller_name()))
         .fact(Fact::pair("link", arguments.link().name()))
-        .fact(Fact::pair("drives", format!("{}, behind {} hubs", arguments.drives, arguments.hubs)))
+        .fact(Fact::pair(
+            "drives",
+            format!("{}, behind {}", arguments.drives, counted(arguments.hubs.into(), "hub")),
+        ))
         .fact(Fact::pair(
             "drive",
             format!("{} us a command, {} at once", arguments.latency, arguments.at_once),

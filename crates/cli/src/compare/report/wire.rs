@@ -5,6 +5,7 @@
 
 use crate::compare::choice::Column;
 use crate::compare::{CompareArguments, onlookers, run};
+use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::page::Way;
 use rayon::prelude::*;
@@ -49,9 +50,9 @@ pub(super) fn timeline(
     let each = panels.iter().filter_map(|panel| {
         let last = panel.commands.iter().map(|command| command.ended_ns).max()?;
         Some(format!(
-            "{} ends {} commands in {} ms",
+            "{} ends {} in {} ms",
             panel.name,
-            panel.commands.len(),
+            counted_len(panel.commands.len(), "command"),
             report::number(last as f64 / 1e6)
         ))
     });

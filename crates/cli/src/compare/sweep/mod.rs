@@ -15,6 +15,7 @@ pub(crate) use csv::write as write_csv;
 pub(crate) use records::{Header, Records, Shard, merge};
 
 use super::{CompareArguments, parts};
+use crate::counted::counted_len;
 use crate::failure::Failure;
 use clap::Args;
 use grid::{Grid, Point};
@@ -84,14 +85,14 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let begun = records.count();
     let left: Vec<Point> = own.iter().skip(begun).copied().cloned().collect();
     if begun > 0 {
-        eprintln!("{}: {begun} of {} points are there; going on", file.display(), own.len());
+        eprintln!("{}: {begun} of {} there; going on", file.display(), counted_len(own.len(), "point"));
     }
     work(arguments, &left, (&catalogue, &terms), |line| records.append(line))?;
     if let Some(table) = &arguments.grid.csv {
         let lines = Records::read(file)?.1;
         write_csv(table, lines.values().map(String::as_str))?;
     }
-    println!("{}: {} points of {}", file.display(), own.len(), points.len());
+    println!("{}: {} of {}", file.display(), counted_len(own.len(), "point"), points.len());
     Ok(())
 }
 

@@ -7,6 +7,7 @@
 //! Always true: nothing is appended to what is not of the same plan; one process at a time has a file.
 
 use super::grid::Point;
+use crate::counted::counted_len;
 use crate::failure::Failure;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -271,8 +272,11 @@ pub(crate) fn merge(files: &[PathBuf]) -> Result<Vec<String>, Failure> {
     let Some((header, _)) = whole else { return Err(Failure::usage("there is nothing to join")) };
     let missing: Vec<usize> = (0..header.points).filter(|point| !all.contains_key(point)).collect();
     if let Some(first) = missing.first() {
-        let what =
-            format!("{} of {} points are missing, the first is point {first}", missing.len(), header.points);
+        let what = format!(
+            "{} of {} missing, the first is point {first}",
+            missing.len(),
+            counted_len(header.points, "point")
+        );
         return Err(Failure::new(what)
             .try_this("run the shards that are not complete again; they go on where they ended"));
     }
