@@ -105,6 +105,15 @@ const INK: &str = include_str!("chart.css");
 const DRAWING: &str = include_str!("drawing.css");
 const SCRIPT: &str = include_str!("script.js");
 
+/// How much of everything a page has, so that it is not too long.
+#[derive(Clone, Copy, Debug)]
+struct Detail {
+    /// Charts are drawn on a linear and on a logarithmic scale where they can be.
+    has_both_scales: bool,
+    /// Characters for each timeline, at most.
+    timeline: usize,
+}
+
 /// What a timeline takes that has no command left, at most.
 const LEFT_OUT_BYTES: usize = 1000;
 
@@ -151,23 +160,30 @@ impl Page {
         if figures > FIGURES_MAX {
             return Err(Full::Figures(figures));
         }
-        let html = self.within(EMBEDDED_MAX)?;
-        if html.len() <= PAGE_BYTES_MAX {
-            return Ok(html);
-        }
-        // Commands of a timeline are what there may be less of, and it says so.
         let pictures =
             || self.sections.iter().flat_map(|section| &section.figures).map(|figure| &figure.picture);
         let timelines = pictures().filter(|picture| matches!(picture, Picture::Timeline(_))).count();
-        let rest = self.within(0)?.len() + LEFT_OUT_BYTES * timelines;
-        match PAGE_BYTES_MAX.checked_sub(rest) {
-            Some(room) if timelines > 0 => self.within(room / timelines),
-            _ => Err(Full::Bytes(rest)),
+        let mut least = 0;
+        for has_both_scales in [true, false] {
+            let html = self.within(Detail { has_both_scales, timeline: EMBEDDED_MAX })?;
+            if html.len() <= PAGE_BYTES_MAX {
+                return Ok(html);
+            }
+            // Commands of a timeline are what there may be less of, and it says so.
+            let rest =
+                self.within(Detail { has_both_scales, timeline: 0 })?.len() + LEFT_OUT_BYTES * timelines;
+            match PAGE_BYTES_MAX.checked_sub(rest) {
+                Some(room) if timelines > 0 => {
+                    return self.within(Detail { has_both_scales, timeline: room / timelines });
+                }
+                _ => least = rest,
+            }
         }
+        Err(Full::Bytes(least))
     }
 
-    /// The page, with so many characters at most for each timeline.
-    fn within(&self, room: usize) -> Result<String, Full> {
+    /// The page, in so much detail.
+    fn within(&self, detail: Detail) -> Result<String, Full> {
         let mut body = String::new();
         if !self.findings.is_empty() {
             body += "<section class=\"findings\"><h2>Findings</h2><ul>";
@@ -183,11 +199,11 @@ impl Page {
             body += "<div class=\"figures\">";
             for figure in &section.figures {
                 number += 1;
-                body += &figure.html(number, room)?;
+                body += &figure.html(number, detail)?;
             }
             body += "</div></section>";
         }
-        body += &self.bottom();
+        body += &self.bottom(detail);
         Ok(self.around(&body))
     }
 
@@ -208,11 +224,18 @@ impl Page {
     }
 
     /// Facts: pairs first, then what is folded up.
-    fn bottom(&self) -> String {
-        if self.facts.is_empty() {
+    fn bottom(&self, detail: Detail) -> String {
+        if self.facts.is_empty() && detail.has_both_scales {
             return String::new();
         }
         let (mut pairs, mut more) = (String::new(), String::new());
+        if !detail.has_both_scales {
+            let most = number(PAGE_BYTES_MAX as f64);
+            let _ = write!(
+                pairs,
+                "<div><dt>scales</dt><dd>one for each chart: with both the page would have more than {most} bytes</dd></div>"
+            );
+        }
         for fact in &self.facts {
             match fact {
                 Fact::Pair(name, value) => {
@@ -269,8 +292,8 @@ impl Figure {
         Self { table: Some(table), ..self }
     }
 
-    fn html(&self, number: usize, room: usize) -> Result<String, Full> {
-        let picture = self.picture(number, room)?;
+    fn html(&self, number: usize, detail: Detail) -> Result<String, Full> {
+        let picture = self.picture(number, detail)?;
         let table = self.table.clone().unwrap_or_else(|| self.picture.table());
         let (title, text) = (escape(&self.title), escape(&self.text));
         let kind = self.picture.kind();
@@ -288,7 +311,7 @@ impl Figure {
         ))
     }
 
-    fn picture(&self, number: usize, room: usize) -> Result<String, Full> {
+    fn picture(&self, number: usize, detail: Detail) -> Result<String, Full> {
         let values = self.picture.values();
         if values > VALUES_MAX {
             return Err(Full::Values { figure: self.title.clone(), values });
@@ -297,7 +320,7 @@ impl Figure {
             Picture::Lines(lines) => lines.draw(),
             Picture::Bars(bars) => bars.draw(),
             Picture::Scatter(scatter) => scatter.draw(),
-            Picture::Timeline(timeline) => return Ok(canvas(timeline, &self.title, room)),
+            Picture::Timeline(timeline) => return Ok(canvas(timeline, &self.title, detail.timeline)),
             Picture::Drawing(drawing) => {
                 let svg = named(drawing.within(&format!("f{number}t")), (&self.title, drawing.description()));
                 // It scrolls by itself where it is wider than the page, by keys as well.
@@ -311,7 +334,8 @@ impl Figure {
         let mut out = String::from(
             "<div class=\"plot\" role=\"group\" tabindex=\"0\" aria-label=\"Values, by arrow keys\">",
         );
-        for (nth, Drawn { scale, svg }) in drawn.map_err(fault)?.into_iter().enumerate() {
+        let scales = if detail.has_both_scales { 2 } else { 1 };
+        for (nth, Drawn { scale, svg }) in drawn.map_err(fault)?.into_iter().take(scales).enumerate() {
             let svg = svg.set("role", "img").set("aria-labelledby", format!("f{number}t f{number}d"));
             let hidden = if nth > 0 { " hidden" } else { "" };
             let svg = named(svg, (&self.title, &self.text));
@@ -548,6 +572,25 @@ mod tests {
                 "{variable} on light and on dark ground"
             );
         }
+    }
+
+    #[test]
+    fn a_page_of_many_values_has_one_scale() {
+        let points = |series: u32| (1..=120).map(move |x| Point::new(f64::from(x), f64::from(x + series)));
+        let series = |nth: u32| Series::new(format!("way {nth}"), 0, points(nth).collect());
+        let lines = Lines::new(Axis::linear("x"), Axis::linear("MB/s"), (0..15).map(series).collect());
+        let page = |figures| {
+            let figure = Figure::new("much", "", Picture::Lines(lines.clone()));
+            (0..figures)
+                .fold(Page::new("p"), |page, _| page.section(Section::new("s").figure(figure.clone())))
+        };
+        let scales =
+            |html: &str| ["linear", "log"].map(|of| html.matches(&format!("data-scale=\"{of}\"")).count());
+        let few = page(1).html().expect("fits");
+        assert!(scales(&few) == [1, 1] && !few.contains("<dt>scales</dt>"));
+        let many = page(3).html().expect("fits with one scale");
+        assert!(scales(&many) == [3, 0] && many.contains("<dt>scales</dt>"), "{:?}", scales(&many));
+        assert!(many.len() <= PAGE_BYTES_MAX && matches!(page(12).html(), Err(Full::Bytes(_))));
     }
 
     #[test]
