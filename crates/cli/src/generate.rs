@@ -1,16 +1,51 @@
 //! Completions and man pages, from the same description as the arguments.
 
 use crate::args::Arguments;
+use crate::compare;
 use crate::failure::Failure;
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
+use sim::parts::Kind;
 use std::path::Path;
+
+/// Arguments of `compare` that name a part, and of which kinds.
+const NAMED: [(&str, &[Kind]); 6] = [
+    ("host", &[Kind::Host]),
+    ("driver", &[Kind::Driver]),
+    ("controller", &[Kind::Controller, Kind::Sata]),
+    ("hub", &[Kind::Hub]),
+    ("bridge", &[Kind::Bridge]),
+    ("drive", &[Kind::Ssd, Kind::Hdd]),
+];
 
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     // Into memory first: it takes for granted that it can write.
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "uaskit", &mut script);
+    clap_complete::generate(shell, &mut with_names(Arguments::command())?, "uaskit", &mut script);
     crate::list::print(&String::from_utf8_lossy(&script))
+}
+
+/// With what a shell can offer and the program does not insist on: further parts and setups lie in files.
+fn with_names(command: Command) -> Result<Command, Failure> {
+    let catalogue = compare::catalogue(None)?;
+    let setups = compare::setup_names(&catalogue)?;
+    let values = |names: Vec<String>| PossibleValuesParser::new(names);
+    let compare = |mut command: Command| {
+        for (argument, kinds) in NAMED {
+            let parts = catalogue.entries().filter(|part| kinds.contains(&part.kind()));
+            let names = parts.map(|part| part.name.clone()).collect();
+            command = command.mut_arg(argument, |argument| argument.value_parser(values(names)));
+        }
+        let workloads = workload::NAMES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        command
+            .mut_arg("workload", |argument| argument.value_parser(values(workloads)))
+            .mut_arg("setup", |argument| argument.value_parser(values(setups.clone())))
+    };
+    let why = |command: Command| {
+        command.mut_arg("simulate", |argument| argument.value_parser(values(setups.clone())))
+    };
+    Ok(command.mut_subcommand("compare", compare).mut_subcommand("why", why))
 }
 
 /// All man pages into a directory, or the main one to standard output.

@@ -12,11 +12,14 @@ const RECORD_BYTES_MAX: u64 = 64 << 20;
 
 /// The files of the machine that the arguments name: the running one, a directory in place of `/`, or a record.
 pub(crate) fn tree(arguments: &MachineArguments) -> Result<Tree, Failure> {
-    match &arguments.from {
-        None => Ok(Tree::running()),
-        Some(path) if path.is_dir() => Ok(Tree::at(path)),
-        Some(file) => Ok(Tree::of(recorded(file)?)),
+    let Some(from) = &arguments.from else { return Ok(Tree::running()) };
+    let tree = if from.is_dir() { Tree::at(from) } else { Tree::of(recorded(from)?) };
+    // A machine without USB has nothing to list; what is no machine at all must not be taken for one.
+    if tree.names("sys", |_| true).is_empty() {
+        return Err(Failure::usage(format!("{} is no machine: it has nothing in `sys`", from.display()))
+            .try_this("give a directory that stands for `/`, or what `uaskit list --record FILE` wrote"));
     }
+    Ok(tree)
 }
 
 fn recorded(file: &Path) -> Result<Record, Failure> {

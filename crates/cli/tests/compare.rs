@@ -209,6 +209,8 @@ fn what_makes_no_sense_is_a_usage_error() {
         ],
         &["--raw", "--controller", "asm1042"],
         &["--latency", "5"],
+        &["--depth", "257"],
+        &["--depth", "1", "--commands", "5"],
     ] {
         let output = compare(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");

@@ -216,7 +216,13 @@ fn an_image_has_the_same_serial_number_every_time() {
 fn completions_and_man_pages_know_the_options() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = run(&["completions", shell]);
-        assert!(String::from_utf8(output.stdout).unwrap().contains("usbredir"), "{shell}");
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(script.contains("usbredir"), "{shell}");
+        // elvish and powershell complete options alone.
+        let has_values = matches!(shell, "bash" | "fish" | "zsh");
+        for name in ["hardware-fr", "jms580", "vertex3-240", "workstation"] {
+            assert_eq!(script.contains(name), has_values, "{shell}: {name}");
+        }
     }
     let place = Place::new();
     assert!(run(&["man", &place.file("")]).status.success());

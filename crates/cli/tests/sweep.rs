@@ -147,7 +147,8 @@ fn the_script_of_the_documentation_works() {
 
 #[test]
 fn what_is_no_grid_is_a_usage_error() {
-    for (grid, word) in [("bridge=asm9999", "asm1153"), ("size=1", "NAME=VALUES"), ("depth=64", "1 to 62")] {
+    for (grid, word) in [("bridge=asm9999", "asm1153"), ("size=1", "NAME=VALUES"), ("depth=257", "1 to 256")]
+    {
         let output = run(&["compare", "--sweep", grid]);
         assert_eq!(output.status.code(), Some(2), "{grid}");
         assert!(told(&output).contains(word), "{grid}: {}", told(&output));

@@ -177,7 +177,7 @@
     const lanes = canvas.dataset.lanes.split("\n"), names = canvas.dataset.panels.split("\n");
     const panels = coded.map((one) => panel(one, unit)), whole = Math.max(1, ...panels.map((one) => one.last));
     const live = (one) => Math.min(66, Math.max(LANE, one.slots * 6)), tall = (one) => HEAD + live(one) + lanes.length * LANE + 12;
-    const height = panels.reduce((sum, one) => sum + tall(one), FOOT), context = canvas.getContext("2d"), view = { from: 0, to: Math.min(whole, 1500) };
+    const height = panels.reduce((sum, one) => sum + tall(one), FOOT), context = canvas.getContext("2d"), view = { from: 0, to: Math.min(whole, Math.max(100, ...panels.map((one) => one.ended[Math.min(one.n, 8) - 1] ?? 0))) };
     let [width, asked, chosen] = [0, false, null];
     const ask = () => { if (!asked) { asked = true; requestAnimationFrame(draw); } };
     const x = (us) => LEFT + (us - view.from) * (width - LEFT) / (view.to - view.from), us = (px) => view.from + (px - LEFT) * (view.to - view.from) / (width - LEFT);

@@ -67,15 +67,29 @@ fn target(quick: bool) -> PathBuf {
     usual.join(if quick { "dist-quick" } else { "dist-build" })
 }
 
-/// The musl target of this architecture if Rust has it, else this machine's own.
+/// The musl target of this architecture if Rust has it or can get it, else this machine's own.
 fn triple() -> Result<String> {
     let host = output_of(Command::new("rustc").arg("-vV"))?;
     let host =
         host.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc does not tell its host")?;
     let musl = host.replace("-gnu", "-musl");
-    let library = output_of(Command::new("rustc").args(["--print", "target-libdir", "--target", &musl]))?;
-    let chosen = if Path::new(library.trim()).is_dir() { musl } else { host.to_owned() };
-    Ok(chosen)
+    let has_musl = || -> Result<bool> {
+        let library = output_of(Command::new("rustc").args(["--print", "target-libdir", "--target", &musl]))?;
+        Ok(Path::new(library.trim()).is_dir())
+    };
+    if has_musl()? {
+        return Ok(musl);
+    }
+    eprintln!("installing Rust's library for {musl}: makes a program that needs nothing of the system");
+    let added = output_of(Command::new("rustup").args(["target", "add", &musl]));
+    match added.and_then(|_| has_musl()) {
+        Ok(true) => Ok(musl),
+        Ok(false) => Ok(host.to_owned()),
+        Err(error) => {
+            eprintln!("it is not to be had, so that the GNU C library is linked in place of musl: {error:#}");
+            Ok(host.to_owned())
+        }
+    }
 }
 
 /// What the program says of itself.

@@ -177,8 +177,8 @@ Examples:
   sudo uaskit bench 2-1.4 --save=runs.sqlite --label 'firmware 1.2'
   uaskit bench --virtual --transport all --report page.html
 
-Figures are those of runs after their warm-up. Intervals are 95 %, Student's t on the logarithms of the rates of
-repeated runs; ratios are taken round by round against the first transport. CPU/IO is processor time of this program
+Figures are those of runs after their warm-up. Intervals are 95 %, Student's t on the logarithms of the rates of \
+repeated runs; ratios are taken round by round against the first transport. CPU/IO is processor time of this program \
 alone; J/GB that of the processor packages, where RAPL can be read.
 
 Exit codes: 0 ok, 1 failed (also: requests failed, wrong blocks, ended early), 2 usage, 3 refused for safety."

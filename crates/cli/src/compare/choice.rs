@@ -3,7 +3,7 @@
 //! What is told on the command line takes the place of a part in every variant of the setup that has such a part; a driver
 //! makes one variant of them. Always true: what is chosen is in the catalogue, and some transport runs.
 
-use super::{CompareArguments, LinkArgument, parts};
+use super::{CompareArguments, LinkArgument, MEASURED, PARTS, parts};
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use sim::parts::{Activation, Carried, Catalogue, Kind, Os};
@@ -11,7 +11,7 @@ use sim::setups::{Assembly, DriveName, Setup};
 use std::path::Path;
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Parts")]
+#[command(next_help_heading = PARTS)]
 pub(super) struct Choice {
     /// A setup that comes with the program (geerling, hardware-fr, myce, renesas, toms), or a file of one; myce unless told.
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "raw")]
@@ -38,7 +38,7 @@ pub(super) struct Choice {
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "raw")]
     transport: Vec<TransportArgument>,
     /// A workload by name, as `uaskit bench` has them, in place of the usual ones.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["raw", "block"])]
+    #[arg(long, help_heading = MEASURED, value_name = "NAME", conflicts_with_all = ["raw", "block"])]
     pub(super) workload: Option<String>,
 }
 
@@ -206,10 +206,19 @@ pub(super) fn replaced(
     Some((column.name.clone(), assembly))
 }
 
+fn built_in(catalogue: &Catalogue) -> Result<Vec<Setup>, Failure> {
+    let broken = "a setup that comes with the program is broken, which is a fault of ours";
+    Setup::built_in(catalogue).map_err(|error| Failure::new(broken).because(error))
+}
+
+/// Names of the setups that come with the program.
+pub(crate) fn setup_names(catalogue: &Catalogue) -> Result<Vec<String>, Failure> {
+    Ok(built_in(catalogue)?.into_iter().map(|setup| setup.name).collect())
+}
+
 /// A setup by its name or from a file.
 pub(crate) fn setup(name: &str, catalogue: &Catalogue) -> Result<Setup, Failure> {
-    let broken = "a setup that comes with the program is broken, which is a fault of ours";
-    let built_in = Setup::built_in(catalogue).map_err(|error| Failure::new(broken).because(error))?;
+    let built_in = built_in(catalogue)?;
     if let Some(setup) = built_in.iter().find(|setup| setup.name == name) {
         return Ok(setup.clone());
     }

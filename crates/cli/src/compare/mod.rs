@@ -24,12 +24,19 @@ mod timeline;
 use crate::failure::Failure;
 use crate::quantity;
 use crate::save::SaveArguments;
-pub(crate) use choice::setup;
+pub(crate) use choice::{setup, setup_names};
 use clap::{Args, ValueEnum};
 pub(crate) use parts::catalogue;
 use raw::capture::CaptureKind;
 use std::path::PathBuf;
 use units::ByteCount;
+
+// Headings of the help, since there are many options.
+const PARTS: &str = "Parts";
+const MEASURED: &str = "What is measured";
+const SHOWN: &str = "What is shown";
+const KEPT: &str = "What is kept";
+const ALONE: &str = "Link and protocols alone";
 
 /// Compare BOT, Turbo, UASP and SATA in a simulated world, packet by packet.
 ///
@@ -69,22 +76,22 @@ use units::ByteCount;
   uaskit compare --raw --depth 4 --commands 100 --capture both.pcapng
   uaskit compare --list-parts
 
-Drives behind hubs share the link of one root port; without hubs each has a root port of its own, of which the controllers have
+Drives behind hubs share the link of one root port; without hubs each has a root port of its own, of which the controllers have \
 two. Figures are of all drives together, and then of each; --explain and captures are about the first one.
 
-A sweep is a grid: of host, driver, controller, hub, bridge, speed, drive, depth, block, way (read, write), access (random,
-sequential) or seed, each with values a|b|c, a range a..b by doubling, or * for all parts that fit. Records are lines of JSON, to which
+A sweep is a grid: of host, driver, controller, hub, bridge, speed, drive, depth, block, way (read, write), access (random, \
+sequential) or seed, each with values a|b|c, a range a..b by doubling, or * for all parts that fit. Records are lines of JSON, to which \
 a run that was interrupted adds what is missing; see docs/SWEEPS.md, and `uaskit merge`.
 
-A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and for each
-run a device of its own, whose address is the number of the run, with the requests that configure it. The stream of each record is
-its comment. Runs begin with TEST UNIT READY and as many commands as are under way, which are not measured, and end with that
+A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and for each \
+run a device of its own, whose address is the number of the run, with the requests that configure it. The stream of each record is \
+its comment. Runs begin with TEST UNIT READY and as many commands as are under way, which are not measured, and end with that \
 many under way.
 
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct CompareArguments {
     /// The link and the protocols alone, on a plain drive.
-    #[arg(long)]
+    #[arg(long, help_heading = ALONE)]
     raw: bool,
     /// Say which parts are in the catalogue and which setups there are, and with --json all of their numbers.
     #[arg(long, conflicts_with_all = ["raw", "save"])]
@@ -92,90 +99,91 @@ pub(crate) struct CompareArguments {
     #[command(flatten)]
     choice: choice::Choice,
     /// A folder with further parts, as `ssd/NAME.toml` and `bridges/NAME.toml`; they take the place of others of the same name.
-    #[arg(long, value_name = "DIR", conflicts_with = "raw")]
+    #[arg(long, help_heading = PARTS, value_name = "DIR", conflicts_with = "raw")]
     parts: Option<PathBuf>,
-    /// Commands under way, one or several numbers up to 62: 32 streams carry 30, and where more are asked for the drive has 64.
-    /// BOT takes one at a time whatever is asked.
-    #[arg(long, value_name = "N,…", value_delimiter = ',',
-          value_parser = clap::value_parser!(u16).range(1..=i64::from(sim::raw::DEPTH_MAX)))]
+    /// Requests under way, one or several numbers up to 256, of which a driver sends as many at once as it and the drive can; BOT
+    /// takes one at a time whatever is asked. With --raw up to 62, all of them sent at once: 32 streams carry 30, and where more
+    /// are asked for the drive has 64.
+    #[arg(long, help_heading = MEASURED, value_name = "N,…", value_delimiter = ',',
+          value_parser = clap::value_parser!(u16).range(1..=i64::from(workload::DEPTH_MAX)))]
     depth: Option<Vec<u16>>,
     /// Bytes of a request at random places, a multiple of 512; with --raw 4K unless told.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, help_heading = MEASURED, value_name = "SIZE", value_parser = quantity::size)]
     block: Option<ByteCount>,
     /// Write instead of reading.
-    #[arg(long)]
+    #[arg(long, help_heading = MEASURED)]
     write: bool,
     /// The link: one of SuperSpeed, or the bus of USB 2.0.
-    #[arg(long, visible_alias = "speed", value_enum)]
+    #[arg(long, help_heading = PARTS, visible_alias = "speed", value_enum)]
     link: Option<LinkArgument>,
     /// The host controller: a part by name. With --raw `chipset`, `card` or `none`; at high and full speed `none` unless told.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = PARTS, value_name = "NAME")]
     controller: Option<String>,
     /// Drives, each with as many commands under way.
-    #[arg(long, requires = "raw", value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=15))]
+    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=15))]
     drives: u8,
     /// Hubs in a row between a root port and the drives, which are all at the last one.
-    #[arg(long, requires = "raw", value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
+    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
     hubs: u8,
     /// Microseconds that the drive takes for a command.
-    #[arg(long, requires = "raw", value_name = "MICROSECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "MICROSECONDS", default_value = "60", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     latency: u32,
     /// Commands that the drive serves at once.
-    #[arg(long, requires = "raw", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "32", value_parser = clap::value_parser!(u16).range(1..))]
     at_once: u16,
-    /// Commands of each run, over all drives; 2000 unless told. With parts, requests of a run that is captured, 100 unless told, or
-    /// shown in a report.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    /// With --raw, commands of each run, over all drives; 2000 unless told. With parts, requests of a run that is captured, 100
+    /// unless told, or shown in a report; how long is measured otherwise, --seconds says.
+    #[arg(long, help_heading = MEASURED, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     commands: Option<u32>,
     /// Virtual seconds to measure, in place of as long as it takes for a figure: 0.001 to 3600.
-    #[arg(long, value_name = "SECONDS", conflicts_with = "raw", value_parser = quantity::span)]
+    #[arg(long, help_heading = MEASURED, value_name = "SECONDS", conflicts_with = "raw", value_parser = quantity::span)]
     seconds: Option<units::Duration>,
     /// Where the random places come from.
-    #[arg(long, default_value = "1")]
+    #[arg(long, help_heading = MEASURED, default_value = "1")]
     seed: u64,
     /// Say where the time of a command goes: in the driver, the controller, on the link, in the bridge, the drive, waiting. The parts
     /// add up to its latency.
-    #[arg(long)]
+    #[arg(long, help_heading = SHOWN)]
     explain: bool,
     /// Print what happens, packet by packet, until N commands of each run have ended.
-    #[arg(long, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, help_heading = SHOWN, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
     trace: Option<u32>,
     /// Draw two requests that are under way together: what happens for each on the four pipes, in driver, bridge and drive. Into a file, or
     /// in the terminal.
-    #[arg(long, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "save"])]
+    #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "save"])]
     timeline: Option<Option<PathBuf>>,
     /// Draw in which order a disk serves four reads on one track. Into a file, or in the terminal.
-    #[arg(long, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "timeline", "save"])]
+    #[arg(long, help_heading = SHOWN, value_name = "FILE.svg", num_args = 0..=1, conflicts_with_all = ["raw", "json", "trace", "timeline", "save"])]
     platter: Option<Option<PathBuf>>,
     /// Write everything as charts into one HTML file that needs nothing but a browser: with five seeds, for intervals, with where the
     /// time goes, and with commands on the four pipes, of each way as many as --commands says; 3000 unless told. With --raw, link and protocols alone; with --against, measured and simulated.
-    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["sweep", "timeline", "platter", "trace", "capture"])]
+    #[arg(long, help_heading = SHOWN, value_name = "FILE.html", conflicts_with_all = ["sweep", "timeline", "platter", "trace", "capture"])]
     report: Option<PathBuf>,
     /// Lay a measurement of hardware beside it: the record of `uaskit bench --json`. Its jobs are simulated.
-    #[arg(long, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth", "save"])]
+    #[arg(long, help_heading = SHOWN, value_name = "RECORD.json", conflicts_with_all = ["raw", "workload", "block", "write", "depth", "save"])]
     against: Option<PathBuf>,
     #[command(flatten)]
     grid: sweep::GridArguments,
     /// Say as well what a link that sleeps between commands costs them and saves: U1 and U2 as Linux has them, reads of 4 KiB
     /// one at a time without a controller, at pauses of several lengths.
-    #[arg(long, requires = "raw")]
+    #[arg(long, help_heading = ALONE, requires = "raw")]
     power_states: bool,
     /// Write a pcapng file of all runs. An older file of that name is replaced.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["timeline", "platter"])]
+    #[arg(long, help_heading = SHOWN, value_name = "FILE", conflicts_with_all = ["timeline", "platter"])]
     capture: Option<PathBuf>,
     /// What the capture tells.
-    #[arg(long, value_enum, requires = "capture", default_value_t = CaptureKind::Transfers)]
+    #[arg(long, help_heading = SHOWN, value_enum, requires = "capture", default_value_t = CaptureKind::Transfers)]
     capture_as: CaptureKind,
     /// Bytes of each transfer that the capture keeps; all of them unless told. Packets are never cut.
-    #[arg(long, value_name = "SIZE", requires = "capture", value_parser = quantity::size)]
+    #[arg(long, help_heading = SHOWN, value_name = "SIZE", requires = "capture", value_parser = quantity::size)]
     snap: Option<ByteCount>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = KEPT)]
     keeping: SaveArguments,
     /// Worlds that run at once; as many as there are processors unless told. What comes out does not depend on it.
-    #[arg(long, value_name = "N", conflicts_with_all = ["trace", "capture"], value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, help_heading = MEASURED, value_name = "N", conflicts_with_all = ["trace", "capture"], value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Print JSON.
-    #[arg(long)]
+    #[arg(long, help_heading = SHOWN)]
     json: bool,
 }
 

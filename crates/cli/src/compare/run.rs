@@ -31,6 +31,11 @@ pub(super) struct Row {
 const K: u32 = 1 << 10;
 
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+    if arguments.commands.is_some() && arguments.capture.is_none() && arguments.report.is_none() {
+        return Err(Failure::usage("--commands is for --capture and --report, or for --raw")
+            .because("runs of parts are as long as it takes for a figure")
+            .try_this("say how long with --seconds"));
+    }
     let keeper = arguments.keeping.keeper()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let (setup, columns) = arguments.columns(&catalogue)?;

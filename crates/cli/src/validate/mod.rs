@@ -35,7 +35,7 @@ use std::sync::Arc;
   uaskit validate --report page.html
   uaskit validate --parts my-parts
 
-Bars: |error| median 8 % at most, worst 20 %; all seventeen shapes (Q1 to Q17) hold. Exit codes: 0 all bars are met, 1 not, or
+Bars: |error| median 8 % at most, worst 20 %; all seventeen shapes (Q1 to Q17) hold. Exit codes: 0 all bars are met, 1 not, or \
 failed, 2 usage.")]
 pub(crate) struct ValidateArguments {
     /// A folder with further parts; they take the place of others of the same name.

@@ -19,13 +19,14 @@ pub(super) fn write(
     sensitivities: &[Sensitivity],
     seed: u64,
 ) -> Result<(), Failure> {
-    let trust = Section::new("Figures")
-        .lead(
+    let mut trust = Section::new("Figures").lead(
             "Each dot is a figure of an article and what a simulated world of the same parts makes of it. On the line both are the \
              same; the zones are the bars that are set: 8 % for the median, 20 % for the worst.",
-        )
-        .figure(scatter(rows))
-        .figure(errors(rows));
+        );
+    for kind in [Unit::Rate, Unit::Percent, Unit::Other] {
+        trust = scatter(rows, kind).into_iter().fold(trust, Section::figure);
+    }
+    let trust = trust.figure(errors(rows));
     let mut page = Page::new("Published figures and simulated ones")
         .lead("No row has code of its own: numbers belong to parts, and what comes out is what their mechanisms make of them.")
         .findings(findings(decided, rows, statistics))
@@ -45,40 +46,75 @@ pub(super) fn write(
     page::write(&page, file)
 }
 
-/// Figures by article, told apart by whether numbers were fitted on them.
-fn scatter(rows: &[Row<'_>]) -> Figure {
+/// What figures have in common, so that they have a place on one axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    /// MB/s, and differences of them.
+    Rate,
+    /// Gains and shares.
+    Percent,
+    /// Ratios, times, bytes, counts.
+    Other,
+}
+
+impl Unit {
+    fn of(row: &Row<'_>) -> Self {
+        match unit(row) {
+            unit if unit.contains("MB/s") => Self::Rate,
+            unit if unit.contains("percent") => Self::Percent,
+            _ => Self::Other,
+        }
+    }
+
+    /// A title, what stands behind the names of axes, and what is to be known.
+    const fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Rate => ("Rates", ", MB/s", "Rates and differences of rates, in 10⁶ bytes a second."),
+            Self::Percent => ("Gains", ", %", "Gains and shares, in percent."),
+            Self::Other => {
+                ("Other figures", "", "Ratios, times, bytes and counts; both axes have the unit of the row.")
+            }
+        }
+    }
+}
+
+/// Figures of a kind, told apart by whether numbers were fitted on them.
+fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
+    let of_kind = || {
+        let is_figure = |row: &&Row<'_>| matches!(row.verdict, Verdict::Figure { .. });
+        rows.iter().filter(is_figure).filter(|row| Unit::of(row) == kind)
+    };
+    of_kind().next()?;
     let swarm = |name: &str, hue, is_fitted: bool| {
-        let dots = rows
-            .iter()
-            .filter(|row| matches!(row.decision.role, Role::Fit(_)) == is_fitted)
-            .filter_map(|row| {
+        let dots = of_kind().filter(|row| matches!(row.decision.role, Role::Fit(_)) == is_fitted).filter_map(
+            |row| {
                 let Verdict::Figure { published, simulated, .. } = row.verdict else { return None };
                 let middle = (published.least + published.largest) / 2.0;
                 let name = format!("{} {}", row.decision.id, row.decision.title);
                 Some(Dot { name, source: source(row), x: middle, y: simulated })
-            });
+            },
+        );
         Swarm { name: name.into(), hue, dots: dots.collect() }
     };
     let swarms = vec![swarm("checks", 0, false), swarm("numbers were fitted on it", 1, true)];
-    let units = "MB/s, IOPS, ms, W or a ratio, as the article has it";
-    let text = format!(
-        "Both axes have the unit of the row: {units}. A range stands at its middle. What is not above zero is on the linear scale alone."
-    );
+    let (title, unit, what) = kind.words();
+    let text =
+        format!("{what} A range stands at its middle. What is not above zero is on the linear scale alone.");
+    let axis = |name: &str| Axis::log(format!("{name}{unit}"));
     let zones = vec![BARS.1, BARS.0];
-    let scatter = Scatter { x: Axis::log("published"), y: Axis::log("simulated"), swarms, zones };
-    Figure::new("Published and simulated", text, Picture::Scatter(scatter)).table(figures(rows))
+    let scatter = Scatter { x: axis("published"), y: axis("simulated"), swarms, zones };
+    Some(Figure::new(title, text, Picture::Scatter(scatter)).table(figures(of_kind())))
 }
 
-fn figures(rows: &[Row<'_>]) -> Table {
+fn figures<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
     let mut table = Table::new(["row", "what", "published", "unit", "simulated", "error, %", "", "source"]);
     for row in rows {
         let Verdict::Figure { published, simulated, error } = row.verdict else { continue };
-        let unit = row.decision.figure.as_ref().map_or("", |figure| figure.unit.as_str());
         table = table.row([
             Cell::text(&row.decision.id),
             Cell::text(&row.decision.title),
             Cell::text(published.to_string()),
-            Cell::text(unit),
+            Cell::text(unit(row)),
             Cell::Number(simulated),
             Cell::Number((error * 1000.0).round() / 10.0),
             Cell::text(role(row)),
@@ -86,6 +122,11 @@ fn figures(rows: &[Row<'_>]) -> Table {
         ]);
     }
     table
+}
+
+/// The unit of what was published; none of a shape.
+fn unit<'a>(row: &Row<'a>) -> &'a str {
+    row.decision.figure.as_ref().map_or("", |figure| figure.unit.as_str())
 }
 
 fn source(row: &Row<'_>) -> String {

@@ -38,6 +38,14 @@ const COMMANDS: u32 = 2000;
 pub(super) struct Printed;
 
 pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
+    if let Some(depth) = arguments.depths().iter().find(|depth| **depth > raw::DEPTH_MAX) {
+        return Err(Failure::usage(format!(
+            "--raw goes to a depth of {} and not to {depth}",
+            raw::DEPTH_MAX
+        ))
+        .because("all that is under way is sent at once, and its drives have 64 streams at most")
+        .try_this("parts, without --raw, queue what their driver does not send"));
+    }
     let keeper = arguments.keeping.keeper()?;
     let mut capture = arguments.start_capture()?;
     let rows = if arguments.trace.is_some() || capture.is_some() {

@@ -16,7 +16,6 @@ use crate::compare::choice::{Column, replaced};
 use crate::failure::Failure;
 use crate::quantity;
 use sim::parts::{Activation, Catalogue, Kind};
-use sim::raw::DEPTH_MAX;
 use sim::setups::Assembly;
 use std::collections::BTreeSet;
 use workload::{Job, REQUEST_BYTES_MAX, Share};
@@ -120,7 +119,7 @@ impl Axis {
     fn numbers(self) -> Option<std::ops::RangeInclusive<u64>> {
         match self {
             Self::Block => Some(512..=u64::from(REQUEST_BYTES_MAX)),
-            Self::Depth => Some(1..=u64::from(DEPTH_MAX)),
+            Self::Depth => Some(1..=u64::from(workload::DEPTH_MAX)),
             Self::Seed => Some(0..=u64::MAX),
             _ => None,
         }
@@ -330,7 +329,7 @@ mod tests {
         for (text, told) in [
             ("depth", "is no item"),
             ("colour=red", "a sweep has no `colour`"),
-            ("depth=0", "1 to 62 are possible"),
+            ("depth=0", "1 to 256 are possible"),
             ("depth=8..1", "a range goes from the smaller number"),
             ("block=1000", "512 to"),
             ("bridge=asm9999", "asm1153"),
