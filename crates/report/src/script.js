@@ -39,10 +39,10 @@
   function point(group, x, y) {
     hide();
     group.forEach((mark) => mark.classList.add("on"));
-    const hue = (mark) => [...mark.classList].find((name) => /^s\d+$/.test(name));
-    const lines = group.map((mark) => [hue(mark), mark.querySelector("title").textContent.trim().split(`, ${mark.dataset.p}`)[0], mark.dataset.v]);
-    show(group[0].dataset.p, lines, x, y);
-    return [group[0].dataset.p, ...lines.map(([, name, value]) => `${name} ${value}`)].join(", ");
+    const hue = (mark) => [...mark.classList].find((name) => /^s\d+$/.test(name)), name = (mark) => mark.querySelector("title")?.textContent.trim().split(`, ${mark.dataset.p}`)[0] ?? mark.closest("figure").querySelector(`.legend [data-k="${mark.dataset.k}"]`).textContent;
+    const lines = group.map((mark) => [hue(mark), name(mark), mark.dataset.v]), { p } = group[0].dataset;
+    show(p, lines, x, y);
+    return [p, ...lines.map(([, name, value]) => `${name} ${value}`)].join(", ");
   }
   const centre = (mark) => { const place = mark.getBoundingClientRect(); return [place.x + place.width / 2, place.y + place.height / 2]; };
   for (const plot of all(".plot[role=group]")) {

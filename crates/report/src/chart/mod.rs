@@ -59,6 +59,8 @@ impl Mark<'_> {
     fn element(&self) -> Path {
         let (x, y) = (crate::drawing::rounded(self.at.0), crate::drawing::rounded(self.at.1));
         let shape = match self.key % 4 {
+            // There are many, and few are ever seen.
+            _ if self.is_quiet => "m-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0Z",
             0 => "m-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0Z",
             1 => "m-3.2,-3.2h6.4v6.4h-6.4Z",
             2 => "m0,-4.4l4.2,7.4h-8.4Z",
@@ -71,11 +73,13 @@ impl Mark<'_> {
     }
 }
 
-/// With what it says, for the script, and for a browser that shows titles without one.
+/// With what it says, for the script, and where it is seen for a browser that shows titles without one.
 fn told(mut path: Path, (x, y): (f64, f64), mark: &Mark<'_>) -> Path {
     path = path.set("data-k", mark.key).set("data-x", x).set("data-y", y);
     let (series, place, value) = (clean(mark.series), clean(&mark.place), clean(&mark.value));
-    path.append(Title::new(format!("{series}, {place}: {value}")));
+    if !mark.is_quiet {
+        path.append(Title::new(format!("{series}, {place}: {value}")));
+    }
     path.set("data-p", place).set("data-v", value)
 }
 
