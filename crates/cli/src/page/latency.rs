@@ -2,8 +2,8 @@
 //!
 //! Shares are on a scale in nines, as storage is asked for them. A share is shown as far as there are ten requests beyond it, and no further.
 
-use super::{Measured, Values, Way, by_label, course, over_depth};
-use report::{Axis, Cell, Figure, Lines, Picture, Point, Section, Series, Shape, Table};
+use super::{Measured, Values, Way, by_label, chosen, course, over_depth};
+use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Shape, Table};
 
 /// How long requests took: values in microseconds with how many took so long, the shortest first.
 #[derive(Clone, Debug, Default)]
@@ -113,6 +113,11 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
     let figure =
         Figure::new(format!("Distribution: {title}"), text, Picture::Lines(hills.shaped(Shape::Steps)));
     section = section.figure(figure);
+    if let Some((bars, table)) = each_job(ways, all) {
+        let text =
+            "What half of the requests of each job do not take longer than; the table has the other shares.";
+        section = section.figure(Figure::new("Latency of each job", text, Picture::Bars(bars)).table(table));
+    }
     let Some((label, rows)) = by_label(all).into_iter().find(|(_, rows)| rows.len() > 1) else {
         return section;
     };
@@ -128,17 +133,56 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
     section
 }
 
-fn table(known: &[(&Way, &Latency)]) -> Table {
-    let head =
-        ["", "mean, µs"].into_iter().map(String::from).chain(TOLD.map(|(_, name)| format!("{name}, µs")));
-    let mut table = Table::new(head.chain(["longest, µs".into(), "requests".into()]));
-    for (way, latency) in known {
-        let shares = TOLD.map(|(share, _)| Cell::from(latency.at(share).filter(|_| latency.knows(share))));
-        let ends = [latency.counted.last().map(|(us, _)| *us).into(), Cell::Number(latency.requests as f64)];
-        let begin = [Cell::text(&way.name), Cell::Number(latency.mean_us())];
-        table = table.row(begin.into_iter().chain(shares).chain(ends));
+/// Medians of all kinds of jobs, if there are several, each at the depth of which more is told.
+fn each_job(ways: &[Way], all: &[Measured]) -> Option<(Bars, Table)> {
+    let rows: Vec<&Measured> = by_label(all).into_iter().filter_map(|(_, rows)| chosen(rows)).collect();
+    if rows.len() < 2 {
+        return None;
     }
-    table
+    let label = |row: &Measured| format!("{}, {} deep", row.job.label, row.job.depth);
+    let latency = |values: &Option<Values>| {
+        values.as_ref().map(|values| values.latency.clone()).filter(|latency| latency.requests > 0)
+    };
+    let mut table = head(["job", ""]);
+    let mut groups = Vec::new();
+    for row in rows {
+        let known: Vec<Option<Latency>> = row.of.iter().map(latency).collect();
+        for (way, latency) in ways.iter().zip(&known) {
+            let Some(latency) = latency else { continue };
+            table =
+                table.row([Cell::Text(label(row)), Cell::text(&way.name)].into_iter().chain(told(latency)));
+        }
+        let medians = known.iter().map(|latency| latency.as_ref()?.at(0.5));
+        groups.push(Group { label: label(row), values: medians.collect() });
+    }
+    let bars = Bars {
+        across: String::new(),
+        value: Axis::linear("median latency, µs"),
+        series: ways.iter().map(|way| (way.name.clone(), way.hue)).collect(),
+        groups,
+        is_stacked: false,
+    };
+    Some((bars, table))
+}
+
+/// A table of latencies, which begins with these columns.
+fn head<const N: usize>(names: [&str; N]) -> Table {
+    let means = ["mean, µs".to_owned()].into_iter().chain(TOLD.map(|(_, name)| format!("{name}, µs")));
+    let ends = ["longest, µs".to_owned(), "requests".to_owned()];
+    Table::new(names.map(String::from).into_iter().chain(means).chain(ends))
+}
+
+/// Cells of what is behind the first columns.
+fn told(latency: &Latency) -> impl Iterator<Item = Cell> {
+    let shares = TOLD.map(|(share, _)| Cell::from(latency.at(share).filter(|_| latency.knows(share))));
+    let ends = [latency.counted.last().map(|(us, _)| *us).into(), Cell::Number(latency.requests as f64)];
+    [Cell::Number(latency.mean_us())].into_iter().chain(shares).chain(ends)
+}
+
+fn table(known: &[(&Way, &Latency)]) -> Table {
+    known.iter().fold(head([""]), |table, (way, latency)| {
+        table.row([Cell::text(&way.name)].into_iter().chain(told(latency)))
+    })
 }
 
 /// Where bins begin: all over what was measured, each as much longer than the one before. What one in ten thousand takes is out.
@@ -156,6 +200,8 @@ fn bins(known: &[(&Way, &Latency)]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bench::measure::Estimate;
+    use workload::{Job, Share};
 
     #[test]
     fn shares_are_those_of_the_requests() {
@@ -172,6 +218,32 @@ mod tests {
         let latency = Latency::of([(100.0, 1000)]);
         assert_eq!((latency.knows(0.99), latency.knows(0.999)), (true, false));
         assert!(latency.curve().iter().all(|point| point.x <= 0.99));
+    }
+
+    #[test]
+    fn each_job_is_told_at_the_depth_of_which_more_is_told() {
+        let estimate = Estimate { value: 1.0, interval: None };
+        let values = |us: f64| Values {
+            iops: estimate,
+            mb_per_s: estimate,
+            latency: Latency::of([(us, 100)]),
+            watts: None,
+            joules_per_gb: None,
+        };
+        let row = |label: &str, depth, us: [Option<f64>; 2]| Measured {
+            job: Job { label: label.into(), ..Job::of(Share::all(4096, 100, 100), depth) },
+            of: us.map(|us| us.map(values)).to_vec(),
+        };
+        let ways = ["bot", "uas"].map(|name| Way { name: name.into(), hue: 0 });
+        let read = [1, 8, 32].map(|depth| row("read", depth, [Some(100.0), Some(f64::from(depth))]));
+        assert_eq!(each_job(&ways, &read), None);
+        let all = [&read[..], &[row("write", 1, [Some(7.0), None])]].concat();
+        let (bars, table) = each_job(&ways, &all).expect("two jobs");
+        assert_eq!(table.rows.len(), 3);
+        let groups = bars.groups.iter().map(|group| (group.label.as_str(), group.values.clone()));
+        let wanted =
+            [("read, 8 deep", vec![Some(100.0), Some(8.0)]), ("write, 1 deep", vec![Some(7.0), None])];
+        assert_eq!(groups.collect::<Vec<_>>(), wanted);
     }
 
     #[test]
