@@ -2,7 +2,7 @@
 //!
 //! Shares are on a scale in nines, as storage is asked for them. A share is shown as far as there are ten requests beyond it, and no further.
 
-use super::{Measured, Values, Way, by_label, chosen, course, over_depth};
+use super::{FEW, Measured, Values, Way, by_label, chosen, course, over_depth};
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Shape, Table};
 
 /// How long requests took: values in microseconds with how many took so long, the shortest first.
@@ -16,8 +16,13 @@ pub(crate) struct Latency {
 const BEYOND: f64 = 10.0;
 
 /// Of curves, and of steps.
-const POINTS: u32 = 60;
+const POINTS: usize = 60;
 const BINS: usize = 48;
+
+/// Of many ways each has as many fewer, so that a page has room for them.
+fn fineness(of: usize, ways: usize) -> usize {
+    if ways <= FEW { of } else { of / 2 }
+}
 
 impl Latency {
     /// Of values in microseconds, each with how often it came.
@@ -55,8 +60,8 @@ impl Latency {
         self.requests as f64 * (1.0 - share) >= BEYOND
     }
 
-    fn curve(&self) -> Vec<Point> {
-        let shares = (0..=POINTS).map(|nth| 1.0 - 10_f64.powf(-4.0 * f64::from(nth) / f64::from(POINTS)));
+    fn curve(&self, points: usize) -> Vec<Point> {
+        let shares = (0..=points).map(|nth| 1.0 - 10_f64.powf(-4.0 * nth as f64 / points as f64));
         shares
             .filter(|share| self.knows(*share))
             .filter_map(|share| Some(Point::new(share, self.at(share)?)))
@@ -95,7 +100,11 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
     let of = |shape: &dyn Fn(&Latency) -> Vec<Point>| {
         known.iter().map(|(way, latency)| Series::new(&way.name, way.hue, shape(latency))).collect::<Vec<_>>()
     };
-    let curves = Lines::new(Axis::nines("share of requests"), Axis::log("latency, µs"), of(&Latency::curve));
+    let curves = Lines::new(
+        Axis::nines("share of requests"),
+        Axis::log("latency, µs"),
+        of(&|latency| latency.curve(fineness(POINTS, ways.len()))),
+    );
     let half = known
         .iter()
         .filter_map(|(way, latency)| Some(format!("{} {} µs", way.name, report::number(latency.at(0.5)?))));
@@ -103,7 +112,7 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
     let figure =
         Figure::new(format!("Latency by share: {title}"), text, Picture::Lines(curves.shaped(Shape::Curve)));
     section = section.figure(figure.table(table(&known)));
-    let bins = bins(&known);
+    let bins = bins(&known, fineness(BINS, ways.len()));
     let hills = Lines::new(
         Axis::log("latency, µs"),
         Axis::linear("% of requests"),
@@ -186,12 +195,12 @@ fn table(known: &[(&Way, &Latency)]) -> Table {
 }
 
 /// Where bins begin: all over what was measured, each as much longer than the one before. What one in ten thousand takes is out.
-fn bins(known: &[(&Way, &Latency)]) -> Vec<f64> {
+fn bins(known: &[(&Way, &Latency)], count: usize) -> Vec<f64> {
     let least = known.iter().filter_map(|(_, of)| of.at(0.0)).fold(f64::INFINITY, f64::min).max(0.001);
     let most = known.iter().filter_map(|(_, of)| of.at(0.9995)).fold(least, f64::max) * 1.05;
     // No finer than a twentieth of a doubling: a value that is always the same would be a needle.
-    let factor = (most / least).powf(1.0 / (BINS - 4) as f64).max(2_f64.powf(0.05));
-    (0..BINS)
+    let factor = (most / least).powf(1.0 / (count - 4) as f64).max(2_f64.powf(0.05));
+    (0..count)
         .map(|nth| least * factor.powi(nth as i32 - 2))
         .take_while(|begin| *begin < most * factor * factor)
         .collect()
@@ -217,7 +226,7 @@ mod tests {
     fn a_share_beyond_which_there_are_few_is_not_spoken_of() {
         let latency = Latency::of([(100.0, 1000)]);
         assert_eq!((latency.knows(0.99), latency.knows(0.999)), (true, false));
-        assert!(latency.curve().iter().all(|point| point.x <= 0.99));
+        assert!(latency.curve(POINTS).iter().all(|point| point.x <= 0.99));
     }
 
     #[test]
@@ -250,7 +259,7 @@ mod tests {
     fn steps_have_all_requests() {
         let latency = Latency::of((1..=300).map(|us| (f64::from(us), 3)));
         let way = Way { name: "uas".into(), hue: 0 };
-        let bins = bins(&[(&way, &latency)]);
+        let bins = bins(&[(&way, &latency)], BINS);
         let sum: f64 = latency.steps(&bins).iter().map(|point| point.y).sum();
         assert!((sum - 100.0).abs() < 1e-6 && bins.len() <= BINS, "{sum}");
     }

@@ -18,6 +18,9 @@ use report::{Axis, Fact, Figure, Lines, Page, Picture, Point, Section, Series};
 use std::path::Path;
 use workload::Job;
 
+/// Ways of which everything has room on a page: charts for bytes and for I/Os, which have the same shape, and fine curves.
+const FEW: usize = 6;
+
 /// A way to a drive: its name and its colour.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {

@@ -1,13 +1,10 @@
 //! Charts of how much is moved: by depth, by block, and where there is one depth alone.
 
-use super::{Measured, Values, Way, by_label, course, over_depth};
+use super::{FEW, Measured, Values, Way, by_label, course, over_depth};
 use bench::measure::Estimate;
 use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
 use std::collections::BTreeMap;
 use workload::{Job, Share, short_bytes};
-
-/// Ways of which a chart for bytes and one for I/Os, which have the same shape, still have room on a page.
-const FEW: usize = 6;
 
 /// Bytes and I/Os of each kind of job that has several depths, beside each other; of many ways the first kind alone has both.
 pub(crate) fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
