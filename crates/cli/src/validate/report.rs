@@ -23,7 +23,7 @@ pub(super) fn write(
             "Each dot is a figure of an article and what a simulated world of the same parts makes of it. On the line both are the \
              same; the zones are the bars that are set: 8 % for the median, 20 % for the worst.",
         );
-    for kind in [Unit::Rate, Unit::Percent, Unit::Other] {
+    for kind in [Unit::Rate, Unit::Times, Unit::Other] {
         trust = scatter(rows, kind).into_iter().fold(trust, Section::figure);
     }
     let trust = trust.figure(errors(rows));
@@ -51,9 +51,9 @@ pub(super) fn write(
 enum Unit {
     /// MB/s, and differences of them.
     Rate,
-    /// Gains and shares.
-    Percent,
-    /// Ratios, times, bytes, counts.
+    /// How many times as much.
+    Times,
+    /// Bytes, counts.
     Other,
 }
 
@@ -61,7 +61,7 @@ impl Unit {
     fn of(row: &Row<'_>) -> Self {
         match unit(row) {
             unit if unit.contains("MB/s") => Self::Rate,
-            unit if unit.contains("percent") => Self::Percent,
+            unit if unit.contains("percent") || unit == "ratio" => Self::Times,
             _ => Self::Other,
         }
     }
@@ -70,10 +70,8 @@ impl Unit {
     const fn words(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Self::Rate => ("Rates", ", MB/s", "Rates and differences of rates, in 10⁶ bytes a second."),
-            Self::Percent => ("Gains", ", %", "Gains and shares, in percent."),
-            Self::Other => {
-                ("Other figures", "", "Ratios, times, bytes and counts; both axes have the unit of the row.")
-            }
+            Self::Times => ("Gains", ", times as much", "How many times as much one is as the other."),
+            Self::Other => ("Other figures", "", "Bytes and counts; both axes have the unit of the row."),
         }
     }
 }
@@ -114,7 +112,7 @@ fn figures<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
             Cell::text(&row.decision.id),
             Cell::text(&row.decision.title),
             Cell::text(published.to_string()),
-            Cell::text(unit(row)),
+            Cell::text(if Unit::of(row) == Unit::Times { "times" } else { unit(row) }),
             Cell::Number(simulated),
             Cell::Number((error * 1000.0).round() / 10.0),
             Cell::text(role(row)),
