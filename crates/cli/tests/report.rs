@@ -93,7 +93,7 @@ fn a_validation_has_figures_with_their_sources() {
     holds(
         &page,
         &[
-            "Published and simulated",
+            "simulated, MB/s",
             "Myce, Beyond USB3 with UASP (2013)",
             "Claims and shapes",
             "data-scale=\"log\"",
