@@ -92,12 +92,7 @@ fn a_validation_has_figures_with_their_sources() {
     let page = page(&["validate", "--only", "myce"]);
     holds(
         &page,
-        &[
-            "simulated, MB/s",
-            "Myce, Beyond USB3 with UASP (2013)",
-            "Claims and shapes",
-            "data-scale=\"log\"",
-        ],
+        &["simulated, MB/s", "Myce, Beyond USB3 with UASP (2013)", "Claims and shapes", "data-scale=\"log\""],
     );
 }
 

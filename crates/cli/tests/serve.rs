@@ -219,9 +219,10 @@ fn completions_and_man_pages_know_the_options() {
         let script = String::from_utf8(output.stdout).unwrap();
         assert!(script.contains("usbredir"), "{shell}");
         // elvish and powershell complete options alone.
-        let has_values = matches!(shell, "bash" | "fish" | "zsh");
-        for name in ["hardware-fr", "jms580", "vertex3-240", "workstation"] {
-            assert_eq!(script.contains(name), has_values, "{shell}: {name}");
+        if matches!(shell, "bash" | "fish" | "zsh") {
+            for name in ["hardware-fr", "jms580", "vertex3-240", "workstation"] {
+                assert!(script.contains(name), "{shell}: {name}");
+            }
         }
     }
     let place = Place::new();
