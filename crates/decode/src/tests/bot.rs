@@ -257,3 +257,69 @@ fn blocks_that_are_never_given_back_are_told() {
     script.decoder.finish();
     assert_eq!(script.faults(), [(Fault::TrimNeverSent, 1, &[page_at, write][..])]);
 }
+
+#[test]
+fn bytes_that_are_no_wrapper_are_told() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &[0x55; 31]);
+    assert_eq!(script.faults(), [], "they may be data of a command before the capture");
+    script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+    script.receive(0x81, 13, &csw(1, 0, 0));
+    let packet = script.send(1, &[0x55; 31]);
+    assert_eq!(script.faults(), [(Fault::CommandWrapper, 1, &[packet][..])]);
+}
+
+#[test]
+fn a_status_after_the_status_is_told() {
+    let mut script = Script::enumerated(0);
+    read(&mut script, 1, 512, 512, 0);
+    let packet = script.receive(0x81, 13, &csw(1, 0, 0));
+    assert_eq!(script.faults(), [(Fault::StatusWithoutCommand, 1, &[packet][..])]);
+}
+
+/// How a read ends whose data do not: by the error that the kernel gives.
+#[test]
+fn transfers_that_fail_are_told_by_what_failed() {
+    for (errno, fault) in [(-71, Fault::BusError), (-75, Fault::Babble), (-108, Fault::Gone)] {
+        let mut script = Script::enumerated(0);
+        script.send(1, &cbw(1, 512, 0x80, &READ_10));
+        script.submit(9, 0x81, 512, &[]);
+        let failed = script.end(9, 0x81, (errno, 0), &[]);
+        assert_eq!(script.faults(), [(fault, 1, &[failed][..])]);
+    }
+}
+
+/// The bus fails and the host resets the device: it did not take the command back for nothing.
+#[test]
+fn a_command_that_the_bus_has_failed_is_not_taken_back() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 512, 0x80, &READ_10));
+    script.submit(9, 0x81, 512, &[]);
+    script.end(9, 0x81, (-71, 0), &[]);
+    script.control([0x00, 9, 1, 0, 0, 0, 0, 0], &[]);
+    let faults: Vec<_> = script.faults().iter().map(|fault| fault.0).collect();
+    assert_eq!(faults, [Fault::BusError, Fault::Reset]);
+    assert_eq!(script.one().outcome, Outcome::Aborted);
+}
+
+#[test]
+fn a_command_that_is_given_up_soon_is_taken_back_by_the_host() {
+    let mut script = Script::enumerated(0);
+    let began = script.send(1, &cbw(1, 512, 0x80, &READ_10));
+    script.submit(9, 0x81, 512, &[]);
+    let gave_up = script.wait_ms(20).end(9, 0x81, (CANCELLED, 0), &[]);
+    script.control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[]);
+    let faults = script.faults();
+    assert_eq!(faults[1], (Fault::TakenBack, 1, &[began, gave_up][..]));
+}
+
+#[test]
+fn a_failure_before_a_reset_needs_no_sense() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+    script.receive(0x81, 13, &csw(1, 0, 1));
+    script.control([0x00, 9, 1, 0, 0, 0, 0, 0], &[]);
+    read(&mut script, 2, 512, 512, 0);
+    let faults: Vec<_> = script.faults().iter().map(|fault| fault.0).collect();
+    assert_eq!(faults, [Fault::SetUpAgain]);
+}

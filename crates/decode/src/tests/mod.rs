@@ -2,6 +2,8 @@
 
 mod bot;
 mod damage;
+mod good;
+mod healthy;
 mod hostile;
 mod sources;
 mod uas;

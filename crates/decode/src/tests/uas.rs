@@ -296,3 +296,42 @@ fn commands_under_way_have_a_limit() {
     assert_eq!((command.tag, command.outcome), (1, Outcome::LetGo));
     assert_eq!(script.decoder.losses().commands, 1);
 }
+
+#[test]
+fn a_status_that_was_cut_off_ends_its_command_and_is_not_judged() {
+    for kept in 0..16 {
+        let mut script = Script::enumerated(1);
+        for _ in 0..2 {
+            submit_read(&mut script, 1);
+            script.end(11, 0x81, (0, 4096), &[]);
+            script.end(10, 0x83, (0, 16), &sense(1, 0, &[])[..kept]);
+        }
+        script.decoder.finish();
+        let ended: Vec<_> = script.ended().iter().map(|one| (one.outcome, one.is_error())).collect();
+        assert_eq!(ended, [(Outcome::NotKept, false); 2], "{kept}");
+        assert_eq!(script.faults(), []);
+    }
+}
+
+#[test]
+fn a_stall_is_not_followed_by_more_blame_than_the_reset() {
+    let mut script = Script::enumerated(1);
+    submit_read(&mut script, 1);
+    script.end(11, 0x81, (STALL, 0), &[]);
+    script.control([0x00, 9, 1, 0, 0, 0, 0, 0], &[]);
+    let faults: Vec<_> = script.faults().iter().map(|fault| fault.0).collect();
+    assert_eq!(faults, [Fault::Stall, Fault::Reset]);
+}
+
+#[test]
+fn a_queue_that_is_used_once_is_used() {
+    let mut script = Script::enumerated(1);
+    submit_read(&mut script, 2);
+    for _ in 0..32 {
+        submit_read(&mut script, 1);
+        end_read(&mut script, 1);
+    }
+    end_read(&mut script, 2);
+    script.decoder.finish();
+    assert_eq!(script.faults(), []);
+}
