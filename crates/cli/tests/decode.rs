@@ -63,6 +63,7 @@ fn packets_tell_the_same_commands_as_transfers() {
     let place = Place::new();
     let ended = |arguments: &[&str]| {
         let objects = json(&captured(&place, arguments), &[]);
+        assert_eq!(count(&objects, &[("kind", "verdict".into())]), 0, "{arguments:?}");
         count(&objects, &[("outcome", "GOOD".into()), ("bytes", 4096.into())])
     };
     for link in ["gen1", "high"] {
@@ -213,5 +214,82 @@ fn what_is_no_capture_is_refused() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("it is no capture"));
     assert_eq!(decode(&place.file("nothing"), &[]).status.code(), Some(1));
+    let folder = decode(&place.file("."), &[]);
+    assert_eq!(folder.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&folder.stderr).contains("directory"));
+    let empty = place.file("empty");
+    fs::write(&empty, "").expect("is written");
+    let output = decode(&empty, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("it is empty"));
     assert_eq!(decode(&file, &["--slower", "10"]).status.code(), Some(2));
+}
+
+/// A file of pcap with so many packets of this link type, each of 64 zeroes.
+fn pcap(place: &Place, link_type: u8, packets: usize) -> String {
+    let head = [0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, link_type, 0, 0, 0];
+    let record = [&[0, 0, 0, 0, 0, 0, 0, 0, 64, 0, 0, 0, 64, 0, 0, 0][..], &[0; 64]].concat();
+    let path = place.file("file.pcap");
+    fs::write(&path, [&head[..], &record.repeat(packets)].concat()).expect("is written");
+    path
+}
+
+#[test]
+fn a_capture_of_something_else_is_refused_by_its_name() {
+    let place = Place::new();
+    let output = decode(&pcap(&place, 1, 3), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    for part in ["has no packets of USB", "all 3 are of link type 1 (Ethernet)", "189 and 220", "249", "288"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn of_a_capture_without_packets_the_figures_are_nothing() {
+    let place = Place::new();
+    let path = pcap(&place, 220, 0);
+    let output = decode(&path, &["--stats"]);
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(
+        text.contains("0 ns from the first command to the last, 0 ns of it outside of commands (0.0 %)"),
+        "{text}"
+    );
+    assert!(text.ends_with("0 commands of 0 drives; 0 verdicts\n"), "{text}");
+    let objects = json(&path, &["--stats"]);
+    assert_eq!(objects[0]["all"]["latency"]["p99_ns"], 0);
+    assert_eq!(objects[1]["kind"], "end");
+}
+
+#[test]
+fn of_one_command_each_percentile_is_how_long_it_took() {
+    let place = Place::new();
+    let path = captured(&place, &[]);
+    let arguments = ["--stats", "--opcode", "request sense"];
+    let objects = json(&path, &arguments);
+    let commands: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "command").collect();
+    let [command] = commands[..] else { panic!("one: {commands:?}") };
+    let stats = objects.iter().find(|object| object["kind"] == "stats").expect("stats");
+    for figure in ["p50_ns", "p90_ns", "p99_ns", "max_ns"] {
+        assert_eq!(stats["all"]["latency"][figure], command["duration_ns"], "{figure}");
+    }
+    assert_eq!((&stats["span_ns"], &stats["outside_commands_ns"]), (&command["duration_ns"], &0.into()));
+}
+
+/// Whoever reads has seen enough, also of what is damaged.
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let place = Place::new();
+    let path = captured(&place, &[]);
+    let mut bytes = fs::read(&path).expect("is there");
+    bytes[50_000..51_000].fill(0xff);
+    fs::write(&path, bytes).expect("is written");
+    for pipes in ["", "2>&1"] {
+        let script =
+            format!("({UASKIT} decode {path} --full; echo code $? >&3) 3>{path}.code {pipes} | head -n 1");
+        Command::new("sh").args(["-c", &script]).output().expect("sh starts");
+        assert_eq!(fs::read_to_string(format!("{path}.code")).expect("is there"), "code 0\n", "{pipes}");
+    }
 }

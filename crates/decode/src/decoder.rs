@@ -6,7 +6,7 @@ use crate::event::{Address, Event};
 use crate::ledger::{Ledger, Losses};
 use crate::source::{NotUnderstood, Source};
 use crate::verdict::Verdict;
-use capture::Packet;
+use capture::{Link, Packet};
 use std::collections::BTreeMap;
 use wire::usb::{Recipient, RequestKind, SetupPacket, StandardRequest};
 
@@ -119,6 +119,11 @@ impl Decoder {
     /// Packets that were not of USB.
     pub const fn foreign(&self) -> NotUnderstood {
         self.source.foreign()
+    }
+
+    /// The link type of the first packet that was not of USB.
+    pub const fn foreign_link(&self) -> Option<Link> {
+        self.source.foreign_link()
     }
 
     /// The drives that are known now.

@@ -1,6 +1,6 @@
 //! Commands, counted: by operation code, by how many were under way, by phase.
 //!
-//! Always true: a table has a row for each operation code and for each depth up to [`DEPTH_MAX`], and no more; deeper ones are in the last.
+//! Of few times percentiles are exact: one of them is the time itself. Always true: a table has a row for each operation code and for each depth up to [`DEPTH_MAX`], and no more; deeper ones are in the last.
 
 use crate::command::Command;
 use crate::cover::Cover;
@@ -14,6 +14,9 @@ pub const DEPTH_MAX: u32 = 256;
 const TIME_NS_MAX: u64 = 3_600_000_000_000;
 /// Digits of a percentile that count. A third would take eight times the memory.
 const DIGITS: u8 = 2;
+
+/// Times that are kept as they are.
+const EXACT_MAX: usize = 100;
 
 /// What commands were like.
 #[derive(Debug, Default)]
@@ -39,8 +42,13 @@ struct Row {
     latency: Times,
 }
 
+/// Times, each as long as they are few.
 #[derive(Debug, Default)]
-struct Times(Option<Box<Histogram<u64>>>);
+struct Times {
+    few: Vec<u64>,
+    many: Option<Box<Histogram<u64>>>,
+    max_ns: u64,
+}
 
 /// What is to be said of times: how many, and their percentiles in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -148,17 +156,75 @@ impl Row {
 impl Times {
     fn add(&mut self, ns: Option<u64>) {
         let Some(ns) = ns else { return };
-        if self.0.is_none() {
-            self.0 = Histogram::new_with_bounds(1, TIME_NS_MAX, DIGITS).ok().map(Box::new);
+        self.max_ns = self.max_ns.max(ns);
+        if self.many.is_none() && self.few.len() < EXACT_MAX {
+            return self.few.push(ns);
         }
-        if let Some(histogram) = &mut self.0 {
+        if self.many.is_none() {
+            self.many = Histogram::new_with_bounds(1, TIME_NS_MAX, DIGITS).ok().map(Box::new);
+        }
+        if let Some(histogram) = &mut self.many {
+            self.few.drain(..).for_each(|before| histogram.saturating_record(before));
             histogram.saturating_record(ns);
         }
     }
 
     fn spread(&self) -> Spread {
-        let Some(histogram) = &self.0 else { return Spread::default() };
-        let [p50_ns, p90_ns, p99_ns] = [0.5, 0.9, 0.99].map(|quantile| histogram.value_at_quantile(quantile));
-        Spread { count: histogram.len(), p50_ns, p90_ns, p99_ns, max_ns: histogram.max() }
+        let Self { few, many, max_ns } = self;
+        let max_ns = *max_ns;
+        let mut sorted = few.clone();
+        sorted.sort_unstable();
+        // The least time that is no shorter than so many of a hundred.
+        let exact = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100) - 1];
+        match many {
+            Some(histogram) => {
+                let [p50_ns, p90_ns, p99_ns] =
+                    [0.5, 0.9, 0.99].map(|quantile| histogram.value_at_quantile(quantile).min(max_ns));
+                Spread { count: histogram.len(), p50_ns, p90_ns, p99_ns, max_ns }
+            }
+            None if sorted.is_empty() => Spread::default(),
+            None => {
+                let [p50_ns, p90_ns, p99_ns] = [50, 90, 99].map(exact);
+                Spread { count: sorted.len() as u64, p50_ns, p90_ns, p99_ns, max_ns }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spread(times: impl IntoIterator<Item = u64>) -> [u64; 5] {
+        let mut all = Times::default();
+        times.into_iter().for_each(|ns| all.add(Some(ns)));
+        let Spread { count, p50_ns, p90_ns, p99_ns, max_ns } = all.spread();
+        [count, p50_ns, p90_ns, p99_ns, max_ns]
+    }
+
+    #[test]
+    fn of_few_times_percentiles_are_exact() {
+        assert_eq!(spread([]), [0; 5]);
+        assert_eq!(spread([123_457]), [1, 123_457, 123_457, 123_457, 123_457]);
+        assert_eq!(spread([0]), [1, 0, 0, 0, 0]);
+        assert_eq!(spread([300, 100]), [2, 100, 300, 300, 300]);
+        assert_eq!(spread((1..=10).rev()), [10, 5, 9, 10, 10]);
+        assert_eq!(spread(1..=100), [100, 50, 90, 99, 100]);
+        assert_eq!(spread([TIME_NS_MAX * 2])[4], 7_200_000_000_000);
+    }
+
+    #[test]
+    fn of_many_times_percentiles_are_within_a_hundredth_and_never_past_the_longest() {
+        let [count, p50_ns, p90_ns, p99_ns, max_ns] = spread((1..=100_000).map(|at| at * 1_003));
+        assert_eq!((count, max_ns), (100_000, 100_300_000));
+        for (told, right) in [(p50_ns, 50_150_000), (p90_ns, 90_270_000), (p99_ns, 99_297_000_u64)] {
+            assert!(told.abs_diff(right) <= right / 100 && told <= max_ns, "{told} for {right}");
+        }
+    }
+
+    #[test]
+    fn of_nothing_there_is_nothing_to_say() {
+        let stats = Stats::default();
+        assert_eq!((stats.span_ns(), stats.all().commands, stats.gaps().idle.count), ((0, 0), 0, 0));
     }
 }

@@ -237,7 +237,18 @@ impl std::fmt::Display for Link {
             Self::Usbmon => f.write_str("usbmon, 64 bytes (220)"),
             Self::Usbpcap => f.write_str("USBPcap (249)"),
             Self::Usb2Packets => f.write_str("packets of USB 2.0 (288)"),
-            Self::Other(code) => write!(f, "link type {code}"),
+            Self::Other(code) => {
+                write!(f, "link type {code}")?;
+                match code {
+                    1 => f.write_str(" (Ethernet)"),
+                    105 | 127 => f.write_str(" (Wi-Fi)"),
+                    113 | 276 => f.write_str(" (Linux cooked)"),
+                    186 => f.write_str(" (USB of FreeBSD)"),
+                    187 | 201 => f.write_str(" (Bluetooth)"),
+                    266 => f.write_str(" (USB of macOS)"),
+                    _ => Ok(()),
+                }
+            }
         }
     }
 }

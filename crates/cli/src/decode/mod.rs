@@ -26,6 +26,7 @@ const DAMAGES_TOLD_MAX: u64 = 100;
 struct Printer<'a> {
     arguments: &'a DecodeArguments,
     out: BufWriter<StdoutLock<'static>>,
+    packets: u64,
     /// The time of the first packet.
     zero_ns: Option<u64>,
     stats: Stats,
@@ -63,6 +64,11 @@ fn open(arguments: &DecodeArguments) -> Result<(Box<dyn Read>, String), Failure>
     }
 }
 
+/// On standard error, unless nobody listens there.
+fn warn(text: &str) {
+    let _ = writeln!(io::stderr(), "uaskit: {text}");
+}
+
 /// The inner result is that of printing.
 fn print_all(
     reader: &mut Reader<Box<dyn Read>>,
@@ -73,6 +79,7 @@ fn print_all(
         let item = reader.next_item().map_err(|error| Failure::new(error.to_string()))?;
         let printed = match item {
             Some(Item::Packet(packet)) => {
+                printer.packets = packet.number;
                 printer.zero_ns.get_or_insert(packet.at_ns);
                 decoder.take(&packet);
                 printer.commands(decoder)
@@ -96,7 +103,19 @@ fn print_all(
         }
     }
     decoder.finish();
+    is_of_usb(decoder, printer)?;
     Ok(printer.commands(decoder).and_then(|()| printer.end(decoder)))
+}
+
+/// A capture of something else altogether is not one of a drive that does nothing.
+fn is_of_usb(decoder: &Decoder, printer: &Printer<'_>) -> Result<(), Failure> {
+    let count = decoder.foreign().count;
+    let link = decoder.foreign_link().filter(|_| printer.packets == count);
+    link.map_or(Ok(()), |link| {
+        let name = printer.arguments.file.display();
+        Err(Failure::new(format!("{name} has no packets of USB")).because(format!("all {count} are of {link}"))
+            .try_this("Capture USB: link types 189 and 220 (usbmon, QEMU), 249 (USBPcap), 288 and 293 to 295 (packets) are read"))
+    })
 }
 
 impl<'a> Printer<'a> {
@@ -106,6 +125,7 @@ impl<'a> Printer<'a> {
         Self {
             arguments,
             out,
+            packets: 0,
             zero_ns: None,
             stats,
             commands: (0, 0),
@@ -150,7 +170,7 @@ impl<'a> Printer<'a> {
         }
         if self.damages <= DAMAGES_TOLD_MAX {
             self.out.flush()?;
-            eprintln!("uaskit: {damage}");
+            warn(&damage.to_string());
         }
         Ok(())
     }
@@ -163,7 +183,7 @@ impl<'a> Printer<'a> {
         }
         if self.drops <= DAMAGES_TOLD_MAX {
             self.out.flush()?;
-            eprintln!("uaskit: {dropped}");
+            warn(&dropped.to_string());
         }
         Ok(())
     }

@@ -29,6 +29,8 @@ pub(crate) struct Source {
     sent: Sent,
     not_understood: NotUnderstood,
     foreign: NotUnderstood,
+    /// What the first of them is.
+    foreign_link: Option<Link>,
 }
 
 impl Source {
@@ -39,6 +41,7 @@ impl Source {
             Link::Usbpcap => usbpcap::event(packet),
             Link::Usb2Packets => self.transactions.event(packet),
             Link::Other(_) => {
+                self.foreign_link.get_or_insert(packet.link);
                 self.foreign.add(packet.number);
                 return true;
             }
@@ -68,6 +71,11 @@ impl Source {
     /// Packets that are not of USB.
     pub(crate) const fn foreign(&self) -> NotUnderstood {
         self.foreign
+    }
+
+    /// What the first of them is.
+    pub(crate) const fn foreign_link(&self) -> Option<Link> {
+        self.foreign_link
     }
 }
 
