@@ -35,6 +35,8 @@ struct Current {
     direction: Direction,
     /// No more data come, although not all have.
     data_ended: bool,
+    /// Where a stall ended its data: no fault if a status follows.
+    stalled: Option<u64>,
 }
 
 impl Bot {
@@ -62,7 +64,7 @@ impl Bot {
                         current.open.moved(event);
                     }
                     current.data_ended = true;
-                    self.cut_short(ended, event, desk);
+                    self.cut_short(ended, !is_command, event, desk);
                 }
             }
         }
@@ -99,7 +101,7 @@ impl Bot {
                     current.open.moved(event);
                 }
                 current.data_ended |= part == Part::DataIn;
-                self.cut_short(ended, event, desk);
+                self.cut_short(ended, part == Part::DataIn, event, desk);
             }
         }
     }
@@ -152,6 +154,7 @@ impl Bot {
             } else {
                 let packets = [current.open.command.began.packet, event.mark.packet];
                 desk.blame(Fault::CommandBeforeStatus, &packets);
+                current.judge_stall(Outcome::Overtaken, desk);
                 let (command, answer) = current.open.ended(Outcome::Overtaken, Some(event.mark));
                 desk.end(command, &answer);
             }
@@ -190,7 +193,7 @@ impl Bot {
             desk.blame_with(Fault::Retried, block.opcode(), &[packet, event.mark.packet]);
         }
         let (wrapper, direction) = (event.id, cbw.direction());
-        self.current = Some(Current { open, wrapper, direction, data_ended: false });
+        self.current = Some(Current { open, wrapper, direction, data_ended: false, stalled: None });
     }
 
     /// Bytes to the device that are no command.
@@ -215,6 +218,7 @@ impl Bot {
         let packet = event.mark.packet;
         let Some(current) = self.current.take() else { return };
         let began = current.open.command.began.packet;
+        let has_all = desk.has_all_since(began);
         let csw = match Csw::decode(event.bytes) {
             Ok(csw) => csw,
             Err(_) if event.len() == 0 => {
@@ -223,12 +227,18 @@ impl Bot {
                 self.current = Some(current);
                 return;
             }
-            Err(_) if !event.is_whole() => return self.end(current, Outcome::NotKept, event.mark, desk),
+            // Its status may be among what is missing, and this be of a command whose beginning is.
+            Err(_) if !event.is_whole() || !has_all => {
+                return self.end(current, Outcome::NotKept, event.mark, desk);
+            }
             Err(_) => {
                 desk.blame(Fault::WrapperSignature, &[began, packet]);
                 return self.end(current, Outcome::Broken, event.mark, desk);
             }
         };
+        if csw.tag != current.open.command.tag && !has_all {
+            return self.end(current, Outcome::NotKept, event.mark, desk);
+        }
         if csw.tag != current.open.command.tag {
             desk.blame(Fault::WrapperTag, &[began, packet]);
             return self.end(current, Outcome::Broken, event.mark, desk);
@@ -244,7 +254,9 @@ impl Bot {
             CswStatus::PhaseError => desk.blame_with(Fault::PhaseError, opcode, &packets),
             CswStatus::Unknown(_) => desk.blame(Fault::WrapperSignature, &packets),
             CswStatus::Passed | CswStatus::Failed => {
-                if let Some(fault) = current.judge_residue(csw) {
+                // What moved among the missing packets is not known.
+                let has_all = desk.has_all_since(packets[0]);
+                if let Some(fault) = current.judge_residue(csw).filter(|_| has_all) {
                     desk.blame_with(fault, opcode, &packets);
                 }
             }
@@ -260,6 +272,7 @@ impl Bot {
     /// Ends a command; one that failed waits for its sense data.
     fn end(&mut self, current: Current, outcome: Outcome, at: Mark, desk: &mut Desk<'_>) {
         self.last_ended = Some(at);
+        current.judge_stall(outcome, desk);
         let (command, answer) = current.open.ended(outcome, Some(at));
         if outcome == Outcome::Wrapper(CswStatus::Failed) {
             self.let_failed_go(desk);
@@ -289,8 +302,12 @@ impl Bot {
     }
 
     /// A transfer did not end well.
-    fn cut_short(&mut self, ended: Ended, event: &Event<'_>, desk: &mut Desk<'_>) {
+    fn cut_short(&mut self, ended: Ended, is_data: bool, event: &Event<'_>, desk: &mut Desk<'_>) {
         let Some(current) = &mut self.current else { return };
+        if ended == Ended::Stalled && is_data {
+            current.stalled = Some(event.mark.packet);
+            return;
+        }
         let (command, packets) = (&current.open.command, [event.mark.packet]);
         match ended {
             Ended::Stalled => desk.blame_in(command, Fault::Stall, &packets),
@@ -324,6 +341,17 @@ impl Current {
     fn part_of(&self, event: &Event<'_>) -> Part {
         let is_ours = Csw::decode(event.bytes).is_ok_and(|csw| csw.tag == self.open.command.tag);
         if is_ours { Part::Status } else { self.expects() }
+    }
+
+    /// Whether a stall of the data was one of those by which a device ends them (clause 6.7.2): then its status follows.
+    fn judge_stall(&self, outcome: Outcome, desk: &mut Desk<'_>) {
+        let Some(packet) = self.stalled else { return };
+        let fault = match outcome {
+            Outcome::Wrapper(_) => Fault::StallEndsData,
+            Outcome::NotKept => return,
+            _ => Fault::Stall,
+        };
+        desk.blame_in(&self.open.command, fault, &[packet]);
     }
 
     /// Whether the residue can be believed. A device may pad what it sends and throw away what it gets, so that the residue may be

@@ -1,4 +1,7 @@
 //! Packets in, commands and verdicts out.
+//!
+//! Whoever reads the capture also says where packets of it are missing, since that is seen in the file and not in the packets. Left
+//! out: the file. Always true: each command is told once; devices that are known at a time have a limit.
 
 use crate::command::{Command, Transport};
 use crate::device::Device;

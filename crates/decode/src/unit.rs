@@ -26,7 +26,7 @@ const PIECES_MIN: u64 = 8;
 const CUTS_KIB: [u64; 3] = [64, 120, 32];
 /// Of DATA SET MANAGEMENT's features: blocks are given back.
 const TRIM: u16 = 1;
-/// Commands before it is said that there was never more than one.
+/// Reads and writes before it is said that there was never more than one.
 const COMMANDS_MIN: u64 = 32;
 
 /// The units of a device.
@@ -79,7 +79,7 @@ impl Units {
         ledger: &mut Ledger,
         missed: Option<u64>,
     ) {
-        self.commands += 1;
+        self.commands += u64::from(command.block.moves_blocks());
         self.depth_max = self.depth_max.max(command.depth);
         self.latest_packet = command.last_packet();
         if command.is_error() {

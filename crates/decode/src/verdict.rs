@@ -22,6 +22,8 @@ pub const EVIDENCE_MAX: usize = 8;
 pub enum Fault {
     /// A bulk endpoint stalled.
     Stall,
+    /// A device ended data before their end by a stall, as BOT has it, and its status followed.
+    StallEndsData,
     /// The host reset the device while commands were under way.
     Reset,
     /// The device was reset or configured anew, and no command was under way.
@@ -225,6 +227,7 @@ impl Fault {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Stall => "stall",
+            Self::StallEndsData => "stall-ends-data",
             Self::Reset => "reset",
             Self::SetUpAgain => "set-up-again",
             Self::NeverAnswered => "never-answered",
@@ -271,7 +274,7 @@ impl Fault {
             | Self::DepthOne
             | Self::CutInPieces(_) => Party::Host,
             Self::BusError | Self::Gone => Party::Unknown,
-            Self::SetUpAgain => Party::Nobody,
+            Self::SetUpAgain | Self::StallEndsData => Party::Nobody,
             _ => Party::Device,
         }
     }
@@ -339,6 +342,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Stall => "stalled an endpoint",
+            Self::StallEndsData => "data ended by a stall, and the status followed",
             Self::Reset => "reset the device with commands under way",
             Self::SetUpAgain => "reset or configured anew, with no command under way",
             Self::NeverAnswered => "did not answer a command, until the host gave up",

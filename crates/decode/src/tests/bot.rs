@@ -158,7 +158,7 @@ fn a_stall_ends_the_data_and_the_status_follows() {
     script.decoder.finish();
     assert_eq!(
         script.faults(),
-        [(Fault::Stall, 1, &[packet][..])],
+        [(Fault::StallEndsData, 1, &[packet][..])],
         "who knows whether the host would have asked"
     );
     assert_eq!(script.one().outcome, Outcome::Wrapper(CswStatus::Failed));
@@ -322,4 +322,44 @@ fn a_failure_before_a_reset_needs_no_sense() {
     read(&mut script, 2, 512, 512, 0);
     let faults: Vec<_> = script.faults().iter().map(|fault| fault.0).collect();
     assert_eq!(faults, [Fault::SetUpAgain]);
+}
+
+#[test]
+fn a_stall_that_no_status_follows_is_the_devices_fault() {
+    let mut script = Script::enumerated(0);
+    let began = script.send(1, &cbw(1, 192, 0x80, &[0x1a, 0, 0x3f, 0, 192, 0]));
+    script.submit(9, 0x81, 192, &[]);
+    let data = script.end(9, 0x81, (STALL, 0), &[]);
+    script.submit(10, 0x81, 13, &[]);
+    let status = script.end(10, 0x81, (STALL, 0), &[]);
+    script.control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[]);
+    let faults = script.faults();
+    assert_eq!(faults[0], (Fault::Stall, 2, &[status, data][..]));
+    assert_eq!((faults[1].0, faults[2]), (Fault::Reset, (Fault::TakenBack, 1, &[began, script.packets][..])));
+}
+
+/// The status of one command and the wrapper of the next were not captured.
+#[test]
+fn a_status_of_a_command_that_was_lost_is_no_fault() {
+    for second in [csw(2, 0, 0), vec![0xaa; 512]] {
+        let mut script = Script::enumerated(0);
+        script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+        script.decoder.miss();
+        script.receive(0x81, 512, &second);
+        let command = script.one();
+        assert_eq!((command.outcome, command.is_error()), (Outcome::NotKept, false));
+        assert_eq!(script.faults(), []);
+    }
+}
+
+/// Packets are missing where the device may have answered.
+#[test]
+fn an_answer_that_may_be_lost_is_not_denied() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 512, 0x80, &READ_10));
+    script.decoder.miss();
+    script.wait_ms(30_000).control([0x21, 0xff, 0, 0, 0, 0, 0, 0], &[]);
+    let told: Vec<_> =
+        script.decoder.verdicts().iter().map(|one| (one.fault, one.is_sure, one.quirk())).collect();
+    assert_eq!(told, [(Fault::Reset, false, None), (Fault::NeverAnswered, false, None)]);
 }

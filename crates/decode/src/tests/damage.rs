@@ -87,5 +87,5 @@ fn no_damage_makes_a_verdict_that_is_said_to_be_sure() {
             assert!(sure.is_empty(), "SEED={seed}, script {which}, round {round}: {sure:?}");
         }
     }
-    assert!(doubts > 100, "what damage makes of statuses is told at all: {doubts}");
+    assert!(doubts > 0, "what may be the damage is told all the same, and said not to be sure");
 }

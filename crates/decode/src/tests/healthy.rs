@@ -146,7 +146,8 @@ fn bytes_before_a_stall_have_moved() {
     script.receive(0x81, 13, &[b'U', b'S', b'B', b'S', 1, 0, 0, 0, 0, 12, 0, 0, 1]);
     script.decoder.finish();
     assert_eq!(script.one().moved, 1024);
-    assert_eq!(script.faults(), [(Fault::Stall, 1, &[stalled][..])], "no residue lies");
+    assert_eq!(script.faults(), [(Fault::StallEndsData, 1, &[stalled][..])], "no residue lies");
+    assert!(script.decoder.verdicts()[0].is_note());
 }
 
 /// A read fails because the medium may have changed, the host asks why and sends it again.

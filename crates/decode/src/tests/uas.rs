@@ -335,3 +335,28 @@ fn a_queue_that_is_used_once_is_used() {
     script.decoder.finish();
     assert_eq!(script.faults(), []);
 }
+
+/// A drive that was on streams comes again at high speed, where READY is as it should be.
+#[test]
+fn ready_is_judged_by_its_own_stream() {
+    let mut script = Script::enumerated(1);
+    script.on(1).submit(11, 0x81, 4096, &[]);
+    script.on(1).submit(10, 0x83, 112, &[]);
+    script.on(None).submit(12, 4, 32, &command(1, &READ_10));
+    script.on(1).end(11, 0x81, (0, 4096), &[]);
+    script.end(10, 0x83, (0, 16), &sense(1, 0, &[]));
+    script.on(None).submit(22, 4, 32, &command(2, &READ_10));
+    script.receive(0x83, 112, &[6, 0, 0, 2]);
+    assert_eq!(script.faults(), []);
+}
+
+#[test]
+fn polling_is_no_use_of_a_queue() {
+    let mut script = Script::enumerated(1);
+    for _ in 0..40 {
+        script.submit(12, 4, 32, &command(1, &[0; 6]));
+        script.receive(0x83, 112, &sense(1, 0, &[]));
+    }
+    script.decoder.finish();
+    assert_eq!(script.faults(), []);
+}

@@ -21,7 +21,6 @@ pub(super) struct Flow {
     ready: [VecDeque<u16>; 2],
     /// The tag that data went to last, since a host may send them in pieces.
     latest: [Option<u16>; 2],
-    has_streams: bool,
     /// Whether a transfer has ended that was not seen to begin.
     pub(super) has_strays: bool,
 }
@@ -37,26 +36,20 @@ pub(super) struct Transfer {
 }
 
 impl Flow {
-    /// Whether a stream was seen.
-    pub(super) const fn has_streams(&self) -> bool {
-        self.has_streams
-    }
-
     pub(super) fn status_submitted(&mut self, event: &Event<'_>) {
-        let tag = self.stream(event);
-        self.remember(event, Part::Status, tag);
+        self.remember(event, Part::Status, event.stream);
     }
 
     /// The tag that a status transfer was for, if that is known.
     pub(super) fn status_ended(&mut self, event: &Event<'_>) -> Option<u16> {
-        let tag = self.stream(event);
-        tag.or(self.take(event))
+        let remembered = self.take(event);
+        event.stream.or(remembered)
     }
 
     /// The tag of data that are submitted, if it is known yet.
     pub(super) fn data_submitted(&mut self, event: &Event<'_>) -> Option<u16> {
         let way = usize::from(!event.is_in());
-        let tag = match self.stream(event) {
+        let tag = match event.stream {
             Some(stream) => Some(stream),
             None => self.ready[way].pop_front().or(self.latest[way]),
         };
@@ -122,7 +115,7 @@ impl Flow {
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self { has_streams: self.has_streams, ..Self::default() };
+        *self = Self::default();
     }
 
     /// Packets are missing here: what belongs to no command yet may belong to one of them.
@@ -130,11 +123,6 @@ impl Flow {
         self.transfers.retain(|transfer| transfer.tag.is_some());
         self.ready = Default::default();
         self.latest = Default::default();
-    }
-
-    fn stream(&mut self, event: &Event<'_>) -> Option<u16> {
-        self.has_streams |= event.stream.is_some();
-        event.stream
     }
 
     fn remember(&mut self, event: &Event<'_>, part: Part, tag: Option<u16>) {

@@ -381,7 +381,7 @@ impl Uas {
 
     fn take_ready(&mut self, iu: ReadyIu, event: &Event<'_>, desk: &mut Desk<'_>) {
         let packet = event.mark.packet;
-        if self.flow.has_streams() {
+        if event.stream.is_some() {
             desk.blame(Fault::ReadyOnStreams, &[packet]);
         }
         if let Some(task) = self.commands.get_mut(&iu.tag) {
