@@ -168,7 +168,7 @@ fn a_simulation_with_a_report_is_saved_with_its_seeds() {
     assert_eq!(run["results"][3]["figures"]["iops_of_rounds"][0].as_f64(), first, "{printed}");
     succeeds(&place, &[&short[..], &["--bridge", "jms580"]].concat());
     let (text, _) = succeeds(&place, &["diff", "1", "2"]);
-    assert!(text.contains("simulated: the spread is that of seeds") && text.contains(" to "), "{text}");
+    assert!(text.contains("same: simulated: the spread is that of seeds") && text.contains(" to "), "{text}");
 }
 
 #[test]

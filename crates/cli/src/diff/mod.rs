@@ -139,7 +139,7 @@ fn remarks(diff: &Diff) -> Vec<String> {
             None => reasons.push((change.verdict, why, 1)),
         }
     }
-    reasons.into_iter().map(|(verdict, why, count)| format!("{verdict}, {count} of them: {why}")).collect()
+    reasons.into_iter().map(|(verdict, why, count)| format!("{count} {verdict}: {why}")).collect()
 }
 
 fn summary(diff: &Diff) -> String {
