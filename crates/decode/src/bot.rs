@@ -21,6 +21,8 @@ pub(crate) struct Bot {
     current: Option<Current>,
     /// Failed; the host may ask why.
     failed: Option<(Command, Vec<u8>)>,
+    /// It has, whatever came of it.
+    has_asked: bool,
     /// Transfers under way: id, and bytes that they ask for.
     transfers: VecDeque<(u64, Option<u32>)>,
     last_ended: Option<Mark>,
@@ -110,6 +112,8 @@ impl Bot {
     pub(crate) fn miss(&mut self) {
         self.transfers.clear();
         self.is_in_step = false;
+        // There may have been others since.
+        self.last_ended = None;
     }
 
     /// Whether a command is under way: the packet in which it began.
@@ -149,8 +153,7 @@ impl Bot {
             if current.open.cancelled.is_some() || current.open.is_broken_off {
                 self.give_up(current, event.mark, desk);
             } else if !desk.has_all_since(current.open.command.began.packet) {
-                // Its status is among what is missing.
-                self.end(current, Outcome::NotKept, event.mark, desk);
+                current.lose(desk);
             } else {
                 let packets = [current.open.command.began.packet, event.mark.packet];
                 desk.blame(Fault::CommandBeforeStatus, &packets);
@@ -161,7 +164,9 @@ impl Bot {
         }
         let len = usize::from(cbw.command_len).min(cbw.command.len());
         let block = Block::new(&cbw.command[..len]);
-        if block.opcode() != OperationCode::RequestSense {
+        if block.opcode() == OperationCode::RequestSense {
+            self.has_asked = true;
+        } else {
             self.let_failed_go(desk);
         }
         let mut open = Open::new(Command {
@@ -228,16 +233,15 @@ impl Bot {
                 return;
             }
             // Its status may be among what is missing, and this be of a command whose beginning is.
-            Err(_) if !event.is_whole() || !has_all => {
-                return self.end(current, Outcome::NotKept, event.mark, desk);
-            }
+            Err(_) if !has_all => return current.lose(desk),
+            Err(_) if !event.is_whole() => return self.end(current, Outcome::NotKept, event.mark, desk),
             Err(_) => {
                 desk.blame(Fault::WrapperSignature, &[began, packet]);
                 return self.end(current, Outcome::Broken, event.mark, desk);
             }
         };
         if csw.tag != current.open.command.tag && !has_all {
-            return self.end(current, Outcome::NotKept, event.mark, desk);
+            return current.lose(desk);
         }
         if csw.tag != current.open.command.tag {
             desk.blame(Fault::WrapperTag, &[began, packet]);
@@ -274,9 +278,11 @@ impl Bot {
         self.last_ended = Some(at);
         current.judge_stall(outcome, desk);
         let (command, answer) = current.open.ended(outcome, Some(at));
-        if outcome == Outcome::Wrapper(CswStatus::Failed) {
+        let is_question = command.block.opcode() == OperationCode::RequestSense;
+        if outcome == Outcome::Wrapper(CswStatus::Failed) && !is_question {
             self.let_failed_go(desk);
             self.failed = Some((command, answer));
+            self.has_asked = false;
         } else {
             desk.end(command, &answer);
         }
@@ -285,8 +291,10 @@ impl Bot {
     /// Nobody has asked why a command failed.
     fn let_failed_go(&mut self, desk: &mut Desk<'_>) {
         if let Some((command, answer)) = self.failed.take() {
-            let packets: Vec<u64> = command.ended.iter().map(|mark| mark.packet).collect();
-            desk.blame_with(Fault::SenseNotAsked, command.block.opcode(), &packets);
+            if !self.has_asked {
+                let packets: Vec<u64> = command.ended.iter().map(|mark| mark.packet).collect();
+                desk.blame_with(Fault::SenseNotAsked, command.block.opcode(), &packets);
+            }
             desk.end(command, &answer);
         }
     }
@@ -330,6 +338,12 @@ impl Bot {
 }
 
 impl Current {
+    /// Its status is among what is missing: when it ended nobody knows.
+    fn lose(self, desk: &mut Desk<'_>) {
+        let (command, answer) = self.open.ended(Outcome::NotKept, None);
+        desk.end(command, &answer);
+    }
+
     /// What the next transfer to the host is.
     fn expects(&self) -> Part {
         let command = &self.open.command;

@@ -348,6 +348,9 @@ fn a_status_of_a_command_that_was_lost_is_no_fault() {
         script.receive(0x81, 512, &second);
         let command = script.one();
         assert_eq!((command.outcome, command.is_error()), (Outcome::NotKept, false));
+        assert_eq!(command.duration_ns(), None, "nobody knows when it ended");
+        read(&mut script, 3, 512, 512, 0);
+        assert_eq!(script.one().idle_ns, None);
         assert_eq!(script.faults(), []);
     }
 }
@@ -362,4 +365,17 @@ fn an_answer_that_may_be_lost_is_not_denied() {
     let told: Vec<_> =
         script.decoder.verdicts().iter().map(|one| (one.fault, one.is_sure, one.quirk())).collect();
     assert_eq!(told, [(Fault::Reset, false, None), (Fault::NeverAnswered, false, None)]);
+}
+
+#[test]
+fn a_question_that_fails_was_asked() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 0, 0, &TEST_UNIT_READY));
+    script.receive(0x81, 13, &csw(1, 0, 1));
+    script.send(1, &cbw(2, 18, 0x80, &REQUEST_SENSE));
+    script.receive(0x81, 18, &[]);
+    script.receive(0x81, 13, &csw(2, 18, 1));
+    read(&mut script, 3, 512, 512, 0);
+    assert_eq!(script.ended().len(), 3);
+    assert_eq!(script.faults(), []);
 }

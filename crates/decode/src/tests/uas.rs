@@ -360,3 +360,29 @@ fn polling_is_no_use_of_a_queue() {
     script.decoder.finish();
     assert_eq!(script.faults(), []);
 }
+
+/// A function ends the commands of its own unit that were sent before it; their tags are free, and other commands go on.
+#[test]
+fn a_function_ends_the_commands_that_it_is_for() {
+    for (function, has_reset) in [(0x02, false), (0x04, false), (0x08, true)] {
+        let mut script = Script::enumerated(1);
+        let mut other = command(2, &[0; 6]);
+        other[9] = 1;
+        script.send(4, &command(1, &[0; 6]));
+        script.send(4, &other);
+        script.send(4, &[5, 0, 0, 9, function, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        script.send(4, &command(3, &[0; 6]));
+        script.receive(0x83, 112, &[4, 0, 0, 9, 0, 0, 0, 0]);
+        script.send(4, &command(1, &[0; 6]));
+        for tag in [1, 2, 3] {
+            script.receive(0x83, 112, &sense(tag, 0, &[]));
+        }
+        let ended: Vec<_> = script.ended().iter().map(|one| (one.tag, one.lun, one.outcome)).collect();
+        let good = Outcome::Status(Status::Good);
+        let all =
+            [(1, Some(0), Outcome::Aborted), (1, Some(0), good), (2, Some(1), good), (3, Some(0), good)];
+        assert_eq!(ended, all, "{function:#x}");
+        let faults: Vec<_> = script.faults().iter().map(|fault| fault.0).collect();
+        assert_eq!(faults, &[Fault::Reset, Fault::TakenBack][usize::from(!has_reset)..], "{function:#x}");
+    }
+}

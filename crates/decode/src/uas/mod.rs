@@ -133,6 +133,8 @@ impl Uas {
         self.sending.clear();
         self.used.clear();
         self.knows_all = false;
+        // There may have been other commands since.
+        self.last_ended = None;
     }
 
     /// Whether a command is under way: the packet in which the latest began.
@@ -225,10 +227,7 @@ impl Uas {
         }
         self.used.insert(iu.tag);
         let is_idle = self.commands.is_empty();
-        let lun = match LunField(iu.lun).lun() {
-            Some(Lun::Unit(unit)) => Some(unit),
-            _ => None,
-        };
+        let lun = unit_of(iu.lun);
         let open = Open::new(Command {
             address: desk.address,
             transport: Transport::Uas,
@@ -284,8 +283,9 @@ impl Uas {
         } else if task.open.cancelled.is_some() || task.open.is_broken_off {
             self.give_up(task, event.mark, desk);
         } else if !desk.has_all_since(task.open.command.began.packet) {
-            // Its status is among what is missing.
-            self.end(task, Outcome::NotKept, event.mark, desk);
+            // Its status is among what is missing: when it ended nobody knows.
+            let (command, answer) = task.open.ended(Outcome::NotKept, None);
+            desk.end(command, &answer);
         } else {
             desk.blame(Fault::OverlappedTag, &[task.open.command.began.packet, event.mark.packet]);
             self.end(task, Outcome::Overtaken, event.mark, desk);
@@ -297,23 +297,17 @@ impl Uas {
         if self.functions.len() < FUNCTIONS_MAX {
             self.functions.insert(iu.tag, iu);
         }
-        match iu.function {
-            TaskManagementFunction::AbortTask => {
-                if let Some(task) = self.commands.get_mut(&iu.managed_tag) {
-                    task.open.cancelled.get_or_insert(event.mark);
-                }
+        if is_reset(iu.function) {
+            let packets = [event.mark.packet];
+            let under_way =
+                self.commands.values().filter(|task| task.status.is_none() && task.is_meant_by(&iu));
+            match under_way.map(|task| task.open.command.began.packet).max() {
+                Some(since) => desk.blame_since(since, Fault::Reset, &packets),
+                None => desk.blame_since(0, Fault::SetUpAgain, &packets),
             }
-            TaskManagementFunction::LogicalUnitReset | TaskManagementFunction::ItNexusReset => {
-                let packets = [event.mark.packet];
-                match self.under_way() {
-                    Some(since) => desk.blame_since(since, Fault::Reset, &packets),
-                    None => desk.blame_since(0, Fault::SetUpAgain, &packets),
-                }
-                for task in self.commands.values_mut() {
-                    task.open.cancelled.get_or_insert(event.mark);
-                }
-            }
-            _ => {}
+        }
+        for task in self.commands.values_mut().filter(|task| task.is_meant_by(&iu)) {
+            task.open.cancelled.get_or_insert(event.mark);
         }
     }
 
@@ -365,17 +359,15 @@ impl Uas {
         if code != ResponseCode::TaskManagementComplete {
             return;
         }
-        match function.function {
-            TaskManagementFunction::AbortTask => {
-                if let Some(task) = self.commands.remove(&function.managed_tag) {
-                    self.flow.forget(function.managed_tag);
-                    self.give_up(task, event.mark, desk);
-                }
+        // What began behind it is none of its business.
+        let is_over = |task: &Task| task.open.cancelled.is_some() && task.is_meant_by(function);
+        let over: Vec<u16> =
+            self.commands.values().filter(|task| is_over(task)).map(|task| task.tag()).collect();
+        for tag in over {
+            self.flow.forget(tag);
+            if let Some(task) = self.commands.remove(&tag) {
+                self.give_up(task, event.mark, desk);
             }
-            TaskManagementFunction::LogicalUnitReset | TaskManagementFunction::ItNexusReset => {
-                self.abort(event.mark, desk);
-            }
-            _ => {}
         }
     }
 
@@ -468,6 +460,18 @@ impl Uas {
     }
 }
 
+/// The logical unit that a field names, if it is one that a drive has.
+fn unit_of(lun: [u8; 8]) -> Option<u16> {
+    match LunField(lun).lun() {
+        Some(Lun::Unit(unit)) => Some(unit),
+        _ => None,
+    }
+}
+
+const fn is_reset(function: TaskManagementFunction) -> bool {
+    matches!(function, TaskManagementFunction::LogicalUnitReset | TaskManagementFunction::ItNexusReset)
+}
+
 /// Bytes that a read or a write moves, by its command block.
 fn expected(command: &Command, desk: &Desk<'_>) -> Option<u64> {
     let (_, blocks) = command.block.extent().filter(|_| command.block.moves_blocks())?;
@@ -475,6 +479,19 @@ fn expected(command: &Command, desk: &Desk<'_>) -> Option<u64> {
 }
 
 impl Task {
+    /// Whether a function ends it, if it does what it is for.
+    fn is_meant_by(&self, iu: &TaskManagementIu) -> bool {
+        use TaskManagementFunction as F;
+        match iu.function {
+            F::AbortTask => self.tag() == iu.managed_tag,
+            F::AbortTaskSet | F::ClearTaskSet | F::LogicalUnitReset => {
+                self.open.command.lun == unit_of(iu.lun)
+            }
+            F::ItNexusReset => true,
+            _ => false,
+        }
+    }
+
     fn tag(&self) -> u16 {
         self.open.command.tag as u16
     }
