@@ -2,14 +2,19 @@
 
 use super::*;
 use capture::{Interface, Item, LinkType, Pcapng, Reader, Record};
+use std::ops::Range;
 use wire::scsi::opcode::OperationCode;
 
-/// The file of a script, and where each block behind the interface begins.
-fn file(script: &Script) -> (Vec<u8>, Vec<usize>) {
+/// The file of a script without these packets, of which the next one tells; and where each block behind the interface begins.
+fn file(script: &Script, dropped: Range<usize>) -> (Vec<u8>, Vec<usize>) {
     let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
     let interface =
         out.add_interface(&Interface { link_type: LinkType::Usbmon, name: "", description: "" }).unwrap();
-    for (at_ns, stream, bytes) in &script.told {
+    for (index, (at_ns, stream, bytes)) in script.told.iter().enumerate() {
+        if dropped.contains(&index) {
+            out.drop_before_next(1);
+            continue;
+        }
         let at = units::Instant::from_ps(at_ns * 1_000);
         let comment = stream.map_or_else(String::new, |stream| format!("stream {stream}"));
         out.add(interface, &Record { at, head: bytes, body: &[], cut: 0, comment: &comment }).unwrap();
@@ -75,12 +80,18 @@ fn no_damage_makes_a_verdict_that_is_said_to_be_sure() {
     let scripts = good::all(&mut dice);
     let mut doubts = 0;
     for (which, script) in scripts.iter().enumerate() {
-        let (file, blocks) = file(script);
-        let (healthy, commands) = verdicts(&file);
+        let (whole, blocks) = file(script, 0..0);
+        let (healthy, commands) = verdicts(&whole);
         assert_eq!(healthy, [], "script {which}");
         assert!(commands >= 119, "{commands}");
         for round in 0..400 {
-            let damaged = damaged(&file, &blocks, &mut dice);
+            let damaged = if round % 4 == 0 {
+                let from = dice.below(script.told.len() - 1);
+                let to = (from + 1 + dice.below(40)).min(script.told.len() - 1);
+                file(script, from..to).0
+            } else {
+                damaged(&whole, &blocks, &mut dice)
+            };
             let (told, _) = verdicts(&damaged);
             doubts += told.len();
             let sure: Vec<_> = told.iter().filter(|(.., is_sure)| *is_sure).collect();
@@ -88,4 +99,23 @@ fn no_damage_makes_a_verdict_that_is_said_to_be_sure() {
         }
     }
     assert!(doubts > 0, "what may be the damage is told all the same, and said not to be sure");
+}
+
+/// Statistics at the end of a file say that packets are missing, and not where.
+#[test]
+fn where_packets_are_missing_somewhere_nothing_is_sure() {
+    let mut script = Script::enumerated(0);
+    let lying = |script: &mut Script, tag| {
+        script.send(1, &good::cbw(tag, 512, 0x80, &[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0]));
+        script.receive(0x81, 512, &[0; 512]);
+        script.receive(0x81, 13, &[b'U', b'S', b'B', b'S', tag, 0, 0, 0, 1, 0, 0, 0, 0]);
+    };
+    lying(&mut script, 1);
+    script.decoder.miss_somewhere();
+    let told = |script: &Script| -> Vec<_> {
+        script.decoder.verdicts().iter().map(|one| (one.fault, one.is_sure, one.count)).collect()
+    };
+    assert_eq!(told(&script), [(Fault::ResidueLies, false, 1)]);
+    lying(&mut script, 2);
+    assert_eq!(told(&script), [(Fault::ResidueLies, false, 1), (Fault::ResidueLies, true, 1)]);
 }
