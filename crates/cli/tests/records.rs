@@ -240,6 +240,24 @@ fn link_and_protocols_alone_are_saved() {
 }
 
 #[test]
+fn many_depths_are_told_together() {
+    let place = Place::new();
+    let raw = ["compare", "--raw", "--depth", "1,2,4,8,16", "--commands", "50", "--save"];
+    succeeds(&place, &raw);
+    succeeds(&place, &[&raw[..], &["--latency", "90"]].concat());
+    let file = place.file("page.html");
+    let page = |command: &[&str]| {
+        succeeds(&place, &[command, &["--report", &file]].concat());
+        fs::read_to_string(&file).expect("a page in UTF-8")
+    };
+    let history = page(&["history"]);
+    assert!(history.contains("4K random read, 8 under way") && !history.contains("uas, depth 16"));
+    let diff = page(&["diff", "1", "2"]);
+    assert!(diff.contains("<li>4K random read, uas, depths 1, 2, 4, 8: worse, 0."), "{diff}");
+    assert!(diff.contains("uas before") && !diff.contains("At one depth"));
+}
+
+#[test]
 fn what_is_no_run_is_refused_with_where_it_goes_instead() {
     let place = Place::new();
     let sweep = ["compare", "--sweep", "depth=1", "--save"];

@@ -6,7 +6,7 @@ use super::{remarks, summary, transports};
 use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
-use crate::page::{Way, by_share, colour, command_line, course, kept_ways, version, write};
+use crate::page::{Way, by_share, colour, command_line, course, depth_told, kept_ways, version, write};
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
     Axis, Bars, Cell, Fact, Figure, Group, Level, Lines, Page, Picture, Point, Section, Series, Table,
@@ -27,7 +27,7 @@ pub(super) fn show(file: &Path, before: &Saved, after: &Saved, diff: &Diff) -> R
     let mut page = Page::new("Before and after")
         .lead(format!("Before: {}. After: {}.", title(before), title(after)))
         .findings(findings(diff))
-        .section(rates(diff))
+        .section(rates(diff, &ways))
         .section(ratios(diff, &ways))
         .section(latencies([before, after], diff, &ways));
     for (name, one, other) in &diff.differences {
@@ -54,30 +54,61 @@ fn name(change: &Change) -> String {
     format!("{}, {}, depth {}", change.job, transports(change), change.depth)
 }
 
-/// All together, then what has changed, the most first.
+/// All together, then what has changed, the most first; depths of a job with the same verdict in one sentence.
 fn findings(diff: &Diff) -> Vec<String> {
     let is_told = |change: &&Change| matches!(change.verdict, Verdict::Better | Verdict::Worse);
-    let mut told: Vec<&Change> = diff.changes.iter().filter(is_told).collect();
-    told.sort_by(|one, other| other.ratio.value.ln().abs().total_cmp(&one.ratio.value.ln().abs()));
-    let sentence = |change: &&Change| {
-        format!("{}: {}, {} times as many I/Os", name(change), change.verdict, change.ratio)
-    };
-    let all = told.iter().take(FINDINGS_MAX).map(sentence);
+    let mut told: Vec<Vec<&Change>> = Vec::new();
+    for change in diff.changes.iter().filter(is_told) {
+        let key = |of: &Change| (of.job.clone(), of.transports.clone(), of.verdict.word());
+        match told.iter_mut().find(|alike| alike.iter().any(|one| key(one) == key(change))) {
+            Some(alike) => alike.push(change),
+            None => told.push(vec![change]),
+        }
+    }
+    let far = |alike: &[&Change]| alike.iter().map(|one| one.ratio.value.ln().abs()).fold(0.0, f64::max);
+    told.sort_by(|one, other| far(other).total_cmp(&far(one)));
+    let all = told.iter().take(FINDINGS_MAX).map(|alike| sentence(alike));
     [summary(diff)].into_iter().chain(all).chain(remarks(diff)).collect()
 }
 
-fn rates(diff: &Diff) -> Section {
-    let row = |change: &Change| Group {
-        label: name(change),
-        values: change.mb_per_s.iter().map(|rate| Some(*rate)).collect(),
+/// Rows of one job and transport with one verdict, in words.
+fn sentence(alike: &[&Change]) -> String {
+    let [first, .., last] = alike else {
+        return alike.first().map_or_else(String::new, |change| {
+            format!("{}: {}, {} times as many I/Os", name(change), change.verdict, change.ratio)
+        });
     };
-    let bars = Bars {
-        across: "job".into(),
-        value: Axis::linear("MB/s"),
-        series: vec![("before".into(), 5), ("after".into(), 0)],
-        groups: diff.changes.iter().take(ROWS_MAX).map(row).collect(),
-        is_stacked: false,
-    };
+    let ratios = || alike.iter().map(|change| change.ratio.value);
+    let ends = [ratios().fold(f64::INFINITY, f64::min), ratios().fold(0.0, f64::max)];
+    let [low, high] = ends.map(|ratio| format!("{ratio:.3}"));
+    let times = if low == high { low } else { format!("{low} to {high}") };
+    let depths: Vec<String> = alike.iter().map(|change| change.depth.to_string()).collect();
+    let verdict = first.verdict;
+    let transports = transports(last);
+    format!(
+        "{}, {transports}, depths {}: {verdict}, {times} times as many I/Os",
+        first.job,
+        depths.join(", ")
+    )
+}
+
+/// Rates by depth where a job has several, beside each other where it has one, and all of them as a table.
+fn rates(diff: &Diff, ways: &[Way]) -> Section {
+    let mut section = Section::new("Throughput").lead("Interrupted lines are what was before.");
+    let mut single = Vec::new();
+    for job in jobs(diff).into_iter().take(JOBS_MAX) {
+        let of_job: Vec<&Change> = diff.changes.iter().filter(|change| change.job == job).collect();
+        let lines = by_depth(&of_job, ways, Axis::linear("MB/s"), |change, side| Some(change.mb_per_s[side]));
+        if lines.series.iter().all(|series| series.points.len() < 2) {
+            single.extend(of_job);
+            continue;
+        }
+        section = section.figure(Figure::new(job, course(&lines, "MB/s"), Picture::Lines(lines)));
+    }
+    if !single.is_empty() {
+        let text = "Rates of jobs that have one depth.";
+        section = section.figure(Figure::new("At one depth", text, Picture::Bars(beside(&single))));
+    }
     let head = ["row", "MB/s before", "after", "IOPS before", "after", "p99 before, µs", "after"];
     let table = diff.changes.iter().fold(Table::new(head), |table, change| {
         let pair = |pair: [f64; 2]| pair.map(Cell::Number);
@@ -85,8 +116,21 @@ fn rates(diff: &Diff) -> Section {
         let cells = pair(change.mb_per_s).into_iter().chain(pair(change.iops)).chain(p99);
         table.row([Cell::text(name(change))].into_iter().chain(cells))
     });
-    Section::new("Throughput")
-        .figure(Figure::new("Rates before and after", summary(diff), Picture::Bars(bars)).table(table))
+    section.figure(Figure::new("All rates", summary(diff), Picture::None).table(table))
+}
+
+fn beside(changes: &[&Change]) -> Bars {
+    let row = |change: &&Change| Group {
+        label: name(change),
+        values: change.mb_per_s.iter().map(|rate| Some(*rate)).collect(),
+    };
+    Bars {
+        across: "job".into(),
+        value: Axis::linear("MB/s"),
+        series: vec![("before".into(), 5), ("after".into(), 0)],
+        groups: changes.iter().take(ROWS_MAX).map(row).collect(),
+        is_stacked: false,
+    }
 }
 
 fn ratios(diff: &Diff, ways: &[Way]) -> Section {
@@ -109,10 +153,14 @@ fn ratios(diff: &Diff, ways: &[Way]) -> Section {
     section.figure(Figure::new("All ratios", text, Picture::None).table(table))
 }
 
+/// In the order in which they come.
 fn jobs(diff: &Diff) -> Vec<&str> {
-    let mut jobs: Vec<&str> = diff.changes.iter().map(|change| change.job.as_str()).collect();
-    jobs.sort_unstable();
-    jobs.dedup();
+    let mut jobs: Vec<&str> = Vec::new();
+    for change in &diff.changes {
+        if !jobs.contains(&change.job.as_str()) {
+            jobs.push(&change.job);
+        }
+    }
     jobs
 }
 
@@ -155,7 +203,8 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[Way]) -> Section {
         .lead("Interrupted lines are what was before. Of latencies nothing is judged.");
     for job in jobs(diff).into_iter().take(LATENCIES_MAX) {
         let of_job: Vec<&Change> = diff.changes.iter().filter(|change| change.job == job).collect();
-        let by_depth = p99_by_depth(&of_job, ways);
+        let by_depth =
+            by_depth(&of_job, ways, Axis::linear("latency, µs"), |change, side| change.p99_us[side]);
         if by_depth.series.iter().any(|series| series.points.len() > 1) {
             let text = course(&by_depth, "µs");
             section = section.figure(Figure::new(
@@ -164,9 +213,7 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[Way]) -> Section {
                 Picture::Lines(by_depth),
             ));
         }
-        // Where some are under way and not so many that they wait for each other most of the time.
-        let depth = of_job.iter().map(|change| change.depth).filter(|depth| *depth <= 8).max();
-        let Some(depth) = depth.or_else(|| of_job.iter().map(|change| change.depth).min()) else { continue };
+        let Some(depth) = depth_told(of_job.iter().map(|change| change.depth)) else { continue };
         let chosen = of_job.iter().filter(|change| change.depth == depth);
         let curves = by_share(chosen.flat_map(|change| sides(runs, change, ways)));
         if !curves.series.is_empty() {
@@ -178,20 +225,26 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[Way]) -> Section {
     section
 }
 
-fn p99_by_depth(of_job: &[&Change], ways: &[Way]) -> Lines {
+/// A value of a job by depth, before and after.
+fn by_depth(
+    of_job: &[&Change],
+    ways: &[Way],
+    y: Axis,
+    value: impl Fn(&Change, usize) -> Option<f64>,
+) -> Lines {
     let mut series = Vec::new();
     for pair in pairs(of_job) {
         for (side, when) in WHEN.into_iter().enumerate() {
             let of_pair = of_job.iter().filter(|change| change.transports == *pair);
             let points =
-                of_pair.filter_map(|change| Some(Point::new(f64::from(change.depth), change.p99_us[side]?)));
+                of_pair.filter_map(|change| Some(Point::new(f64::from(change.depth), value(change, side)?)));
             let name = format!("{} {when}", pair[side]);
             let line = Series::new(name, colour(ways, &pair[side]), points.collect());
             series.push(if side == 0 { line.dashed() } else { line });
         }
     }
     series.retain(|series| !series.points.is_empty());
-    Lines::new(depths(of_job), Axis::linear("latency, µs"), series)
+    Lines::new(depths(of_job), y, series)
 }
 
 const WHEN: [&str; 2] = ["before", "after"];

@@ -8,7 +8,7 @@ use crate::called;
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::list::tame;
-use crate::page::{Way, colour, command_line, course, kept_ways, version, write};
+use crate::page::{Way, colour, command_line, course, depth_told, kept_ways, version, write};
 use bench::measure::Estimate;
 use records::{Figures, ResultRow, Saved};
 use report::{Axis, Cell, Fact, Figure, Lines, Page, Picture, Point, Section, Series, Table};
@@ -17,6 +17,9 @@ use std::path::Path;
 
 /// Jobs that have pictures of their own, two each.
 const JOBS_MAX: usize = 30;
+
+/// Lines that a chart has room for. Of a job with more those of one depth are drawn.
+const LINES_MAX: usize = 8;
 
 /// A line through the runs: a transport and a depth.
 type Line = (String, u16);
@@ -155,7 +158,13 @@ fn of_job(job: &str, runs: &[&Saved], ways: &[Way], drawn: &Drawn) -> Option<Fig
         known.map(|(row, figures)| ((row.transport.clone(), row.depth), figures)).collect()
     };
     let all: Vec<Vec<(Line, Figures)>> = runs.iter().map(rows).collect();
-    let lines: BTreeSet<&Line> = all.iter().flatten().map(|(line, _)| line).collect();
+    let mut lines: BTreeSet<&Line> = all.iter().flatten().map(|(line, _)| line).collect();
+    let mut title = job.to_owned();
+    if lines.len() > LINES_MAX {
+        let depth = depth_told(lines.iter().map(|(_, depth)| *depth))?;
+        lines.retain(|(_, other)| *other == depth);
+        title = format!("{job}, {depth} under way");
+    }
     let series = lines.into_iter().map(|line| {
         let point = |(place, rows): (usize, &Vec<(Line, Figures)>)| {
             let (_, figures) = rows.iter().find(|(other, _)| other == line)?;
@@ -176,5 +185,5 @@ fn of_job(job: &str, runs: &[&Saved], ways: &[Way], drawn: &Drawn) -> Option<Fig
     };
     let x = Axis::linear("run").labelled(runs.iter().enumerate().map(label));
     let lines = Lines::new(x, Axis::linear(drawn.axis), series);
-    Some(Figure::new(job, course(&lines, drawn.unit), Picture::Lines(lines)))
+    Some(Figure::new(title, course(&lines, drawn.unit), Picture::Lines(lines)))
 }

@@ -76,10 +76,16 @@ pub(crate) fn by_label(all: &[Measured]) -> Vec<(&str, &[Measured])> {
     chunks.filter_map(|chunk| Some((chunk.first()?.job.label.as_str(), chunk))).collect()
 }
 
-/// The row about which more is told: of the first kind of job, with eight under way or fewer.
+/// The depth about which more is told: some are under way, and not so many that they wait for each other most of the time.
+pub(crate) fn depth_told(depths: impl Iterator<Item = u16> + Clone) -> Option<u16> {
+    depths.clone().filter(|depth| *depth <= 8).max().or_else(|| depths.min())
+}
+
+/// The row about which more is told, of the first kind of job.
 pub(crate) fn chosen(all: &[Measured]) -> Option<&Measured> {
     let (_, rows) = *by_label(all).first()?;
-    rows.iter().filter(|row| row.job.depth <= 8).max_by_key(|row| row.job.depth).or_else(|| rows.first())
+    let depth = depth_told(rows.iter().map(|row| row.job.depth))?;
+    rows.iter().find(|row| row.job.depth == depth)
 }
 
 /// A value of each way by depth.
