@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: what one downloads, made and tried.
 //!
-//! 1. [`build`] makes one static program: for musl where Rust has that target, else for the C library of this machine.
+//! 1. [`build`] makes one static program: for musl where Rust has that target or can get it, else for the C library of this machine.
 //! 2. [`tree`] lays out what belongs to it: manual pages and completions from the program itself, licences, documents.
 //! 3. [`package`] makes an archive, a Debian package and their checksums; the same commit gives the same bytes.
 //! 4. [`chroot`] installs them in a Debian that holds nothing else, runs them there and removes them again.
