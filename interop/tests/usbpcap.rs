@@ -157,7 +157,7 @@ fn decode_counts_what_tshark_counts_and_sees_the_stall() -> Result<()> {
         assert_eq!((decoded.commands(|one| one["outcome"] == outcome), theirs), (count, count), "{outcome}");
     }
     assert_eq!(decoded.commands(|one| one["bytes"] == 4096), 6);
-    assert_eq!(decoded.faults(), ["stall"], "and nothing else, such as a residue that lies");
+    assert_eq!(decoded.faults(), ["stall-ends-data"], "and nothing else, such as a residue that lies");
     assert_eq!(capture.count("usb.usbd_status == 0xc0000004")?, 1);
     Ok(())
 }

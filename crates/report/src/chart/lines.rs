@@ -308,9 +308,13 @@ fn heaped(names: Vec<Named<'_>>) -> Vec<Named<'_>> {
 
 type Named<'a> = ((f64, f64), usize, &'a Series);
 
-/// The same with heights that do not touch, and stay between top and bottom.
+/// The same with heights that do not touch, and stay between top and bottom. There are none if not all have room: the list of series
+/// beside the chart has them all.
 fn apart(mut names: Vec<Named<'_>>) -> Vec<Named<'_>> {
     let (top, bottom) = (super::plane::ABOVE, SIZE.1 - 38.0);
+    if names.len() as f64 * APART > bottom - top + APART {
+        return Vec::new();
+    }
     names.sort_by(|((_, one), ..), ((_, other), ..)| one.total_cmp(other));
     let mut least = top;
     for ((_, y), ..) in &mut names {
@@ -397,6 +401,9 @@ mod tests {
         let heights: Vec<f64> = apart(names.to_vec()).into_iter().map(|((_, y), ..)| y).collect();
         assert!(heights.windows(2).all(|two| two[1] - two[0] >= APART), "{heights:?}");
         assert!(heights.iter().all(|y| *y <= SIZE.1 - 38.0), "{heights:?}");
+        let many: Vec<Named<'_>> = (0..24).map(|_| ((0.0, 100.0), 0, &series)).collect();
+        assert!(apart(many[..15].to_vec()).iter().all(|((_, y), ..)| *y >= super::super::plane::ABOVE));
+        assert!(apart(many).is_empty(), "they would lie on the list above the chart");
     }
 
     #[test]
