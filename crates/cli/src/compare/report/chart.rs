@@ -50,7 +50,7 @@ pub(super) fn stages(columns: &[Column], gathered: &[Gathered]) -> Section {
             continue;
         }
         let most = groups.iter().map(|(group, stage)| format!("{}: {}", group.label, stage.name()));
-        let text = format!("Most of it: {}.", most.collect::<Vec<_>>().join("; "));
+        let text = format!("Most of it, apart from the queue: {}.", most.collect::<Vec<_>>().join("; "));
         let bars = Bars {
             across: String::new(),
             value: Axis::linear("mean time of a command, µs"),
