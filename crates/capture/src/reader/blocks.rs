@@ -73,13 +73,17 @@ impl Blocks {
     /// If the file begins as pcapng does.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let order = order_of(bytes)?;
-        Some(Self {
+        Some(Self::in_order(order))
+    }
+
+    const fn in_order(order: ByteOrder) -> Self {
+        Self {
             order,
             interfaces: Vec::new(),
             guessed: BTreeMap::new(),
             is_damaged: false,
             has_told_drop: false,
-        })
+        }
     }
 
     /// If blocks follow each other somewhere behind the beginning, which is damaged.
@@ -92,13 +96,7 @@ impl Blocks {
         };
         let found = (1..bytes.len())
             .any(|at| block_in(&bytes[at..], ByteOrder::Little).is_some_and(|order| is_followed(at, order)));
-        Ok(found.then_some(Self {
-            order: ByteOrder::Little,
-            interfaces: Vec::new(),
-            guessed: BTreeMap::new(),
-            is_damaged: true,
-            has_told_drop: false,
-        }))
+        Ok(found.then_some(Self { is_damaged: true, ..Self::in_order(ByteOrder::Little) }))
     }
 
     pub(super) fn step<R: Read>(&mut self, window: &mut Window<R>) -> io::Result<Step> {
@@ -248,11 +246,7 @@ impl Blocks {
     }
 
     fn long(&self, bytes: &[u8]) -> Option<u64> {
-        let bytes = *bytes.first_chunk()?;
-        Some(match self.order {
-            ByteOrder::Little => u64::from_le_bytes(bytes),
-            ByteOrder::Big => u64::from_be_bytes(bytes),
-        })
+        self.order.low_first(bytes).map(u64::from_le_bytes)
     }
 
     fn simple(&self, block: &SimplePacketBlock<'_>, len: usize) -> Step {
@@ -293,11 +287,7 @@ impl Interface {
                         value.first().and_then(|&code| resolution(code)).unwrap_or(1_000_000);
                 }
                 OptionCode::IfTsoffset => {
-                    let offset = value.first_chunk().copied().unwrap_or_default();
-                    interface.offset_s = match order {
-                        ByteOrder::Little => i64::from_le_bytes(offset),
-                        ByteOrder::Big => i64::from_be_bytes(offset),
-                    };
+                    interface.offset_s = order.low_first(value).map_or(0, i64::from_le_bytes);
                 }
                 _ => {}
             }
@@ -358,11 +348,8 @@ fn block_in(bytes: &[u8], expected: ByteOrder) -> Option<ByteOrder> {
 fn is_interface(bytes: &[u8], order: ByteOrder) -> bool {
     const LINK_TYPE_MAX: u16 = 0x1ff;
     let half = |at: usize| {
-        let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).copied().unwrap_or_default();
-        match order {
-            ByteOrder::Little => u16::from_le_bytes(bytes),
-            ByteOrder::Big => u16::from_be_bytes(bytes),
-        }
+        let bytes = bytes.get(at..).and_then(|bytes| order.low_first(bytes));
+        bytes.map_or(0, u16::from_le_bytes)
     };
     let (link_type, reserved) = (half(8), half(10));
     reserved == 0 && (1..=LINK_TYPE_MAX).contains(&link_type)
@@ -393,11 +380,7 @@ fn order_of(bytes: &[u8]) -> Option<ByteOrder> {
 
 /// The number at the front; 0 if there is none.
 fn number(bytes: &[u8], order: ByteOrder) -> u32 {
-    let bytes = bytes.first_chunk().copied().unwrap_or_default();
-    match order {
-        ByteOrder::Little => u32::from_le_bytes(bytes),
-        ByteOrder::Big => u32::from_be_bytes(bytes),
-    }
+    order.low_first(bytes).map_or(0, u32::from_le_bytes)
 }
 
 fn is_length(length: u32) -> bool {

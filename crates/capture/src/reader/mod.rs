@@ -49,6 +49,17 @@ pub enum ByteOrder {
     Big,
 }
 
+impl ByteOrder {
+    /// The bytes of the number at the front, the low one first; none if there are fewer.
+    fn low_first<const N: usize>(self, bytes: &[u8]) -> Option<[u8; N]> {
+        let mut number = *bytes.first_chunk()?;
+        if self == Self::Big {
+            number.reverse();
+        }
+        Some(number)
+    }
+}
+
 /// One packet or event of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
@@ -196,21 +207,13 @@ impl<R: Read> Reader<R> {
 impl Link {
     /// What the bytes of a packet look like; nothing if they could be of more than one link type.
     fn seen_in(bytes: &[u8], order: ByteOrder) -> Option<Self> {
-        let word = |at: usize| {
-            let word = bytes.get(at..).and_then(|bytes| bytes.first_chunk()).copied()?;
-            Some(match order {
-                ByteOrder::Little => u32::from_le_bytes(word),
-                ByteOrder::Big => u32::from_be_bytes(word),
-            })
-        };
+        let word = |at: usize, order: ByteOrder| order.low_first(bytes.get(at..)?).map(u32::from_le_bytes);
         let is_usbmon = matches!(bytes.get(8..10)?, [b'S' | b'C' | b'E', 0..=3]);
         let behind = |head: usize| bytes.len().checked_sub(head).and_then(|len| u32::try_from(len).ok());
         // Both headers of usbmon say how many bytes follow them, and USBPcap's says its own length as well.
-        let follows = word(36).filter(|_| is_usbmon);
+        let follows = word(36, order).filter(|_| is_usbmon);
         let head = bytes.first_chunk().map(|&head| u16::from_le_bytes(head)).unwrap_or_default();
-        let is_usbpcap = (27..=64).contains(&head)
-            && bytes.get(27 - 4..).and_then(|bytes| bytes.first_chunk()).map(|&len| u32::from_le_bytes(len))
-                == behind(head.into());
+        let is_usbpcap = (27..=64).contains(&head) && word(27 - 4, ByteOrder::Little) == behind(head.into());
         match (follows, is_usbpcap) {
             (Some(follows), _) if behind(64) == Some(follows) => Some(Self::Usbmon),
             (Some(follows), _) if behind(48) == Some(follows) => Some(Self::UsbmonShort),

@@ -98,8 +98,7 @@ impl Records {
         let len = self.header_len();
         let mut head = [0; MODIFIED_HEADER_BYTES];
         head[..len].copy_from_slice(bytes.get(..len)?);
-        let kept = u32::from_le_bytes([head[8], head[9], head[10], head[11]]);
-        let kept = if self.order == ByteOrder::Big { kept.swap_bytes() } else { kept };
+        let kept = u32::from_le_bytes(self.order.low_first(&head[8..])?);
         head[8..12].fill(0);
         let parse = match (self.order, self.is_modified) {
             (ByteOrder::Little, false) => parse_pcap_frame,
