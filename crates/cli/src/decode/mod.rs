@@ -14,6 +14,8 @@ use crate::counted::counted;
 use crate::failure::Failure;
 use capture::{Damage, Dropped, Item, Reader};
 use decode::{Decoder, Stats};
+use serde_json::Value;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, StdoutLock, Write};
 
@@ -165,25 +167,23 @@ impl<'a> Printer<'a> {
     fn damage(&mut self, damage: &Damage) -> io::Result<()> {
         self.damages += 1;
         self.bytes_lost += damage.bytes;
-        if self.arguments.json {
-            writeln!(self.out, "{}", json::damage(damage))?;
-        }
-        if self.damages <= DAMAGES_TOLD_MAX {
-            self.out.flush()?;
-            warn(&damage.to_string());
-        }
-        Ok(())
+        self.tell(self.damages, || json::damage(damage), damage)
     }
 
     fn dropped(&mut self, dropped: &Dropped) -> io::Result<()> {
         self.drops += 1;
         self.dropped += dropped.packets;
+        self.tell(self.drops, || json::dropped(dropped), dropped)
+    }
+
+    /// What of the capture is missing: for programs always, for people the first hundred times.
+    fn tell(&mut self, nth: u64, record: impl FnOnce() -> Value, text: &dyn fmt::Display) -> io::Result<()> {
         if self.arguments.json {
-            writeln!(self.out, "{}", json::dropped(dropped))?;
+            writeln!(self.out, "{}", record())?;
         }
-        if self.drops <= DAMAGES_TOLD_MAX {
+        if nth <= DAMAGES_TOLD_MAX {
             self.out.flush()?;
-            warn(&dropped.to_string());
+            warn(&text.to_string());
         }
         Ok(())
     }

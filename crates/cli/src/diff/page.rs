@@ -6,7 +6,9 @@ use super::{remarks, summary, transports};
 use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
-use crate::page::{Way, by_share, colour, command_line, course, depth_told, kept_ways, version, write};
+use crate::page::{
+    Way, by_share, colour, command_line, course, depth_told, each_once, kept_ways, version, write,
+};
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
     Axis, Bars, Cell, Fact, Figure, Group, Level, Lines, Page, Picture, Point, Section, Series, Table,
@@ -97,7 +99,7 @@ fn rates(diff: &Diff, ways: &[Way]) -> Section {
     let mut section = Section::new("Throughput").lead("Interrupted lines are what was before.");
     let mut single = Vec::new();
     for job in jobs(diff).into_iter().take(JOBS_MAX) {
-        let of_job: Vec<&Change> = diff.changes.iter().filter(|change| change.job == job).collect();
+        let of_job = of_job(diff, job);
         let lines = by_depth(&of_job, ways, Axis::linear("MB/s"), |change, side| Some(change.mb_per_s[side]));
         if lines.series.iter().all(|series| series.points.len() < 2) {
             single.extend(of_job);
@@ -148,20 +150,17 @@ fn ratios(diff: &Diff, ways: &[Way]) -> Section {
     );
     let mut section = Section::new("Ratios").lead(text.clone());
     for job in jobs(diff).into_iter().take(JOBS_MAX) {
-        section = section.figure(of_job(diff, job, ways));
+        section = section.figure(ratios_of_job(diff, job, ways));
     }
     section.figure(Figure::new("All ratios", text, Picture::None).table(table))
 }
 
-/// In the order in which they come.
 fn jobs(diff: &Diff) -> Vec<&str> {
-    let mut jobs: Vec<&str> = Vec::new();
-    for change in &diff.changes {
-        if !jobs.contains(&change.job.as_str()) {
-            jobs.push(&change.job);
-        }
-    }
-    jobs
+    each_once(diff.changes.iter().map(|change| change.job.as_str()))
+}
+
+fn of_job<'a>(diff: &'a Diff, job: &str) -> Vec<&'a Change> {
+    diff.changes.iter().filter(|change| change.job == job).collect()
 }
 
 /// Transports of a job, before and after, each pair once.
@@ -179,8 +178,8 @@ fn depths(changes: &[&Change]) -> Axis {
 }
 
 /// The ratios of a job by depth. Half as much is as far from 1 as twice as much.
-fn of_job(diff: &Diff, job: &str, ways: &[Way]) -> Figure {
-    let of_job: Vec<&Change> = diff.changes.iter().filter(|change| change.job == job).collect();
+fn ratios_of_job(diff: &Diff, job: &str, ways: &[Way]) -> Figure {
+    let of_job = of_job(diff, job);
     let series = pairs(&of_job).into_iter().map(|pair| {
         let point = |change: &&Change| Point {
             x: f64::from(change.depth),
@@ -202,7 +201,7 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[Way]) -> Section {
     let mut section = Section::new("Latency")
         .lead("Interrupted lines are what was before. Of latencies nothing is judged.");
     for job in jobs(diff).into_iter().take(LATENCIES_MAX) {
-        let of_job: Vec<&Change> = diff.changes.iter().filter(|change| change.job == job).collect();
+        let of_job = of_job(diff, job);
         let by_depth =
             by_depth(&of_job, ways, Axis::linear("latency, µs"), |change, side| change.p99_us[side]);
         if by_depth.series.iter().any(|series| series.points.len() > 1) {

@@ -8,7 +8,7 @@ use crate::called;
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::list::tame;
-use crate::page::{Way, colour, command_line, course, depth_told, kept_ways, version, write};
+use crate::page::{Way, colour, command_line, course, depth_told, each_once, kept_ways, version, write};
 use bench::measure::Estimate;
 use records::{Figures, ResultRow, Saved};
 use report::{Axis, Cell, Fact, Figure, Lines, Page, Picture, Point, Section, Series, Table};
@@ -84,13 +84,7 @@ fn by_drive(runs: &[Saved]) -> Vec<(String, Vec<&Saved>)> {
 }
 
 fn jobs<'a>(runs: &[&'a Saved]) -> Vec<&'a str> {
-    let mut jobs: Vec<&str> = Vec::new();
-    for row in runs.iter().flat_map(|saved| &saved.run.results) {
-        if !jobs.contains(&row.job.as_str()) {
-            jobs.push(&row.job);
-        }
-    }
-    jobs
+    each_once(runs.iter().flat_map(|saved| &saved.run.results).map(|row| row.job.as_str()))
 }
 
 /// What has become of the rates of the first run in the last one.

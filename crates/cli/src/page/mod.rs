@@ -76,6 +76,17 @@ pub(crate) fn by_label(all: &[Measured]) -> Vec<(&str, &[Measured])> {
     chunks.filter_map(|chunk| Some((chunk.first()?.job.label.as_str(), chunk))).collect()
 }
 
+/// Each name once, in the order in which they come first.
+pub(crate) fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut each: Vec<&str> = Vec::new();
+    for name in names {
+        if !each.contains(&name) {
+            each.push(name);
+        }
+    }
+    each
+}
+
 /// The depth about which more is told: some are under way, and not so many that they wait for each other most of the time.
 pub(crate) fn depth_told(depths: impl Iterator<Item = u16> + Clone) -> Option<u16> {
     depths.clone().filter(|depth| *depth <= 8).max().or_else(|| depths.min())
