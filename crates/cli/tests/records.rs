@@ -187,6 +187,31 @@ fn measured_runs_are_judged_by_their_rounds() {
 }
 
 #[test]
+fn a_note_that_one_run_alone_has_is_told() {
+    let place = Place::new();
+    let page = place.file("page.html");
+    bench(&place, &["--save"]);
+    bench(&place, &["--save", "--capture", &place.file("drive.pcapng"), "--snap", "64"]);
+    let captured = "its transfers were captured meanwhile, which costs time";
+    let (text, _) = succeeds(&place, &["diff", "1", "2", "--report", &page]);
+    assert!(text.contains(&format!("\n  note of the run after alone: {captured}\n")), "{text}");
+    assert!(
+        text.contains("; one run has a note that the other has not, of which a difference may come\n"),
+        "{text}"
+    );
+    let html = fs::read_to_string(&page).expect("it is there");
+    assert!(html.contains(&format!("note of the run after alone: {captured}")));
+    let diff = json(&place, &["diff", "1", "2"]);
+    assert_eq!(
+        diff["diff"]["notes"],
+        serde_json::json!([{ "text": captured, "before": false, "after": true }])
+    );
+    assert_eq!(diff["after"]["notes"], serde_json::json!([captured]));
+    let (text, _) = succeeds(&place, &["history", "2"]);
+    assert!(text.contains(&format!("  note: {captured}\n")), "{text}");
+}
+
+#[test]
 fn a_file_that_cannot_be_used_is_said_before_anything_is_measured() {
     let place = Place::new();
     let file = place.file("notes.txt");

@@ -30,8 +30,21 @@ pub struct Diff {
     pub only: Vec<Only>,
     /// What else is not the same: the name of it, before, after.
     pub differences: Vec<(String, String, String)>,
+    /// What the runs are noted for, those notes first that one of them alone has.
+    pub notes: Vec<Note>,
     /// A ratio within 1 ± this is called the same.
     pub same_within: f64,
+}
+
+/// What may make figures better or worse than they are elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Note {
+    /// In words.
+    pub text: String,
+    /// The first run has it.
+    pub before: bool,
+    /// The second run has it.
+    pub after: bool,
 }
 
 /// A row of both.
@@ -106,6 +119,7 @@ pub fn diff(before: &Run, after: &Run, same_within: f64) -> Diff {
         changes: pairs.iter().map(change).collect(),
         only,
         differences: differences(before, after),
+        notes: notes(before, after),
         same_within,
     }
 }
@@ -272,6 +286,26 @@ fn differences(before: &Run, after: &Run) -> Vec<(String, String, String)> {
     differences
 }
 
+/// What either is noted for, each note once.
+fn notes(before: &Run, after: &Run) -> Vec<Note> {
+    let has = |run: &Run, text: &String| run.notes.contains(text);
+    let mut notes: Vec<Note> = Vec::new();
+    for text in before.notes.iter().chain(&after.notes) {
+        if !notes.iter().any(|known| known.text == *text) {
+            notes.push(Note { text: text.clone(), before: has(before, text), after: has(after, text) });
+        }
+    }
+    notes.sort_by_key(|note| !note.is_of_one());
+    notes
+}
+
+impl Note {
+    /// One run has it, and not the other, so that what differs may come of it.
+    pub const fn is_of_one(&self) -> bool {
+        self.before != self.after
+    }
+}
+
 impl Verdict {
     /// One word.
     pub const fn word(self) -> &'static str {
@@ -431,6 +465,21 @@ mod tests {
         let differences = diff(&sample(), &after, 0.05).differences;
         let told = |name: &str, one: &str, other: &str| (name.to_owned(), one.to_owned(), other.to_owned());
         assert_eq!(differences, [told("firmware", "1.0", "2.0"), told("driver", "", "uas")]);
+    }
+
+    #[test]
+    fn what_one_run_alone_is_noted_for_is_told_first() {
+        let with = |notes: &[&str]| Run {
+            notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+            ..run(Vec::new())
+        };
+        let notes = diff(&with(&["cached", "holes"]), &with(&["cached", "captured"]), 0.05).notes;
+        let told = |text: &str, before, after| Note { text: text.into(), before, after };
+        assert_eq!(
+            notes,
+            [told("holes", true, false), told("captured", false, true), told("cached", true, true)]
+        );
+        assert!(notes[1].is_of_one() && !notes[2].is_of_one());
     }
 
     proptest! {

@@ -16,7 +16,7 @@ pub mod schema;
 mod statistics;
 mod store;
 
-pub use diff::{Change, Diff, Only, Ratio, Verdict, diff};
+pub use diff::{Change, Diff, Note, Only, Ratio, Verdict, diff};
 pub use error::StoreError;
 pub use place::usual_place;
 pub use run::{Figures, Kind, ResultRow, Run, Setup};

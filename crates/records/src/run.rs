@@ -28,6 +28,8 @@ pub struct Run {
     pub setup: Setup,
     /// A row for each job on each transport, in their order.
     pub results: Vec<ResultRow>,
+    /// What may make its figures better or worse than they are elsewhere, such as that it was captured meanwhile.
+    pub notes: Vec<String>,
     /// All of it as `--json` prints it.
     #[serde(skip)]
     pub record: String,
@@ -180,6 +182,7 @@ pub(crate) mod tests {
                 facts: BTreeMap::from([("firmware".into(), "1.0".into())]),
             },
             results: vec![row("uas", Ok(figures)), row("bot", Err("it was refused".into()))],
+            notes: vec!["requests go through the page cache".into()],
             record: "{}".into(),
         }
     }

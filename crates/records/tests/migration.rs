@@ -81,6 +81,26 @@ fn a_file_of_the_first_schema_is_led_on_when_it_is_written_to() {
 }
 
 #[test]
+fn notes_of_earlier_runs_are_found_in_their_records() {
+    for (record, notes) in [
+        (
+            r#"{"target":{"notes":["requests go through the page cache"]}}"#,
+            vec!["requests go through the page cache"],
+        ),
+        (r#"{"target":{"notes":"none"}}"#, vec![]),
+        ("no JSON", vec![]),
+    ] {
+        let (_folder, file) = first();
+        let earlier = Connection::open(&file).expect("it is there");
+        earlier.execute("UPDATE run SET record = ?1 WHERE id = 1", [record]).expect("SQL");
+        drop(earlier);
+        let store = Store::to_read(&file).expect("it is one of ours");
+        assert_eq!(store.run(RunId(1)).expect("it can be read").expect("it is there").run.notes, notes);
+        assert!(store.run(RunId(2)).expect("it can be read").expect("it is there").run.notes.is_empty());
+    }
+}
+
+#[test]
 fn several_may_lead_a_file_on_at_once() {
     let (_folder, file) = first();
     std::thread::scope(|scope| {

@@ -30,6 +30,7 @@ fn run(label: String) -> Run {
         interrupted: false,
         setup: Setup { name: "2-1".into(), drive: "Drive".into(), ..Setup::default() },
         results: (1..=20).map(row).collect(),
+        notes: Vec::new(),
         record: "x".repeat(10_000),
     }
 }

@@ -18,6 +18,7 @@ pub(super) fn run(record: &Record) -> Result<Run, Failure> {
         interrupted: record.interrupted,
         setup: setup(record),
         results: record.rows.iter().map(row).collect(),
+        notes: record.target.identity.notes.clone(),
         record: json,
     })
 }

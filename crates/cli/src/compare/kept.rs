@@ -47,6 +47,7 @@ pub(super) fn simulated(
         interrupted: false,
         setup,
         results,
+        notes: Vec::new(),
         record: record.to_string(),
     }
 }

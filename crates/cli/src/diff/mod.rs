@@ -10,7 +10,7 @@ use crate::history::{at_left, json, saved, title};
 use crate::list::{print, tame};
 use crate::save::{failure, place};
 use clap::Args;
-use records::{Change, Diff, Saved, Selector, Store, Verdict};
+use records::{Change, Diff, Note, Saved, Selector, Store, Verdict};
 use serde_json::{json, to_value};
 use std::path::PathBuf;
 
@@ -79,6 +79,9 @@ fn text(before: &Saved, after: &Saved, diff: &Diff) -> String {
     for (name, one, other) in &diff.differences {
         text += &format!("  {}: {} → {}\n", tame(name), or_none(one), or_none(other));
     }
+    for note in notes(diff) {
+        text += &format!("  {note}\n");
+    }
     if !diff.changes.is_empty() {
         text += &format!("{}\n", table(diff));
         for remark in remarks(diff) {
@@ -129,6 +132,19 @@ fn transports(change: &Change) -> String {
     if before == after { tame(before) } else { format!("{} → {}", tame(before), tame(after)) }
 }
 
+/// What the runs are noted for, and which of them.
+fn notes(diff: &Diff) -> Vec<String> {
+    let told = |note: &Note| {
+        let of = match (note.before, note.after) {
+            (true, false) => "the run before alone",
+            (false, true) => "the run after alone",
+            _ => "both",
+        };
+        format!("note of {of}: {}", tame(&note.text))
+    };
+    diff.notes.iter().map(told).collect()
+}
+
 /// Why rows were judged as they were, each reason once.
 fn remarks(diff: &Diff) -> Vec<String> {
     let mut reasons: Vec<(Verdict, &str, usize)> = Vec::new();
@@ -146,7 +162,12 @@ fn summary(diff: &Diff) -> String {
     let count = |verdict| diff.changes.iter().filter(|change| change.verdict == verdict).count();
     let of = |verdict: Verdict| format!("{} {verdict}", count(verdict));
     let all = [Verdict::Better, Verdict::Worse, Verdict::Same, Verdict::Unclear].map(of).join(", ");
-    format!("{all}; the same is within {:.1} %", diff.same_within * 100.0)
+    let same = format!("{all}; the same is within {:.1} %", diff.same_within * 100.0);
+    match diff.notes.iter().filter(|note| note.is_of_one()).count() {
+        0 => same,
+        1 => same + "; one run has a note that the other has not, of which a difference may come",
+        _ => same + "; the runs are not noted for the same, of which a difference may come",
+    }
 }
 
 #[cfg(test)]

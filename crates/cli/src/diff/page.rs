@@ -2,7 +2,7 @@
 //!
 //! A transport has the colour that it has on the pages of its runs; what was before has an interrupted line.
 
-use super::{remarks, summary, transports};
+use super::{notes, remarks, summary, transports};
 use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
@@ -70,7 +70,7 @@ fn findings(diff: &Diff) -> Vec<String> {
     let far = |alike: &[&Change]| alike.iter().map(|one| one.ratio.value.ln().abs()).fold(0.0, f64::max);
     told.sort_by(|one, other| far(other).total_cmp(&far(one)));
     let all = told.iter().take(FINDINGS_MAX).map(|alike| sentence(alike));
-    [summary(diff)].into_iter().chain(all).chain(remarks(diff)).collect()
+    [summary(diff)].into_iter().chain(notes(diff)).chain(all).chain(remarks(diff)).collect()
 }
 
 /// Rows of one job and transport with one verdict, in words.

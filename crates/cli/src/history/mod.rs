@@ -175,6 +175,9 @@ fn one(saved: &Saved) -> String {
     for (name, fact) in &run.setup.facts {
         text += &format!("  {}: {}\n", tame(name), tame(fact));
     }
+    for note in &run.notes {
+        text += &format!("  note: {}\n", tame(note));
+    }
     let called = tame(&called::line(&run.command_line));
     text += &format!("  called: {called}\n  seed {}, uaskit {}\n", run.seed, tame(&run.version));
     let mut table =

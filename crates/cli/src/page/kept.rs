@@ -63,6 +63,7 @@ mod tests {
             interrupted: false,
             setup: Setup { facts: facts.collect::<BTreeMap<_, _>>(), ..Setup::default() },
             results: transports.iter().map(row).collect(),
+            notes: Vec::new(),
             record: "{}".into(),
         }
     }

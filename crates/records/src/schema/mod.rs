@@ -14,7 +14,7 @@ pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"uask");
 /// The schema that this program writes.
 pub const NEWEST: u32 = STEPS.len() as u32;
 
-const STEPS: [&str; 2] = [include_str!("1.sql"), include_str!("2.sql")];
+const STEPS: [&str; 3] = [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql")];
 
 /// What an SQLite file says of itself in its first hundred bytes (SQLite's "Database File Format", 1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

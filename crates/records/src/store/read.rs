@@ -91,7 +91,7 @@ impl Store {
             let found = self.connection.query_row(
                 &format!(
                     "SELECT {BEGAN}, label, kind, began_unix_s, version, command_line, seed, interrupted, record,
-                            setup.name, drive, facts
+                            setup.name, drive, facts, notes
                      FROM run JOIN setup ON setup.id = run.setup WHERE run.id = ?1"
                 ),
                 [id.0],
@@ -133,6 +133,7 @@ fn saved(id: RunId, row: &Row<'_>) -> Result<Saved> {
         record: row.get(8)?,
         setup: Setup { name: row.get(9)?, drive: row.get(10)?, facts: json(row, 11)? },
         results: Vec::new(),
+        notes: json(row, 12)?,
     };
     Ok(Saved { id, began: row.get(0)?, run })
 }

@@ -17,7 +17,7 @@ pub(super) const ROUNDS_MAX: usize = 1_000;
 const PERCENTILES_MAX: usize = 1_000;
 /// Bytes of a text at most.
 const TEXT_BYTES_MAX: usize = 1 << 16;
-/// Facts of a setup, and words of a command line, at most.
+/// Facts of a setup, words of a command line, and notes, at most.
 const WORDS_MAX: usize = 1_000;
 /// Bytes of the record at most.
 const RECORD_BYTES_MAX: usize = 32 << 20;
@@ -62,7 +62,7 @@ impl Store {
 
 /// Whether everything is within its limit, and every figure a number.
 fn fits(run: &Run) -> Result<(), String> {
-    let Run { label, version, command_line, setup, results, record, .. } = run;
+    let Run { label, version, command_line, setup, results, notes, record, .. } = run;
     let within = |what: &str, count: usize, most: usize| {
         if count <= most { Ok(()) } else { Err(format!("{count} {what}, where {most} are the most")) }
     };
@@ -70,11 +70,13 @@ fn fits(run: &Run) -> Result<(), String> {
     within("bytes of a record", record.len(), RECORD_BYTES_MAX)?;
     within("words of a command line", command_line.len(), WORDS_MAX)?;
     within("facts of a setup", setup.facts.len(), WORDS_MAX)?;
+    within("notes", notes.len(), WORDS_MAX)?;
     let of_rows = results
         .iter()
         .flat_map(|row| [&row.transport, &row.job].into_iter().chain(row.figures.as_ref().err()));
     let of_facts = setup.facts.iter().flat_map(|(name, fact)| [name, fact]);
-    let texts = [version, &setup.name, &setup.drive].into_iter().chain(label).chain(command_line);
+    let texts =
+        [version, &setup.name, &setup.drive].into_iter().chain(label).chain(command_line).chain(notes);
     for text in texts.chain(of_rows).chain(of_facts) {
         within("bytes of a text", text.len(), TEXT_BYTES_MAX)?;
     }
@@ -101,10 +103,11 @@ impl Figures {
 fn insert(connection: &Connection, run: &Run) -> Result<RunId> {
     let setup = insert_setup(connection, &run.setup)?;
     // Strings in a list are JSON in any case.
-    let command_line = serde_json::to_string(&run.command_line).unwrap_or_default();
+    let [command_line, notes] =
+        [&run.command_line, &run.notes].map(|list| serde_json::to_string(list).unwrap_or_default());
     connection.execute(
-        "INSERT INTO run (setup, label, kind, began_unix_s, version, command_line, seed, interrupted, record)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO run (setup, label, kind, began_unix_s, version, command_line, seed, interrupted, record, notes)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             setup,
             run.label,
@@ -115,6 +118,7 @@ fn insert(connection: &Connection, run: &Run) -> Result<RunId> {
             run.seed.cast_signed(),
             run.interrupted,
             run.record,
+            notes,
         ],
     )?;
     let id = connection.last_insert_rowid();
