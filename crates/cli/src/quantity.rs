@@ -23,6 +23,12 @@ pub(crate) fn size(text: &str) -> Result<ByteCount, String> {
     Ok(ByteCount(bytes))
 }
 
+/// So many bytes of each transfer, as `--snap` has them; 0 is all of them.
+pub(crate) fn snap(text: &str) -> Result<u32, String> {
+    let ByteCount(bytes) = size(text)?;
+    Ok(if bytes == 0 { u32::MAX } else { u32::try_from(bytes).unwrap_or(u32::MAX) })
+}
+
 /// A span of time in seconds, a fraction or whole, up to a day.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     const DAY: f64 = 86_400.0;

@@ -7,11 +7,13 @@
 //! queue holds no more than [`QUEUE_EVENTS_MAX`] events and [`QUEUE_BYTES_MAX`] bytes; a capture that cannot be written does not
 //! stop what it looks on at.
 
+use crate::counted::counted;
 use crate::failure::Failure;
 use crate::quantity;
 use bus::{Observer, Pipe, TransferId, TransferStatus};
 use capture::{Control, Pcapng, Place, Transfer, Transfers, WriteError};
 use clap::Args;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -40,9 +42,9 @@ pub(crate) struct CaptureArguments {
     /// Write the host's transfers into a pcapng file, with their streams; see `uaskit decode`.
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Keep no more of each transfer than this.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "capture")]
-    snap: Option<ByteCount>,
+    /// Keep the first bytes of each transfer, so many; 0 keeps all. 1K is all but blocks.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::snap, default_value = "1K", requires = "capture")]
+    snap: u32,
     /// Begin another file when one has about this many bytes: drive.pcapng, drive.1.pcapng, and on.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "capture")]
     capture_size: Option<ByteCount>,
@@ -69,9 +71,26 @@ impl CaptureArguments {
     /// Begins a capture, if one is wanted. `description` is for whoever opens it.
     pub(crate) fn start(&self, description: String) -> Result<Option<(Capture, Recorder)>, Failure> {
         let Some(file) = self.capture.clone() else { return Ok(None) };
-        let snap = self.snap.map_or(u32::MAX, |snap| u32::try_from(snap.0).unwrap_or(u32::MAX));
         let file_bytes_max = self.capture_size.map(|size| size.0);
-        Capture::start(Plan { file, description, snap, file_bytes_max }).map(Some)
+        Capture::start(Plan { file, description, snap: self.snap, file_bytes_max }).map(Some)
+    }
+
+    /// What is going to be kept, in words and for programs, if a capture is wanted: to be told before it begins.
+    pub(crate) fn announcement(&self) -> Option<(String, Value)> {
+        let file = self.capture.as_ref()?.display().to_string();
+        let (kept, bytes) = match self.snap {
+            u32::MAX => (
+                "all bytes of each transfer are kept: it grows as fast as data move, and what cannot be written in time is \
+                 dropped; --snap N keeps the first N"
+                    .to_owned(),
+                None,
+            ),
+            bytes => {
+                let of = counted(bytes.into(), "byte");
+                (format!("the first {of} of each transfer are kept; --snap N keeps N, --snap 0 all"), Some(bytes))
+            }
+        };
+        Some((format!("{file}: {kept}"), json!({ "file": file, "snap_bytes": bytes })))
     }
 }
 
@@ -442,6 +461,25 @@ mod tests {
         // Control transfers are two records.
         assert_eq!(told, [0, 0, 0, 3, 0, 0]);
         std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn what_is_kept_is_told_before_it_begins() {
+        let told = |snap| {
+            let capture = Some("drive.pcapng".into());
+            CaptureArguments { capture, snap, capture_size: None }.announcement().unwrap()
+        };
+        let (line, fields) = told(1024);
+        assert_eq!(
+            line,
+            "drive.pcapng: the first 1024 bytes of each transfer are kept; --snap N keeps N, --snap 0 all"
+        );
+        assert_eq!(fields, json!({ "file": "drive.pcapng", "snap_bytes": 1024 }));
+        let (line, fields) = told(u32::MAX);
+        assert!(line.starts_with("drive.pcapng: all bytes of each transfer are kept: it grows"), "{line}");
+        assert_eq!(fields["snap_bytes"], Value::Null);
+        let nothing = CaptureArguments { capture: None, snap: 1024, capture_size: None };
+        assert_eq!(nothing.announcement(), None);
     }
 
     #[test]

@@ -290,6 +290,44 @@ fn a_capture_has_what_was_measured_and_tells_of_drops() {
 }
 
 #[test]
+fn a_capture_keeps_all_but_blocks_unless_told_and_says_so_before() {
+    let place = Place::new();
+    let file = place.write("drive.pcapng", "");
+    let run = [
+        "--virtual",
+        "--size",
+        "16M",
+        "--rw",
+        "randread",
+        "--bs",
+        "64k",
+        "--depth",
+        "1",
+        "--seconds",
+        "0.02",
+    ];
+    let captured = |more: &[&str]| {
+        let output =
+            bench(&[&run[..], &["--rounds", "1", "--warm-up", "0", "--capture", &file], more].concat());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{told}");
+        let records =
+            told.split("captured: ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+        let bytes = fs::metadata(&file).expect("it is there").len();
+        (told, bytes / records.expect("records are counted"))
+    };
+    let (told, each) = captured(&[]);
+    assert!(
+        told.starts_with(&format!("capturing into {file}: the first 1024 bytes of each transfer are kept")),
+        "{told}"
+    );
+    assert!(each < 1024, "{each} bytes a record");
+    let (told, each) = captured(&["--snap", "0"]);
+    assert!(told.contains("all bytes of each transfer are kept: it grows as fast as data move"), "{told}");
+    assert!(each > 4096, "{each} bytes a record");
+}
+
+#[test]
 fn what_the_kernel_carries_cannot_be_captured() {
     let place = Place::new();
     let (image, file) = (place.image(), place.0.join("drive.pcapng"));

@@ -104,6 +104,9 @@ fn watch(arguments: &BenchArguments, bed: &mut Bed) -> Result<Option<Capture>, F
     let Some((capture, recorder)) = arguments.capture.start(format!("uaskit bench, {name}"))? else {
         return Ok(None);
     };
+    if let Some((told, _)) = arguments.capture.announcement() {
+        eprintln!("capturing into {told}");
+    }
     let watched = bed.rig.watch(Box::new(recorder));
     watched.map_err(|error| Failure::new(format!("{name} cannot be watched")).because(error))?;
     Ok(Some(capture))

@@ -174,9 +174,9 @@ pub(crate) struct CompareArguments {
     /// What the capture tells.
     #[arg(long, help_heading = SHOWN, value_enum, requires = "capture", default_value_t = CaptureKind::Transfers)]
     capture_as: CaptureKind,
-    /// Bytes of each transfer that the capture keeps; all of them unless told. Packets are never cut.
-    #[arg(long, help_heading = SHOWN, value_name = "SIZE", requires = "capture", value_parser = quantity::size)]
-    snap: Option<ByteCount>,
+    /// First bytes of each transfer that the capture keeps; 0 is all of them, and so it is unless told. Packets are never cut.
+    #[arg(long, help_heading = SHOWN, value_name = "SIZE", requires = "capture", value_parser = quantity::snap)]
+    snap: Option<u32>,
     #[command(flatten, next_help_heading = KEPT)]
     keeping: SaveArguments,
     /// Worlds that run at once; as many as there are processors unless told. What comes out does not depend on it.

@@ -64,8 +64,7 @@ impl CompareArguments {
             let what = format!("a capture has room for {RUNS_MAX} runs, and these are {runs}");
             return Err(Failure::usage(what).try_this("name a --block and a --depth, or a --transport"));
         }
-        let snap = self.snap.map_or(u32::MAX, |snap| u32::try_from(snap.0).unwrap_or(u32::MAX));
-        Capture::create(path, self.capture_as, snap).map(Some)
+        Capture::create(path, self.capture_as, self.snap.unwrap_or(u32::MAX)).map(Some)
     }
 
     fn watch(&self, column: &Column, job: &Job, capture: Option<&mut Capture>) -> Result<Watch, Failure> {

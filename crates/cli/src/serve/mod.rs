@@ -51,6 +51,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     let capture = begin_capture(arguments, &mut drive)?;
     let mut report = Report::new(arguments.json, arguments.quiet);
     introduce(&report, &drive);
+    if let Some((told, fields)) = arguments.capture.announcement() {
+        report.tell(&format!("Capturing into {told}"), "capturing", fields);
+    }
     let config = Config {
         address,
         allow_remote: arguments.allow_remote,

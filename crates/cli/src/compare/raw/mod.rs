@@ -157,8 +157,7 @@ impl CompareArguments {
                 self.depths().len()
             )));
         }
-        let snap = self.snap.map_or(u32::MAX, |snap| u32::try_from(snap.0).unwrap_or(u32::MAX));
-        Capture::create(path, self.capture_as, snap).map(Some)
+        Capture::create(path, self.capture_as, self.snap.unwrap_or(u32::MAX)).map(Some)
     }
 
     /// One world after the other, since somebody looks on.
