@@ -333,7 +333,7 @@ fn streams(evidence: &Evidence<'_>) -> Judgement {
     {
         let reading =
             Reading::new(format!("{}/device", controller.path), format!("{vendor:04x}:{device:04x}, {name}"));
-        let because = format!("Linux does not use the streams of a {name}, since they are broken");
+        let because = format!("Linux does not use the streams of the {name}, since they are broken");
         return rule.says(Verdict::Refused, because).seen(reading).advise(advice::other_controller());
     }
     let neighbour = evidence.inventory.devices.iter().filter(|device| device.bus == evidence.device.bus);

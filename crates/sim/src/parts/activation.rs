@@ -277,7 +277,7 @@ impl Parts<'_> {
         let (is_met, title) = (self.controller.scatter_gather, self.controller_title);
         let because = match is_met {
             true => "it does".to_owned(),
-            false => format!("a {title} takes no scatter-gather lists"),
+            false => format!("the {title} takes no scatter-gather lists"),
         };
         Some((Rule::ScatterGather, is_met, because))
     }
@@ -296,7 +296,7 @@ impl Parts<'_> {
             StreamsOf::Missing => (false, "the controller has no streams".into()),
             StreamsOf::Broken => {
                 let title = self.controller_title;
-                (false, format!("{who} does not use the streams of a {title}, since they are broken"))
+                (false, format!("{who} does not use the streams of the {title}, since they are broken"))
             }
             StreamsOf::Work if driver.os == Os::Linux && exponent < LINUX_PSA_MIN => {
                 (false, format!("the controller has no streams: MaxPSASize is below {LINUX_PSA_MIN}"))
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn linux_leaves_controllers_with_broken_streams_alone() {
         for (controller, title) in [("asm1042", "ASMedia ASM1042"), ("ej168", "EtronTech EJ168")] {
-            let because = format!("Linux does not use the streams of a {title}, since they are broken");
+            let because = format!("Linux does not use the streams of the {title}, since they are broken");
             let told = told("linux-uas", controller, "jms567", "gen1");
             assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
         }
@@ -496,7 +496,7 @@ mod tests {
     #[test]
     fn a_controller_without_scatter_gather_lists_has_no_uas() {
         let told = told("linux-uas", "dwc-otg", "asm1153", "high");
-        let because = "a DesignWare OTG controller takes no scatter-gather lists";
+        let because = "the DesignWare OTG controller takes no scatter-gather lists";
         assert_eq!(told, format!("It is on BOT by linux-usb-storage: {because}."));
     }
 
