@@ -176,13 +176,7 @@ impl Block {
 
     /// The name of the command, without its fields; its code where it has none here.
     pub fn name(&self) -> String {
-        let text = self.decode().map(|command| command.to_string());
-        // Fields are in small letters and follow the name.
-        let name = text.as_deref().map(|text| match text.find(|c: char| c.is_ascii_lowercase()) {
-            Some(at) => text[..at].trim_end(),
-            None => text,
-        });
-        name.map_or_else(|| self.opcode().to_string(), str::to_owned)
+        self.decode().map_or_else(|| self.opcode().to_string(), |command| command.name().to_owned())
     }
 }
 
@@ -272,8 +266,8 @@ impl fmt::Display for Block {
         match self.decode() {
             Some(command) => command.fmt(f),
             None => {
-                write!(f, "{}", self.opcode())?;
-                self.bytes().iter().try_for_each(|byte| write!(f, " {byte:02x}"))
+                write!(f, "{}, bytes 0x", self.opcode())?;
+                self.bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
         }
     }

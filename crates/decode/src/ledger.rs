@@ -89,7 +89,7 @@ impl Desk<'_> {
     ) {
         let (address, transport) = (self.address, Some(self.transport));
         let is_sure = self.has_all_since(since);
-        let charge = Charge { address, fault, transport, opcode, packets, waited_ns, is_sure };
+        let charge = Charge { address, fault, transport, opcode, count: 1, packets, waited_ns, is_sure };
         self.ledger.verdicts.add(&charge);
     }
 }

@@ -1,6 +1,6 @@
-//! Commands, counted: by operation code, by how many were under way, by phase.
+//! Commands, counted: by name, by how many were under way, by phase.
 //!
-//! Of few times percentiles are exact: one of them is the time itself. Always true: a table has a row for each operation code and for each depth up to [`DEPTH_MAX`], and no more; deeper ones are in the last.
+//! Of few times percentiles are exact: one of them is the time itself. Always true: a table has a row for each command that has a name, for each other operation code, and for each depth up to [`DEPTH_MAX`], and no more; deeper ones are in the last.
 
 use crate::command::Command;
 use crate::cover::Cover;
@@ -22,7 +22,7 @@ const EXACT_MAX: usize = 100;
 #[derive(Debug, Default)]
 pub struct Stats {
     all: Row,
-    by_opcode: BTreeMap<u8, Row>,
+    by_name: BTreeMap<(u8, String), Row>,
     by_depth: BTreeMap<u32, Row>,
     sending: Times,
     data: Times,
@@ -95,7 +95,8 @@ impl Stats {
     /// Counts a command.
     pub fn add(&mut self, command: &Command) {
         self.all.add(command);
-        self.by_opcode.entry(command.block.opcode().into()).or_default().add(command);
+        let named = (command.block.opcode().into(), command.block.name());
+        self.by_name.entry(named).or_default().add(command);
         self.by_depth.entry(command.depth.min(DEPTH_MAX)).or_default().add(command);
         let began = command.began.at_ns;
         self.first_ns = Some(self.first_ns.map_or(began, |first| first.min(began)));
@@ -115,9 +116,9 @@ impl Stats {
         self.all.summary()
     }
 
-    /// Commands by operation code.
-    pub fn by_opcode(&self) -> impl Iterator<Item = (OperationCode, Summary)> {
-        self.by_opcode.iter().map(|(&opcode, row)| (opcode.into(), row.summary()))
+    /// Commands by operation code and [name](crate::Block::name): where a code carries several commands, each has a row.
+    pub fn by_name(&self) -> impl Iterator<Item = (OperationCode, &str, Summary)> {
+        self.by_name.iter().map(|((opcode, name), row)| ((*opcode).into(), name.as_str(), row.summary()))
     }
 
     /// Commands by how many were under way when they were sent, they included.

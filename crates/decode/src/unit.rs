@@ -34,9 +34,23 @@ const COMMANDS_MIN: u64 = 32;
 pub(crate) struct Units {
     units: BTreeMap<Option<u16>, Unit>,
     failed: VecDeque<(Option<u16>, Block, u64)>,
+    pace: Pace,
+}
+
+/// How a device's commands followed each other.
+#[derive(Debug, Default)]
+struct Pace {
+    /// Reads and writes.
     commands: u64,
     depth_max: u32,
-    latest_packet: u64,
+    first_ns: Option<u64>,
+    last_ns: u64,
+    /// Time with none under way, between the first and the last.
+    idle_ns: u64,
+    /// The packet that ended the latest command.
+    latest_end: Option<u64>,
+    /// The least time between two commands, and the packets that ended the one and began the other.
+    soonest: Option<(u64, [u64; 2])>,
 }
 
 #[derive(Debug, Default)]
@@ -79,9 +93,7 @@ impl Units {
         ledger: &mut Ledger,
         missed: Option<u64>,
     ) {
-        self.commands += u64::from(command.block.moves_blocks());
-        self.depth_max = self.depth_max.max(command.depth);
-        self.latest_packet = command.last_packet();
+        self.pace.look_at(command);
         if command.is_error() {
             self.remember(command);
             let is_sure = missed.is_none_or(|missed| command.began.packet > missed);
@@ -105,13 +117,14 @@ impl Units {
         ledger: &mut Ledger,
         missed: Option<u64>,
     ) {
-        let mut charge = |fault, packets: &[u64]| {
+        let mut charge = |fault, count, packets: &[u64]| {
             let transport = Some(transport);
             ledger.verdicts.add(&Charge {
                 address,
                 fault,
                 transport,
                 opcode: None,
+                count,
                 packets,
                 waited_ns: None,
                 // It may have been among what is missing.
@@ -120,15 +133,15 @@ impl Units {
         };
         for unit in self.units.values() {
             if let Some(packet) = unit.offers_unmap.filter(|_| unit.writes > 0 && unit.unmaps == 0) {
-                charge(Fault::TrimNeverSent, &[packet, unit.first_write]);
+                charge(Fault::TrimNeverSent, 1, &[packet, unit.first_write]);
             }
             let kib = unit.longest / 1024;
             if CUTS_KIB.contains(&kib) && unit.longest % 1024 == 0 && unit.pieces >= PIECES_MIN {
-                charge(Fault::CutInPieces(kib as u32), &[unit.first_piece]);
+                charge(Fault::CutInPieces(kib as u32), 1, &[unit.first_piece]);
             }
         }
-        if transport == Transport::Uas && self.depth_max == 1 && self.commands >= COMMANDS_MIN {
-            charge(Fault::DepthOne, &[self.latest_packet]);
+        if let (Transport::Uas, Some((fault, packets))) = (transport, self.pace.never_two()) {
+            charge(fault, self.pace.commands, &packets);
         }
     }
 
@@ -138,6 +151,34 @@ impl Units {
             self.failed.truncate(FAILED_MAX - 1);
             self.failed.push_front((command.lun, command.block, command.began.packet));
         }
+    }
+}
+
+impl Pace {
+    fn look_at(&mut self, command: &Command) {
+        self.commands += u64::from(command.block.moves_blocks());
+        self.depth_max = self.depth_max.max(command.depth);
+        let began = command.began;
+        self.first_ns.get_or_insert(began.at_ns);
+        self.last_ns = self.last_ns.max(command.ended.map_or(began.at_ns, |ended| ended.at_ns));
+        if let (Some(gap), Some(end)) = (command.idle_ns, self.latest_end) {
+            self.idle_ns += gap;
+            if self.soonest.is_none_or(|(least, _)| gap < least) {
+                self.soonest = Some((gap, [end, began.packet]));
+            }
+        }
+        self.latest_end = command.ended.map(|ended| ended.packet);
+    }
+
+    /// That there were never two under way, if there were enough commands to say so, and which two followed each other soonest.
+    fn never_two(&self) -> Option<(Fault, [u64; 2])> {
+        if self.depth_max != 1 || self.commands < COMMANDS_MIN {
+            return None;
+        }
+        let span_ns = self.last_ns.saturating_sub(self.first_ns?).max(1);
+        let idle_percent = (self.idle_ns.min(span_ns).saturating_mul(100) / span_ns) as u8;
+        let (gap_ns, packets) = self.soonest?;
+        Some((Fault::DepthOne { idle_percent, gap_ns }, packets))
     }
 }
 
@@ -226,6 +267,7 @@ fn refused_fua(command: &Command, ledger: &mut Ledger, is_sure: bool) {
             fault: Fault::FuaRefused,
             transport: Some(command.transport),
             opcode: Some(command.block.opcode()),
+            count: 1,
             packets: &[command.began.packet, command.last_packet()],
             waited_ns: None,
             is_sure,

@@ -72,8 +72,13 @@ pub enum Fault {
     TrimNeverSent,
     /// The device refused a command because of FUA.
     FuaRefused,
-    /// Never more than one command at a time over a transport that could.
-    DepthOne,
+    /// Never more than one command at a time over a transport that could. Whether there was ever more to do no capture tells.
+    DepthOne {
+        /// Of the time from the first command to the last, how much had none under way.
+        idle_percent: u8,
+        /// From the end of a command to the next one, the least, in nanoseconds.
+        gap_ns: u64,
+    },
     /// Long requests come in pieces of this many KiB.
     CutInPieces(u32),
     /// The device sent more than there was room for.
@@ -137,13 +142,15 @@ struct Latest {
     alone: Verdict,
 }
 
-/// One occurrence.
+/// One occurrence, or several that one piece of evidence shows.
 #[derive(Clone, Copy)]
 pub(crate) struct Charge<'a> {
     pub(crate) address: Address,
     pub(crate) fault: Fault,
     pub(crate) transport: Option<Transport>,
     pub(crate) opcode: Option<OperationCode>,
+    /// How often.
+    pub(crate) count: u64,
     pub(crate) packets: &'a [u64],
     pub(crate) waited_ns: Option<u64>,
     /// Whether nothing is missing of what it rests on.
@@ -152,8 +159,8 @@ pub(crate) struct Charge<'a> {
 
 impl Verdicts {
     pub(crate) fn add(&mut self, charge: &Charge<'_>) {
-        let Charge { address, fault, transport, opcode, packets, waited_ns, is_sure } = *charge;
-        let (packets, count) = (packets.iter().copied().take(EVIDENCE_MAX).collect(), 1);
+        let Charge { address, fault, transport, opcode, count, packets, waited_ns, is_sure } = *charge;
+        let packets = packets.iter().copied().take(EVIDENCE_MAX).collect();
         let alone = Verdict { address, fault, transport, opcode, count, packets, waited_ns, is_sure };
         if let Some((index, before)) = self.join(&alone) {
             self.latest.push(Latest { index, before, alone });
@@ -167,14 +174,14 @@ impl Verdicts {
         if let Some(index) = index {
             let verdict = &mut self.all[index];
             let before = verdict.clone();
-            verdict.count += 1;
+            verdict.count += alone.count;
             let room = EVIDENCE_MAX - verdict.packets.len();
             verdict.packets.extend(alone.packets.iter().take(room));
             verdict.waited_ns = verdict.waited_ns.max(alone.waited_ns);
             return Some((index, Some(before)));
         }
         if self.all.len() >= VERDICTS_MAX {
-            self.left_off += 1;
+            self.left_off += alone.count;
             return None;
         }
         self.all.push(alone.clone());
@@ -204,10 +211,7 @@ impl Verdicts {
     pub(crate) fn doubt_all(&mut self) {
         self.latest.clear();
         for verdict in std::mem::take(&mut self.all) {
-            let count = verdict.count;
-            if let Some((index, Some(before))) = self.join(&Verdict { is_sure: false, ..verdict }) {
-                self.all[index].count = before.count + count;
-            }
+            self.join(&Verdict { is_sure: false, ..verdict });
         }
     }
 
@@ -252,7 +256,7 @@ impl Fault {
             Self::GoodWithoutData => "good-without-data",
             Self::TrimNeverSent => "trim-never-sent",
             Self::FuaRefused => "fua-refused",
-            Self::DepthOne => "depth-one",
+            Self::DepthOne { .. } => "depth-one",
             Self::CutInPieces(_) => "cut-in-pieces",
             Self::Babble => "babble",
             Self::BusError => "bus-error",
@@ -271,10 +275,9 @@ impl Fault {
             | Self::OverlappedTag
             | Self::SenseNotAsked
             | Self::TrimNeverSent
-            | Self::DepthOne
             | Self::CutInPieces(_) => Party::Host,
             Self::BusError | Self::Gone => Party::Unknown,
-            Self::SetUpAgain | Self::StallEndsData => Party::Nobody,
+            Self::SetUpAgain | Self::StallEndsData | Self::DepthOne { .. } => Party::Nobody,
             _ => Party::Device,
         }
     }
@@ -367,7 +370,7 @@ impl fmt::Display for Fault {
             Self::GoodWithoutData => "said GOOD and never ended the data that the host waits for",
             Self::TrimNeverSent => "wrote blocks and gave none back, although the unit offers UNMAP",
             Self::FuaRefused => "refused a command because of FUA",
-            Self::DepthOne => "never had more than one command under way over UAS",
+            Self::DepthOne { .. } => "never more than one command under way over UAS",
             Self::CutInPieces(kib) => {
                 return write!(f, "asked for {kib} KiB at once at most, where blocks went on");
             }
@@ -392,9 +395,18 @@ impl fmt::Display for Verdict {
         if let Some(waited_ns) = self.waited_ns {
             write!(f, ", after {}.{:03} s", waited_ns / 1_000_000_000, waited_ns / 1_000_000 % 1_000)?;
         }
-        match self.count {
-            1 => f.write_str(": once")?,
-            count => write!(f, ": {count} times")?,
+        match (self.fault, self.count) {
+            (Fault::DepthOne { idle_percent, gap_ns }, count) => {
+                let (gap, unit) = if gap_ns < 1_000_000 { (gap_ns, "µs") } else { (gap_ns / 1_000, "ms") };
+                let (whole, tenth) = (gap / 1_000, gap / 100 % 10);
+                write!(
+                    f,
+                    ": {count} reads and writes, nothing under way for {idle_percent} % of the time; the soonest "
+                )?;
+                write!(f, "was sent {whole}.{tenth} {unit} after the one before had ended")?;
+            }
+            (_, 1) => f.write_str(": once")?,
+            (_, count) => write!(f, ": {count} times")?,
         }
         for (index, packet) in self.packets.iter().enumerate() {
             let before = match (index, self.packets.len()) {
@@ -412,6 +424,9 @@ impl fmt::Display for Verdict {
         } else {
             ")"
         })?;
+        if matches!(self.fault, Fault::DepthOne { .. }) {
+            f.write_str("; whether more waited no capture tells")?;
+        }
         f.write_str(if self.is_sure { "" } else { "; not sure, since packets are missing from the capture" })
     }
 }
@@ -426,6 +441,7 @@ mod tests {
             fault,
             transport: Some(Transport::Bot),
             opcode: Some(OperationCode::Read10),
+            count: 1,
             packets,
             waited_ns: None,
             is_sure: true,
@@ -471,6 +487,21 @@ mod tests {
             verdict.to_string(),
             "2.5: the device told a residue that is not what did not move, with READ(10): 20 times \
              (packets 0, 1, 2, 3, 4, 5, 6, 7, …)"
+        );
+    }
+
+    #[test]
+    fn a_queue_that_was_not_used_is_told_as_it_was_seen() {
+        let fault = Fault::DepthOne { idle_percent: 12, gap_ns: 5_260 };
+        let mut verdicts = Verdicts::default();
+        verdicts.add(&Charge { count: 200, opcode: None, ..charge(fault, &[40, 41]) });
+        let [note] = verdicts.all() else { panic!("one") };
+        assert!(note.is_note());
+        assert_eq!(
+            note.to_string(),
+            "2.5: never more than one command under way over UAS: 200 reads and writes, nothing under way for 12 % of \
+             the time; the soonest was sent 5.2 µs after the one before had ended (packets 40, 41); whether more waited \
+             no capture tells"
         );
     }
 

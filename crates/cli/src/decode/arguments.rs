@@ -3,6 +3,7 @@
 use clap::Args;
 use decode::Command;
 use std::path::PathBuf;
+use wire::scsi::cdb;
 use wire::scsi::opcode::OperationCode;
 
 /// Say what happened between a host and its USB drives, from a capture of their traffic.
@@ -18,7 +19,9 @@ use wire::scsi::opcode::OperationCode;
   uaskit decode drive.pcapng --stats --quiet
   uaskit decode drive.pcapng --json | jq 'select(.kind == \"verdict\")'
 
-Times are in seconds since the first packet. Commands are told in the order in which they ended.
+Times are in seconds since the first packet. Commands are told in the order in which they ended. Numbers are decimal: places, lengths, counts,
+tags of UAS; what begins with 0x is hexadecimal: codes, bytes, tags of BOT. Numbers of JSON are decimal; `cdb` and `sense_bytes` are bytes in
+hexadecimal.
 
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct DecodeArguments {
@@ -83,6 +86,12 @@ impl Opcode {
     }
 }
 
+/// What lines call commands, and the codes of those that are not known closely.
+fn names() -> impl Iterator<Item = String> {
+    let codes = (0..=u8::MAX).map(|code| OperationCode::from(code).to_string());
+    cdb::Command::names().map(str::to_owned).chain(codes)
+}
+
 fn begins(name: &str, begin: &str) -> bool {
     name.get(..begin.len()).is_some_and(|found| found.eq_ignore_ascii_case(begin))
 }
@@ -91,7 +100,7 @@ fn begins(name: &str, begin: &str) -> bool {
 fn opcode(text: &str) -> Result<Opcode, String> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let code = u8::from_str_radix(digits, 16).ok().filter(|_| digits.len() <= 2);
-    let is_known = || (0..=u8::MAX).any(|code| begins(&OperationCode::from(code).to_string(), text));
+    let is_known = || names().any(|name| begins(&name, text));
     match code {
         Some(code) => Ok(Opcode::Code(code)),
         None if !text.is_empty() && is_known() => Ok(Opcode::Name(text.to_owned())),
@@ -118,7 +127,16 @@ fn nanoseconds(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::nanoseconds;
+    use super::{Opcode, nanoseconds, opcode};
+
+    #[test]
+    fn a_command_is_asked_for_by_the_name_that_lines_have() {
+        let name = |text: &str| Ok(Opcode::Name(text.to_owned()));
+        assert_eq!(opcode("read capacity(16)"), name("read capacity(16)"));
+        assert_eq!(opcode("Write"), name("Write"));
+        assert_eq!((opcode("2a"), opcode("0x2A")), (Ok(Opcode::Code(0x2a)), Ok(Opcode::Code(0x2a))));
+        assert!(opcode("reed").is_err());
+    }
 
     #[test]
     fn a_time_has_a_unit() {

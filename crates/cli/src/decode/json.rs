@@ -1,6 +1,7 @@
 //! Commands for programs: an object a line, with its `kind`; fields are only added to.
 //!
 //! Kinds are `command`, `damage`, `dropped`, `stats`, `verdict`, `note`, and at last `end`. Times are nanoseconds, sizes bytes, what was not seen is null.
+//! `dropped` is told of the first places; `end` has how many there were, and how many packets.
 
 use capture::{Damage, Dropped};
 use decode::{Command, Decoder, Ended, Outcome, Phase, Spread, Stats, Step, Summary, Verdict};
@@ -110,6 +111,8 @@ pub(super) struct Lost {
     pub(super) damages: u64,
     pub(super) bytes: u64,
     pub(super) dropped: u64,
+    /// At so many places.
+    pub(super) drops: u64,
 }
 
 /// Numbers.
@@ -119,8 +122,8 @@ pub(super) fn stats(stats: &Stats) -> Value {
     json!({
         "kind": "stats",
         "all": summary(stats.all()),
-        "by_opcode": stats.by_opcode().map(|(opcode, row)| {
-            json!({ "opcode": u8::from(opcode), "name": opcode.to_string(), "row": summary(row) })
+        "by_opcode": stats.by_name().map(|(opcode, name, row)| {
+            json!({ "opcode": u8::from(opcode), "name": name, "row": summary(row) })
         }).collect::<Vec<_>>(),
         "by_depth": stats.by_depth().map(|(depth, row)| {
             json!({ "depth": depth, "row": summary(row) })
@@ -151,6 +154,7 @@ pub(super) fn end(decoder: &Decoder, (seen, shown): (u64, u64), lost: &Lost) -> 
         "damages": lost.damages,
         "bytes_not_read": lost.bytes,
         "packets_dropped": lost.dropped,
+        "places_dropped": lost.drops,
         "packets_not_understood": decoder.not_understood().count,
         "packets_not_usb": decoder.foreign().count,
         "let_go": {

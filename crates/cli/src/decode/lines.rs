@@ -17,7 +17,7 @@ pub(super) fn command(out: &mut impl Write, command: &Command, zero_ns: u64, ful
     let lun = command.lun.map_or_else(|| "?".to_owned(), |lun| lun.to_string());
     let stream = command.stream.map_or_else(|| "-".to_owned(), |stream| stream.to_string());
     let tag = match command.transport {
-        Transport::Bot => format!("{:08x}", command.tag),
+        Transport::Bot => format!("{:#010x}", command.tag),
         Transport::Uas => command.tag.to_string(),
     };
     let took = command.duration_ns().map_or_else(|| "-".to_owned(), time);

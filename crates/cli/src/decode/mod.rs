@@ -23,6 +23,8 @@ use std::io::{self, BufWriter, Read, StdoutLock, Write};
 const OUTPUT_BYTES: usize = 1 << 16;
 /// Damages that are told one by one; further ones are counted.
 const DAMAGES_TOLD_MAX: u64 = 100;
+/// Places of dropped packets that are told; further ones are summed up. A capture that could not keep pace has thousands.
+const DROPS_TOLD_MAX: u64 = 3;
 
 /// What is printed, and how.
 struct Printer<'a> {
@@ -173,10 +175,13 @@ impl<'a> Printer<'a> {
     fn dropped(&mut self, dropped: &Dropped) -> io::Result<()> {
         self.drops += 1;
         self.dropped += dropped.packets;
+        if self.drops > DROPS_TOLD_MAX {
+            return Ok(());
+        }
         self.tell(self.drops, || json::dropped(dropped), dropped)
     }
 
-    /// What of the capture is missing: for programs always, for people the first hundred times.
+    /// What of the capture is missing: for programs in any case, for people the first hundred times.
     fn tell(&mut self, nth: u64, record: impl FnOnce() -> Value, text: &dyn fmt::Display) -> io::Result<()> {
         if self.arguments.json {
             writeln!(self.out, "{}", record())?;
@@ -189,6 +194,11 @@ impl<'a> Printer<'a> {
     }
 
     fn end(&mut self, decoder: &Decoder) -> io::Result<()> {
+        if self.drops > DROPS_TOLD_MAX {
+            self.out.flush()?;
+            let more = counted(self.drops - DROPS_TOLD_MAX, "more place");
+            warn(&format!("and at {more}; {} were dropped in all", counted(self.dropped, "packet")));
+        }
         if self.arguments.json {
             return self.end_json(decoder);
         }
@@ -202,7 +212,8 @@ impl<'a> Printer<'a> {
             writeln!(self.out, "damage: {times}, {lost} not read")?;
         }
         if self.dropped > 0 {
-            writeln!(self.out, "dropped when captured: {} packets", self.dropped)?;
+            let (packets, places) = (counted(self.dropped, "packet"), counted(self.drops, "place"));
+            writeln!(self.out, "dropped when captured: {packets}, at {places}")?;
         }
         self.out.flush()
     }
@@ -214,7 +225,8 @@ impl<'a> Printer<'a> {
         for verdict in decoder.verdicts() {
             writeln!(self.out, "{}", json::verdict(verdict))?;
         }
-        let lost = json::Lost { damages: self.damages, bytes: self.bytes_lost, dropped: self.dropped };
+        let Self { damages, bytes_lost: bytes, dropped, drops, .. } = *self;
+        let lost = json::Lost { damages, bytes, dropped, drops };
         writeln!(self.out, "{}", json::end(decoder, self.commands, &lost))?;
         self.out.flush()
     }

@@ -6,17 +6,17 @@ use decode::{DEPTH_MAX, Spread, Stats, Summary};
 use std::io::{self, Write};
 
 pub(super) fn print(out: &mut impl Write, stats: &Stats) -> io::Result<()> {
-    let mut by_opcode = table("command");
-    for (opcode, row) in stats.by_opcode() {
-        add(&mut by_opcode, opcode.to_string(), &row);
+    let mut by_name = table("command");
+    for (_, name, row) in stats.by_name() {
+        add(&mut by_name, name.to_owned(), &row);
     }
-    add(&mut by_opcode, "all".to_owned(), &stats.all());
+    add(&mut by_name, "all".to_owned(), &stats.all());
     let mut by_depth = table("under way");
     for (depth, row) in stats.by_depth() {
         let more = if depth == DEPTH_MAX { " and more" } else { "" };
         add(&mut by_depth, format!("{depth}{more}"), &row);
     }
-    writeln!(out, "\n{by_opcode}\n\n{by_depth}\n\n{}", gaps(stats))?;
+    writeln!(out, "\n{by_name}\n\n{by_depth}\n\n{}", gaps(stats))?;
     let (span_ns, idle_ns) = stats.span_ns();
     let share = if span_ns == 0 { 0.0 } else { 100.0 * idle_ns as f64 / span_ns as f64 };
     writeln!(

@@ -199,6 +199,7 @@ impl Device {
             fault,
             transport: self.transport,
             opcode: None,
+            count: 1,
             packets,
             waited_ns: None,
             is_sure: self.missed.is_none_or(|missed| since > missed),

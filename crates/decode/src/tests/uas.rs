@@ -252,12 +252,30 @@ fn fua_that_is_refused_is_told_with_its_quirk() {
 #[test]
 fn a_queue_that_is_never_used_is_told() {
     let mut script = Script::enumerated(1);
-    for _ in 0..32 {
+    for nth in 0..32 {
+        // Once soon after the one before, else later.
+        script.wait_ms(if nth == 7 { 1 } else { 3 });
         submit_read(&mut script, 1);
         end_read(&mut script, 1);
     }
     script.decoder.finish();
-    assert_eq!(script.faults()[0].0, Fault::DepthOne);
+    let commands = script.ended();
+    let [note] = script.decoder.verdicts() else { panic!("one") };
+    let Fault::DepthOne { idle_percent, gap_ns } = note.fault else { panic!("{note}") };
+    assert!(note.is_note() && note.count == 32 && idle_percent > 90, "{note}");
+    assert!((1_000_000..2_000_000).contains(&gap_ns), "{note}");
+    let [before, after] = [&commands[6], &commands[7]];
+    assert_eq!(note.packets, [before.ended.expect("it ended").packet, after.began.packet]);
+    // One more that begins before another has ended, and there is nothing to tell.
+    let mut script = Script::enumerated(1);
+    for _ in 0..16 {
+        submit_read(&mut script, 1);
+        submit_read(&mut script, 2);
+        end_read(&mut script, 1);
+        end_read(&mut script, 2);
+    }
+    script.decoder.finish();
+    assert_eq!(script.faults(), []);
 }
 
 #[test]

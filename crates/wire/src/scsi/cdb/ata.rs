@@ -126,7 +126,7 @@ mod tests {
                 transfer_length: AtaTransferLength::InCount
             },
             [0xa1, 0x08, 0x0e, 0, 1, 0, 0, 0, 0, 0xec, 0, 0],
-            "ATA PASS-THROUGH(12) command 0xec PIO data-in features 0 count 1 lba 0 from_device in_blocks \
+            "ATA PASS-THROUGH(12) command 0xec PIO data-in count 1 lba 0 from_device in_blocks \
              length in count"
         );
     }
@@ -144,7 +144,7 @@ mod tests {
                 check_condition: true
             },
             [0xa1, 0x06, 0x20, 0xda, 0, 0x00, 0x4f, 0xc2, 0xa0, 0xb0, 0, 0],
-            "ATA PASS-THROUGH(12) command 0xb0 non-data features 218 count 0 lba 12734208 device 0xa0 \
+            "ATA PASS-THROUGH(12) command 0xb0 non-data features 0xda count 0 lba 12734208 device 0xa0 \
              check_condition"
         );
     }
@@ -169,7 +169,7 @@ mod tests {
                 transfer_length: AtaTransferLength::InTransport
             },
             [0x85, 0xad, 0xbb, 1, 2, 3, 4, 0x04, 0x01, 0x05, 0x02, 0x06, 0x03, 0x40, 0x25, 0],
-            "ATA PASS-THROUGH(16) command 0x25 DMA features 258 count 772 lba 6618611909121 device 0x40 \
+            "ATA PASS-THROUGH(16) command 0x25 DMA features 0x102 count 772 lba 6618611909121 device 0x40 \
              extend multiple_count 0x05 off_line 0x02 check_condition logical_sectors from_device \
              length in transport"
         );

@@ -81,7 +81,7 @@ mod tests {
                 group: 2
             },
             [0x89, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 1, 2, 0],
-            "COMPARE AND WRITE lba 72623859790382856 blocks 0x01 protect 0x05 dpo fua group 0x02"
+            "COMPARE AND WRITE lba 72623859790382856 blocks 1 protect 0x05 dpo fua group 0x02"
         );
     }
 

@@ -27,6 +27,18 @@ macro_rules! commands {
                 Err(Self::unknown(cdb, &[$( $name::FORMS ),+]))
             }
 
+            /// Its name, without its fields.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $( Self::$name(command) => command.name(), )+
+                }
+            }
+
+            /// The names of all commands that are known here; of those that come in several lengths, each.
+            pub fn names() -> impl Iterator<Item = &'static str> {
+                [$( $name::FORMS ),+].into_iter().flatten().map(|form| form.name)
+            }
+
             /// The CDB.
             pub fn encode(&self) -> Cdb {
                 match self {
@@ -122,6 +134,21 @@ mod tests {
         assert_eq!(Command::from(read).to_string(), "READ(10) lba 1 blocks 2");
         let capacity = [0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0];
         assert!(matches!(Command::decode(&capacity), Ok(Command::ReadCapacity16(_))));
+    }
+
+    #[test]
+    fn a_command_has_one_name() {
+        let names: Vec<_> = Command::names().collect();
+        for [opcode, action] in beginnings() {
+            let mut cdb = [0; 16];
+            [cdb[0], cdb[1]] = [opcode, action];
+            let command = Command::decode(&cdb).unwrap();
+            assert!(names.contains(&command.name()) && command.to_string().starts_with(command.name()));
+            let code = OperationCode::from(opcode);
+            assert!(code.has_service_action() || code.to_string() == command.name(), "{code}: {command}");
+        }
+        let capacity = [0x9e, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0];
+        assert_eq!(Command::decode(&capacity).unwrap().name(), "READ CAPACITY(16)");
     }
 
     #[test]

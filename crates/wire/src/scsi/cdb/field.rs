@@ -284,11 +284,23 @@ impl Value for u8 {
         self.into()
     }
     fn show(self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self == 0 { Ok(()) } else { write!(f, " {name} {self:#04x}") }
+        show_number(name, self.into(), f)
     }
 }
 
-/// Numbers of two bytes and more: addresses and lengths, of which zero is worth saying.
+/// A number in a line of text. What counts something or says where it is, is decimal, and zero is worth saying; what stands for something
+/// is hexadecimal, and zero goes without saying.
+fn show_number(name: &str, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let is_quantity = matches!(name, "lba" | "blocks" | "count")
+        || ["_len", "_offset", "_index", "_boundary"].iter().any(|end| name.ends_with(end));
+    match (is_quantity, value) {
+        (true, _) => write!(f, " {name} {value}"),
+        (false, 0) => Ok(()),
+        (false, _) => write!(f, " {name} {value:#04x}"),
+    }
+}
+
+/// Numbers of two bytes and more.
 macro_rules! number_fields {
     ($($int:ty),+) => { $(
         impl Value for $int {
@@ -299,7 +311,7 @@ macro_rules! number_fields {
                 self.into()
             }
             fn show(self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, " {name} {self}")
+                show_number(name, self.into(), f)
             }
         }
     )+ };
@@ -314,7 +326,7 @@ impl Value for u64 {
         self
     }
     fn show(self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, " {name} {self}")
+        show_number(name, self, f)
     }
 }
 
@@ -503,6 +515,11 @@ macro_rules! cdb {
                 (whole.cdb(form.width), says_all)
             }
 
+            /// The name of the command, of the width that it has.
+            pub fn name(&self) -> &'static str {
+                Self::TABLE.name(cdb!(@width self $narrowest))
+            }
+
             /// The CDB USAGE DATA of REPORT SUPPORTED OPERATION CODES for a unit that looks at every field
             /// (SPC-5): the operation code, then a one for every bit that has a meaning. `None` if
             /// `opcode` is not one of this command's.
@@ -525,7 +542,7 @@ macro_rules! cdb {
 
         impl core::fmt::Display for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.write_str(Self::TABLE.name(cdb!(@width self $narrowest)))?;
+                f.write_str(self.name())?;
                 $( super::field::Value::show(self.$field, stringify!($field), f)?; )*
                 super::field::Value::show(self.control.0, "control", f)
             }

@@ -79,7 +79,7 @@ mod tests {
         assert_both_ways!(
             RequestSense { descriptor_format: true, allocation_len: 0xfc },
             [0x03, 0x01, 0, 0, 0xfc, 0],
-            "REQUEST SENSE descriptor_format allocation_len 0xfc"
+            "REQUEST SENSE descriptor_format allocation_len 252"
         );
     }
 

@@ -74,7 +74,7 @@ mod tests {
             },
             [0x4d, 0x01, 0x6f, 0xff, 0, 0x01, 0x02, 0x03, 0x04, 0],
             "LOG SENSE save cumulative page_code 0x2f subpage_code 0xff \
-             parameter_pointer 258 allocation_len 772"
+             parameter_pointer 0x102 allocation_len 772"
         );
     }
 

@@ -64,7 +64,7 @@ mod tests {
             },
             [0xa3, 0x0c, 0x82, 0x9e, 0x00, 0x10, 0, 0, 0x02, 0x00, 0, 0],
             "REPORT SUPPORTED OPERATION CODES timeouts service action requested_operation_code 0x9e \
-             requested_service_action 16 allocation_len 512"
+             requested_service_action 0x10 allocation_len 512"
         );
     }
 
