@@ -4,8 +4,8 @@
 
 use uaskit_report::drawing::{Drawing, text};
 use uaskit_report::{
-    Axis, Bar, Bars, Command, Dot, Fact, Figure, Group, Lines, Page, Panel, Picture, Point, Scatter, Section,
-    Series, Shape, Swarm, Table, Timeline,
+    Axis, Bar, Bars, Command, Dot, Fact, Figure, Group, Lines, Look, Page, Panel, Picture, Point, Scatter,
+    Section, Series, Shape, Swarm, Table, Timeline,
 };
 
 const NAMES: [(&str, u8); 3] = [("uas", 0), ("bot", 1), ("sata", 5)];
@@ -60,7 +60,7 @@ fn blocks() -> Figure {
     let bars = Bars {
         across: "block".into(),
         value: Axis::linear("MB/s"),
-        series: NAMES.map(|(name, hue)| (name.to_owned(), hue)).to_vec(),
+        series: NAMES.map(|(name, hue)| (name.to_owned(), hue.into())).to_vec(),
         groups: (2..12).map(group).collect(),
         is_stacked: false,
     };
@@ -96,7 +96,7 @@ fn stages() -> Figure {
     let bars = Bars {
         across: String::new(),
         value: Axis::linear("mean latency, µs"),
-        series: (8..).zip(names).map(|(hue, name)| (name.to_owned(), hue)).collect(),
+        series: (8_u8..).zip(names).map(|(hue, name)| (name.to_owned(), hue.into())).collect(),
         groups: vec![
             group("uas, depth 1", [30.0, 5.0, 12.0, 40.0, 60.0, 1.0]),
             group("bot, depth 1", [20.0, 4.0, 14.0, 30.0, 60.0, 3.0]),
@@ -140,9 +140,9 @@ fn scatter() -> Figure {
             y: x * (1.0 + f64::from(nth * 37 % 21 - 10) / 90.0),
         }
     };
-    let swarm = |name: &str, hue, range: std::ops::Range<i32>| Swarm {
+    let swarm = |name: &str, hue: u8, range: std::ops::Range<i32>| Swarm {
         name: name.into(),
-        hue,
+        look: Look::from(hue),
         dots: range.map(dot).collect(),
     };
     let swarms = vec![swarm("fitted on", 1, 0..10), swarm("check", 0, 10..30)];

@@ -27,8 +27,8 @@ mod page;
 mod table;
 mod timeline;
 
-pub use chart::{Axis, Bars, Dot, Group, Level, Lines, Point, Scale, Scatter, Series, Shape, Swarm};
-pub use number::{number, short};
+pub use chart::{Axis, Bars, Dot, Group, Level, Lines, Look, Point, Scale, Scatter, Series, Shape, Swarm};
+pub use number::{mean, number, short};
 pub use page::{FIGURES_MAX, Fact, Figure, Full, Page, Picture, Section, VALUES_MAX};
 pub use table::{Cell, Table};
 pub use timeline::{Bar, Command, Panel, Timeline};
@@ -36,7 +36,7 @@ pub use timeline::{Bar, Command, Panel, Timeline};
 /// Bytes of a page, at most.
 pub const PAGE_BYTES_MAX: usize = 1_500_000;
 
-/// Colours for things that are told apart by name, such as transports: [`Series::hue`] counts them. What comes after begins again.
+/// Colours for things that are told apart by name, such as transports: [`Look::hue`] counts them. What comes after begins again, in another round.
 pub const HUES: u8 = 8;
 
 /// The first colour for parts of a whole, such as stages: another set, so that nobody takes a part for a transport.

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 //!
-//! Four digits are as many as a figure of a run is worth. Thousands are apart by a narrow space that does not break.
+//! Four digits are as many as a figure of a run is worth, and three a mean. Thousands are apart by a narrow space that does not break.
 
 /// Between thousands: U+202F.
 const THIN: char = '\u{202f}';
@@ -25,6 +25,15 @@ pub fn number(value: f64) -> String {
     let sign = if value < 0.0 { "−" } else { "" };
     let point = if part.is_empty() { "" } else { "." };
     format!("{sign}{}{point}{part}", grouped(whole))
+}
+
+/// A mean with its three first digits: `0.123`, `12.3`, `145`, `35 300`. What is whole is a count more often than not, and keeps them all.
+pub fn mean(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() || value.fract() == 0.0 {
+        return number(value);
+    }
+    let power = 10_f64.powi(2 - value.abs().log10().floor() as i32);
+    number((value * power).round() / power)
 }
 
 fn grouped(whole: &str) -> String {
@@ -67,6 +76,13 @@ mod tests {
             ["0", "0.1234", "4", "12.35", "144.5", "1235", "144\u{202f}512", "−2.5"].map(String::from)
         );
         assert_eq!(number(f64::NAN), "–");
+    }
+
+    #[test]
+    fn means_have_three_digits_and_counts_all() {
+        let shown = [0.12344, 12.346, 144.52, 1234.6, 35_312.4, 35_312.0, 0.0, -2.5].map(mean);
+        let wanted = ["0.123", "12.3", "145", "1230", "35\u{202f}300", "35\u{202f}312", "0", "−2.5"];
+        assert_eq!(shown, wanted.map(String::from));
     }
 
     #[test]

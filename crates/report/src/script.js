@@ -23,6 +23,13 @@
   }
   const hide = () => { tip.hidden = true; all(".mark.on").forEach((mark) => mark.classList.remove("on")); };
 
+  // Marks say the same on the other scale, in other places; each knows its series, and where it is across.
+  for (const other of all("[data-places]")) {
+    const marks = all(".mark", other.parentElement), places = other.dataset.places.split(" "), over = [...other.querySelector("svg").children].filter((part) => part.matches("g"))[1];
+    over.prepend(...marks.map((mark, nth) => { const copy = mark.cloneNode(true); copy.setAttribute("d", mark.getAttribute("d").replace(/^M[^mM]*/, `M${places[nth]}`)); return copy; }));
+  }
+  all(".mark").forEach((mark) => Object.assign(mark.dataset, { k: mark.getAttribute("class").match(/\bk(\d+)/)[1], x: mark.getAttribute("d").match(/M([^,]+)/)[1] }));
+
   // Marks of a plot that are seen: of the scale that is shown, and of series that are not left out.
   function marks(plot) {
     const off = plot.closest("figure").dataset.off?.split(" ") ?? [];
@@ -39,7 +46,7 @@
   function point(group, x, y) {
     hide();
     group.forEach((mark) => mark.classList.add("on"));
-    const hue = (mark) => [...mark.classList].find((name) => /^s\d+$/.test(name)), name = (mark) => mark.querySelector("title")?.textContent.trim().split(`, ${mark.dataset.p}`)[0] ?? mark.closest("figure").querySelector(`.legend [data-k="${mark.dataset.k}"]`).textContent;
+    const hue = (mark) => [...mark.classList].find((name) => /^s\d+$/.test(name)), name = (mark) => mark.dataset.n ?? mark.closest("figure").querySelector(`.legend [data-k="${mark.dataset.k}"]`).textContent;
     const lines = group.map((mark) => [hue(mark), name(mark), mark.dataset.v]), { p } = group[0].dataset;
     show(p, lines, x, y);
     return [p, ...lines.map(([, name, value]) => `${name} ${value}`)].join(", ");
@@ -95,7 +102,7 @@
   function picture(figure) {
     const svg = figure.querySelector("[data-scale]:not([hidden]) svg, svg.drawing").cloneNode(true);
     const { width, height } = svg.viewBox.baseVal;
-    const names = ["ground", "ink", "muted", "rule", "axis", ..."01234567".split("").map((n) => `h${n}`), ..."012345".split("").map((n) => `p${n}`)];
+    const names = ["ground", "ink", "muted", "rule", "axis", ..."01234567".split("").map((n) => `h${n}`), ..."0123456".split("").map((n) => `p${n}`)];
     const values = names.map((name) => `--${name}:${style(`--${name}`)}`).join(";");
     const space = "http://www.w3.org/2000/svg", rules = document.createElementNS(space, "style"), ground = document.createElementNS(space, "rect");
     rules.textContent = `svg{${values}}${all("style.ink").map((part) => part.textContent).join("")}`;

@@ -1,15 +1,17 @@
 //! Tables: a caption for who hears it, a head, and rows whose first cell names them.
 
 use crate::escape::escape;
-use crate::number::number;
+use crate::number::{mean, number};
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
     /// Words.
     Text(String),
-    /// A number; what is copied has all of its digits.
+    /// A number; what is copied has nine digits of it.
     Number(f64),
+    /// A mean, in three digits; what is copied has nine.
+    Mean(f64),
     /// Nothing is known.
     Empty,
 }
@@ -41,7 +43,8 @@ impl Table {
         let mut out = format!("<table><caption>{}</caption><thead><tr>", escape(caption));
         for (nth, name) in self.head.iter().enumerate() {
             // A head without a name is a cell: a heading must say something.
-            let is_number = self.rows.iter().any(|row| matches!(row.get(nth), Some(Cell::Number(_))));
+            let is_number =
+                self.rows.iter().any(|row| matches!(row.get(nth), Some(Cell::Number(_) | Cell::Mean(_))));
             let class = if is_number { " class=\"n\"" } else { "" };
             match name.as_str() {
                 "" => out += "<td></td>",
@@ -71,11 +74,19 @@ impl Cell {
         match self {
             Self::Text(text) => format!("{open}>{}{close}", escape(text)),
             Self::Number(value) if value.is_finite() => {
-                format!("{open} class=\"n\" data-v=\"{value}\">{}{close}", number(*value))
+                format!("{open} class=\"n\" data-v=\"{}\">{}{close}", digits(*value), number(*value))
             }
-            Self::Number(_) | Self::Empty => format!("{open} class=\"n\">–{close}"),
+            Self::Mean(value) if value.is_finite() => {
+                format!("{open} class=\"n\" data-v=\"{}\">{}{close}", digits(*value), mean(*value))
+            }
+            Self::Number(_) | Self::Mean(_) | Self::Empty => format!("{open} class=\"n\">–{close}"),
         }
     }
+}
+
+/// With nine digits at most, which is more than anything measured has.
+fn digits(value: f64) -> f64 {
+    format!("{value:.8e}").parse().unwrap_or(value)
 }
 
 impl From<Option<f64>> for Cell {
@@ -107,13 +118,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short_to_read_and_whole_to_copy() {
-        let table = Table::new(["", "MB/s"]).row(["a<b".into(), Cell::Number(144.512_34)]);
+    fn numbers_are_short_to_read_and_long_to_copy() {
+        let table = Table::new(["", "MB/s"]).row(["a<b".into(), Cell::Number(144.512_341_28)]);
         let html = table.html("four & more");
         assert!(html.contains("<caption>four &amp; more</caption>"), "{html}");
         assert!(html.contains("<td></td><th scope=\"col\" class=\"n\">MB/s</th>"), "{html}");
         assert!(html.contains("<th scope=\"row\">a&lt;b</th>"), "{html}");
-        assert!(html.contains("data-v=\"144.51234\">144.5</td>"), "{html}");
+        assert!(html.contains("data-v=\"144.512341\">144.5</td>"), "{html}");
+    }
+
+    #[test]
+    fn means_are_shorter() {
+        let html = Table::new(["a", "MB/s"]).row(["x".into(), Cell::Mean(144.512)]).html("c");
+        assert!(html.contains("data-v=\"144.512\">145</td>") && html.contains("class=\"n\">MB/s"), "{html}");
     }
 
     #[test]

@@ -160,7 +160,7 @@ fn processor(ways: &[Way], jobs: &[Job], rows: &[Row]) -> Section {
             let figures = row.figures.as_ref().ok()?;
             Some(report::Point::new(f64::from(row.depth), figures.processor_us_per_io))
         });
-        report::Series::new(&way.name, way.hue, points.collect())
+        report::Series::new(&way.name, way.look, points.collect())
     });
     let depths = of_kind.iter().map(|row| (f64::from(row.depth), row.depth.to_string()));
     let mut labels: Vec<(f64, String)> = depths.collect();

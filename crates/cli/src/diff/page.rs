@@ -7,11 +7,11 @@ use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
 use crate::page::{
-    Way, by_share, colour, command_line, course, depth_told, each_once, kept_ways, version, write,
+    Way, by_share, command_line, course, depth_told, each_once, kept_ways, look, version, write,
 };
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
-    Axis, Bars, Cell, Fact, Figure, Group, Level, Lines, Page, Picture, Point, Section, Series, Table,
+    Axis, Bars, Cell, Fact, Figure, Group, Level, Lines, Look, Page, Picture, Point, Section, Series, Table,
 };
 use std::path::Path;
 
@@ -129,7 +129,7 @@ fn beside(changes: &[&Change]) -> Bars {
     Bars {
         across: "job".into(),
         value: Axis::linear("MB/s"),
-        series: vec![("before".into(), 5), ("after".into(), 0)],
+        series: vec![("before".into(), 5.into()), ("after".into(), 0.into())],
         groups: changes.iter().take(ROWS_MAX).map(row).collect(),
         is_stacked: false,
     }
@@ -188,11 +188,13 @@ fn ratios_of_job(diff: &Diff, job: &str, ways: &[Way]) -> Figure {
         };
         let of_pair = of_job.iter().filter(|change| change.transports == *pair);
         let name = of_pair.clone().next().map_or_else(String::new, |change| transports(change));
-        Series::new(name, colour(ways, &pair[1]), of_pair.map(point).collect())
+        Series::new(name, look(ways, &pair[1]), of_pair.map(point).collect())
     });
     let most = 1.0 + diff.same_within;
     let level = Level { value: 1.0, zone: [1.0 / most, most] };
-    let lines = Lines::new(depths(&of_job), Axis::log("after : before"), series.collect()).against(level);
+    let lines =
+        Lines::new(depths(&of_job), Axis::log("after : before").counted_in("times"), series.collect())
+            .against(level);
     Figure::new(job, course(&lines, "times"), Picture::Lines(lines))
 }
 
@@ -238,7 +240,7 @@ fn by_depth(
             let points =
                 of_pair.filter_map(|change| Some(Point::new(f64::from(change.depth), value(change, side)?)));
             let name = format!("{} {when}", pair[side]);
-            let line = Series::new(name, colour(ways, &pair[side]), points.collect());
+            let line = Series::new(name, look(ways, &pair[side]), points.collect());
             series.push(if side == 0 { line.dashed() } else { line });
         }
     }
@@ -249,7 +251,7 @@ fn by_depth(
 const WHEN: [&str; 2] = ["before", "after"];
 
 /// The figures of a row before and after, with name, colour, and whether it was before.
-fn sides<'a>(runs: [&'a Saved; 2], change: &Change, ways: &[Way]) -> Vec<(String, u8, bool, &'a Figures)> {
+fn sides<'a>(runs: [&'a Saved; 2], change: &Change, ways: &[Way]) -> Vec<(String, Look, bool, &'a Figures)> {
     let of = |side: usize| {
         let transport = &change.transports[side];
         let is_it = |row: &&records::ResultRow| {
@@ -257,7 +259,7 @@ fn sides<'a>(runs: [&'a Saved; 2], change: &Change, ways: &[Way]) -> Vec<(String
         };
         let row = runs[side].run.results.iter().find(is_it)?;
         let name = format!("{transport} {}", WHEN[side]);
-        Some((name, colour(ways, transport), side == 0, row.figures.as_ref().ok()?))
+        Some((name, look(ways, transport), side == 0, row.figures.as_ref().ok()?))
     };
     (0..2).filter_map(of).collect()
 }

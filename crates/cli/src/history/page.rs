@@ -8,7 +8,7 @@ use crate::called;
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::list::tame;
-use crate::page::{Way, colour, command_line, course, depth_told, each_once, kept_ways, version, write};
+use crate::page::{Way, command_line, course, depth_told, each_once, kept_ways, look, version, write};
 use bench::measure::Estimate;
 use records::{Figures, ResultRow, Saved};
 use report::{Axis, Cell, Fact, Figure, Lines, Page, Picture, Point, Section, Series, Table};
@@ -167,7 +167,7 @@ fn of_job(job: &str, runs: &[&Saved], ways: &[Way], drawn: &Drawn) -> Option<Fig
         };
         let points = all.iter().enumerate().filter_map(point).collect();
         let (transport, depth) = line;
-        Series::new(format!("{transport}, depth {depth}"), colour(ways, transport), points)
+        Series::new(format!("{transport}, depth {depth}"), look(ways, transport), points)
     });
     let series: Vec<Series> = series.filter(|series| !series.points.is_empty()).collect();
     if series.is_empty() {

@@ -4,7 +4,7 @@
 
 use super::{Way, ways};
 use records::{Figures, Run};
-use report::{Axis, Lines, Point, Series, Shape};
+use report::{Axis, Lines, Look, Point, Series, Shape};
 
 /// The transports of runs, each with its colour. A simulated run says what carries a column; of a measured one the name does.
 pub(crate) fn kept_ways<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Way> {
@@ -20,19 +20,19 @@ pub(crate) fn kept_ways<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<Way>
     ways(known.into_iter())
 }
 
-/// The colour of a transport among these.
-pub(crate) fn colour(ways: &[Way], name: &str) -> u8 {
-    ways.iter().find(|way| way.name == name).map_or(0, |way| way.hue)
+/// How a transport among these looks.
+pub(crate) fn look(ways: &[Way], name: &str) -> Look {
+    ways.iter().find(|way| way.name == name).map(|way| way.look).unwrap_or_default()
 }
 
-/// Latencies by share of requests: a curve for each of these, with its colour and whether it is interrupted. None of them has one where
+/// Latencies by share of requests: a curve for each of these, with its look and whether it is interrupted. None of them has one where
 /// nobody knows how latencies were distributed.
-pub(crate) fn by_share<'a>(of: impl IntoIterator<Item = (String, u8, bool, &'a Figures)>) -> Lines {
-    let curve = |(name, hue, is_dashed, figures): (String, u8, bool, &Figures)| {
+pub(crate) fn by_share<'a>(of: impl IntoIterator<Item = (String, Look, bool, &'a Figures)>) -> Lines {
+    let curve = |(name, look, is_dashed, figures): (String, Look, bool, &Figures)| {
         let point = |[percent, us]: &[f64; 2]| Point::new(percent / 100.0, *us);
         let points: Vec<Point> =
             figures.percentiles_us.iter().map(point).filter(|point| point.x < 1.0).collect();
-        Series { is_dashed, ..Series::new(name, hue, points) }
+        Series { is_dashed, ..Series::new(name, look, points) }
     };
     let series = of.into_iter().map(curve).filter(|series| !series.points.is_empty());
     Lines::new(Axis::nines("share of requests"), Axis::log("latency, µs"), series.collect())
@@ -73,7 +73,7 @@ mod tests {
         let simulated =
             run(&["sata", "bot", "uasp"], &[("uasp, transport", "uas"), ("bot, transport", "bot")]);
         let ways = kept_ways([&simulated, &run(&["bot", "turbo"], &[])]);
-        let hues = ["sata", "bot", "uasp", "turbo"].map(|name| colour(&ways, name));
+        let hues = ["sata", "bot", "uasp", "turbo"].map(|name| look(&ways, name).hue);
         assert_eq!(hues, [5, 1, 0, 2]);
     }
 
@@ -84,7 +84,8 @@ mod tests {
             ..Figures::default()
         };
         let unknown = Figures::default();
-        let lines = by_share([("uas".into(), 0, false, &known), ("bot".into(), 1, true, &unknown)]);
+        let lines =
+            by_share([("uas".into(), 0.into(), false, &known), ("bot".into(), 1.into(), true, &unknown)]);
         assert_eq!(lines.series.len(), 1);
         assert_eq!(lines.series[0].points, [Point::new(0.5, 80.0), Point::new(0.99, 120.0)]);
     }

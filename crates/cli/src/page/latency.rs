@@ -98,7 +98,10 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
     }
     let title = format!("{}, {} under way", row.job.label, row.job.depth);
     let of = |shape: &dyn Fn(&Latency) -> Vec<Point>| {
-        known.iter().map(|(way, latency)| Series::new(&way.name, way.hue, shape(latency))).collect::<Vec<_>>()
+        known
+            .iter()
+            .map(|(way, latency)| Series::new(&way.name, way.look, shape(latency)))
+            .collect::<Vec<_>>()
     };
     let curves = Lines::new(
         Axis::nines("share of requests"),
@@ -115,7 +118,7 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
     let bins = bins(&known, fineness(BINS, ways.len()));
     let hills = Lines::new(
         Axis::log("latency, µs"),
-        Axis::linear("% of requests"),
+        Axis::linear("% of requests").counted_in("%"),
         of(&|latency| latency.steps(&bins)),
     );
     let text = "How many of a hundred requests take how long; a step is a twentieth of a doubling or more.";
@@ -167,7 +170,7 @@ fn each_job(ways: &[Way], all: &[Measured]) -> Option<(Bars, Table)> {
     let bars = Bars {
         across: String::new(),
         value: Axis::linear("median latency, µs"),
-        series: ways.iter().map(|way| (way.name.clone(), way.hue)).collect(),
+        series: ways.iter().map(|way| (way.name.clone(), way.look)).collect(),
         groups,
         is_stacked: false,
     };
@@ -243,7 +246,7 @@ mod tests {
             job: Job { label: label.into(), ..Job::of(Share::all(4096, 100, 100), depth) },
             of: us.map(|us| us.map(values)).to_vec(),
         };
-        let ways = ["bot", "uas"].map(|name| Way { name: name.into(), hue: 0 });
+        let ways = ["bot", "uas"].map(|name| Way { name: name.into(), look: report::Look::default() });
         let read = [1, 8, 32].map(|depth| row("read", depth, [Some(100.0), Some(f64::from(depth))]));
         assert_eq!(each_job(&ways, &read), None);
         let all = [&read[..], &[row("write", 1, [Some(7.0), None])]].concat();
@@ -258,7 +261,7 @@ mod tests {
     #[test]
     fn steps_have_all_requests() {
         let latency = Latency::of((1..=300).map(|us| (f64::from(us), 3)));
-        let way = Way { name: "uas".into(), hue: 0 };
+        let way = Way { name: "uas".into(), look: report::Look::default() };
         let bins = bins(&[(&way, &latency)], BINS);
         let sum: f64 = latency.steps(&bins).iter().map(|point| point.y).sum();
         assert!((sum - 100.0).abs() < 1e-6 && bins.len() <= BINS, "{sum}");

@@ -7,25 +7,25 @@ mod kept;
 mod latency;
 mod throughput;
 
-pub(crate) use kept::{by_share, colour, kept_ways};
+pub(crate) use kept::{by_share, kept_ways, look};
 pub(crate) use latency::{Latency, latencies};
 pub(crate) use throughput::{by_block, by_depth, single};
 
 use crate::called;
 use crate::failure::Failure;
 use bench::measure::Estimate;
-use report::{Axis, Fact, Figure, Lines, Page, Picture, Point, Section, Series};
+use report::{Axis, Fact, Figure, Lines, Look, Page, Picture, Point, Section, Series};
 use std::path::Path;
 use workload::Job;
 
 /// Ways of which everything has room on a page: charts for bytes and for I/Os, which have the same shape, and fine curves.
 const FEW: usize = 6;
 
-/// A way to a drive: its name and its colour.
+/// A way to a drive: its name, and how it looks in every chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
     pub(crate) name: String,
-    pub(crate) hue: u8,
+    pub(crate) look: Look,
 }
 
 /// What came of a job, on each way.
@@ -58,14 +58,15 @@ pub(crate) fn hue(transport: &str, nth: usize) -> u8 {
     }
 }
 
-/// Ways of which each has a colour of its own, as long as there are some.
+/// Ways of which each has a colour of its own, as long as there are some; then colours begin again with other marks.
 pub(crate) fn ways<'a>(all: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Way> {
     let mut ways: Vec<Way> = Vec::new();
     for (nth, (name, transport)) in all.enumerate() {
-        let wanted = hue(transport, nth);
-        let is_free = |hue: &u8| ways.iter().all(|way| way.hue != *hue);
-        let hue = Some(wanted).filter(is_free).or_else(|| [3, 4, 6, 7, 2, 5].into_iter().find(is_free));
-        ways.push(Way { name: name.into(), hue: hue.unwrap_or(wanted) });
+        let wanted = [hue(transport, nth), 3, 4, 6, 7, 2, 5];
+        let is_free = |look: &Look| ways.iter().all(|way| way.look != *look);
+        let mut looks = (0..=u8::MAX).flat_map(|round| wanted.map(|hue| Look { hue, round }));
+        let look = looks.find(is_free).unwrap_or_default();
+        ways.push(Way { name: name.into(), look });
     }
     ways
 }
@@ -115,7 +116,7 @@ pub(crate) fn over_depth(
         };
         let mut points: Vec<Point> = rows.iter().filter_map(point).collect();
         points.sort_by(|one, other| one.x.total_cmp(&other.x));
-        Series::new(&way.name, way.hue, points)
+        Series::new(&way.name, way.look, points)
     };
     let series = ways.iter().enumerate().map(of).filter(|series| !series.points.is_empty());
     Lines::new(x, y, series.collect())
@@ -142,7 +143,7 @@ pub(crate) fn energy(ways: &[Way], all: &[Measured]) -> Section {
 pub(crate) fn course(lines: &Lines, unit: &str) -> String {
     let of = |series: &Series| {
         let (first, last) = (series.points.first()?, series.points.last()?);
-        let [from, to] = [first.y, last.y].map(report::number);
+        let [from, to] = [first.y, last.y].map(report::mean);
         let ends = match series.points.as_slice() {
             [_] => format!("is at {to}"),
             _ if from == to => format!("stays at {to}"),
@@ -204,8 +205,19 @@ mod tests {
     #[test]
     fn transports_keep_their_colours_and_no_two_ways_share_one() {
         let all = [("uasp", "uas"), ("bot", "bot"), ("uas-linux", "uas"), ("sata", "sata")];
-        let hues: Vec<u8> = ways(all.into_iter()).iter().map(|way| way.hue).collect();
+        let hues: Vec<u8> = ways(all.into_iter()).iter().map(|way| way.look.hue).collect();
         assert_eq!(hues, [0, 1, 3, 5]);
+    }
+
+    #[test]
+    fn two_dozen_ways_look_otherwise_each() {
+        let names: Vec<String> = (0..24).map(|nth| format!("way {nth}")).collect();
+        let all =
+            names.iter().enumerate().map(|(nth, name)| (name.as_str(), ["bot", "uas", "turbo"][nth % 3]));
+        let looks: Vec<Look> = ways(all).into_iter().map(|way| way.look).collect();
+        assert!(looks.iter().enumerate().all(|(nth, look)| !looks[..nth].contains(look)), "{looks:?}");
+        assert!(looks.iter().all(|look| look.round < 4), "{looks:?}");
+        assert_eq!(looks[..3], [1, 0, 2].map(Look::from));
     }
 
     #[test]
@@ -230,7 +242,7 @@ mod tests {
         let series =
             vec![Series::new("uasp", 0, points), Series::new("bot", 1, same), Series::new("sata", 5, one)];
         let lines = Lines::new(Axis::log("depth"), Axis::linear("MB/s"), series);
-        let told = "uasp goes from 34 to 144.5 MB/s; bot stays at 35 MB/s; sata is at 36 MB/s.";
+        let told = "uasp goes from 34 to 145 MB/s; bot stays at 35 MB/s; sata is at 36 MB/s.";
         assert_eq!(course(&lines, "MB/s"), told);
     }
 }

@@ -8,7 +8,12 @@ use workload::{Job, Share, short_bytes};
 
 /// Bytes and I/Os of each kind of job that has several depths, beside each other; of many ways the first kind alone has both.
 pub(crate) fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
-    let mut section = Section::new("Throughput by requests under way").lead(intervals);
+    let lead = if ways.len() > FEW {
+        format!("{intervals} {}", only_bytes(ways.len()))
+    } else {
+        intervals.to_owned()
+    };
+    let mut section = Section::new("Throughput by requests under way").lead(lead);
     for (nth, (label, rows)) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1).enumerate() {
         let of = |values: &Values| Some((values.mb_per_s.value, values.mb_per_s.interval));
         let megabytes = over_depth(ways, rows, Axis::linear("MB/s"), of);
@@ -20,6 +25,14 @@ pub(crate) fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Secti
         }
     }
     section
+}
+
+/// Which charts are left out of so many ways.
+fn only_bytes(ways: usize) -> String {
+    format!(
+        "Of {ways} ways the first job alone has a chart of IOPS as well, where it has the shape of that of MB/s; \
+         the tables of the other jobs have their IOPS, and what is copied as CSV has them with all digits."
+    )
 }
 
 fn figure(title: String, lines: report::Lines, unit: &str, table: Table) -> Figure {
@@ -36,10 +49,10 @@ fn table(ways: &[Way], rows: &[Measured]) -> Table {
             let Some(values) = values else { continue };
             let cells = |estimate: &Estimate| {
                 let [low, high] = estimate.interval.map_or([None; 2], |ends| ends.map(Some));
-                [Some(estimate.value), low, high].map(Cell::from)
+                [Some(estimate.value), low, high].map(|value| value.map_or(Cell::Empty, Cell::Mean))
             };
             let names = [Cell::text(&way.name), Cell::Number(f64::from(row.job.depth))];
-            let latency = Cell::Number(values.latency.mean_us());
+            let latency = Cell::Mean(values.latency.mean_us());
             let rates = cells(&values.mb_per_s).into_iter().chain(cells(&values.iops));
             table = table.row(names.into_iter().chain(rates).chain([latency]));
         }
@@ -109,7 +122,7 @@ pub(crate) fn by_block(ways: &[Way], all: &[Measured]) -> Section {
             let each = ways
                 .iter()
                 .zip(values)
-                .filter_map(|(way, value)| Some(format!("{} {}", way.name, report::number(value?))));
+                .filter_map(|(way, value)| Some(format!("{} {}", way.name, report::mean(value?))));
             format!(
                 "{depth} under way. MB/s with blocks of {label}: {}.",
                 each.collect::<Vec<_>>().join(", ")
@@ -127,6 +140,39 @@ fn group(label: String, row: &Measured) -> Group {
 }
 
 fn bars(ways: &[Way], across: &str, groups: Vec<Group>) -> Bars {
-    let series = ways.iter().map(|way| (way.name.clone(), way.hue)).collect();
+    let series = ways.iter().map(|way| (way.name.clone(), way.look)).collect();
     Bars { across: across.into(), value: Axis::linear("MB/s"), series, groups, is_stacked: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::{Look, Page};
+
+    #[test]
+    fn what_has_no_chart_of_so_many_ways_is_told() {
+        let values = |nth: usize| Values {
+            iops: Estimate { value: nth as f64, interval: None },
+            mb_per_s: Estimate { value: nth as f64, interval: None },
+            latency: crate::page::Latency::of([(80.0, 100)]),
+            watts: None,
+            joules_per_gb: None,
+        };
+        let section = |count: usize| {
+            let ways: Vec<Way> =
+                (0..count).map(|nth| Way { name: nth.to_string(), look: Look::default() }).collect();
+            let row = |label: &str, depth| Measured {
+                job: Job { label: label.into(), ..Job::of(Share::all(4096, 100, 100), depth) },
+                of: (1..=count).map(|nth| Some(values(nth))).collect(),
+            };
+            let all = [row("read", 1), row("read", 2), row("write", 1), row("write", 2)];
+            Page::new("p").section(by_depth(&ways, &all, "Intervals.")).html().expect("it has room")
+        };
+        let (few, many) = (section(2), section(7));
+        assert!(few.contains(">write: IOPS<") && few.contains("<p>Intervals.</p>"), "{few}");
+        assert!(
+            !many.contains(">write: IOPS<")
+                && many.contains("<p>Intervals. Of 7 ways the first job alone has a chart of IOPS")
+        );
+    }
 }

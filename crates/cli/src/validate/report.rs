@@ -83,7 +83,7 @@ fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
         rows.iter().filter(is_figure).filter(|row| Unit::of(row) == kind)
     };
     of_kind().next()?;
-    let swarm = |name: &str, hue, is_fitted: bool| {
+    let swarm = |name: &str, hue: u8, is_fitted: bool| {
         let dots = of_kind().filter(|row| matches!(row.decision.role, Role::Fit(_)) == is_fitted).filter_map(
             |row| {
                 let Verdict::Figure { published, simulated, .. } = row.verdict else { return None };
@@ -92,7 +92,7 @@ fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
                 Some(Dot { name, source: source(row), x: middle, y: simulated })
             },
         );
-        Swarm { name: name.into(), hue, dots: dots.collect() }
+        Swarm { name: name.into(), look: hue.into(), dots: dots.collect() }
     };
     let swarms = vec![swarm("checks", 0, false), swarm("numbers were fitted on it", 1, true)];
     let (title, unit, what) = kind.words();
@@ -158,7 +158,7 @@ fn errors(rows: &[Row<'_>]) -> Figure {
     let bars = Bars {
         across: "|error|".into(),
         value: Axis::linear("figures"),
-        series: vec![("checks".into(), 0), ("numbers were fitted on it".into(), 1)],
+        series: vec![("checks".into(), 0.into()), ("numbers were fitted on it".into(), 1.into())],
         groups: groups.collect(),
         is_stacked: false,
     };
@@ -197,7 +197,7 @@ fn changes(sensitivities: &[Sensitivity]) -> Figure {
     let bars = Bars {
         across: "number".into(),
         value: Axis::linear("median of |error|, %"),
-        series: vec![("a tenth less".into(), 3), ("a tenth more".into(), 6)],
+        series: vec![("a tenth less".into(), 3.into()), ("a tenth more".into(), 6.into())],
         groups: groups.collect(),
         is_stacked: false,
     };

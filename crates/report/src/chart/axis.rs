@@ -4,7 +4,7 @@
 //! 90 %, 99 % and 99.9 % are as far from each other.
 
 use super::canvas::{FINE, SIGN_WIDTH};
-use crate::number::short;
+use crate::number::{mean, number, short};
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use std::ops::Range;
 
@@ -29,6 +29,8 @@ pub struct Axis {
     pub scale: Scale,
     /// Values with their labels, instead of round numbers.
     pub labels: Vec<(f64, String)>,
+    /// Of values, if the name does not end in it.
+    pub unit: Option<String>,
 }
 
 impl Axis {
@@ -53,7 +55,7 @@ impl Axis {
             (0.9999, "99.99 %"),
         ];
         let labels = labels.map(|(value, label)| (value, label.to_owned())).to_vec();
-        Self { name: name.into(), scale: Scale::Nines, labels }
+        Self { name: name.into(), scale: Scale::Nines, labels, unit: None }
     }
 
     /// With labels at values.
@@ -63,13 +65,38 @@ impl Axis {
         self
     }
 
+    /// With a unit that its name does not end in.
+    #[must_use]
+    pub fn counted_in(self, unit: impl Into<String>) -> Self {
+        Self { unit: Some(unit.into()), ..self }
+    }
+
+    /// The unit of values: as it was told, what stands behind the last comma of the name, or a name that is a unit.
+    pub(crate) fn unit(&self) -> &str {
+        match (&self.unit, self.name.rsplit_once(", ")) {
+            (Some(unit), _) => unit,
+            (None, Some((_, unit))) => unit,
+            (None, None) if self.name.contains(' ') || self.name.starts_with(char::is_lowercase) => "",
+            (None, None) => &self.name,
+        }
+    }
+
+    /// Where a value is, in words: `latency 144 µs`, `requests under way 4`.
+    pub(crate) fn place(&self, value: f64) -> String {
+        let told = self.told(value);
+        match self.name.rsplit_once(", ") {
+            Some((name, unit)) if self.labels.is_empty() => format!("{name} {told} {unit}"),
+            _ => format!("{} {told}", self.name),
+        }
+    }
+
     /// A value in words.
     pub(crate) fn told(&self, value: f64) -> String {
         let known = self.labels.iter().find(|(at, _)| *at == value);
         match (known, self.scale) {
             (Some((_, label)), _) => label.clone(),
-            (None, Scale::Nines) => format!("{} %", crate::number(value * 100.0)),
-            (None, _) => crate::number(value),
+            (None, Scale::Nines) => format!("{} %", number(value * 100.0)),
+            (None, _) => mean(value),
         }
     }
 }
@@ -250,6 +277,11 @@ impl Ranged for Span {
     }
 }
 
+/// A value with its unit, if it has one.
+pub(super) fn with_unit(value: &str, unit: &str) -> String {
+    if unit.is_empty() { value.to_owned() } else { format!("{value} {unit}") }
+}
+
 /// How wide a character of a label is on a small screen, where text is larger.
 pub(super) const WIDEST: f64 = 8.2;
 
@@ -307,6 +339,23 @@ mod tests {
         let span = Span::of(&Axis::nines("share"), Scale::Nines, &[0.0, 0.999], (300.0, true));
         let at = |value: f64| span.map(&value, (0, 100_000));
         assert!((at(0.99) - at(0.9)).abs_diff(at(0.999) - at(0.99)) < 5);
+    }
+
+    #[test]
+    fn a_unit_is_what_the_name_ends_in() {
+        let units = ["MB/s", "latency, µs", "requests under way", "run", "a, b, %"].map(|name| {
+            let axis = Axis::linear(name);
+            (axis.unit().to_owned(), axis.place(1.5))
+        });
+        let wanted = [
+            ("MB/s", "MB/s 1.5"),
+            ("µs", "latency 1.5 µs"),
+            ("", "requests under way 1.5"),
+            ("", "run 1.5"),
+            ("%", "a, b 1.5 %"),
+        ];
+        assert_eq!(units, wanted.map(|(unit, place)| (unit.to_owned(), place.to_owned())));
+        assert_eq!(Axis::log("after : before").counted_in("times").unit(), "times");
     }
 
     #[test]

@@ -2,12 +2,12 @@
 //!
 //! Labels are words, which stand better beside bars that lie; so charts grow downwards, on a phone as well.
 
-use super::axis::{Span, WIDEST};
+use super::axis::{Span, WIDEST, with_unit};
 use super::plane::{ABOVE, Chart, Fault, Plane, at, on, text};
-use super::{Axis, Drawn, Entry, Mark, Scale, told};
+use super::{Axis, Drawn, Entry, Kind, Look, Mark, Scale, look, sign, told};
 use crate::drawing::rounded;
+use crate::number::{mean, short};
 use crate::table::{Cell, Table};
-use crate::{number, short};
 use svg::Node;
 use svg::node::element::{Group as Element, Path};
 
@@ -27,8 +27,8 @@ pub struct Bars {
     pub across: String,
     /// What is shown.
     pub value: Axis,
-    /// Names of the series and their colours.
-    pub series: Vec<(String, u8)>,
+    /// Names of the series, and how they look. Their order is that of the bars.
+    pub series: Vec<(String, Look)>,
     /// The groups, from above.
     pub groups: Vec<Group>,
     /// Bars of a group are parts of one, and not beside each other.
@@ -48,7 +48,12 @@ const LINE: f64 = 13.0;
 
 impl Bars {
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.series.iter().map(|(name, hue)| Entry { name, hue: *hue })
+        let looks = self.looks();
+        self.series.iter().zip(looks).map(|((name, _), look)| Entry { name, look, drawn: Kind::Bar })
+    }
+
+    fn looks(&self) -> Vec<Look> {
+        look::apart(self.series.iter().map(|(_, look)| (*look, false)))
     }
 
     /// A row for each group, a column for each series.
@@ -56,8 +61,11 @@ impl Bars {
         let names = self.series.iter().map(|(name, _)| format!("{name}, {}", self.value.name));
         let mut table = Table::new([self.across.clone()].into_iter().chain(names));
         for Group { label, values } in &self.groups {
-            table = table
-                .row([Cell::text(label)].into_iter().chain(values.iter().map(|value| Cell::from(*value))));
+            table = table.row(
+                [Cell::text(label)]
+                    .into_iter()
+                    .chain(values.iter().map(|value| value.map_or(Cell::Empty, Cell::Mean))),
+            );
         }
         table
     }
@@ -71,7 +79,7 @@ impl Bars {
         let left = label_signs as f64 * WIDEST + 10.0;
         let plane = Plane {
             size: (WIDTH, height),
-            margins: (left, 46.0, BELOW),
+            margins: (left, 56.0, BELOW),
             names: (&self.value.name, &self.across),
             grid: (false, true),
         };
@@ -95,7 +103,7 @@ impl Bars {
     fn over(&self, chart: &Chart<'_, '_>, labels: &[Vec<String>], tall: f64) -> Element {
         let mut over = Element::new();
         let (zero, _) = at(chart, 0.0, 0.0);
-        let bars_tall = self.bars_tall();
+        let (bars_tall, looks) = (self.bars_tall(), self.looks());
         for (nth, (group, label)) in self.groups.iter().zip(labels).enumerate() {
             let middle = ABOVE + tall * (nth as f64 + 0.5);
             let top = middle - bars_tall / 2.0;
@@ -113,14 +121,14 @@ impl Bars {
                 };
                 sum += value;
                 let ends = [from, from + value].map(|value| at(chart, value, 0.0).0);
-                over.append(self.bar(group, (key, value), (ends, y, thick)));
-                if !self.is_stacked {
-                    over.append(text(
-                        &short_figure(value),
-                        (ends[1] + 4.0, y + thick - 1.5),
-                        &format!("value k{key}"),
-                    ));
+                let look = looks.get(key).copied().unwrap_or_default();
+                over.append(self.bar((group, look), (key, value), (ends, y, thick)));
+                if let Some(stripes) = look.stripes() {
+                    let (from, across) = (rounded(ends[0]), rounded(y + thick / 2.0));
+                    let path = Path::new().set("d", format!("M{from},{across}H{}", rounded(ends[1])));
+                    over.append(path.set("class", format!("stripes {stripes} k{key}")));
                 }
+                self.sign(&mut over, (look, key, value), (ends, y, thick));
             }
             if self.is_stacked {
                 let end = at(chart, sum, 0.0).0;
@@ -130,27 +138,47 @@ impl Bars {
         over
     }
 
+    /// The mark of its series at a bar, in black as well, and how much it is; within a part, where that has room.
+    fn sign(
+        &self,
+        over: &mut Element,
+        (look, key, value): (Look, usize, f64),
+        ([left, right], y, thick): ([f64; 2], f64, f64),
+    ) {
+        let middle = y + thick / 2.0;
+        if self.is_stacked {
+            if right - left >= THICK {
+                over.append(sign(((left + right) / 2.0, middle), look, key, "sign inside"));
+            }
+            return;
+        }
+        let is_alone = self.series.len() < 2;
+        if !is_alone {
+            over.append(sign((right + 7.0, middle), look, key, "sign"));
+        }
+        let at = (right + if is_alone { 4.0 } else { 14.0 }, y + thick - 1.5);
+        over.append(text(&short_figure(value), at, &format!("value k{key}")));
+    }
+
     fn bar(
         &self,
-        group: &Group,
+        (group, look): (&Group, Look),
         (key, value): (usize, f64),
         ([left, right], y, thick): ([f64; 2], f64, f64),
     ) -> Path {
-        let (name, hue) = self.series.get(key).map_or(("", 0), |(name, hue)| (name, *hue));
         let width = (right - left).max(0.6);
         let (left, y, wide, thick) = (rounded(left), rounded(y), rounded(width), rounded(thick));
         let path = Path::new().set("d", format!("M{left},{y}h{wide}v{thick}h-{wide}Z"));
         let mark = Mark {
             at: (left + wide / 2.0, y + thick / 2.0),
             key,
-            hue,
-            series: name,
+            look,
+            name: None,
             place: group.label.clone(),
-            value: format!("{} {}", number(value), self.value.name),
+            value: with_unit(&mean(value), self.value.unit()),
             is_quiet: false,
         };
-        let at = (rounded(mark.at.0), rounded(mark.at.1));
-        told(path.set("class", format!("mark bar s{hue} k{key}")), at, &mark)
+        told(path.set("class", format!("mark bar s{} k{key}", look.hue)), &mark)
     }
 }
 
@@ -194,7 +222,7 @@ mod tests {
         Bars {
             across: "block".into(),
             value: Axis::linear("MB/s"),
-            series: vec![("bot".into(), 0), ("uas".into(), 1)],
+            series: vec![("bot".into(), 0.into()), ("uas".into(), 1.into())],
             groups: vec![group("4K", [35.0, 144.0]), group("<64K>", [200.0, 390.0])],
             is_stacked,
         }
@@ -214,6 +242,23 @@ mod tests {
     fn parts_begin_where_others_end() {
         let svg = bars(true).draw().expect("drawn")[0].svg.to_string();
         assert!(svg.contains("\n590\n</text>"), "the sum is beside the bar: {svg}");
+    }
+
+    #[test]
+    fn bars_of_one_colour_are_told_apart_by_stripes_and_each_has_its_mark() {
+        let mut bars = bars(false);
+        bars.series[1].1 = 0.into();
+        let svg = bars.draw().expect("drawn")[0].svg.to_string();
+        assert_eq!(
+            (svg.matches("class=\"sign s0").count(), svg.matches("class=\"stripes d1 k1").count()),
+            (4, 2),
+            "{svg}"
+        );
+        let samples: Vec<String> = bars.entries().map(|entry| entry.sample()).collect();
+        assert!(
+            !samples[0].contains("stripes") && samples[1].contains("class=\"stripes d1\""),
+            "{samples:?}"
+        );
     }
 
     #[test]

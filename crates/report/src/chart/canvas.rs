@@ -26,17 +26,20 @@ pub(super) const SIGN_WIDTH: f64 = 6.4;
 /// Between a label and its axis.
 const BESIDE: f64 = 5.0;
 
+/// How lines may be interrupted.
+const LINES: [&str; 5] = ["", "dashed", "d1", "d2", "d3"];
+/// The role that stands for the first of them.
+const FIRST_LINE: u8 = 8;
+
 /// What a stroke is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     Grid,
     Axis,
     Tick,
-    /// Of a series: its colour, and its place among the series, by which it is left out.
-    Line(u8, u8),
-    Dashed(u8, u8),
+    /// Of a series: its colour, its place among the series, by which it is left out, and how it is interrupted: a class of a dash.
+    Line(u8, u8, &'static str),
     Area(u8, u8),
-    Whisker(u8, u8),
     Guide,
     Zone,
 }
@@ -47,12 +50,13 @@ impl Color for Ink {
             Self::Grid => (0, 0, 0),
             Self::Axis => (1, 0, 0),
             Self::Tick => (2, 0, 0),
-            Self::Line(hue, key) => (3, hue, key),
+            Self::Line(hue, key, dash) => {
+                let nth = LINES.iter().position(|class| *class == dash).unwrap_or(0);
+                (FIRST_LINE + nth as u8, hue, key)
+            }
             Self::Area(hue, key) => (4, hue, key),
-            Self::Whisker(hue, key) => (5, hue, key),
             Self::Guide => (6, 0, 0),
             Self::Zone => (7, 0, 0),
-            Self::Dashed(hue, key) => (8, hue, key),
         };
         BackendColor { alpha: 1.0, rgb }
     }
@@ -61,17 +65,18 @@ impl Color for Ink {
 /// The class of a colour that was an ink.
 fn class(color: BackendColor) -> String {
     let (role, hue, key) = color.rgb;
-    let of_series = |what| format!("{what} s{hue} k{key}");
+    let of_series = |what: &str| format!("{what} s{hue} k{key}");
     match role {
         0 => "grid".into(),
         1 => "axis".into(),
         2 => "tick".into(),
-        3 => of_series("line"),
         4 => of_series("area"),
-        5 => of_series("whisker"),
         6 => "guide".into(),
         7 => "zone".into(),
-        _ => of_series("line dashed"),
+        line => match LINES.get(usize::from(line.saturating_sub(FIRST_LINE))) {
+            Some(dash) if !dash.is_empty() => of_series(&format!("line {dash}")),
+            _ => of_series("line"),
+        },
     }
 }
 
@@ -203,8 +208,10 @@ mod tests {
     #[test]
     fn a_colour_comes_out_as_what_it_is_for() {
         let of = |ink: Ink| class(ink.to_backend_color());
-        let told = [Ink::Grid, Ink::Line(3, 1), Ink::Zone, Ink::Dashed(1, 2)].map(of);
-        assert_eq!(told, ["grid", "line s3 k1", "zone", "line dashed s1 k2"]);
+        let told =
+            [Ink::Grid, Ink::Line(3, 1, ""), Ink::Zone, Ink::Line(1, 2, "dashed"), Ink::Line(4, 9, "d2")]
+                .map(of);
+        assert_eq!(told, ["grid", "line s3 k1", "zone", "line dashed s1 k2", "line d2 s4 k9"]);
     }
 
     #[test]

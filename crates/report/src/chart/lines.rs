@@ -2,15 +2,16 @@
 //!
 //! Names stand at the ends of the lines, moved apart where those are close. Left out: lines between values that are missing.
 
-use super::axis::Span;
+use super::axis::{Span, with_unit};
 use super::plane::{Chart, Fault, Plane, at, on, text};
-use super::{Axis, Drawn, Entry, Ink, Mark, Scale, line_of};
-use crate::number;
+use super::{Axis, Drawn, Entry, Ink, Kind, Look, Mark, Scale, look, sign};
+use crate::drawing::rounded;
+use crate::number::{mean, number};
 use crate::table::{Cell, Table};
 use plotters::element::{PathElement, Polygon};
 use plotters::series::{AreaSeries, LineSeries};
 use svg::Node;
-use svg::node::element::Group;
+use svg::node::element::{Group, Path};
 
 /// A value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,8 +29,8 @@ pub struct Point {
 pub struct Series {
     /// Its name.
     pub name: String,
-    /// Its colour, of [`HUES`](crate::HUES); the same for the same thing all over a page.
-    pub hue: u8,
+    /// Its colour and marks; the same for the same thing all over a page.
+    pub look: Look,
     /// Its values, along the axis.
     pub points: Vec<Point>,
     /// Its line is interrupted: another state of what has the same colour.
@@ -72,6 +73,9 @@ pub struct Lines {
     pub level: Option<Level>,
 }
 
+/// Marks along a curve.
+const SIGNS: usize = 4;
+
 const SIZE: (f64, f64) = (480.0, 290.0);
 
 /// Between the baselines of names that are close.
@@ -91,18 +95,20 @@ impl Point {
 
     /// In words, with half of the interval as a part of it.
     fn told(&self, axis: &Axis) -> String {
-        let value = axis.told(self.y);
-        match self.interval {
-            Some([low, high]) => format!("{value} ({} to {})", number(low), number(high)),
-            None => value,
-        }
+        let unit = axis.unit();
+        let Some(ends) = self.interval else { return with_unit(&axis.told(self.y), unit) };
+        // Ends that are so close that three digits do not tell them have four.
+        let is_narrow = mean(ends[0]) == mean(ends[1]);
+        let [value, low, high] =
+            [self.y, ends[0], ends[1]].map(|value| if is_narrow { number(value) } else { mean(value) });
+        with_unit(&format!("{value} ({low} to {high})"), unit)
     }
 }
 
 impl Series {
     /// One of values.
-    pub fn new(name: impl Into<String>, hue: u8, points: Vec<Point>) -> Self {
-        Self { name: name.into(), hue, points, is_dashed: false }
+    pub fn new(name: impl Into<String>, look: impl Into<Look>, points: Vec<Point>) -> Self {
+        Self { name: name.into(), look: look.into(), points, is_dashed: false }
     }
 
     /// The same with a line that is interrupted.
@@ -131,7 +137,15 @@ impl Lines {
     }
 
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.series.iter().map(|series| Entry { name: &series.name, hue: series.hue })
+        let looks = self.looks();
+        self.series.iter().zip(looks).enumerate().map(|(nth, (series, look))| {
+            let drawn = Kind::Line(self.dash(nth, look));
+            Entry { name: &series.name, look, drawn }
+        })
+    }
+
+    fn looks(&self) -> Vec<Look> {
+        look::apart(self.series.iter().map(|series| (series.look, series.is_dashed)))
     }
 
     /// A row for each place, a column for each series.
@@ -152,10 +166,10 @@ impl Lines {
             let mut row = vec![Cell::Text(self.x.told(place))];
             for series in &self.series {
                 let point = series.points.iter().find(|point| point.x == place);
-                row.push(point.map(|point| point.y).into());
+                row.push(point.map_or(Cell::Empty, |point| Cell::Mean(point.y)));
                 if has_interval(series) {
                     let ends = point.and_then(|point| point.interval);
-                    row.extend([ends.map(|ends| ends[0]).into(), ends.map(|ends| ends[1]).into()]);
+                    row.extend([0, 1].map(|end| ends.map_or(Cell::Empty, |ends| Cell::Mean(ends[end]))));
                 }
             }
             table = table.row(row);
@@ -174,15 +188,23 @@ impl Lines {
             Scale::Log | Scale::Nines => Scale::Linear,
         };
         let has_other = self.points().all(|point| other.takes(point.y)) && self.points().next().is_some();
-        let scales = [Some(self.y.scale), has_other.then_some(other)];
-        scales.into_iter().flatten().map(|scale| Ok(on(scale, self.drawn(scale)?))).collect()
+        let mut drawn = vec![on(self.y.scale, self.drawn(self.y.scale, None)?)];
+        // Marks say the same on both scales; where all of them are on both, they are written once.
+        let all_twice = self.points().all(|point| self.y.scale.takes(point.y));
+        if has_other {
+            let mut places = all_twice.then(String::new);
+            let svg = self.drawn(other, places.as_mut())?;
+            drawn.push(Drawn { places, ..on(other, svg) });
+        }
+        Ok(drawn)
     }
 
-    fn drawn(&self, scale: Scale) -> Result<svg::Document, Fault> {
+    /// With marks, or with their places told instead.
+    fn drawn(&self, scale: Scale, places: Option<&mut String>) -> Result<svg::Document, Fault> {
         let longest = self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
         let right = match self.shape {
             Shape::Steps => 16.0,
-            Shape::Marks | Shape::Curve => (longest as f64 * 7.4 + 12.0).clamp(20.0, 140.0),
+            Shape::Marks | Shape::Curve => (longest as f64 * 7.4 + 12.0).clamp(20.0, 190.0),
         };
         let xs: Vec<f64> = self.points().map(|point| point.x).collect();
         let ends = |point: &Point| {
@@ -200,15 +222,20 @@ impl Lines {
         plane.margins.0 = y.width();
         let x = Span::of(&self.x, self.x.scale, &xs, (plane.inner().0, true));
         let across = x.ends();
-        plane.draw((x, y), |chart| self.over(chart, scale, across))
+        plane.draw((x, y), |chart| self.over(chart, (scale, across), places))
     }
 
     /// Lines, intervals, marks and names.
-    fn over(&self, chart: &mut Chart<'_, '_>, scale: Scale, across: [f64; 2]) -> Result<Group, Fault> {
+    fn over(
+        &self,
+        chart: &mut Chart<'_, '_>,
+        (scale, across): (Scale, [f64; 2]),
+        mut places: Option<&mut String>,
+    ) -> Result<Group, Fault> {
         self.draw_level(chart, scale, across)?;
         let mut over = Group::new();
         let mut names = Vec::new();
-        for (nth, series) in self.series.iter().enumerate() {
+        for (nth, (series, look)) in self.series.iter().zip(self.looks()).enumerate() {
             let shown: Vec<Point> = series
                 .points
                 .iter()
@@ -216,16 +243,25 @@ impl Lines {
                 .filter(|point| self.x.scale.takes(point.x) && scale.takes(point.y))
                 .collect();
             if (self.shape, scale) == (Shape::Steps, Scale::Linear) {
-                let ink = Ink::Area(series.hue, super::key(nth));
+                let ink = Ink::Area(look.hue, super::key(nth));
                 chart.draw_series(AreaSeries::new(self.joined(&shown), 0.0, ink))?;
             }
-            chart.draw_series(LineSeries::new(self.joined(&shown), line_of(series, nth)))?;
+            let ink = Ink::Line(look.hue, super::key(nth), self.dash(nth, look));
+            chart.draw_series(LineSeries::new(self.joined(&shown), ink))?;
+            if let Some(path) = whiskers(chart, &shown) {
+                over.append(path.set("class", format!("whisker s{} k{nth}", look.hue)));
+            }
             for point in &shown {
-                if let Some([low, high]) = point.interval {
-                    let ink = Ink::Whisker(series.hue, super::key(nth));
-                    chart.draw_series([PathElement::new([(point.x, low), (point.x, high)], ink)])?;
+                let mark = self.mark(chart, (nth, look), point);
+                match &mut places {
+                    Some(places) => {
+                        places.push_str(&format!("{},{} ", rounded(mark.at.0), rounded(mark.at.1)))
+                    }
+                    None => over.append(mark.element()),
                 }
-                over.append(self.mark(chart, (nth, series), point).element());
+            }
+            for point in self.signed(&shown, nth) {
+                over.append(sign(at(chart, point.x, point.y), look, nth, "sign"));
             }
             // Hills have their names on top, all else at the end.
             let most = shown.iter().max_by(|one, other| one.y.total_cmp(&other.y));
@@ -234,14 +270,14 @@ impl Lines {
         }
         if self.shape == Shape::Steps {
             for ((x, y), nth, series) in heaped(names) {
-                let class = format!("name label s{} k{nth}", series.hue);
+                let class = format!("name label s{} k{nth}", series.look.hue);
                 over.append(text(&series.name, (x, y - 5.0), &class).set("text-anchor", "middle"));
             }
             return Ok(over);
         }
         let ends = names.iter().map(|((x, _), ..)| *x).fold(0.0, f64::max);
         for ((_, y), nth, series) in apart(names) {
-            let class = format!("name label s{} k{nth}", series.hue);
+            let class = format!("name label s{} k{nth}", series.look.hue);
             over.append(text(&series.name, (ends + 8.0, y + 4.0), &class));
         }
         Ok(over)
@@ -263,6 +299,19 @@ impl Lines {
         Ok(())
     }
 
+    /// Where a mark tells whose a line is that has none at its points: on top of a hill, and along a curve at places of its own.
+    fn signed<'a>(&self, shown: &'a [Point], nth: usize) -> Vec<&'a Point> {
+        if self.series.len() < 2 || self.shape == Shape::Marks {
+            return Vec::new();
+        }
+        if self.shape == Shape::Steps {
+            return shown.iter().max_by(|one, other| one.y.total_cmp(&other.y)).into_iter().collect();
+        }
+        let step = (shown.len() / SIGNS).max(1);
+        let first = step * (nth % self.series.len()) / self.series.len();
+        shown.iter().skip(first).step_by(step).collect()
+    }
+
     fn joined(&self, points: &[Point]) -> Vec<(f64, f64)> {
         let mut joined: Vec<(f64, f64)> = Vec::new();
         for point in points {
@@ -274,25 +323,30 @@ impl Lines {
         joined
     }
 
-    fn mark<'a>(
-        &'a self,
-        chart: &Chart<'_, '_>,
-        (nth, series): (usize, &'a Series),
-        point: &Point,
-    ) -> Mark<'a> {
+    fn mark(&self, chart: &Chart<'_, '_>, (nth, look): (usize, Look), point: &Point) -> Mark<'_> {
         Mark {
             at: at(chart, point.x, point.y),
             key: nth,
-            hue: series.hue,
-            series: &series.name,
-            place: format!("{} {}", self.x.name, self.x.told(point.x)),
+            look,
+            name: None,
+            place: self.x.place(point.x),
             value: point.told(&self.y),
             is_quiet: self.shape != Shape::Marks,
         }
     }
 }
 
-/// The same with names of hills that are close to each other one above the other.
+/// Intervals of points in one path.
+fn whiskers(chart: &Chart<'_, '_>, points: &[Point]) -> Option<Path> {
+    let line = |point: &Point| {
+        let [low, high] = point.interval?.map(|end| at(chart, point.x, end));
+        Some(format!("M{},{}V{}", rounded(low.0), rounded(low.1), rounded(high.1)))
+    };
+    let lines: String = points.iter().filter_map(line).collect();
+    (!lines.is_empty()).then(|| Path::new().set("d", lines))
+}
+
+/// The same with names of hills that are close to each other one above the other. There are none if not all have room, as with [`apart`].
 fn heaped(names: Vec<Named<'_>>) -> Vec<Named<'_>> {
     const NEAR: f64 = 44.0;
     let mut placed: Vec<Named<'_>> = Vec::new();
@@ -303,7 +357,7 @@ fn heaped(names: Vec<Named<'_>>) -> Vec<Named<'_>> {
         }
         placed.push(((x, y), nth, series));
     }
-    placed
+    if placed.iter().any(|((_, y), ..)| *y < APART) { Vec::new() } else { placed }
 }
 
 type Named<'a> = ((f64, f64), usize, &'a Series);
@@ -368,12 +422,16 @@ mod tests {
     fn each_value_has_a_mark_on_each_scale() {
         let drawn = lines().draw().expect("drawn");
         assert_eq!(drawn.iter().map(|drawn| drawn.scale).collect::<Vec<_>>(), ["linear", "log"]);
-        for Drawn { svg, .. } in drawn {
+        for Drawn { svg, places, scale } in drawn {
             let svg = svg.to_string();
-            assert_eq!(svg.matches("class=\"mark").count(), 4, "{svg}");
+            let told = places.map(|places| places.split_whitespace().count());
+            // Marks are written once: of the other scale there are their places.
+            let wanted = if scale == "linear" { (4, None) } else { (0, Some(4)) };
+            assert_eq!((svg.matches("class=\"mark").count(), told), wanted, "{svg}");
             assert_eq!(svg.matches("class=\"whisker").count(), 1, "{svg}");
+            let has_words = svg.contains("data-v=\"67 (66 to 68) MB/s\"");
             assert!(
-                svg.contains("data-v=\"67 (66 to 68)\"") && svg.contains("u&lt;as") && !svg.contains("u<as"),
+                has_words == (scale == "linear") && svg.contains("u&lt;as") && !svg.contains("u<as"),
                 "{svg}"
             );
         }
@@ -390,8 +448,8 @@ mod tests {
     fn the_table_has_what_the_chart_has() {
         let table = lines().table();
         assert_eq!(table.head, ["depth", "bot, MB/s", "u<as, MB/s", "u<as from", "u<as to"]);
-        let second = ["2".into(), 35.5.into(), 67.0.into(), 66.0.into(), 68.0.into()];
-        assert_eq!(table.rows[1], second);
+        let second = [Cell::text("2")].into_iter().chain([35.5, 67.0, 66.0, 68.0].map(Cell::Mean));
+        assert_eq!(table.rows[1], second.collect::<Vec<_>>());
     }
 
     #[test]
@@ -404,6 +462,26 @@ mod tests {
         let many: Vec<Named<'_>> = (0..24).map(|_| ((0.0, 100.0), 0, &series)).collect();
         assert!(apart(many[..15].to_vec()).iter().all(|((_, y), ..)| *y >= super::super::plane::ABOVE));
         assert!(apart(many).is_empty(), "they would lie on the list above the chart");
+    }
+
+    #[test]
+    fn names_of_many_hills_do_not_lie_on_the_list_above() {
+        let series = Series::default();
+        let hills = |count: usize| heaped(vec![((300.0, 50.0), 0, &series); count]);
+        assert_eq!((hills(3).len(), hills(9).len()), (3, 0));
+    }
+
+    #[test]
+    fn a_curve_has_marks_at_places_of_its_own() {
+        let points: Vec<Point> = (0..20).map(|x| Point::new(f64::from(x), 5.0)).collect();
+        let series = |name: &str| Series::new(name, 0, points.clone());
+        let lines = Lines::new(Axis::linear("x"), Axis::linear("y"), vec![series("a"), series("b")]);
+        let lines = lines.shaped(Shape::Curve);
+        let at = |nth| lines.signed(&points, nth).iter().map(|point| point.x).collect::<Vec<_>>();
+        assert_eq!((at(0), at(1)), (vec![0.0, 5.0, 10.0, 15.0], vec![2.0, 7.0, 12.0, 17.0]));
+        let svg = lines.draw().expect("drawn")[0].svg.to_string();
+        assert_eq!(svg.matches("class=\"sign s0 k").count(), 8, "{svg}");
+        assert!(svg.contains("class=\"line s0 k0\"") && svg.contains("class=\"line d1 s0 k1\""), "{svg}");
     }
 
     #[test]

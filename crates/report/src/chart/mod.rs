@@ -9,20 +9,22 @@ mod axis;
 mod bars;
 mod canvas;
 mod lines;
+mod look;
 mod plane;
 mod scatter;
 
 pub use axis::{Axis, Scale};
 pub use bars::{Bars, Group};
 pub use lines::{Level, Lines, Point, Series, Shape};
+pub use look::Look;
 pub use scatter::{Dot, Scatter, Swarm};
 
 pub(crate) use plane::Fault;
 
 use crate::escape::clean;
 use canvas::Ink;
-use svg::Node;
-use svg::node::element::{Path, Title};
+use std::fmt::Write;
+use svg::node::element::Path;
 
 /// A picture of a chart, on one scale.
 pub(crate) struct Drawn {
@@ -30,12 +32,49 @@ pub(crate) struct Drawn {
     pub(crate) scale: &'static str,
     /// The SVG.
     pub(crate) svg: svg::Document,
+    /// Places of marks that are in the picture of the other scale and not in this one, in their order: `10,20.5 30,18`.
+    pub(crate) places: Option<String>,
 }
 
 /// A series in the list beside a chart.
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a str,
-    pub(crate) hue: u8,
+    pub(crate) look: Look,
+    pub(crate) drawn: Kind,
+}
+
+/// What a series is drawn with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A line with marks, interrupted as this class says.
+    Line(&'static str),
+    /// A bar.
+    Bar,
+    /// Marks alone.
+    Marks,
+}
+
+impl Entry<'_> {
+    /// A sample of it, as SVG.
+    pub(crate) fn sample(&self) -> String {
+        let Look { hue, .. } = self.look;
+        let mut out = format!("<svg class=\"key s{hue}\" viewBox=\"0 0 24 12\" aria-hidden=\"true\">");
+        match self.drawn {
+            Kind::Line(dash) => {
+                let _ = write!(out, "<path class=\"line {dash}\" d=\"M0,6H24\"/>");
+            }
+            Kind::Bar => {
+                out += "<path class=\"block\" d=\"M0,1H13V11H0Z\"/>";
+                if let Some(stripes) = self.look.stripes() {
+                    let _ = write!(out, "<path class=\"stripes {stripes}\" d=\"M0,6H13\"/>");
+                }
+            }
+            Kind::Marks => {}
+        }
+        let x = if self.drawn == Kind::Bar { 19 } else { 12 };
+        let _ = write!(out, "<path class=\"sign\" d=\"M{x},6{}\"/></svg>", self.look.shape());
+        out
+    }
 }
 
 /// What a mark says when it is pointed at.
@@ -44,8 +83,9 @@ struct Mark<'a> {
     at: (f64, f64),
     /// Its series: place and colour.
     key: usize,
-    hue: u8,
-    series: &'a str,
+    look: Look,
+    /// Its own name, if it is not that of its series.
+    name: Option<&'a str>,
     /// Where, in words: `depth 4`.
     place: String,
     /// How much, in words.
@@ -58,29 +98,22 @@ impl Mark<'_> {
     /// Its shape, which depends on its series.
     fn element(&self) -> Path {
         let (x, y) = (crate::drawing::rounded(self.at.0), crate::drawing::rounded(self.at.1));
-        let shape = match self.key % 4 {
-            // There are many, and few are ever seen.
-            _ if self.is_quiet => "m-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0Z",
-            0 => "m-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0Z",
-            1 => "m-3.2,-3.2h6.4v6.4h-6.4Z",
-            2 => "m0,-4.4l4.2,7.4h-8.4Z",
-            _ => "m0,-4.6l4.6,4.6l-4.6,4.6l-4.6,-4.6Z",
-        };
+        // There are many quiet ones, and few are ever seen.
+        let shape = if self.is_quiet { "m-3,0a3,3 0 1,0 6,0a3,3 0 1,0 -6,0Z" } else { self.look.shape() };
         let quiet = if self.is_quiet { " quiet" } else { "" };
         let path = Path::new().set("d", format!("M{x},{y}{shape}"));
-        let path = path.set("class", format!("mark s{} k{}{quiet}", self.hue, self.key));
-        told(path, (x, y), self)
+        let path = path.set("class", format!("mark s{} k{}{quiet}", self.look.hue, self.key));
+        told(path, self)
     }
 }
 
-/// With what it says, for the script, and where it is seen for a browser that shows titles without one.
-fn told(mut path: Path, (x, y): (f64, f64), mark: &Mark<'_>) -> Path {
-    path = path.set("data-k", mark.key).set("data-x", x).set("data-y", y);
-    let (series, place, value) = (clean(mark.series), clean(&mark.place), clean(&mark.value));
-    if !mark.is_quiet {
-        path.append(Title::new(format!("{series}, {place}: {value}")));
+/// With what it says, for the script: a name of its own if it has one, where, and how much.
+fn told(path: Path, mark: &Mark<'_>) -> Path {
+    let path = path.set("data-p", clean(&mark.place)).set("data-v", clean(&mark.value));
+    match mark.name {
+        Some(name) => path.set("data-n", clean(name)),
+        None => path,
     }
-    path.set("data-p", place).set("data-v", value)
 }
 
 /// Places of a series among its fellows that an ink can carry.
@@ -88,9 +121,9 @@ fn key(nth: usize) -> u8 {
     u8::try_from(nth).unwrap_or(u8::MAX)
 }
 
-fn line_of(series: &Series, nth: usize) -> Ink {
-    match series.is_dashed {
-        true => Ink::Dashed(series.hue, key(nth)),
-        false => Ink::Line(series.hue, key(nth)),
-    }
+/// A mark that says nothing: it tells whose a line or a bar is.
+fn sign((x, y): (f64, f64), look: Look, key: usize, class: &str) -> Path {
+    let (x, y) = (crate::drawing::rounded(x), crate::drawing::rounded(y));
+    let path = Path::new().set("d", format!("M{x},{y}{}", look.shape()));
+    path.set("class", format!("{class} s{} k{key}", look.hue))
 }

@@ -105,5 +105,5 @@ pub(super) fn at(chart: &Chart<'_, '_>, x: f64, y: f64) -> (f64, f64) {
 /// A picture with the name of its scale.
 pub(super) const fn on(scale: super::Scale, svg: Document) -> Drawn {
     let scale = if matches!(scale, super::Scale::Log) { "log" } else { "linear" };
-    Drawn { scale, svg }
+    Drawn { scale, svg, places: None }
 }

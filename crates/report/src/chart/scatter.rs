@@ -4,7 +4,7 @@
 
 use super::axis::Span;
 use super::plane::{Chart, Fault, Plane, at, on};
-use super::{Axis, Drawn, Entry, Ink, Mark, Scale};
+use super::{Axis, Drawn, Entry, Ink, Kind, Look, Mark, Scale, look};
 use crate::number;
 use crate::table::{Cell, Table};
 use plotters::element::{PathElement, Polygon};
@@ -29,8 +29,8 @@ pub struct Dot {
 pub struct Swarm {
     /// Their name.
     pub name: String,
-    /// Their colour.
-    pub hue: u8,
+    /// Their colour and marks.
+    pub look: Look,
     /// The dots.
     pub dots: Vec<Dot>,
 }
@@ -52,7 +52,16 @@ const SIZE: (f64, f64) = (480.0, 460.0);
 
 impl Scatter {
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.swarms.iter().map(|swarm| Entry { name: &swarm.name, hue: swarm.hue })
+        let looks = self.looks();
+        self.swarms.iter().zip(looks).map(|(swarm, look)| Entry {
+            name: &swarm.name,
+            look,
+            drawn: Kind::Marks,
+        })
+    }
+
+    fn looks(&self) -> Vec<Look> {
+        look::apart(self.swarms.iter().map(|swarm| (swarm.look, false)))
     }
 
     /// A row for each dot.
@@ -104,15 +113,15 @@ impl Scatter {
         }
         chart.draw_series([PathElement::new(steps(1.0), Ink::Guide)])?;
         let mut over = Group::new();
-        for (key, swarm) in self.swarms.iter().enumerate() {
+        for (key, (swarm, look)) in self.swarms.iter().zip(self.looks()).enumerate() {
             for dot in swarm.dots.iter().filter(|dot| scale.takes(dot.x) && scale.takes(dot.y)) {
                 let off = (dot.y / dot.x - 1.0) * 100.0;
                 let (x, y) = (number(dot.x), number(dot.y));
                 let mark = Mark {
                     at: at(chart, dot.x, dot.y),
                     key,
-                    hue: swarm.hue,
-                    series: &dot.name,
+                    look,
+                    name: Some(&dot.name),
                     place: dot.source.clone(),
                     value: format!("{} {x}, {} {y}, {off:+.1} %", self.x.name, self.y.name),
                     is_quiet: false,
@@ -140,7 +149,7 @@ mod tests {
         let dot = |name: &str, x, y| Dot { name: name.into(), source: "an <article>".into(), x, y };
         let swarm = Swarm {
             name: "check".into(),
-            hue: 0,
+            look: Look::from(0),
             dots: vec![dot("P1", 100.0, 110.0), dot("P2", 9000.0, 8000.0)],
         };
         Scatter {

@@ -103,7 +103,7 @@ fn beside(pairs: &[Pair<'_>]) -> Figure {
     let bars = Bars {
         across: "setup and job".into(),
         value: Axis::linear("MB/s"),
-        series: vec![("measured".into(), 5), ("simulated".into(), 0)],
+        series: vec![("measured".into(), 5.into()), ("simulated".into(), 0.into())],
         groups,
         is_stacked: false,
     };
@@ -129,7 +129,7 @@ fn scatter(columns: &[Column], pairs: &[Pair<'_>]) -> Figure {
             x: pair.measured,
             y: pair.simulated,
         };
-        Swarm { name: way.name.clone(), hue: way.hue, dots: of_way.map(dot).collect() }
+        Swarm { name: way.name.clone(), look: way.look, dots: of_way.map(dot).collect() }
     });
     let swarms = swarms.filter(|swarm| !swarm.dots.is_empty()).collect();
     let scatter = Scatter {

@@ -95,7 +95,10 @@ fn stages(rows: &[Row]) -> Figure {
     let bars = Bars {
         across: String::new(),
         value: Axis::linear("mean time of a command, µs"),
-        series: (PARTS_HUE..).zip(Stage::ALL).map(|(hue, stage)| (stage.name().to_owned(), hue)).collect(),
+        series: (PARTS_HUE..)
+            .zip(Stage::ALL)
+            .map(|(hue, stage)| (stage.name().to_owned(), hue.into()))
+            .collect(),
         groups,
         is_stacked: true,
     };

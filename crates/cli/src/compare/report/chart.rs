@@ -56,7 +56,7 @@ pub(super) fn stages(columns: &[Column], gathered: &[Gathered]) -> Section {
             value: Axis::linear("mean time of a command, µs"),
             series: (PARTS_HUE..)
                 .zip(Stage::ALL)
-                .map(|(hue, stage)| (stage.name().to_owned(), hue))
+                .map(|(hue, stage)| (stage.name().to_owned(), hue.into()))
                 .collect(),
             groups: groups.into_iter().map(|(group, _)| group).collect(),
             is_stacked: true,
@@ -84,7 +84,10 @@ pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
         let bars = Bars {
             across: String::new(),
             value: Axis::linear("J/GB"),
-            series: (PARTS_HUE..).zip(Consumer::ALL).map(|(hue, of)| (of.name().to_owned(), hue)).collect(),
+            series: (PARTS_HUE..)
+                .zip(Consumer::ALL)
+                .map(|(hue, of)| (of.name().to_owned(), hue.into()))
+                .collect(),
             groups,
             is_stacked: true,
         };

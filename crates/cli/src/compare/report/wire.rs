@@ -82,7 +82,7 @@ fn panel(
     let told = explain.borrow_mut().take_told();
     let Some(begins) = told.iter().map(|command| command.began).min() else { return Ok(None) };
     let commands = told.iter().map(|command| shown(command, begins)).collect();
-    Ok(Some(Panel { name: way.name.clone(), hue: way.hue, commands }))
+    Ok(Some(Panel { name: way.name.clone(), hue: way.look.hue, commands }))
 }
 
 fn shown(told: &Told, begins: Instant) -> Command {
