@@ -240,3 +240,21 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let output = child.wait_with_output().expect("it ends");
     assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr)), (Some(0), "".into()));
 }
+
+/// Fifteen ways have nine pairs that differ in the driver alone; a reader gets a handful of sentences.
+#[test]
+fn of_many_ways_the_fastest_and_the_best_and_worst_pair_are_told() {
+    let short = ["--block", "4K", "--depth", "1,4", "--seconds", "0.002"];
+    let output = run(&[&["compare", "--setup", "hardware-fr"], &short[..]].concat());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let findings: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("- ")).collect();
+    assert!(output.status.success() && (3..=10).contains(&findings.len()), "{findings:?}");
+    let reads =
+        findings.iter().find(|one| one.starts_with("4K random read at depth 4: sata is the fastest with "));
+    let reads = reads.expect("it is told");
+    assert!(
+        reads.contains(", over USB ") && reads.contains(" of 9 pairs of BOT and UAS the best: "),
+        "{reads}"
+    );
+    assert!(!text.contains(" a ASMedia") && text.contains("the streams of the ASMedia ASM1042"), "{text}");
+}

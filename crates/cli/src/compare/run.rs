@@ -232,21 +232,21 @@ fn megabytes(trial: Option<Trial>) -> Option<f64> {
     trial.map(|trial| trial.measured.megabytes_per_second())
 }
 
-/// A column on BOT and one on UAS, by their places, between which nothing differs but the driver.
-pub(super) fn pair(columns: &[Column]) -> Option<(usize, usize)> {
+/// Columns on BOT and on UAS, by their places, between which nothing differs but the driver.
+pub(super) fn pairs(columns: &[Column]) -> impl Iterator<Item = (usize, usize)> {
     let is_bot = |column: &Column| column.activation.transport == Carried::Bot;
     let is_uas = |column: &Column| matches!(column.activation.transport, Carried::Uas(_));
     let pairs = (0..columns.len()).flat_map(|bot| (0..columns.len()).map(move |uas| (bot, uas)));
-    let mut alike = pairs.filter(|&(bot, uas)| {
+    pairs.filter(move |&(bot, uas)| {
         let [one, other] = [bot, uas].map(|place| &columns[place].assembly);
         let same_driver = Assembly { driver: other.driver.clone(), ..one.clone() } == *other;
         same_driver && is_bot(&columns[bot]) && is_uas(&columns[uas])
-    });
-    alike.next()
+    })
 }
 
 fn table(columns: &[Column], rows: &[Row]) -> Table {
-    let ratio = pair(columns);
+    // A reader of many ways finds the pairs in the findings.
+    let ratio = pairs(columns).next();
     let mut head = vec!["", "depth"];
     head.extend(columns.iter().map(|column| column.name.as_str()));
     let names = ratio.map(|(bot, uas)| format!("{} : {}", columns[uas].name, columns[bot].name));
