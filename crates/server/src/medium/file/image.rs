@@ -25,6 +25,8 @@ pub(super) struct Image {
     pub(super) read_only: bool,
     /// Past the page cache.
     pub(super) direct: bool,
+    /// On a file system of memory.
+    pub(super) in_memory: bool,
     /// Bytes after the last whole block.
     pub(super) tail_bytes: u64,
     /// Whether files may lie beside it: a block device's node lies where nothing outlives the machine's power.

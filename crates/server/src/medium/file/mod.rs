@@ -96,6 +96,9 @@ pub struct FileMedium {
     event: Arc<OwnedFd>,
     finished: VecDeque<Finished>,
     writes: Writes,
+    /// Whether blocks are moved on the spot: a file system of memory does not wait, but refuses to promise that, so that
+    /// a ring would hand each transfer to a thread of the kernel, and a wake-up costs more than the copy.
+    at_once: bool,
     /// Why there is no ring.
     without_ring: Option<String>,
 }
@@ -126,7 +129,17 @@ impl FileMedium {
         // What goes past the page cache is worth a wake-up each, and is best done beside others.
         let writes = if ring.is_none() || image.direct { Writes::Ring } else { Writes::Unknown };
         let finished = VecDeque::with_capacity(pool::ROOM);
-        Ok(Self { ring, pool, image, geometry, event, finished, writes, without_ring })
+        let at_once = options.engine == Engine::Automatic && image.in_memory && !image.direct;
+        Ok(Self { ring, pool, image, geometry, event, finished, writes, at_once, without_ring })
+    }
+
+    /// Does all of a task before it returns.
+    fn perform(&self, mut task: Task) -> Finished {
+        while let Some(step) = task.step() {
+            let outcome = self.image.perform(&step, &mut task);
+            task.handle(outcome);
+        }
+        task.finish().0
     }
 
     /// Tries to write without waiting. Who is to write from now on.
@@ -176,7 +189,11 @@ fn signal(event: &OwnedFd) {
 impl Medium for FileMedium {
     fn submit(&mut self, job: Job) -> Option<Finished> {
         let is_write = job.request.op == MediumOp::Write { fua: false };
+        let moves = matches!(job.request.op, MediumOp::Read | MediumOp::Write { .. });
         let mut task = Task::new(job, self.geometry, self.image.read_only);
+        if self.at_once && moves {
+            return Some(self.perform(task));
+        }
         if is_write && matches!(self.writes, Writes::Unknown) {
             self.writes = self.try_write(&mut task);
         }
@@ -261,6 +278,9 @@ impl Medium for FileMedium {
             None => "io_uring".to_owned(),
             Some(why) => format!("{POOL_THREADS} threads, {why}"),
         };
+        if self.at_once {
+            text.push_str(", blocks moved at once since the file lies in memory");
+        }
         if self.image.direct {
             text.push_str(", past the page cache");
         }

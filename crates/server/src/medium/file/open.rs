@@ -142,6 +142,8 @@ impl Image {
             }
         };
         Ok(Self {
+            // A node of a device lies in memory as well; what it stands for does not.
+            in_memory: kind.is_file() && lies_in_memory(&file),
             file,
             path: path.to_path_buf(),
             geometry,
@@ -154,6 +156,15 @@ impl Image {
             faults: super::image::faults::Faults::default(),
         })
     }
+}
+
+/// Whether its file system is one of memory, which has nothing to wait for. Nobody knows: it is not.
+fn lies_in_memory(file: &File) -> bool {
+    // linux/magic.h
+    const TMPFS: u32 = 0x0102_1994;
+    const RAMFS: u32 = 0x8584_58f6;
+    // A signed word on some machines and an unsigned one on others.
+    rustix::fs::fstatfs(file).is_ok_and(|file_system| matches!(file_system.f_type as u32, TMPFS | RAMFS))
 }
 
 /// Locks it, with some patience: of a server that was killed the kernel still finishes what it had begun, and holds on

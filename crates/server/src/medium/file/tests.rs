@@ -20,9 +20,13 @@ pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Scratch {
     pub(super) fn new() -> Self {
+        Self::inside(&std::env::temp_dir())
+    }
+
+    fn inside(directory: &Path) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("uaskit-medium-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
+        let path = directory.join(name);
         fs::create_dir(&path).unwrap();
         Self(path)
     }
@@ -258,6 +262,31 @@ fn a_full_file_system_is_told_and_passes() {
 }
 
 #[test]
+fn blocks_of_a_file_in_memory_are_moved_at_once() {
+    let memory = Path::new("/dev/shm");
+    if !memory.is_dir() {
+        return eprintln!("skipped: there is no file system of memory here");
+    }
+    let mut scratch = Scratch::inside(memory);
+    let path = scratch.image(64 * KIB);
+    for (engine, at_once) in [(Engine::Automatic, true), (Engine::Threads, false)] {
+        let mut medium = open(&path, engine);
+        assert_eq!(medium.describe().contains("at once"), at_once);
+        for op in [MediumOp::Write { fua: false }, MediumOp::Write { fua: true }, MediumOp::Read] {
+            let job = Job { request: request(op, Extent::new(3, 8), 4096), buffer: vec![7; 4096] };
+            assert_eq!(medium.submit(job).is_some(), at_once, "{engine:?} {op:?}");
+        }
+        medium.flush_submissions();
+    }
+    assert_eq!(fs::read(&path).unwrap()[3 * 512..11 * 512], [7; 4096]);
+    suite::behaves_like_the_model(|size, block_size| {
+        scratch = Scratch::inside(memory);
+        let path = scratch.image(size.0);
+        Box::new(FileMedium::open(&path, &FileOptions { block_size, ..FileOptions::default() }).unwrap())
+    });
+}
+
+#[test]
 fn a_block_device_is_a_medium() {
     let scratch = Scratch::new();
     let image = scratch.image(1 << 20);
@@ -268,6 +297,7 @@ fn a_block_device_is_a_medium() {
     let _undo = Undo("losetup", &["--detach"], device.clone());
     for engine in engines() {
         let mut medium = open(&device, engine);
+        assert!(!medium.image.in_memory, "its node is, and it is not");
         assert_eq!(medium.capacity(), BlockCount(2048));
         suite::write(&mut medium, 5, &[0x5a; 2048], true).unwrap();
         assert_eq!(fs::read(&image).unwrap()[5 * 512..9 * 512], [0x5a; 2048]);
