@@ -1,9 +1,11 @@
 //! Initiator and virtual drive in one process, and a medium in memory: what the protocol machines cost, and nothing else.
 //!
 //! The drive is the same one on every route; its medium is written once before anything is measured, so that reads move
-//! bytes that are there. Left out: waiting. Whatever can happen happens in [`Runner::turn`], which never sleeps, since the
+//! bytes that are there. Commands that the host has sent wait for the drive's next turn together ([`Queued`]), so that a depth
+//! is one. Left out: waiting. Whatever can happen happens in [`Runner::turn`], which never sleeps, since the
 //! only deadlines here are Turbo's of some microseconds.
 
+use super::queued::Queued;
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
 use bus::{Direction, Speed};
 use initiator::disk::{Disk, DiskConfig, Memory, Operation, Output, Request, RequestId};
@@ -75,6 +77,7 @@ impl Rig for MemoryRig {
             None => self.drive.take().ok_or_else(|| RigError::new("the drive is lost"))?,
         };
         drive.bus_reset();
+        drive.turn();
         while drive.poll().is_some() {}
         let refused = |error| RigError::new(format!("the drive cannot be set up: {error}"));
         if let Some(lookout) = &self.lookout {
@@ -170,7 +173,7 @@ fn drive(medium: RamMedium, speed: Speed) -> Drive {
             segment_bytes: limits::TRANSFER_BYTES_MAX,
         },
     };
-    Drive::new(Device::new(config, vec![unit]), vec![Box::new(medium)])
+    Drive::new(Device::new(config, vec![unit]), vec![Box::new(Queued::new(medium))])
 }
 
 /// A disk on a transport, joined with the drive.
@@ -417,6 +420,23 @@ mod tests {
             }
         }
         panic!("nothing ends");
+    }
+
+    #[test]
+    fn commands_are_with_the_drive_together() {
+        let medium = RamMedium::new(ByteCount(16 << 20), BlockSize::B512).expect("16 MiB");
+        let mut drive = drive(medium, Speed::Super);
+        let uas = plug::uas(&mut drive, None, Patience::default()).expect("UAS");
+        let mut runner = MemoryRunner::new(uas, drive).expect("a disk");
+        runner.prepare(8, 4096).expect("memory");
+        for slot in 0..8 {
+            let extent = Extent::new(u64::from(slot) * 8, 8);
+            runner.start(slot, Access { kind: Kind::Read, extent });
+        }
+        runner.carry(runner.now());
+        assert_eq!(runner.ends.drive().at_media(), 8);
+        let ended: Vec<u16> = (0..8).map(|_| wait(&mut runner).slot).collect();
+        assert_eq!(ended, [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 
     #[test]

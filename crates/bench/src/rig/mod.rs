@@ -11,6 +11,7 @@
 mod file;
 mod memory;
 mod port;
+mod queued;
 
 pub use file::{FileRig, FileRigOptions};
 pub use memory::MemoryRig;

@@ -1,0 +1,79 @@
+//! A medium in memory that has a queue: what it is asked is done when it is asked for what it has done.
+//!
+//! Memory answers on the spot, and a drive on it is done with each command before the next one comes: no two would ever be under
+//! way, whatever the depth. With a queue in front, all commands that the host has sent are with the drive until its next
+//! turn, as with a drive that takes time. Left out: the time.
+//!
+//! Always true: jobs end in the order in which they came.
+
+use server::medium::{Finished, Job, Medium, RamMedium};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::BorrowedFd;
+use units::{BlockCount, BlockSize};
+
+/// Memory behind a queue.
+#[derive(Debug)]
+pub(super) struct Queued {
+    medium: RamMedium,
+    waiting: VecDeque<Job>,
+}
+
+impl Queued {
+    /// With nothing in the queue.
+    pub(super) const fn new(medium: RamMedium) -> Self {
+        Self { medium, waiting: VecDeque::new() }
+    }
+}
+
+impl Medium for Queued {
+    fn submit(&mut self, job: Job) -> Option<Finished> {
+        self.waiting.push_back(job);
+        None
+    }
+
+    fn flush_submissions(&mut self) {}
+
+    fn poll(&mut self) -> Option<Finished> {
+        let job = self.waiting.pop_front()?;
+        // Memory has done it when it returns; were it not so, it would say so later.
+        self.medium.submit(job).or_else(|| self.medium.poll())
+    }
+
+    /// Whoever has memory does not sleep before it.
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    fn capacity(&self) -> BlockCount {
+        self.medium.capacity()
+    }
+
+    fn block_size(&self) -> BlockSize {
+        self.medium.block_size()
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.medium.is_read_only()
+    }
+
+    fn writes_atomically(&self) -> bool {
+        self.medium.writes_atomically()
+    }
+
+    fn keeps_state(&self) -> bool {
+        self.medium.keeps_state()
+    }
+
+    fn save_state(&mut self, state: &[u8]) -> io::Result<()> {
+        self.medium.save_state(state)
+    }
+
+    fn load_state(&self) -> io::Result<Option<Vec<u8>>> {
+        self.medium.load_state()
+    }
+
+    fn describe(&self) -> String {
+        self.medium.describe()
+    }
+}
