@@ -8,7 +8,7 @@
 use crate::bridge::{Chip, StorePart, Times};
 use crate::drive::disk::Disk as HardDisk;
 use crate::drive::solid::{Contents, Solid};
-use crate::drive::{AnyDrive, Mechanism, SECTOR_BYTES};
+use crate::drive::{AnyDrive, Deferred, Mechanism, SECTOR_BYTES};
 use crate::measure::{Disk, MeasureError};
 use crate::native::Native;
 use crate::parts::{
@@ -39,8 +39,6 @@ pub struct Assembled {
     pub capacity: BlockCount,
     /// What its parts draw.
     pub draws: Draws,
-    /// Bytes of writes that the drive may keep for later.
-    deferred_bytes: u64,
 }
 
 /// Bytes of a block of all drives here.
@@ -98,13 +96,12 @@ impl Assembled {
         let parts = Parts { assembly, catalogue, activation: &activation };
         let mechanism = parts.drive(contents)?;
         let capacity = BlockCount(mechanism.sectors());
-        let deferred_bytes = mechanism.deferred_sectors() * u64::from(SECTOR_BYTES);
         let draws = parts.draws()?;
         let stack = match activation.transport {
             Carried::Sata => OnStack::Native(Box::new(parts.native(mechanism)?)),
             _ => OnStack::Usb(Box::new(parts.usb(mechanism, observer)?)),
         };
-        Ok(Self { stack, activation, capacity, draws, deferred_bytes })
+        Ok(Self { stack, activation, capacity, draws })
     }
 
     /// Virtual time, events and digest so far.
@@ -339,8 +336,12 @@ impl Disk for Assembled {
         Ok(Some(u16::try_from(ended.id).unwrap_or(u16::MAX)))
     }
 
-    fn deferred_bytes(&self) -> u64 {
-        self.deferred_bytes
+    fn deferred(&mut self) -> Deferred {
+        let store = match &mut self.stack {
+            OnStack::Usb(stack) => stack.world_mut().enclosure(0).map(|enclosure| enclosure.store()),
+            OnStack::Native(stack) => Some(stack.world().store()),
+        };
+        store.map_or(Deferred::default(), |store| store.cable().mechanism().deferred())
     }
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Always true: what is counted ended within the time that is counted; one seed gives one figure.
 
+use crate::drive::{Deferred, SECTOR_BYTES};
 use crate::world::Stopped;
 use initiator::disk::{Error, RequestRefusal};
 use std::fmt;
@@ -35,17 +36,18 @@ pub trait Disk {
     /// What happens from now on is counted.
     fn begin(&mut self) {}
 
-    /// Bytes of writes that it may keep for later: until so many have been written, it is quicker than it stays.
-    fn deferred_bytes(&self) -> u64 {
-        0
+    /// Writes that it keeps for later: while they become more, it is quicker than it stays.
+    fn deferred(&mut self) -> Deferred {
+        Deferred::default()
     }
 }
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Virtual time that is dropped at the beginning, and as many requests as are under way at least; of writes as many as the
-    /// disk may keep for later as well, within [`SETTLING_MAX`]. If it is none, what comes first is counted.
+    /// Virtual time that is dropped at the beginning, and as many requests as are under way at least; if there are writes, all
+    /// until the disk keeps no more of them for later than before, within [`SETTLING_MAX`]. If it is none, what comes first is
+    /// counted.
     pub warm_up: Duration,
     /// Virtual time that is counted, at least.
     pub span: Duration,
@@ -56,6 +58,9 @@ pub struct Stretch {
     /// How often each of those that are under way is followed by another, at least: long ones that end all at once make a
     /// figure of their ends otherwise.
     pub rounds: u32,
+    /// How often as much is written as the disk keeps for later, within [`SETTLING_MAX`]: the arm sweeps to and fro over what it
+    /// keeps, and is quicker at times.
+    pub caches: u32,
 }
 
 /// What came out.
@@ -90,8 +95,12 @@ pub enum MeasureError {
     Contents,
 }
 
-/// How long a disk may take to settle: so seldom does a job write then that what it writes is kept for good.
-pub const SETTLING_MAX: Duration = Duration::from_secs(60);
+/// How long a disk may take to settle: so seldom does a job write then that the disk has all time for it.
+pub const SETTLING_MAX: Duration = Duration::from_secs(300);
+
+/// A disk has settled if, while as much was written as it can keep for later, what it keeps has not grown by this part of it:
+/// so much at most are writes still too quick.
+const SETTLED_PART: u64 = 20;
 
 impl Stretch {
     /// Long enough for a figure that half a percent of other seeds agree with: as many requests as that takes, and the time
@@ -102,6 +111,7 @@ impl Stretch {
         requests: 400,
         bytes: 32 << 20,
         rounds: 24,
+        caches: 4,
     };
 }
 
@@ -142,14 +152,11 @@ pub fn measure(
     for _ in 0..job.depth.max(1) {
         turns.next(disk)?;
     }
-    let settled_by = disk.now() + SETTLING_MAX;
-    let deferred = if stretch.warm_up > Duration::ZERO { disk.deferred_bytes() } else { 0 };
-    let settles = |turns: &Turns, now: Instant| {
-        let written = turns.written * u64::from(block_size.bytes());
-        written < deferred && job.writes() && now < settled_by
-    };
-    while disk.now() < until || settles(&turns, disk.now()) {
+    while disk.now() < until {
         turns.next(disk)?;
+    }
+    if job.writes() && stretch.warm_up > Duration::ZERO {
+        turns.settle(disk, block_size)?;
     }
     let began = disk.now();
     disk.begin();
@@ -161,7 +168,10 @@ pub fn measure(
         longest: Duration::ZERO,
     };
     let mut stays = Duration::ZERO;
-    while !stretch.is_enough(&sum, job.depth) {
+    let kept = if job.writes() { room_of(disk, block_size) * u64::from(stretch.caches) } else { 0 };
+    let upto = turns.written + kept;
+    let sweeps = |turns: &Turns, sum: &Measured| turns.written < upto && sum.elapsed < SETTLING_MAX;
+    while !stretch.is_enough(&sum, job.depth) || sweeps(&turns, &sum) {
         let (blocks, stay) = turns.next(disk)?;
         sum.requests += 1;
         sum.bytes += blocks * u64::from(block_size.bytes());
@@ -171,6 +181,11 @@ pub fn measure(
     }
     sum.mean = Duration::from_ps(stays.as_ps() / sum.requests.max(1));
     Ok(sum)
+}
+
+/// Blocks that a disk can keep for later.
+fn room_of(disk: &mut dyn Disk, block_size: BlockSize) -> u64 {
+    (disk.deferred().room * u64::from(SECTOR_BYTES)).div_ceil(u64::from(block_size.bytes()))
 }
 
 impl Stretch {
@@ -211,6 +226,25 @@ impl Turns {
         disk.submit(number, direction, access.extent)
     }
 
+    /// Goes on until a disk that keeps writes for later keeps no more than before.
+    fn settle(&mut self, disk: &mut dyn Disk, block_size: BlockSize) -> Result<(), MeasureError> {
+        let by = disk.now() + SETTLING_MAX;
+        let mut before = disk.deferred();
+        let room = room_of(disk, block_size);
+        while room > 0 && disk.now() < by {
+            let upto = self.written + room;
+            while self.written < upto && disk.now() < by {
+                self.next(disk)?;
+            }
+            let now = disk.deferred();
+            if now.held <= before.held + now.room / SETTLED_PART {
+                break;
+            }
+            before = now;
+        }
+        Ok(())
+    }
+
     /// A request ends, and another takes its place: its blocks, and how long it took.
     fn next(&mut self, disk: &mut dyn Disk) -> Result<(u64, Duration), MeasureError> {
         let number = disk.next()?.ok_or(MeasureError::Stuck)?;
@@ -247,13 +281,21 @@ mod tests {
     use std::collections::VecDeque;
     use workload::Share;
 
-    /// Takes 10 us for each request, one after the other; the first ten take a hundred times as long.
-    #[derive(Default)]
+    /// Takes 10 us for each request, one after the other; the first ones take a hundred times as long.
     struct Line {
         now: Instant,
         waiting: VecDeque<u16>,
         ended: u64,
-        deferred: u64,
+        slow: u64,
+        /// Sectors kept of each, and what there is room for.
+        keeps: u64,
+        room: u64,
+    }
+
+    impl Default for Line {
+        fn default() -> Self {
+            Self { now: Instant::ZERO, waiting: VecDeque::new(), ended: 0, slow: 10, keeps: 0, room: 0 }
+        }
     }
 
     impl Disk for Line {
@@ -268,12 +310,12 @@ mod tests {
 
         fn next(&mut self) -> Result<Option<u16>, MeasureError> {
             self.ended += 1;
-            self.now = self.now + Duration::from_us(if self.ended <= 10 { 1000 } else { 10 });
+            self.now = self.now + Duration::from_us(if self.ended <= self.slow { 1000 } else { 10 });
             Ok(self.waiting.pop_front())
         }
 
-        fn deferred_bytes(&self) -> u64 {
-            self.deferred
+        fn deferred(&mut self) -> Deferred {
+            Deferred { held: self.room.min(self.ended * self.keeps), room: self.room }
         }
     }
 
@@ -286,18 +328,40 @@ mod tests {
     }
 
     #[test]
-    fn what_a_disk_keeps_for_later_is_written_before_anything_is_counted() {
-        // The first ten take a hundred times as long here; with as many bytes kept they are dropped, whatever their time.
-        let counted = |reads, warm_up| {
+    fn nothing_is_counted_while_a_disk_keeps_ever_more_for_later() {
+        // 80 sectors have room. Those requests are slow here, of which more and more are kept, and none of them is counted.
+        let counted = |reads, warm_up, (keeps, slow)| {
             let job = Job::of(Share::all(4096, reads, 100), 1);
             let stretch = Stretch { warm_up, bytes: 64 << 20, ..Stretch::USUAL };
-            let mut line = Line { deferred: 40 << 10, ..Line::default() };
+            let mut line = Line { room: 80, keeps, slow, ..Line::default() };
             measure(&mut line, &job, (BlockSize::B512, BlockCount(1 << 20)), &stretch, 1).unwrap().longest
         };
-        let [slow, quick] = [1000, 10].map(Duration::from_us);
-        assert_eq!(counted(0, Duration::from_us(1)), quick);
-        assert_eq!(counted(100, Duration::from_us(1)), slow, "nobody writes");
-        assert_eq!(counted(0, Duration::ZERO), slow, "the first requests are wanted");
+        let [slow, quick, little] = [1000, 10, 1].map(Duration::from_us);
+        assert_eq!(counted(0, little, (8, 10)), quick, "all of each is kept: ten fill it");
+        assert_eq!(
+            counted(0, little, (1, 80)),
+            quick,
+            "an eighth of each: ten writes find it growing eight times"
+        );
+        assert_eq!(
+            counted(0, little, (0, 80)),
+            slow,
+            "nothing is kept, and what is as slow at the beginning stays so"
+        );
+        assert_eq!(counted(100, little, (8, 10)), slow, "nobody writes");
+        assert_eq!(counted(0, Duration::ZERO, (8, 10)), slow, "the first requests are wanted");
+    }
+
+    #[test]
+    fn of_writes_that_are_kept_a_cache_full_is_counted() {
+        let requests = |caches, reads| {
+            let job = Job::of(Share::all(4096, reads, 100), 1);
+            let stretch = Stretch { caches, ..Stretch::USUAL };
+            let mut line = Line { room: 1 << 20, slow: 0, ..Line::default() };
+            measure(&mut line, &job, (BlockSize::B512, BlockCount(1 << 20)), &stretch, 1).unwrap().requests
+        };
+        // Eight blocks each; else 32 MiB are enough.
+        assert_eq!([requests(1, 0), requests(2, 0), requests(1, 100)], [1 << 17, 1 << 18, 8192]);
     }
 
     #[test]

@@ -94,6 +94,11 @@ impl Native {
         self.plain.strays()
     }
 
+    /// The cable with the drive.
+    pub const fn store(&self) -> &Store<AnyDrive> {
+        &self.store
+    }
+
     /// How long the core has been at work, and the drive, up to now.
     pub fn at_work(&self) -> [Duration; 2] {
         [self.core.worked(self.now), self.store.at_work(self.now)]

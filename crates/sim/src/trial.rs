@@ -7,6 +7,7 @@
 //! Always true: what is measured depends on parts, workload, depth and seed alone.
 
 use crate::assembly::{Assembled, AssemblyError, BLOCK_SIZE};
+use crate::drive::Deferred;
 use crate::drive::solid::Contents;
 use crate::engine::{Shares, Trace};
 use crate::explain::Explain;
@@ -213,8 +214,8 @@ impl Disk for Metered {
         Ok(ended)
     }
 
-    fn deferred_bytes(&self) -> u64 {
-        self.disk.deferred_bytes()
+    fn deferred(&mut self) -> Deferred {
+        self.disk.deferred()
     }
 
     fn begin(&mut self) {

@@ -77,6 +77,7 @@ fn rates(assembly: &Assembly, catalogue: &Catalogue, (bytes, reads, random, dept
         requests: if matches!(assembly.drive, DriveName::Hdd(_)) { 400 } else { 60 },
         bytes: 16 << 20,
         rounds: 2,
+        caches: 1,
     };
     let terms = Terms { stretch, ..Terms::USUAL };
     let rate = |depth: &u16| {

@@ -22,8 +22,14 @@ const REQUESTS: u32 = 100;
 
 /// The same terms, for so many requests from the first on.
 pub(super) fn short(terms: &Terms, requests: u32) -> Terms {
-    let stretch =
-        Stretch { warm_up: Duration::ZERO, span: Duration::ZERO, requests, bytes: u64::MAX, rounds: 0 };
+    let stretch = Stretch {
+        warm_up: Duration::ZERO,
+        span: Duration::ZERO,
+        requests,
+        bytes: u64::MAX,
+        rounds: 0,
+        caches: 0,
+    };
     Terms { stretch, ..*terms }
 }
 

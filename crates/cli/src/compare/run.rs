@@ -161,7 +161,10 @@ impl CompareArguments {
         let Some(span) = self.seconds else { return usual };
         // Whatever comes in that time; a short one has a short beginning.
         let warm_up = usual.stretch.warm_up.min(span);
-        Terms { stretch: Stretch { warm_up, span, requests: 1, bytes: u64::MAX, rounds: 0 }, ..usual }
+        Terms {
+            stretch: Stretch { warm_up, span, requests: 1, bytes: u64::MAX, rounds: 0, caches: 0 },
+            ..usual
+        }
     }
 
     /// What is asked of runs besides.

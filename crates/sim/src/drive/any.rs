@@ -2,7 +2,7 @@
 
 use super::disk::Disk;
 use super::solid::Solid;
-use super::{Mechanism, Order, Said, Tag};
+use super::{Deferred, Mechanism, Order, Said, Tag};
 use units::Instant;
 
 /// A drive.
@@ -61,7 +61,7 @@ impl Mechanism for AnyDrive {
         either!(self, drive => drive.sectors())
     }
 
-    fn deferred_sectors(&self) -> u64 {
-        either!(self, drive => drive.deferred_sectors())
+    fn deferred(&self) -> Deferred {
+        either!(self, drive => drive.deferred())
     }
 }

@@ -85,6 +85,15 @@ pub struct Turn {
     pub extent: Extent,
 }
 
+/// Writes that have ended and are not on the medium yet. While they become more, writes end sooner than they do from then on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deferred {
+    /// Sectors that are kept, or promised room.
+    pub held: u64,
+    /// Sectors that there is room for.
+    pub room: u64,
+}
+
 /// A drive's inside, without input and output.
 pub trait Mechanism: fmt::Debug {
     /// Takes an order. It must fit the drive, and its tag must be free.
@@ -105,9 +114,8 @@ pub trait Mechanism: fmt::Debug {
     /// Sectors that it has.
     fn sectors(&self) -> u64;
 
-    /// Sectors of writes that it may keep for later while it has other things to do. Until so many have come, writes end sooner than
-    /// they do from then on. None where what is written goes to the medium at once.
-    fn deferred_sectors(&self) -> u64 {
-        0
+    /// What of writes it keeps for later while it has other things to do. Nothing where what is written goes to the medium at once.
+    fn deferred(&self) -> Deferred {
+        Deferred::default()
     }
 }

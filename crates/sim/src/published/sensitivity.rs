@@ -138,6 +138,7 @@ mod tests {
                 requests: 12,
                 bytes: 1 << 20,
                 rounds: 1,
+                caches: 0,
             };
             let facts = Facts { catalogue, setups: self.setups };
             let terms = Terms { stretch, ..Terms::USUAL };

@@ -25,6 +25,16 @@ impl Segments {
         Some(run)
     }
 
+    /// Sectors right before this one that are there, in one run or in several: so long is the stream that goes on here, if it
+    /// is one.
+    pub(super) fn before(&self, lba: u64) -> u64 {
+        let mut start = lba;
+        while let Some(run) = self.runs.iter().find(|run| run.end == start) {
+            start = run.start;
+        }
+        lba - start
+    }
+
     /// Keeps a run; the one that was of no use for longest makes room.
     pub(super) fn keep(&mut self, run: Range<u64>) {
         if run.is_empty() || self.runs_max == 0 {
@@ -120,6 +130,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn runs_that_touch_are_one_stream() {
+        let mut segments = Segments::new(4);
+        for run in [0..100, 130..140, 100..130, 150..160] {
+            segments.keep(run);
+        }
+        assert_eq!([140, 130, 150, 160, 99].map(|lba| segments.before(lba)), [140, 130, 0, 10, 0]);
+    }
 
     #[test]
     fn the_segment_of_longest_no_use_makes_room() {

@@ -3,7 +3,9 @@
 //! Reads wait for the arm, which takes next what it can reach first, unless something has waited too long: that is what
 //! native command queuing is for (Serial ATA 3.x clause 13.6 leaves the order to the drive). When it has read what was
 //! asked for and nothing else waits it reads on, and does so again when somebody who is slower than the platters comes near the
-//! end of what it has. Writes end when they are in the cache, and go to the platters when the
+//! end of what it has. Where a read goes on with what was read before, others wait until as much more has been read, so that
+//! streams that are read side by side do not take a turn of the platters for each piece (the minimum pre-fetch of SBC-4 clause
+//! 6.5.5, which drives choose by what they see). Writes end when they are in the cache, and go to the platters when the
 //! arm has nothing to read, when the cache is nearly full, or when somebody waits for them; neighbours go together.
 //!
 //! Left out: defects and their spares, recalibration, the time to spin up.
@@ -17,7 +19,7 @@ mod seek;
 pub use geometry::{Geometry, Place, Zone};
 pub use seek::Seek;
 
-use super::{Mechanism, Order, OrderKind, Said, TAGS, Tag, Turn};
+use super::{Deferred, Mechanism, Order, OrderKind, Said, TAGS, Tag, Turn};
 use cache::{Dirty, Segments};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -112,6 +114,8 @@ struct Run {
     have: u64,
     /// Where it ends unless it is wanted further.
     limit: u64,
+    /// Where it ends at the soonest, whoever waits for the arm.
+    least: u64,
     /// A sector, and when the head met its start.
     base: (u64, Instant),
 }
@@ -214,7 +218,8 @@ impl Disk {
         }
         let begins = now + self.access(now, Lba(run.end));
         self.place = self.geometry.place(Lba(run.end));
-        self.arm = Arm::Reads(Run { first: run.start, have: run.end, limit, base: (run.end, begins) });
+        let least = run.end;
+        self.arm = Arm::Reads(Run { first: run.start, have: run.end, limit, least, base: (run.end, begins) });
     }
 
     /// Tells what has passed under the head, and ends the reads that have all.
@@ -311,7 +316,8 @@ impl Disk {
             Arm::Reads(run) => {
                 let follows = |flight: &Flight| matches!(flight.stage, Stage::Follows(_));
                 let is_wanted = self.flights.iter().flatten().any(follows);
-                let reads_ahead = run.have < run.limit && !reads_wait && !self.must_write();
+                let upto = if reads_wait { run.least } else { run.limit };
+                let reads_ahead = run.have < upto && !self.must_write();
                 if is_wanted || reads_ahead {
                     return;
                 }
@@ -361,7 +367,8 @@ impl Disk {
         let begins = now + self.access(now, order.extent.lba);
         let first = order.extent.lba.0;
         let limit = self.part.limit_after(&self.geometry, order.extent);
-        self.arm = Arm::Reads(Run { first, have: first, limit, base: (first, begins) });
+        let least = (first + order.extent.blocks.0 + self.segments.before(first)).min(limit);
+        self.arm = Arm::Reads(Run { first, have: first, limit, least, base: (first, begins) });
         self.place = self.geometry.place(order.extent.lba);
         if let Some(flight) = &mut self.flights[usize::from(order.tag.0)] {
             flight.stage = Stage::Follows(first);
@@ -506,11 +513,16 @@ impl Mechanism for Disk {
         let new = |flight: &Flight| (flight.stage == Stage::New).then(|| flight.since + self.part.overhead);
         let looked_at = self.flights.iter().flatten().filter_map(new).min();
         let follows = |flight: &Flight| matches!(flight.stage, Stage::Follows(_));
+        let waits = |flight: &Flight| flight.stage == Stage::Waits;
         let arm = match self.arm {
             Arm::Rests => None,
             Arm::Writes { ends, .. } => Some(ends),
             Arm::Reads(run) if self.flights.iter().flatten().any(follows) => {
                 Some(run.arrives(&self.geometry, self.next_stop(run)))
+            }
+            // Others wait until the least has been read.
+            Arm::Reads(run) if run.have < run.least && self.flights.iter().flatten().any(waits) => {
+                Some(run.arrives(&self.geometry, run.least))
             }
             // What is read ahead is looked at when somebody asks, unless the arm has something to write after it.
             Arm::Reads(run) if !self.dirty.is_empty() => Some(run.arrives(&self.geometry, run.limit)),
@@ -527,8 +539,12 @@ impl Mechanism for Disk {
         self.geometry.sectors()
     }
 
-    fn deferred_sectors(&self) -> u64 {
-        if self.part.write_cache { u64::from(self.part.write_sectors) } else { 0 }
+    fn deferred(&self) -> Deferred {
+        if self.part.write_cache {
+            Deferred { held: self.held(), room: u64::from(self.part.write_sectors) }
+        } else {
+            Deferred::default()
+        }
     }
 }
 

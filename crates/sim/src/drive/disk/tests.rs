@@ -112,6 +112,25 @@ fn what_lies_past_what_was_read_ahead_waits_for_a_turn() {
     assert_eq!(script.took(long_after), Duration::from_us(1_100 + 800 + 100));
 }
 
+#[test]
+fn streams_side_by_side_are_read_in_pieces_that_grow() {
+    let mut script = disk();
+    // Pieces of ten sectors at two places, one of each under way; the arm goes to and fro.
+    let mut next = [0, cylinder(10)];
+    for stream in 0..2 {
+        script.read(stream, next[usize::from(stream)], 10);
+    }
+    for ended in 0..80 {
+        script.until(ended + 1);
+        let stream = script.ended[ended].tag.0;
+        next[usize::from(stream)] += 10;
+        script.read(stream, next[usize::from(stream)], 10);
+    }
+    let places: Vec<u64> = script.turns.iter().map(|turn| turn.extent.lba.0).collect();
+    // Ten, and as many more as are kept of the stream: 0, 10, 30, and then of the last two runs, which half of the cache holds.
+    assert_eq!(places, [0, 2000, 10, 2010, 30, 2030, 70, 2070, 140, 2140, 260, 2260]);
+}
+
 /// Orders 1, 2, 3, 4 at one cylinder, where the head comes by 3 first, then 2, 4, and 1.
 #[test]
 fn orders_at_once_are_served_as_the_platter_turns() {

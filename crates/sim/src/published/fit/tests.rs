@@ -59,6 +59,7 @@ impl Runner for Brief {
             requests: 20,
             bytes: 1 << 20,
             rounds: 1,
+            caches: 0,
         };
         let terms = Terms { stretch, ..Terms::USUAL };
         let make = |run: &Run| {
