@@ -192,8 +192,11 @@ impl Writer {
     fn free_place(&mut self, stripe: bool) -> Place {
         loop {
             let number = if stripe { PIECES + self.random.below(STRIPES) } else { self.random.below(PIECES) };
-            let taken = |doing: &Option<Doing>| matches!(doing, Some(Doing::Write { place, .. }) if *place == Place(number));
-            if !self.doing.iter().any(taken) {
+            let taken = |doing: &Doing| match doing {
+                Doing::Write { place, .. } | Doing::Read { place } => *place == Place(number),
+                Doing::Flush(_) => false,
+            };
+            if !self.doing.iter().flatten().any(taken) {
                 return Place(number);
             }
         }
