@@ -234,8 +234,11 @@ fn of_a_benchmark_nobody_is_blamed() {
     let sure = [("kind", "verdict".into()), ("sure", true.into())];
     assert_eq!(count(&objects, &sure), 0, "{objects:?}");
     // A drive in the same memory has done a command before the next one comes, which is told and nobody's fault.
-    let notes = objects.iter().filter(|object| object["kind"] == "note" && object["fault"] != "depth-one");
-    let notes: Vec<&Value> = notes.collect();
+    let (alone, notes): (Vec<&Value>, Vec<&Value>) = objects
+        .iter()
+        .filter(|object| object["kind"] == "note")
+        .partition(|note| note["fault"] == "depth-one");
+    assert!(alone.iter().all(|note| note["idle_percent"].is_u64() && note["gap_ns"].is_u64()), "{alone:?}");
     assert_eq!(notes.iter().map(|note| &note["fault"]).collect::<Vec<_>>(), ["set-up-again"]);
     assert_eq!((&notes[0]["by"], notes[0]["count"].as_u64()), (&"nobody".into(), Some(2)));
     let text = String::from_utf8(decode(&path, &["--quiet"]).stdout).expect("text");

@@ -4,7 +4,7 @@
 //! `dropped` is told of the first places; `end` has how many there were, and how many packets.
 
 use capture::{Damage, Dropped};
-use decode::{Command, Decoder, Ended, Outcome, Phase, Spread, Stats, Step, Summary, Verdict};
+use decode::{Command, Decoder, Ended, Fault, Outcome, Phase, Spread, Stats, Step, Summary, Verdict};
 use initiator::probe::quirk::Flag;
 use serde_json::{Value, json};
 
@@ -77,6 +77,10 @@ fn status(outcome: Outcome) -> Option<u8> {
 /// Something that went wrong, or is told besides.
 pub(super) fn verdict(verdict: &Verdict) -> Value {
     let quirk = verdict.quirk();
+    let (idle_percent, gap_ns) = match verdict.fault {
+        Fault::DepthOne { idle_percent, gap_ns } => (Some(idle_percent), Some(gap_ns)),
+        _ => (None, None),
+    };
     json!({
         "kind": if verdict.is_note() { "note" } else { "verdict" },
         "fault": verdict.fault.name(),
@@ -87,6 +91,8 @@ pub(super) fn verdict(verdict: &Verdict) -> Value {
         "count": verdict.count,
         "packets": verdict.packets,
         "waited_ns": verdict.waited_ns,
+        "idle_percent": idle_percent,
+        "gap_ns": gap_ns,
         "sure": verdict.is_sure,
         "text": verdict.to_string(),
         "quirk": quirk.map(Flag::meaning),
