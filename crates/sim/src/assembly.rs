@@ -144,6 +144,14 @@ impl Assembled {
         }
     }
 
+    /// Has somebody look on at commands from now on, and behind USB at transfers and packets.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        match &mut self.stack {
+            OnStack::Usb(stack) => stack.world_mut().observe(0, observer),
+            OnStack::Native(stack) => stack.world_mut().observe(0, observer),
+        }
+    }
+
     fn strays(&self) -> u64 {
         match &self.stack {
             OnStack::Usb(stack) => stack.strays(0) + stack.world().strays(0),

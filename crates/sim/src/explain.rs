@@ -406,6 +406,10 @@ impl Observer for Explain {
         }
     }
 
+    fn served(&mut self, since: Instant, at: Instant, command: CommandId) {
+        self.add(Some(command), [Span::new(Stage::Drive, since, at)]);
+    }
+
     fn offered(&mut self, _: Instant, transfer: &DeviceTransfer) {
         if let (Payload::Inline(inline), None) = (&transfer.payload, transfer.pipe.stream)
             && let Ok(ready) = ReadyIu::decode(inline.as_bytes())

@@ -10,11 +10,11 @@
 
 use crate::bridge::{Store, StorePart};
 use crate::drive::AnyDrive;
-use crate::engine::{Digest, Processor, Trace};
+use crate::engine::{Digest, Processor, Stage, Trace};
 use crate::fault::Faults;
 use crate::link::superspeed::Link;
 use crate::world::driven::HostCosts;
-use crate::world::{Commanded, Finished, Observer, Plain, Stopped};
+use crate::world::{Commanded, Finished, Observer, Observers, Plain, Stopped, WorkedFor};
 use initiator::{Answer, Command, CommandId, Outcome, Refusal, SenseBytes};
 use std::collections::{BTreeMap, VecDeque};
 use target::command::Place;
@@ -41,6 +41,7 @@ pub struct Native {
     /// Ended at the drive, and the driver does not know.
     ended: VecDeque<u16>,
     finished: VecDeque<Finished>,
+    observers: Observers,
     happened: u64,
     digest: Digest,
 }
@@ -60,6 +61,8 @@ struct Flight {
     /// What the drive does, if anything.
     request: Option<MediumRequest>,
     buffer: Vec<u8>,
+    /// Since when it is where it is: in the driver, at the drive, and in the driver again.
+    since: Instant,
 }
 
 /// What the core does.
@@ -84,6 +87,7 @@ impl Native {
             flights: BTreeMap::new(),
             ended: VecDeque::new(),
             finished: VecDeque::new(),
+            observers: Observers::default(),
             happened: 0,
             digest: Digest::new(),
         }
@@ -118,7 +122,7 @@ impl Native {
 
     fn perform(&mut self, work: Work) {
         match work {
-            Work::Command(slot) => match self.flights.get(&slot).and_then(|flight| flight.request) {
+            Work::Command(slot) => match self.hand_over(slot, Stage::Driver) {
                 Some(request) => {
                     self.store.announce(request.id.command, request.range.len);
                     self.store.take(self.now, request);
@@ -135,6 +139,17 @@ impl Native {
         }
     }
 
+    /// A stage is through with a command, and tells those who look on: what is asked of the drive, if anything.
+    fn hand_over(&mut self, slot: u16, stage: Stage) -> Option<MediumRequest> {
+        let flight = self.flights.get_mut(&slot)?;
+        let (since, now, id) = (std::mem::replace(&mut flight.since, self.now), self.now, flight.id);
+        self.observers.tell(|observer| match stage {
+            Stage::Drive => observer.served(since, now, id),
+            _ => observer.worked(since, now, WorkedFor::Command(id)),
+        });
+        flight.request
+    }
+
     /// A command has ended at the drive.
     fn end(&mut self, slot: u16) {
         // An interrupt that is not taken yet tells of this one as well.
@@ -145,7 +160,8 @@ impl Native {
     }
 
     fn finish(&mut self, slot: u16) {
-        let Some(Flight { id, answer, request, mut buffer }) = self.flights.remove(&slot) else { return };
+        self.hand_over(slot, Stage::Driver);
+        let Some(Flight { id, answer, request, mut buffer, .. }) = self.flights.remove(&slot) else { return };
         let mut outcome = answer;
         if let Some(request) = request {
             let done = self.plain.perform(&request, &mut buffer, &mut Faults::never());
@@ -153,6 +169,8 @@ impl Native {
             outcome = Outcome::answered(status, request.range.len);
             self.store.release(self.now, request.id.command);
         }
+        let now = self.now;
+        self.observers.tell(|observer| observer.ended(now, id, &outcome));
         self.finished.push_back(Finished { drive: 0, id, outcome, buffer });
         self.listen();
     }
@@ -162,6 +180,7 @@ impl Native {
         while let Some(request) = self.store.poll_done() {
             // Payload is in memory when it has come.
             self.store.give(self.now, request.id.command, u32::MAX);
+            self.hand_over(request.id.command.slot, Stage::Drive);
             self.end(request.id.command.slot);
         }
     }
@@ -238,8 +257,14 @@ impl Commanded for Native {
         None
     }
 
-    /// Nothing of USB happens that could be looked at.
-    fn observe(&mut self, _: usize, _: Box<dyn Observer>) {}
+    /// Commands are told, and whose turn it is with them: there are no transfers and packets.
+    fn observe(&mut self, _: usize, observer: Box<dyn Observer>) {
+        self.observers.add(observer);
+    }
+
+    fn waited(&mut self, _: usize, since: Instant, command: CommandId) {
+        self.observers.tell(|observer| observer.waited(since, command));
+    }
 
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
         let slot = command.id.slot;
@@ -255,8 +280,10 @@ impl Commanded for Native {
             Some(_) => Outcome::answered(Status::Good, 0),
             None => self.answer(command, &mut buffer),
         };
-        let flight = Flight { id: command.id, answer, request, buffer };
+        let flight = Flight { id: command.id, answer, request, buffer, since: self.now };
         self.flights.insert(slot, flight);
+        let now = self.now;
+        self.observers.tell(|observer| observer.began(now, command));
         self.give(Work::Command(slot));
         Ok(())
     }

@@ -51,7 +51,7 @@ pub struct Trial {
     pub spent: Spent,
     /// What UAS has carried that is not payload.
     pub overhead: Overhead,
-    /// Where the time of all commands together went, their number, if that was to be explained and there is a USB.
+    /// Where the time of all commands together went, their number, if that was to be explained.
     pub explained: Option<(Shares, u64)>,
 }
 
@@ -130,9 +130,9 @@ pub fn watch(
     {
         world.observe(0, Box::new(Rc::clone(&overhead)));
     }
-    let explain = disk.usb().filter(|_| terms.explains).map(|world| {
+    let explain = terms.explains.then(|| {
         let explain = Rc::new(RefCell::new(Explain::default()));
-        world.observe(0, Box::new(Rc::clone(&explain)));
+        disk.observe(Box::new(Rc::clone(&explain)));
         explain
     });
     let size = (BLOCK_SIZE, disk.capacity);
@@ -394,6 +394,29 @@ mod tests {
             };
             assert!(bridge.abs_diff((command + status).as_ps()) < 1_000_000, "{variant}: {bridge}");
             assert!(mean.abs_diff(told.measured.mean.as_ps()) < mean / 50, "{variant}: {mean}");
+        }
+    }
+
+    #[test]
+    fn on_a_cable_time_goes_to_the_driver_and_to_the_drive() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let sata =
+            &setups.iter().find(|setup| setup.name == "myce").unwrap().variant("sata").unwrap().assembly;
+        for depth in [1, 8, 64] {
+            let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(4096, 100, 100), depth) };
+            let plain = run(sata, &catalogue, &job, &Terms::USUAL).unwrap();
+            let told = run(sata, &catalogue, &job, &Terms { explains: true, ..Terms::USUAL }).unwrap();
+            assert_eq!((plain.digest, plain.measured), (told.digest, told.measured));
+            let (shares, commands) = told.explained.unwrap();
+            let us = |stage| shares.of(stage).as_ps() as f64 / commands as f64 / 1e6;
+            let mean = shares.total().as_ps() / commands;
+            assert!(mean.abs_diff(told.measured.mean.as_ps()) < mean / 50, "{depth}: {mean}");
+            let elsewhere = [Stage::Controller, Stage::Link, Stage::Bridge, Stage::Waiting];
+            assert!(elsewhere.iter().all(|stage| us(*stage) == 0.0), "{depth}: {shares:?}");
+            assert!(us(Stage::Driver) > 0.0 && us(Stage::Drive) > us(Stage::Driver), "{depth}: {shares:?}");
+            // The port takes 32; the others wait above it.
+            assert_eq!(us(Stage::Queue) > 1.0, depth > 32, "{depth}: {shares:?}");
         }
     }
 

@@ -275,7 +275,7 @@ fn table(columns: &[Column], rows: &[Row]) -> Table {
     table
 }
 
-/// Where the time of a command goes behind USB, and in which stage most of it is spent.
+/// Where the time of a command goes, and in which stage most of it is spent.
 fn stages(columns: &[Column], rows: &[Row]) -> Table {
     let mut head = vec!["", "depth", "", "in all"];
     head.extend(Stage::ALL.map(Stage::name));

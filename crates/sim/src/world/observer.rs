@@ -86,6 +86,9 @@ pub trait Observer {
     /// The medium was asked for something that is done at a time: told as soon as that is known, which may be when it is done.
     fn asked(&mut self, at: Instant, request: &MediumRequest, done_at: Instant) {}
 
+    /// A drive on a cable is done with a command that it was given at a time: its own line and the cable are in that.
+    fn served(&mut self, since: Instant, at: Instant, command: CommandId) {}
+
     /// A side sends a packet; `bytes` are what it carries.
     fn sent(&mut self, from: Side, message: &Message, crossing: &Crossing, bytes: &[u8]) {}
 
@@ -150,6 +153,10 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
         self.borrow_mut().asked(at, request, done_at);
     }
 
+    fn served(&mut self, since: Instant, at: Instant, command: CommandId) {
+        self.borrow_mut().served(since, at, command);
+    }
+
     fn sent(&mut self, from: Side, message: &Message, crossing: &Crossing, bytes: &[u8]) {
         self.borrow_mut().sent(from, message, crossing, bytes);
     }
@@ -165,14 +172,14 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
 
 /// Those who look on.
 #[derive(Default)]
-pub(super) struct Observers {
+pub(crate) struct Observers {
     all: Vec<Box<dyn Observer>>,
     /// Whether any of them is to be told of packets.
     watch_packets: bool,
 }
 
 impl Observers {
-    pub(super) fn add(&mut self, observer: Box<dyn Observer>) {
+    pub(crate) fn add(&mut self, observer: Box<dyn Observer>) {
         self.watch_packets |= observer.watches_packets();
         self.all.push(observer);
     }
@@ -187,7 +194,7 @@ impl Observers {
     }
 
     /// Tells each.
-    pub(super) fn tell(&mut self, tell: impl Fn(&mut dyn Observer)) {
+    pub(crate) fn tell(&mut self, tell: impl Fn(&mut dyn Observer)) {
         for observer in &mut self.all {
             tell(observer.as_mut());
         }
