@@ -17,6 +17,7 @@ mod history;
 mod list;
 mod merge;
 mod page;
+mod progress;
 mod quantity;
 mod recorder;
 mod save;

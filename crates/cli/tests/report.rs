@@ -44,6 +44,8 @@ fn a_comparison_has_charts_parts_constants_seeds_and_the_command() {
             "Energy for 10⁹ bytes",
             "Constants of the parts",
             "1 to 5",
+            "commands of a request",
+            "data-places=",
         ],
     );
     holds(
@@ -80,11 +82,66 @@ fn a_comparison_of_disks_has_their_order() {
         "--transport",
         "bot,uas",
         "--depth",
-        "1",
+        "4",
         "--commands",
         "50",
     ]);
+    holds(
+        &page,
+        &[
+            "with drive disk-7200</h1>",
+            "<dt>setup</dt><dd>myce, with drive disk-7200</dd>",
+            "latency, ms",
+            "mean time of a command, ms",
+        ],
+    );
     holds(&page, &["Order of service of four reads on one track", "<td>3-2-4-1</td>", "<td>1-2-3-4</td>"]);
+}
+
+#[test]
+fn where_the_time_goes_tells_pieces_of_requests_and_each_part_has_one_colour() {
+    let page = page(&[
+        "compare",
+        "--transport",
+        "sata,turbo,uas",
+        "--block",
+        "2M",
+        "--depth",
+        "1",
+        "--commands",
+        "10",
+    ]);
+    holds(
+        &page,
+        &[
+            "On a SATA cable (sata) its time is told with that of the drive.",
+            "A request is so many commands: 2 of sata, 32 of turbo, 10 of uasp.",
+            "turbo, 1 deep, 32 a request",
+        ],
+    );
+    // The bridge has one colour where time goes and where energy goes.
+    let hue = |section: &str| {
+        let section = page.split(&format!("<h2>{section}</h2>")).nth(1).expect("a section");
+        let before = section.split("</svg>bridge</button>").next().expect("a legend");
+        let sample = before.rsplit("class=\"key ").next().expect("a sample");
+        sample.split('"').next().expect("a class").to_owned()
+    };
+    assert_eq!((hue("Where the time goes"), hue("Where the energy goes")), ("s12".into(), "s12".into()));
+}
+
+#[test]
+fn a_validation_says_what_fails_and_has_a_digest() {
+    let page = page(&["validate", "--only", "P065"]);
+    holds(
+        &page,
+        &[
+            "<li>The one claim that runs decide fails: P065.</li>",
+            "<li>P065 fails, Fnet XFast USB, Turbo,",
+            "where more than",
+            "<dt>digest</dt>",
+            "<dt>seed</dt><dd>1</dd>",
+        ],
+    );
 }
 
 #[test]

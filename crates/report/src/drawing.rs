@@ -50,9 +50,10 @@ impl Drawing {
             .add(self.body.clone())
     }
 
-    /// As a part of a page, which has its title and its style.
+    /// As a part of a page, which has its title and its style. It says how wide it is, below which its words would be too small.
     pub(crate) fn within(&self, labels: &str) -> Document {
-        self.empty(labels).set("class", "drawing").add(self.body.clone())
+        let wide = format!("--w:{}px", self.size.0);
+        self.empty(labels).set("class", "drawing").set("style", wide).add(self.body.clone())
     }
 
     fn empty(&self, labels: &str) -> Document {
@@ -91,6 +92,11 @@ mod tests {
             assert!(file.contains(part), "{part}: {file}");
         }
         let within = drawing.within("one two").to_string();
-        assert!(!within.contains("<style") && within.contains("aria-labelledby=\"one two\""), "{within}");
+        assert!(
+            !within.contains("<style")
+                && within.contains("style=\"--w:100px\"")
+                && within.contains("aria-labelledby=\"one two\""),
+            "{within}"
+        );
     }
 }

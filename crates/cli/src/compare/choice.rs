@@ -177,6 +177,22 @@ impl CompareArguments {
         let link = self.link.map(LinkArgument::part);
         self.choice.columns(catalogue, (self.controller.as_deref(), link))
     }
+
+    /// Parts that are not those of the setup, in words: `drive disk-7200 and bridge jms580`. Empty if all are.
+    pub(super) fn replaced_parts(&self) -> String {
+        let Choice { host, driver, hub, bridge, drive, .. } = &self.choice;
+        let link = self.link.map(|link| link.part().to_owned());
+        let one = [("host", host), ("driver", driver), ("controller", &self.controller), ("bridge", bridge)];
+        let parts = one.into_iter().chain([("link", &link), ("drive", drive)]);
+        let parts = parts.filter_map(|(kind, name)| Some((kind, name.as_ref()?)));
+        let hubs = hub.iter().map(|name| ("hub", name));
+        let all: Vec<String> = parts.chain(hubs).map(|(kind, name)| format!("{kind} {name}")).collect();
+        match all.as_slice() {
+            [] => String::new(),
+            [one] => one.clone(),
+            [first @ .., last] => format!("{} and {last}", first.join(", ")),
+        }
+    }
 }
 
 /// The parts of a column with others in their place, by kind; a hub without a name is none. None if there is no such drive.

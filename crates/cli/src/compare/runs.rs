@@ -4,10 +4,13 @@
 
 use super::CompareArguments;
 use super::choice::Column;
+use super::report;
 use super::run::{Row, one};
 use crate::failure::Failure;
 use crate::page::{Latency, Measured, Values};
+use crate::progress;
 use bench::measure::Estimate;
+use indicatif::ProgressBar;
 use rayon::prelude::*;
 use sim::engine::Digest;
 use sim::parts::Catalogue;
@@ -25,10 +28,12 @@ pub(super) const SEEDS: u64 = 5;
 pub(super) struct Wanted {
     /// From the one of the terms on.
     pub(super) seeds: u64,
-    /// Where the time goes in the runs of the first seed, whatever the terms say.
+    /// Where the time goes in the jobs of which a report tells it, with all seeds, whatever the terms say.
     pub(super) explains: bool,
     /// How long each request took.
     pub(super) latencies: bool,
+    /// What the runs are for, in a word, if somebody waits for them; nothing is shown of others.
+    pub(super) told: Option<&'static str>,
 }
 
 /// What came of a job.
@@ -48,10 +53,14 @@ pub(super) struct Runs {
 
 impl Wanted {
     /// One run of each, and its figures.
-    pub(super) const ONCE: Self = Self { seeds: 1, explains: false, latencies: false };
+    pub(super) const ONCE: Self = Self { seeds: 1, explains: false, latencies: false, told: None };
 
     /// What a report shows.
-    pub(super) const REPORT: Self = Self { seeds: SEEDS, explains: true, latencies: true };
+    pub(super) const REPORT: Self =
+        Self { seeds: SEEDS, explains: true, latencies: true, told: Some("report") };
+
+    /// What a report shows of blocks.
+    pub(super) const BLOCKS: Self = Self { told: Some("blocks"), ..Self::ONCE };
 
     /// What is kept of a run without a report.
     pub(super) const KEPT: Self = Self { latencies: true, ..Self::ONCE };
@@ -77,20 +86,28 @@ pub(super) fn gather(
     jobs: &[Job],
     wanted: Wanted,
 ) -> Result<Vec<Gathered>, Failure> {
-    let run = |job: &Job, column: &Column, nth: u64| {
-        let explains = nth == 0 && (wanted.explains || terms.explains);
+    let bar =
+        wanted.told.map(|what| progress::of_runs(what, jobs.len() * columns.len() * wanted.seeds as usize));
+    let told = if wanted.explains { report::explained(jobs) } else { Vec::new() };
+    let run = |(job, is_told): (&Job, bool), column: &Column, nth: u64| {
+        let explains = is_told || nth == 0 && terms.explains;
         let terms = Terms { seed: terms.seed.wrapping_add(nth), explains, ..*terms };
-        look(column, job, (catalogue, &terms), (Watch::default(), wanted.latencies))
+        let runs = look(column, job, (catalogue, &terms), (Watch::default(), wanted.latencies));
+        bar.iter().for_each(|bar| bar.inc(1));
+        runs
     };
-    let row = |job: &Job| {
+    let row = |(place, job): (usize, &Job)| {
+        let is_told = told.contains(&place);
         let of = columns.par_iter().map(|column| {
-            let seeds = (0..wanted.seeds).into_par_iter().map(|nth| run(job, column, nth));
+            let seeds = (0..wanted.seeds).into_par_iter().map(|nth| run((job, is_told), column, nth));
             let runs: Vec<Option<Runs>> = seeds.collect::<Result<_, Failure>>()?;
             Ok(runs.into_iter().flatten().reduce(Runs::and))
         });
         Ok(Gathered { job: job.clone(), of: of.collect::<Result<_, Failure>>()? })
     };
-    arguments.pool()?.install(|| jobs.par_iter().map(row).collect())
+    let gathered = arguments.pool()?.install(|| jobs.par_iter().enumerate().map(row).collect());
+    bar.iter().for_each(ProgressBar::finish_and_clear);
+    gathered
 }
 
 impl Gathered {

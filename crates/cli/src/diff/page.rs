@@ -7,7 +7,7 @@ use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
 use crate::page::{
-    Way, by_share, command_line, course, depth_told, each_once, kept_ways, look, version, write,
+    Way, by_share, command_line, course, depth_told, each_once, in_unit, kept_ways, look, version, write,
 };
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
@@ -207,7 +207,8 @@ fn latencies(runs: [&Saved; 2], diff: &Diff, ways: &[Way]) -> Section {
         let by_depth =
             by_depth(&of_job, ways, Axis::linear("latency, µs"), |change, side| change.p99_us[side]);
         if by_depth.series.iter().any(|series| series.points.len() > 1) {
-            let text = course(&by_depth, "µs");
+            let (by_depth, unit) = in_unit(by_depth);
+            let text = course(&by_depth, unit.sign());
             section = section.figure(Figure::new(
                 format!("99 of a hundred: {job}"),
                 text,

@@ -1,14 +1,18 @@
 //! `uaskit history --report`: several runs as a page, the oldest at the left.
 //!
-//! Rates and latencies of each job, a line for each transport and depth. Left out: whether a change is more than chance, which `uaskit diff`
+//! Rates and latencies of each job, a line for each transport and depth; of one run alone, [`single`] draws them over depth. Left out: whether a change is more than chance, which `uaskit diff`
 //! tells. Always true: a line stays with one drive, and goes from no simulated run to a measured one.
+
+mod single;
 
 use super::title;
 use crate::called;
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::list::tame;
-use crate::page::{Way, command_line, course, depth_told, each_once, kept_ways, look, version, write};
+use crate::page::{
+    Way, command_line, course, depth_told, each_once, in_unit, kept_ways, look, version, write,
+};
 use bench::measure::Estimate;
 use records::{Figures, ResultRow, Saved};
 use report::{Axis, Cell, Fact, Figure, Lines, Page, Picture, Point, Section, Series, Table};
@@ -31,11 +35,20 @@ const SAME: f64 = 0.05;
 pub(super) fn show(file: &Path, runs: &[Saved]) -> Result<(), Failure> {
     let drives = by_drive(runs);
     let mut left = JOBS_MAX;
-    let mut page = Page::new("Runs").lead(format!("{}, the oldest first.", counted_len(runs.len(), "run")));
+    let mut page = match runs {
+        [one] => Page::new(title(one)).lead(
+            "One run, as it was kept. Runs are laid beside each other when there are several: uaskit history --report without a filter, or with a \
+             wider one.",
+        ),
+        _ => Page::new("Runs").lead(format!("{}, the oldest first.", counted_len(runs.len(), "run"))),
+    };
     let mut findings: Vec<String> =
         drives.iter().filter_map(|(drive, runs)| Some(format!("{drive}: {}", change(runs)?))).collect();
     let mut sections = Vec::new();
-    for (drive, runs) in &drives {
+    if let [one] = runs {
+        sections = single::sections(&one.run);
+    }
+    for (drive, runs) in drives.iter().filter(|_| runs.len() != 1) {
         let jobs = jobs(runs);
         let ways = kept_ways(runs.iter().map(|saved| &saved.run));
         let told = || jobs.iter().take(left);
@@ -117,8 +130,8 @@ fn change(runs: &[&Saved]) -> Option<String> {
         tame(&row.job),
         tame(&row.transport),
         row.depth,
-        report::number(*before),
-        report::number(*after)
+        report::mean(*before),
+        report::mean(*after)
     ))
 }
 
@@ -179,5 +192,12 @@ fn of_job(job: &str, runs: &[&Saved], ways: &[Way], drawn: &Drawn) -> Option<Fig
     };
     let x = Axis::linear("run").labelled(runs.iter().enumerate().map(label));
     let lines = Lines::new(x, Axis::linear(drawn.axis), series);
-    Some(Figure::new(title, course(&lines, drawn.unit), Picture::Lines(lines)))
+    let (lines, unit) = match drawn.unit {
+        "µs" => {
+            let (lines, easier) = in_unit(lines);
+            (lines, easier.sign())
+        }
+        unit => (lines, unit),
+    };
+    Some(Figure::new(title, course(&lines, unit), Picture::Lines(lines)))
 }

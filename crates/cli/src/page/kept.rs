@@ -2,7 +2,7 @@
 //!
 //! A run's transports have the colours that its own page gave them, since both count them in the same order.
 
-use super::{Way, ways};
+use super::{Way, in_unit, ways};
 use records::{Figures, Run};
 use report::{Axis, Lines, Look, Point, Series, Shape};
 
@@ -35,8 +35,8 @@ pub(crate) fn by_share<'a>(of: impl IntoIterator<Item = (String, Look, bool, &'a
         Series { is_dashed, ..Series::new(name, look, points) }
     };
     let series = of.into_iter().map(curve).filter(|series| !series.points.is_empty());
-    Lines::new(Axis::nines("share of requests"), Axis::log("latency, µs"), series.collect())
-        .shaped(Shape::Curve)
+    let lines = Lines::new(Axis::nines("share of requests"), Axis::log("latency, µs"), series.collect());
+    in_unit(lines.shaped(Shape::Curve)).0
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Shares are on a scale in nines, as storage is asked for them. A share is shown as far as there are ten requests beyond it, and no further.
 
-use super::{FEW, Measured, Values, Way, by_label, chosen, course, over_depth};
+use super::{FEW, Measured, Unit, Values, Way, by_label, chosen, course, in_unit, over_depth};
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Shape, Table};
 
 /// How long requests took: values in microseconds with how many took so long, the shortest first.
@@ -108,19 +108,23 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
         Axis::log("latency, µs"),
         of(&|latency| latency.curve(fineness(POINTS, ways.len()))),
     );
-    let half = known
-        .iter()
-        .filter_map(|(way, latency)| Some(format!("{} {} µs", way.name, report::number(latency.at(0.5)?))));
+    let (curves, unit) = in_unit(curves);
+    let half = known.iter().filter_map(|(way, latency)| {
+        let median = report::mean(unit.value(latency.at(0.5)?));
+        Some(format!("{} {median} {}", way.name, unit.sign()))
+    });
     let text = format!("Half of the requests take no longer than: {}.", half.collect::<Vec<_>>().join(", "));
     let figure =
         Figure::new(format!("Latency by share: {title}"), text, Picture::Lines(curves.shaped(Shape::Curve)));
-    section = section.figure(figure.table(table(&known)));
+    section = section.figure(figure.table(table(&known, unit)));
     let bins = bins(&known, fineness(BINS, ways.len()));
-    let hills = Lines::new(
-        Axis::log("latency, µs"),
-        Axis::linear("% of requests").counted_in("%"),
-        of(&|latency| latency.steps(&bins)),
-    );
+    let unit = Unit::of(bins.iter().copied());
+    let step = |latency: &Latency| {
+        let steps = latency.steps(&bins).into_iter();
+        steps.map(|point| Point { x: unit.value(point.x), ..point }).collect()
+    };
+    let shares = Axis::linear("% of requests").counted_in("%");
+    let hills = Lines::new(Axis::log(unit.name("latency")), shares, of(&step));
     let text = "How many of a hundred requests take how long; a step is a twentieth of a doubling or more.";
     let figure =
         Figure::new(format!("Distribution: {title}"), text, Picture::Lines(hills.shaped(Shape::Steps)));
@@ -138,7 +142,8 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
             |values: &Values| Some((Some(&values.latency).filter(|of| of.knows(share))?.at(share)?, None));
         let lines = over_depth(ways, rows, Axis::linear("latency, µs"), value);
         if !lines.series.is_empty() {
-            let text = course(&lines, "µs");
+            let (lines, unit) = in_unit(lines);
+            let text = course(&lines, unit.sign());
             section = section.figure(Figure::new(format!("{name}: {label}"), text, Picture::Lines(lines)));
         }
     }
@@ -155,21 +160,24 @@ fn each_job(ways: &[Way], all: &[Measured]) -> Option<(Bars, Table)> {
     let latency = |values: &Option<Values>| {
         values.as_ref().map(|values| values.latency.clone()).filter(|latency| latency.requests > 0)
     };
-    let mut table = head(["job", ""]);
+    let known: Vec<(&Measured, Vec<Option<Latency>>)> =
+        rows.into_iter().map(|row| (row, row.of.iter().map(latency).collect())).collect();
+    let medians = known.iter().flat_map(|(_, of)| of.iter().flatten()).filter_map(|latency| latency.at(0.5));
+    let unit = Unit::of(medians);
+    let mut table = head(["job", ""], unit);
     let mut groups = Vec::new();
-    for row in rows {
-        let known: Vec<Option<Latency>> = row.of.iter().map(latency).collect();
+    for (row, known) in known {
         for (way, latency) in ways.iter().zip(&known) {
             let Some(latency) = latency else { continue };
-            table =
-                table.row([Cell::Text(label(row)), Cell::text(&way.name)].into_iter().chain(told(latency)));
+            table = table
+                .row([Cell::Text(label(row)), Cell::text(&way.name)].into_iter().chain(told(latency, unit)));
         }
-        let medians = known.iter().map(|latency| latency.as_ref()?.at(0.5));
+        let medians = known.iter().map(|latency| Some(unit.value(latency.as_ref()?.at(0.5)?)));
         groups.push(Group { label: label(row), values: medians.collect() });
     }
     let bars = Bars {
         across: String::new(),
-        value: Axis::linear("median latency, µs"),
+        value: Axis::linear(unit.name("median latency")),
         series: ways.iter().map(|way| (way.name.clone(), way.look)).collect(),
         groups,
         is_stacked: false,
@@ -178,22 +186,23 @@ fn each_job(ways: &[Way], all: &[Measured]) -> Option<(Bars, Table)> {
 }
 
 /// A table of latencies, which begins with these columns.
-fn head<const N: usize>(names: [&str; N]) -> Table {
-    let means = ["mean, µs".to_owned()].into_iter().chain(TOLD.map(|(_, name)| format!("{name}, µs")));
-    let ends = ["longest, µs".to_owned(), "requests".to_owned()];
+fn head<const N: usize>(names: [&str; N], unit: Unit) -> Table {
+    let means = [unit.name("mean")].into_iter().chain(TOLD.map(|(_, name)| unit.name(name)));
+    let ends = [unit.name("longest"), "requests".to_owned()];
     Table::new(names.map(String::from).into_iter().chain(means).chain(ends))
 }
 
 /// Cells of what is behind the first columns.
-fn told(latency: &Latency) -> impl Iterator<Item = Cell> {
-    let shares = TOLD.map(|(share, _)| Cell::from(latency.at(share).filter(|_| latency.knows(share))));
-    let ends = [latency.counted.last().map(|(us, _)| *us).into(), Cell::Number(latency.requests as f64)];
-    [Cell::Number(latency.mean_us())].into_iter().chain(shares).chain(ends)
+fn told(latency: &Latency, unit: Unit) -> impl Iterator<Item = Cell> {
+    let cell = move |us: Option<f64>| us.map_or(Cell::Empty, |us| Cell::Mean(unit.value(us)));
+    let shares = TOLD.map(|(share, _)| cell(latency.at(share).filter(|_| latency.knows(share))));
+    let ends = [cell(latency.counted.last().map(|(us, _)| *us)), Cell::Number(latency.requests as f64)];
+    [cell(Some(latency.mean_us()))].into_iter().chain(shares).chain(ends)
 }
 
-fn table(known: &[(&Way, &Latency)]) -> Table {
-    known.iter().fold(head([""]), |table, (way, latency)| {
-        table.row([Cell::text(&way.name)].into_iter().chain(told(latency)))
+fn table(known: &[(&Way, &Latency)], unit: Unit) -> Table {
+    known.iter().fold(head([""], unit), |table, (way, latency)| {
+        table.row([Cell::text(&way.name)].into_iter().chain(told(latency, unit)))
     })
 }
 

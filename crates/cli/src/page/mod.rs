@@ -6,10 +6,12 @@
 mod kept;
 mod latency;
 mod throughput;
+mod unit;
 
 pub(crate) use kept::{by_share, kept_ways, look};
 pub(crate) use latency::{Latency, latencies};
 pub(crate) use throughput::{by_block, by_depth, single};
+pub(crate) use unit::{Unit, in_unit};
 
 use crate::called;
 use crate::failure::Failure;

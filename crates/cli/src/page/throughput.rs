@@ -1,6 +1,6 @@
 //! Charts of how much is moved: by depth, by block, and where there is one depth alone.
 
-use super::{FEW, Measured, Values, Way, by_label, course, over_depth};
+use super::{FEW, Measured, Unit, Values, Way, by_label, course, over_depth};
 use bench::measure::Estimate;
 use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
 use std::collections::BTreeMap;
@@ -42,8 +42,10 @@ fn figure(title: String, lines: report::Lines, unit: &str, table: Table) -> Figu
 
 /// Everything about rates, a row for each depth and way.
 fn table(ways: &[Way], rows: &[Measured]) -> Table {
-    let head = ["", "depth", "MB/s", "from", "to", "IOPS", "from", "to", "mean latency, µs"];
-    let mut table = Table::new(head);
+    let means = rows.iter().flat_map(|row| row.of.iter().flatten()).map(|values| values.latency.mean_us());
+    let unit = Unit::of(means);
+    let head = ["", "depth", "MB/s", "from", "to", "IOPS", "from", "to"].map(String::from);
+    let mut table = Table::new(head.into_iter().chain([unit.name("mean latency")]));
     for row in rows {
         for (way, values) in ways.iter().zip(&row.of) {
             let Some(values) = values else { continue };
@@ -52,7 +54,7 @@ fn table(ways: &[Way], rows: &[Measured]) -> Table {
                 [Some(estimate.value), low, high].map(|value| value.map_or(Cell::Empty, Cell::Mean))
             };
             let names = [Cell::text(&way.name), Cell::Number(f64::from(row.job.depth))];
-            let latency = Cell::Mean(values.latency.mean_us());
+            let latency = Cell::Mean(unit.value(values.latency.mean_us()));
             let rates = cells(&values.mb_per_s).into_iter().chain(cells(&values.iops));
             table = table.row(names.into_iter().chain(rates).chain([latency]));
         }

@@ -3,6 +3,7 @@
 //! Rows, their sources and how each is decided are data of `sim::published`; here measurements are made, each once, and the
 //! verdicts shown.
 
+mod fails;
 mod record;
 mod report;
 mod runs;
@@ -104,10 +105,13 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
         Vec::new()
     };
     if let Some(file) = &arguments.report {
-        report::write(file, (&decided, &rows), &statistics, &sensitivities, terms.seed)?;
+        report::write(file, (&decided, &rows), (&statistics, &sensitivities), (&made, terms.seed))?;
     }
     if arguments.json {
-        println!("{:#}", record::record(&rows, (&statistics, places(&decided)), &sensitivities, terms.seed));
+        println!(
+            "{:#}",
+            record::record(&rows, (&statistics, places(&decided)), &sensitivities, (&made, terms.seed))
+        );
     } else {
         show(&decided, &rows, &statistics, &sensitivities);
     }

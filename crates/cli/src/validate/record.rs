@@ -1,20 +1,21 @@
 //! A validation for programs.
 
-use super::BARS;
+use super::{BARS, runs};
 use serde_json::{Value, json};
-use sim::published::{Change, Count, Role, Row, Sensitivity, Statistics, Verdict};
+use sim::published::{Change, Count, Made, Role, Row, Sensitivity, Statistics, Verdict};
 
 /// Rows with id, published, simulated, error (a share, signed) or verdict, and reason.
 pub(super) fn record(
     rows: &[Row<'_>],
     (statistics, fitted_places): (&Statistics, usize),
     sensitivities: &[Sensitivity],
-    seed: u64,
+    (made, seed): (&Made, u64),
 ) -> Value {
     let worst = statistics.error_worst.as_ref();
     let mut record = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "seed": seed,
+        "digest": runs::digest(made),
         "rows": rows.iter().map(of_row).collect::<Vec<_>>(),
         "fit": of_count(statistics.fit),
         "check": of_count(statistics.check),

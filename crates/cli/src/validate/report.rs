@@ -3,21 +3,20 @@
 //! Left out: the measurements behind a row, which `--json` does not have either. Always true: nothing is said that the table in a
 //! terminal does not show.
 
-use super::{BARS, places, role};
+use super::{BARS, fails, places, role, runs};
 use crate::failure::Failure;
 use crate::page;
 use report::{
     Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table, number,
 };
-use sim::published::{Change, Count, Decided, Role, Row, Sensitivity, Statistics, Verdict};
+use sim::published::{Change, Count, Decided, Made, Role, Row, Sensitivity, Statistics, Verdict};
 use std::path::Path;
 
 pub(super) fn write(
     file: &Path,
     (decided, rows): (&Decided, &[Row<'_>]),
-    statistics: &Statistics,
-    sensitivities: &[Sensitivity],
-    seed: u64,
+    (statistics, sensitivities): (&Statistics, &[Sensitivity]),
+    (made, seed): (&Made, u64),
 ) -> Result<(), Failure> {
     let mut trust = Section::new("Figures").lead(
             "Each dot is a figure of an article and what a simulated world of the same parts makes of it. On the line both are the \
@@ -38,6 +37,8 @@ pub(super) fn write(
     let page = page
         .fact(page::version())
         .fact(Fact::pair("seed", seed.to_string()))
+        .fact(Fact::pair("measurements", made.len().to_string()))
+        .fact(Fact::pair("digest", runs::digest(made)))
         .fact(Fact::pair(
             "fitted numbers",
             format!("{}, in {} places", statistics.fitted_numbers, places(decided)),
@@ -208,7 +209,7 @@ fn changes(sensitivities: &[Sensitivity]) -> Figure {
 
 fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec<String> {
     let percent = |share: f64| number((share * 1000.0).round() / 10.0);
-    let mut all = Vec::new();
+    let mut all = fails::sentences(rows);
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
         let met = |is: bool| if is { "which is met" } else { "which is not met" };
         all.push(format!(

@@ -1,12 +1,12 @@
 //! The runs behind rows, on all processors, with how far they are on a terminal.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress;
 use rayon::prelude::*;
+use sim::engine::Digest;
 use sim::published::fit::{Run, Runner};
-use sim::published::{Facts, Measurement, Outcome};
+use sim::published::{Facts, Made, Measurement, Outcome};
 use sim::setups::Setup;
 use sim::trial::{self, Terms};
-use std::io::IsTerminal;
 
 /// Makes runs on the threads of the pool that it is called in.
 pub(super) struct Processors<'a> {
@@ -16,25 +16,41 @@ pub(super) struct Processors<'a> {
     pub(super) what: &'static str,
 }
 
+/// One number for what all measurements have come to, in their order: another program that says the same has made the same.
+pub(super) fn digest(made: &Made) -> String {
+    let mut digest = Digest::default();
+    for outcome in made.values() {
+        let Ok(outcome) = outcome else {
+            digest.mix(u64::MAX);
+            continue;
+        };
+        let Outcome {
+            bytes_per_second,
+            requests_per_second,
+            latency_ns,
+            watts_peak,
+            unit_bytes,
+            ready_units,
+            order,
+        } = *outcome;
+        let always = [bytes_per_second, requests_per_second, latency_ns].map(Some);
+        for value in always.into_iter().chain([watts_peak, unit_bytes, ready_units, order.map(f64::from)]) {
+            digest.mix(value.map_or(u64::MAX, f64::to_bits));
+        }
+    }
+    format!("{:016x}", digest.value())
+}
+
 impl Processors<'_> {
     /// One run.
     fn make(&self, facts: Facts<'_>, one: &Measurement) -> Result<Outcome, String> {
         trial::outcome(facts, one, &self.terms).map_err(|error| error.to_string())
     }
-
-    /// A line that says how far it is and how long it takes yet, where somebody sees it.
-    fn progress(&self, runs: usize) -> ProgressBar {
-        let seen = std::io::stderr().is_terminal();
-        let target = if seen { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = ProgressStyle::with_template("{prefix} {wide_bar} {pos} of {len} runs, {eta} left");
-        let bar = ProgressBar::with_draw_target(Some(runs as u64), target).with_prefix(self.what);
-        bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-    }
 }
 
 impl Runner for Processors<'_> {
     fn outcomes(&mut self, runs: &[Run]) -> Vec<Result<Outcome, String>> {
-        let bar = self.progress(runs.len());
+        let bar = progress::of_runs(self.what, runs.len());
         let make = |run: &Run| {
             let facts = Facts { catalogue: &run.catalogue, setups: self.setups };
             let outcome = self.make(facts, &run.measurement);
@@ -44,5 +60,25 @@ impl Runner for Processors<'_> {
         let outcomes = runs.par_iter().map(make).collect();
         bar.finish_and_clear();
         outcomes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_of_every_figure() {
+        let name = Measurement::all("myce/bot 4K random read qd1").expect("a measurement").remove(0);
+        let of = |outcome: Result<Outcome, String>| digest(&[(name.clone(), outcome)].into());
+        let outcome = Outcome { bytes_per_second: 1.5e8, ..Outcome::default() };
+        let digests = [
+            of(Ok(outcome)),
+            of(Ok(Outcome { latency_ns: 1.0, ..outcome })),
+            of(Ok(Outcome { order: Some(3241), ..outcome })),
+            of(Err("it was not made".into())),
+        ];
+        assert!((1..4).all(|nth| !digests[..nth].contains(&digests[nth])), "{digests:?}");
+        assert_eq!((digests[0].len(), &digests[0]), (16, &of(Ok(outcome))));
     }
 }

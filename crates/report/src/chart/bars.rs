@@ -3,7 +3,7 @@
 //! Labels are words, which stand better beside bars that lie; so charts grow downwards, on a phone as well.
 
 use super::axis::{Span, WIDEST, with_unit};
-use super::plane::{ABOVE, Chart, Fault, Plane, at, on, text};
+use super::plane::{ABOVE, BELOW, Chart, Fault, Plane, at, on, text};
 use super::{Axis, Drawn, Entry, Kind, Look, Mark, Scale, look, sign, told};
 use crate::drawing::rounded;
 use crate::number::{mean, short};
@@ -36,7 +36,6 @@ pub struct Bars {
 }
 
 const WIDTH: f64 = 480.0;
-const BELOW: f64 = 38.0;
 const THICK: f64 = 11.0;
 const BETWEEN: f64 = 9.0;
 

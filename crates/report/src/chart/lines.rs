@@ -3,7 +3,7 @@
 //! Names stand at the ends of the lines, moved apart where those are close. Left out: lines between values that are missing.
 
 use super::axis::{Span, with_unit};
-use super::plane::{Chart, Fault, Plane, at, on, text};
+use super::plane::{BELOW, Chart, Fault, Plane, at, on, text};
 use super::{Axis, Drawn, Entry, Ink, Kind, Look, Mark, Scale, look, sign};
 use crate::drawing::rounded;
 use crate::number::{mean, number};
@@ -76,7 +76,7 @@ pub struct Lines {
 /// Marks along a curve.
 const SIGNS: usize = 4;
 
-const SIZE: (f64, f64) = (480.0, 290.0);
+const SIZE: (f64, f64) = (480.0, 300.0);
 
 /// Between the baselines of names that are close.
 const APART: f64 = 14.0;
@@ -214,7 +214,7 @@ impl Lines {
         let ys: Vec<f64> = self.points().flat_map(ends).flatten().chain(level).collect();
         let mut plane = Plane {
             size: SIZE,
-            margins: (0.0, right, 38.0),
+            margins: (0.0, right, BELOW),
             names: (&self.x.name, &self.y.name),
             grid: (true, false),
         };
@@ -357,7 +357,8 @@ fn heaped(names: Vec<Named<'_>>) -> Vec<Named<'_>> {
         }
         placed.push(((x, y), nth, series));
     }
-    if placed.iter().any(|((_, y), ..)| *y < APART) { Vec::new() } else { placed }
+    // A line more than the picture has is in the gap above it.
+    if placed.iter().any(|((_, y), ..)| *y < 5.0) { Vec::new() } else { placed }
 }
 
 type Named<'a> = ((f64, f64), usize, &'a Series);
@@ -365,7 +366,7 @@ type Named<'a> = ((f64, f64), usize, &'a Series);
 /// The same with heights that do not touch, and stay between top and bottom. There are none if not all have room: the list of series
 /// beside the chart has them all.
 fn apart(mut names: Vec<Named<'_>>) -> Vec<Named<'_>> {
-    let (top, bottom) = (super::plane::ABOVE, SIZE.1 - 38.0);
+    let (top, bottom) = (super::plane::ABOVE, SIZE.1 - BELOW);
     if names.len() as f64 * APART > bottom - top + APART {
         return Vec::new();
     }
@@ -458,7 +459,7 @@ mod tests {
         let names = [100.0, 101.0, 250.0, 251.0].map(|y| ((0.0, y), 0, &series));
         let heights: Vec<f64> = apart(names.to_vec()).into_iter().map(|((_, y), ..)| y).collect();
         assert!(heights.windows(2).all(|two| two[1] - two[0] >= APART), "{heights:?}");
-        assert!(heights.iter().all(|y| *y <= SIZE.1 - 38.0), "{heights:?}");
+        assert!(heights.iter().all(|y| *y <= SIZE.1 - BELOW), "{heights:?}");
         let many: Vec<Named<'_>> = (0..24).map(|_| ((0.0, 100.0), 0, &series)).collect();
         assert!(apart(many[..15].to_vec()).iter().all(|((_, y), ..)| *y >= super::super::plane::ABOVE));
         assert!(apart(many).is_empty(), "they would lie on the list above the chart");

@@ -35,6 +35,9 @@ pub(super) struct Plane<'n> {
 /// Room above the grid: the name of the upright axis is there.
 pub(super) const ABOVE: f64 = 26.0;
 
+/// Room below the grid: labels, and under them the name of the axis, which do not touch where a small screen makes text larger.
+pub(super) const BELOW: f64 = 48.0;
+
 /// Text of ticks, in units of the picture.
 const TICK: f64 = 11.0;
 

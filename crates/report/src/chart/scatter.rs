@@ -3,7 +3,7 @@
 //! Both axes are alike, so that a distance from the line is a factor, on logarithmic scales.
 
 use super::axis::Span;
-use super::plane::{Chart, Fault, Plane, at, on};
+use super::plane::{BELOW, Chart, Fault, Plane, at, on};
 use super::{Axis, Drawn, Entry, Ink, Kind, Look, Mark, Scale, look};
 use crate::number;
 use crate::table::{Cell, Table};
@@ -48,7 +48,7 @@ pub struct Scatter {
     pub zones: Vec<f64>,
 }
 
-const SIZE: (f64, f64) = (480.0, 460.0);
+const SIZE: (f64, f64) = (480.0, 470.0);
 
 impl Scatter {
     pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
@@ -94,7 +94,7 @@ impl Scatter {
         let values: Vec<f64> = self.dots().flat_map(|(_, dot)| [dot.x, dot.y]).collect();
         let mut plane = Plane {
             size: SIZE,
-            margins: (0.0, 14.0, 38.0),
+            margins: (0.0, 14.0, BELOW),
             names: (&self.x.name, &self.y.name),
             grid: (true, true),
         };

@@ -77,6 +77,13 @@ fn figure(title: &str, unit: &str, rows: &[Row], value: fn(&Figures) -> f64) -> 
         Series::new(*name, hue(name, nth), points.collect())
     });
     let lines = Lines::new(x, Axis::linear(unit), series.collect());
+    let (lines, unit) = match unit {
+        "µs" => {
+            let (lines, easier) = page::in_unit(lines);
+            (lines, easier.sign())
+        }
+        _ => (lines, unit),
+    };
     Figure::new(format!("{title}: {unit}"), course(&lines, unit), Picture::Lines(lines))
 }
 

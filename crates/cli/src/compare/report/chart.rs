@@ -1,10 +1,18 @@
 //! Charts that only simulated runs have: where the time of a command goes, and where the energy.
+//!
+//! Both are means of the runs of all seeds, of a few rows: the first kind of job, and the first of long blocks. Left out: what a
+//! SATA cable takes, which is told with the drive, and which the section says. Always true: a part has one colour in both.
 
 use crate::compare::choice::Column;
-use crate::compare::runs::Gathered;
-use report::{Axis, Bars, Figure, Group, PARTS_HUE, PARTS_HUES, Picture, Section};
+use crate::compare::runs::{Gathered, Runs};
+use crate::page::Unit;
+use report::{Axis, Bars, Cell, Figure, Group, Look, PARTS_HUE, PARTS_HUES, Picture, Section, Table};
+use sim::engine::Shares;
 use sim::engine::Stage;
+use sim::parts::Carried;
 use sim::power::machine::Consumer;
+use std::ops::Range;
+use workload::Job;
 
 // Each part has a colour of its own.
 const _: () = assert!(Stage::ALL.len() <= PARTS_HUES as usize && Consumer::ALL.len() <= PARTS_HUES as usize);
@@ -12,82 +20,192 @@ const _: () = assert!(Stage::ALL.len() <= PARTS_HUES as usize && Consumer::ALL.l
 /// Blocks from which on a job is told beside the first one.
 const LONG_BYTES: u32 = 64 << 10;
 
-/// Rows of the first kind of job and of the first that moves long blocks; of each the first, the one with some under way, the last.
-fn told(gathered: &[Gathered]) -> Vec<Vec<&Gathered>> {
-    let kinds: Vec<&[Gathered]> = gathered.chunk_by(|one, next| one.job.label == next.job.label).collect();
-    let long = kinds.iter().skip(1).find(|rows| rows[0].job.bytes_max() >= LONG_BYTES);
-    let ends = |rows: &&[Gathered]| {
-        let middle = rows.iter().rposition(|row| row.job.depth <= 8).unwrap_or(0);
-        let mut places = vec![0, middle, rows.len() - 1];
+/// Places of jobs of which more is told: of the first kind, and of the first that moves long blocks; of each the first, the one with some
+/// under way, the last.
+pub(super) fn told(jobs: &[&Job]) -> Vec<Vec<usize>> {
+    let mut begins = 0;
+    let mut kinds: Vec<Range<usize>> = Vec::new();
+    for kind in jobs.chunk_by(|one, next| one.label == next.label) {
+        kinds.push(begins..begins + kind.len());
+        begins += kind.len();
+    }
+    let long = kinds.iter().skip(1).find(|kind| jobs[kind.start].bytes_max() >= LONG_BYTES);
+    let ends = |kind: &Range<usize>| {
+        let middle = kind.clone().rev().find(|nth| jobs[*nth].depth <= 8).unwrap_or(kind.start);
+        let mut places = vec![kind.start, middle, kind.end - 1];
         places.dedup();
         places
     };
-    let of = |rows: &[Gathered]| -> Vec<usize> { ends(&rows) };
-    kinds
-        .first()
-        .into_iter()
-        .chain(long)
-        .map(|rows| of(rows).into_iter().map(|nth| &rows[nth]).collect())
-        .collect()
+    kinds.first().into_iter().chain(long).map(ends).collect()
+}
+
+/// The rows of those jobs.
+fn told_rows(gathered: &[Gathered]) -> Vec<Vec<&Gathered>> {
+    let jobs: Vec<&Job> = gathered.iter().map(|row| &row.job).collect();
+    told(&jobs).into_iter().map(|places| places.into_iter().map(|nth| &gathered[nth]).collect()).collect()
+}
+
+/// The colour of a stage; a consumer has that of the stage that is the same part.
+fn look(stage: Stage) -> Look {
+    Look::from(PARTS_HUE + stage as u8)
+}
+
+/// The stage whose colour a consumer has: cores do what drivers do. The rest is none of the parts, as waiting is in none of them.
+const fn part(of: Consumer) -> Stage {
+    match of {
+        Consumer::Cores => Stage::Driver,
+        Consumer::Controller => Stage::Controller,
+        Consumer::Link => Stage::Link,
+        Consumer::Bridge => Stage::Bridge,
+        Consumer::Drive => Stage::Drive,
+        Consumer::Rest => Stage::Waiting,
+    }
+}
+
+/// Commands of a request, if all are of one size: what the class driver and the driver do not take at once is cut.
+fn commands_of(column: &Column, job: &Job) -> Option<u32> {
+    let [share] = job.shares[..] else { return None };
+    Some(share.bytes.div_ceil(column.activation.request_bytes_max.max(1)))
+}
+
+/// A bar: a way at a depth, and where its commands spend their time in the runs of all seeds.
+struct Spent {
+    way: String,
+    depth: u16,
+    /// Commands of a request, if that is one number.
+    commands: Option<u32>,
+    /// Mean microseconds of a command in each stage.
+    us: [f64; Stage::ALL.len()],
+    largest: Stage,
+}
+
+impl Spent {
+    fn of(column: &Column, job: &Job, runs: &Runs) -> Option<Self> {
+        let (mut shares, mut commands) = (Shares::default(), 0);
+        for (of_seed, count) in runs.trials.iter().filter_map(|trial| trial.explained) {
+            shares.add(&of_seed);
+            commands += count;
+        }
+        (commands > 0).then(|| Self {
+            way: column.name.clone(),
+            depth: job.depth,
+            commands: commands_of(column, job),
+            us: Stage::ALL.map(|stage| shares.of(stage).as_ps() as f64 / commands as f64 / 1e6),
+            largest: shares.largest(),
+        })
+    }
+
+    fn label(&self) -> String {
+        let cut = self.commands.filter(|count| *count > 1);
+        let cut = cut.map_or_else(String::new, |count| format!(", {count} a request"));
+        format!("{}, {} deep{cut}", self.way, self.depth)
+    }
 }
 
 /// Where the time of commands goes, for each way and depth.
 pub(super) fn stages(columns: &[Column], gathered: &[Gathered]) -> Section {
-    let lead = "Mean time of a command by where it is spent, from when its driver has it in hand; parts add up to the whole. What waits has no place: in a queue, for a lane, for a credit.";
+    let lead = "Mean time of a command by where it is spent, from when its driver has it in hand, of the same seeds as all lines; parts add up to \
+                the whole. What waits has no place: in a queue, for a lane, for a credit. A command is what the drive is sent: of a long request \
+                there are several, as many as each bar says.";
+    let cabled: Vec<&str> = columns
+        .iter()
+        .filter(|of| of.activation.transport == Carried::Sata)
+        .map(|of| of.name.as_str())
+        .collect();
+    let lead = match cabled.as_slice() {
+        [] => lead.to_owned(),
+        names => {
+            format!("{lead} On a SATA cable ({}) its time is told with that of the drive.", names.join(", "))
+        }
+    };
     let mut section = Section::new("Where the time goes").lead(lead);
-    for rows in told(gathered) {
-        let mut groups = Vec::new();
-        for (nth, column) in columns.iter().enumerate() {
-            for row in &rows {
-                let first = row.of[nth].as_ref().and_then(|runs| runs.trials.first());
-                let Some((shares, commands)) = first.and_then(|trial| trial.explained) else { continue };
-                let us = |stage| Some(shares.of(stage).as_ps() as f64 / commands.max(1) as f64 / 1e6);
-                let label = format!("{}, {} deep", column.name, row.job.depth);
-                groups.push((Group { label, values: Stage::ALL.map(us).to_vec() }, shares.largest()));
-            }
+    for rows in told_rows(gathered) {
+        let each = columns.iter().enumerate().flat_map(|(nth, column)| {
+            rows.iter().filter_map(move |row| Spent::of(column, &row.job, row.of[nth].as_ref()?))
+        });
+        let all: Vec<Spent> = each.collect();
+        if !all.is_empty() {
+            section = section.figure(figure(&rows[0].job.label, &all));
         }
-        if groups.is_empty() {
-            continue;
-        }
-        let most = groups.iter().map(|(group, stage)| format!("{}: {}", group.label, stage.name()));
-        let text = format!("Most of it, apart from the queue: {}.", most.collect::<Vec<_>>().join("; "));
-        let bars = Bars {
-            across: String::new(),
-            value: Axis::linear("mean time of a command, µs"),
-            series: (PARTS_HUE..)
-                .zip(Stage::ALL)
-                .map(|(hue, stage)| (stage.name().to_owned(), hue.into()))
-                .collect(),
-            groups: groups.into_iter().map(|(group, _)| group).collect(),
-            is_stacked: true,
-        };
-        section = section.figure(Figure::new(&rows[0].job.label, text, Picture::Bars(bars)));
     }
     section
+}
+
+fn figure(title: &str, all: &[Spent]) -> Figure {
+    let unit = Unit::of(all.iter().map(|spent| spent.us.iter().sum()));
+    let heads = Stage::ALL.map(|stage| unit.name(stage.name()));
+    let head = ["", "depth", "commands of a request"].map(String::from).into_iter().chain(heads);
+    let mut table = Table::new(head.chain([unit.name("in all")]));
+    for spent in all {
+        let names = [
+            Cell::text(&spent.way),
+            Cell::Number(f64::from(spent.depth)),
+            spent.commands.map_or(Cell::Empty, |count| Cell::Number(f64::from(count))),
+        ];
+        let whole: f64 = spent.us.iter().sum();
+        let values = spent.us.iter().chain([&whole]).map(|us| Cell::Mean(unit.value(*us)));
+        table = table.row(names.into_iter().chain(values));
+    }
+    let bars = Bars {
+        across: String::new(),
+        value: Axis::linear(unit.name("mean time of a command")),
+        series: Stage::ALL.map(|stage| (stage.name().to_owned(), look(stage))).to_vec(),
+        groups: all
+            .iter()
+            .map(|spent| Group {
+                label: spent.label(),
+                values: spent.us.map(|us| Some(unit.value(us))).to_vec(),
+            })
+            .collect(),
+        is_stacked: true,
+    };
+    let most =
+        all.iter().map(|spent| format!("{}, {} deep: {}", spent.way, spent.depth, spent.largest.name()));
+    let text =
+        format!("{} Most of it, apart from the queue: {}.", cut(all), most.collect::<Vec<_>>().join("; "));
+    Figure::new(title, text.trim_start(), Picture::Bars(bars)).table(table)
+}
+
+/// How many commands a request is, in words; nothing where each is one.
+fn cut(all: &[Spent]) -> String {
+    let mut each: Vec<(&str, u32)> = Vec::new();
+    for (way, count) in all.iter().filter_map(|spent| Some((spent.way.as_str(), spent.commands?))) {
+        if !each.contains(&(way, count)) {
+            each.push((way, count));
+        }
+    }
+    if each.iter().all(|(_, count)| *count == 1) {
+        return String::new();
+    }
+    let told: Vec<String> = each.iter().map(|(way, count)| format!("{count} of {way}")).collect();
+    format!("A request is so many commands: {}.", told.join(", "))
 }
 
 /// What each consumer takes for 10⁹ bytes.
 pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
     let mut section = Section::new("Where the energy goes")
-        .lead("Of the whole machine, by part. The rest is what it draws whatever it does: the quicker way has less of it for each byte.");
-    for rows in told(gathered) {
+        .lead("Of the whole machine, by part, with the colours that parts have above; means of all seeds. The rest is what it draws whatever it does: the quicker way has less of it for each byte.");
+    for rows in told_rows(gathered) {
         let mut groups = Vec::new();
         for (nth, column) in columns.iter().enumerate() {
             for row in &rows {
-                let Some(trial) = row.of[nth].as_ref().and_then(|runs| runs.trials.first()) else { continue };
-                let gigabytes = trial.measured.bytes as f64 / 1e9;
-                let values = trial.spent.energy.map(|energy| Some(energy.joules() / gigabytes));
+                let Some(runs) = row.of[nth].as_ref().filter(|runs| !runs.trials.is_empty()) else {
+                    continue;
+                };
+                let per_gigabyte = |of: usize| {
+                    let each = runs.each(|trial| trial.measured.bytes as f64 / 1e9);
+                    let joules = runs.trials.iter().map(|trial| trial.spent.energy[of].joules());
+                    let all: f64 = joules.zip(each).map(|(joules, gigabytes)| joules / gigabytes).sum();
+                    Some(all / runs.trials.len() as f64)
+                };
                 let label = format!("{}, {} deep", column.name, row.job.depth);
-                groups.push(Group { label, values: values.to_vec() });
+                groups.push(Group { label, values: (0..Consumer::ALL.len()).map(per_gigabyte).collect() });
             }
         }
         let bars = Bars {
             across: String::new(),
             value: Axis::linear("J/GB"),
-            series: (PARTS_HUE..)
-                .zip(Consumer::ALL)
-                .map(|(hue, of)| (of.name().to_owned(), hue.into()))
-                .collect(),
+            series: Consumer::ALL.map(|of| (of.name().to_owned(), look(part(of)))).to_vec(),
             groups,
             is_stacked: true,
         };
@@ -95,4 +213,23 @@ pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
         section = section.figure(Figure::new(&rows[0].job.label, text, Picture::Bars(bars)));
     }
     section
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::Share;
+
+    #[test]
+    fn more_is_told_of_a_few_jobs() {
+        let jobs = |bytes, depths: &[u16]| -> Vec<Job> {
+            depths.iter().map(|depth| Job::of(Share::all(bytes, 100, 100), *depth)).collect()
+        };
+        let all =
+            [jobs(4096, &[1, 2, 4, 8, 16, 32]), jobs(8192, &[1, 2]), jobs(1 << 19, &[1, 2, 4])].concat();
+        let all: Vec<&Job> = all.iter().collect();
+        assert_eq!(told(&all), [vec![0, 3, 5], vec![8, 10]]);
+        assert_eq!(told(&all[5..6]), [[0]]);
+        assert!(told(&[]).is_empty());
+    }
 }

@@ -1,7 +1,7 @@
 //! `--report`: a comparison as a page.
 //!
 //! Each job has run on each column with several seeds, one after the other from the one that was asked for: random places, and with them
-//! figures, differ from seed to seed, and the intervals are Student's over those. The first seed's runs say where the time goes. A run by
+//! figures, differ from seed to seed, and the intervals are Student's over those. Where the time goes is a mean of all of them as well. A run by
 //! block, as ATTO does it, comes with the usual jobs alone. Always true: the figures of the first seed are those that are printed, and
 //! findings are of the means that are drawn.
 
@@ -38,7 +38,7 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     let asked = (columns, catalogue, terms);
     let by_block = if arguments.is_usual() {
-        runs::gather(arguments, (columns, catalogue, &brief(terms)), &atto(), Wanted::ONCE)?
+        runs::gather(arguments, (columns, catalogue, &brief(terms)), &atto(), Wanted::BLOCKS)?
     } else {
         Vec::new()
     };
@@ -46,7 +46,10 @@ pub(super) fn write(
     let all: Vec<Measured> = gathered.iter().map(Gathered::measured).collect();
     let blocks: Vec<Measured> = by_block.iter().map(Gathered::measured).collect();
     let blocks = if blocks.is_empty() { &all } else { &blocks };
-    let mut page = Page::new(&setup.title)
+    let others = arguments.replaced_parts();
+    let named =
+        |name: &str| if others.is_empty() { name.to_owned() } else { format!("{name}, with {others}") };
+    let mut page = Page::new(named(&setup.title))
         .lead(lead(columns, terms))
         .findings(findings(columns, &all.iter().map(Told::from).collect::<Vec<_>>()))
         .section(page::by_depth(&ways, &all, INTERVALS))
@@ -64,7 +67,13 @@ pub(super) fn write(
         page = page.section(Section::new("Order on the platter").figure(order));
     }
     page = page.section(page::energy(&ways, &all)).section(chart::consumers(columns, gathered));
+    let page = page.fact(page::version()).fact(Fact::pair("setup", named(&setup.name)));
     page::write(&facts(page, (setup, columns), (catalogue, terms), (rows, gathered)), file)
+}
+
+/// Which of these jobs a page says of where their time goes.
+pub(super) fn explained(jobs: &[Job]) -> Vec<usize> {
+    chart::told(&jobs.iter().collect::<Vec<_>>()).concat()
 }
 
 impl CompareArguments {
@@ -134,9 +143,7 @@ fn facts(
     }
     let span = terms.stretch.span.as_ps() as f64 / 1e9;
     let constants = constants(&record(setup, columns, rows, catalogue, terms)["parts"]);
-    page.fact(page::version())
-        .fact(Fact::pair("setup", &setup.name))
-        .fact(Fact::pair("after", &setup.source))
+    page.fact(Fact::pair("after", &setup.source))
         .fact(Fact::pair("seeds", format!("{} to {}", terms.seed, terms.seed.saturating_add(SEEDS - 1))))
         .fact(Fact::pair("digest", runs::digest(gathered)))
         .fact(Fact::pair(

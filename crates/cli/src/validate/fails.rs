@@ -1,0 +1,140 @@
+//! Claims that fail, in sentences: what was published, what came out, and what was expected of it.
+//!
+//! A claim is written as a comparison of formulas; here measurements in it are told by their names, and its sides by their values.
+
+use report::mean;
+use sim::published::{Row, Verdict};
+
+/// Of all claims, how many fail, and a sentence for each of those.
+pub(super) fn sentences(rows: &[Row<'_>]) -> Vec<String> {
+    let is_judged = |row: &&Row<'_>| matches!(row.verdict, Verdict::Holds | Verdict::Fails);
+    let judged = rows.iter().filter(is_judged).count();
+    if judged == 0 {
+        return Vec::new();
+    }
+    let failing: Vec<&Row<'_>> = rows.iter().filter(|row| row.verdict == Verdict::Fails).collect();
+    let first = match failing.as_slice() {
+        [] if judged == 1 => "The one claim that runs decide holds.".into(),
+        [one] if judged == 1 => format!("The one claim that runs decide fails: {}.", one.decision.id),
+        [] => format!("All {judged} claims and shapes hold that runs decide."),
+        [one] => format!("Of {judged} claims and shapes that runs decide one fails: {}.", one.decision.id),
+        many => {
+            let ids: Vec<&str> = many.iter().map(|row| row.decision.id.as_str()).collect();
+            format!("Of {judged} claims and shapes that runs decide {} fail: {}.", many.len(), ids.join(", "))
+        }
+    };
+    [first].into_iter().chain(failing.into_iter().map(sentence)).collect()
+}
+
+fn sentence(row: &Row<'_>) -> String {
+    let decision = row.decision;
+    let (name, published) = match &decision.figure {
+        Some(figure) => {
+            let block = figure.block_bytes.parse().map_or_else(
+                |_| figure.block_bytes.clone(),
+                |bytes: u64| format!("blocks of {}", workload::short_bytes(bytes)),
+            );
+            let words = [&figure.driver, &figure.transport, &figure.workload, &figure.way, &block];
+            let words: Vec<&str> =
+                words.into_iter().map(String::as_str).filter(|word| !word.is_empty()).collect();
+            let published = format!(" Published: {} ({}).", figure.value, figure.source);
+            (words.join(", "), published)
+        }
+        None => (decision.title.clone(), String::new()),
+    };
+    let simulated = told(&row.reason).unwrap_or_else(|| row.reason.clone());
+    let mut out = format!("{} fails, {name}.{published} Simulated: {simulated}.", decision.id);
+    if !decision.note.is_empty() {
+        out += &format!(" What is known of it: {}.", decision.note.trim_end_matches('.'));
+    }
+    out
+}
+
+/// A failed comparison with both of its values, `A > B: 1.5 and 2.5`, in words.
+fn told(reason: &str) -> Option<String> {
+    let (claim, values) = reason.rsplit_once(": ")?;
+    let (left, right) = values.split_once(" and ")?;
+    let [left, right] = [left, right].map(|value| value.parse::<f64>().map(mean));
+    let signs = [
+        (" >= ", "at least"),
+        (" <= ", "at most"),
+        (" > ", "more than"),
+        (" < ", "less than"),
+        (" = ", "as much as"),
+    ];
+    let (sign, words) = signs.into_iter().find(|(sign, _)| claim.contains(sign))?;
+    let (one, other) = claim.split_once(sign)?;
+    let unit = if [one, other].iter().any(|side| side.contains(" / ")) || !one.contains("mbps(") {
+        ""
+    } else {
+        " MB/s"
+    };
+    let from = |side: &str| {
+        let names = measurements(side);
+        if names.is_empty() { String::new() } else { format!(" ({})", names.join("; ")) }
+    };
+    Some(format!(
+        "{}{unit}{}, where {words} {}{unit}{} is expected",
+        left.ok()?,
+        from(one),
+        right.ok()?,
+        from(other)
+    ))
+}
+
+/// Each measurement in a formula once: `a75-fnet, 4K sequential read at depth 8`.
+fn measurements(formula: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for begun in formula.split('(').skip(1) {
+        let Some((name, _)) = begun.split_once(')') else { continue };
+        let (Some((setup, rest)), Some((_, depth))) = (name.split_once('/'), name.rsplit_once(" qd")) else {
+            continue;
+        };
+        let Some((variant, job)) = rest.split_once(' ') else { continue };
+        let job = job.rsplit_once(" qd").map_or(job, |(job, _)| job);
+        let told = format!("{variant} of {setup}, {job} at depth {depth}");
+        if !found.contains(&told) {
+            found.push(told);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim::published::Decided;
+
+    const REASON: &str = "mbps(hardware-fr/a75-fnet 4K sequential read qd8) > much * max(mbps(hardware-fr/intel-win7-bot 4K sequential read \
+                          qd8), mbps(hardware-fr/asm1042-mcci 4K sequential read qd8)): 82.178 and 156.319";
+
+    #[test]
+    fn a_comparison_is_told_by_its_values() {
+        let told_ = "82.2 MB/s (a75-fnet of hardware-fr, 4K sequential read at depth 8), where more than 156 MB/s \
+                     (intel-win7-bot of hardware-fr, 4K sequential read at depth 8; asm1042-mcci of hardware-fr, 4K sequential read at depth 8) \
+                     is expected";
+        assert_eq!(told(REASON).as_deref(), Some(told_));
+        assert_eq!(
+            told("order(toms/uasp) = 3241: 1234 and 3241").as_deref(),
+            Some("1234, where as much as 3241 is expected")
+        );
+        assert_eq!(told("it was not made"), None);
+    }
+
+    #[test]
+    fn what_fails_is_named_with_what_was_published() {
+        let mut decided = Decided::built_in().expect("the rows of the program");
+        decided.keep("P065");
+        let row = |verdict| Row { decision: &decided.decisions[0], verdict, reason: REASON.into() };
+        let said = sentences(&[row(Verdict::Fails), row(Verdict::Holds)]);
+        assert_eq!(said[0], "Of 2 claims and shapes that runs decide one fails: P065.");
+        let begins = "P065 fails, Fnet XFast USB, Turbo, IOMeter, compressible data, read/write, blocks of 4K. Published: far above others";
+        assert!(
+            said[1].starts_with(begins) && said[1].contains("Simulated: 82.2 MB/s (a75-fnet"),
+            "{}",
+            said[1]
+        );
+        assert_eq!(sentences(&[row(Verdict::Holds)]), ["The one claim that runs decide holds."]);
+        assert!(sentences(&[row(Verdict::Undecided)]).is_empty());
+    }
+}
