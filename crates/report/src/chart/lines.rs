@@ -73,6 +73,9 @@ pub struct Lines {
     pub level: Option<Level>,
 }
 
+/// Signs of a name at the end of a line, at most, so that it has room on a small screen; the list of series has all of them.
+const NAME_SIGNS: usize = 18;
+
 /// Marks along a curve.
 const SIGNS: usize = 4;
 
@@ -204,7 +207,7 @@ impl Lines {
         let longest = self.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
         let right = match self.shape {
             Shape::Steps => 16.0,
-            Shape::Marks | Shape::Curve => (longest as f64 * 7.4 + 12.0).clamp(20.0, 190.0),
+            Shape::Marks | Shape::Curve => longest.min(NAME_SIGNS) as f64 * 9.0 + 12.0,
         };
         let xs: Vec<f64> = self.points().map(|point| point.x).collect();
         let ends = |point: &Point| {
@@ -278,7 +281,7 @@ impl Lines {
         let ends = names.iter().map(|((x, _), ..)| *x).fold(0.0, f64::max);
         for ((_, y), nth, series) in apart(names) {
             let class = format!("name label s{} k{nth}", series.look.hue);
-            over.append(text(&series.name, (ends + 8.0, y + 4.0), &class));
+            over.append(text(&cut(&series.name), (ends + 8.0, y + 4.0), &class));
         }
         Ok(over)
     }
@@ -333,6 +336,14 @@ impl Lines {
             value: point.told(&self.y),
             is_quiet: self.shape != Shape::Marks,
         }
+    }
+}
+
+/// A name that has room beside a line.
+fn cut(name: &str) -> String {
+    match name.chars().count() {
+        0..=NAME_SIGNS => name.to_owned(),
+        _ => name.chars().take(NAME_SIGNS - 1).chain(['…']).collect(),
     }
 }
 
@@ -463,6 +474,15 @@ mod tests {
         let many: Vec<Named<'_>> = (0..24).map(|_| ((0.0, 100.0), 0, &series)).collect();
         assert!(apart(many[..15].to_vec()).iter().all(|((_, y), ..)| *y >= super::super::plane::ABOVE));
         assert!(apart(many).is_empty(), "they would lie on the list above the chart");
+    }
+
+    #[test]
+    fn a_long_name_is_cut_beside_its_line_and_whole_in_the_list() {
+        let mut lines = lines();
+        lines.series[0].name = "asm1042-win8-asmedia-bot".into();
+        let svg = lines.draw().expect("drawn")[0].svg.to_string();
+        assert!(svg.contains("asm1042-win8-asme…") && !svg.contains("asmedia-bot"), "{svg}");
+        assert_eq!(lines.entries().next().map(|entry| entry.name), Some("asm1042-win8-asmedia-bot"));
     }
 
     #[test]

@@ -159,11 +159,26 @@ fn figure(title: &str, all: &[Spent]) -> Figure {
             .collect(),
         is_stacked: true,
     };
-    let most =
-        all.iter().map(|spent| format!("{}, {} deep: {}", spent.way, spent.depth, spent.largest.name()));
-    let text =
-        format!("{} Most of it, apart from the queue: {}.", cut(all), most.collect::<Vec<_>>().join("; "));
+    let text = format!("{} Most of it, apart from the queue: {}.", cut(all), most(all));
     Figure::new(title, text.trim_start(), Picture::Bars(bars)).table(table)
+}
+
+/// In which stage most of the time is spent, with the ways of which that is so; of which depths, where it is not so of all.
+fn most(all: &[Spent]) -> String {
+    let of_stage = |stage: Stage| {
+        let mut ways: Vec<String> = Vec::new();
+        for of_way in all.chunk_by(|one, next| one.way == next.way) {
+            let is_it = of_way.iter().filter(|spent| spent.largest == stage);
+            let depths: Vec<String> = is_it.map(|spent| spent.depth.to_string()).collect();
+            match depths.len() {
+                0 => {}
+                count if count == of_way.len() => ways.push(of_way[0].way.clone()),
+                _ => ways.push(format!("{} {} deep", of_way[0].way, depths.join(" and "))),
+            }
+        }
+        (!ways.is_empty()).then(|| format!("{} of {}", stage.name(), ways.join(", ")))
+    };
+    Stage::ALL.into_iter().filter_map(of_stage).collect::<Vec<_>>().join("; ")
 }
 
 /// How many commands a request is, in words; nothing where each is one.
@@ -219,6 +234,25 @@ pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
 mod tests {
     use super::*;
     use workload::Share;
+
+    #[test]
+    fn where_most_is_spent_is_told_by_stage() {
+        let spent = |way: &str, depth, largest| Spent {
+            way: way.into(),
+            depth,
+            commands: Some(1),
+            us: [1.0; 7],
+            largest,
+        };
+        let all = [
+            spent("bot", 1, Stage::Drive),
+            spent("bot", 4, Stage::Drive),
+            spent("uas", 1, Stage::Drive),
+            spent("uas", 4, Stage::Bridge),
+        ];
+        assert_eq!(most(&all), "bridge of uas 4 deep; drive of bot, uas 1 deep");
+        assert_eq!(cut(&all), "");
+    }
 
     #[test]
     fn more_is_told_of_a_few_jobs() {

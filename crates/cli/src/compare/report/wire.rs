@@ -26,6 +26,9 @@ const COMMANDS_MAX: u32 = 100_000;
 /// Packets of one command that are closer than this are one bar.
 const APART_NS: u64 = 3000;
 
+/// Payload of a picture's run, at most.
+const PAYLOAD_BYTES_MAX: u32 = 2 << 30;
+
 const LANES: [(PipeUsage, &str); 4] = [
     (PipeUsage::Command, "command"),
     (PipeUsage::DataOut, "data-out"),
@@ -75,7 +78,8 @@ fn panel(
 ) -> Result<Option<Panel>, Failure> {
     let explain = Rc::new(RefCell::new(Explain::telling(commands as usize)));
     let watch = Watch { late_observer: Some(Box::new(Rc::clone(&explain))), ..Watch::default() };
-    let terms = onlookers::short(terms, commands);
+    let at_once = column.activation.request_bytes_max;
+    let terms = onlookers::short(terms, requests(commands, (job.bytes_max(), at_once), job.depth));
     if run::one(column, job, (catalogue, &terms), watch)?.is_none() {
         return Ok(None);
     }
@@ -83,6 +87,16 @@ fn panel(
     let Some(begins) = told.iter().map(|command| command.began).min() else { return Ok(None) };
     let commands = told.iter().map(|command| shown(command, begins)).collect();
     Ok(Some(Panel { name: way.name.clone(), hue: way.look.hue, commands }))
+}
+
+/// Requests of so many bytes that have so many commands, of `at_once` bytes at most, and all together no more bytes than a picture is
+/// worth.
+fn requests(commands: u32, (bytes, at_once): (u32, u32), depth: u16) -> u32 {
+    let pieces = bytes.div_ceil(at_once.max(1)).max(1);
+    // Those under way at the end may have ended in part.
+    let requests =
+        if pieces == 1 { commands } else { commands.div_ceil(pieces).saturating_add(u32::from(depth)) };
+    requests.min((PAYLOAD_BYTES_MAX / bytes.max(1)).max(1))
 }
 
 fn shown(told: &Told, begins: Instant) -> Command {
@@ -111,6 +125,15 @@ mod tests {
     use sim::engine::Stage;
     use sim::explain::Span;
     use units::Duration;
+
+    #[test]
+    fn long_requests_are_as_few_as_their_commands_need() {
+        assert_eq!(requests(3000, (4096, 65_536), 8), 3000);
+        assert_eq!(requests(3000, (2 << 20, 65_536), 4), 98);
+        assert_eq!(requests(3000, (2 << 20, 212_992), 4), 304);
+        // More than four gigabytes would be more than is counted.
+        assert_eq!(requests(3000, (2 << 20, 2 << 20), 4), 1024);
+    }
 
     #[test]
     fn packets_of_a_command_that_follow_each_other_are_one_bar() {
