@@ -62,7 +62,8 @@ pub struct FileOptions {
 /// Who makes the system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// The ring if there is one, else threads.
+    /// The ring if there is one, else threads. Blocks of a file on a file system of memory are moved by the caller itself: it
+    /// waits for a copy, and where memory is short for what was swapped out.
     #[default]
     Automatic,
     /// The ring or nothing.
