@@ -23,8 +23,8 @@ pub struct Ledger {
     taken: [u64; 2],
     /// Payload that arrived at each side and was not taken.
     in_vain: [u64; 2],
-    /// Bytes that were new in the packet that has just arrived.
-    fresh: u32,
+    /// Bytes that were new in the packet that has just arrived; where nobody keeps the books of packets, in all.
+    fresh: u64,
     /// What was copied for a transfer, by side and number.
     copied: [Vec<u32>; 2],
     broken: Option<Violation>,
@@ -45,7 +45,7 @@ impl Ledger {
     /// A side has taken so many bytes that are new in the packet that is being looked at; who has them looks after their
     /// transfer.
     pub const fn take(&mut self, bytes: u16) {
-        self.fresh += bytes as u32;
+        self.fresh += bytes as u64;
     }
 
     /// Something of a transfer of a side has moved. Where the side has taken a piece, that counts as new in the packet that
@@ -59,7 +59,7 @@ impl Ledger {
         }
         if let Some(piece) = piece {
             let bytes = u32::from(piece.bytes);
-            self.fresh += bytes;
+            self.fresh += u64::from(bytes);
             // The first piece of a transfer: what an earlier one of this number had is of no concern.
             let before = if moved == bytes { 0 } else { copied[number] };
             copied[number] = before + bytes;
@@ -77,11 +77,11 @@ impl Ledger {
     /// A packet with so much payload has arrived at a side, and the transfers that it befell were told of before.
     pub fn arrive(&mut self, now: Instant, side: Side, payload: u32) {
         let fresh = std::mem::take(&mut self.fresh);
-        if fresh > payload {
+        if fresh > u64::from(payload) {
             return self.break_law(Law::Conservation, now, About::Lane(side.other()));
         }
-        self.taken[side as usize] += u64::from(fresh);
-        self.in_vain[side as usize] += u64::from(payload - fresh);
+        self.taken[side as usize] += fresh;
+        self.in_vain[side as usize] += u64::from(payload) - fresh;
     }
 
     /// A packet with so much payload has arrived at a side of another device of the same link, which has books of its own.
@@ -103,7 +103,7 @@ impl Ledger {
 
     /// Something has happened on a bus of USB 2.0, and the transfers that it befell were told of before.
     pub fn take_from_bus(&mut self) {
-        self.taken[Side::Host as usize] += u64::from(std::mem::take(&mut self.fresh));
+        self.taken[Side::Host as usize] += std::mem::take(&mut self.fresh);
     }
 
     /// An event is scheduled.
@@ -269,6 +269,15 @@ mod tests {
         meter.switch_without_books(Instant::from_ps(5_000_000), 0);
         ledger.audit_meter(NOW, &meter, "a part");
         assert_eq!(ledger.broken().map(|violation| violation.law), Some(Law::Energy));
+    }
+
+    #[test]
+    fn packets_that_nobody_books_may_be_many() {
+        let mut ledger = Ledger::default();
+        for _ in 0..=u32::MAX / u32::from(u16::MAX) + 1 {
+            ledger.take(u16::MAX);
+        }
+        assert!(ledger.fresh > u64::from(u32::MAX));
     }
 
     #[test]
