@@ -46,6 +46,8 @@ async function figures({ page, check }) {
     const marks = figure.locator("[data-scale]:not([hidden]) .mark");
     check(await marks.count() > 0, `${title}: it has no marks`);
     await plot.scrollIntoViewIfNeeded();
+    // A plot may be taller than the window.
+    await marks.first().evaluate((mark) => mark.scrollIntoView({ block: "center" }));
     const box = await marks.first().boundingBox();
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
     check(await page.locator("#tip").isVisible(), `${title}: nothing is shown under the pointer`);
