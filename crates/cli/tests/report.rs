@@ -202,3 +202,20 @@ fn a_name_from_outside_is_escaped() {
     ]);
     assert!(page.contains("&lt;b onclick=x&gt;.img") && !page.contains("<b onclick"));
 }
+
+#[test]
+fn a_page_without_a_place_is_refused_before_anything_runs() {
+    let folder = Place::new();
+    let missing = folder.file("missing/page.html");
+    for (file, why) in [(missing.as_str(), "mkdir -p"), (".", "name a file in it")] {
+        let asked: [&[&str]; 4] =
+            [&["compare"], &["compare", "--raw"], &["validate"], &["bench", "--virtual", "--seconds", "60"]];
+        for arguments in asked {
+            let output =
+                Command::new(UASKIT).args(arguments).args(["--report", file]).output().expect("it starts");
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.code() == Some(2) && text.contains(why), "{arguments:?}: {text}");
+            assert!(output.stdout.is_empty(), "{arguments:?}");
+        }
+    }
+}

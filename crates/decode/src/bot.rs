@@ -59,7 +59,9 @@ impl Bot {
             current.open.step(event, if is_command { Part::Command } else { Part::DataOut });
             match ended {
                 Ended::Done if is_command => current.open.command.sent_ns = Some(event.mark.at_ns),
-                Ended::Done => current.open.moved(event),
+                // Where packets are missing this may be the next wrapper, or data of another command.
+                Ended::Done if current.direction == Direction::Out => current.open.moved(event),
+                Ended::Done => {}
                 _ => {
                     // What went before the end counts.
                     if !is_command && event.len() > 0 {

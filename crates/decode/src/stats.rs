@@ -92,15 +92,22 @@ pub struct Gaps {
 }
 
 impl Stats {
-    /// Counts a command.
+    /// A command has gone by, whether it is to be counted or not: what lies outside of commands lies outside of all.
+    pub fn pass(&mut self, command: &Command) {
+        let began = command.began.at_ns;
+        let ended = command.ended.map_or(began, |ended| ended.at_ns);
+        self.first_ns = Some(self.first_ns.map_or(began, |first| first.min(began)));
+        self.last_ns = self.last_ns.max(ended);
+        self.covered.add(began, ended);
+    }
+
+    /// Counts a command, that has gone by.
     pub fn add(&mut self, command: &Command) {
         self.all.add(command);
         let named = (command.block.opcode().into(), command.block.name());
         self.by_name.entry(named).or_default().add(command);
         self.by_depth.entry(command.depth.min(DEPTH_MAX)).or_default().add(command);
         let began = command.began.at_ns;
-        self.first_ns = Some(self.first_ns.map_or(began, |first| first.min(began)));
-        self.last_ns = self.last_ns.max(command.ended.map_or(began, |ended| ended.at_ns));
         let sent = command.sent_ns.unwrap_or(began);
         self.sending.add(command.sent_ns.map(|sent| sent.saturating_sub(began)));
         let last_data = command.data.map(|(_, last)| last.at_ns);
@@ -108,7 +115,6 @@ impl Stats {
         let status = command.ended.map(|ended| ended.at_ns.saturating_sub(last_data.unwrap_or(sent)));
         self.status.add(status.filter(|_| command.duration_ns().is_some()));
         self.idle.add(command.idle_ns);
-        self.covered.add(began, command.ended.map_or(began, |ended| ended.at_ns));
     }
 
     /// All commands together.

@@ -81,8 +81,8 @@ pub struct Explain {
     for_stream: BTreeMap<StreamId, Vec<Span>>,
     /// Commands that have no tag yet, in order.
     unnamed: VecDeque<CommandId>,
-    /// The command whose CBW went last, over BOT, unless it is a pack of several.
-    wrapped: Option<CommandId>,
+    /// The command whose CBW went last, over BOT, or those of which it is a pack: whatever is done is done for all of them.
+    wrapped: Vec<CommandId>,
     bus: OnBus,
     /// What each endpoint with streams is for, or beside which there are such.
     pipes: BTreeMap<EndpointAddress, PipeUsage>,
@@ -192,18 +192,26 @@ impl Explain {
         match stream {
             Some(stream) => self.by_stream.get(&stream).copied(),
             None if self.under_way.len() == 1 => self.under_way.keys().next().copied(),
-            None => self.wrapped,
+            None => self.wrapped.first().copied(),
         }
     }
 
-    /// Over BOT a command goes when those before it have ended: whose CBW this is, if it asks for what that wants.
+    /// Over BOT commands go when those before them have ended: whose CBW this is, if it asks for what the oldest ones want.
     fn note_wrapper(&mut self, bytes: &[u8]) {
         if let (false, Ok(cbw)) = (self.speaks_uas, Cbw::decode(bytes)) {
-            let oldest = self.unnamed.front().copied();
-            self.wrapped = oldest.filter(|oldest| {
-                let wants = self.under_way.get(oldest).and_then(|account| account.data_phase);
-                wants.map_or(0, |phase| phase.range.len) == cbw.transfer_len
-            });
+            self.wrapped.clear();
+            let mut bytes = 0_u64;
+            for command in &self.unnamed {
+                let wants = self.under_way.get(command).and_then(|account| account.data_phase);
+                bytes += u64::from(wants.map_or(0, |phase| phase.range.len));
+                self.wrapped.push(*command);
+                if bytes >= u64::from(cbw.transfer_len) {
+                    break;
+                }
+            }
+            if bytes != u64::from(cbw.transfer_len) {
+                self.wrapped.clear();
+            }
         }
     }
 
@@ -247,7 +255,14 @@ impl Explain {
     }
 
     fn add(&mut self, command: Option<CommandId>, spans: impl IntoIterator<Item = Span>) {
-        if let Some(account) = command.and_then(|command| self.under_way.get_mut(&command)) {
+        if self.wrapped.len() > 1 && command.is_some_and(|command| self.wrapped.contains(&command)) {
+            let spans: Vec<Span> = spans.into_iter().collect();
+            for packed in &self.wrapped {
+                if let Some(account) = self.under_way.get_mut(packed) {
+                    account.spans.extend_from_slice(&spans);
+                }
+            }
+        } else if let Some(account) = command.and_then(|command| self.under_way.get_mut(&command)) {
             account.spans.extend(spans);
         } else if self.told.len() < self.tells {
             let room = UNOWNED_MAX - self.unowned.len().min(UNOWNED_MAX);
@@ -441,7 +456,7 @@ impl Observer for Explain {
         self.by_device.retain(|_, of| *of != command);
         self.bus.moves.retain(|_, of| *of != command);
         self.unnamed.retain(|of| *of != command);
-        self.wrapped = self.wrapped.filter(|of| *of != command);
+        self.wrapped.retain(|of| *of != command);
         if self.told.len() < self.tells {
             let Account { began, data_phase, ref spans, .. } = account;
             self.told.push(Told { command, data_phase, began, ended: at, spans: spans.clone() });

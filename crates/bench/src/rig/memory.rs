@@ -29,6 +29,10 @@ const STREAMS: u16 = 256;
 /// Bytes of one command: what Linux sends at super speed, whatever the transport.
 const COMMAND_BYTES_MAX: u32 = 1 << 20;
 
+/// What a depth is here.
+const BATCHES: &str = "commands under way wait together for the drive's next turn and end in it: it goes by batches, without the \
+                       time of any medium";
+
 /// A virtual drive in memory, and our own initiators.
 #[derive(Debug)]
 pub struct MemoryRig {
@@ -59,7 +63,7 @@ impl MemoryRig {
             bytes: medium.capacity().0 * u64::from(block_size.bytes()),
             block_bytes: block_size.bytes(),
             engine: "initiator and drive in memory".into(),
-            notes: Vec::new(),
+            notes: vec![BATCHES.to_owned()],
         };
         Ok(Self { up: None, drive: Some(drive(medium, speed)), identity, lookout: None })
     }

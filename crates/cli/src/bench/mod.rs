@@ -15,6 +15,7 @@ pub(crate) use arguments::BenchArguments;
 
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::page;
 use crate::recorder::{Capture, Written};
 use arguments::PatternArgument;
 use bench::measure::{self, Conditions, Energy, Onlooker, Plan};
@@ -49,6 +50,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     if arguments.verify && !writes {
         return Err(Failure::usage("--verify checks what was written, and the workload writes nothing"));
     }
+    page::has_room(arguments.report.as_deref())?;
     let keeper = arguments.keeping.keeper()?;
     let tree = arguments.machine.as_ref().map_or_else(Tree::running, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.

@@ -9,6 +9,7 @@ use super::runs::{self, Wanted};
 use super::table::{aligned, empty};
 use super::{CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, report, timeline};
 use crate::failure::Failure;
+use crate::page;
 use comfy_table::{CellAlignment, Table};
 use rayon::ThreadPool;
 use serde_json::{Value, json};
@@ -36,6 +37,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
             .because("runs of parts are as long as it takes for a figure")
             .try_this("say how long with --seconds"));
     }
+    page::has_room(arguments.report.as_deref())?;
     let keeper = arguments.keeping.keeper()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let (setup, columns) = arguments.columns(&catalogue)?;
@@ -92,6 +94,9 @@ fn show(
             "Where a command's time goes, mean microseconds; the parts add up\n{}",
             stages(columns, rows)
         );
+    }
+    if arguments.report.is_some() {
+        println!("Figures here are of seed {}; the page has means of several.", arguments.seed);
     }
     for finding in findings(columns, &rows.iter().map(Told::from).collect::<Vec<_>>()) {
         println!("- {finding}");
@@ -279,7 +284,7 @@ fn table(columns: &[Column], rows: &[Row]) -> Table {
 fn stages(columns: &[Column], rows: &[Row]) -> Table {
     let mut head = vec!["", "depth", "", "in all"];
     head.extend(Stage::ALL.map(Stage::name));
-    head.push("most");
+    head.push("most but queue");
     let mut table = empty(&head);
     for row in rows {
         for (column, trial) in columns.iter().zip(&row.trials) {

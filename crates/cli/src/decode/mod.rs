@@ -143,6 +143,9 @@ impl<'a> Printer<'a> {
     fn commands(&mut self, decoder: &mut Decoder) -> io::Result<()> {
         while let Some(command) = decoder.poll() {
             self.commands.0 += 1;
+            if self.arguments.stats {
+                self.stats.pass(&command);
+            }
             if !self.arguments.filter.lets_through(&command) {
                 continue;
             }

@@ -189,6 +189,24 @@ pub(crate) fn version() -> Fact {
     Fact::pair("uaskit", env!("CARGO_PKG_VERSION"))
 }
 
+/// Looks whether a page can be written there, before what goes on it is measured: its folder is there, and it is none itself.
+///
+/// # Errors
+/// If not.
+pub(crate) fn has_room(file: Option<&Path>) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    let failure = |why: &str| Failure::usage(format!("{} cannot be written", file.display())).because(why);
+    if file.is_dir() {
+        return Err(failure("it is a folder").try_this("name a file in it"));
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => Err(failure("its folder does not exist")
+            .try_this(format!("make it with: mkdir -p {}", folder.display()))),
+        None => Ok(()),
+    }
+}
+
 /// Writes a page into a file; an older one of that name is replaced, and says so where people look.
 pub(crate) fn write(page: &Page, file: &Path) -> Result<(), Failure> {
     let failure = |error: &dyn std::fmt::Display| {

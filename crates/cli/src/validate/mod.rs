@@ -11,6 +11,7 @@ mod runs;
 use crate::compare::{self, table};
 use crate::counted::counted_len;
 use crate::failure::Failure;
+use crate::page;
 use clap::Args;
 use comfy_table::Table;
 use runs::Processors;
@@ -37,7 +38,7 @@ use std::sync::Arc;
   uaskit validate --parts my-parts
 
 Bars: |error| median 8 % at most, worst 20 %; all seventeen shapes (Q1 to Q17) hold. Exit codes: 0 all bars are met, 1 not, or \
-failed, 2 usage.")]
+failed, 2 usage. With --only bars are told and not judged: they are of all rows.")]
 pub(crate) struct ValidateArguments {
     /// A folder with further parts; they take the place of others of the same name.
     #[arg(long, value_name = "DIR")]
@@ -79,6 +80,7 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
                 "Keep what --json prints, or a page of --report: both are the same again for a version and a seed.",
             ));
     }
+    page::has_room(arguments.report.as_deref())?;
     let catalogue = compare::catalogue(arguments.parts.as_deref())?;
     let setups = Setup::built_in(&catalogue).map_err(broken)?;
     let mut decided = Decided::built_in().map_err(broken)?;

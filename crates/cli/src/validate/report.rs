@@ -231,7 +231,7 @@ fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec
         all.push(format!("Of the {what}, {figures} are figures; of the claims {holds} hold, {fails} fail, {undecided} are undecided."));
     }
     all.push(format!(
-        "{} numbers were fitted, in {} places, on {} rows; every other number has a source.",
+        "{} numbers were fitted, in {} places, on {} rows; of every other number its file says where it comes from: a source, or that it is chosen.",
         statistics.fitted_numbers,
         places(decided),
         statistics.fit.all()

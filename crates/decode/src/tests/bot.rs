@@ -32,6 +32,18 @@ fn read(script: &mut Script, tag: u8, asked: u32, moved: usize, residue: u32) ->
 }
 
 #[test]
+fn a_wrapper_of_which_only_the_end_was_kept_is_no_data_of_a_read() {
+    let mut script = Script::enumerated(0);
+    script.send(1, &cbw(1, 4096, 0x80, &READ_10));
+    script.receive(0x81, 4096, &[0xaa; 4096]);
+    script.decoder.miss();
+    script.end(77, 1, (0, 31), &[]);
+    read(&mut script, 3, 4096, 4096, 0);
+    let moved: Vec<u64> = script.ended().iter().map(|command| command.moved).collect();
+    assert_eq!(moved, [4096, 4096]);
+}
+
+#[test]
 fn a_read_is_one_command() {
     let mut script = Script::enumerated(0);
     let last = read(&mut script, 1, 4096, 4096, 0);

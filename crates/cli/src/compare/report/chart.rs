@@ -105,8 +105,9 @@ impl Spent {
 /// Where the time of commands goes, for each way and depth.
 pub(super) fn stages(columns: &[Column], gathered: &[Gathered]) -> Section {
     let lead = "Mean time of a command by where it is spent, from when its driver has it in hand, of the same seeds as all lines; parts add up to \
-                the whole. What waits has no place: in a queue, for a lane, for a credit. A command is what the drive is sent: of a long request \
-                there are several, as many as each bar says.";
+                the whole. What waits has no place: in a queue, for a lane, for a credit. A command is what a transport is given: of a long request \
+                there are several, as many as each bar says. Turbo packs those that follow one another, and what is done for a pack is \
+                told of each in it.";
     let cabled: Vec<&str> = columns
         .iter()
         .filter(|of| of.activation.transport == Carried::Sata)
