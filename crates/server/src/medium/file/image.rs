@@ -39,6 +39,14 @@ pub(super) struct Image {
 }
 
 impl Image {
+    /// Makes all calls of a task, one after the other, and waits for each. It is over then.
+    pub(super) fn carry_out(&self, task: &mut Task) {
+        while let Some(step) = task.step() {
+            let outcome = self.perform(&step, task);
+            task.handle(outcome);
+        }
+    }
+
     /// Makes the system call, and waits for it.
     pub(super) fn perform(&self, step: &Step, task: &mut Task) -> Result<u64, Errno> {
         if let Some(errno) = self.fault(step) {

@@ -134,15 +134,6 @@ impl FileMedium {
         Ok(Self { ring, pool, image, geometry, event, finished, writes, at_once, without_ring })
     }
 
-    /// Does all of a task before it returns.
-    fn perform(&self, mut task: Task) -> Finished {
-        while let Some(step) = task.step() {
-            let outcome = self.image.perform(&step, &mut task);
-            task.handle(outcome);
-        }
-        task.finish().0
-    }
-
     /// Tries to write without waiting. Who is to write from now on.
     fn try_write(&self, task: &mut Task) -> Writes {
         let Some(step) = task.step() else { return Writes::Unknown };
@@ -193,9 +184,8 @@ impl Medium for FileMedium {
         let moves = matches!(job.request.op, MediumOp::Read | MediumOp::Write { .. });
         let mut task = Task::new(job, self.geometry, self.image.read_only);
         if self.at_once && moves {
-            return Some(self.perform(task));
-        }
-        if is_write && matches!(self.writes, Writes::Unknown) {
+            self.image.carry_out(&mut task);
+        } else if is_write && matches!(self.writes, Writes::Unknown) {
             self.writes = self.try_write(&mut task);
         }
         if task.is_over() {

@@ -120,10 +120,7 @@ impl Shared {
             let mut told = Instant::now();
             for mut task in round.drain(..) {
                 task.lend(std::mem::take(&mut scratch));
-                while let Some(step) = task.step() {
-                    let outcome = self.image.perform(&step, &mut task);
-                    task.handle(outcome);
-                }
+                self.image.carry_out(&mut task);
                 let (finished, lent) = task.finish();
                 scratch = lent;
                 self.lock().finished.push_back(finished);
