@@ -168,7 +168,8 @@ pub fn measure(
         longest: Duration::ZERO,
     };
     let mut stays = Duration::ZERO;
-    let kept = if job.writes() { room_of(disk, block_size) * u64::from(stretch.caches) } else { 0 };
+    let kept =
+        if job.writes() { room_of(disk.deferred(), block_size) * u64::from(stretch.caches) } else { 0 };
     let upto = turns.written + kept;
     let sweeps = |turns: &Turns, sum: &Measured| turns.written < upto && sum.elapsed < SETTLING_MAX;
     while !stretch.is_enough(&sum, job.depth) || sweeps(&turns, &sum) {
@@ -184,8 +185,8 @@ pub fn measure(
 }
 
 /// Blocks that a disk can keep for later.
-fn room_of(disk: &mut dyn Disk, block_size: BlockSize) -> u64 {
-    (disk.deferred().room * u64::from(SECTOR_BYTES)).div_ceil(u64::from(block_size.bytes()))
+fn room_of(deferred: Deferred, block_size: BlockSize) -> u64 {
+    (deferred.room * u64::from(SECTOR_BYTES)).div_ceil(u64::from(block_size.bytes()))
 }
 
 impl Stretch {
@@ -230,7 +231,7 @@ impl Turns {
     fn settle(&mut self, disk: &mut dyn Disk, block_size: BlockSize) -> Result<(), MeasureError> {
         let by = disk.now() + SETTLING_MAX;
         let mut before = disk.deferred();
-        let room = room_of(disk, block_size);
+        let room = room_of(before, block_size);
         while room > 0 && disk.now() < by {
             let upto = self.written + room;
             while self.written < upto && disk.now() < by {
