@@ -2,6 +2,8 @@
 //!
 //! The program goes by its name, wherever it was: a folder of this machine is of no use on another.
 
+use std::path::Path;
+
 /// The words of this call.
 pub(crate) fn words() -> Vec<String> {
     let name = std::iter::once("uaskit".to_owned());
@@ -11,6 +13,11 @@ pub(crate) fn words() -> Vec<String> {
 /// Words as one line for a shell.
 pub(crate) fn line(words: &[String]) -> String {
     words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// The line that makes a folder.
+pub(crate) fn making(folder: &Path) -> String {
+    line(&["mkdir".into(), "-p".into(), folder.display().to_string()])
 }
 
 fn quoted(word: &str) -> String {

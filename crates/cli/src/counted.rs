@@ -1,4 +1,4 @@
-//! Numbers of things in words.
+//! Things in words: how many, and which.
 
 /// So many of something whose plural ends in s: `1 command`, `2 commands`.
 pub(crate) fn counted(number: u64, what: &str) -> String {
@@ -10,6 +10,16 @@ pub(crate) fn counted_len(number: usize, what: &str) -> String {
     counted(number as u64, what)
 }
 
+/// Names one after the other: `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -17,5 +27,11 @@ mod tests {
     #[test]
     fn one_is_no_plural() {
         assert_eq!([0, 1, 2].map(|number| counted(number, "run")), ["0 runs", "1 run", "2 runs"]);
+    }
+
+    #[test]
+    fn the_last_of_several_names_comes_after_an_and() {
+        let names = ["a", "b", "c"];
+        assert_eq!([0, 1, 2, 3].map(|count| listed(&names[..count])), ["", "a", "a and b", "a, b and c"]);
     }
 }

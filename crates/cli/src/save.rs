@@ -101,7 +101,7 @@ pub(crate) fn failure(error: StoreError) -> Failure {
     let remedy = match &error {
         StoreError::Absent { .. } => "Save a run first: uaskit bench … --save, or uaskit compare --save",
         StoreError::NoFolder { folder } => {
-            let make = called::line(&["mkdir".into(), "-p".into(), folder.display().to_string()]);
+            let make = called::making(folder);
             let remedy =
                 format!("Make it: {make}; or name a file elsewhere; --save alone has its own folder.");
             return Failure::new(error.to_string()).try_this(remedy);

@@ -162,14 +162,11 @@ fn processor(ways: &[Way], jobs: &[Job], rows: &[Row]) -> Section {
         });
         report::Series::new(&way.name, way.look, points.collect())
     });
-    let depths = of_kind.iter().map(|row| (f64::from(row.depth), row.depth.to_string()));
-    let mut labels: Vec<(f64, String)> = depths.collect();
-    labels.dedup();
     let series: Vec<_> = series.filter(|series| series.points.len() > 1).collect();
     if series.is_empty() {
         return section;
     }
-    let x = Axis::log("requests under way").labelled(labels);
+    let x = page::depth_axis(of_kind.iter().map(|row| row.depth));
     let lines = report::Lines::new(x, Axis::linear("µs of processor for an I/O"), series);
     let text = page::course(&lines, "µs");
     let title = format!("This program's own: {}", kind.map_or("", String::as_str));

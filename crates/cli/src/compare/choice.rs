@@ -4,6 +4,7 @@
 //! makes one variant of them. Always true: what is chosen is in the catalogue, and some transport runs.
 
 use super::{CompareArguments, LinkArgument, MEASURED, PARTS, parts};
+use crate::counted::listed;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use sim::parts::{Activation, Carried, Catalogue, Kind, Os};
@@ -187,11 +188,7 @@ impl CompareArguments {
         let parts = parts.filter_map(|(kind, name)| Some((kind, name.as_ref()?)));
         let hubs = hub.iter().map(|name| ("hub", name));
         let all: Vec<String> = parts.chain(hubs).map(|(kind, name)| format!("{kind} {name}")).collect();
-        match all.as_slice() {
-            [] => String::new(),
-            [one] => one.clone(),
-            [first @ .., last] => format!("{} and {last}", first.join(", ")),
-        }
+        listed(&all)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::choice::Column;
 use super::run::{Row, pairs};
-use crate::counted::counted_len;
+use crate::counted::{counted_len, listed};
 use crate::page::Measured;
 
 /// What counts as no difference, as a share.
@@ -327,15 +327,6 @@ fn times(ratio: f64) -> String {
 /// The same, with the other to follow.
 fn than(ratio: f64) -> String {
     times(ratio) + if ratio < 1.0 && !is_same(ratio) { " than" } else { " as" }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 #[cfg(test)]

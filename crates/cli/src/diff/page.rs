@@ -7,7 +7,8 @@ use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
 use crate::page::{
-    Way, by_share, command_line, course, depth_told, each_once, in_unit, kept_ways, look, version, write,
+    Way, by_share, command_line, course, depth_axis, depth_told, each_once, in_unit, kept_ways, look,
+    version, write,
 };
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
@@ -173,8 +174,7 @@ fn pairs<'a>(changes: &[&'a Change]) -> Vec<&'a [String; 2]> {
 
 /// Places across for all depths of a job.
 fn depths(changes: &[&Change]) -> Axis {
-    let depths = changes.iter().map(|change| (f64::from(change.depth), change.depth.to_string()));
-    Axis::log("requests under way").labelled(depths)
+    depth_axis(changes.iter().map(|change| change.depth))
 }
 
 /// The ratios of a job by depth. Half as much is as far from 1 as twice as much.

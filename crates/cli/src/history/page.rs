@@ -11,7 +11,7 @@ use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::list::tame;
 use crate::page::{
-    Way, command_line, course, depth_told, each_once, in_unit, kept_ways, look, version, write,
+    Way, command_line, course, depth_told, each_once, in_easier, kept_ways, look, version, write,
 };
 use bench::measure::Estimate;
 use records::{Figures, ResultRow, Saved};
@@ -192,12 +192,6 @@ fn of_job(job: &str, runs: &[&Saved], ways: &[Way], drawn: &Drawn) -> Option<Fig
     };
     let x = Axis::linear("run").labelled(runs.iter().enumerate().map(label));
     let lines = Lines::new(x, Axis::linear(drawn.axis), series);
-    let (lines, unit) = match drawn.unit {
-        "µs" => {
-            let (lines, easier) = in_unit(lines);
-            (lines, easier.sign())
-        }
-        unit => (lines, unit),
-    };
+    let (lines, unit) = in_easier(lines, drawn.unit);
     Some(Figure::new(title, course(&lines, unit), Picture::Lines(lines)))
 }

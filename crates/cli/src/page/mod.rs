@@ -11,12 +11,13 @@ mod unit;
 pub(crate) use kept::{by_share, kept_ways, look};
 pub(crate) use latency::{Latency, latencies};
 pub(crate) use throughput::{by_block, by_depth, single};
-pub(crate) use unit::{Unit, in_unit};
+pub(crate) use unit::{Unit, in_easier, in_unit};
 
 use crate::called;
 use crate::failure::Failure;
 use bench::measure::Estimate;
 use report::{Axis, Fact, Figure, Lines, Look, Page, Picture, Point, Section, Series};
+use std::collections::BTreeSet;
 use std::path::Path;
 use workload::Job;
 
@@ -79,12 +80,12 @@ pub(crate) fn by_label(all: &[Measured]) -> Vec<(&str, &[Measured])> {
     chunks.filter_map(|chunk| Some((chunk.first()?.job.label.as_str(), chunk))).collect()
 }
 
-/// Each name once, in the order in which they come first.
-pub(crate) fn each_once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut each: Vec<&str> = Vec::new();
-    for name in names {
-        if !each.contains(&name) {
-            each.push(name);
+/// Each once, in the order in which they come first.
+pub(crate) fn each_once<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut each = Vec::new();
+    for one in all {
+        if !each.contains(&one) {
+            each.push(one);
         }
     }
     each
@@ -102,6 +103,13 @@ pub(crate) fn chosen(all: &[Measured]) -> Option<&Measured> {
     rows.iter().find(|row| row.job.depth == depth)
 }
 
+/// Places across for depths, each once.
+pub(crate) fn depth_axis(depths: impl Iterator<Item = u16>) -> Axis {
+    let depths: BTreeSet<u16> = depths.collect();
+    let labels = depths.into_iter().map(|depth| (f64::from(depth), depth.to_string()));
+    Axis::log("requests under way").labelled(labels)
+}
+
 /// A value of each way by depth.
 pub(crate) fn over_depth(
     ways: &[Way],
@@ -109,8 +117,7 @@ pub(crate) fn over_depth(
     y: Axis,
     value: impl Fn(&Values) -> Option<(f64, Option<[f64; 2]>)>,
 ) -> Lines {
-    let depths = rows.iter().map(|row| (f64::from(row.job.depth), row.job.depth.to_string()));
-    let x = Axis::log("requests under way").labelled(depths);
+    let x = depth_axis(rows.iter().map(|row| row.job.depth));
     let of = |(nth, way): (usize, &Way)| {
         let point = |row: &Measured| {
             let (y, interval) = value(row.of.get(nth)?.as_ref()?)?;
@@ -202,7 +209,7 @@ pub(crate) fn has_room(file: Option<&Path>) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder.filter(|folder| !folder.is_dir()) {
         Some(folder) => Err(failure("its folder does not exist")
-            .try_this(format!("make it with: mkdir -p {}", folder.display()))),
+            .try_this(format!("make it with: {}", called::making(folder)))),
         None => Ok(()),
     }
 }

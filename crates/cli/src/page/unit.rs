@@ -57,6 +57,15 @@ pub(crate) fn in_unit(mut lines: Lines) -> (Lines, Unit) {
     (lines, unit)
 }
 
+/// The same of lines whose unit is told: if that is microseconds.
+pub(crate) fn in_easier(lines: Lines, unit: &str) -> (Lines, &str) {
+    if unit != Unit::Us.sign() {
+        return (lines, unit);
+    }
+    let (lines, unit) = in_unit(lines);
+    (lines, unit.sign())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //!
 //! A claim is written as a comparison of formulas; here measurements in it are told by their names, and its sides by their values.
 
+use crate::page::each_once;
 use report::mean;
 use sim::published::{Row, Verdict};
 
@@ -84,20 +85,14 @@ fn told(reason: &str) -> Option<String> {
 
 /// Each measurement in a formula once: `a75-fnet, 4K sequential read at depth 8`.
 fn measurements(formula: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for begun in formula.split('(').skip(1) {
-        let Some((name, _)) = begun.split_once(')') else { continue };
-        let (Some((setup, rest)), Some((_, depth))) = (name.split_once('/'), name.rsplit_once(" qd")) else {
-            continue;
-        };
-        let Some((variant, job)) = rest.split_once(' ') else { continue };
-        let job = job.rsplit_once(" qd").map_or(job, |(job, _)| job);
-        let told = format!("{variant} of {setup}, {job} at depth {depth}");
-        if !found.contains(&told) {
-            found.push(told);
-        }
-    }
-    found
+    let told = |begun: &str| {
+        let (name, _) = begun.split_once(')')?;
+        let (name, depth) = name.rsplit_once(" qd")?;
+        let (setup, rest) = name.split_once('/')?;
+        let (variant, job) = rest.split_once(' ')?;
+        Some(format!("{variant} of {setup}, {job} at depth {depth}"))
+    };
+    each_once(formula.split('(').skip(1).filter_map(told))
 }
 
 #[cfg(test)]

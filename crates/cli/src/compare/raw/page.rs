@@ -70,20 +70,13 @@ fn findings(rows: &[Row]) -> Vec<String> {
 
 /// A figure of both ways by depth.
 fn figure(title: &str, unit: &str, rows: &[Row], value: fn(&Figures) -> f64) -> Figure {
-    let depths = rows.iter().map(|row| (f64::from(row.depth), row.depth.to_string()));
-    let x = Axis::log("requests under way").labelled(depths);
+    let x = page::depth_axis(rows.iter().map(|row| row.depth));
     let series = WAYS.iter().enumerate().map(|(nth, (name, of))| {
         let points = rows.iter().map(|row| Point::new(f64::from(row.depth), value(&of(row).total)));
         Series::new(*name, hue(name, nth), points.collect())
     });
     let lines = Lines::new(x, Axis::linear(unit), series.collect());
-    let (lines, unit) = match unit {
-        "µs" => {
-            let (lines, easier) = page::in_unit(lines);
-            (lines, easier.sign())
-        }
-        _ => (lines, unit),
-    };
+    let (lines, unit) = page::in_easier(lines, unit);
     Figure::new(format!("{title}: {unit}"), course(&lines, unit), Picture::Lines(lines))
 }
 

@@ -5,7 +5,7 @@
 
 use crate::compare::choice::Column;
 use crate::compare::runs::{Gathered, Runs};
-use crate::page::Unit;
+use crate::page::{Unit, each_once};
 use report::{Axis, Bars, Cell, Figure, Group, Look, PARTS_HUE, PARTS_HUES, Picture, Section, Table};
 use sim::engine::Shares;
 use sim::engine::Stage;
@@ -184,12 +184,7 @@ fn most(all: &[Spent]) -> String {
 
 /// How many commands a request is, in words; nothing where each is one.
 fn cut(all: &[Spent]) -> String {
-    let mut each: Vec<(&str, u32)> = Vec::new();
-    for (way, count) in all.iter().filter_map(|spent| Some((spent.way.as_str(), spent.commands?))) {
-        if !each.contains(&(way, count)) {
-            each.push((way, count));
-        }
-    }
+    let each = each_once(all.iter().filter_map(|spent| Some((spent.way.as_str(), spent.commands?))));
     if each.iter().all(|(_, count)| *count == 1) {
         return String::new();
     }
@@ -209,10 +204,11 @@ pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
                     continue;
                 };
                 let per_gigabyte = |of: usize| {
-                    let each = runs.each(|trial| trial.measured.bytes as f64 / 1e9);
-                    let joules = runs.trials.iter().map(|trial| trial.spent.energy[of].joules());
-                    let all: f64 = joules.zip(each).map(|(joules, gigabytes)| joules / gigabytes).sum();
-                    Some(all / runs.trials.len() as f64)
+                    let each = runs
+                        .trials
+                        .iter()
+                        .map(|trial| trial.spent.energy[of].joules() / (trial.measured.bytes as f64 / 1e9));
+                    Some(each.sum::<f64>() / runs.trials.len() as f64)
                 };
                 let label = format!("{}, {} deep", column.name, row.job.depth);
                 groups.push(Group { label, values: (0..Consumer::ALL.len()).map(per_gigabyte).collect() });

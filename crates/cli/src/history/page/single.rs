@@ -2,7 +2,7 @@
 
 use super::{JOBS_MAX, rate};
 use crate::list::tame;
-use crate::page::{Way, by_share, course, depth_told, each_once, in_unit, kept_ways};
+use crate::page::{Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways};
 use bench::measure::Estimate;
 use records::{Figures, ResultRow, Run};
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Table};
@@ -58,11 +58,7 @@ fn over_depth(
     y: Axis,
     value: &dyn Fn(&Figures) -> Option<Estimate>,
 ) -> Lines {
-    let depths = of_job.iter().map(|row| (f64::from(row.depth), row.depth.to_string()));
-    let mut labels: Vec<(f64, String)> = depths.collect();
-    labels.sort_by(|one, other| one.0.total_cmp(&other.0));
-    labels.dedup();
-    let x = Axis::log("requests under way").labelled(labels);
+    let x = depth_axis(of_job.iter().map(|row| row.depth));
     let series = ways.iter().map(|way| {
         let point = |row: &&&ResultRow| {
             let Estimate { value: y, interval } = value(row.figures.as_ref().ok()?)?;
