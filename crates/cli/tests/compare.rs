@@ -142,7 +142,7 @@ fn where_the_time_goes_adds_up_to_the_picosecond() {
         let sum: u64 = stages.values().map(|share| share.as_u64().unwrap()).sum();
         assert_eq!(explained["latency_ps"].as_u64(), Some(sum));
         assert_eq!(stages["drive"].as_u64(), Some(300 * 20_000_000));
-        assert_eq!(stages.len(), 7);
+        assert_eq!(stages.len(), 8);
     }
     let output = compare(&["--raw", "--depth", "1", "--commands", "50", "--explain"]);
     assert!(String::from_utf8(output.stdout).unwrap().contains(" link ┆ drive ┆ waiting"));

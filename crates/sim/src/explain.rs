@@ -2,8 +2,8 @@
 //!
 //! At each instant a command is *in the drive* while its medium has been asked for something, the drive's own queue included,
 //! since acknowledgements that cross meanwhile hold nothing up; else *on the link* while a packet of it is sent, under
-//! way, or worked on by the port that it came to, in either direction; else in the *driver* while the host's core works for it
-//! or it waits for that core; else in the *controller* while a transfer of it is in a ring and not on the link yet, or has been
+//! way, or worked on by the port that it came to, in either direction; else in the *driver* while the host's core works for it;
+//! else in line for that *core*; else in the *controller* while a transfer of it is in a ring and not on the link yet, or has been
 //! carried and the core does not know, for the sake of moderation for example; else it *waits*: for its turn on a lane or an endpoint, for a
 //! credit, for a stream. Before anything of that, it is in the *queue*: from when the driver has its request until the
 //! controller has something of it, unless the core works for it. Packets are known by their stream, and where there are no streams by the tag
@@ -19,7 +19,7 @@ use crate::link::bulk::Message;
 use crate::link::streams::StreamField;
 use crate::link::superspeed::Side;
 use crate::link::usb2::{Packet, Sent};
-use crate::world::{HostTransfer, Observer, WorkedFor};
+use crate::world::{CoreTurn, HostTransfer, Observer, WorkedFor};
 use bus::{Pipe, StreamId, TransferId, TransferStatus};
 use initiator::{Command, CommandId, DataPhase, Outcome};
 use std::collections::{BTreeMap, VecDeque};
@@ -348,11 +348,13 @@ impl Observer for Explain {
         self.by_transfer.remove(&transfer.id);
     }
 
-    fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {
-        let span = Span::new(Stage::Driver, since, at);
-        match of {
-            WorkedFor::Command(command) => self.add(Some(command), [span]),
-            WorkedFor::Transfer(id) => self.add_to_transfer(id, span),
+    fn worked(&mut self, turn: CoreTurn, of: WorkedFor) {
+        let CoreTurn { since, began, ended } = turn;
+        for span in [Span::new(Stage::Core, since, began), Span::new(Stage::Driver, began, ended)] {
+            match of {
+                WorkedFor::Command(command) => self.add(Some(command), [span]),
+                WorkedFor::Transfer(id) => self.add_to_transfer(id, span),
+            }
         }
     }
 
@@ -467,7 +469,8 @@ impl Observer for Explain {
 }
 
 /// Where a command is that is in several places at once.
-const PRECEDENCE: [Stage; 5] = [Stage::Drive, Stage::Link, Stage::Bridge, Stage::Driver, Stage::Controller];
+const PRECEDENCE: [Stage; 6] =
+    [Stage::Drive, Stage::Link, Stage::Bridge, Stage::Driver, Stage::Core, Stage::Controller];
 
 impl Account {
     /// Goes through all that begins and ends, in the order of time.
@@ -486,7 +489,7 @@ impl Account {
         for (at, stage, begins) in turns {
             let count = &mut under_way[stage as usize];
             *count = if begins { *count + 1 } else { count.saturating_sub(1) };
-            if stage != Stage::Driver {
+            if !matches!(stage, Stage::Core | Stage::Driver) {
                 waits_for = Stage::Waiting;
             }
             let counts = PRECEDENCE.into_iter().find(|&stage| under_way[stage as usize] > 0);
@@ -544,13 +547,15 @@ mod tests {
         };
         explain.began(at(40), &command);
         explain.waited(at(10), id);
-        explain.worked(at(45), at(60), WorkedFor::Command(id));
+        let turn = CoreTurn { since: at(45), began: at(52), ended: at(60) };
+        explain.worked(turn, WorkedFor::Command(id));
         explain.ended(at(70), id, &Outcome::Failed(Failure::Aborted));
         let Explained { latency, shares, .. } = explain.poll().expect("it has ended");
         assert_eq!(latency, Duration::from_ps(60));
-        // Before the core takes it, and behind that, since nothing of it has come to the controller.
+        // Before it is the core's, and behind that, since nothing of it has come to the controller.
         assert_eq!(shares.of(Stage::Queue), Duration::from_ps(35 + 10));
-        assert_eq!(shares.of(Stage::Driver), Duration::from_ps(15));
+        assert_eq!(shares.of(Stage::Core), Duration::from_ps(7));
+        assert_eq!(shares.of(Stage::Driver), Duration::from_ps(8));
         assert_eq!(shares.total(), latency);
     }
 }

@@ -10,11 +10,11 @@
 
 use crate::bridge::{Store, StorePart};
 use crate::drive::AnyDrive;
-use crate::engine::{Digest, Processor, Stage, Trace};
+use crate::engine::{Digest, Processor, Trace};
 use crate::fault::Faults;
 use crate::link::superspeed::Link;
 use crate::world::driven::HostCosts;
-use crate::world::{Commanded, Finished, Observer, Observers, Plain, Stopped, WorkedFor};
+use crate::world::{Commanded, CoreTurn, Finished, Observer, Observers, Plain, Stopped, WorkedFor};
 use initiator::{Answer, Command, CommandId, Outcome, Refusal, SenseBytes};
 use std::collections::{BTreeMap, VecDeque};
 use target::command::Place;
@@ -32,7 +32,7 @@ pub const TAGS: u16 = 32;
 pub struct Native {
     now: Instant,
     costs: HostCosts,
-    core: Processor<Work>,
+    core: Processor<(Instant, Work)>,
     /// When the core is through with all that it was given.
     through_at: Instant,
     store: Store<AnyDrive>,
@@ -116,13 +116,15 @@ impl Native {
         };
         let sleeps = self.now > self.through_at + self.costs.idle_after;
         let cost = if sleeps { cost + self.costs.wake } else { cost };
-        self.through_at = self.through_at.max(self.now) + cost;
-        self.core.give(self.now, cost, work);
+        let began = self.through_at.max(self.now);
+        self.through_at = began + cost;
+        self.core.give(self.now, cost, (began, work));
     }
 
-    fn perform(&mut self, work: Work) {
+    /// What comes of something that the core has done since a time.
+    fn perform(&mut self, began: Instant, work: Work) {
         match work {
-            Work::Command(slot) => match self.hand_over(slot, Stage::Driver) {
+            Work::Command(slot) => match self.hand_over(slot, Some(began)) {
                 Some(request) => {
                     self.store.announce(request.id.command, request.range.len);
                     self.store.take(self.now, request);
@@ -132,20 +134,26 @@ impl Native {
             },
             Work::Interrupt => {
                 for slot in std::mem::take(&mut self.ended) {
+                    self.hand_over(slot, Some(began));
                     self.give(Work::Finish(slot));
                 }
             }
-            Work::Finish(slot) => self.finish(slot),
+            Work::Finish(slot) => self.finish(slot, began),
         }
     }
 
-    /// A stage is through with a command, and tells those who look on: what is asked of the drive, if anything.
-    fn hand_over(&mut self, slot: u16, stage: Stage) -> Option<MediumRequest> {
+    /// The core is through with a command, with which it began at a time, or else the drive is; those who look on are told. What is
+    /// asked of the drive, if anything.
+    fn hand_over(&mut self, slot: u16, began: Option<Instant>) -> Option<MediumRequest> {
         let flight = self.flights.get_mut(&slot)?;
         let (since, now, id) = (std::mem::replace(&mut flight.since, self.now), self.now, flight.id);
-        self.observers.tell(|observer| match stage {
-            Stage::Drive => observer.served(since, now, id),
-            _ => observer.worked(since, now, WorkedFor::Command(id)),
+        self.observers.tell(|observer| match began {
+            None => observer.served(since, now, id),
+            // An interrupt that the core had begun with when a command ended tells of that as well.
+            Some(began) => {
+                let turn = CoreTurn { since, began: began.max(since), ended: now };
+                observer.worked(turn, WorkedFor::Command(id));
+            }
         });
         flight.request
     }
@@ -159,8 +167,8 @@ impl Native {
         self.ended.push_back(slot);
     }
 
-    fn finish(&mut self, slot: u16) {
-        self.hand_over(slot, Stage::Driver);
+    fn finish(&mut self, slot: u16, began: Instant) {
+        self.hand_over(slot, Some(began));
         let Some(Flight { id, answer, request, mut buffer, .. }) = self.flights.remove(&slot) else { return };
         let mut outcome = answer;
         if let Some(request) = request {
@@ -180,7 +188,7 @@ impl Native {
         while let Some(request) = self.store.poll_done() {
             // Payload is in memory when it has come.
             self.store.give(self.now, request.id.command, u32::MAX);
-            self.hand_over(request.id.command.slot, Stage::Drive);
+            self.hand_over(request.id.command.slot, None);
             self.end(request.id.command.slot);
         }
     }
@@ -200,8 +208,8 @@ impl Native {
             self.store.handle_timeout(self.now);
             self.listen();
         }
-        while let Some(work) = self.core.poll_done(self.now) {
-            self.perform(work);
+        while let Some((began, work)) = self.core.poll_done(self.now) {
+            self.perform(began, work);
         }
     }
 

@@ -10,6 +10,8 @@ use units::{Duration, Instant};
 pub enum Stage {
     /// In the host's line, above the transport or in it, before anything is done for it.
     Queue,
+    /// In line for the host's core, which works for other commands meanwhile.
+    Core,
     /// In the host's driver: building it, or taking its completion.
     Driver,
     /// In the host controller: doorbells, rings, descriptors, events.
@@ -26,13 +28,22 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in the order in which a command meets them.
-    pub const ALL: [Self; 7] =
-        [Self::Queue, Self::Driver, Self::Controller, Self::Link, Self::Bridge, Self::Drive, Self::Waiting];
+    pub const ALL: [Self; 8] = [
+        Self::Queue,
+        Self::Core,
+        Self::Driver,
+        Self::Controller,
+        Self::Link,
+        Self::Bridge,
+        Self::Drive,
+        Self::Waiting,
+    ];
 
     /// The name for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue",
+            Self::Core => "core",
             Self::Driver => "driver",
             Self::Controller => "controller",
             Self::Link => "link",
@@ -124,7 +135,7 @@ mod tests {
 
     #[test]
     fn of_equal_stages_the_first_is_the_largest() {
-        assert_eq!(Shares::default().largest(), Stage::Driver);
+        assert_eq!(Shares::default().largest(), Stage::Core);
     }
 
     proptest! {

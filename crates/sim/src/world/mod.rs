@@ -27,7 +27,7 @@ pub use commanded::Commanded;
 pub use enumerate::Exchange;
 pub use host::Finished;
 pub(crate) use observer::Observers;
-pub use observer::{HostTransfer, Observer, WorkedFor};
+pub use observer::{CoreTurn, HostTransfer, Observer, WorkedFor};
 pub use plain::Plain;
 pub use plug::{PlugError, Plugged, bot, turbo, uas};
 pub use trouble::Remains;

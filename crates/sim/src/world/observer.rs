@@ -30,6 +30,24 @@ pub struct HostTransfer {
     pub command: Option<CommandId>,
 }
 
+/// A turn at the core of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoreTurn {
+    /// From when there was something to do.
+    pub since: Instant,
+    /// When the core began with it, having worked for others until then.
+    pub began: Instant,
+    /// When it was through.
+    pub ended: Instant,
+}
+
+impl CoreTurn {
+    /// Of something that takes no time.
+    pub const fn at_once(now: Instant) -> Self {
+        Self { since: now, began: now, ended: now }
+    }
+}
+
 /// What the core of the host works for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkedFor {
@@ -66,9 +84,9 @@ pub trait Observer {
     /// A transfer has ended, with so many bytes moved; `bytes` are what it has brought.
     fn completed(&mut self, at: Instant, transfer: &HostTransfer, end: (TransferStatus, u32), bytes: &[u8]) {}
 
-    /// The core of the host is through with something that it had to do since a time, its wait for its turn included. Of a
-    /// transfer that is told behind [`submitted`](Self::submitted) and before [`completed`](Self::completed).
-    fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {}
+    /// The core of the host is through with something that it had to do. Of a transfer that is told behind
+    /// [`submitted`](Self::submitted) and before [`completed`](Self::completed).
+    fn worked(&mut self, turn: CoreTurn, of: WorkedFor) {}
 
     /// The firmware of a bridge is through with a message or a status, that came to it at a time; whose, by the tag in it or the
     /// stream that it has, if either says so.
@@ -129,8 +147,8 @@ impl<O: Observer> Observer for Rc<RefCell<O>> {
         self.borrow_mut().completed(at, transfer, end, bytes);
     }
 
-    fn worked(&mut self, since: Instant, at: Instant, of: WorkedFor) {
-        self.borrow_mut().worked(since, at, of);
+    fn worked(&mut self, turn: CoreTurn, of: WorkedFor) {
+        self.borrow_mut().worked(turn, of);
     }
 
     fn translated(&mut self, since: Instant, at: Instant, stream: Option<StreamId>) {

@@ -3,12 +3,11 @@
 //! There is one seed and no interval: nothing random is in such a world but the places, on which a plain drive does not depend.
 
 use super::{CompareArguments, Row};
+use crate::compare::report::stage_look;
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::page::{self, course, hue};
-use report::{
-    Axis, Bars, Cell, Fact, Figure, Group, Lines, PARTS_HUE, Page, Picture, Point, Section, Series, Table,
-};
+use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
 use sim::engine::Stage;
 use sim::raw::{Figures, Run};
 use std::path::Path;
@@ -95,10 +94,7 @@ fn stages(rows: &[Row]) -> Figure {
     let bars = Bars {
         across: String::new(),
         value: Axis::linear("mean time of a command, µs"),
-        series: (PARTS_HUE..)
-            .zip(Stage::ALL)
-            .map(|(hue, stage)| (stage.name().to_owned(), hue.into()))
-            .collect(),
+        series: Stage::ALL.map(|stage| (stage.name().to_owned(), stage_look(stage))).to_vec(),
         groups,
         is_stacked: true,
     };

@@ -14,8 +14,9 @@ use sim::power::machine::Consumer;
 use std::ops::Range;
 use workload::Job;
 
-// Each part has a colour of its own.
-const _: () = assert!(Stage::ALL.len() <= PARTS_HUES as usize && Consumer::ALL.len() <= PARTS_HUES as usize);
+// Each part has a colour of its own; the line for the core has stripes of that of the driver, which is what the core does.
+const _: () =
+    assert!(Stage::ALL.len() <= 1 + PARTS_HUES as usize && Consumer::ALL.len() <= PARTS_HUES as usize);
 
 /// Blocks from which on a job is told beside the first one.
 const LONG_BYTES: u32 = 64 << 10;
@@ -46,8 +47,17 @@ fn told_rows(gathered: &[Gathered]) -> Vec<Vec<&Gathered>> {
 }
 
 /// The colour of a stage; a consumer has that of the stage that is the same part.
-fn look(stage: Stage) -> Look {
-    Look::from(PARTS_HUE + stage as u8)
+pub(in crate::compare) fn stage_look(stage: Stage) -> Look {
+    match stage {
+        Stage::Queue => PARTS_HUE.into(),
+        Stage::Core => Look { round: 1, ..Look::from(PARTS_HUE + 1) },
+        Stage::Driver => (PARTS_HUE + 1).into(),
+        Stage::Controller => (PARTS_HUE + 2).into(),
+        Stage::Link => (PARTS_HUE + 3).into(),
+        Stage::Bridge => (PARTS_HUE + 4).into(),
+        Stage::Drive => (PARTS_HUE + 5).into(),
+        Stage::Waiting => (PARTS_HUE + 6).into(),
+    }
 }
 
 /// The stage whose colour a consumer has: cores do what drivers do. The rest is none of the parts, as waiting is in none of them.
@@ -105,7 +115,7 @@ impl Spent {
 /// Where the time of commands goes, for each way and depth.
 pub(super) fn stages(columns: &[Column], gathered: &[Gathered]) -> Section {
     let lead = "Mean time of a command by where it is spent, from when its driver has it in hand, of the same seeds as all lines; parts add up to \
-                the whole. What waits has no place: in a queue, for a lane, for a credit. A command is what a transport is given: of a long request \
+                the whole. What waits has no place: in a queue, in line for the host's core (striped), for a lane, for a credit. A command is what a transport is given: of a long request \
                 there are several, as many as each bar says. Turbo packs those that follow one another, and what is done for a pack is \
                 told of each in it.";
     let cabled: Vec<&str> = columns
@@ -150,7 +160,7 @@ fn figure(title: &str, all: &[Spent]) -> Figure {
     let bars = Bars {
         across: String::new(),
         value: Axis::linear(unit.name("mean time of a command")),
-        series: Stage::ALL.map(|stage| (stage.name().to_owned(), look(stage))).to_vec(),
+        series: Stage::ALL.map(|stage| (stage.name().to_owned(), stage_look(stage))).to_vec(),
         groups: all
             .iter()
             .map(|spent| Group {
@@ -217,7 +227,7 @@ pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
         let bars = Bars {
             across: String::new(),
             value: Axis::linear("J/GB"),
-            series: Consumer::ALL.map(|of| (of.name().to_owned(), look(part(of)))).to_vec(),
+            series: Consumer::ALL.map(|of| (of.name().to_owned(), stage_look(part(of)))).to_vec(),
             groups,
             is_stacked: true,
         };
@@ -238,7 +248,7 @@ mod tests {
             way: way.into(),
             depth,
             commands: Some(1),
-            us: [1.0; 7],
+            us: [1.0; Stage::ALL.len()],
             largest,
         };
         let all = [

@@ -8,6 +8,8 @@
 mod chart;
 mod wire;
 
+pub(super) use chart::stage_look;
+
 use super::choice::Column;
 use super::findings::{Told, findings};
 use super::run::{Row, record};

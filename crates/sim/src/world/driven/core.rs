@@ -17,7 +17,7 @@ use super::Driven;
 use crate::check::{About, Law};
 use crate::engine::{Level, Processor};
 use crate::link::superspeed::Side;
-use crate::world::observer::WorkedFor;
+use crate::world::observer::{CoreTurn, WorkedFor};
 use bus::{Completion, TransferId, TransferStatus};
 use initiator::{CommandId, Outcome, Payload, Transfer, Transport};
 use units::{Duration, Instant};
@@ -117,15 +117,17 @@ pub struct Core {
     line: Processor<Task>,
     /// When it is through with all that it was given.
     through_at: Instant,
-    /// When the last interrupt came, and when it was taken.
-    interrupted: [Instant; 2],
+    /// The turn of the last interrupt.
+    interrupted: CoreTurn,
     work: HostWork,
 }
 
-/// Something to do, and since when.
+/// Something to do, and when.
 #[derive(Debug)]
 pub(super) struct Task {
-    pub(super) since: Instant,
+    /// That of the interrupt that has brought it, if one has.
+    pub(super) interrupt: Option<CoreTurn>,
+    pub(super) turn: CoreTurn,
     /// The drive that it is for.
     pub(super) drive: usize,
     pub(super) work: Work,
@@ -156,7 +158,7 @@ impl Core {
             is_free,
             line,
             through_at: Instant::ZERO,
-            interrupted: [Instant::ZERO; 2],
+            interrupted: CoreTurn::at_once(Instant::ZERO),
             work: HostWork::default(),
         }
     }
@@ -198,18 +200,20 @@ impl Core {
         let wake = if sleeps { self.costs.wake } else { Duration::ZERO };
         self.work.wakes += u64::from(sleeps);
         let cost = wake + self.costs.of(&work);
-        self.through_at = self.through_at.max(now) + cost;
+        let began = self.through_at.max(now);
+        self.through_at = began + cost;
+        let turn = CoreTurn { since: now, began, ended: self.through_at };
         // What an interrupt has brought has been waiting for the core since that came.
-        let [since, taken] = self.interrupted;
-        let is_brought = taken == now && matches!(work, Work::Completion(..));
-        self.line.give(now, cost, Task { since: if is_brought { since } else { now }, drive, work });
+        let is_brought = self.interrupted.ended == now && matches!(work, Work::Completion(..));
+        let interrupt = is_brought.then_some(self.interrupted);
+        self.line.give(now, cost, Task { interrupt, turn, drive, work });
     }
 
     /// What it is through with by now.
     pub(super) fn poll_done(&mut self, now: Instant) -> Option<Task> {
         let task = self.line.poll_done(now)?;
         if matches!(task.work, Work::Interrupt) {
-            self.interrupted = [task.since, now];
+            self.interrupted = task.turn;
         }
         Some(task)
     }
@@ -250,7 +254,7 @@ impl Driven {
     #[inline]
     pub(super) fn give_core(&mut self, now: Instant, drive: usize, work: Work) {
         if self.core.is_free() {
-            self.end_task(now, Task { since: now, drive, work });
+            self.end_task(now, Task { interrupt: None, turn: CoreTurn::at_once(now), drive, work });
         } else {
             self.core.give(now, drive, work);
         }
@@ -258,19 +262,19 @@ impl Driven {
 
     /// The core is through with something: what comes of it.
     pub(super) fn end_task(&mut self, now: Instant, task: Task) {
-        let Task { since, drive, work } = task;
+        let Task { interrupt, turn, drive, work } = task;
         let machine = &mut self.machine;
         match work {
             Work::Interrupt => {
                 self.tamper();
                 self.machine.drive(now, |driver, hands| driver.handle_interrupt(hands, now));
             }
-            Work::Command(id) => self.seats[drive].desk.worked((since, now), WorkedFor::Command(id)),
+            Work::Command(id) => self.seats[drive].desk.worked(turn, WorkedFor::Command(id)),
             Work::Transfer(transfer) => {
                 let (id, device) = (transfer.id, self.fronts[drive].device);
                 let desk = &mut self.seats[drive].desk;
                 desk.offer(machine, now, device, transfer);
-                desk.worked((since, now), WorkedFor::Transfer(id));
+                desk.worked(turn, WorkedFor::Transfer(id));
             }
             Work::TakenBack(id) => {
                 let taken_back = Completion { id, status: TransferStatus::Cancelled, actual: 0 };
@@ -279,13 +283,13 @@ impl Driven {
             }
             Work::Completion(completion, _) => {
                 let seat = &mut self.seats[drive];
-                if !seat.desk.complete(machine, (since, now), completion) {
+                if !seat.desk.complete(machine, (interrupt, turn), completion) {
                     let about = About::Transfer(Side::Host, completion.id);
                     seat.trouble.ledger.break_law(Law::TransferOnce, now, about);
                 }
             }
             Work::Finish(id, outcome) => {
-                self.seats[drive].desk.worked((since, now), WorkedFor::Command(id));
+                self.seats[drive].desk.worked(turn, WorkedFor::Command(id));
                 self.finish_command(now, drive, id, outcome);
                 if self.engine.is_traced() {
                     self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));

@@ -11,7 +11,7 @@ use super::machine::{INLINE_BYTES, Machine};
 use super::transport::AnyTransport;
 use super::write_turn::WriteTurn;
 use crate::world::host::Finished;
-use crate::world::observer::{HostTransfer, Observers, WorkedFor};
+use crate::world::observer::{CoreTurn, HostTransfer, Observers, WorkedFor};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{
     Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, Payload, Piece, Refusal, Transfer, Transport,
@@ -212,7 +212,7 @@ impl Desk {
         let taken = machine.drive(now, |driver, hands| driver.submit(hands, &transfer));
         if taken.is_err() {
             let refused = Completion { id: number, status: TransferStatus::Error, actual: 0 };
-            self.complete(machine, (now, now), refused);
+            self.complete(machine, (None, CoreTurn::at_once(now)), refused);
         }
     }
 
@@ -231,10 +231,10 @@ impl Desk {
         }
     }
 
-    /// The core has worked for a command from one time to another, or what it is for has waited for the core.
-    pub(super) fn worked(&mut self, (since, now): (Instant, Instant), of: WorkedFor) {
-        if now > since {
-            self.observers.tell(|observer| observer.worked(since, now, of));
+    /// The core has worked for a command.
+    pub(super) fn worked(&mut self, turn: CoreTurn, of: WorkedFor) {
+        if turn.ended > turn.since {
+            self.observers.tell(|observer| observer.worked(turn, of));
         }
     }
 
@@ -242,9 +242,10 @@ impl Desk {
     pub(super) fn complete(
         &mut self,
         machine: &mut Machine,
-        (since, now): (Instant, Instant),
+        (interrupt, turn): (Option<CoreTurn>, CoreTurn),
         completion: Completion,
     ) -> bool {
+        let now = turn.ended;
         let Completion { id: number, status, actual } = completion;
         let Some((id, flight)) = self.flights.remove(number) else { return false };
         let is_in = flight.pipe.endpoint.direction() == Direction::In;
@@ -259,7 +260,7 @@ impl Desk {
         };
         if !self.observers.is_empty() {
             let shown = flight.shown(id);
-            self.worked((since, now), WorkedFor::Transfer(id));
+            interrupt.into_iter().chain([turn]).for_each(|turn| self.worked(turn, WorkedFor::Transfer(id)));
             self.observers.tell(|observer| observer.completed(now, &shown, (status, actual), bytes));
         }
         let is_told = matches!(flight.payload, Payload::Message) || bytes.len() <= PEEK_BYTES_MAX;
