@@ -120,7 +120,8 @@ mod tests {
     fn what_fails_is_named_with_what_was_published() {
         let mut decided = Decided::built_in().expect("the rows of the program");
         decided.keep("P065");
-        let row = |verdict| Row { decision: &decided.decisions[0], verdict, reason: REASON.into() };
+        let row =
+            |verdict| Row { decision: &decided.decisions[0], verdict, reason: REASON.into(), margin: None };
         let said = sentences(&[row(Verdict::Fails), row(Verdict::Holds)]);
         assert_eq!(said[0], "Of 2 claims and shapes that runs decide one fails: P065.");
         let begins = "P065 fails, Fnet XFast USB, Turbo, IOMeter, compressible data, read/write, blocks of 4K. Published: far above others";

@@ -3,6 +3,7 @@
 //! Rows, their sources and how each is decided are data of `sim::published`; here measurements are made, each once, and the
 //! verdicts shown.
 
+mod doubts;
 mod fails;
 mod record;
 mod report;
@@ -142,7 +143,11 @@ fn made(decided: &Decided, facts: Facts<'_>, processors: &mut Processors<'_>) ->
 
 fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]) {
     println!("{}", figures(rows));
+    for row in rows.iter().filter(|row| row.is_turned()) {
+        println!("{}", doubts::turned(row));
+    }
     println!("Claims\n{}", claims(rows));
+    doubts::by_little(rows).iter().for_each(|sentence| println!("{sentence}"));
     if !sensitivities.is_empty() {
         println!("{}", changes(sensitivities));
     }
@@ -201,8 +206,11 @@ fn claims(rows: &[Row<'_>]) -> Table {
     for row in rows.iter().filter(|row| !matches!(row.verdict, Verdict::Figure { .. })) {
         let (id, title) = (row.decision.id.clone(), row.decision.title.clone());
         // What holds has its numbers in the record for programs.
-        let why = if row.verdict == Verdict::Holds { "" } else { row.reason.as_str() };
-        table.add_row([id, title, row.verdict.name().into(), why.into()]);
+        let why = match row.verdict {
+            Verdict::Holds => row.holds_by_little().map(doubts::by).unwrap_or_default(),
+            _ => row.reason.clone(),
+        };
+        table.add_row([id, title, row.verdict.name().into(), why]);
     }
     table
 }
@@ -234,9 +242,11 @@ fn changes(sensitivities: &[Sensitivity]) -> String {
     format!("What rows are if a fitted number changes ({})\n{table}\n", counted_len(runs, "run"))
 }
 
-const fn role(row: &Row<'_>) -> &'static str {
-    match row.decision.role {
-        Role::Fit(_) => "fitted on",
-        Role::Check => "",
+fn role(row: &Row<'_>) -> &'static str {
+    match (&row.decision.role, row.is_turned()) {
+        (Role::Fit(_), false) => "fitted on",
+        (Role::Fit(_), true) => "fitted on, turned round",
+        (Role::Check, false) => "",
+        (Role::Check, true) => "turned round",
     }
 }

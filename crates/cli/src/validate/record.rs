@@ -53,6 +53,10 @@ fn of_row(row: &Row<'_>) -> Value {
         };
         record["simulated"] = json!(simulated);
         record["error"] = json!(error);
+        record["is_turned"] = json!(row.is_turned());
+    }
+    if let Some(margin) = row.margin {
+        record["margin"] = json!(margin);
     }
     record
 }

@@ -3,7 +3,7 @@
 //! Left out: the measurements behind a row, which `--json` does not have either. Always true: nothing is said that the table in a
 //! terminal does not show.
 
-use super::{BARS, fails, places, role, runs};
+use super::{BARS, doubts, fails, places, role, runs};
 use crate::failure::Failure;
 use crate::page;
 use report::{
@@ -106,7 +106,8 @@ fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
 }
 
 fn figures<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
-    let mut table = Table::new(["row", "what", "published", "unit", "simulated", "error, %", "", "source"]);
+    let mut table =
+        Table::new(["row", "what", "published", "unit", "simulated", "error, %", "", "note", "source"]);
     for row in rows {
         let Verdict::Figure { published, simulated, error } = row.verdict else { continue };
         table = table.row([
@@ -117,6 +118,7 @@ fn figures<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
             Cell::Number(simulated),
             Cell::Number((error * 1000.0).round() / 10.0),
             Cell::text(role(row)),
+            Cell::text(&row.decision.note),
             Cell::text(source(row)),
         ]);
     }
@@ -175,13 +177,17 @@ fn claims(rows: &[Row<'_>]) -> Figure {
         Verdict::Undecided => 1,
         Verdict::Holds | Verdict::Figure { .. } => 2,
     });
-    let mut table = Table::new(["row", "what", "verdict", "why", "source"]);
+    let mut table = Table::new(["row", "what", "verdict", "why", "note", "source"]);
     for row in others {
         table = table.row([
             Cell::text(&row.decision.id),
             Cell::text(&row.decision.title),
-            Cell::text(row.verdict.name()),
+            Cell::text(match row.holds_by_little() {
+                Some(margin) => format!("{} {}", row.verdict.name(), doubts::by(margin)),
+                None => row.verdict.name().into(),
+            }),
             Cell::text(&row.reason),
+            Cell::text(&row.decision.note),
             Cell::text(source(row)),
         ]);
     }
@@ -210,6 +216,8 @@ fn changes(sensitivities: &[Sensitivity]) -> Figure {
 fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec<String> {
     let percent = |share: f64| number((share * 1000.0).round() / 10.0);
     let mut all = fails::sentences(rows);
+    all.extend(rows.iter().filter(|row| row.is_turned()).map(doubts::turned));
+    all.extend(doubts::by_little(rows));
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
         let met = |is: bool| if is { "which is met" } else { "which is not met" };
         all.push(format!(

@@ -52,6 +52,8 @@ pub enum DecisionKind {
         published: Published,
         /// The simulated one.
         formula: Formula,
+        /// The value at which neither of two has more: 1 of a ratio, 0 of a difference. None if it compares nothing.
+        even: Option<f64>,
     },
     /// All claims hold.
     Claims(Vec<Claim>),
@@ -238,7 +240,12 @@ impl RowTable {
             Stated::Ratio => published.of_percent(),
         };
         let formula = Formula::read(formula).map_err(|error| format!("`{formula}`: {error}"))?;
-        Ok(DecisionKind::Figure { published, formula })
+        let even = match self.stated {
+            Stated::Ratio => Some(1.0),
+            Stated::Value if formula.is_difference() => Some(0.0),
+            Stated::Value => None,
+        };
+        Ok(DecisionKind::Figure { published, formula, even })
     }
 }
 

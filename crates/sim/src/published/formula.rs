@@ -166,6 +166,15 @@ impl Formula {
         }
     }
 
+    /// Whether it says by how much one thing has more than another, or what several such have in the mean.
+    pub(super) fn is_difference(&self) -> bool {
+        match self {
+            Self::Joined(_, operator, _) => *operator == Operator::Minus,
+            Self::Of(_, formulas) => formulas.iter().all(Self::is_difference),
+            Self::Number(_) | Self::Name(_) | Self::Measured(..) | Self::Fact(..) => false,
+        }
+    }
+
     /// Its value.
     pub(super) fn value(&self, values: &impl Values) -> Result<f64, String> {
         let all = self.values(values)?;
@@ -267,6 +276,15 @@ impl Claim {
     pub(super) fn judge(&self, values: &impl Values) -> Result<(f64, f64, bool), String> {
         let (left, right) = (self.left.value(values)?, self.right.value(values)?);
         Ok((left, right, self.comparison.holds(left, right)))
+    }
+
+    /// How far apart its sides are, as a share of the larger; none where they are to be equal, or follow from facts alone.
+    pub(super) fn margin(&self, left: f64, right: f64) -> Option<f64> {
+        let mut measured = Vec::new();
+        [&self.left, &self.right].into_iter().for_each(|side| side.measurements(&mut measured));
+        let larger = left.abs().max(right.abs());
+        let share = if larger > 0.0 { (left - right).abs() / larger } else { 0.0 };
+        (self.comparison != Comparison::Equal && !measured.is_empty()).then_some(share)
     }
 }
 

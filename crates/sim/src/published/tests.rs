@@ -235,3 +235,31 @@ fn a_plan_that_cannot_be_carried_out_is_told_with_its_line() {
     assert_eq!(told("step = 8", "step = 0"), line(12, "a step above zero was expected"));
     assert!(told("because", "cause").unwrap_err().contains("unknown field `cause`"));
 }
+
+#[test]
+fn how_little_a_claim_holds_by_is_told_of_what_was_measured() {
+    let text = "[P1]\nclaims = [\"mbps(myce/uasp 4K random read qd4) > mbps(myce/uasp 4K random read qd1)\", \
+                \"mbps(myce/uasp 4K random read qd4) >= 0.995 * mbps(myce/uasp 4K random read qd4)\"]\n\
+                [P2]\nclaims = [\"mbps(myce/uasp 4K random read qd4) = mbps(myce/uasp 4K random read qd4)\"]\n\
+                [P3]\nclaims = [\"command_bytes(hardware-fr/intel-win7-turbo) >= 1\"]\n\
+                [P4]\nclaims = [\"mbps(myce/uasp 4K random read qd4) < mbps(myce/uasp 4K random read qd1)\"]\n";
+    let (place, decided) = (Place::new(), read(&[("P1", ""), ("P2", ""), ("P3", ""), ("P4", "")], text));
+    let rows = decided.evaluate(place.facts(), tens);
+    let little = |nth: usize| rows[nth].holds_by_little();
+    assert!(little(0).is_some_and(|margin| (margin - 0.005).abs() < 1e-9), "{:?}", rows[0].margin);
+    assert_eq!([little(1), little(2), little(3)], [None; 3]);
+    assert_eq!(rows[3].verdict, Verdict::Fails);
+}
+
+#[test]
+fn a_gain_that_is_a_loss_is_turned_round() {
+    let text = "[P1]\nfigure = \"mbps(myce/uasp 4K random read qd1) / mbps(myce/uasp 4K random read qd2)\"\nas = \"ratio\"\n\
+                [P2]\nfigure = \"mbps(myce/uasp 4K random read qd1) - mbps(myce/uasp 4K random read qd2)\"\n\
+                [P3]\nfigure = \"mbps(myce/uasp 4K random read qd1) / mbps(myce/uasp 4K random read qd2)\"\nas = \"ratio\"\n\
+                [P4]\nfigure = \"mean(mbps(myce/uasp 4K random read qd2) - mbps(myce/uasp 4K random read qd1))\"\n\
+                [P5]\nfigure = \"mbps(myce/uasp 4K random read qd1)\"\n";
+    let values = [("P1", "20"), ("P2", "5..8"), ("P3", "-30"), ("P4", "8"), ("P5", "-3")];
+    let (place, decided) = (Place::new(), read(&values, text));
+    let turned: Vec<_> = decided.evaluate(place.facts(), tens).iter().map(Row::is_turned).collect();
+    assert_eq!(turned, [true, true, false, false, false]);
+}

@@ -18,7 +18,12 @@ pub struct Row<'a> {
     pub verdict: Verdict,
     /// Why: claims with both sides, or what is missing; empty for a figure.
     pub reason: String,
+    /// How far apart the sides of a claim are, as a share of the larger one: the least of all claims of a row that holds.
+    pub margin: Option<f64>,
 }
+
+/// A claim whose sides are nearer to each other than this share holds by little: nobody sees it in a chart.
+const LITTLE: f64 = 0.01;
 
 /// What comes of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,36 +71,52 @@ impl Decided {
 
 impl Decision {
     fn row(&self, known: &Known<'_>) -> Row<'_> {
-        let (verdict, reason) = match &self.kind {
-            DecisionKind::Figure { published, formula } => match formula.value(known) {
+        let (verdict, reason, margin) = match &self.kind {
+            DecisionKind::Figure { published, formula, .. } => match formula.value(known) {
                 Ok(simulated) => {
                     let error = published.error(simulated);
-                    (Verdict::Figure { published: *published, simulated, error }, String::new())
+                    (Verdict::Figure { published: *published, simulated, error }, String::new(), None)
                 }
-                Err(why) => (Verdict::Undecided, why),
+                Err(why) => (Verdict::Undecided, why, None),
             },
             DecisionKind::Claims(claims) => judge(claims, known),
-            DecisionKind::Undecidable(why) => (Verdict::Undecided, why.clone()),
+            DecisionKind::Undecidable(why) => (Verdict::Undecided, why.clone(), None),
         };
-        Row { decision: self, verdict, reason }
+        Row { decision: self, verdict, reason, margin }
     }
 }
 
-/// All claims; the reason is the first that fails, or each with both sides.
-fn judge(claims: &[Claim], known: &Known<'_>) -> (Verdict, String) {
-    let mut told = Vec::new();
+impl Row<'_> {
+    /// Whether one of two has more where the other was published to: the error of a ratio or difference near nothing does not say
+    /// so.
+    pub fn is_turned(&self) -> bool {
+        let DecisionKind::Figure { even: Some(even), .. } = self.decision.kind else { return false };
+        let Verdict::Figure { published, simulated, .. } = self.verdict else { return false };
+        published.least > even && simulated < even || published.largest < even && simulated > even
+    }
+
+    /// By which share it holds, where that is little.
+    pub fn holds_by_little(&self) -> Option<f64> {
+        self.margin.filter(|margin| self.verdict == Verdict::Holds && *margin < LITTLE)
+    }
+}
+
+/// All claims; the reason is the first that fails, or each with both sides. The margin is the least.
+fn judge(claims: &[Claim], known: &Known<'_>) -> (Verdict, String, Option<f64>) {
+    let (mut told, mut least) = (Vec::new(), None::<f64>);
     for claim in claims {
         let (left, right, holds) = match claim.judge(known) {
             Ok(judged) => judged,
-            Err(why) => return (Verdict::Undecided, why),
+            Err(why) => return (Verdict::Undecided, why, None),
         };
         let sides = format!("{}: {left:.3} and {right:.3}", claim.text);
         if !holds {
-            return (Verdict::Fails, sides);
+            return (Verdict::Fails, sides, None);
         }
         told.push(sides);
+        least = claim.margin(left, right).into_iter().chain(least).reduce(f64::min);
     }
-    (Verdict::Holds, told.join("; "))
+    (Verdict::Holds, told.join("; "), least)
 }
 
 impl Verdict {

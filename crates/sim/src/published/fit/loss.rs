@@ -17,7 +17,7 @@ const MARGIN: f64 = 0.01;
 /// The loss of one row.
 pub(super) fn of(decision: &Decision, known: &Known<'_>) -> f64 {
     match &decision.kind {
-        DecisionKind::Figure { published, formula } => {
+        DecisionKind::Figure { published, formula, .. } => {
             formula.value(known).map_or(UNDECIDED, |value| published.error(value).powi(2))
         }
         DecisionKind::Claims(claims) => {

@@ -1,0 +1,90 @@
+//! What a bar does not show: figures that point the other way, and claims that hold by little.
+//!
+//! Left out: what fails, which has sentences of its own. Always true: nothing is said of a row that runs do not decide.
+
+use crate::counted::counted_len;
+use report::number;
+use sim::published::{Row, Verdict};
+
+/// A figure of which one of two has more where the other was published to.
+pub(super) fn turned(row: &Row<'_>) -> String {
+    let Verdict::Figure { published, simulated, .. } = row.verdict else { return String::new() };
+    let decision = row.decision;
+    let mut out = format!(
+        "{} is turned round: {}, of which {} was published and {} comes out.",
+        decision.id,
+        decision.title,
+        published,
+        number((simulated * 100.0).round() / 100.0)
+    );
+    if !decision.note.is_empty() {
+        out += &format!(" What is known of it: {}.", decision.note.trim_end_matches('.'));
+    }
+    out
+}
+
+/// Which claims hold by how little, in one sentence, if any does.
+pub(super) fn by_little(rows: &[Row<'_>]) -> Option<String> {
+    let little =
+        |row: &Row<'_>| row.holds_by_little().map(|margin| format!("{} {}", row.decision.id, by(margin)));
+    let all: Vec<String> = rows.iter().filter_map(little).collect();
+    (!all.is_empty()).then(|| {
+        let verb = if all.len() == 1 { "holds" } else { "hold" };
+        let count = counted_len(all.len(), "claim");
+        format!("{count} {verb} by less than 1 %, which no chart shows: {}.", all.join(", "))
+    })
+}
+
+/// `by 0.2 %`.
+pub(super) fn by(margin: f64) -> String {
+    let percent = margin * 100.0;
+    if percent < 0.05 { "by less than 0.1 %".into() } else { format!("by {percent:.1} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sim::published::{Decided, Published};
+
+    fn decided(id: &str) -> Decided {
+        let mut decided = Decided::built_in().expect("the rows of the program");
+        decided.keep(id);
+        decided
+    }
+
+    #[test]
+    fn a_figure_turned_round_is_told_with_what_is_known_of_it() {
+        let decided = decided("P086");
+        let published = Published { least: 0.92, largest: 0.92 };
+        let row = |simulated| Row {
+            decision: &decided.decisions[0],
+            verdict: Verdict::Figure { published, simulated, error: 0.0 },
+            reason: String::new(),
+            margin: None,
+        };
+        let said = turned(&row(1.036));
+        assert!(said.starts_with("P086 is turned round: "), "{said}");
+        assert!(
+            said.contains("of which 0.92 was published and 1.04 comes out. What is known of it: "),
+            "{said}"
+        );
+        assert!(row(1.036).is_turned() && !row(0.99).is_turned() && !row(1.0).is_turned());
+    }
+
+    #[test]
+    fn what_holds_by_little_is_named_with_how_little() {
+        let decided = decided("Q6");
+        let row = |verdict, margin| Row {
+            decision: &decided.decisions[0],
+            verdict,
+            reason: String::new(),
+            margin: Some(margin),
+        };
+        assert_eq!(
+            by_little(&[row(Verdict::Holds, 0.0016), row(Verdict::Holds, 0.5), row(Verdict::Holds, 0.0001)])
+                .as_deref(),
+            Some("2 claims hold by less than 1 %, which no chart shows: Q6 by 0.2 %, Q6 by less than 0.1 %.")
+        );
+        assert_eq!(by_little(&[row(Verdict::Holds, 0.01), row(Verdict::Fails, 0.001)]), None);
+    }
+}
