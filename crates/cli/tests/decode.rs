@@ -158,7 +158,8 @@ fn numbers_add_up() {
         assert_eq!(filtered[time], stats[time]);
     }
     let text = String::from_utf8(decode(&path, &["--stats", "--quiet"]).stdout).expect("text");
-    assert!(text.contains("from the status to the next command"), "{text}");
+    assert!(text.contains("from the status to the next command") && !text.contains("not sure"), "{text}");
+    assert_eq!(stats["is_sure"], true);
 }
 
 #[test]
@@ -205,6 +206,8 @@ fn places_where_packets_were_dropped_are_summed_up() {
     assert_eq!(lines[3], "uaskit: and at 17 more places; 140 packets were dropped in all");
     let text = String::from_utf8(output.stdout).expect("text");
     assert!(text.contains("dropped when captured: 140 packets, at 20 places\n"), "{text}");
+    let text = String::from_utf8(decode(&path, &["--stats"]).stdout).expect("text");
+    assert!(text.contains("\nnot sure, since packets are missing: times outside of commands"), "{text}");
     let objects = json(&path, &[]);
     let end = objects.last().expect("an end");
     assert_eq!(count(&objects, &[("kind", "dropped".into())]), 3);

@@ -31,11 +31,13 @@ pub struct Decoder {
 
 /// A device that was seen to be a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drive {
+pub struct Drive<'a> {
     /// Where.
     pub address: Address,
     /// What it spoke last.
     pub transport: Transport,
+    /// What it spoke, in the order of first use.
+    pub transports: &'a [Transport],
     /// idVendor and idProduct, if the capture has its descriptor.
     pub id: Option<(u16, u16)>,
 }
@@ -130,10 +132,11 @@ impl Decoder {
     }
 
     /// The drives that are known now.
-    pub fn drives(&self) -> impl Iterator<Item = Drive> {
+    pub fn drives(&self) -> impl Iterator<Item = Drive<'_>> {
         self.devices.iter().filter_map(|(&address, device)| {
             let id = device.descriptor().map(|descriptor| (descriptor.vendor, descriptor.product));
-            device.transport().map(|transport| Drive { address, transport, id })
+            let transports = device.transports();
+            device.transport().map(|transport| Drive { address, transport, transports, id })
         })
     }
 }

@@ -121,8 +121,8 @@ pub(super) struct Lost {
     pub(super) drops: u64,
 }
 
-/// Numbers.
-pub(super) fn stats(stats: &Stats) -> Value {
+/// Numbers; times outside of commands and depths are sure if no packet is missing.
+pub(super) fn stats(stats: &Stats, is_sure: bool) -> Value {
     let gaps = stats.gaps();
     let (span_ns, idle_ns) = stats.span_ns();
     json!({
@@ -142,6 +142,7 @@ pub(super) fn stats(stats: &Stats) -> Value {
         },
         "span_ns": span_ns,
         "outside_commands_ns": idle_ns,
+        "is_sure": is_sure,
     })
 }
 
@@ -155,6 +156,7 @@ pub(super) fn end(decoder: &Decoder, (seen, shown): (u64, u64), lost: &Lost) -> 
         "drives": decoder.drives().map(|drive| json!({
             "device": drive.address.to_string(),
             "transport": drive.transport.to_string(),
+            "transports": drive.transports.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "id": drive.id.map(|(vendor, product)| format!("{vendor:04x}:{product:04x}")),
         })).collect::<Vec<_>>(),
         "damages": lost.damages,

@@ -3,7 +3,7 @@
 //! An outcome is told only if it is not the one hoped for, and so are bytes that were asked for and did not move.
 
 use crate::counted::counted;
-use decode::{Command, Decoder, Ended, Losses, Outcome, Phase, Step, Transport};
+use decode::{Command, Decoder, Drive, Ended, Losses, Outcome, Phase, Step, Transport};
 use std::io::{self, Write};
 use wire::bot::CswStatus;
 use wire::scsi::Status;
@@ -119,6 +119,10 @@ pub(super) fn end(out: &mut impl Write, decoder: &Decoder, (seen, shown): (u64, 
         [(seen, "command"), (drives as u64, "drive"), (verdicts as u64, "verdict")]
             .map(|(number, what)| counted(number, what));
     writeln!(out, "\n{commands} of {drives}{of_all}; {verdicts}")?;
+    for Drive { address, transports, .. } in decoder.drives().filter(|drive| drive.transports.len() > 1) {
+        let names: Vec<String> = transports.iter().map(ToString::to_string).collect();
+        writeln!(out, "drive {address} has spoken {}", names.join(", then "))?;
+    }
     for (what, left) in
         [("not what their link type says", decoder.not_understood()), ("not USB", decoder.foreign())]
     {

@@ -206,7 +206,8 @@ impl<'a> Printer<'a> {
             return self.end_json(decoder);
         }
         if self.arguments.stats {
-            stats::print(&mut self.out, &self.stats)?;
+            let is_sure = self.is_whole(decoder);
+            stats::print(&mut self.out, &self.stats, is_sure)?;
         }
         lines::verdicts(&mut self.out, decoder)?;
         lines::end(&mut self.out, decoder, self.commands)?;
@@ -221,9 +222,15 @@ impl<'a> Printer<'a> {
         self.out.flush()
     }
 
+    /// Whether nothing that is known of is missing from the capture.
+    fn is_whole(&self, decoder: &Decoder) -> bool {
+        self.damages == 0 && self.drops == 0 && decoder.not_understood().count == 0
+    }
+
     fn end_json(&mut self, decoder: &Decoder) -> io::Result<()> {
         if self.arguments.stats {
-            writeln!(self.out, "{}", json::stats(&self.stats))?;
+            let record = json::stats(&self.stats, self.is_whole(decoder));
+            writeln!(self.out, "{record}")?;
         }
         for verdict in decoder.verdicts() {
             writeln!(self.out, "{}", json::verdict(verdict))?;

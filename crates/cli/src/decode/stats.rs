@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use decode::{DEPTH_MAX, Spread, Stats, Summary};
 use std::io::{self, Write};
 
-pub(super) fn print(out: &mut impl Write, stats: &Stats) -> io::Result<()> {
+pub(super) fn print(out: &mut impl Write, stats: &Stats, is_sure: bool) -> io::Result<()> {
     let mut by_name = table("command");
     for (_, name, row) in stats.by_name() {
         add(&mut by_name, name.to_owned(), &row);
@@ -24,7 +24,14 @@ pub(super) fn print(out: &mut impl Write, stats: &Stats) -> io::Result<()> {
         "\n{} from the first command to the last, {} of it outside of commands ({share:.1} %)",
         time(span_ns),
         time(idle_ns)
-    )
+    )?;
+    if !is_sure {
+        writeln!(
+            out,
+            "not sure, since packets are missing: times outside of commands are no longer than that, and more may have been under way"
+        )?;
+    }
+    Ok(())
 }
 
 fn gaps(stats: &Stats) -> Table {

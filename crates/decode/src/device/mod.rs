@@ -35,7 +35,9 @@ pub(crate) struct Device {
     is_gone: bool,
     /// Behind this packet others are missing, and perhaps anywhere before it.
     missed: Option<u64>,
-    /// Which transport it used last.
+    /// Transports that it used, in the order of their first use.
+    transports: Vec<Transport>,
+    /// Which one it used last.
     transport: Option<Transport>,
     /// The last packet that was of it.
     pub(crate) latest_packet: u64,
@@ -54,6 +56,7 @@ impl Device {
             is_configured: false,
             is_gone: false,
             missed,
+            transports: Vec::new(),
             transport: None,
             latest_packet: 0,
         }
@@ -64,9 +67,14 @@ impl Device {
         self.descriptor.as_ref()
     }
 
-    /// The transport that it was seen to use.
+    /// The transport that it was seen to use last.
     pub(crate) fn transport(&self) -> Option<Transport> {
         self.transport
+    }
+
+    /// Those that it was seen to use, in the order of their first use.
+    pub(crate) fn transports(&self) -> &[Transport] {
+        &self.transports
     }
 
     /// One end of a transfer; `reset` is a reset of a port of this bus, which has not been anybody's.
@@ -83,6 +91,9 @@ impl Device {
             Role::Pipe(_) => Transport::Uas,
         };
         self.transport = Some(transport);
+        if !self.transports.contains(&transport) {
+            self.transports.push(transport);
+        }
         self.is_gone |= event.ended() == Some(Ended::Gone);
         let (address, missed) = (self.address, self.missed);
         let mut desk = Desk { address, transport, ledger, units: &mut self.units, missed };

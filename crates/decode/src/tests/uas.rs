@@ -54,6 +54,22 @@ fn a_read_is_one_command() {
 }
 
 #[test]
+fn a_drive_that_has_spoken_both_is_told_with_both() {
+    let mut script = Script::enumerated(1);
+    submit_read(&mut script, 7);
+    end_read(&mut script, 7);
+    let spoken = |script: &Script| {
+        let drive = script.decoder.drives().next().expect("a drive");
+        (drive.transports.to_vec(), drive.transport)
+    };
+    assert_eq!(spoken(&script), (vec![Transport::Uas], Transport::Uas));
+    script.control([0x01, 11, 0, 0, 0, 0, 0, 0], &[]);
+    script.send(1, &good::cbw(1, 0, 0, &[0; 6]));
+    script.receive(0x81, 13, &good::csw(1, 0));
+    assert_eq!(spoken(&script), (vec![Transport::Uas, Transport::Bot], Transport::Bot));
+}
+
+#[test]
 fn data_are_of_the_command_that_they_were_submitted_for() {
     let mut script = Script::enumerated(1);
     for tag in [1, 2, 3] {
