@@ -96,6 +96,19 @@ pub(crate) fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
     })
 }
 
+/// The line that lists the runs of a file, as its user would have to write it.
+pub(crate) fn listing(path: &Path) -> String {
+    let usual = records::usual_place(|name| std::env::var_os(name));
+    let named = usual.is_none_or(|usual| usual != path);
+    let file = named.then(|| ["--file".into(), path.display().to_string()]);
+    called::line(
+        &["uaskit".into(), "history".into()]
+            .into_iter()
+            .chain(file.into_iter().flatten())
+            .collect::<Vec<_>>(),
+    )
+}
+
 /// What an error of the file means to its user.
 pub(crate) fn failure(error: StoreError) -> Failure {
     let remedy = match &error {

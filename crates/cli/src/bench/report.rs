@@ -88,6 +88,7 @@ fn findings(record: &Record, ways: &[Way], all: &[Measured]) -> Vec<String> {
     if record.interrupted {
         found.push("It was ended before its end.".into());
     }
+    found.extend(record.target.identity.notes.iter().map(|note| format!("Note: {note}.")));
     found
 }
 

@@ -104,19 +104,27 @@ const HEAD: f64 = 40.0;
 const FOOT: f64 = 56.0;
 const EDGE: f64 = 160.0;
 const TRACK: f64 = 138.0;
+/// Platters beside each other: as many as a page has room for.
+const ABREAST: usize = 3;
 
 fn picture(panels: &[Panel]) -> Drawing {
-    let width = SIDE * panels.len() as f64;
+    let rows: Vec<&[Panel]> = panels.chunks(ABREAST).collect();
+    let width = SIDE * panels.len().min(ABREAST) as f64;
+    let height = SIDE + FOOT;
     let description: String =
         panels.iter().map(|panel| format!("{}: {}. ", panel.title, summary(panel))).collect();
     let tip = Line::new().set("d", "M0,0 L10,5 L0,10 z").set("class", "arrow");
     let arrow = Marker::new().set("id", "arrow").set("viewBox", "0 0 10 10").set("refX", 9).set("refY", 5);
     let arrow = arrow.set("markerWidth", 7).set("markerHeight", 7).set("orient", "auto").add(tip);
-    let mut drawing = Drawing::new((width.max(460.0), HEAD + SIDE + FOOT), TITLE, description.trim())
-        .with(Definitions::new().add(arrow))
-        .with(text(TITLE, (16.0, 26.0), "head"));
-    for (number, panel) in panels.iter().enumerate() {
-        drawing = drawing.with(drawn(panel, (SIDE * (number as f64 + 0.5), HEAD + SIDE / 2.0)));
+    let mut drawing =
+        Drawing::new((width.max(460.0), HEAD + height * rows.len() as f64), TITLE, description.trim())
+            .with(Definitions::new().add(arrow))
+            .with(text(TITLE, (16.0, 26.0), "head"));
+    for (nth, row) in rows.into_iter().enumerate() {
+        for (number, panel) in row.iter().enumerate() {
+            let middle = (SIDE * (number as f64 + 0.5), HEAD + height * nth as f64 + SIDE / 2.0);
+            drawing = drawing.with(drawn(panel, middle));
+        }
     }
     drawing
 }
@@ -214,6 +222,21 @@ mod tests {
         let out = printed(&panel);
         assert_eq!(out.matches("turn 1").count() + out.matches("turn 2").count(), 1, "{out}");
         assert!(out.contains("|------3-----------2-----------4-----------------1-----------|"), "{out}");
+    }
+
+    #[test]
+    fn platters_have_room_on_a_page_however_many_there_are() {
+        let of = |count: u64| {
+            (0..count)
+                .map(|_| panel([(0, 20_000), (3, 21_100), (2, 23_100), (4, 25_200), (1, 28_100)]))
+                .collect::<Vec<_>>()
+        };
+        let size = |count| {
+            let document = picture(&of(count)).document().to_string();
+            let whole = document.split("viewBox=\"0 0 ").nth(1).and_then(|rest| rest.split('"').next());
+            whole.expect("a size").to_owned()
+        };
+        assert_eq!([1, 3, 4, 6].map(size), ["460 456", "1080 456", "1080 872", "1080 872"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
 use crate::history::{at_left, json, saved, title};
 use crate::list::{print, tame};
-use crate::save::{failure, place};
+use crate::save::{failure, listing, place};
 use clap::Args;
 use records::{Change, Diff, Note, Saved, Selector, Store, Verdict};
 use serde_json::{json, to_value};
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     let (before, after) = (saved(&store, &arguments.before)?, saved(&store, &arguments.after)?);
     if before.id == after.id {
         let what = format!("before and after are one run, {}", title(&before));
-        return Err(Failure::usage(what).try_this("Name two: uaskit history shows which there are."));
+        return Err(Failure::usage(what).try_this(format!("Name two of {}", listing(&path))));
     }
     let diff = records::diff(&before.run, &after.run, arguments.same / 100.0);
     if let Some(file) = &arguments.report {

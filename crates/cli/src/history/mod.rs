@@ -9,7 +9,7 @@ use crate::called;
 use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
 use crate::list::{print, tame};
-use crate::save::{failure, place};
+use crate::save::{failure, listing, place};
 use clap::Args;
 use comfy_table::CellAlignment;
 use records::{Filter, ResultRow, RunId, Saved, Selector, Store, Summary};
@@ -92,7 +92,7 @@ pub(crate) fn saved(store: &Store, selector: &Selector) -> Result<Saved, Failure
             }
             Selector::Named(name) => format!("no run is called `{name}` in {}", store.path().display()),
         };
-        Failure::usage(what).try_this("See uaskit history.")
+        Failure::usage(what).try_this(format!("See {}", listing(store.path())))
     })
 }
 
