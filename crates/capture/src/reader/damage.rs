@@ -54,6 +54,8 @@ pub enum DamageKind {
         /// Its kind.
         kind: u32,
     },
+    /// The header of a pcap file: what its records are was told by themselves.
+    Header,
     /// A section's header, or what should be one at the beginning of the file.
     Section,
     /// A time that has more than a second of fractions.
@@ -95,6 +97,7 @@ impl fmt::Display for DamageKind {
             }
             Self::Block { kind } => write!(f, "a block of kind {kind:#x} is not laid out as one"),
             Self::Unknown { kind } => write!(f, "a block of kind {kind:#x}, which nobody has"),
+            Self::Header => f.write_str("the header of the file is damaged"),
             Self::Section => f.write_str("the header of a section is damaged"),
             Self::Time => f.write_str("a record's time is none"),
             Self::Interface { number } => write!(f, "a packet of interface {number}, which was not told of"),

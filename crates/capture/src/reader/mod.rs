@@ -135,6 +135,17 @@ struct Found {
     len: usize,
 }
 
+impl Form {
+    /// Of a file that does not begin as a capture does.
+    fn behind_damage<R: Read>(window: &mut Window<R>) -> io::Result<Option<Self>> {
+        // Blocks may be anywhere, records where the first of them belongs: who is more certain is asked first.
+        if let Some(records) = Records::behind_damage(window)? {
+            return Ok(Some(Self::Records(records)));
+        }
+        Ok(Blocks::behind_damage(window)?.map(Self::Blocks))
+    }
+}
+
 impl<R: Read> Reader<R> {
     /// Begins to read; `file` is what errors call it.
     ///
@@ -149,14 +160,11 @@ impl<R: Read> Reader<R> {
         } else if let Some(records) = Records::of(window.bytes()) {
             window.skip(records::HEADER_BYTES);
             Form::Records(records)
+        } else if let Some(form) = Form::behind_damage(&mut window).map_err(|cause| fail(&file, cause))? {
+            form
         } else {
-            match Blocks::behind_damage(&mut window).map_err(|cause| fail(&file, cause))? {
-                Some(blocks) => Form::Blocks(blocks),
-                None => {
-                    let text = refusal(window.bytes());
-                    return Err(fail(&file, io::Error::new(io::ErrorKind::InvalidData, text)));
-                }
-            }
+            let text = refusal(window.bytes());
+            return Err(fail(&file, io::Error::new(io::ErrorKind::InvalidData, text)));
         };
         Ok(Self { window, file, form, packets: 0, given: 0 })
     }

@@ -1,7 +1,8 @@
 //! pcap files (draft-ietf-opsawg-pcap): a header, then records one after the other.
 //!
 //! Nothing marks the beginning of a record. After one that makes no sense, the next is looked for by what a record is like: a time
-//! not far from the last one, fewer bytes kept than there were, and another such record or the end of the file behind it.
+//! not far from the last one, fewer bytes kept than there were, and another such record or the end of the file behind it. If the header
+//! is damaged, the same is asked in both byte orders where the first record should begin, and the link type is what packets look like.
 
 use super::window::Window;
 use super::{ByteOrder, DamageKind, Found, Link, RECORD_BYTES_MAX, Step};
@@ -16,11 +17,15 @@ pub(super) const HEADER_BYTES: usize = 24;
 const RECORD_HEADER_BYTES: usize = 16;
 /// The same in files of kernels with a patch of 1999.
 const MODIFIED_HEADER_BYTES: usize = 24;
+/// Bytes in which records are looked for if the header is damaged.
+const LOOK_FOR_BEGIN_BYTES: usize = 1 << 20;
 const NS_PER_S: u64 = 1_000_000_000;
 /// How far the time of a record may be from the last one, in seconds, when one is looked for.
 const SECONDS_APART_MAX: u64 = 86_400;
 
 pub(super) struct Records {
+    /// The header of the file makes no sense, which is not told yet.
+    is_damaged: bool,
     order: ByteOrder,
     is_modified: bool,
     /// Nanoseconds of a unit of a record's fraction.
@@ -46,10 +51,45 @@ impl Records {
         // The upper bits say whether frames have a check at their end; USB has none.
         let [low, high, _, _] = header.network.0.to_le_bytes();
         let link = Link::of(u16::from_le_bytes([low, high]).into());
-        Some(Self { order, is_modified: header.is_modified_format(), ns_per_fraction, link, latest_s: None })
+        let is_modified = header.is_modified_format();
+        Some(Self { is_damaged: false, order, is_modified, ns_per_fraction, link, latest_s: None })
+    }
+
+    /// If records follow each other behind a header that is damaged.
+    pub(super) fn behind_damage<R: Read>(window: &mut Window<R>) -> io::Result<Option<Self>> {
+        window.want(LOOK_FOR_BEGIN_BYTES)?;
+        let Some(bytes) = window.bytes().get(HEADER_BYTES..) else { return Ok(None) };
+        Ok([ByteOrder::Little, ByteOrder::Big].into_iter().find_map(|order| Self::guessed(bytes, order)))
+    }
+
+    /// What the records at the front say of how they are made.
+    fn guessed(bytes: &[u8], order: ByteOrder) -> Option<Self> {
+        /// Microseconds of a second; a larger fraction is one of nanoseconds.
+        const MICROSECONDS: u64 = 1_000_000;
+        let link = Link::Other(0);
+        let mut all =
+            Self { is_damaged: true, order, is_modified: false, ns_per_fraction: 1, link, latest_s: None };
+        let (mut at, mut count, mut largest, mut seen) = (0, 0_u32, 0, None);
+        while let Some(len) = all.plausible(&bytes[at..])
+            && let Some(record) = bytes.get(at..at + len)
+            && let Some(head) = all.head(record)
+        {
+            all.latest_s = Some(head.seconds);
+            largest = largest.max(head.fraction);
+            seen = seen.or_else(|| Link::seen_in(&record[RECORD_HEADER_BYTES..], order));
+            (at, count) = (at + len, count + 1);
+        }
+        // Of one record alone it is certain if the file ends behind it.
+        let is_followed = count > 1 || count == 1 && at == bytes.len();
+        all.ns_per_fraction = if largest < MICROSECONDS { 1_000 } else { 1 };
+        all.link = seen.filter(|_| is_followed)?;
+        Some(Self { latest_s: None, ..all })
     }
 
     pub(super) fn step<R: Read>(&mut self, window: &mut Window<R>) -> io::Result<Step> {
+        if std::mem::take(&mut self.is_damaged) {
+            return Ok(Step::Damage(DamageKind::Header, HEADER_BYTES));
+        }
         let header_len = self.header_len();
         if !window.want(header_len)? {
             return Ok(match window.bytes().len() {

@@ -307,6 +307,42 @@ fn a_record_that_swallows_others_is_passed_over_alone() {
     assert_eq!((damages[0].offset, damages[0].bytes), (104, 80));
 }
 
+/// A file of usbmon events without payload: submissions of 31 bytes, in this byte order and fractions.
+fn events(order: ByteOrder, fractions: &[u32]) -> Vec<u8> {
+    let number = |value: u32| if order == ByteOrder::Big { value.to_be_bytes() } else { value.to_le_bytes() };
+    let mut file = vec![0x5a; 24];
+    for fraction in fractions {
+        [1_000, *fraction, 64, 64].iter().for_each(|field| file.extend(number(*field)));
+        let mut event = [0; 64];
+        event[8..10].copy_from_slice(&[b'S', 3]);
+        event[32..36].copy_from_slice(&number(31));
+        file.extend(event);
+    }
+    file
+}
+
+#[test]
+fn behind_a_damaged_file_header_records_tell_what_they_are() {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        for (fractions, last_ns) in
+            [(&[0, 999_999][..], 999_999_000), (&[5, 999_999_999], 999_999_999), (&[7], 7_000)]
+        {
+            let file = events(order, fractions);
+            let (packets, damages) = read(&file);
+            assert_eq!(damages, [Damage { offset: 0, bytes: 24, kind: DamageKind::Header }]);
+            assert_eq!(packets.len(), fractions.len());
+            assert_eq!(packets[packets.len() - 1].1, 1_000_000_000_000 + last_ns, "{order:?} {fractions:?}");
+            let mut reader = Reader::new(&file[..], "memory".into()).unwrap();
+            assert!(matches!(reader.next_item(), Ok(Some(Item::Damage(damage))) if damage == damages[0]));
+            let Ok(Some(Item::Packet(packet))) = reader.next_item() else { panic!("a packet") };
+            assert_eq!((packet.link, packet.order), (Link::Usbmon, order));
+        }
+    }
+    // One record and bytes behind it that are none might be anything.
+    let unsure = [&events(ByteOrder::Little, &[7])[..], &[0xff; 40]].concat();
+    assert!(Reader::new(&unsure[..], "memory".into()).is_err());
+}
+
 #[test]
 fn what_is_no_capture_is_refused() {
     for file in [&b""[..], b"PK\x03\x04", &[0; 64], b"\x0a\x0d\x0d\x0a\x1c\0\0\0????"] {
