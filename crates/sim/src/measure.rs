@@ -46,7 +46,7 @@ pub trait Disk {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// Virtual time that is dropped at the beginning, and as many requests as are under way at least; if there are writes, all
-    /// until the disk keeps no more of them for later than before, within [`SETTLING_MAX`]. If it is none, what comes first is
+    /// from which on the disk keeps no more of them for later than before, within [`SETTLING_MAX`]. If it is none, what comes first is
     /// counted.
     pub warm_up: Duration,
     /// Virtual time that is counted, at least.
@@ -100,7 +100,7 @@ pub const SETTLING_MAX: Duration = Duration::from_secs(300);
 
 /// A disk has settled if, while as much was written as it can keep for later, what it keeps has not grown by this part of it:
 /// so much at most are writes still too quick.
-const SETTLED_PART: u64 = 20;
+const SETTLED_PART: u64 = 40;
 
 impl Stretch {
     /// Long enough for a figure that half a percent of other seeds agree with: as many requests as that takes, and the time
@@ -111,7 +111,7 @@ impl Stretch {
         requests: 400,
         bytes: 32 << 20,
         rounds: 24,
-        caches: 4,
+        caches: 2,
     };
 }
 
@@ -144,7 +144,7 @@ pub fn measure(
 ) -> Result<Measured, MeasureError> {
     let accesses = Accesses::new(job, block_size, capacity, seed).map_err(MeasureError::Misfit)?;
     let under_way = vec![Under::default(); usize::from(job.depth.max(1))];
-    let mut turns = Turns { accesses, since: under_way, written: 0 };
+    let mut turns = Turns { accesses, since: under_way };
     for number in 0..job.depth.max(1) {
         turns.submit(disk, number)?;
     }
@@ -155,33 +155,18 @@ pub fn measure(
     while disk.now() < until {
         turns.next(disk)?;
     }
-    if job.writes() && stretch.warm_up > Duration::ZERO {
-        turns.settle(disk, block_size)?;
-    }
-    let began = disk.now();
-    disk.begin();
-    let mut sum = Measured {
-        requests: 0,
-        bytes: 0,
-        elapsed: Duration::ZERO,
-        mean: Duration::ZERO,
-        longest: Duration::ZERO,
+    let room = if job.writes() { room_of(disk.deferred(), block_size) } else { 0 };
+    let mut count = match stretch.warm_up {
+        Duration::ZERO => Count::begin(disk),
+        _ => turns.settle(disk, room, block_size)?,
     };
-    let mut stays = Duration::ZERO;
-    let kept =
-        if job.writes() { room_of(disk.deferred(), block_size) * u64::from(stretch.caches) } else { 0 };
-    let upto = turns.written + kept;
-    let sweeps = |turns: &Turns, sum: &Measured| turns.written < upto && sum.elapsed < SETTLING_MAX;
-    while !stretch.is_enough(&sum, job.depth) || sweeps(&turns, &sum) {
-        let (blocks, stay) = turns.next(disk)?;
-        sum.requests += 1;
-        sum.bytes += blocks * u64::from(block_size.bytes());
-        sum.elapsed = disk.now() - began;
-        sum.longest = sum.longest.max(stay);
-        stays += stay;
+    let kept = room * u64::from(stretch.caches);
+    while !stretch.is_enough(&count.sum, job.depth)
+        || count.written < kept && count.sum.elapsed < SETTLING_MAX
+    {
+        turns.count(disk, &mut count, block_size)?;
     }
-    sum.mean = Duration::from_ps(stays.as_ps() / sum.requests.max(1));
-    Ok(sum)
+    Ok(count.ended())
 }
 
 /// Blocks that a disk can keep for later.
@@ -208,11 +193,44 @@ struct Under {
     is_write: bool,
 }
 
+/// One that has ended.
+struct Ended {
+    blocks: u64,
+    is_write: bool,
+    stay: Duration,
+}
+
+/// What is counted, from a time on.
+struct Count {
+    began: Instant,
+    sum: Measured,
+    /// How long all requests took together.
+    stays: Duration,
+    /// Blocks of writes.
+    written: u64,
+}
+
+impl Count {
+    fn begin(disk: &mut dyn Disk) -> Self {
+        disk.begin();
+        let sum = Measured {
+            requests: 0,
+            bytes: 0,
+            elapsed: Duration::ZERO,
+            mean: Duration::ZERO,
+            longest: Duration::ZERO,
+        };
+        Self { began: disk.now(), sum, stays: Duration::ZERO, written: 0 }
+    }
+
+    fn ended(self) -> Measured {
+        Measured { mean: Duration::from_ps(self.stays.as_ps() / self.sum.requests.max(1)), ..self.sum }
+    }
+}
+
 struct Turns {
     accesses: Accesses,
     since: Vec<Under>,
-    /// Blocks of writes that have ended.
-    written: u64,
 }
 
 impl Turns {
@@ -227,33 +245,56 @@ impl Turns {
         disk.submit(number, direction, access.extent)
     }
 
-    /// Goes on until a disk that keeps writes for later keeps no more than before.
-    fn settle(&mut self, disk: &mut dyn Disk, block_size: BlockSize) -> Result<(), MeasureError> {
+    /// Goes on until a disk with so much room keeps no more writes for later than before: what is counted since then. If it does not
+    /// settle, nothing is yet.
+    fn settle(
+        &mut self,
+        disk: &mut dyn Disk,
+        room: u64,
+        block_size: BlockSize,
+    ) -> Result<Count, MeasureError> {
         let by = disk.now() + SETTLING_MAX;
-        let mut before = disk.deferred();
-        let room = room_of(before, block_size);
-        while room > 0 && disk.now() < by {
-            let upto = self.written + room;
-            while self.written < upto && disk.now() < by {
-                self.next(disk)?;
+        loop {
+            let before = disk.deferred();
+            let mut count = Count::begin(disk);
+            while count.written < room && disk.now() < by {
+                self.count(disk, &mut count, block_size)?;
             }
             let now = disk.deferred();
             if now.held <= before.held + now.room / SETTLED_PART {
-                break;
+                return Ok(count);
             }
-            before = now;
+            if disk.now() >= by {
+                return Ok(Count::begin(disk));
+            }
         }
+    }
+
+    /// The same as [`Self::next`], counted.
+    fn count(
+        &mut self,
+        disk: &mut dyn Disk,
+        count: &mut Count,
+        block_size: BlockSize,
+    ) -> Result<(), MeasureError> {
+        let Ended { blocks, is_write, stay } = self.next(disk)?;
+        let sum = &mut count.sum;
+        sum.requests += 1;
+        sum.bytes += blocks * u64::from(block_size.bytes());
+        sum.elapsed = disk.now() - count.began;
+        sum.longest = sum.longest.max(stay);
+        count.stays += stay;
+        count.written += if is_write { blocks } else { 0 };
         Ok(())
     }
 
-    /// A request ends, and another takes its place: its blocks, and how long it took.
-    fn next(&mut self, disk: &mut dyn Disk) -> Result<(u64, Duration), MeasureError> {
+    /// A request ends, and another takes its place.
+    fn next(&mut self, disk: &mut dyn Disk) -> Result<Ended, MeasureError> {
         let number = disk.next()?.ok_or(MeasureError::Stuck)?;
         let Under { since, blocks, is_write } = self.since[usize::from(number)];
-        self.written += if is_write { blocks } else { 0 };
         let stay = disk.now() - since;
         self.submit(disk, number)?;
-        Ok((blocks, stay))
+        Ok(Ended { blocks, is_write, stay })
     }
 }
 
