@@ -43,7 +43,7 @@ impl Stage {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Queue => "queue",
-            Self::Core => "core",
+            Self::Core => "core-wait",
             Self::Driver => "driver",
             Self::Controller => "controller",
             Self::Link => "link",
