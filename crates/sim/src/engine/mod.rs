@@ -114,7 +114,7 @@ impl<E: Event> Engine<E> {
         self.happened += 1;
         self.digest.mix(turn.at().as_ps());
         self.digest.mix(event.mark());
-        Some(*event)
+        Some(event)
     }
 
     /// Lets time pass up to `at`, as far as nothing happens before.

@@ -65,6 +65,8 @@ pub struct Arrival {
     pub frees_other_at: Option<Instant>,
     /// When LBAD will be back, since the header was damaged: call [`Joint::retry`] then, for the other side.
     pub retry_at: Option<Instant>,
+    /// Whether it was of endpoint 0.
+    pub is_control: bool,
     /// Whether the port could take it.
     pub taken: Result<(), Violation>,
 }
@@ -134,9 +136,9 @@ impl Joint {
 
     /// The link, with what it has carried, if it is one of SuperSpeed.
     pub const fn link(&self) -> Option<&Link> {
-        match &self.wires {
-            Wires::Lanes(lanes) => Some(&lanes.link),
-            Wires::Bus(_) => None,
+        match self.lanes() {
+            Some(lanes) => Some(&lanes.link),
+            None => None,
         }
     }
 
@@ -213,31 +215,49 @@ impl Joint {
         }
     }
 
-    /// The lane of a side is free: what it sends next, and when that crosses. `None` if it has nothing to send, or waits for
-    /// a credit, and always on a bus of USB 2.0.
-    pub fn send(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
+    /// The lane of a side is free: it sends what it has. When that crosses, and bytes of its payload; what it is [`Self::sent`]
+    /// says. `None` if it has nothing to send, or waits for a credit, and always on a bus of USB 2.0.
+    pub fn send(&mut self, now: Instant, side: Side) -> Option<(Crossing, u16)> {
         self.send_paced(now, side, |_| Duration::ZERO)
     }
 
     /// The same of a side that takes its time: `pace` says how much longer than the link a message has to wait.
+    #[inline]
     pub fn send_paced(
         &mut self,
         now: Instant,
         side: Side,
         pace: impl FnOnce(&Message) -> Duration,
-    ) -> Option<(Message, Crossing)> {
+    ) -> Option<(Crossing, u16)> {
         let Wires::Lanes(lanes) = &mut self.wires else { return None };
         if self.is_cut {
             lanes.rest(side);
             return None;
         }
         let (host, device) = (&mut self.host, &mut self.device);
-        let next = || match (side, host, device) {
-            (Side::Host, HostPort::SuperSpeed(host), _) => host.poll(),
-            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.poll(),
-            _ => None,
+        let next = |line: &mut _| match (side, host, device) {
+            (Side::Host, HostPort::SuperSpeed(host), _) => host.poll_into(line),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.poll_into(line),
+            _ => false,
         };
         lanes.send(now, side, next, pace)
+    }
+
+    /// What a side has sent last, if it has not arrived.
+    pub fn sent(&self, side: Side) -> Option<&Message> {
+        self.lanes()?.sent(side)
+    }
+
+    /// What arrives next at a side.
+    pub fn coming(&self, side: Side) -> Option<&Message> {
+        self.lanes()?.coming(side)
+    }
+
+    const fn lanes(&self) -> Option<&Lanes> {
+        match &self.wires {
+            Wires::Lanes(lanes) => Some(lanes),
+            Wires::Bus(_) => None,
+        }
     }
 
     /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then: [`Self::wakes`] says
@@ -292,29 +312,27 @@ impl Joint {
         self.watch.miss((&mut self.host, &mut self.device), missed)
     }
 
-    /// A message has arrived at a side: the link takes it, and its port does.
-    pub fn arrive(&mut self, now: Instant, side: Side, message: &Message) -> Arrival {
-        self.arrive_as(now, side, message, Fate::Arrives)
-    }
-
-    /// The same for a message to which something has happened.
-    pub fn arrive_as(&mut self, now: Instant, side: Side, message: &Message, fate: Fate) -> Arrival {
-        let Wires::Lanes(lanes) = &mut self.wires else {
-            return Arrival { frees_other_at: None, retry_at: None, taken: Err(Violation) };
-        };
-        let Taken { frees_other_at, retry_at, is_for_port } = lanes.take(now, side, message, fate);
+    /// What is [`Self::coming`] to a side has arrived, and this has happened to it: the link takes it, and its port does.
+    pub fn arrive(&mut self, now: Instant, side: Side, fate: Fate) -> Arrival {
+        const NOTHING: Arrival =
+            Arrival { frees_other_at: None, retry_at: None, is_control: false, taken: Err(Violation) };
+        let Wires::Lanes(lanes) = &mut self.wires else { return NOTHING };
+        let Taken { frees_other_at, retry_at, is_for_port } = lanes.take(now, side, fate);
+        let Some(message) = lanes.coming(side) else { return NOTHING };
+        let is_control = message.endpoint().number() == 0;
         let is_damaged = fate == Fate::PayloadDamaged;
         let taken = match (side, &mut self.host, &mut self.device) {
             _ if self.is_cut || !is_for_port => Ok(()),
-            (Side::Host, HostPort::SuperSpeed(host), _) if is_damaged => host.receive_damaged(*message),
+            (Side::Host, HostPort::SuperSpeed(host), _) if is_damaged => host.receive_damaged(message),
             (Side::Device, _, DevicePort::SuperSpeed(device)) if is_damaged => {
-                device.receive_damaged(*message)
+                device.receive_damaged(message)
             }
-            (Side::Host, HostPort::SuperSpeed(host), _) => host.receive(*message),
-            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.receive(*message),
+            (Side::Host, HostPort::SuperSpeed(host), _) => host.receive(message),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.receive(message),
             _ => Err(Violation),
         };
-        Arrival { frees_other_at, retry_at, taken }
+        lanes.has_come(side);
+        Arrival { frees_other_at, retry_at, is_control, taken }
     }
 
     /// When a bus of USB 2.0 goes on. To be asked again whenever something has happened to a port. `None` if there is nothing

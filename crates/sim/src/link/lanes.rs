@@ -25,13 +25,15 @@ pub(super) struct Lanes {
     rests: [Option<Turn>; 2],
     /// What a side would send if it had a credit.
     held: [Option<Message>; 2],
-    /// Messages on their way to a side, and how many of them are for a port that is not there any more.
-    on_the_way: [u32; 2],
+    /// Messages on their way to a side, oldest first, and how many of them are for a port that is not there any more.
+    on_the_way: [VecDeque<Message>; 2],
     stale: [u32; 2],
     /// The same, of all endpoints: for a port that was reset.
     lost: [u32; 2],
     /// By the side that sends.
     retries: [Retry; 2],
+    /// Whether nothing is lost, stale, damaged or sent again, so that all that comes is for the port that is there.
+    is_smooth: bool,
 }
 
 /// Packets that a side has to send again, since the header of one arrives damaged.
@@ -85,18 +87,20 @@ impl Lanes {
             is_expected: [false; 2],
             rests: [None; 2],
             held: [None; 2],
-            on_the_way: [0; 2],
+            on_the_way: [const { VecDeque::new() }; 2],
             stale: [0; 2],
             lost: [0; 2],
             retries: [const { Retry::new() }; 2],
+            is_smooth: true,
         }
     }
 
     /// Both ports are other ones: what is on its way is lost.
     pub(super) fn restart(&mut self) {
-        self.lost = self.on_the_way;
+        self.lost = [Side::Host, Side::Device].map(|side| self.under_way(side));
         self.link.restart();
         self.retries = [const { Retry::new() }; 2];
+        self.is_smooth = false;
         for side in [Side::Host, Side::Device] {
             self.is_idle[side as usize] |= self.held[side as usize].take().is_some();
         }
@@ -104,7 +108,8 @@ impl Lanes {
 
     /// The endpoints of a side are other ones: what is on its way to them is lost, but for endpoint 0.
     pub(super) fn forget(&mut self, side: Side) {
-        self.stale[side as usize] = self.on_the_way[side as usize];
+        self.stale[side as usize] = self.under_way(side);
+        self.is_smooth = false;
         let held = &mut self.held[side as usize];
         if held.is_some_and(|message| message.endpoint().number() != 0) {
             *held = None;
@@ -113,19 +118,48 @@ impl Lanes {
         }
     }
 
-    /// The lane of a side is free: what it sends next, which `next` says if nothing is held or sent again.
-    /// `pace` says how much longer than the link that has to wait.
+    /// The lane of a side is free: it sends what `next` puts into the line, if nothing is held or sent again. `pace` says how much
+    /// longer than the link that has to wait. How it crosses, and bytes of its payload; what was sent is [`Self::sent`].
+    #[inline]
     pub(super) fn send(
         &mut self,
         now: Instant,
         side: Side,
-        next: impl FnOnce() -> Option<Message>,
+        next: impl FnOnce(&mut VecDeque<Message>) -> bool,
         pace: impl FnOnce(&Message) -> Duration,
-    ) -> Option<(Message, Crossing)> {
-        let sent =
-            if self.has_again(side) { self.resend(now, side) } else { self.send_next(now, side, next, pace) };
+    ) -> Option<(Crossing, u16)> {
+        if self.held[side as usize].is_some() || self.has_again(side) {
+            return self.send_kept(now, side);
+        }
+        let line = &mut self.on_the_way[side.other() as usize];
+        if !next(line) {
+            (self.is_idle[side as usize], self.is_expected[side as usize]) = (true, false);
+            return None;
+        }
+        let message = line.back()?;
+        let (packet, gap) = (message.packet(), pace(message));
+        let Ok(crossing) = self.link.send(now, side, packet, gap) else {
+            self.hold(side);
+            return None;
+        };
+        self.is_expected[side as usize] = true;
+        self.has_sent(side, &crossing);
+        Some((crossing, packet.payload()))
+    }
+
+    /// There is no credit for what was to be sent.
+    #[inline(never)]
+    fn hold(&mut self, side: Side) {
+        self.held[side as usize] = self.on_the_way[side.other() as usize].pop_back();
+        self.is_expected[side as usize] = false;
+    }
+
+    /// Sends what is held, or what is sent again.
+    #[inline(never)]
+    fn send_kept(&mut self, now: Instant, side: Side) -> Option<(Crossing, u16)> {
+        let sent = if self.has_again(side) { self.resend(now, side) } else { self.send_held(now, side) };
         self.is_expected[side as usize] = sent.is_some();
-        sent
+        Some((sent?, self.sent(side)?.packet().payload()))
     }
 
     /// Nothing crosses any more.
@@ -134,27 +168,35 @@ impl Lanes {
         self.is_idle[side as usize] = true;
     }
 
-    fn send_next(
-        &mut self,
-        now: Instant,
-        side: Side,
-        next: impl FnOnce() -> Option<Message>,
-        pace: impl FnOnce(&Message) -> Duration,
-    ) -> Option<(Message, Crossing)> {
-        let held = self.held[side as usize].take();
-        let has_waited = held.is_some();
-        let Some(message) = held.or_else(next) else {
-            self.is_idle[side as usize] = true;
-            return None;
-        };
-        // What has waited for a credit has waited.
-        let gap = if has_waited { Duration::ZERO } else { pace(&message) };
-        let Ok(crossing) = self.link.send(now, side, message.packet(), gap) else {
+    /// Sends what had no credit, if there is one now. It has waited, and is not paced any more.
+    fn send_held(&mut self, now: Instant, side: Side) -> Option<Crossing> {
+        let message = self.held[side as usize].take()?;
+        let Ok(crossing) = self.link.send(now, side, message.packet(), Duration::ZERO) else {
             self.held[side as usize] = Some(message);
             return None;
         };
-        self.has_sent(side, message, &crossing);
-        Some((message, crossing))
+        self.on_the_way[side.other() as usize].push_back(message);
+        self.has_sent(side, &crossing);
+        Some(crossing)
+    }
+
+    /// What a side has sent last.
+    pub(super) fn sent(&self, side: Side) -> Option<&Message> {
+        self.on_the_way[side.other() as usize].back()
+    }
+
+    /// What comes to a side next.
+    pub(super) fn coming(&self, side: Side) -> Option<&Message> {
+        self.on_the_way[side as usize].front()
+    }
+
+    /// That has come: it is on its way no longer.
+    pub(super) fn has_come(&mut self, side: Side) {
+        self.on_the_way[side as usize].pop_front();
+    }
+
+    fn under_way(&self, side: Side) -> u32 {
+        self.on_the_way[side as usize].len() as u32
     }
 
     /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then, since the side has
@@ -188,31 +230,36 @@ impl Lanes {
     /// Whether a side has something to send again.
     fn has_again(&self, side: Side) -> bool {
         let retry = &self.retries[side as usize];
-        retry.state == RetryState::None && !retry.packets.is_empty()
+        !self.is_smooth && retry.state == RetryState::None && !retry.packets.is_empty()
     }
 
     /// Sends the next packet again that the other side has not taken, if there is one.
-    fn resend(&mut self, now: Instant, side: Side) -> Option<(Message, Crossing)> {
+    fn resend(&mut self, now: Instant, side: Side) -> Option<Crossing> {
         let message = self.retries[side as usize].packets.pop_front()?;
         let crossing = self.link.resend(now, side, message.packet());
         self.link.take_on_arrival(&crossing, side.other());
-        self.on_the_way[side.other() as usize] += 1;
-        Some((message, crossing))
+        self.on_the_way[side.other() as usize].push_back(message);
+        Some(crossing)
     }
 
-    fn has_sent(&mut self, side: Side, message: Message, crossing: &Crossing) {
-        self.on_the_way[side.other() as usize] += 1;
+    /// What is the last in the line to the other side has been sent.
+    #[inline]
+    fn has_sent(&mut self, side: Side, crossing: &Crossing) {
+        if self.is_smooth {
+            return self.link.take_newest_on_arrival(crossing, side.other());
+        }
         let retry = &mut self.retries[side as usize];
         if retry.state == RetryState::None {
             self.link.take_on_arrival(crossing, side.other());
         } else {
-            retry.packets.push_back(message);
+            retry.packets.extend(self.on_the_way[side.other() as usize].back());
         }
     }
 
     /// The header of what a side has just sent will arrive damaged: that and what is sent after it will be sent again.
     pub(super) fn damage(&mut self, side: Side, message: Message) {
         let retry = &mut self.retries[side as usize];
+        self.is_smooth = false;
         if retry.state == RetryState::None {
             retry.state = RetryState::Damaged;
             retry.packets.push_front(message);
@@ -227,17 +274,27 @@ impl Lanes {
             return;
         }
         retry.state = RetryState::None;
-        retry.ignored = self.on_the_way[side.other() as usize];
+        retry.ignored = self.on_the_way[side.other() as usize].len() as u32;
         self.link.send_command(now, side);
         self.is_idle[side as usize] = !self.is_expected[side as usize] && self.rests[side as usize].is_none();
     }
 
-    /// A message has arrived at a side, to which something has happened or not.
-    pub(super) fn take(&mut self, now: Instant, side: Side, message: &Message, fate: Fate) -> Taken {
-        self.on_the_way[side as usize] -= 1;
+    /// What was on its way to a side has arrived, and something has happened to it or not. It stays [`Self::coming`] until
+    /// [`Self::has_come`].
+    #[inline]
+    pub(super) fn take(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
+        if !self.is_smooth || fate != Fate::Arrives {
+            return self.take_with_trouble(now, side, fate);
+        }
+        Taken { frees_other_at: self.free_held(now, side.other()), retry_at: None, is_for_port: true }
+    }
+
+    fn take_with_trouble(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
         let is_lost = count_down(&mut self.lost[side as usize]);
-        let is_stale = count_down(&mut self.stale[side as usize]) && message.endpoint().number() != 0;
+        let is_stale = count_down(&mut self.stale[side as usize])
+            && self.coming(side).is_some_and(|message| message.endpoint().number() != 0);
         let mut taken = Taken::default();
+        self.is_smooth = self.is_smooth_again();
         let retry = &mut self.retries[side.other() as usize];
         if count_down(&mut retry.ignored) || retry.state == RetryState::Refused {
             return taken;
@@ -247,12 +304,23 @@ impl Lanes {
             taken.retry_at = Some(self.link.send_command(now, side).arrives);
             return taken;
         }
-        let other = side.other() as usize;
-        if self.held[other].is_some() && !std::mem::replace(&mut self.is_expected[other], true) {
-            taken.frees_other_at = Some(self.link.credit_at(now, side.other()));
-        }
+        taken.frees_other_at = self.free_held(now, side.other());
         taken.is_for_port = !is_lost && !is_stale && fate != Fate::Lost;
         taken
+    }
+
+    /// A credit comes back to a side. When its lane is to be looked at again, if it holds a message for want of one.
+    #[inline]
+    fn free_held(&mut self, now: Instant, side: Side) -> Option<Instant> {
+        let place = side as usize;
+        let waits = self.held[place].is_some() && !std::mem::replace(&mut self.is_expected[place], true);
+        waits.then(|| self.link.credit_at(now, side))
+    }
+
+    fn is_smooth_again(&self) -> bool {
+        let is_at_rest =
+            |retry: &Retry| retry.state == RetryState::None && retry.packets.is_empty() && retry.ignored == 0;
+        self.lost == [0; 2] && self.stale == [0; 2] && self.retries.iter().all(is_at_rest)
     }
 }
 
@@ -265,6 +333,8 @@ impl Retry {
 /// Whether there was one left.
 const fn count_down(count: &mut u32) -> bool {
     let was_left = *count > 0;
-    *count = count.saturating_sub(1);
+    if was_left {
+        *count -= 1;
+    }
     was_left
 }

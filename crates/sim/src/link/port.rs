@@ -159,6 +159,14 @@ impl HostPort {
         either!(self, port => port.reset_for_retry(address));
     }
 
+    /// Whether something may have moved or halted, and nobody was told.
+    pub fn has_news(&self) -> bool {
+        match self {
+            Self::SuperSpeed(port) => port.has_news(),
+            Self::Usb2(_) => true,
+        }
+    }
+
     /// The next endpoint that has halted.
     pub fn poll_halt(&mut self) -> Option<EndpointAddress> {
         either!(self, port => port.poll_halt())
@@ -216,6 +224,14 @@ impl DevicePort {
     /// An endpoint is not ready so many times, and could be.
     pub fn refuse(&mut self, address: EndpointAddress, times: u8) {
         either!(self, port => port.refuse(address, times));
+    }
+
+    /// Whether something may have moved, and nobody was told.
+    pub const fn has_news(&self) -> bool {
+        match self {
+            Self::SuperSpeed(port) => port.has_news(),
+            Self::Usb2(_) => true,
+        }
     }
 
     /// Ends the halt of an endpoint.

@@ -15,13 +15,17 @@ pub struct Missed {
     endpoint: EndpointAddress,
     by: Side,
     /// What had come of the endpoint when it was lost.
-    steps: u32,
+    steps: Steps,
     /// How often it was looked after.
-    repeats: u32,
+    repeats: u8,
 }
 
+/// The low bits of a count of steps: more than come in the longest of these times, and few, since events are small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Steps([u8; 3]);
+
 /// Times that a device says ERDY again: a host that does not want to hear it is left alone in the end.
-const ERDY_REPEATS: u32 = 3;
+const ERDY_REPEATS: u8 = 3;
 
 /// Endpoints of a device on which something was lost, and who looks whether it is missed.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +82,7 @@ impl Watch {
             self.watched.retain(|&watched| watched != (endpoint, by));
         }
         // What was answered since is no repetition of what is missed next.
-        let repeats = if is_missed { repeats + 1 } else { 0 };
+        let repeats = if is_missed { repeats.saturating_add(1) } else { 0 };
         again.map(|(span, again)| (span, Missed { repeats, ..again }))
     }
 }
@@ -95,5 +99,6 @@ fn owed(
         // A bus of USB 2.0 waits for each answer by itself.
         _ => return None,
     };
-    Some((span, Missed { endpoint, by, steps, repeats: 0 }))
+    let [_, low @ ..] = steps.to_be_bytes();
+    Some((span, Missed { endpoint, by, steps: Steps(low), repeats: 0 }))
 }

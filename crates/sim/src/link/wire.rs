@@ -2,7 +2,7 @@
 //!
 //! Left out: whoever uses the ports. Always true: what a port cannot take fails the test, with all that has crossed.
 
-use super::bulk::{DevicePort, End, Endpoint, HostPort, Message, Progress, Transfer};
+use super::bulk::{DevicePort, End, Endpoint, HostPort, Progress, Transfer};
 use super::superspeed::{Link, Rate, Side, TurnRound};
 use super::{Arrival, Fate, Joint, Missed, Wake};
 use crate::engine::{Engine, Event};
@@ -13,7 +13,8 @@ use units::Duration;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Happens {
     Free(Side),
-    Arrives(Side, Message, Fate),
+    /// With so many bytes of payload.
+    Arrives(Side, u16, Fate),
     Retry(Side),
     Missed(Missed),
 }
@@ -24,7 +25,7 @@ impl Event for Happens {
             Self::Free(side) => *side as u64,
             Self::Missed(_) => 2000,
             Self::Retry(side) => 1000 + *side as u64,
-            Self::Arrives(side, message, _) => 2 + *side as u64 + 4 * u64::from(message.packet().payload()),
+            Self::Arrives(side, bytes, _) => 2 + *side as u64 + 4 * u64::from(*bytes),
         }
     }
 }
@@ -76,7 +77,8 @@ impl Wire {
     }
 
     pub(super) fn send(&mut self, side: Side) {
-        let Some((message, crossing)) = self.joint.send(self.engine.now(), side) else { return };
+        let Some((crossing, bytes)) = self.joint.send(self.engine.now(), side) else { return };
+        let message = *self.joint.sent(side).unwrap();
         let (begins, arrives) = (crossing.begins.as_ps() / 1000, crossing.arrives.as_ps() / 1000);
         let arrow = if side == Side::Host { "->" } else { "<-" };
         let fate = self.fates.get(&self.script.len()).copied().unwrap_or_default();
@@ -89,12 +91,13 @@ impl Wire {
             self.look_again(missed);
         }
         self.engine.at(crossing.ends, Happens::Free(side)).unwrap();
-        self.engine.at(crossing.heard, Happens::Arrives(side.other(), message, fate)).unwrap();
+        self.engine.at(crossing.heard, Happens::Arrives(side.other(), bytes, fate)).unwrap();
     }
 
-    fn arrive(&mut self, side: Side, message: Message, fate: Fate) {
+    fn arrive(&mut self, side: Side, fate: Fate) {
         let now = self.engine.now();
-        let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, &message, fate);
+        let message = *self.joint.coming(side).unwrap();
+        let Arrival { frees_other_at, retry_at, taken, .. } = self.joint.arrive(now, side, fate);
         assert!(taken.is_ok(), "{side:?} takes {message}\n{}\n{:?}", self.script.join("\n"), self.joint);
         if let Some(at) = frees_other_at {
             self.engine.at(at, Happens::Free(side.other())).unwrap();
@@ -121,7 +124,7 @@ impl Wire {
     pub(super) fn step(&mut self) -> bool {
         match self.engine.next() {
             Some(Happens::Free(side)) => self.send(side),
-            Some(Happens::Arrives(side, message, fate)) => self.arrive(side, message, fate),
+            Some(Happens::Arrives(side, _, fate)) => self.arrive(side, fate),
             Some(Happens::Missed(missed)) => {
                 let again = self.joint.miss(missed);
                 self.look_again(again);

@@ -82,10 +82,10 @@ pub enum Stopped {
 enum Happens {
     /// The lane of a side is free.
     Free(Side),
-    /// A message arrives at a side.
-    Arrives(Side, Message),
+    /// What was on its way to a side arrives, with so many bytes of payload.
+    Arrives(Side, u16),
     /// The same for one to which something has happened.
-    Suffers(Side, Message, Fate),
+    Suffers(Side, u16, Fate),
     /// LBAD has come back to a side.
     Retry(Side),
     /// The time is over after which an answer is missed.
@@ -114,7 +114,7 @@ impl Event for Happens {
             Self::Ready => 17,
             Self::Suffers(side, _, fate) => 9 + *side as u64 + 2 * *fate as u64,
             Self::Bus => 1 << 32,
-            Self::Arrives(side, message) => 4 + *side as u64 + 2 * u64::from(message.packet().payload()),
+            Self::Arrives(side, bytes) => 4 + *side as u64 + 2 * u64::from(*bytes),
         }
     }
 }
@@ -266,8 +266,8 @@ impl<T: Transport> World<T> {
         let now = self.engine.now();
         match event {
             Happens::Free(side) => return self.send(side),
-            Happens::Arrives(side, message) => self.arrive(side, message, Fate::Arrives),
-            Happens::Suffers(side, message, fate) => self.arrive(side, message, fate),
+            Happens::Arrives(side, bytes) => self.arrive(side, bytes, Fate::Arrives),
+            Happens::Suffers(side, bytes, fate) => self.arrive(side, bytes, fate),
             Happens::Missed(missed) => self.miss(missed),
             Happens::Retry(side) => self.joint.retry(now, side),
             Happens::Bus if self.bus_alarm.ring(now) => self.go_on_with_bus(),
@@ -310,8 +310,9 @@ impl<T: Transport> World<T> {
     }
 
     /// A message has arrived: it is taken, and its payload is copied.
-    fn arrive(&mut self, side: Side, message: Message, fate: Fate) {
+    fn arrive(&mut self, side: Side, bytes: u16, fate: Fate) {
         let now = self.engine.now();
+        let Some(&message) = self.joint.coming(side) else { return };
         if fate == Fate::Arrives {
             self.show(side.other(), &message, None);
         }
@@ -321,7 +322,7 @@ impl<T: Transport> World<T> {
         // What arrives damaged is heard when it comes again.
         let is_heard = fate != Fate::Arrives || self.trouble.hears(message);
         let fate = if is_heard { fate } else { Fate::Lost };
-        let Arrival { frees_other_at, retry_at, taken } = self.joint.arrive_as(now, side, &message, fate);
+        let Arrival { frees_other_at, retry_at, is_control, taken } = self.joint.arrive(now, side, fate);
         if let Some(at) = retry_at {
             self.at(at, Happens::Retry(side.other()));
         }
@@ -332,9 +333,9 @@ impl<T: Transport> World<T> {
             self.stopped = Some(Stopped::Violation);
         }
         self.tell_progress();
-        self.trouble.ledger.arrive(now, side, message.packet().payload().into());
+        self.trouble.ledger.arrive(now, side, bytes.into());
         self.look_after_endpoints();
-        if message.endpoint().number() == 0 {
+        if is_control {
             self.look_after_endpoint_0();
         }
     }
@@ -501,7 +502,8 @@ impl<T: Transport> World<T> {
 
     /// Sends the next message of a side whose lane is free.
     fn send(&mut self, side: Side) {
-        let Some((message, crossing)) = self.joint.send(self.engine.now(), side) else { return };
+        let Some((crossing, bytes)) = self.joint.send(self.engine.now(), side) else { return };
+        let Some(&message) = self.joint.sent(side) else { return };
         self.engine.note(name(side), format_args!("{message}"));
         self.show(side, &message, Some(&crossing));
         let free = self.engine.turn(crossing.ends);
@@ -514,8 +516,8 @@ impl<T: Transport> World<T> {
             None => self.trouble.fate(message),
         };
         let arrival = match fate {
-            Fate::Arrives => Happens::Arrives(side.other(), message),
-            _ => Happens::Suffers(side.other(), message, fate),
+            Fate::Arrives => Happens::Arrives(side.other(), bytes),
+            _ => Happens::Suffers(side.other(), bytes, fate),
         };
         match fate {
             Fate::Arrives => {}

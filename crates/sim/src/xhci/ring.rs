@@ -159,6 +159,11 @@ impl Ring {
         self.on_link = 0;
     }
 
+    /// Whether nothing of it is under way, and the driver has put nothing behind that.
+    pub(super) fn is_at_rest(&self, memory: &Memory) -> Result<bool, Fault> {
+        Ok(self.tds.is_empty() && cycle_of(&memory.read::<TRB_BYTES>(self.next.at)?) != self.next.cycle)
+    }
+
     /// Looks for another TD.
     pub(super) fn fetch(&mut self, memory: &Memory, rules: Rules) -> Result<Found, Fault> {
         let (mut at, known) = (self.next, self.steps.len());

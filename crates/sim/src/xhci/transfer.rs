@@ -183,6 +183,9 @@ impl Controller {
             }
             let rules = endpoint.rules(version);
             let ring = &mut endpoint.rings[usize::from(to.stream)];
+            if rules.direction.is_some() && ring.is_at_rest(memory)? {
+                return Ok(());
+            }
             let mut broken = None;
             // The stages of a control transfer begin together (clause 4.11.2.2), whatever is taken on at once elsewhere.
             let ahead = match rules.direction {

@@ -133,14 +133,14 @@ impl DeviceEndpoint {
     ///
     /// # Errors
     /// If the host could not have sent it in this state.
-    pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
+    pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
         let is_in = self.is_in();
         self.has_said_erdy = false;
         self.steps = self.steps.wrapping_add(1);
         if self.is_halted {
             return self.receive_halted(message);
         }
-        match message {
+        match *message {
             Message::Ack { stream: Some(StreamField::Prime | StreamField::NoStream), expects, .. }
                 if self.under_way > 0 =>
             {
@@ -153,7 +153,7 @@ impl DeviceEndpoint {
             }
             _ => {}
         }
-        match message {
+        match *message {
             Message::Ack { stream: Some(StreamField::Prime), .. }
             | Message::Data { stream: Some(StreamField::Prime), .. } => {
                 self.window = 0;
@@ -193,6 +193,11 @@ impl DeviceEndpoint {
     /// Whether the host has asked for data, so that there may be some to send.
     pub(super) fn may_send(&self) -> bool {
         self.window > 0 && self.is_in()
+    }
+
+    /// Whether something has moved, and nobody was told.
+    pub(super) fn has_progress(&self) -> bool {
+        !self.progress.is_empty()
     }
 
     /// What has moved.
@@ -249,8 +254,8 @@ impl DeviceEndpoint {
     }
 
     /// While it is halted, acknowledgements are taken and everything else is answered with STALL.
-    fn receive_halted(&mut self, message: Message) -> Result<(), Violation> {
-        match message {
+    fn receive_halted(&mut self, message: &Message) -> Result<(), Violation> {
+        match *message {
             Message::Ack { stream, expects, packets, is_retry, .. } if self.is_in() => {
                 let mut left = self.next.since(expects);
                 if left <= self.under_way {
@@ -451,8 +456,8 @@ impl DeviceEndpoint {
     ///
     /// # Errors
     /// If the host could not have sent it in this state.
-    pub fn receive_damaged(&mut self, message: Message) -> Result<(), Violation> {
-        match message {
+    pub fn receive_damaged(&mut self, message: &Message) -> Result<(), Violation> {
+        match *message {
             Message::Data { stream, sequence, piece: Some(_), is_last, .. }
                 if !self.is_in() && !self.is_halted =>
             {

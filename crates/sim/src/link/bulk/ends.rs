@@ -9,6 +9,7 @@
 use super::device::DeviceEndpoint;
 use super::host::HostEndpoint;
 use super::message::Message;
+use super::queue::Progress;
 use wire::usb::{Direction, EndpointAddress};
 
 /// The ends of endpoints.
@@ -23,6 +24,8 @@ pub(super) struct Ends<E> {
     pub(super) sending: Set,
     pub(super) having_bus: Set,
     pub(super) wanting_bus: Set,
+    /// Those of which something has moved, and nobody was told.
+    moved: Set,
 }
 
 /// Where an end is.
@@ -37,6 +40,12 @@ pub(super) struct Set(u32);
 pub(super) trait End {
     /// Whether it is the end that starts bursts.
     const STARTS_BURSTS: bool;
+
+    /// Whether something of it has moved, and nobody was told.
+    fn has_progress(&self) -> bool;
+
+    /// What has moved.
+    fn poll_progress(&mut self) -> Option<Progress>;
 
     /// Whether it has something to say that is no data.
     fn has_answer(&self) -> bool;
@@ -61,6 +70,14 @@ pub(super) trait End {
 impl End for HostEndpoint {
     const STARTS_BURSTS: bool = true;
 
+    fn has_progress(&self) -> bool {
+        self.has_progress()
+    }
+
+    fn poll_progress(&mut self) -> Option<Progress> {
+        self.poll_progress()
+    }
+
     fn has_answer(&self) -> bool {
         self.has_answer()
     }
@@ -84,6 +101,14 @@ impl End for HostEndpoint {
 
 impl End for DeviceEndpoint {
     const STARTS_BURSTS: bool = false;
+
+    fn has_progress(&self) -> bool {
+        self.has_progress()
+    }
+
+    fn poll_progress(&mut self) -> Option<Progress> {
+        self.poll_progress()
+    }
 
     fn has_answer(&self) -> bool {
         self.has_answer()
@@ -118,6 +143,7 @@ impl<E: End> Ends<E> {
             let (address, place) = (self.ends[at].0, Place(at as u8));
             self.places[address.index()] = Some(place);
             self.of[address.direction() as usize].put(place, true);
+            self.moved.put(place, self.ends[at].1.has_progress());
             self.note(place);
         }
     }
@@ -154,9 +180,27 @@ impl<E: End> Ends<E> {
 
     /// Changes an end, and notes what it would do next.
     pub(super) fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut E) -> R) -> R {
-        let result = change(&mut self.ends[place.index()].1);
+        let end = &mut self.ends[place.index()].1;
+        let result = change(end);
+        if end.has_progress() {
+            self.moved.put(place, true);
+        }
         self.note(place);
         result
+    }
+
+    /// Whether something has moved, and nobody was told.
+    pub(super) const fn has_progress(&self) -> bool {
+        !self.moved.is_empty()
+    }
+
+    /// What has moved.
+    pub(super) fn poll_progress(&mut self) -> Option<Progress> {
+        let place = self.moved.first()?;
+        let end = &mut self.ends[place.index()].1;
+        let progress = end.poll_progress();
+        self.moved.put(place, end.has_progress());
+        progress
     }
 
     /// What the first end says that has something to say.
@@ -182,8 +226,8 @@ impl<E: End> Ends<E> {
 impl<E> Default for Ends<E> {
     fn default() -> Self {
         let (places, none) = ([None; EndpointAddress::COUNT], Set::default());
-        let [answering, sending, having_bus, wanting_bus] = [none; 4];
-        Self { ends: Vec::new(), places, of: [none; 2], answering, sending, having_bus, wanting_bus }
+        let [answering, sending, having_bus, wanting_bus, moved] = [none; 5];
+        Self { ends: Vec::new(), places, of: [none; 2], answering, sending, having_bus, wanting_bus, moved }
     }
 }
 

@@ -260,9 +260,9 @@ impl HostEndpoint {
     ///
     /// # Errors
     /// If the device could not have sent it in this state.
-    pub fn receive(&mut self, message: Message, may_go_on: bool) -> Result<(), Violation> {
+    pub fn receive(&mut self, message: &Message, may_go_on: bool) -> Result<(), Violation> {
         self.steps = self.steps.wrapping_add(1);
-        match message {
+        match *message {
             // It has crossed what halted the endpoint.
             _ if self.is_halted() => Ok(()),
             Message::Data { stream, sequence, piece: Some(piece), is_last, .. } if self.is_in() => {
@@ -294,6 +294,11 @@ impl HostEndpoint {
     /// Whether it may send data: it has the bus for that, and the device has room.
     pub(super) fn may_send(&self) -> bool {
         self.has_bus && self.has_window() && !self.is_in()
+    }
+
+    /// Whether something has moved, and nobody was told.
+    pub(super) fn has_progress(&self) -> bool {
+        !self.progress.is_empty()
     }
 
     /// What has moved.
@@ -340,8 +345,8 @@ impl HostEndpoint {
     }
 
     /// A data packet of the device has come whose payload is damaged.
-    pub fn receive_damaged(&mut self, message: Message) {
-        let Message::Data { sequence, .. } = message else { return };
+    pub fn receive_damaged(&mut self, message: &Message) {
+        let Message::Data { sequence, .. } = *message else { return };
         if self.is_halted() || !self.is_in() || self.under_way == 0 || sequence != self.next {
             return;
         }

@@ -16,7 +16,7 @@ use crate::link::control::{
     ControlAnswer, ControlBusy, ControlDevice, ControlEvent, ControlHost, ControlProgress, ControlTransfer,
 };
 use crate::link::streams::Violation;
-use bus::{Line, Pipe, TransferId};
+use bus::{Pipe, TransferId};
 use std::collections::VecDeque;
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress, SetupPacket};
@@ -35,7 +35,6 @@ pub struct HostPort {
     endpoints: Ends<HostEndpoint>,
     /// Where the last burst was started, by direction.
     turns: [Place; 2],
-    progress: Line<Progress>,
     /// Endpoints that have halted, and nobody was told.
     halts: VecDeque<EndpointAddress>,
     others: Others,
@@ -57,7 +56,6 @@ pub struct DevicePort {
     endpoints: Ends<DeviceEndpoint>,
     /// Which was last to send.
     turn: Place,
-    progress: Line<Progress>,
 }
 
 impl HostPort {
@@ -210,13 +208,10 @@ impl HostPort {
         change: impl FnOnce(&mut HostEndpoint) -> R,
     ) -> Option<R> {
         let place = self.endpoints.place(address)?;
-        let (progress, halts) = (&mut self.progress, &mut self.halts);
+        let halts = &mut self.halts;
         Some(self.endpoints.change(place, |end| {
             let was_halted = end.is_halted();
             let result = change(end);
-            while let Some(moved) = end.poll_progress() {
-                progress.push_back(moved);
-            }
             if end.is_halted() && !was_halted {
                 halts.push_back(address);
             }
@@ -233,10 +228,10 @@ impl HostPort {
     ///
     /// # Errors
     /// If the device could not have sent it in this state, or has no such endpoint.
-    pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
+    pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
         let address = message.endpoint();
         if address.number() == 0 {
-            return self.control.receive(message);
+            return self.control.receive(*message);
         }
         let (place, direction) = (self.endpoints.place(address).ok_or(Violation)?, address.direction());
         let wanting = self.endpoints.wanting_bus.and(self.endpoints.of(direction)).without(place);
@@ -250,7 +245,7 @@ impl HostPort {
     ///
     /// # Errors
     /// As [`Self::receive`].
-    pub fn receive_damaged(&mut self, message: Message) -> Result<(), Violation> {
+    pub fn receive_damaged(&mut self, message: &Message) -> Result<(), Violation> {
         let address = message.endpoint();
         match message {
             Message::Data { .. } if address.number() == 0 => self.control.receive_damaged(),
@@ -265,7 +260,12 @@ impl HostPort {
 
     /// What has moved.
     pub fn poll_progress(&mut self) -> Option<Progress> {
-        self.progress.pop_front()
+        self.endpoints.poll_progress()
+    }
+
+    /// Whether something has moved or halted, and nobody was told.
+    pub fn has_news(&self) -> bool {
+        self.endpoints.has_progress() || !self.halts.is_empty()
     }
 
     /// Whether there may be something to send. If there is nothing now, there is nothing before something has come, was
@@ -276,24 +276,35 @@ impl HostPort {
 
     /// The next message to send, now that the lane is free.
     pub fn poll(&mut self) -> Option<Message> {
+        self.poll_with(|message| message)
+    }
+
+    /// Puts the next message to send into a line, if there is one.
+    pub fn poll_into(&mut self, line: &mut VecDeque<Message>) -> bool {
+        self.poll_with(|message| line.push_back(message)).is_some()
+    }
+
+    /// Gives the next message to send to `take`, which is where it stays: messages are long.
+    #[inline(always)]
+    fn poll_with<R>(&mut self, take: impl FnOnce(Message) -> R) -> Option<R> {
         if !self.may_send() {
             return None;
         }
         if self.control.is_busy()
             && let Some(message) = self.poll_control_message()
         {
-            return Some(message);
+            return Some(take(message));
         }
         for direction in [Direction::In, Direction::Out] {
             self.give_bus(direction);
         }
         if let Some(answer) = self.endpoints.poll_answer() {
-            return Some(answer);
+            return Some(take(answer));
         }
         let mut sending = self.endpoints.sending;
         while let Some(place) = sending.first() {
             if let Some(data) = self.endpoints.change(place, HostEndpoint::poll_data) {
-                return Some(data);
+                return Some(take(data));
             }
             sending = sending.without(place);
         }
@@ -419,24 +430,17 @@ impl DevicePort {
         change: impl FnOnce(&mut DeviceEndpoint) -> R,
     ) -> Option<R> {
         let place = self.endpoints.place(address)?;
-        let progress = &mut self.progress;
-        Some(self.endpoints.change(place, |end| {
-            let result = change(end);
-            while let Some(moved) = end.poll_progress() {
-                progress.push_back(moved);
-            }
-            result
-        }))
+        Some(self.endpoints.change(place, change))
     }
 
     /// A message of the host has come.
     ///
     /// # Errors
     /// If the host could not have sent it in this state, or there is no such endpoint.
-    pub fn receive(&mut self, message: Message) -> Result<(), Violation> {
+    pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
         let address = message.endpoint();
         if address.number() == 0 {
-            return self.control.receive(message);
+            return self.control.receive(*message);
         }
         self.change(address, |end| end.receive(message)).unwrap_or(Err(Violation))
     }
@@ -445,7 +449,7 @@ impl DevicePort {
     ///
     /// # Errors
     /// As [`Self::receive`].
-    pub fn receive_damaged(&mut self, message: Message) -> Result<(), Violation> {
+    pub fn receive_damaged(&mut self, message: &Message) -> Result<(), Violation> {
         let address = message.endpoint();
         match message {
             Message::Setup { .. } => Ok(()),
@@ -459,7 +463,12 @@ impl DevicePort {
 
     /// What has moved.
     pub fn poll_progress(&mut self) -> Option<Progress> {
-        self.progress.pop_front()
+        self.endpoints.poll_progress()
+    }
+
+    /// Whether something has moved, and nobody was told.
+    pub const fn has_news(&self) -> bool {
+        self.endpoints.has_progress()
     }
 
     /// Whether there may be something to send: see [`HostPort::may_send`].
@@ -469,20 +478,31 @@ impl DevicePort {
 
     /// The next message to send, now that the lane is free.
     pub fn poll(&mut self) -> Option<Message> {
+        self.poll_with(|message| message)
+    }
+
+    /// Puts the next message to send into a line, if there is one.
+    pub fn poll_into(&mut self, line: &mut VecDeque<Message>) -> bool {
+        self.poll_with(|message| line.push_back(message)).is_some()
+    }
+
+    /// Gives the next message to send to `take`: see [`HostPort::poll_with`].
+    #[inline(always)]
+    fn poll_with<R>(&mut self, take: impl FnOnce(Message) -> R) -> Option<R> {
         if !self.may_send() {
             return None;
         }
         if let Some(message) = self.control.poll() {
-            return Some(message);
+            return Some(take(message));
         }
         if let Some(answer) = self.endpoints.poll_answer() {
-            return Some(answer);
+            return Some(take(answer));
         }
         let mut sending = self.endpoints.sending;
         while let Some(place) = sending.after(self.turn) {
             if let Some(data) = self.endpoints.change(place, DeviceEndpoint::poll_data) {
                 self.turn = place;
-                return Some(data);
+                return Some(take(data));
             }
             sending = sending.without(place);
         }

@@ -172,13 +172,13 @@ fn what_the_device_could_not_have_sent_is_told() {
     use crate::link::bulk::{HostPort, Message};
     let mut host = HostPort::new(&[]);
     assert!(
-        host.receive(Message::Nrdy { endpoint: endpoint_0(Direction::Out), stream: None }).is_err(),
+        host.receive(&Message::Nrdy { endpoint: endpoint_0(Direction::Out), stream: None }).is_err(),
         "nothing was asked"
     );
     host.control(ControlTransfer { id: TransferId(1), setup: setup(Direction::In, 8) }).unwrap();
     host.poll();
     assert!(
-        host.receive(Message::Stall { endpoint: endpoint_0(Direction::Out), stream: None }).is_err(),
+        host.receive(&Message::Stall { endpoint: endpoint_0(Direction::Out), stream: None }).is_err(),
         "a SETUP is not refused"
     );
 }

@@ -96,8 +96,8 @@ impl Ends {
         let taken = match (self.lives[Side::Device as usize].is_for_now(routed), fate) {
             (false, _) => return Ok(false),
             (true, Fate::Lost) => Ok(()),
-            (true, Fate::PayloadDamaged) => port.receive_damaged(routed.message),
-            (true, Fate::Arrives | Fate::HeaderDamaged) => port.receive(routed.message),
+            (true, Fate::PayloadDamaged) => port.receive_damaged(&routed.message),
+            (true, Fate::Arrives | Fate::HeaderDamaged) => port.receive(&routed.message),
         };
         taken.map(|()| true)
     }
@@ -109,8 +109,8 @@ impl Ends {
         let taken = match (self.lives[Side::Host as usize].is_for_now(routed), fate) {
             (false, _) => return Ok(false),
             (true, Fate::Lost) => Ok(()),
-            (true, Fate::PayloadDamaged) => port.receive_damaged(routed.message),
-            (true, Fate::Arrives | Fate::HeaderDamaged) => port.receive(routed.message),
+            (true, Fate::PayloadDamaged) => port.receive_damaged(&routed.message),
+            (true, Fate::Arrives | Fate::HeaderDamaged) => port.receive(&routed.message),
         };
         taken.map(|()| true)
     }

@@ -42,7 +42,7 @@ pub struct Tree {
 struct Branch {
     link: Link,
     /// How often it went down.
-    life: u16,
+    life: u8,
     is_up: bool,
     /// The branch of the hub above.
     above: Option<usize>,
@@ -91,7 +91,7 @@ struct Passing {
 #[derive(Clone, Copy, Debug)]
 struct CameBy {
     branch: usize,
-    life: u16,
+    life: u8,
     side: Side,
 }
 
@@ -476,7 +476,7 @@ impl Tree {
         let credit_at = branch.link.credit_at(now, side.other());
         let lane = &mut branch.lanes[side.other() as usize];
         if lane.held.is_some() && !std::mem::replace(&mut lane.is_expected, true) {
-            let free = Happening::Free { branch: number as u16, life, from: side.other() };
+            let free = Happening::Free { branch: number as u8, life, from: side.other() };
             self.next.push_back((credit_at, free));
         }
     }
@@ -510,7 +510,7 @@ impl Tree {
         };
         (lane.is_expected, lane.passes) = (true, came_by);
         lane.on_the_way.push_back(routed);
-        let (side, number) = (from.other(), branch as u16);
+        let (side, number) = (from.other(), branch as u8);
         let passes_at = self.passes_at(branch, side, &crossing, &routed);
         if passes_at.is_none() {
             // Who it is for has room for it, always.

@@ -53,18 +53,18 @@ pub enum Happening {
     /// A lane is free.
     Free {
         /// Of which branch,
-        branch: u16,
+        branch: u8,
         /// in which of its lives.
-        life: u16,
+        life: u8,
         /// Who sends on it.
         from: Side,
     },
     /// A packet has come to an end of a branch; to a hub, as far as the hub needs it to pass it on.
     Reaches {
         /// Of which branch,
-        branch: u16,
+        branch: u8,
         /// in which of its lives.
-        life: u16,
+        life: u8,
         /// Which end.
         side: Side,
         /// Bytes of payload.
@@ -101,11 +101,11 @@ pub struct Arrived {
 impl Happening {
     /// What makes it differ from others, in a word for a digest.
     pub fn mark(&self) -> u64 {
-        let ([b0, b1], [p0, p1], kind, side) = match *self {
-            Self::Free { branch, from, .. } => (branch.to_be_bytes(), [0; 2], 1, from),
-            Self::Reaches { branch, side, bytes, .. } => (branch.to_be_bytes(), bytes.to_be_bytes(), 2, side),
+        let (branch, [p0, p1], kind, side) = match *self {
+            Self::Free { branch, from, .. } => (branch, [0; 2], 1, from),
+            Self::Reaches { branch, side, bytes, .. } => (branch, bytes.to_be_bytes(), 2, side),
         };
-        u64::from_be_bytes([0, kind, b0, b1, p0, p1, 0, side as u8])
+        u64::from_be_bytes([0, kind, 0, branch, p0, p1, 0, side as u8])
     }
 }
 

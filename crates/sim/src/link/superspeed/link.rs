@@ -170,6 +170,7 @@ impl Link {
     ///
     /// # Errors
     /// If no credit is there and none is on its way back.
+    #[inline]
     pub fn send(
         &mut self,
         now: Instant,
@@ -215,6 +216,11 @@ impl Link {
         self.credits[at.other() as usize].take(crossing.arrives);
     }
 
+    /// The same, if all packets that were sent to `at` before are taken, so that nobody has to look which is the next.
+    pub const fn take_newest_on_arrival(&mut self, crossing: &Crossing, at: Side) {
+        self.credits[at.other() as usize].take_newest(crossing.arrives);
+    }
+
     /// The packet for which [`Self::take_on_arrival`] was said last will not be taken.
     pub const fn refuse(&mut self, at: Side) {
         let credits = &mut self.credits[at.other() as usize];
@@ -241,6 +247,7 @@ impl Link {
     }
 
     /// Sends a packet after the link commands that are due before.
+    #[inline(always)]
     fn carry(&mut self, from_when: Instant, from: Side, packet: Packet, gap: Duration) -> Crossing {
         let begins = from_when.max(self.lanes[from as usize].free_at());
         self.acknowledge(from, begins);
@@ -256,6 +263,7 @@ impl Link {
         }
     }
 
+    #[inline(never)]
     fn send_acknowledgements(&mut self, at: Side, until: Instant) {
         let credits = &mut self.credits[at.other() as usize];
         while let Some(taken) = credits.taken_by(until) {
@@ -332,6 +340,7 @@ impl Link {
         }
     }
 
+    #[inline(never)]
     fn send_timestamps_due(&mut self, now: Instant) {
         let unseen = (now - self.timestamp_due).as_ps() / BUS_INTERVAL.as_ps();
         let due = self.timestamp_due + Duration::from_ps(unseen * BUS_INTERVAL.as_ps());
@@ -354,20 +363,20 @@ impl Credits {
     }
 
     const fn first(&self) -> Credit {
-        self.credits[self.next]
+        self.credits[self.next % CREDITS]
     }
 
     /// Takes the next credit: since when it is there, or from when it will be.
     const fn spend(&mut self) -> Option<Instant> {
         let Credit::Back(at) = self.first() else { return None };
-        self.credits[self.next] = Credit::UnderWay;
+        self.credits[self.next % CREDITS] = Credit::UnderWay;
         self.next = (self.next + 1) % CREDITS;
         Some(at)
     }
 
     /// The oldest packet that is under way is taken.
     const fn take(&mut self, at: Instant) {
-        let mut place = self.oldest;
+        let mut place = self.oldest % CREDITS;
         while !matches!(self.credits[place], Credit::UnderWay) {
             place = (place + 1) % CREDITS;
             debug_assert!(place != self.oldest, "more packets were taken than sent");
@@ -378,12 +387,13 @@ impl Credits {
 
     /// The packet that was sent last is taken.
     const fn take_newest(&mut self, at: Instant) {
-        self.credits[(self.next + CREDITS - 1) % CREDITS] = Credit::Taken(at);
+        self.last_taken = (self.next + CREDITS - 1) % CREDITS;
+        self.credits[self.last_taken] = Credit::Taken(at);
     }
 
     /// When the packet was taken whose credit is to be given back next, if that is not after `until`.
     fn taken_by(&self, until: Instant) -> Option<Instant> {
-        match self.credits[self.oldest] {
+        match self.credits[self.oldest % CREDITS] {
             Credit::Taken(at) if at <= until => Some(at),
             _ => None,
         }
@@ -391,7 +401,7 @@ impl Credits {
 
     /// Gives that one back.
     const fn give_back(&mut self, back_at: Instant) {
-        self.credits[self.oldest] = Credit::Back(back_at);
+        self.credits[self.oldest % CREDITS] = Credit::Back(back_at);
         self.oldest = (self.oldest + 1) % CREDITS;
     }
 

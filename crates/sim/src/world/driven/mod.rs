@@ -50,7 +50,6 @@ use super::observer::Observer;
 use super::{Finished, Stopped};
 use crate::engine::{Alarm, Engine, Event, QueueFull, Turn};
 use crate::few::Few;
-use crate::link::bulk::Message;
 use crate::link::hub::Happening;
 use crate::link::superspeed::Side;
 use crate::link::{Fate, Missed};
@@ -115,10 +114,10 @@ pub struct Driven {
 enum Happens {
     /// The lane of a side of a root port's link is free.
     Free(u8, Side),
-    /// A message arrives at a side of a root port's link.
-    Arrives(u8, Side, Message),
+    /// What was on its way to a side of a root port's link arrives, with so many bytes of payload.
+    Arrives(u8, Side, u16),
     /// The same for one to which something has happened.
-    Suffers(u8, Side, Message, Fate),
+    Suffers(u8, Side, u16, Fate),
     /// The bus of USB 2.0 of a root port goes on.
     Bus(u8),
     /// LBAD has come back to a side of a root port's link.
@@ -143,6 +142,9 @@ enum Happens {
     Core,
 }
 
+// What is scheduled moves through the queue and through calls in one register.
+const _: () = assert!(size_of::<Happens>() <= size_of::<u64>());
+
 impl Event for Happens {
     fn mark(&self) -> u64 {
         let (number, kind) = match self {
@@ -150,9 +152,7 @@ impl Event for Happens {
             Self::Deadline => (0, 1),
             Self::Free(root, side) => (*root, 2 + *side as u64),
             Self::Controller => (0, 6),
-            Self::Arrives(root, side, message) => {
-                (*root, 4 + *side as u64 + 2 * u64::from(message.packet().payload()))
-            }
+            Self::Arrives(root, side, bytes) => (*root, 4 + *side as u64 + 2 * u64::from(*bytes)),
             Self::Retry(root, side) => (*root, (1 << 32) + *side as u64),
             Self::Missed(root, _) => (*root, (1 << 32) + 2),
             Self::Ready(drive) => (*drive, (1 << 32) + 3),
@@ -202,20 +202,31 @@ impl Driven {
         true
     }
 
+    /// Most events are those of packets, which are asked for first and need little.
     #[inline]
     fn handle(&mut self, event: Happens) {
+        match event {
+            Happens::Free(root, side) => self.send(root.into(), side),
+            Happens::Arrives(root, side, bytes) => self.handle_arrival(root.into(), side, bytes),
+            _ => self.handle_other(event),
+        }
+    }
+
+    fn handle_arrival(&mut self, root: usize, side: Side, bytes: u16) {
+        self.arrive(root, side, bytes, Fate::Arrives);
+        if self.is_calm(self.engine.now()) {
+            self.wake_woken();
+        } else {
+            self.settle_after();
+        }
+    }
+
+    /// What happens beside packets on links that nothing has happened to.
+    fn handle_other(&mut self, event: Happens) {
         let now = self.engine.now();
         match event {
-            Happens::Free(root, side) => return self.send(root.into(), side),
-            Happens::Arrives(root, side, ref message) => {
-                self.arrive(root.into(), side, message, Fate::Arrives);
-                if self.is_calm(now) {
-                    return self.wake_woken();
-                }
-            }
-            Happens::Suffers(root, side, ref message, fate) => {
-                self.suffer(root.into(), side, message, fate);
-            }
+            Happens::Free(..) | Happens::Arrives(..) => {}
+            Happens::Suffers(root, side, bytes, fate) => self.suffer(root.into(), side, bytes, fate),
             Happens::Bus(root) => {
                 if !self.roots[usize::from(root)].alarm.ring(now) {
                     return;
@@ -268,6 +279,11 @@ impl Driven {
                 }
             }
         }
+        self.settle_after();
+    }
+
+    /// Settles after something that has happened.
+    fn settle_after(&mut self) {
         self.settle_told();
         if self.is_troubled {
             self.halt_by_itself();
@@ -331,12 +347,8 @@ impl Driven {
     }
 
     /// Lets those send who may.
-    #[inline]
     fn wake_woken(&mut self) {
         let [host, device] = std::mem::take(&mut self.woken);
-        if host.or(device).is_none() {
-            return;
-        }
         for root in host.or(device) {
             self.wake(root, [host.has(root), device.has(root)]);
         }
@@ -366,6 +378,7 @@ impl Driven {
     }
 
     /// Carries out one thing, if anybody wants something.
+    #[inline(always)]
     fn carry_on(&mut self, now: Instant) -> bool {
         if self.engine.is_traced() {
             while let Some(note) = self.machine.controller.poll_note() {

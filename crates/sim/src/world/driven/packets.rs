@@ -21,21 +21,18 @@ impl Driven {
     /// The same as [`Self::arrive`] of a message to which something has happened, which is rare.
     #[cold]
     #[inline(never)]
-    pub(super) fn suffer(&mut self, root: usize, side: Side, message: &Message, fate: Fate) {
-        self.arrive(root, side, message, fate);
+    pub(super) fn suffer(&mut self, root: usize, side: Side, bytes: u16, fate: Fate) {
+        self.arrive(root, side, bytes, fate);
     }
 
     /// A message has arrived at a side of a link that has no hubs: it is taken, and its payload is copied.
     #[inline]
-    pub(super) fn arrive(&mut self, root: usize, side: Side, message: &Message, fate: Fate) {
+    pub(super) fn arrive(&mut self, root: usize, side: Side, bytes: u16, fate: Fate) {
         let now = self.engine.now();
         let number = self.roots[root].first;
-        if fate == Fate::Arrives {
-            self.show(number, side.other(), message, None);
-        }
-        let fate = if self.is_troubled { self.fate_on_arrival(number, *message, fate) } else { fate };
+        let fate = self.show_arrival((root, number), side, fate);
         let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
-        let Arrival { frees_other_at, retry_at, taken } = joint.arrive_as(now, side, message, fate);
+        let Arrival { frees_other_at, retry_at, is_control, taken } = joint.arrive(now, side, fate);
         if let Some(at) = retry_at {
             self.at(at, Happens::Retry(root as u8, side.other()));
         }
@@ -46,10 +43,24 @@ impl Driven {
             self.stopped = Some(Stopped::Violation);
         }
         self.woken[side as usize].add(root);
-        self.tell(number, side, message);
+        self.tell(number, side, is_control);
         if self.is_troubled {
-            self.seats[number].trouble.ledger.arrive(now, side, message.packet().payload().into());
+            self.seats[number].trouble.ledger.arrive(now, side, bytes.into());
         }
+    }
+
+    /// Shows what is coming to a side to who looks on. What becomes of it, if that is otherwise than was thought.
+    #[inline]
+    fn show_arrival(&mut self, (root, number): (usize, usize), side: Side, fate: Fate) -> Fate {
+        if !self.is_troubled && !self.watches_packets(number) {
+            return fate;
+        }
+        let Wires::Direct(joint) = &self.roots[root].wires else { return fate };
+        let Some(&message) = joint.coming(side) else { return fate };
+        if fate == Fate::Arrives {
+            self.show(number, side.other(), &message, None);
+        }
+        if self.is_troubled { self.fate_on_arrival(number, message, fate) } else { fate }
     }
 
     /// LBAD has come back to a side.
@@ -139,7 +150,7 @@ impl Driven {
                 let number = self.roots[root].fronts[device];
                 self.show(number, side.other(), &message, None);
                 self.woken[side as usize].add(root);
-                self.tell(number, side, &message);
+                self.tell(number, side, message.endpoint().number() == 0);
                 if self.is_troubled {
                     self.book_behind_hubs(number, side, &message);
                 }
@@ -149,8 +160,9 @@ impl Driven {
         }
     }
 
-    /// Tells who is on a side what has come of a message for it.
-    fn tell(&mut self, number: usize, side: Side, message: &Message) {
+    /// Tells who is on a side what has come of a message for it, which may be of endpoint 0.
+    #[inline]
+    fn tell(&mut self, number: usize, side: Side, is_control: bool) {
         if let Some(seat) = self.seats.get(number) {
             let is_stopping = !seat.stopping.is_empty();
             match side {
@@ -166,7 +178,7 @@ impl Driven {
                 Side::Device => self.tell_hub(number),
             }
         }
-        if message.endpoint().number() == 0 {
+        if is_control {
             self.look_after_endpoint_0(number);
         }
     }
@@ -175,6 +187,9 @@ impl Driven {
     fn tell_controller(&mut self, drive: usize) {
         let (now, End { root, device }) = (self.engine.now(), self.fronts[drive].end);
         let (host, _) = self.roots[root].ports(device);
+        if !host.has_news() {
+            return;
+        }
         let seat = &mut self.seats[drive];
         while let Some(progress) = host.poll_progress() {
             let bytes = progress.piece.map_or(&[][..], |piece| seat.drive.bytes(piece));
@@ -207,6 +222,9 @@ impl Driven {
     pub(super) fn tell_drive(&mut self, drive: usize) {
         let End { root, device } = self.fronts[drive].end;
         let (_, device) = self.roots[root].ports(device);
+        if !device.has_news() && !self.asks_all {
+            return;
+        }
         let (seat, machine) = (&mut self.seats[drive], &self.machine);
         while let Some(progress) = device.poll_progress() {
             if self.is_troubled {
@@ -232,9 +250,9 @@ impl Driven {
     }
 
     /// Wakes those that have something to send on a link, and had nothing before.
+    #[inline]
     pub(super) fn wake(&mut self, root: usize, [host, device]: [bool; 2]) {
-        let now = self.engine.now();
-        match &mut self.roots[root].wires {
+        match &self.roots[root].wires {
             Wires::Direct(joint) if joint.bus().is_none() => {
                 if host {
                     self.wake_side(root, Side::Host);
@@ -243,6 +261,15 @@ impl Driven {
                     self.wake_side(root, Side::Device);
                 }
             }
+            _ => self.wake_others(root),
+        }
+    }
+
+    /// The same of hubs, and of a bus of USB 2.0.
+    #[inline(never)]
+    fn wake_others(&mut self, root: usize) {
+        let now = self.engine.now();
+        match &mut self.roots[root].wires {
             Wires::Direct(joint) => {
                 let due_at = joint.due_at(now);
                 if let Some(at) = self.roots[root].alarm.set(due_at) {
@@ -271,42 +298,55 @@ impl Driven {
         let now = self.engine.now();
         let controller = &mut self.machine.controller;
         let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
-        let sent = match side {
-            Side::Host => joint.send_paced(now, side, |message| controller.pace(now, message)),
-            Side::Device => joint.send(now, side),
+        let pace = |message: &Message| match side {
+            Side::Host => controller.pace(now, message),
+            Side::Device => Duration::ZERO,
         };
-        let Some((message, crossing)) = sent else { return };
+        let Some((crossing, bytes)) = joint.send_paced(now, side, pace) else { return };
         let free = self.engine.turn(crossing.ends);
         let rests = joint.rests(side, free);
-        let number = self.roots[root].first;
-        if self.engine.is_traced() {
-            self.engine.note(name(side), format_args!("{}{message}", self.tag(number)));
-        }
-        self.show(number, side, &message, Some(&crossing));
+        self.show_sent(root, side, &crossing);
         if !rests {
             self.at_turn(free, Happens::Free(root as u8, side));
         }
-        let fate = if self.is_troubled { self.seats[number].trouble.fate(message) } else { Fate::Arrives };
-        if fate != Fate::Arrives {
-            self.strike(root, side, message, fate);
-        }
+        let fate = if self.is_troubled { self.strike(root, side) } else { Fate::Arrives };
         self.at(
             crossing.heard,
             match fate {
-                Fate::Arrives => Happens::Arrives(root as u8, side.other(), message),
-                _ => Happens::Suffers(root as u8, side.other(), message, fate),
+                Fate::Arrives => Happens::Arrives(root as u8, side.other(), bytes),
+                _ => Happens::Suffers(root as u8, side.other(), bytes, fate),
             },
         );
     }
 
-    /// Something happens to what a side has just sent.
-    fn strike(&mut self, root: usize, side: Side, message: Message, fate: Fate) {
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
-        if fate == Fate::HeaderDamaged {
-            return joint.damage(side, message);
+    /// Shows what a side has sent to who looks on.
+    #[inline]
+    fn show_sent(&mut self, root: usize, side: Side, crossing: &Crossing) {
+        let number = self.roots[root].first;
+        if !self.engine.is_traced() && !self.watches_packets(number) {
+            return;
         }
-        let missed = joint.lose(&message);
-        self.look_again(root, missed);
+        let Wires::Direct(joint) = &self.roots[root].wires else { return };
+        let Some(&message) = joint.sent(side) else { return };
+        self.engine.note(name(side), format_args!("{}{message}", self.tag(number)));
+        self.show(number, side, &message, Some(crossing));
+    }
+
+    /// Something may happen to what a side has just sent: what.
+    fn strike(&mut self, root: usize, side: Side) -> Fate {
+        let number = self.roots[root].first;
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return Fate::Arrives };
+        let Some(&message) = joint.sent(side) else { return Fate::Arrives };
+        let fate = self.seats[number].trouble.fate(message);
+        match fate {
+            Fate::Arrives => {}
+            Fate::HeaderDamaged => joint.damage(side, message),
+            Fate::PayloadDamaged | Fate::Lost => {
+                let missed = joint.lose(&message);
+                self.look_again(root, missed);
+            }
+        }
+        fate
     }
 
     /// Takes from hubs what they have sent, and when something happens to it.
@@ -331,9 +371,14 @@ impl Driven {
     /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.
     #[inline]
     fn show(&mut self, number: usize, from: Side, message: &Message, crossing: Option<&Crossing>) {
-        if self.seats.get(number).is_some_and(|seat| seat.desk.observers.watch_packets()) {
+        if self.watches_packets(number) {
             self.show_to_observers(number, from, message, crossing);
         }
+    }
+
+    /// Whether anybody looks on at packets of a device.
+    fn watches_packets(&self, number: usize) -> bool {
+        self.seats.get(number).is_some_and(|seat| seat.desk.observers.watch_packets())
     }
 
     #[cold]

@@ -277,9 +277,9 @@ fn what_the_other_end_could_not_have_sent_is_told() {
         Message::Ack { endpoint: IN, stream: None, expects, packets: 1, is_pending: false, is_retry: false }
     };
     let mut device = DevicePort::new(&[plain(IN, 16)]);
-    assert!(device.receive(ack(1)).is_err());
+    assert!(device.receive(&ack(1)).is_err());
     let mut host = HostPort::new(&[plain(IN, 16)]);
-    assert!(host.receive(ack(0)).is_err());
+    assert!(host.receive(&ack(0)).is_err());
     let data = |address| Message::Data {
         endpoint: address,
         stream: None,
@@ -287,8 +287,8 @@ fn what_the_other_end_could_not_have_sent_is_told() {
         piece: Some(Piece { transfer: TransferId(0), offset: 0, bytes: 1 }),
         is_last: true,
     };
-    assert!(host.receive(data(IN)).is_err(), "nothing was asked for");
-    assert!(host.receive(data(OUT)).is_err(), "there is no such endpoint");
+    assert!(host.receive(&data(IN)).is_err(), "nothing was asked for");
+    assert!(host.receive(&data(OUT)).is_err(), "there is no such endpoint");
 }
 
 /// A transfer on one of four pipes, and when each end gets it.
