@@ -39,6 +39,28 @@ impl<T> Line<T> {
 
     /// The first.
     #[inline]
+    pub const fn front(&self) -> Option<&T> {
+        self.first.as_ref()
+    }
+
+    /// The last.
+    #[inline]
+    pub fn back(&self) -> Option<&T> {
+        if self.others.is_empty() { self.first.as_ref() } else { self.others.back() }
+    }
+
+    /// Takes the last.
+    pub fn pop_back(&mut self) -> Option<T> {
+        self.others.pop_back().or_else(|| self.first.take())
+    }
+
+    /// How many wait.
+    pub fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.others.len()
+    }
+
+    /// The first.
+    #[inline]
     pub const fn front_mut(&mut self) -> Option<&mut T> {
         self.first.as_mut()
     }
@@ -78,7 +100,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue(calls in prop::collection::vec(0u8..6, 0..60)) {
+        fn it_is_a_queue(calls in prop::collection::vec(0u8..7, 0..60)) {
             let (mut line, mut queue) = (Line::new(), VecDeque::new());
             for (number, call) in calls.into_iter().enumerate() {
                 match call {
@@ -90,8 +112,11 @@ mod tests {
                         let place = queue.iter().position(|&own| own % 3 == 1);
                         prop_assert_eq!(line.take(|&own| own % 3 == 1), place.and_then(|at| queue.remove(at)));
                     }
+                    4 => prop_assert_eq!(line.pop_back(), queue.pop_back()),
                     _ => prop_assert_eq!(line.pop_front(), queue.pop_front()),
                 }
+                prop_assert_eq!((line.front(), line.back()), (queue.front(), queue.back()));
+                prop_assert_eq!(line.len(), queue.len());
                 prop_assert_eq!(line.front_mut(), queue.front_mut());
                 prop_assert_eq!(line.is_empty(), queue.is_empty());
             }

@@ -15,9 +15,14 @@ use units::{Duration, Instant};
 #[derive(Clone, Debug)]
 pub struct Processor<J> {
     line: VecDeque<Waiting<J>>,
+    /// When it is done with the first of them, or never: this is asked far more often than anything is done.
+    next_at: Instant,
     level: Level,
     busy: Duration,
 }
+
+/// Later than all that is done.
+const NEVER: Instant = Instant::from_ps(u64::MAX);
 
 #[derive(Clone, Debug)]
 struct Waiting<J> {
@@ -29,7 +34,7 @@ struct Waiting<J> {
 impl<J> Processor<J> {
     /// A processor with nothing to do.
     pub fn new() -> Self {
-        Self { line: VecDeque::new(), level: Level::default(), busy: Duration::ZERO }
+        Self { line: VecDeque::new(), next_at: NEVER, level: Level::default(), busy: Duration::ZERO }
     }
 
     /// Gives it something that takes so long.
@@ -38,12 +43,18 @@ impl<J> Processor<J> {
         self.level.arrive(now);
         self.busy += cost;
         self.line.push_back(Waiting { since: now, done_at: free_at + cost, job });
+        self.look_at_first();
     }
 
     /// What has been done by now.
+    #[inline]
     pub fn poll_done(&mut self, now: Instant) -> Option<J> {
-        let due = self.line.front().is_some_and(|first| first.done_at <= now);
-        let Waiting { since, job, .. } = due.then(|| self.line.pop_front()).flatten()?;
+        if self.next_at > now { None } else { self.take_first(now) }
+    }
+
+    fn take_first(&mut self, now: Instant) -> Option<J> {
+        let Waiting { since, job, .. } = self.line.pop_front()?;
+        self.look_at_first();
         self.level.leave(now, since);
         Some(job)
     }
@@ -52,13 +63,19 @@ impl<J> Processor<J> {
     pub fn withdraw(&mut self, now: Instant, is_it: impl Fn(&J) -> bool) -> Option<J> {
         let place = self.line.iter().position(|waiting| is_it(&waiting.job))?;
         let Waiting { since, job, .. } = self.line.remove(place)?;
+        self.look_at_first();
         self.level.leave(now, since);
         Some(job)
     }
 
     /// When it is done with the next.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.line.front().map(|first| first.done_at)
+        (self.next_at < NEVER).then_some(self.next_at)
+    }
+
+    fn look_at_first(&mut self) {
+        self.next_at = self.line.front().map_or(NEVER, |first| first.done_at);
     }
 
     /// How many are in line.

@@ -10,6 +10,7 @@ use super::bulk::Message;
 use super::superspeed::{Link, Side};
 use super::{Crossing, Fate};
 use crate::engine::Turn;
+use bus::Line;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
@@ -26,7 +27,7 @@ pub(super) struct Lanes {
     /// What a side would send if it had a credit.
     held: [Option<Message>; 2],
     /// Messages on their way to a side, oldest first, and how many of them are for a port that is not there any more.
-    on_the_way: [VecDeque<Message>; 2],
+    on_the_way: [Line<Message>; 2],
     stale: [u32; 2],
     /// The same, of all endpoints: for a port that was reset.
     lost: [u32; 2],
@@ -87,7 +88,7 @@ impl Lanes {
             is_expected: [false; 2],
             rests: [None; 2],
             held: [None; 2],
-            on_the_way: [const { VecDeque::new() }; 2],
+            on_the_way: [const { Line::new() }; 2],
             stale: [0; 2],
             lost: [0; 2],
             retries: [const { Retry::new() }; 2],
@@ -125,7 +126,7 @@ impl Lanes {
         &mut self,
         now: Instant,
         side: Side,
-        next: impl FnOnce(&mut VecDeque<Message>) -> bool,
+        next: impl FnOnce(&mut Line<Message>) -> bool,
         pace: impl FnOnce(&Message) -> Duration,
     ) -> Option<(Crossing, u16)> {
         if self.held[side as usize].is_some() || self.has_again(side) {

@@ -32,6 +32,8 @@ pub(super) struct DriveSide {
     phases: Vec<(Pipe, u32)>,
     /// The next name of a transfer for [`NOBODY`].
     next_name: u64,
+    /// Memory of a message that the device was handed, for the next.
+    spare: Vec<u8>,
 }
 
 /// A transfer on offer.
@@ -86,6 +88,7 @@ impl DriveSide {
             buffers: Buffers::default(),
             phases: Vec::new(),
             next_name: NOBODY.start,
+            spare: Vec::new(),
         }
     }
 
@@ -104,7 +107,9 @@ impl DriveSide {
         expected: Option<u32>,
     ) -> Option<TransferId> {
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
-        let number = self.offers.insert(id, Offer { payload, pipe, length, message: Vec::new(), moved: 0 });
+        let message =
+            if matches!(payload, Payload::Message) { std::mem::take(&mut self.spare) } else { Vec::new() };
+        let number = self.offers.insert(id, Offer { payload, pipe, length, message, moved: 0 });
         let queued = port.queue(pipe, Bulk { id: number, bytes: length });
         debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
         if pipe.endpoint.direction() == Direction::Out {
@@ -318,7 +323,7 @@ impl DriveSide {
     }
 
     fn complete(&mut self, now: Instant, number: TransferId, status: TransferStatus, actual: u32) {
-        let Some((id, offer)) = self.offers.remove(number) else { return };
+        let Some((id, mut offer)) = self.offers.remove(number) else { return };
         if NOBODY.contains(&id.0) {
             return;
         }
@@ -329,7 +334,13 @@ impl DriveSide {
             {
                 enclosure.hear(now, completion, offer.message);
             }
-            _ => self.device.handle_completion(completion, &offer.message),
+            _ => {
+                self.device.handle_completion(completion, &offer.message);
+                if offer.message.capacity() > 0 {
+                    offer.message.clear();
+                    self.spare = offer.message;
+                }
+            }
         }
     }
 

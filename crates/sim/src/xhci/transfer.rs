@@ -183,9 +183,6 @@ impl Controller {
             }
             let rules = endpoint.rules(version);
             let ring = &mut endpoint.rings[usize::from(to.stream)];
-            if rules.direction.is_some() && ring.is_at_rest(memory)? {
-                return Ok(());
-            }
             let mut broken = None;
             // The stages of a control transfer begin together (clause 4.11.2.2), whatever is taken on at once elsewhere.
             let ahead = match rules.direction {
@@ -333,6 +330,9 @@ impl Controller {
         }
         ring.on_link -= 1;
         self.counters.tds += 1;
+        if rules.direction.is_some() && ring.is_at_rest(memory)? {
+            return Ok(());
+        }
         self.refill(now, memory, to)
     }
 

@@ -16,7 +16,7 @@ use crate::link::control::{
     ControlAnswer, ControlBusy, ControlDevice, ControlEvent, ControlHost, ControlProgress, ControlTransfer,
 };
 use crate::link::streams::Violation;
-use bus::{Pipe, TransferId};
+use bus::{Line, Pipe, TransferId};
 use std::collections::VecDeque;
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress, SetupPacket};
@@ -280,7 +280,7 @@ impl HostPort {
     }
 
     /// Puts the next message to send into a line, if there is one.
-    pub fn poll_into(&mut self, line: &mut VecDeque<Message>) -> bool {
+    pub fn poll_into(&mut self, line: &mut Line<Message>) -> bool {
         self.poll_with(|message| line.push_back(message)).is_some()
     }
 
@@ -295,8 +295,10 @@ impl HostPort {
         {
             return Some(take(message));
         }
-        for direction in [Direction::In, Direction::Out] {
-            self.give_bus(direction);
+        if !self.endpoints.wanting_bus.is_empty() {
+            for direction in [Direction::In, Direction::Out] {
+                self.give_bus(direction);
+            }
         }
         if let Some(answer) = self.endpoints.poll_answer() {
             return Some(take(answer));
@@ -482,7 +484,7 @@ impl DevicePort {
     }
 
     /// Puts the next message to send into a line, if there is one.
-    pub fn poll_into(&mut self, line: &mut VecDeque<Message>) -> bool {
+    pub fn poll_into(&mut self, line: &mut Line<Message>) -> bool {
         self.poll_with(|message| line.push_back(message)).is_some()
     }
 

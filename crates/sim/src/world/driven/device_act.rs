@@ -140,6 +140,10 @@ impl Driven {
         let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
         let (host, device) = self.roots[end.root].ports(end.device);
         self.woken[Side::Device as usize].add(end.root);
+        if host.expects(pipe).is_none() {
+            // It has nothing there, as mostly when a command ends.
+            return;
+        }
         for host in host.transfers(pipe) {
             if let Some(rest) = seat.wants_end(pipe, host) {
                 let device = seat.drive.end(device, pipe, rest);
