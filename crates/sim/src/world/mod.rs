@@ -258,8 +258,7 @@ impl<T: Transport> World<T> {
 
     /// Lets the next thing happen, if there is one.
     fn step(&mut self) -> bool {
-        let event = self.engine.next();
-        event.map(|event| self.handle(event)).is_some()
+        self.engine.next().map(|event| self.handle(event)).is_some()
     }
 
     fn handle(&mut self, event: Happens) {

@@ -538,10 +538,7 @@ impl HostEndpoint {
     /// Halts: the transfer at hand ends, if there is one. Packets that were on their way when the device said NRDY are answered
     /// with STALL as well.
     fn halt(&mut self, run: Run, end: End) {
-        let stream = match &self.pipe {
-            Some(pipe) => pipe.current().map(Some),
-            None => Some(None),
-        };
+        let stream = self.pipe.as_ref().map_or(Some(None), |pipe| pipe.current().map(Some));
         if let Some(stream) = stream {
             self.queues.rewind(stream);
             self.queues.end_first(stream, end).into_iter().for_each(|ended| self.progress.push_back(ended));

@@ -63,6 +63,7 @@ impl Lane {
     }
 
     /// Sends a packet, as soon as the lane is free and then has been idle for `gap`.
+    #[inline]
     pub(super) fn send(&mut self, now: Instant, packet: Packet, gap: Duration) -> Crossing {
         let symbols = packet.symbols(self.rate);
         self.traffic.packets += u64::from(symbols);

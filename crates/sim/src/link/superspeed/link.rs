@@ -190,7 +190,7 @@ impl Link {
     pub fn resend(&mut self, now: Instant, from: Side, packet: Packet) -> Crossing {
         let now = self.awake(now, from);
         self.send_timestamps(now);
-        let crossing = self.carry(now, from, packet, Duration::ZERO);
+        let crossing = self.carry_seldom(now, from, packet);
         self.has_crossed(&crossing);
         crossing
     }
@@ -244,6 +244,12 @@ impl Link {
             self.acknowledge(from.other(), at);
         }
         self.credits[from as usize].spend()
+    }
+
+    /// The same as [`Self::carry`], of what goes seldom.
+    #[inline(never)]
+    fn carry_seldom(&mut self, from_when: Instant, from: Side, packet: Packet) -> Crossing {
+        self.carry(from_when, from, packet, Duration::ZERO)
     }
 
     /// Sends a packet after the link commands that are due before.
@@ -350,7 +356,7 @@ impl Link {
         device.has_carried_commands(2 * unseen);
         // Without a credit there is none in this interval.
         if let Some(back_at) = self.spend(Side::Host) {
-            let crossing = self.carry(due.max(back_at), Side::Host, Packet::Header, Duration::ZERO);
+            let crossing = self.carry_seldom(due.max(back_at), Side::Host, Packet::Header);
             self.credits[Side::Host as usize].take_newest(crossing.arrives);
         }
     }

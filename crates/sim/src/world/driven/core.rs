@@ -250,8 +250,9 @@ impl Core {
 }
 
 impl Driven {
-    /// The core has something to do. Where nothing takes time, it is done.
-    #[inline]
+    /// The core has something to do. Where nothing takes time, it is done: what it is is known where this is called, so that
+    /// nothing is handed over there.
+    #[inline(always)]
     pub(super) fn give_core(&mut self, now: Instant, drive: usize, work: Work) {
         if self.core.is_free() {
             self.end_task(now, Task { interrupt: None, turn: CoreTurn::at_once(now), drive, work });
@@ -261,40 +262,54 @@ impl Driven {
     }
 
     /// The core is through with something: what comes of it.
+    #[inline(always)]
     pub(super) fn end_task(&mut self, now: Instant, task: Task) {
         let Task { interrupt, turn, drive, work } = task;
-        let machine = &mut self.machine;
         match work {
-            Work::Interrupt => {
-                self.tamper();
-                self.machine.drive(now, |driver, hands| driver.handle_interrupt(hands, now));
-            }
+            Work::Interrupt => self.take_interrupt(now),
             Work::Command(id) => self.seats[drive].desk.worked(turn, WorkedFor::Command(id)),
-            Work::Transfer(transfer) => {
-                let (id, device) = (transfer.id, self.fronts[drive].device);
-                let desk = &mut self.seats[drive].desk;
-                desk.offer(machine, now, device, transfer);
-                desk.worked(turn, WorkedFor::Transfer(id));
-            }
+            Work::Transfer(transfer) => self.offer_to_driver(now, turn, drive, transfer),
             Work::TakenBack(id) => {
                 let taken_back = Completion { id, status: TransferStatus::Cancelled, actual: 0 };
                 self.seats[drive].desk.transport.handle_completion(now, taken_back, &[]);
-                machine.told(drive);
+                self.machine.told(drive);
             }
-            Work::Completion(completion, _) => {
-                let seat = &mut self.seats[drive];
-                if !seat.desk.complete(machine, (interrupt, turn), completion) {
-                    let about = About::Transfer(Side::Host, completion.id);
-                    seat.trouble.ledger.break_law(Law::TransferOnce, now, about);
-                }
-            }
-            Work::Finish(id, outcome) => {
-                self.seats[drive].desk.worked(turn, WorkedFor::Command(id));
-                self.finish_command(now, drive, id, outcome);
-                if self.engine.is_traced() {
-                    self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));
-                }
-            }
+            Work::Completion(completion, _) => self.take_completion(now, (interrupt, turn), drive, completion),
+            Work::Finish(id, outcome) => self.take_end(now, turn, drive, (id, outcome)),
+        }
+    }
+
+    fn take_interrupt(&mut self, now: Instant) {
+        self.tamper();
+        self.machine.drive(now, |driver, hands| driver.handle_interrupt(hands, now));
+    }
+
+    fn offer_to_driver(&mut self, now: Instant, turn: CoreTurn, drive: usize, transfer: Transfer) {
+        let (id, device) = (transfer.id, self.fronts[drive].device);
+        let desk = &mut self.seats[drive].desk;
+        desk.offer(&mut self.machine, now, device, transfer);
+        desk.worked(turn, WorkedFor::Transfer(id));
+    }
+
+    fn take_completion(
+        &mut self,
+        now: Instant,
+        known: (Option<CoreTurn>, CoreTurn),
+        drive: usize,
+        completion: Completion,
+    ) {
+        let seat = &mut self.seats[drive];
+        if !seat.desk.complete(&mut self.machine, known, completion) {
+            let about = About::Transfer(Side::Host, completion.id);
+            seat.trouble.ledger.break_law(Law::TransferOnce, now, about);
+        }
+    }
+
+    fn take_end(&mut self, now: Instant, turn: CoreTurn, drive: usize, (id, outcome): (CommandId, Outcome)) {
+        self.seats[drive].desk.worked(turn, WorkedFor::Command(id));
+        self.finish_command(now, drive, id, outcome);
+        if self.engine.is_traced() {
+            self.engine.note("driver", format_args!("{}{id} ends", self.tag(drive)));
         }
     }
 }

@@ -161,7 +161,7 @@ impl Driven {
     }
 
     /// Tells who is on a side what has come of a message for it, which may be of endpoint 0.
-    #[inline]
+    #[inline(always)]
     fn tell(&mut self, number: usize, side: Side, is_control: bool) {
         if let Some(seat) = self.seats.get(number) {
             let is_stopping = !seat.stopping.is_empty();
@@ -250,15 +250,14 @@ impl Driven {
     }
 
     /// Wakes those that have something to send on a link, and had nothing before.
-    #[inline]
-    pub(super) fn wake(&mut self, root: usize, [host, device]: [bool; 2]) {
+    #[inline(always)]
+    pub(super) fn wake(&mut self, root: usize, woken: [bool; 2]) {
         match &self.roots[root].wires {
             Wires::Direct(joint) if joint.bus().is_none() => {
-                if host {
-                    self.wake_side(root, Side::Host);
-                }
-                if device {
-                    self.wake_side(root, Side::Device);
+                for (side, is_woken) in [Side::Host, Side::Device].into_iter().zip(woken) {
+                    if is_woken {
+                        self.wake_side(root, side);
+                    }
                 }
             }
             _ => self.wake_others(root),
