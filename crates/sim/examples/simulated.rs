@@ -1,7 +1,8 @@
 //! A number of simulated commands, for a profiler that counts instructions.
 //!
-//! `simulated read|write COUNT [DRIVES]`: 4 KiB at random places over UAS, 32 under way on each drive, over driver, controller and
-//! a SuperSpeed link of the first generation, as `cargo xtask bench sim` has them; several drives are behind one hub. Everything that is to be counted is in one function:
+//! `simulated read|write COUNT [DRIVES [HUBS]]`: 4 KiB at random places over UAS, 32 under way on each drive, over driver,
+//! controller and SuperSpeed links of the first generation, as `cargo xtask bench sim` has them; several drives are behind one hub,
+//! or at root ports of their own without. Everything that is to be counted is in one function:
 //! `valgrind --tool=callgrind --toggle-collect=simulated::counted`. It prints events for a command, the mean time of a
 //! command in picoseconds, and the digest of all that happened: a change of the simulator's speed leaves the times as they are.
 //!
@@ -14,6 +15,7 @@ use sim::raw::{Drives, Figures, Load, Measurement};
 use sim::setups::Setup;
 use sim::trial::{self, DATA_SET_BYTES, Terms, Trial};
 use sim::world::driven::Host;
+use sim::xhci::Part;
 use units::Duration;
 use workload::{Job, Share};
 
@@ -30,20 +32,25 @@ fn main() {
     if kind == "parts" {
         return of_parts(count);
     }
-    let drives = drives.first().map_or(1, |drives| drives.parse().expect("a number"));
+    let number = |at: usize| drives.get(at).map(|number| number.parse::<u8>().expect("a number"));
+    let drives = number(0).unwrap_or(1);
+    let hubs = number(1).unwrap_or(u8::from(drives > 1));
+    // A controller with a port and with room for each of the drives.
+    let part = Part { ports_usb3: drives.max(2), endpoints_max: 254, ..Part::CHIPSET };
+    let host = if hubs == 0 && drives > 1 { Host { part, ..Host::chipset() } } else { Host::chipset() };
     let load = Load {
         host: None,
         connection: Rate::Gen1.into(),
         writes: kind == "write",
         bytes: 4096,
-        drives: Drives { count: drives, hubs: u8::from(drives > 1) },
+        drives: Drives { count: drives, hubs },
         depth: DEPTH,
         commands: 1,
         latency: Duration::from_us(60),
         at_once: DEPTH,
         seed: 1,
     };
-    let mut measurement = Measurement::uas(&load, Host::chipset()).expect("a world");
+    let mut measurement = Measurement::uas(&load, host).expect("a world");
     measurement.go_on(WARM).expect("it goes on");
     counted(|| measurement.go_on(count).expect("it goes on"));
     let Figures { commands, events, mean, digest, .. } = measurement.figures();

@@ -104,9 +104,11 @@ impl Lane {
         if self.since_skip < every {
             return 0;
         }
-        let due = self.since_skip / every;
-        self.since_skip %= every;
-        let symbols = due * set;
+        let mut symbols = 0;
+        // Seldom more than one or two.
+        while self.since_skip >= every {
+            (self.since_skip, symbols) = (self.since_skip - every, symbols + set);
+        }
         // An idle lane has sent them already.
         if now >= self.free_at + self.rate.symbols(symbols) {
             return 0;

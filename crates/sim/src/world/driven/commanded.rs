@@ -38,6 +38,7 @@ impl Commanded for Driven {
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {
         self.engine.trace_to(trace);
+        self.shows_packets = true;
         self.machine.controller.take_notes(true);
     }
 
@@ -49,6 +50,7 @@ impl Commanded for Driven {
     fn observe(&mut self, drive: usize, observer: Box<dyn Observer>) {
         if let Some(seat) = self.seats.get_mut(drive) {
             seat.desk.observers.add(observer);
+            self.shows_packets |= seat.desk.observers.watch_packets();
         }
     }
 

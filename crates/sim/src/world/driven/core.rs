@@ -274,7 +274,9 @@ impl Driven {
                 self.seats[drive].desk.transport.handle_completion(now, taken_back, &[]);
                 self.machine.told(drive);
             }
-            Work::Completion(completion, _) => self.take_completion(now, (interrupt, turn), drive, completion),
+            Work::Completion(completion, _) => {
+                self.take_completion(now, (interrupt, turn), drive, completion)
+            }
             Work::Finish(id, outcome) => self.take_end(now, turn, drive, (id, outcome)),
         }
     }

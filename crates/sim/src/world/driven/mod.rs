@@ -103,6 +103,8 @@ pub struct Driven {
     stopped: Option<Stopped>,
     /// Whether things go wrong, and books are kept, with the first drive.
     is_troubled: bool,
+    /// Whether each packet is looked at when it is sent and when it arrives: for a trace, for observers, or for trouble.
+    shows_packets: bool,
     /// Whether everybody is asked after everything that happens: see [`Self::asking_all`].
     asks_all: bool,
     /// Whether the hub at its root port is to be reset as soon as it can be.

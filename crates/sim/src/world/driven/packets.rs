@@ -4,7 +4,7 @@
 //! message is the tree's until it is at its end. Left out:
 //! damaged headers among hubs. Always true: payload is copied when its packet has arrived, and not before.
 
-use super::root::{End, Wires};
+use super::root::{End, Root, Wires};
 use super::{Driven, Happens};
 use crate::link::bulk::{Message, Piece};
 use crate::link::control::CONTROL_DATA;
@@ -29,10 +29,14 @@ impl Driven {
     #[inline]
     pub(super) fn arrive(&mut self, root: usize, side: Side, bytes: u16, fate: Fate) {
         let now = self.engine.now();
-        let number = self.roots[root].first;
-        let fate = self.show_arrival((root, number), side, fate);
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        let fate = if self.shows_packets { self.show_arrival(root, side, fate) } else { fate };
+        let Root { first: number, wires, .. } = &mut self.roots[root];
+        let (number, Wires::Direct(joint)) = (*number, wires) else { return };
         let Arrival { frees_other_at, retry_at, is_control, taken } = joint.arrive(now, side, fate);
+        let has_news = match side {
+            Side::Host => joint.host.has_news(),
+            Side::Device => joint.device.has_news(),
+        };
         if let Some(at) = retry_at {
             self.at(at, Happens::Retry(root as u8, side.other()));
         }
@@ -43,18 +47,19 @@ impl Driven {
             self.stopped = Some(Stopped::Violation);
         }
         self.woken[side as usize].add(root);
-        self.tell(number, side, is_control);
+        let is_stopping = self.seats.get(number).is_none_or(|seat| !seat.stopping.is_empty());
+        if has_news || is_control || is_stopping || self.asks_all {
+            self.tell(number, side, is_control);
+        }
         if self.is_troubled {
             self.seats[number].trouble.ledger.arrive(now, side, bytes.into());
         }
     }
 
     /// Shows what is coming to a side to who looks on. What becomes of it, if that is otherwise than was thought.
-    #[inline]
-    fn show_arrival(&mut self, (root, number): (usize, usize), side: Side, fate: Fate) -> Fate {
-        if !self.is_troubled && !self.watches_packets(number) {
-            return fate;
-        }
+    #[cold]
+    fn show_arrival(&mut self, root: usize, side: Side, fate: Fate) -> Fate {
+        let number = self.roots[root].first;
         let Wires::Direct(joint) = &self.roots[root].wires else { return fate };
         let Some(&message) = joint.coming(side) else { return fate };
         if fate == Fate::Arrives {
@@ -161,7 +166,6 @@ impl Driven {
     }
 
     /// Tells who is on a side what has come of a message for it, which may be of endpoint 0.
-    #[inline(always)]
     fn tell(&mut self, number: usize, side: Side, is_control: bool) {
         if let Some(seat) = self.seats.get(number) {
             let is_stopping = !seat.stopping.is_empty();
@@ -304,7 +308,9 @@ impl Driven {
         let Some((crossing, bytes)) = joint.send_paced(now, side, pace) else { return };
         let free = self.engine.turn(crossing.ends);
         let rests = joint.rests(side, free);
-        self.show_sent(root, side, &crossing);
+        if self.shows_packets {
+            self.show_sent(root, side, &crossing);
+        }
         if !rests {
             self.at_turn(free, Happens::Free(root as u8, side));
         }
@@ -319,12 +325,9 @@ impl Driven {
     }
 
     /// Shows what a side has sent to who looks on.
-    #[inline]
+    #[cold]
     fn show_sent(&mut self, root: usize, side: Side, crossing: &Crossing) {
         let number = self.roots[root].first;
-        if !self.engine.is_traced() && !self.watches_packets(number) {
-            return;
-        }
         let Wires::Direct(joint) = &self.roots[root].wires else { return };
         let Some(&message) = joint.sent(side) else { return };
         self.engine.note(name(side), format_args!("{}{message}", self.tag(number)));

@@ -256,6 +256,7 @@ impl Driven {
             scratch: Vec::new(),
             stopped: None,
             is_troubled: false,
+            shows_packets: false,
             hub_is_to_be_reset: false,
         })
     }

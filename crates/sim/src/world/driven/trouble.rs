@@ -35,7 +35,7 @@ impl Driven {
             seat.trouble.ledger.begin(link, self.fronts[DRIVE].way.route.tiers());
         }
         seat.trouble.faults = faults;
-        self.is_troubled = true;
+        (self.is_troubled, self.shows_packets) = (true, true);
         self
     }
 
