@@ -107,6 +107,7 @@ impl<E: Event> Engine<E> {
         clippy::should_implement_trait,
         reason = "an iterator would borrow the engine while events schedule others"
     )]
+    #[inline(always)]
     pub fn next(&mut self) -> Option<E> {
         let (turn, event) = self.queue.pop()?;
         debug_assert!(turn.at() >= self.now, "time runs back");

@@ -133,6 +133,7 @@ impl DeviceEndpoint {
     ///
     /// # Errors
     /// If the host could not have sent it in this state.
+    #[inline]
     pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
         let is_in = self.is_in();
         self.has_said_erdy = false;

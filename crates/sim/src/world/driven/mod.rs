@@ -205,7 +205,7 @@ impl Driven {
     }
 
     /// Most events are those of packets, which are asked for first and need little.
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, event: Happens) {
         match event {
             Happens::Free(root, side) => self.send(root.into(), side),
@@ -224,6 +224,7 @@ impl Driven {
     }
 
     /// What happens beside packets on links that nothing has happened to.
+    #[inline(never)]
     fn handle_other(&mut self, event: Happens) {
         let now = self.engine.now();
         match event {

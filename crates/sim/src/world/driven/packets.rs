@@ -212,6 +212,9 @@ impl Driven {
                 seat.desk.observers.tell(|observer| observer.carried(now, progress.id));
                 seat.forget(progress.id);
             }
+            if !host.has_news() {
+                return;
+            }
         }
         let way = self.fronts[drive].way;
         while let Some(address) = host.poll_halt() {
@@ -246,6 +249,9 @@ impl Driven {
             };
             if seat.drive.progress(self.engine.now(), progress, bytes) || self.is_troubled {
                 self.stirs.add(drive);
+            }
+            if !device.has_news() {
+                break;
             }
         }
         if self.asks_all {
