@@ -31,6 +31,7 @@ pub mod published;
 pub mod raw;
 pub mod sata;
 pub mod setups;
+mod sorted;
 pub mod stack;
 pub mod swarm;
 pub mod trial;

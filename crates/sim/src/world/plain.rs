@@ -30,8 +30,8 @@ pub struct Plain {
     streams: u16,
     limits: Limits,
     cache: Option<Cache>,
-    /// When each of those that serve is free.
-    free_at: Vec<Instant>,
+    /// When each of those that serve is free, the first first.
+    free_at: VecDeque<Instant>,
     /// Requests in the order in which they will be done.
     requests: VecDeque<Waiting>,
     level: Level,
@@ -82,7 +82,7 @@ impl Plain {
             streams: 32,
             limits: Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 },
             cache: None,
-            free_at: vec![Instant::ZERO; usize::from(at_once.max(1))],
+            free_at: vec![Instant::ZERO; usize::from(at_once.max(1))].into(),
             requests: VecDeque::new(),
             level: Level::default(),
             meter: Meter::new(DRAWS),
@@ -200,7 +200,7 @@ impl Plain {
     /// Forgets what waits, and what the time is.
     pub(super) fn rest(&mut self) {
         self.requests.clear();
-        self.free_at.fill(Instant::ZERO);
+        self.free_at.iter_mut().for_each(|free_at| *free_at = Instant::ZERO);
         self.level = Level::default();
         self.meter = Meter::new(DRAWS);
     }
@@ -215,10 +215,11 @@ impl Plain {
             self.meter.switch(now, 1);
         }
         self.level.arrive(now);
-        let Some(first) = self.free_at.iter_mut().min() else { return now };
-        *first = now.max(*first) + latency;
-        let done_at = *first;
+        let Some(first) = self.free_at.pop_front() else { return now };
+        let done_at = now.max(first) + latency;
         // All take the same time, so it is nearly always the last.
+        let place = self.free_at.iter().rposition(|other| *other <= done_at);
+        self.free_at.insert(place.map_or(0, |place| place + 1), done_at);
         let place = self.requests.iter().rposition(|waiting| waiting.done_at <= done_at);
         let waiting = Waiting { done_at, since: now, request };
         self.requests.insert(place.map_or(0, |place| place + 1), waiting);

@@ -10,7 +10,8 @@
 use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, TAGS, Tag, Turn};
 use crate::power::{Meter, Microwatts};
 use crate::sata::{Attachment, Command, Queueing, Rate, Told};
-use std::collections::{BTreeMap, VecDeque};
+use crate::sorted::Sorted;
+use std::collections::VecDeque;
 use target::command::CommandId;
 use target::medium::{MediumOp, MediumRequest};
 use units::{BlockSize, Duration, Extent, Instant};
@@ -43,12 +44,12 @@ pub struct Store<M> {
     block_size: BlockSize,
     cable: Attachment<M>,
     /// Bytes that a command moves in all, until it becomes a job.
-    announced: BTreeMap<CommandId, u32>,
+    announced: Sorted<CommandId, u32>,
     /// Under way or in line, by their number.
-    jobs: BTreeMap<u64, Job>,
+    jobs: Sorted<u64, Job>,
     next_job: u64,
     /// Jobs of which other parts may come.
-    by_command: BTreeMap<CommandId, u64>,
+    by_command: Sorted<CommandId, u64>,
     line: VecDeque<u64>,
     tags: [Option<u64>; TAGS],
     /// How many of those are taken, and how many of them by writes.
@@ -57,7 +58,7 @@ pub struct Store<M> {
     /// Whether what is under way is alone.
     is_alone: bool,
     /// Sectors of whole pieces in the buffer that have not gone on, by whose they are.
-    held: BTreeMap<CommandId, u32>,
+    held: Sorted<CommandId, u32>,
     done: VecDeque<MediumRequest>,
     turns: VecDeque<Turn>,
     /// Whether the drive has anything to do. What it draws then is the machine's.
@@ -88,16 +89,16 @@ impl<M: Mechanism> Store<M> {
             block_size,
             cable: Attachment::new(mechanism, part.rate, part.latency, part.buffer_sectors)
                 .pausing(part.frame),
-            announced: BTreeMap::new(),
-            jobs: BTreeMap::new(),
+            announced: Sorted::new(),
+            jobs: Sorted::new(),
             next_job: 0,
-            by_command: BTreeMap::new(),
+            by_command: Sorted::new(),
             line: VecDeque::new(),
             tags: [None; TAGS],
             under_way: 0,
             writes: 0,
             is_alone: false,
-            held: BTreeMap::new(),
+            held: Sorted::new(),
             done: VecDeque::new(),
             turns: VecDeque::new(),
             at_work: Meter::new([Microwatts(0); 2]),
@@ -117,7 +118,7 @@ impl<M: Mechanism> Store<M> {
     /// A command that was announced will write these blocks. The drive hears of it before there is anything to write, so that
     /// both get ready at once; but not of one that would be alone, and keep others from it.
     pub fn foretell(&mut self, now: Instant, command: CommandId, (op, extent): (MediumOp, Extent)) {
-        if self.part.queued > 0 && is_piece(op) && !self.by_command.contains_key(&command) {
+        if self.part.queued > 0 && is_piece(op) && !self.by_command.has(command) {
             self.begin(command, op, extent);
             self.advance(now);
         }
@@ -129,12 +130,12 @@ impl<M: Mechanism> Store<M> {
             // The bridge knows by itself.
             return self.done.push_back(request);
         }
-        let number = match self.by_command.get(&request.id.command) {
+        let number = match self.by_command.get(request.id.command) {
             Some(number) if is_piece(request.op) => *number,
             _ => self.begin(request.id.command, request.op, request.extent),
         };
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
-        if let Some(job) = self.jobs.get_mut(&number) {
+        if let Some(job) = self.jobs.get_mut(number) {
             job.come += request.extent.blocks.0 * per_block;
             job.parts.push_back((job.come, request));
         }
@@ -144,11 +145,11 @@ impl<M: Mechanism> Store<M> {
     /// Of what was read for a command so many sectors have left the bridge. Whether anything came of that: the drive, or a
     /// read in line, had waited for the room.
     pub fn give(&mut self, now: Instant, command: CommandId, sectors: u32) -> bool {
-        let Some(held) = self.held.get_mut(&command) else { return false };
+        let Some(held) = self.held.get_mut(command) else { return false };
         let sectors = sectors.min(*held);
         *held -= sectors;
         if *held == 0 {
-            self.held.remove(&command);
+            self.held.remove(command);
         }
         let takes_on = self.part.reads_fit && !self.line.is_empty();
         let went_on = self.cable.take(now, sectors) || takes_on;
@@ -161,12 +162,12 @@ impl<M: Mechanism> Store<M> {
     /// The command is over. What of it is under way goes on, and nobody waits for it; what has not left the bridge makes
     /// room.
     pub fn release(&mut self, now: Instant, command: CommandId) {
-        self.announced.remove(&command);
-        if let Some(sectors) = self.held.remove(&command) {
+        self.announced.remove(command);
+        if let Some(sectors) = self.held.remove(command) {
             self.cable.take(now, sectors);
         }
-        if let Some(number) = self.by_command.remove(&command)
-            && let Some(job) = self.jobs.get_mut(&number)
+        if let Some(number) = self.by_command.remove(command)
+            && let Some(job) = self.jobs.get_mut(number)
         {
             job.is_orphan = true;
             job.parts.clear();
@@ -214,7 +215,7 @@ impl<M: Mechanism> Store<M> {
         let Extent { lba, blocks } = extent;
         let mut blocks = blocks.0;
         if is_piece(op)
-            && let Some(bytes) = self.announced.remove(&command)
+            && let Some(bytes) = self.announced.remove(command)
         {
             blocks = blocks.max(u64::from(bytes / self.block_size.bytes()));
             self.by_command.insert(command, number);
@@ -250,13 +251,13 @@ impl<M: Mechanism> Store<M> {
 
     fn job(&mut self, tag: Tag) -> Option<&mut Job> {
         let number = (*self.tags.get(usize::from(tag.0))?)?;
-        self.jobs.get_mut(&number)
+        self.jobs.get_mut(number)
     }
 
     /// Gives the drive what is first in line, as long as it may.
     fn start(&mut self, now: Instant) {
         while let Some(number) = self.line.front().copied()
-            && let Some(job) = self.jobs.get(&number)
+            && let Some(job) = self.jobs.get(number)
         {
             let moves = matches!(job.order.kind, OrderKind::Read | OrderKind::Write { .. });
             let is_queued = moves && self.part.queued > 0;
@@ -268,7 +269,7 @@ impl<M: Mechanism> Store<M> {
             let may = may && self.fits(number);
             let Some(free) = self.tags.iter().position(Option::is_none).filter(|_| may) else { return };
             self.line.pop_front();
-            let Some(job) = self.jobs.get_mut(&number) else { return };
+            let Some(job) = self.jobs.get_mut(number) else { return };
             self.tags[free] = Some(number);
             self.under_way += 1;
             self.writes += usize::from(matches!(job.order.kind, OrderKind::Write { .. }));
@@ -282,13 +283,13 @@ impl<M: Mechanism> Store<M> {
     /// Whether a job may begin, as far as room for what it brings goes.
     fn fits(&self, number: u64) -> bool {
         let reads = |number: &u64| {
-            let order = self.jobs.get(number)?.order;
+            let order = self.jobs.get(*number)?.order;
             (order.kind == OrderKind::Read).then_some(order.extent.blocks.0)
         };
         let Some(sectors) = reads(&number).filter(|_| self.part.reads_fit) else { return true };
         let under_way: u64 = self.tags.iter().flatten().filter_map(reads).sum();
         // Of those that the drive is done with, what has not gone on.
-        let left = self.held.iter().filter(|(command, _)| !self.by_command.contains_key(command));
+        let left = self.held.iter().filter(|(command, _)| !self.by_command.has(*command));
         let taken = under_way + left.map(|(_, sectors)| u64::from(*sectors)).sum::<u64>();
         taken == 0 || taken + sectors <= u64::from(self.part.buffer_sectors)
     }
@@ -299,7 +300,7 @@ impl<M: Mechanism> Store<M> {
             return;
         }
         for number in self.tags.iter().flatten() {
-            let Some(job) = self.jobs.get_mut(number) else { continue };
+            let Some(job) = self.jobs.get_mut(*number) else { continue };
             let OrderKind::Write { .. } = job.order.kind else { continue };
             let whole = job.order.extent.blocks.0;
             // A command that is over brings nothing more; the drive gets the rest all the same.
@@ -316,7 +317,7 @@ impl<M: Mechanism> Store<M> {
     fn came(&mut self, now: Instant, tag: Tag, sectors: u32) {
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
         let number = self.tags.get(usize::from(tag.0)).copied().flatten();
-        let Some(job) = number.and_then(|number| self.jobs.get_mut(&number)) else { return };
+        let Some(job) = number.and_then(|number| self.jobs.get_mut(number)) else { return };
         job.moved += u64::from(sectors);
         let stays = job.order.kind == OrderKind::Read && !job.is_orphan;
         let piece = u64::from(self.part.piece_sectors.max(1));
@@ -337,7 +338,7 @@ impl<M: Mechanism> Store<M> {
         // A piece takes room when it is whole and waits to go on. If what has come of others did so as well, pieces could
         // wait for each other's room for ever.
         if let Some(owner) = owner {
-            *self.held.entry(owner).or_default() += whole;
+            *self.held.get_or_default(owner) += whole;
         }
         self.cable.hold(whole);
         self.cable.take(now, sectors);
@@ -347,7 +348,7 @@ impl<M: Mechanism> Store<M> {
         let Some(number) = self.tags.get_mut(usize::from(tag.0)).and_then(Option::take) else { return };
         self.is_alone = false;
         self.under_way -= 1;
-        if let Some(job) = self.jobs.remove(&number) {
+        if let Some(job) = self.jobs.remove(number) {
             self.writes -= usize::from(matches!(job.order.kind, OrderKind::Write { .. }));
             self.by_command.retain(|_, other| *other != number);
             self.done.extend(job.parts.into_iter().map(|(_, request)| request));
