@@ -27,6 +27,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
                 assert!(dropped.packets > 0);
                 if dropped.is_here { decoder.miss() } else { decoder.miss_somewhere() }
             }
+            Item::Section => decoder.begin_section(),
         }
     }
     assert_eq!(reader.offset(), bytes.len() as u64);

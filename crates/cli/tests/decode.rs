@@ -258,6 +258,38 @@ fn of_a_benchmark_nobody_is_blamed() {
     );
 }
 
+/// Files that were begun anew after so many bytes each begin with what is known of the drive.
+#[test]
+fn of_files_behind_each_other_nobody_is_blamed() {
+    let place = Place::new();
+    let path = place.file("part.pcapng");
+    let mut bench = Command::new(UASKIT);
+    bench.args([
+        "bench",
+        "--virtual",
+        "--transport",
+        "uas",
+        "--size",
+        "8MiB",
+        "--rounds",
+        "1",
+        "--rw",
+        "randread",
+    ]);
+    bench.args(["--seconds", "0.05", "--warm-up", "0", "--depth", "8", "--capture", &path]);
+    bench.args(["--snap", "64", "--capture-size", "256K"]);
+    let output = bench.output().expect("uaskit starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let parts = ["part.pcapng", "part.1.pcapng", "part.2.pcapng"].map(|name| place.file(name));
+    let alone: usize = parts.iter().map(|part| count(&json(part, &[]), &[("kind", "command".into())])).sum();
+    let whole: Vec<u8> = parts.iter().flat_map(|part| fs::read(part).expect("is there")).collect();
+    let joined = place.file("joined.pcapng");
+    fs::write(&joined, whole).expect("is written");
+    let objects = json(&joined, &[]);
+    assert_eq!(count(&objects, &[("kind", "verdict".into())]), 0, "{:?}", objects.last());
+    assert_eq!(count(&objects, &[("kind", "command".into())]), alone);
+}
+
 #[test]
 fn what_is_no_capture_is_refused() {
     let place = Place::new();

@@ -93,6 +93,16 @@ impl Decoder {
         self.devices.values_mut().for_each(|device| device.doubt(latest_packet));
     }
 
+    /// Another section of the file begins: another capture, or what the same one has told in its next file, which begins with all that
+    /// is known of the drive. Nobody is blamed for what is on both sides of the seam.
+    pub fn begin_section(&mut self) {
+        self.source.miss();
+        self.resets.clear();
+        for device in self.devices.values_mut() {
+            device.begin_section(&mut self.ledger);
+        }
+    }
+
     /// A command that has ended, in the order of their ends.
     pub fn poll(&mut self) -> Option<Command> {
         self.ledger.ended.pop_front()

@@ -110,6 +110,13 @@ impl Units {
         }
     }
 
+    /// Another capture begins: what failed in the last one does not come again, and nothing followed its end.
+    pub(crate) fn begin_section(&mut self) {
+        self.failed.clear();
+        self.pace.latest_end = None;
+        self.units.values_mut().for_each(|unit| unit.block_bytes = None);
+    }
+
     /// The capture has ended: what can be said of all of it.
     pub(crate) fn finish(
         &self,

@@ -109,7 +109,9 @@ impl Blocks {
         // A section says its byte order behind its length.
         window.want(SECTION_HEAD_BYTES)?;
         let is_begin = window.offset() == 0;
-        match section_in(window.bytes()) {
+        let section = section_in(window.bytes());
+        let is_another = !is_begin && matches!(section, Section::Begins(_));
+        match section {
             Section::Begins(order) => self.begin_section(order),
             Section::Another if !is_begin => {}
             Section::Another | Section::Damaged => {
@@ -129,7 +131,10 @@ impl Blocks {
         if last != length {
             return self.damage(DamageKind::Ends { first: length, last }, window);
         }
-        Ok(self.block(&window.bytes()[..len]))
+        Ok(match self.block(&window.bytes()[..len]) {
+            Step::Skip(len) if is_another => Step::Section(len),
+            step => step,
+        })
     }
 
     fn begin_section(&mut self, order: ByteOrder) {

@@ -90,6 +90,8 @@ pub enum Item<'a> {
     Damage(Damage),
     /// Packets that the file says are missing.
     Dropped(Dropped),
+    /// Another section begins, behind the first: what comes is another capture, or the same one's next file.
+    Section,
 }
 
 /// A capture file that is being read.
@@ -114,6 +116,8 @@ enum Step {
     Packet(Found),
     /// So many bytes that tell of no packet.
     Skip(usize),
+    /// So many bytes that begin another section.
+    Section(usize),
     /// So many bytes that make no sense.
     Damage(DamageKind, usize),
     /// So many bytes that tell of packets that are not there; their offset is added.
@@ -183,6 +187,10 @@ impl<R: Read> Reader<R> {
             match step.map_err(|cause| ReadError { file: self.file.clone(), cause })? {
                 Step::Packet(found) => return Ok(Some(Item::Packet(self.give(found)))),
                 Step::Skip(len) => self.window.skip(len),
+                Step::Section(len) => {
+                    self.window.skip(len);
+                    return Ok(Some(Item::Section));
+                }
                 Step::Damage(kind, len) => {
                     let damage = Damage { offset: self.window.offset(), bytes: len as u64, kind };
                     self.window.skip(len);

@@ -15,7 +15,7 @@ fn read(file: &[u8]) -> (Vec<Told>, Vec<Damage>) {
                 packets.push((number, at_ns, stream, bytes.to_vec()));
             }
             Item::Damage(damage) => damages.push(damage),
-            Item::Dropped(dropped) => panic!("{dropped}"),
+            other => panic!("{other:?}"),
         }
     }
     assert_eq!(reader.offset(), file.len() as u64, "every byte was used");
@@ -64,6 +64,21 @@ fn a_packet_has_its_time_its_bytes_and_its_stream() {
     };
     assert_eq!(reader.next_item().unwrap(), Some(Item::Packet(packet)));
     assert_eq!(reader.next_item().unwrap(), None);
+}
+
+#[test]
+fn files_behind_each_other_are_sections() {
+    let file = [pcapng(&[&PACKET]), pcapng(&[&PACKET])].concat();
+    let mut reader = Reader::new(&file[..], "memory".into()).unwrap();
+    let mut told = Vec::new();
+    while let Some(item) = reader.next_item().unwrap() {
+        told.push(match item {
+            Item::Packet(packet) => packet.number,
+            Item::Section => 0,
+            other => panic!("{other:?}"),
+        });
+    }
+    assert_eq!(told, [1, 0, 2]);
 }
 
 #[test]
@@ -234,7 +249,7 @@ fn packets_that_were_dropped_are_told() {
         match item {
             Item::Packet(packet) => told.push((packet.number, 0, true)),
             Item::Dropped(Dropped { offset, packets, is_here }) => told.push((packets, offset, is_here)),
-            Item::Damage(damage) => panic!("{damage}"),
+            other => panic!("{other:?}"),
         }
     }
     assert_eq!(told, [(1, 0, true), (3, 116, true), (2, 0, true), (7, 168, false)]);

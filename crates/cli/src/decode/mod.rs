@@ -88,6 +88,10 @@ fn print_all(
                 decoder.take(&packet);
                 printer.commands(decoder)
             }
+            Some(Item::Section) => {
+                decoder.begin_section();
+                printer.commands(decoder)
+            }
             Some(Item::Damage(damage)) => {
                 decoder.miss();
                 printer.damage(&damage)

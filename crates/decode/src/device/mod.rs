@@ -110,13 +110,27 @@ impl Device {
     /// The capture has ended, or the device is forgotten.
     pub(crate) fn finish(&mut self, ledger: &mut Ledger) {
         let Some(transport) = self.transport else { return };
-        let Self { address, missed, units, bot, uas, .. } = self;
-        let (address, missed) = (*address, *missed);
-        let mut desk = Desk { address, transport: Transport::Bot, ledger, units, missed };
+        self.finish_commands(ledger, self.missed);
+        self.units.finish((self.address, transport), ledger, self.missed);
+    }
+
+    /// What comes is another capture, perhaps of another device at this address: what is under way is told, and of what it was only how
+    /// it was used.
+    pub(crate) fn begin_section(&mut self, ledger: &mut Ledger) {
+        // What became of them is not in what was before.
+        self.finish_commands(ledger, Some(u64::MAX));
+        (self.bot, self.uas, self.roles) = Default::default();
+        self.controls.clear();
+        self.units.begin_section();
+        (self.is_configured, self.is_gone) = (false, false);
+    }
+
+    fn finish_commands(&mut self, ledger: &mut Ledger, missed: Option<u64>) {
+        let Self { address, units, bot, uas, .. } = self;
+        let mut desk = Desk { address: *address, transport: Transport::Bot, ledger, units, missed };
         bot.finish(&mut desk);
         desk.transport = Transport::Uas;
         uas.finish(&mut desk);
-        units.finish((address, transport), ledger, missed);
     }
 
     /// Packets are missing here, behind this one.

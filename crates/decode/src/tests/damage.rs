@@ -40,6 +40,7 @@ fn verdicts(file: &[u8]) -> (Vec<Key>, usize) {
             Item::Damage(_) => decoder.miss(),
             Item::Dropped(dropped) if dropped.is_here => decoder.miss(),
             Item::Dropped(_) => decoder.miss_somewhere(),
+            Item::Section => decoder.begin_section(),
         }
     }
     decoder.finish();
