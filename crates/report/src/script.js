@@ -31,17 +31,11 @@
   all(".mark").forEach((mark) => Object.assign(mark.dataset, { k: mark.getAttribute("class").match(/\bk(\d+)/)[1], x: mark.getAttribute("d").match(/M([^,]+)/)[1] }));
 
   // Marks of a plot that are seen: of the scale that is shown, and of series that are not left out.
-  function marks(plot) {
-    const off = plot.closest("figure").dataset.off?.split(" ") ?? [];
-    return all("[data-scale]:not([hidden]) .mark", plot).filter((mark) => !off.includes(mark.dataset.k));
-  }
+  const marks = (plot, off = plot.closest("figure").dataset.off?.split(" ") ?? []) => all("[data-scale]:not([hidden]) .mark", plot).filter((mark) => !off.includes(mark.dataset.k));
   // What is pointed at together: all series at a place of an axis, or one mark.
   function groups(plot) {
-    const shown = marks(plot);
-    if (!plot.closest(".lines")) return shown.map((mark) => [mark]);
-    const places = new Map();
-    for (const mark of shown) places.set(mark.dataset.x, [...(places.get(mark.dataset.x) ?? []), mark]);
-    return [...places.values()].sort((one, other) => one[0].dataset.x - other[0].dataset.x);
+    if (!plot.closest(".lines")) return marks(plot).map((mark) => [mark]);
+    return [...Map.groupBy(marks(plot), (mark) => mark.dataset.x).values()].sort((one, other) => one[0].dataset.x - other[0].dataset.x);
   }
   function point(group, x, y) {
     hide();
@@ -63,12 +57,10 @@
     ["pointerleave", "blur"].forEach((name) => plot.addEventListener(name, hide));
     let at = -1;
     plot.addEventListener("keydown", (event) => {
-      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key], of = groups(plot);
       if (event.key === "Escape") hide();
-      if (!step) return;
-      const of = groups(plot);
+      if (!step || !of.length) return;
       event.preventDefault();
-      if (!of.length) return;
       at = at < 0 && step < 0 ? of.length - 1 : (at + step + of.length) % of.length;
       said.textContent = point(of[at], ...centre(of[at][0]));
     });
@@ -94,9 +86,9 @@
     }
   }
   function file(name, blob) {
-    const link = make("a", { download: name, href: URL.createObjectURL(blob) });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    const href = URL.createObjectURL(blob);
+    make("a", { download: name, href }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
   }
   // The picture with the style that it has on the page, so that it stands alone.
   function picture(figure) {
@@ -147,8 +139,7 @@
   function decoded([count, power, text]) {
     const numbers = new Float64Array(count);
     let at = 0;
-    const bit = () => SIX[text.charCodeAt(at / 6 | 0)] >> 5 - at++ % 6 & 1;
-    const bits = (width) => { let sum = 0; while (width-- > 0) sum = sum * 2 + bit(); return sum; };
+    const bit = () => SIX[text.charCodeAt(at / 6 | 0)] >> 5 - at++ % 6 & 1, bits = (width) => { let sum = 0; while (width-- > 0) sum = sum * 2 + bit(); return sum; };
     for (let nth = 0; nth < count; nth++) {
       let ones = 0;
       while (ones < 24 && bit()) ones++;
@@ -255,7 +246,7 @@
       }
       context.restore();
     }
-      function hit(px, y) {
+    function hit(px, y) {
       let top = 0;
       for (const [nth, one] of panels.entries()) {
         const row = y - top - HEAD, near = us(px + 3) - us(px), [low, high] = seen(one), at = us(px);

@@ -53,8 +53,8 @@ pub struct Timeline {
 /// Commands of a timeline, over all panels.
 pub(crate) const COMMANDS_MAX: usize = 100_000;
 
-/// Characters that embedded numbers take, at most.
-pub(crate) const EMBEDDED_MAX: usize = 1_050_000;
+/// Characters that embedded numbers take, at most; what else is on a page leaves less.
+pub(crate) const EMBEDDED_MAX: usize = crate::PAGE_BYTES_MAX;
 
 /// Steps of time, in nanoseconds, of which the finest is taken that leaves room for all.
 const UNITS_NS: [u64; 5] = [10, 50, 100, 500, 1000];
@@ -71,6 +71,8 @@ pub(crate) struct Embedded {
     pub(crate) json: String,
     /// Commands of each panel.
     pub(crate) kept: Vec<usize>,
+    /// Nanoseconds of a step.
+    unit_ns: u64,
 }
 
 impl Timeline {
@@ -111,14 +113,17 @@ impl Timeline {
         let share = COMMANDS_MAX / self.panels.len().max(1);
         let mut kept = self.panels.iter().map(|panel| panel.commands.len().min(share)).collect::<Vec<_>>();
         loop {
-            for unit in UNITS_NS {
-                let json = self.json(unit, &kept);
+            let mut needed = 0;
+            for unit_ns in UNITS_NS {
+                let json = self.json(unit_ns, &kept);
                 if json.len() <= room || kept.iter().all(|kept| *kept == 0) {
-                    return Embedded { json, kept };
+                    return Embedded { json, kept, unit_ns };
                 }
+                needed = json.len();
             }
-            // So many bars to a command that nothing else helps; ends at the latest with none.
-            kept.iter_mut().for_each(|kept| *kept /= 2);
+            // So many bars to a command that nothing else helps: as many commands as there seems to be room for, and ever fewer.
+            let share = 0.98 * room as f64 / needed as f64;
+            kept.iter_mut().for_each(|kept| *kept = (*kept as f64 * share) as usize);
         }
     }
 
@@ -223,13 +228,20 @@ impl Bits {
 }
 
 impl Embedded {
-    /// What is left out, if anything.
-    pub(crate) fn left_out(&self, timeline: &Timeline) -> Option<String> {
+    /// What is left out, if anything, and how fine times are.
+    pub(crate) fn told(&self, timeline: &Timeline) -> String {
         let all = timeline.commands();
         let kept: usize = self.kept.iter().sum();
-        (kept < all).then(|| {
-            format!("The first {} of {} commands are drawn.", number(kept as f64), number(all as f64))
-        })
+        let left_out = match kept < all {
+            true => {
+                format!("The first {} of {} commands are drawn. ", number(kept as f64), number(all as f64))
+            }
+            false => String::new(),
+        };
+        let step = number(self.unit_ns as f64 / 1e3);
+        format!(
+            "{left_out}Times are in steps of {step} µs, as fine as there is room for; what is shorter is a line."
+        )
     }
 }
 
@@ -293,15 +305,27 @@ mod tests {
         let timeline = Timeline { lanes, panels: vec![many(50_000), many(50_000)] };
         let embedded = timeline.embedded(EMBEDDED_MAX);
         assert!(embedded.json.len() <= EMBEDDED_MAX, "{}", embedded.json.len());
-        assert_eq!((embedded.kept.as_slice(), embedded.left_out(&timeline)), ([50_000; 2].as_slice(), None));
+        assert_eq!(embedded.kept.as_slice(), [50_000; 2].as_slice());
+        assert!(
+            embedded.told(&timeline).starts_with("Times are in steps of "),
+            "{}",
+            embedded.told(&timeline)
+        );
     }
 
     #[test]
     fn what_there_is_no_room_for_is_told() {
         let timeline = Timeline { lanes: vec!["command".into()], panels: vec![many(120_000)] };
         let embedded = timeline.embedded(EMBEDDED_MAX);
-        let told = embedded.left_out(&timeline).expect("20,000 are left out");
-        assert_eq!(told, "The first 100\u{202f}000 of 120\u{202f}000 commands are drawn.");
+        let told = embedded.told(&timeline);
+        assert!(
+            told.starts_with("The first 100\u{202f}000 of 120\u{202f}000 commands are drawn. Times"),
+            "{told}"
+        );
+        // Of room that is short nearly all is used.
+        let (room, few) = (200_000, timeline.embedded(200_000));
+        assert!(few.json.len() <= room && few.json.len() > room * 9 / 10, "{} of {room}", few.json.len());
+        assert!(few.told(&timeline).contains("steps of 1 µs"), "{}", few.told(&timeline));
     }
 
     #[test]
