@@ -16,6 +16,7 @@ mod generate;
 mod history;
 mod list;
 mod merge;
+mod outlet;
 mod page;
 mod progress;
 mod quantity;
@@ -62,6 +63,8 @@ fn run() -> ExitCode {
 }
 
 fn told(failure: &Failure) -> ExitCode {
-    eprintln!("uaskit: {failure}");
+    // Names of files and of things in them may have anything in them; lines are ours.
+    let told: Vec<String> = failure.to_string().split('\n').map(list::tame).collect();
+    eprintln!("uaskit: {}", told.join("\n"));
     failure.exit_code()
 }

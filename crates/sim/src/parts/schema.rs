@@ -121,12 +121,35 @@ fn of<F: File>(source: Source<'_>) -> Result<(String, Make), Fault> {
     Ok((file.title().to_owned(), make))
 }
 
-/// Reads TOML; a fault has the line in which it begins.
+/// Reads TOML; a fault has the line in which it begins. Names and texts are shown in terminals, so that none may steer one.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
-    toml::from_str(text).map_err(|error| {
+    let told = |error: toml::de::Error| {
         let line = error.span().map(|span| text.get(..span.start).unwrap_or("").matches('\n').count() + 1);
         Fault { line, what: error.message().to_owned() }
-    })
+    };
+    // Only an escape makes a control character of a string that is not in the text already.
+    if text.contains('\\')
+        && let Some(steering) = steering(&Value::Table(toml::from_str(text).map_err(told)?))
+    {
+        return Err(Fault {
+            line: None,
+            what: format!("`{}` has control characters", steering.escape_default()),
+        });
+    }
+    toml::from_str(text).map_err(told)
+}
+
+/// The first name or text with a control character in it.
+fn steering(value: &Value) -> Option<String> {
+    let has_any = |text: &str| text.chars().any(|sign| sign.is_control() && sign != '\n');
+    match value {
+        Value::String(text) => has_any(text).then(|| text.clone()),
+        Value::Array(all) => all.iter().find_map(steering),
+        Value::Table(table) => table
+            .iter()
+            .find_map(|(name, value)| has_any(name).then(|| name.clone()).or_else(|| steering(value))),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => None,
+    }
 }
 
 /// The line of `table.key`, from 1, as these files are written: a header for each table, a line for each key.
