@@ -131,15 +131,29 @@ pub(super) fn stages(columns: &[Column], gathered: &[Gathered]) -> Section {
     };
     let mut section = Section::new("Where the time goes").lead(lead);
     for rows in told_rows(gathered) {
-        let each = columns.iter().enumerate().flat_map(|(nth, column)| {
-            rows.iter().filter_map(move |row| Spent::of(column, &row.job, row.of[nth].as_ref()?))
-        });
-        let all: Vec<Spent> = each.collect();
+        let all = spent(columns, &rows);
         if !all.is_empty() {
             section = section.figure(figure(&rows[0].job.label, &all));
         }
     }
     section
+}
+
+/// Where most of the time goes in the first job, in a sentence.
+pub(super) fn finding(columns: &[Column], gathered: &[Gathered]) -> Option<String> {
+    let rows = told_rows(gathered).into_iter().next()?;
+    let all = spent(columns, &rows);
+    let label = &rows.first()?.job.label;
+    (!all.is_empty())
+        .then(|| format!("{label}: most of a command's time, apart from the queue, is {}", most(&all)))
+}
+
+/// Each way at each depth.
+fn spent(columns: &[Column], rows: &[&Gathered]) -> Vec<Spent> {
+    let each = columns.iter().enumerate().flat_map(|(nth, column)| {
+        rows.iter().filter_map(move |row| Spent::of(column, &row.job, row.of[nth].as_ref()?))
+    });
+    each.collect()
 }
 
 fn figure(title: &str, all: &[Spent]) -> Figure {

@@ -5,6 +5,7 @@
 //! block, as ATTO does it, comes with the usual jobs alone. Always true: the figures of the first seed are those that are printed, and
 //! findings are of the means that are drawn.
 
+mod beyond;
 mod chart;
 mod wire;
 
@@ -51,9 +52,12 @@ pub(super) fn write(
     let others = arguments.replaced_parts();
     let named =
         |name: &str| if others.is_empty() { name.to_owned() } else { format!("{name}, with {others}") };
+    let mut found = findings(columns, &all.iter().map(Told::from).collect::<Vec<_>>());
+    found.extend(page::chosen(&all).into_iter().flat_map(|row| beyond::findings(&ways, row)));
+    found.extend(chart::finding(columns, gathered));
     let mut page = Page::new(named(&setup.title))
         .lead(lead(columns, terms))
-        .findings(findings(columns, &all.iter().map(Told::from).collect::<Vec<_>>()))
+        .findings(found)
         .section(page::by_depth(&ways, &all, INTERVALS))
         .section(page::single(&ways, &all))
         .section(page::by_block(&ways, blocks));

@@ -1,0 +1,48 @@
+//! What a comparison says besides throughput, in sentences: who waits how long, for what, and what it draws.
+//!
+//! Each is of the job of which the page tells more. Of many ways the ends are named. Always true: a sentence has its figures.
+
+use crate::page::{Measured, Unit, Values, Way};
+use report::mean;
+
+/// Latency and energy of a job.
+pub(super) fn findings(ways: &[Way], row: &Measured) -> Vec<String> {
+    let job = format!("{}, depth {}", row.job.label, row.job.depth);
+    let of = |value: &dyn Fn(&Values) -> Option<f64>| {
+        let known = ways
+            .iter()
+            .zip(&row.of)
+            .filter_map(|(way, values)| Some((way.name.as_str(), value(values.as_ref()?)?)));
+        let mut known: Vec<(&str, f64)> = known.filter(|(_, value)| value.is_finite()).collect();
+        known.sort_by(|one, other| one.1.total_cmp(&other.1));
+        known
+    };
+    let medians = of(&|values| values.latency.at(0.5));
+    let unit = Unit::of(medians.iter().map(|(_, us)| *us));
+    let waits = ends(&medians, |us| format!("{} {}", mean(unit.value(us)), unit.sign()));
+    let draws = ends(&of(&|values| values.joules_per_gb), |joules| format!("{} J", mean(joules)));
+    let told = [
+        waits.map(|waits| format!("{job}: half of the requests are done within {waits}")),
+        draws.map(|draws| format!("{job}: 10⁹ bytes take the whole machine {draws}")),
+    ];
+    told.into_iter().flatten().collect()
+}
+
+/// The least and the most, each with its way; nothing of one way alone.
+fn ends(sorted: &[(&str, f64)], told: impl Fn(f64) -> String) -> Option<String> {
+    let [(least, low), .., (most, high)] = sorted else { return None };
+    Some(format!("{} over {least} and {} over {most}", told(*low), told(*high)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_are_named() {
+        let told = |value: f64| format!("{value} µs");
+        let sorted = [("uasp", 12.0), ("turbo", 30.0), ("bot", 43.5)];
+        assert_eq!(ends(&sorted, told).as_deref(), Some("12 µs over uasp and 43.5 µs over bot"));
+        assert_eq!(ends(&sorted[..1], told), None);
+    }
+}
