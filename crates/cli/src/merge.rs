@@ -6,6 +6,7 @@
 use crate::compare::sweep;
 use crate::counted::counted_len;
 use crate::failure::Failure;
+use crate::outlet;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -34,11 +35,10 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<(), Failure> {
     let lines = sweep::merge(&arguments.files)?;
     let output = &arguments.output;
     if output.extension().is_some_and(|end| end == "csv") {
+        outlet::is_free(output, outlet::Kind::Table)?;
         sweep::write_csv(output, lines.iter().skip(1).map(String::as_str))?;
     } else {
-        std::fs::write(output, lines.join("\n") + "\n").map_err(|error| {
-            Failure::new(format!("{} cannot be written", output.display())).because(error)
-        })?;
+        outlet::write(output, outlet::Kind::Records, (lines.join("\n") + "\n").as_bytes())?;
     }
     println!("{}: {}", output.display(), counted_len(lines.len() - 1, "point"));
     Ok(())

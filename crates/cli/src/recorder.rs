@@ -9,6 +9,7 @@
 
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::outlet;
 use crate::quantity;
 use bus::{Observer, Pipe, TransferId, TransferStatus};
 use capture::{Control, Pcapng, Place, Transfer, Transfers, WriteError};
@@ -66,6 +67,11 @@ impl CaptureArguments {
     /// Whether anything is to be written down.
     pub(crate) const fn is_wanted(&self) -> bool {
         self.capture.is_some()
+    }
+
+    /// Where it goes, if one is wanted.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.capture.as_deref()
     }
 
     /// Begins a capture, if one is wanted. `description` is for whoever opens it.
@@ -160,6 +166,7 @@ impl Capture {
         let snap = plan.snap as usize;
         let (queue, events) = sync_channel(QUEUE_EVENTS_MAX);
         let (dropped, waiting_bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicUsize::new(0)));
+        outlet::is_free(&plan.file, outlet::Kind::Capture)?;
         let mut writer = Writer::create(plan, begins).map_err(|error| Failure::new(error.to_string()))?;
         let waiting = Arc::clone(&waiting_bytes);
         let thread = thread::Builder::new().name("capture".to_owned());
@@ -315,7 +322,14 @@ fn begin(
     begins: SystemTime,
 ) -> Result<(Pcapng<BufWriter<File>>, Transfers), WriteError> {
     let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
-    let mut out = Pcapng::create(&numbered(&plan.file, number), application)?;
+    let file = numbered(&plan.file, number);
+    if let Err(failure) = outlet::is_free(&file, outlet::Kind::Capture) {
+        return Err(WriteError {
+            file: file.display().to_string(),
+            cause: std::io::Error::other(failure.to_string()),
+        });
+    }
+    let mut out = Pcapng::create(&file, application)?;
     out.begin_at(begins.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
     let transfers = Transfers::new(&mut out, "drive", &plan.description, PLACE, plan.snap)?;
     Ok((out, transfers))
@@ -455,7 +469,7 @@ mod tests {
             told.push(match item {
                 Item::Packet(_) => 0,
                 Item::Dropped(dropped) => dropped.packets,
-                Item::Damage(damage) => panic!("{damage}"),
+                other => panic!("{other:?}"),
             });
         }
         // Control transfers are two records.

@@ -30,13 +30,20 @@ fn label(text: &str) -> Result<String, String> {
     match () {
         () if text.trim().is_empty() => Err("a run without a name is saved by --save alone".into()),
         () if signs > LABEL_MAX => Err(format!("it has {signs} characters, and {LABEL_MAX} are the most")),
-        () if text.chars().any(char::is_control) => Err("it has control characters".into()),
+        () if text.chars().any(|sign| sign.is_control() || is_unseen(sign)) => {
+            Err("it has control characters".into())
+        }
         () if text.parse::<i64>().is_ok() => Err("a number calls the run of that number".into()),
         () if matches!(selector, Ok(Selector::Last(_))) => {
             Err(format!("`{text}` calls a run by its place from the end"))
         }
         () => Ok(text.to_owned()),
     }
+}
+
+/// Whether it has no width of its own, or turns others round (Unicode's format characters, as far as they are common).
+const fn is_unseen(sign: char) -> bool {
+    matches!(sign, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Keeps a run.
@@ -51,6 +58,11 @@ impl SaveArguments {
     /// Whether the run is to be kept.
     pub(crate) const fn is_asked(&self) -> bool {
         self.save.is_some()
+    }
+
+    /// The file that is named, if one is.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.save.as_ref()?.as_deref()
     }
 
     /// Whoever keeps the run that begins now, if it is to be kept.
@@ -98,15 +110,16 @@ pub(crate) fn place(named: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// The line that lists the runs of a file, as its user would have to write it.
 pub(crate) fn listing(path: &Path) -> String {
+    calling(&["history"], path)
+}
+
+/// The line that calls the program on a file of runs.
+pub(crate) fn calling(words: &[&str], path: &Path) -> String {
     let usual = records::usual_place(|name| std::env::var_os(name));
     let named = usual.is_none_or(|usual| usual != path);
     let file = named.then(|| ["--file".into(), path.display().to_string()]);
-    called::line(
-        &["uaskit".into(), "history".into()]
-            .into_iter()
-            .chain(file.into_iter().flatten())
-            .collect::<Vec<_>>(),
-    )
+    let words = ["uaskit"].iter().chain(words).map(|word| (*word).to_owned());
+    called::line(&words.chain(file.into_iter().flatten()).collect::<Vec<_>>())
 }
 
 /// What an error of the file means to its user.
@@ -134,7 +147,7 @@ mod tests {
     #[test]
     fn a_label_is_one_that_finds_its_run() {
         assert_eq!(label("firmware 1.2"), Ok("firmware 1.2".into()));
-        for wrong in ["", " ", "3", "-7", "last", "last~2", "a\nb", &"x".repeat(61)] {
+        for wrong in ["", " ", "3", "-7", "last", "last~2", "a\nb", "a\u{202e}b", &"x".repeat(61)] {
             assert!(label(wrong).is_err(), "{wrong:?}");
         }
     }

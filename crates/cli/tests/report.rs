@@ -207,7 +207,7 @@ fn a_name_from_outside_is_escaped() {
 fn a_page_without_a_place_is_refused_before_anything_runs() {
     let folder = Place::new();
     let missing = folder.file("missing/page.html");
-    for (file, why) in [(missing.as_str(), "mkdir -p"), (".", "name a file in it")] {
+    for (file, why) in [(missing.as_str(), "mkdir -p"), (".", "Name a file in it")] {
         let asked: [&[&str]; 4] =
             [&["compare"], &["compare", "--raw"], &["validate"], &["bench", "--virtual", "--seconds", "60"]];
         for arguments in asked {
@@ -218,4 +218,46 @@ fn a_page_without_a_place_is_refused_before_anything_runs() {
             assert!(output.stdout.is_empty(), "{arguments:?}");
         }
     }
+}
+
+#[test]
+fn what_is_something_else_is_not_replaced() {
+    let place = Place::new();
+    let runs = place.file("runs.sqlite");
+    let bench =
+        ["bench", "--virtual", "--rw", "randread", "--size", "8MiB", "--seconds", "0.02", "--rounds", "1"];
+    let call = |arguments: &[&str]| Command::new(UASKIT).args(arguments).output().expect("it starts");
+    let save = format!("--save={runs}");
+    assert!(call(&[&bench[..], &[&save]].concat()).status.success());
+    let before = std::fs::read(&runs).expect("is there");
+    let other = place.file("other");
+    for (arguments, code, why) in [
+        (vec!["history", "--file", &runs, "--report", &runs], 3, "which is no page"),
+        ([&bench[..], &["--report", &runs]].concat(), 3, "which is no page"),
+        ([&bench[..], &["--capture", &runs]].concat(), 3, "which is no capture"),
+        (vec!["compare", "--raw", "--depth", "1", "--capture", &runs], 3, "which is no capture"),
+        (vec!["compare", "--drive", "disk-7200", "--platter", &runs], 3, "which is no SVG picture"),
+        ([&bench[..], &["--report", &other, "--capture", &other]].concat(), 2, "name one file"),
+    ] {
+        let output = call(&arguments);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(code) && text.contains(why), "{arguments:?}: {text}");
+        assert!(std::fs::read(&runs).expect("is there") == before, "{arguments:?}");
+    }
+    assert!(!std::path::Path::new(&other).exists());
+}
+
+#[test]
+fn no_name_in_a_setup_steers_a_terminal() {
+    let place = Place::new();
+    let setup = place.file("evil.toml");
+    std::fs::write(&setup, "title = \"a\"\nsource = \"b\"\n[variant.\"uas\\u001b[31m\"]\n")
+        .expect("is written");
+    let output = Command::new(UASKIT)
+        .args(["compare", "--setup", &setup, "--depth", "1"])
+        .output()
+        .expect("it starts");
+    let text = [output.stdout, output.stderr].concat();
+    assert!(!text.contains(&0x1b), "{}", String::from_utf8_lossy(&text));
+    assert!(String::from_utf8_lossy(&text).contains("`uas\\u{1b}[31m` has control characters"));
 }

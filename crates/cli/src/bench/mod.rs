@@ -15,6 +15,7 @@ pub(crate) use arguments::BenchArguments;
 
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::outlet;
 use crate::page;
 use crate::recorder::{Capture, Written};
 use arguments::PatternArgument;
@@ -51,6 +52,11 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
         return Err(Failure::usage("--verify checks what was written, and the workload writes nothing"));
     }
     page::has_room(arguments.report.as_deref())?;
+    outlet::are_apart(&[
+        ("--report", arguments.report.as_deref()),
+        ("--capture", arguments.capture.file()),
+        ("--save", arguments.keeping.file()),
+    ])?;
     let keeper = arguments.keeping.keeper()?;
     let tree = arguments.machine.as_ref().map_or_else(Tree::running, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.

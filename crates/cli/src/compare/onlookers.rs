@@ -9,6 +9,7 @@ use super::raw::capture::{Capture, RUNS_MAX};
 use super::runs::{self, Gathered};
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::{outlet, page};
 use sim::engine::Trace;
 use sim::measure::Stretch;
 use sim::parts::{Carried, Catalogue};
@@ -64,6 +65,16 @@ pub(super) fn measure(
 }
 
 impl CompareArguments {
+    /// Looks whether all that is to be written can be, before anything runs.
+    pub(super) fn outlets(&self) -> Result<(), Failure> {
+        page::has_room(self.report.as_deref())?;
+        outlet::are_apart(&[
+            ("--report", self.report.as_deref()),
+            ("--capture", self.capture.as_deref()),
+            ("--save", self.keeping.file()),
+        ])
+    }
+
     fn start_parts_capture(&self, runs: usize) -> Result<Option<Capture>, Failure> {
         let Some(path) = &self.capture else { return Ok(None) };
         if runs > RUNS_MAX {

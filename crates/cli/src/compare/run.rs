@@ -9,7 +9,6 @@ use super::runs::{self, Wanted};
 use super::table::{aligned, empty};
 use super::{CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, report, timeline};
 use crate::failure::Failure;
-use crate::page;
 use comfy_table::{CellAlignment, Table};
 use rayon::ThreadPool;
 use serde_json::{Value, json};
@@ -37,7 +36,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
             .because("runs of parts are as long as it takes for a figure")
             .try_this("say how long with --seconds"));
     }
-    page::has_room(arguments.report.as_deref())?;
+    arguments.outlets()?;
     let keeper = arguments.keeping.keeper()?;
     let catalogue = parts::catalogue(arguments.parts.as_deref())?;
     let (setup, columns) = arguments.columns(&catalogue)?;

@@ -8,11 +8,11 @@ use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
 use crate::history::{at_left, json, saved, title};
 use crate::list::{print, tame};
-use crate::save::{failure, listing, place};
+use crate::save::{calling, failure, listing, place};
 use clap::Args;
-use records::{Change, Diff, Note, Saved, Selector, Store, Verdict};
+use records::{Change, Diff, Note, RunId, Saved, Selector, Store, Verdict};
 use serde_json::{json, to_value};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Hold a run against one before it: after new firmware, on another cable, port or transport.
 ///
@@ -49,6 +49,13 @@ pub(crate) struct DiffArguments {
     json: bool,
 }
 
+/// The line that makes a page of the same two runs, whatever is saved meanwhile.
+fn again(arguments: &DiffArguments, file: &Path, ids: [RunId; 2], path: &Path) -> String {
+    let [before, after] = ids.map(|id| id.to_string());
+    let (same, file) = (arguments.same.to_string(), file.display().to_string());
+    calling(&["diff", &before, &after, "--same", &same, "--report", &file], path)
+}
+
 fn percent(text: &str) -> Result<f64, String> {
     let wrong = || format!("'{text}' is not a number of percent from 0 to 100");
     text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(wrong)
@@ -64,7 +71,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     }
     let diff = records::diff(&before.run, &after.run, arguments.same / 100.0);
     if let Some(file) = &arguments.report {
-        page::show(file, &before, &after, &diff)?;
+        page::show(file, (&before, &after), &diff, again(arguments, file, [before.id, after.id], &path))?;
     }
     if arguments.json {
         let [one, other] = [&before, &after].map(|saved| json(to_value(saved)));

@@ -7,8 +7,7 @@ use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
 use crate::page::{
-    Way, by_share, command_line, course, depth_axis, depth_told, each_once, in_unit, kept_ways, look,
-    version, write,
+    Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, look, version, write,
 };
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
@@ -25,7 +24,13 @@ const LATENCIES_MAX: usize = 12;
 /// Sentences on top at most.
 const FINDINGS_MAX: usize = 12;
 
-pub(super) fn show(file: &Path, before: &Saved, after: &Saved, diff: &Diff) -> Result<(), Failure> {
+/// `again` is the line that makes it again.
+pub(super) fn show(
+    file: &Path,
+    (before, after): (&Saved, &Saved),
+    diff: &Diff,
+    again: String,
+) -> Result<(), Failure> {
     let ways = kept_ways([&before.run, &after.run]);
     let mut page = Page::new("Before and after")
         .lead(format!("Before: {}. After: {}.", title(before), title(after)))
@@ -45,7 +50,7 @@ pub(super) fn show(file: &Path, before: &Saved, after: &Saved, diff: &Diff) -> R
         page =
             page.fact(Fact::Lines(format!("What was called {when}"), called::line(&saved.run.command_line)));
     }
-    write(&page.fact(version()).fact(command_line()), file)
+    write(&page.fact(version()).fact(Fact::Lines("To make it again".into(), again)), file)
 }
 
 fn or_none(text: &str) -> &str {

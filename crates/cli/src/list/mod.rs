@@ -7,6 +7,7 @@ pub(crate) mod lines;
 
 use crate::args::ListArguments;
 use crate::failure::Failure;
+use crate::outlet;
 use crate::survey;
 use host::inventory::{Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use host::tree::{Tree, Unread};
@@ -53,8 +54,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 fn record(tree: &Tree, file: &Path) -> Result<(), Failure> {
     let inventory = Inventory::read(tree, Scope::Whole { log: None });
     let text = tree.record().unwrap_or_default().to_string();
-    std::fs::write(file, text)
-        .map_err(|error| Failure::new(format!("cannot write {}", file.display())).because(error))?;
+    outlet::write(file, outlet::Kind::Machine, text.as_bytes())?;
     let mut told = format!(
         "{} has what uaskit reads of this machine. Look through it before you send it.\n",
         file.display()

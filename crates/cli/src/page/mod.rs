@@ -15,6 +15,7 @@ pub(crate) use unit::{Unit, in_easier, in_unit};
 
 use crate::called;
 use crate::failure::Failure;
+use crate::outlet;
 use bench::measure::Estimate;
 use report::{Axis, Fact, Figure, Lines, Look, Page, Picture, Point, Section, Series};
 use std::collections::BTreeSet;
@@ -196,31 +197,18 @@ pub(crate) fn version() -> Fact {
     Fact::pair("uaskit", env!("CARGO_PKG_VERSION"))
 }
 
-/// Looks whether a page can be written there, before what goes on it is measured: its folder is there, and it is none itself.
+/// Looks whether a page can be written there, before what goes on it is measured.
 ///
 /// # Errors
 /// If not.
 pub(crate) fn has_room(file: Option<&Path>) -> Result<(), Failure> {
-    let Some(file) = file else { return Ok(()) };
-    let failure = |why: &str| Failure::usage(format!("{} cannot be written", file.display())).because(why);
-    if file.is_dir() {
-        return Err(failure("it is a folder").try_this("name a file in it"));
-    }
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    match folder.filter(|folder| !folder.is_dir()) {
-        Some(folder) => Err(failure("its folder does not exist")
-            .try_this(format!("make it with: {}", called::making(folder)))),
-        None => Ok(()),
-    }
+    file.map_or(Ok(()), |file| outlet::is_free(file, outlet::Kind::Page))
 }
 
 /// Writes a page into a file; an older one of that name is replaced, and says so where people look.
 pub(crate) fn write(page: &Page, file: &Path) -> Result<(), Failure> {
-    let failure = |error: &dyn std::fmt::Display| {
-        Failure::new(format!("{} cannot be written", file.display())).because(error)
-    };
-    let html = page.html().map_err(|error| failure(&error))?;
-    std::fs::write(file, html).map_err(|error| failure(&error))?;
+    let failure = |error| Failure::new(format!("{} cannot be written", file.display())).because(error);
+    outlet::write(file, outlet::Kind::Page, page.html().map_err(failure)?.as_bytes())?;
     eprintln!("report: {}", file.display());
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! begins when the one before has ended, a millisecond later.
 
 use crate::failure::Failure;
+use crate::outlet;
 use bus::{TransferId, TransferStatus};
 use capture::{Control, Crossed, Pcapng, Place, Said, Transactions, Transfer, Transfers, WriteError};
 use clap::ValueEnum;
@@ -70,6 +71,7 @@ enum Form {
 impl Capture {
     pub(in crate::compare) fn create(path: &Path, kind: CaptureKind, snap: u32) -> Result<Self, Failure> {
         let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
+        outlet::is_free(path, outlet::Kind::Capture)?;
         let out = Pcapng::create(path, application).map_err(failure)?;
         let output = Output { out, error: None, latest: Instant::ZERO };
         Ok(Self { file: Rc::new(RefCell::new(output)), kind, snap, runs: 0 })

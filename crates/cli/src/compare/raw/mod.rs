@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         .because("all that is under way is sent at once, and its drives have 64 streams at most")
         .try_this("parts, without --raw, queue what their driver does not send"));
     }
-    crate::page::has_room(arguments.report.as_deref())?;
+    arguments.outlets()?;
     let keeper = arguments.keeping.keeper()?;
     let mut capture = arguments.start_capture()?;
     let rows = if arguments.trace.is_some() || capture.is_some() {
