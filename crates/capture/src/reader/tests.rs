@@ -15,7 +15,8 @@ fn read(file: &[u8]) -> (Vec<Told>, Vec<Damage>) {
                 packets.push((number, at_ns, stream, bytes.to_vec()));
             }
             Item::Damage(damage) => damages.push(damage),
-            other => panic!("{other:?}"),
+            Item::Section => {}
+            Item::Dropped(dropped) => panic!("{dropped}"),
         }
     }
     assert_eq!(reader.offset(), file.len() as u64, "every byte was used");
