@@ -145,6 +145,10 @@ fn put(file: &Path, bytes: &[u8]) -> io::Result<()> {
     if fs::metadata(&target).is_ok_and(|there| !there.is_file()) {
         return fs::write(&target, bytes);
     }
+    if target.exists() {
+        // Who may not write the older one may not replace it either.
+        File::options().write(true).open(&target)?;
+    }
     let Some(name) = target.file_name() else { return fs::write(&target, bytes) };
     let mut beside = std::ffi::OsString::from(".");
     beside.push(name);

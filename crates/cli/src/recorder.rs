@@ -285,6 +285,11 @@ impl Writer {
     fn begin_next(&mut self) -> Result<(), WriteError> {
         self.out.flush()?;
         self.records += self.out.records();
+        let next = numbered(&self.plan.file, self.files);
+        if let Err(failure) = outlet::is_free(&next, outlet::Kind::Capture) {
+            let cause = std::io::Error::other(failure.to_string());
+            return Err(WriteError { file: next.display().to_string(), cause });
+        }
         (self.out, self.transfers) = begin(&self.plan, self.files, self.begins)?;
         self.files += 1;
         self.bytes = 0;
@@ -322,14 +327,7 @@ fn begin(
     begins: SystemTime,
 ) -> Result<(Pcapng<BufWriter<File>>, Transfers), WriteError> {
     let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
-    let file = numbered(&plan.file, number);
-    if let Err(failure) = outlet::is_free(&file, outlet::Kind::Capture) {
-        return Err(WriteError {
-            file: file.display().to_string(),
-            cause: std::io::Error::other(failure.to_string()),
-        });
-    }
-    let mut out = Pcapng::create(&file, application)?;
+    let mut out = Pcapng::create(&numbered(&plan.file, number), application)?;
     out.begin_at(begins.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
     let transfers = Transfers::new(&mut out, "drive", &plan.description, PLACE, plan.snap)?;
     Ok((out, transfers))

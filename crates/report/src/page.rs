@@ -7,7 +7,7 @@ use crate::chart::{Bars, Drawn, Entry, Lines, Scatter};
 use crate::drawing::Drawing;
 use crate::escape::{clean, escape};
 use crate::table::{Cell, Table};
-use crate::timeline::{EMBEDDED_MAX, Timeline};
+use crate::timeline::Timeline;
 use crate::{PAGE_BYTES_MAX, number};
 use std::fmt;
 use std::fmt::Write;
@@ -165,7 +165,7 @@ impl Page {
         let timelines = pictures().filter(|picture| matches!(picture, Picture::Timeline(_))).count();
         let mut least = 0;
         for has_both_scales in [true, false] {
-            let html = self.within(Detail { has_both_scales, timeline: EMBEDDED_MAX })?;
+            let html = self.within(Detail { has_both_scales, timeline: PAGE_BYTES_MAX })?;
             if html.len() <= PAGE_BYTES_MAX {
                 return Ok(html);
             }

@@ -53,9 +53,6 @@ pub struct Timeline {
 /// Commands of a timeline, over all panels.
 pub(crate) const COMMANDS_MAX: usize = 100_000;
 
-/// Characters that embedded numbers take, at most; what else is on a page leaves less.
-pub(crate) const EMBEDDED_MAX: usize = crate::PAGE_BYTES_MAX;
-
 /// Steps of time, in nanoseconds, of which the finest is taken that leaves room for all.
 const UNITS_NS: [u64; 5] = [10, 50, 100, 500, 1000];
 
@@ -299,28 +296,30 @@ mod tests {
         Panel { name: "uas".into(), hue: 1, commands: (0..count).map(command).collect() }
     }
 
+    /// What a page with other charts has room for.
+    const ROOM: usize = 1_050_000;
+
+    fn steps(us: &str) -> String {
+        format!("Times are in steps of {us} µs, as fine as there is room for; what is shorter is a line.")
+    }
+
     #[test]
     fn a_hundred_thousand_commands_have_room() {
         let lanes = ["command", "data-out", "data-in", "status"].map(String::from).to_vec();
         let timeline = Timeline { lanes, panels: vec![many(50_000), many(50_000)] };
-        let embedded = timeline.embedded(EMBEDDED_MAX);
-        assert!(embedded.json.len() <= EMBEDDED_MAX, "{}", embedded.json.len());
+        let embedded = timeline.embedded(ROOM);
+        assert!(embedded.json.len() <= ROOM, "{}", embedded.json.len());
         assert_eq!(embedded.kept.as_slice(), [50_000; 2].as_slice());
-        assert!(
-            embedded.told(&timeline).starts_with("Times are in steps of "),
-            "{}",
-            embedded.told(&timeline)
-        );
+        assert_eq!(embedded.told(&timeline), steps("1"));
     }
 
     #[test]
     fn what_there_is_no_room_for_is_told() {
         let timeline = Timeline { lanes: vec!["command".into()], panels: vec![many(120_000)] };
-        let embedded = timeline.embedded(EMBEDDED_MAX);
-        let told = embedded.told(&timeline);
-        assert!(
-            told.starts_with("The first 100\u{202f}000 of 120\u{202f}000 commands are drawn. Times"),
-            "{told}"
+        let told = timeline.embedded(ROOM).told(&timeline);
+        assert_eq!(
+            told,
+            format!("The first 100\u{202f}000 of 120\u{202f}000 commands are drawn. {}", steps("0.01"))
         );
         // Of room that is short nearly all is used.
         let (room, few) = (200_000, timeline.embedded(200_000));

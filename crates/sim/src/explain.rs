@@ -5,10 +5,11 @@
 //! way, or worked on by the port that it came to, in either direction; else in the *bridge* while its firmware works for it;
 //! else in the *driver* while the host's core does, or in line for that core (*core-wait*); else in the *controller* while a transfer
 //! of it is in a ring and not on the link yet, or has been carried and the core does not know, for the sake of moderation for
-//! example; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Before anything of that, it is in the *queue*: from when the driver has its request until the
-//! controller has something of it, unless the core works for it. Packets are known by their stream, and where there are no streams by the tag
-//! in them, by the endpoint on which one command moves data at a time, or by there being one command on the wire: over BOT the oldest,
-//! while others wait ready in the driver. Left out: room in a bridge's memory as a stage of its own; who lacks it waits.
+//! example; else it *waits*: for its turn on a lane or an endpoint, for a credit, for a stream. Before anything of that, it is in
+//! the *queue*: from when the driver has its request until the controller has something of it, unless the core works for it.
+//! Packets are known by their stream, and where there are no streams by the tag in them, by the endpoint on which one command
+//! moves data at a time, or by there being one command on the wire: over BOT the oldest, while others wait ready in the driver.
+//! Left out: room in a bridge's memory as a stage of its own; who lacks it waits.
 //!
 //! Always true: the shares of a command add up to its latency, to the picosecond.
 

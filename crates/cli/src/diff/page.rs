@@ -7,7 +7,8 @@ use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
 use crate::page::{
-    Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, look, version, write,
+    Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, look, made_again, version,
+    write,
 };
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
@@ -50,7 +51,7 @@ pub(super) fn show(
         page =
             page.fact(Fact::Lines(format!("What was called {when}"), called::line(&saved.run.command_line)));
     }
-    write(&page.fact(version()).fact(Fact::Lines("To make it again".into(), again)), file)
+    write(&page.fact(version()).fact(made_again(again)), file)
 }
 
 fn or_none(text: &str) -> &str {

@@ -167,7 +167,11 @@ pub(crate) fn course(lines: &Lines, unit: &str) -> String {
 
 /// What was called, so that it can be called again.
 pub(crate) fn command_line() -> Fact {
-    let line = called::line(&called::words());
+    made_again(called::line(&called::words()))
+}
+
+/// The same, where it takes another line than the one that was called.
+pub(crate) fn made_again(line: String) -> Fact {
     Fact::Lines("To make it again".into(), line)
 }
 

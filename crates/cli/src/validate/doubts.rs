@@ -2,25 +2,24 @@
 //!
 //! Left out: what fails, which has sentences of its own. Always true: nothing is said of a row that runs do not decide.
 
+use super::fails;
 use crate::counted::counted_len;
 use report::number;
 use sim::published::{Row, Verdict};
 
-/// A figure of which one of two has more where the other was published to.
-pub(super) fn turned(row: &Row<'_>) -> String {
-    let Verdict::Figure { published, simulated, .. } = row.verdict else { return String::new() };
-    let decision = row.decision;
-    let mut out = format!(
-        "{} is turned round: {}, of which {} was published and {} comes out.",
-        decision.id,
-        decision.title,
-        published,
-        number((simulated * 100.0).round() / 100.0)
-    );
-    if !decision.note.is_empty() {
-        out += &format!(" What is known of it: {}.", decision.note.trim_end_matches('.'));
-    }
-    out
+/// Figures of which one of two has more where the other was published to, a sentence each.
+pub(super) fn turned(rows: &[Row<'_>]) -> Vec<String> {
+    let told = |row: &Row<'_>| {
+        let Verdict::Figure { published, simulated, .. } = row.verdict else { return None };
+        let (decision, simulated) = (row.decision, number((simulated * 100.0).round() / 100.0));
+        Some(format!(
+            "{} is turned round: {}, of which {published} was published and {simulated} comes out.{}",
+            decision.id,
+            decision.title,
+            fails::known(decision)
+        ))
+    };
+    rows.iter().filter(|row| row.is_turned()).filter_map(told).collect()
 }
 
 /// Which claims hold by how little, in one sentence, if any does.
@@ -62,7 +61,7 @@ mod tests {
             reason: String::new(),
             margin: None,
         };
-        let said = turned(&row(1.036));
+        let [said] = &turned(&[row(1.036), row(0.99)])[..] else { panic!("one is turned round") };
         assert!(said.starts_with("P086 is turned round: "), "{said}");
         assert!(
             said.contains("of which 0.92 was published and 1.04 comes out. What is known of it: "),

@@ -4,7 +4,7 @@
 
 use crate::page::each_once;
 use report::mean;
-use sim::published::{Row, Verdict};
+use sim::published::{Decision, Row, Verdict};
 
 /// Of all claims, how many fail, and a sentence for each of those.
 pub(super) fn sentences(rows: &[Row<'_>]) -> Vec<String> {
@@ -44,11 +44,16 @@ fn sentence(row: &Row<'_>) -> String {
         None => (decision.title.clone(), String::new()),
     };
     let simulated = told(&row.reason).unwrap_or_else(|| row.reason.clone());
-    let mut out = format!("{} fails, {name}.{published} Simulated: {simulated}.", decision.id);
-    if !decision.note.is_empty() {
-        out += &format!(" What is known of it: {}.", decision.note.trim_end_matches('.'));
+    let known = known(decision);
+    format!("{} fails, {name}.{published} Simulated: {simulated}.{known}", decision.id)
+}
+
+/// What is known of a row, as a further sentence, if anything is.
+pub(super) fn known(decision: &Decision) -> String {
+    match decision.note.trim_end_matches('.') {
+        "" => String::new(),
+        note => format!(" What is known of it: {note}."),
     }
-    out
 }
 
 /// A failed comparison with both of its values, `A > B: 1.5 and 2.5`, in words.

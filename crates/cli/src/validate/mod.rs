@@ -143,9 +143,7 @@ fn made(decided: &Decided, facts: Facts<'_>, processors: &mut Processors<'_>) ->
 
 fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]) {
     println!("{}", figures(rows));
-    for row in rows.iter().filter(|row| row.is_turned()) {
-        println!("{}", doubts::turned(row));
-    }
+    doubts::turned(rows).iter().for_each(|sentence| println!("{sentence}"));
     println!("Claims\n{}", claims(rows));
     doubts::by_little(rows).iter().for_each(|sentence| println!("{sentence}"));
     if !sensitivities.is_empty() {

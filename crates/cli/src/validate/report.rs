@@ -216,7 +216,7 @@ fn changes(sensitivities: &[Sensitivity]) -> Figure {
 fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec<String> {
     let percent = |share: f64| number((share * 1000.0).round() / 10.0);
     let mut all = fails::sentences(rows);
-    all.extend(rows.iter().filter(|row| row.is_turned()).map(doubts::turned));
+    all.extend(doubts::turned(rows));
     all.extend(doubts::by_little(rows));
     if let (Some(median), Some((worst, id))) = (statistics.error_median, &statistics.error_worst) {
         let met = |is: bool| if is { "which is met" } else { "which is not met" };

@@ -217,12 +217,8 @@ impl Plain {
         self.level.arrive(now);
         let Some(first) = self.free_at.pop_front() else { return now };
         let done_at = now.max(first) + latency;
-        // All take the same time, so it is nearly always the last.
-        let place = self.free_at.iter().rposition(|other| *other <= done_at);
-        self.free_at.insert(place.map_or(0, |place| place + 1), done_at);
-        let place = self.requests.iter().rposition(|waiting| waiting.done_at <= done_at);
-        let waiting = Waiting { done_at, since: now, request };
-        self.requests.insert(place.map_or(0, |place| place + 1), waiting);
+        line_up(&mut self.free_at, done_at, |free_at| *free_at);
+        line_up(&mut self.requests, Waiting { done_at, since: now, request }, |waiting| waiting.done_at);
         done_at
     }
 
@@ -379,6 +375,13 @@ impl Stamped {
             _ => Ok(MediumDone::Done),
         }
     }
+}
+
+/// Puts one into a line that is in the order of a time, behind those of the same. All take as long, so that it is nearly always the
+/// last.
+fn line_up<T>(line: &mut VecDeque<T>, one: T, at: impl Fn(&T) -> Instant) {
+    let place = line.iter().rposition(|other| at(other) <= at(&one));
+    line.insert(place.map_or(0, |place| place + 1), one);
 }
 
 #[cfg(test)]

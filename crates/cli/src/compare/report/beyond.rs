@@ -1,4 +1,4 @@
-//! What a comparison says besides throughput, in sentences: who waits how long, for what, and what it draws.
+//! What a comparison says besides throughput, in sentences: who waits how long, and what it draws.
 //!
 //! Each is of the job of which the page tells more. Of many ways the ends are named. Always true: a sentence has its figures.
 
