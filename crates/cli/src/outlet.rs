@@ -72,6 +72,11 @@ const LOOK_AT_BYTES: u64 = 4096;
 /// If not.
 pub(crate) fn is_free(file: &Path, kind: Kind) -> Result<(), Failure> {
     let told = || format!("{} cannot be written", file.display());
+    if file.as_os_str() == "-" {
+        return Err(Failure::usage(told())
+            .because("- is no name of a file here")
+            .try_this("Name a file, ./- if it is to be called so, or /dev/stdout."));
+    }
     let Ok(there) = fs::metadata(file) else { return has_folder(file) };
     if there.is_dir() {
         return Err(Failure::usage(told()).because("it is a folder").try_this("Name a file in it."));
@@ -209,6 +214,9 @@ mod tests {
             assert!(told.contains("something else is there already, which is no "), "{told}");
         }
         assert_eq!(fs::read(&runs).expect("is there"), b"SQLite format 3\0");
+        // No file of this name is left behind by who meant standard output.
+        let told = is_free(Path::new("-"), Kind::Page).expect_err("it is refused").to_string();
+        assert!(told.contains("- cannot be written"), "{told}");
     }
 
     #[test]

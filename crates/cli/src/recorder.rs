@@ -15,6 +15,7 @@ use bus::{Observer, Pipe, TransferId, TransferStatus};
 use capture::{Control, Pcapng, Place, Transfer, Transfers, WriteError};
 use clap::Args;
 use serde_json::{Value, json};
+use std::fmt;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -112,6 +113,13 @@ pub(crate) struct Written {
     pub(crate) files: u32,
     pub(crate) records: u64,
     pub(crate) dropped: u64,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (records, files) = (counted(self.records, "record"), counted(self.files.into(), "file"));
+        write!(f, "{records} in {files}, {} dropped", counted(self.dropped, "event"))
+    }
 }
 
 /// Looks on at a drive. Several may, one after the other.

@@ -191,7 +191,9 @@ fn a_note_that_one_run_alone_has_is_told() {
     let place = Place::new();
     let page = place.file("page.html");
     bench(&place, &["--save"]);
-    bench(&place, &["--save", "--capture", &place.file("drive.pcapng"), "--snap", "64"]);
+    let measured = place.file("measured.html");
+    let capture = ["--save", "--capture", &place.file("drive.pcapng"), "--snap", "64", "--report", &measured];
+    bench(&place, &capture);
     let captured = "its transfers were captured meanwhile, which costs time";
     let (text, _) = succeeds(&place, &["diff", "1", "2", "--report", &page]);
     assert!(text.contains(&format!("\n  note of the run after alone: {captured}\n")), "{text}");
@@ -201,6 +203,8 @@ fn a_note_that_one_run_alone_has_is_told() {
     );
     let html = fs::read_to_string(&page).expect("it is there");
     assert!(html.contains(&format!("note of the run after alone: {captured}")));
+    let html = fs::read_to_string(&measured).expect("it is there");
+    assert!(html.contains("captured") && html.contains(" records in 1 file, "), "how much is told");
     let diff = json(&place, &["diff", "1", "2"]);
     let notes = diff["diff"]["notes"].as_array().expect("notes");
     assert!(notes.contains(&serde_json::json!({ "text": captured, "before": false, "after": true })));

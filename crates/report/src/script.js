@@ -113,9 +113,11 @@
     copy.getContext("2d").drawImage(image, 0, 0, width * 2, height * 2);
     return new Promise((done) => copy.toBlob(done));
   }
+  const names = new Set(); // of files that are saved
   for (const figure of all("figure")) {
     const tools = make("div", { className: "tools" }), scales = all("[data-scale]", figure), title = figure.querySelector("h3").textContent;
-    const name = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "figure";
+    const plain = title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "figure", name = names.has(plain) ? `${plain}-${figure.id}` : plain;
+    names.add(name);
     const tool = (words, act) => {
       tools.append(make("button", { type: "button", textContent: words, title: `${words}: ${title}`, onclick: (event) => act(event.target) }));
     };
@@ -136,37 +138,36 @@
   // The timeline: numbers in columns coded by Rice's code, of which what is in sight is drawn.
   const SIX = new Uint8Array(128);
   [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].forEach((sign, six) => { SIX[sign.charCodeAt(0)] = six; });
-  function decoded([count, power, text]) {
+  function decoded([count, base, power, text]) {
     const numbers = new Float64Array(count);
     let at = 0;
     const bit = () => SIX[text.charCodeAt(at / 6 | 0)] >> 5 - at++ % 6 & 1, bits = (width) => { let sum = 0; while (width-- > 0) sum = sum * 2 + bit(); return sum; };
     for (let nth = 0; nth < count; nth++) {
       let ones = 0;
       while (ones < 24 && bit()) ones++;
-      numbers[nth] = ones === 24 ? bits(32) : ones * 2 ** power + bits(power);
+      numbers[nth] = ones === 24 ? bits(40) - (2 ** 39 - 1) : base + ones * 2 ** power + bits(power);
     }
     return numbers;
   }
   // Beginnings and ends of commands and of what happened for them, in microseconds, and which of them lie beside each other.
-  function panel({ hue, n, columns }, unit) {
-    const [since, lasts, count, lane, offset, length] = columns.map(decoded), us = unit / 1000, free = [];
-    const began = new Float64Array(n), ended = new Float64Array(n), first = new Uint32Array(n + 1), slot = new Uint16Array(n);
-    const from = new Float64Array(lane.length), to = new Float64Array(lane.length);
-    let now = 0, bar = 0, longest = 0, last = 0;
+  function panel({ hue, n, since, rest, shape, shapes }, unit) {
+    const us = unit / 1000, free = [], began = new Float64Array(n), ended = new Float64Array(n), first = new Uint32Array(n + 1), slot = new Uint16Array(n);
+    const [from, to, lane] = [[], [], []], [starts, ends, kinds] = [since, rest, shape].map(decoded);
+    const forms = shapes.map(({ lanes, bars }) => ({ lanes, bars: bars.map((pair) => pair.map(decoded)), used: 0 }));
+    let now = 0, longest = 0, last = 0;
     for (let nth = 0; nth < n; nth++) {
-      began[nth] = (now += since[nth]) * us;
-      ended[nth] = (now + lasts[nth]) * us;
-      [longest, last] = [Math.max(longest, lasts[nth] * us), Math.max(last, ended[nth])];
+      const form = forms[kinds[nth]], turn = form.used++;
+      let at = now += starts[nth];
+      began[nth] = now * us;
+      first[nth] = lane.length;
+      form.bars.forEach(([gap, length], place) => { from.push((at += gap[turn]) * us); to.push((at += length[turn]) * us); lane.push(form.lanes[place]); });
+      ended[nth] = (at + ends[nth]) * us;
+      [longest, last] = [Math.max(longest, ended[nth] - began[nth]), Math.max(last, ended[nth])];
       const place = free.findIndex((end) => end <= began[nth]);
       slot[nth] = place < 0 ? free.length : place;
       free[slot[nth]] = ended[nth];
-      first[nth] = bar;
-      for (let before = now; bar < first[nth] + count[nth]; bar++) {
-        from[bar] = (before += offset[bar]) * us;
-        to[bar] = (before + length[bar]) * us;
-      }
     }
-    first[n] = bar;
+    first[n] = lane.length;
     return { hue, n, began, ended, first, slot, from, to, lane, longest, last, slots: Math.max(1, free.length) };
   }
   const LEFT = 74, HEAD = 24, LANE = 18, FOOT = 30;

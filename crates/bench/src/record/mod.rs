@@ -44,8 +44,22 @@ pub struct Record {
     pub errors: u64,
     /// What went wrong below, of all rows.
     pub troubles: Troubles,
+    /// What was written down of its transfers meanwhile, if that was asked for and the file could be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub captured: Option<Captured>,
     /// A row for each job on each transport.
     pub rows: Vec<RecordRow>,
+}
+
+/// What came of a capture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Captured {
+    /// Files.
+    pub files: u32,
+    /// Records in them all.
+    pub records: u64,
+    /// Events for which there was no room, and that they lack.
+    pub dropped: u64,
 }
 
 /// The machine.

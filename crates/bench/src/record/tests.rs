@@ -54,6 +54,7 @@ fn record(rows: &[Row]) -> Record {
         mb_per_s: None,
         errors: 0,
         troubles: Troubles::default(),
+        captured: None,
         rows: Vec::new(),
     };
     record.take(rows);

@@ -274,11 +274,39 @@ impl std::fmt::Display for Link {
 
 /// Why a file is no capture.
 fn refusal(bytes: &[u8]) -> &'static str {
-    if bytes.is_empty() {
-        "it is no capture: it is empty"
-    } else {
-        "it is no capture: it begins neither as pcap nor as pcapng does"
+    /// How other files begin that hold captures, and what to do with them.
+    const OTHERS: [(&[u8], &str); 6] = [
+        (b"\x1f\x8b", "it is compressed with gzip: give what `gzip -dc` makes of it to standard input"),
+        (
+            b"\x28\xb5\x2f\xfd",
+            "it is compressed with zstd: give what `zstd -dc` makes of it to standard input",
+        ),
+        (b"\xfd7zXZ\0", "it is compressed with xz: give what `xz -dc` makes of it to standard input"),
+        (b"\x04\x22\x4d\x18", "it is compressed with LZ4: give what `lz4 -dc` makes of it to standard input"),
+        (b"BZh", "it is compressed with bzip2: give what `bzip2 -dc` makes of it to standard input"),
+        (b"PK\x03\x04", "it is a ZIP archive: unpack it first"),
+    ];
+    match OTHERS.iter().find(|(begins, _)| bytes.starts_with(begins)) {
+        Some((_, what)) => what,
+        None if bytes.is_empty() => "it is no capture: it is empty",
+        None if is_text_of_usbmon(bytes) => {
+            "it is the text of usbmon, which has no more than 32 bytes of a transfer: record with tcpdump -i usbmon1 -w FILE"
+        }
+        None => "it is no capture: it begins neither as pcap nor as pcapng does",
     }
+}
+
+/// A line of `/sys/kernel/debug/usb/usbmon/1u` or `1t`: a tag, a time, what happened, an address (Documentation/usb/usbmon.rst).
+fn is_text_of_usbmon(bytes: &[u8]) -> bool {
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let Ok(line) = std::str::from_utf8(line) else { return false };
+    let words: Vec<&str> = line.split(' ').collect();
+    let [tag, time, event, address, ..] = words[..] else { return false };
+    let is_hex = tag.len() >= 8 && tag.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_time = !time.is_empty() && time.bytes().all(|byte| byte.is_ascii_digit());
+    let of = |kind: u8| b"CZIB".contains(&kind);
+    let is_address = matches!(address.as_bytes(), [kind, b'i' | b'o', b':', ..] if of(*kind));
+    is_hex && is_time && ["S", "C", "E"].contains(&event) && is_address
 }
 
 /// The stream that a comment tells (docs/CAPTURE.md): `stream 7`.

@@ -361,9 +361,19 @@ fn behind_a_damaged_file_header_records_tell_what_they_are() {
 
 #[test]
 fn what_is_no_capture_is_refused() {
-    for file in [&b""[..], b"PK\x03\x04", &[0; 64], b"\x0a\x0d\x0d\x0a\x1c\0\0\0????"] {
-        let error = Reader::new(file, "memory".into()).err().unwrap();
-        assert!(error.to_string().contains("it is no capture"), "{error}");
+    let text = b"ffff8a0c 3575914555 S Bo:1:002:1 -115 31 = 55534243\n";
+    let files: [(&[u8], &str); 7] = [
+        (b"", "it is empty"),
+        (&[0; 64], "begins neither as pcap"),
+        (b"\x0a\x0d\x0d\x0a\x1c\0\0\0????", "begins neither as pcap"),
+        (b"ffff8a0c 3575914555 S Bulk\n", "begins neither as pcap"),
+        (b"\x1f\x8b\x08\0\0", "`gzip -dc`"),
+        (b"PK\x03\x04", "unpack it first"),
+        (text, "tcpdump -i usbmon1 -w FILE"),
+    ];
+    for (file, what) in files {
+        let error = Reader::new(file, "memory".into()).err().unwrap().to_string();
+        assert!(error.contains(what), "{error}");
     }
 }
 

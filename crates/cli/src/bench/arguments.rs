@@ -29,9 +29,9 @@ pub(crate) struct BenchArguments {
     /// Measure our own initiator and drive in memory, without any hardware.
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
-    /// On which transport, one after another in turns; all of a port unless given, uas of a virtual drive.
-    #[arg(long, value_enum)]
-    pub(crate) transport: Option<RouteArgument>,
+    /// On which transports, with commas between them, in turns; all of a port unless given, uas of a virtual drive.
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) transport: Vec<RouteArgument>,
     /// A workload by its name, below; may be given again.
     #[arg(long = "workload", short, value_name = "NAME", value_parser = names())]
     pub(crate) workloads: Vec<String>,
@@ -123,6 +123,7 @@ pub(crate) enum RouteArgument {
     /// Bulk-Only with neighbouring requests packed into large transfers.
     Turbo,
     /// USB Attached SCSI.
+    #[value(alias = "uasp")]
     Uas,
     /// All three, in turns.
     All,

@@ -20,7 +20,7 @@ use crate::page;
 use crate::recorder::{Capture, Written};
 use arguments::PatternArgument;
 use bench::measure::{self, Conditions, Energy, Onlooker, Plan};
-use bench::record::{self, INTERVALS, Machine, Method, Record};
+use bench::record::{self, Captured, INTERVALS, Machine, Method, Record};
 use bench::rig::Troubles;
 use host::tree::Tree;
 use progress::View;
@@ -73,16 +73,14 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     record.target.temperature_c[1] = temperature(&bed);
     record.target.identity = bed.rig.identity();
     if capture.is_some() {
-        record
-            .target
-            .identity
-            .notes
-            .push("its transfers were captured meanwhile, which costs time".to_owned());
+        let note = "its transfers were captured meanwhile, which costs time";
+        record.target.identity.notes.push(note.to_owned());
     }
     // Whatever was taken is given back before anything is printed.
     let closed = bed.rig.close();
     drop(bed);
     let captured = capture.map(Capture::finish).transpose();
+    record.captured = captured.as_ref().ok().copied().flatten().map(captured_of);
     record.take(&rows);
     print(&record, arguments)?;
     if let Some(keeper) = &keeper {
@@ -92,11 +90,14 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
         report::write(file, &record, &jobs, &rows)?;
     }
     closed.map_err(|error| Failure::new(error.to_string()))?;
-    if let Some(Written { files, records, dropped }) = captured? {
-        let (records, files) = (counted(records, "record"), counted(files.into(), "file"));
-        eprintln!("captured: {records} in {files}, {} dropped", counted(dropped, "event"));
+    if let Some(written) = captured? {
+        eprintln!("captured: {written}");
     }
     verdict(&record)
+}
+
+const fn captured_of(Written { files, records, dropped }: Written) -> Captured {
+    Captured { files, records, dropped }
 }
 
 /// Has the drive's transfers written down, if that is wanted.
@@ -147,6 +148,7 @@ fn begin(arguments: &BenchArguments, plan: &Plan, workloads: &[Workload], bed: &
         mb_per_s: None,
         errors: 0,
         troubles: Troubles::default(),
+        captured: None,
         rows: Vec::new(),
     }
 }

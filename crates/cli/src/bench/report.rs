@@ -5,8 +5,9 @@
 use crate::counted::{counted, counted_len};
 use crate::failure::Failure;
 use crate::page::{self, Latency, Measured, Values, Way};
+use crate::recorder::Written;
 use bench::measure::{Estimate, Figures, Row};
-use bench::record::{Method, Record};
+use bench::record::{Captured, Method, Record};
 use report::{Axis, Cell, Fact, Figure, Page, Picture, Section, Table, number};
 use std::path::Path;
 use workload::Job;
@@ -87,6 +88,13 @@ fn findings(record: &Record, ways: &[Way], all: &[Measured]) -> Vec<String> {
     found.extend(wrong(record));
     if record.interrupted {
         found.push("It was ended before its end.".into());
+    }
+    let dropped = record.captured.map_or(0, |captured| captured.dropped);
+    if dropped > 0 {
+        let events = counted(dropped, "event");
+        found.push(format!(
+            "The capture that was made meanwhile lacks {events}, for which there was no room."
+        ));
     }
     found.extend(record.target.identity.notes.iter().map(|note| format!("Note: {note}.")));
     found
@@ -222,6 +230,8 @@ fn facts(mut page: Page, record: &Record) -> Page {
     let Method { run_s, warm_up_s, rounds_min, rounds_max, steady_within_percent, seed, verify, .. } =
         record.method;
     let (target, machine) = (&record.target, &record.machine);
+    let captured =
+        record.captured.map(|Captured { files, records, dropped }| Written { files, records, dropped });
     let known = [
         ("target", Some(target.name.clone())),
         ("kind", Some(target.kind.to_owned())),
@@ -240,6 +250,7 @@ fn facts(mut page: Page, record: &Record) -> Page {
             )),
         ),
         ("seed", Some(seed.to_string())),
+        ("captured", captured.map(|written| written.to_string())),
         ("verified", Some(if verify { "every block was read back" } else { "no" }.to_owned())),
     ];
     page = page.fact(page::version());

@@ -48,7 +48,7 @@ fn in_memory(arguments: &BenchArguments) -> Result<Bed, Failure> {
     let target = Target::of("virtual", "virtual", rig.identity());
     Ok(Bed {
         rig: Box::new(rig),
-        routes: routes(arguments.transport.unwrap_or(RouteArgument::Uas)),
+        routes: routes(&arguments.transport, RouteArgument::Uas),
         target,
         device: None,
     })
@@ -63,7 +63,7 @@ fn file(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Re
     })?;
     let is_block = metadata.file_type().is_block_device();
     let device = is_block.then(|| BlockDevice::of_number(&Tree::running(), metadata.rdev())).flatten();
-    if arguments.transport.is_some() {
+    if !arguments.transport.is_empty() {
         let port = device.as_ref().and_then(|device| device.usb_port.as_deref());
         let remedy = port.map_or_else(
             || "Leave --transport out, or name a USB port (see uaskit list).".to_owned(),
@@ -101,17 +101,28 @@ fn port(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Re
     let rig = PortRig::new(name).map_err(|error| Failure::new(error.to_string()))?;
     let mut target = Target::of(name, "usb-port", rig.identity());
     target.add_usb(&inventory, name);
-    let routes = routes(arguments.transport.unwrap_or(RouteArgument::All));
+    let routes = routes(&arguments.transport, RouteArgument::All);
     Ok(Bed { rig: Box::new(rig), routes, target, device: None })
 }
 
-fn routes(transport: RouteArgument) -> Vec<Route> {
-    match transport {
-        RouteArgument::Bot => vec![Route::Bot],
-        RouteArgument::Turbo => vec![Route::Turbo],
-        RouteArgument::Uas => vec![Route::Uas],
-        RouteArgument::All => vec![Route::Bot, Route::Turbo, Route::Uas],
+/// Each that is named, once, in the order of their names: ratios are taken against the first.
+fn routes(named: &[RouteArgument], otherwise: RouteArgument) -> Vec<Route> {
+    let named = if named.is_empty() { &[otherwise] } else { named };
+    let of = |name: &RouteArgument| -> &[Route] {
+        match name {
+            RouteArgument::Bot => &[Route::Bot],
+            RouteArgument::Turbo => &[Route::Turbo],
+            RouteArgument::Uas => &[Route::Uas],
+            RouteArgument::All => &[Route::Bot, Route::Turbo, Route::Uas],
+        }
+    };
+    let mut routes = Vec::new();
+    for route in named.iter().flat_map(of) {
+        if !routes.contains(route) {
+            routes.push(*route);
+        }
     }
+    routes
 }
 
 /// `BUS-PORT.PORT…`, as sysfs names devices.
@@ -124,6 +135,14 @@ fn is_port(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn transports_are_taken_as_they_are_named_and_once() {
+        use RouteArgument::{All, Bot, Uas};
+        assert_eq!(routes(&[], Uas), [Route::Uas]);
+        assert_eq!(routes(&[Uas, Bot, Uas], All), [Route::Uas, Route::Bot]);
+        assert_eq!(routes(&[Uas, All], All), [Route::Uas, Route::Bot, Route::Turbo]);
+    }
 
     #[test]
     fn a_port_is_told_from_a_path() {

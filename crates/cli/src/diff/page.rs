@@ -7,8 +7,8 @@ use crate::called;
 use crate::failure::Failure;
 use crate::history::title;
 use crate::page::{
-    Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, look, made_again, version,
-    write,
+    Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, look, made_again, reach,
+    version, write,
 };
 use records::{Change, Diff, Figures, Saved, Verdict};
 use report::{
@@ -115,8 +115,9 @@ fn rates(diff: &Diff, ways: &[Way]) -> Section {
         section = section.figure(Figure::new(job, course(&lines, "MB/s"), Picture::Lines(lines)));
     }
     if !single.is_empty() {
-        let text = "Rates of jobs that have one depth.";
-        section = section.figure(Figure::new("At one depth", text, Picture::Bars(beside(&single))));
+        let bars = beside(&single);
+        let text = format!("Rates of jobs that have one depth: {}", reach(&bars, "MB/s"));
+        section = section.figure(Figure::new("At one depth", text, Picture::Bars(bars)));
     }
     let head = ["row", "MB/s before", "after", "IOPS before", "after", "p99 before, µs", "after"];
     let table = diff.changes.iter().fold(Table::new(head), |table, change| {

@@ -2,7 +2,7 @@
 //!
 //! Shares are on a scale in nines, as storage is asked for them. A share is shown as far as there are ten requests beyond it, and no further.
 
-use super::{FEW, Measured, Unit, Values, Way, by_label, chosen, course, in_unit, over_depth};
+use super::{FEW, Measured, Unit, Values, Way, by_label, chosen, course, crests, in_unit, over_depth, reach};
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Shape, Table};
 
 /// How long requests took: values in microseconds with how many took so long, the shortest first.
@@ -125,13 +125,18 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
     };
     let shares = Axis::linear("% of requests").counted_in("%");
     let hills = Lines::new(Axis::log(unit.name("latency")), shares, of(&step));
-    let text = "How many of a hundred requests take how long; a step is a twentieth of a doubling or more.";
+    let text = format!(
+        "How many of a hundred requests take how long; a step is a twentieth of a doubling or more. {}",
+        crests(&hills, unit.sign())
+    );
     let figure =
         Figure::new(format!("Distribution: {title}"), text, Picture::Lines(hills.shaped(Shape::Steps)));
     section = section.figure(figure);
-    if let Some((bars, table)) = each_job(ways, all) {
-        let text =
-            "What half of the requests of each job do not take longer than; the table has the other shares.";
+    if let Some((bars, table, unit)) = each_job(ways, all) {
+        let text = format!(
+            "What half of the requests of each job do not take longer than; the table has the other shares. {}",
+            reach(&bars, unit.sign())
+        );
         section = section.figure(Figure::new("Latency of each job", text, Picture::Bars(bars)).table(table));
     }
     let Some((label, rows)) = by_label(all).into_iter().find(|(_, rows)| rows.len() > 1) else {
@@ -151,7 +156,7 @@ pub(crate) fn latencies(ways: &[Way], all: &[Measured], row: &Measured) -> Secti
 }
 
 /// Medians of all kinds of jobs, if there are several, each at the depth of which more is told.
-fn each_job(ways: &[Way], all: &[Measured]) -> Option<(Bars, Table)> {
+fn each_job(ways: &[Way], all: &[Measured]) -> Option<(Bars, Table, Unit)> {
     let rows: Vec<&Measured> = by_label(all).into_iter().filter_map(|(_, rows)| chosen(rows)).collect();
     if rows.len() < 2 {
         return None;
@@ -182,7 +187,7 @@ fn each_job(ways: &[Way], all: &[Measured]) -> Option<(Bars, Table)> {
         groups,
         is_stacked: false,
     };
-    Some((bars, table))
+    Some((bars, table, unit))
 }
 
 /// A table of latencies, which begins with these columns.
@@ -259,7 +264,7 @@ mod tests {
         let read = [1, 8, 32].map(|depth| row("read", depth, [Some(100.0), Some(f64::from(depth))]));
         assert_eq!(each_job(&ways, &read), None);
         let all = [&read[..], &[row("write", 1, [Some(7.0), None])]].concat();
-        let (bars, table) = each_job(&ways, &all).expect("two jobs");
+        let (bars, table, _) = each_job(&ways, &all).expect("two jobs");
         assert_eq!(table.rows.len(), 3);
         let groups = bars.groups.iter().map(|group| (group.label.as_str(), group.values.clone()));
         let wanted =

@@ -6,11 +6,13 @@
 mod kept;
 mod latency;
 mod throughput;
+mod told;
 mod unit;
 
 pub(crate) use kept::{by_share, kept_ways, look};
 pub(crate) use latency::{Latency, latencies};
 pub(crate) use throughput::{by_block, by_depth, single};
+pub(crate) use told::{course, crests, reach};
 pub(crate) use unit::{Unit, in_easier, in_unit};
 
 use crate::called;
@@ -149,22 +151,6 @@ pub(crate) fn energy(ways: &[Way], all: &[Measured]) -> Section {
     section
 }
 
-/// What lines do, in words: where each begins and ends.
-pub(crate) fn course(lines: &Lines, unit: &str) -> String {
-    let of = |series: &Series| {
-        let (first, last) = (series.points.first()?, series.points.last()?);
-        let [from, to] = [first.y, last.y].map(report::mean);
-        let ends = match series.points.as_slice() {
-            [_] => format!("is at {to}"),
-            _ if from == to => format!("stays at {to}"),
-            _ => format!("goes from {from} to {to}"),
-        };
-        Some(format!("{} {ends} {unit}", series.name))
-    };
-    let all: Vec<String> = lines.series.iter().filter_map(of).collect();
-    format!("{}.", all.join("; "))
-}
-
 /// What was called, so that it can be called again.
 pub(crate) fn command_line() -> Fact {
     made_again(called::line(&called::words()))
@@ -251,17 +237,5 @@ mod tests {
         for (unix_s, text) in all.into_iter().chain(later) {
             assert_eq!(date(unix_s), format!("{text} UTC"));
         }
-    }
-
-    #[test]
-    fn lines_are_told_by_their_ends() {
-        let points = vec![Point::new(1.0, 34.0), Point::new(32.0, 144.5)];
-        let same = vec![Point::new(1.0, 35.0), Point::new(32.0, 35.0)];
-        let one = vec![Point::new(1.0, 36.0)];
-        let series =
-            vec![Series::new("uasp", 0, points), Series::new("bot", 1, same), Series::new("sata", 5, one)];
-        let lines = Lines::new(Axis::log("depth"), Axis::linear("MB/s"), series);
-        let told = "uasp goes from 34 to 145 MB/s; bot stays at 35 MB/s; sata is at 36 MB/s.";
-        assert_eq!(course(&lines, "MB/s"), told);
     }
 }

@@ -1,6 +1,6 @@
 //! Charts of how much is moved: by depth, by block, and where there is one depth alone.
 
-use super::{FEW, Measured, Unit, Values, Way, by_label, course, over_depth};
+use super::{FEW, Measured, Unit, Values, Way, by_label, course, over_depth, reach};
 use bench::measure::Estimate;
 use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
 use std::collections::BTreeMap;
@@ -80,8 +80,10 @@ pub(crate) fn single(ways: &[Way], all: &[Measured]) -> Section {
         let label = format!("{}, {} deep", row.job.label, row.job.depth);
         group(label, row)
     });
-    let text = "Millions of bytes in a second, at the one depth that the job has.";
-    section.figure(Figure::new("MB/s at one depth", text, Picture::Bars(bars(ways, "", groups.collect()))))
+    let bars = bars(ways, "", groups.collect());
+    let text =
+        format!("Millions of bytes in a second, at the one depth that the job has: {}", reach(&bars, "MB/s"));
+    section.figure(Figure::new("MB/s at one depth", text, Picture::Bars(bars)))
 }
 
 /// Sizes that make a series of blocks.

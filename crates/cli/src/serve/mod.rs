@@ -78,13 +78,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     ended.drive.stop_observing();
     let captured = capture.map(Capture::finish).transpose();
     farewell(&report, ended)?;
-    if let Some(Written { files, records, dropped }) = captured? {
-        let line = format!(
-            "Captured: {} in {}, {} dropped.",
-            counted(records, "record"),
-            counted(files.into(), "file"),
-            counted(dropped, "event")
-        );
+    if let Some(written) = captured? {
+        let line = format!("Captured: {written}.");
+        let Written { files, records, dropped } = written;
         let fields = json!({ "files": files, "records": records, "dropped": dropped });
         report.tell(&line, "captured", fields);
     }

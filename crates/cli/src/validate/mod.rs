@@ -175,7 +175,9 @@ fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivit
     }
     let shapes: Vec<_> = rows.iter().filter(|row| row.decision.is_shape()).collect();
     let held = shapes.iter().filter(|row| row.verdict == Verdict::Holds).count();
-    println!("Shapes: {held} of {} hold", shapes.len());
+    if !shapes.is_empty() {
+        println!("Shapes: {held} of {} hold", shapes.len());
+    }
 }
 
 /// Places in parts that fitted numbers are in.

@@ -165,7 +165,8 @@ fn errors(rows: &[Row<'_>]) -> Figure {
         groups: groups.collect(),
         is_stacked: false,
     };
-    Figure::new("How far figures are off", "How many figures have which error.", Picture::Bars(bars))
+    let text = format!("How many figures have which error: {}", page::reach(&bars, "figures"));
+    Figure::new("How far figures are off", text, Picture::Bars(bars))
 }
 
 /// Claims, those first that do not hold.
@@ -208,8 +209,10 @@ fn changes(sensitivities: &[Sensitivity]) -> Figure {
         groups: groups.collect(),
         is_stacked: false,
     };
-    let text =
-        "The median of |error| if a fitted number is a tenth less or a tenth more, in all of its places.";
+    let text = format!(
+        "The median of |error| if a fitted number is a tenth less or a tenth more, in all of its places: {}",
+        page::reach(&bars, "%")
+    );
     Figure::new("Sensitivity", text, Picture::Bars(bars))
 }
 
@@ -231,7 +234,9 @@ fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec
     }
     let shapes: Vec<_> = rows.iter().filter(|row| row.decision.is_shape()).collect();
     let held = shapes.iter().filter(|row| row.verdict == Verdict::Holds).count();
-    all.push(format!("{held} of {} shapes hold.", shapes.len()));
+    if !shapes.is_empty() {
+        all.push(format!("{held} of {} shapes hold.", shapes.len()));
+    }
     for (what, count) in
         [("rows that check", statistics.check), ("rows that numbers were fitted on", statistics.fit)]
     {

@@ -3,7 +3,7 @@
 //! Names stand at the ends of the lines, moved apart where those are close. Left out: lines between values that are missing.
 
 use super::axis::{Span, with_unit};
-use super::plane::{BELOW, Chart, Fault, Plane, at, on, text};
+use super::plane::{ABOVE, BELOW, Chart, Fault, Plane, at, on, text};
 use super::{Axis, Drawn, Entry, Ink, Kind, Look, Mark, Scale, look, sign};
 use crate::drawing::rounded;
 use crate::number::{mean, number};
@@ -83,6 +83,12 @@ const SIZE: (f64, f64) = (480.0, 300.0);
 
 /// Between the baselines of names that are close.
 const APART: f64 = 14.0;
+
+/// How wide a sign of a name is, or somewhat less.
+const SIGN: f64 = 7.2;
+
+/// Where the name of the upright axis begins.
+const TITLE: f64 = 8.0;
 
 impl Point {
     /// One without interval.
@@ -272,7 +278,8 @@ impl Lines {
             names.extend(named.map(|point| (at(chart, point.x, point.y), nth, series)));
         }
         if self.shape == Shape::Steps {
-            for ((x, y), nth, series) in heaped(names) {
+            let title_end = TITLE + self.y.name.chars().count() as f64 * SIGN;
+            for ((x, y), nth, series) in heaped(names, title_end) {
                 let class = format!("name label s{} k{nth}", series.look.hue);
                 over.append(text(&series.name, (x, y - 5.0), &class).set("text-anchor", "middle"));
             }
@@ -357,11 +364,16 @@ fn whiskers(chart: &Chart<'_, '_>, points: &[Point]) -> Option<Path> {
     (!lines.is_empty()).then(|| Path::new().set("d", lines))
 }
 
-/// The same with names of hills that are close to each other one above the other. There are none if not all have room, as with [`apart`].
-fn heaped(names: Vec<Named<'_>>) -> Vec<Named<'_>> {
+/// The same with names of hills that are close to each other one above the other, and right of the axis's title where they would lie on
+/// it. There are none if not all have room, as with [`apart`].
+fn heaped(names: Vec<Named<'_>>, title_end: f64) -> Vec<Named<'_>> {
     const NEAR: f64 = 44.0;
     let mut placed: Vec<Named<'_>> = Vec::new();
-    for ((x, mut y), nth, series) in names {
+    for ((mut x, mut y), nth, series) in names {
+        let half = series.name.chars().count() as f64 * SIGN / 2.0;
+        if y < ABOVE + 5.0 {
+            x = x.max(title_end + half);
+        }
         while placed.iter().any(|((other, at), ..)| (other - x).abs() < NEAR && (at - y).abs() < APART - 1.0)
         {
             y -= APART;
@@ -377,7 +389,7 @@ type Named<'a> = ((f64, f64), usize, &'a Series);
 /// The same with heights that do not touch, and stay between top and bottom. There are none if not all have room: the list of series
 /// beside the chart has them all.
 fn apart(mut names: Vec<Named<'_>>) -> Vec<Named<'_>> {
-    let (top, bottom) = (super::plane::ABOVE, SIZE.1 - BELOW);
+    let (top, bottom) = (ABOVE, SIZE.1 - BELOW);
     if names.len() as f64 * APART > bottom - top + APART {
         return Vec::new();
     }
@@ -472,7 +484,7 @@ mod tests {
         assert!(heights.windows(2).all(|two| two[1] - two[0] >= APART), "{heights:?}");
         assert!(heights.iter().all(|y| *y <= SIZE.1 - BELOW), "{heights:?}");
         let many: Vec<Named<'_>> = (0..24).map(|_| ((0.0, 100.0), 0, &series)).collect();
-        assert!(apart(many[..15].to_vec()).iter().all(|((_, y), ..)| *y >= super::super::plane::ABOVE));
+        assert!(apart(many[..15].to_vec()).iter().all(|((_, y), ..)| *y >= ABOVE));
         assert!(apart(many).is_empty(), "they would lie on the list above the chart");
     }
 
@@ -488,8 +500,11 @@ mod tests {
     #[test]
     fn names_of_many_hills_do_not_lie_on_the_list_above() {
         let series = Series::default();
-        let hills = |count: usize| heaped(vec![((300.0, 50.0), 0, &series); count]);
+        let hills = |count: usize| heaped(vec![((300.0, 50.0), 0, &series); count], 100.0);
         assert_eq!((hills(3).len(), hills(9).len()), (3, 0));
+        // One at the left that is as high as the picture stands beside the title of the axis, a lower one above its hill.
+        let places = [ABOVE, 90.0].map(|y| heaped(vec![((60.0, y), 0, &series)], 100.0)[0].0);
+        assert_eq!(places, [(100.0, ABOVE), (60.0, 90.0)]);
     }
 
     #[test]

@@ -113,6 +113,7 @@ fn beside(pairs: &[Pair<'_>]) -> Figure {
             format!("The first measured figures, each above the simulated one; {more} more are in the table.")
         }
     };
+    let text = format!("{text} {}", page::reach(&bars, "MB/s"));
     Figure::new("MB/s", text, Picture::Bars(bars)).table(table)
 }
 

@@ -6,7 +6,7 @@ use super::{CompareArguments, Row};
 use crate::compare::report::stage_look;
 use crate::counted::counted;
 use crate::failure::Failure;
-use crate::page::{self, course, hue};
+use crate::page::{self, course, hue, reach};
 use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
 use sim::engine::Stage;
 use sim::raw::{Figures, Run};
@@ -98,7 +98,10 @@ fn stages(rows: &[Row]) -> Figure {
         groups,
         is_stacked: true,
     };
-    let text = "Mean time of a command by where it is spent; parts add up to the whole.";
+    let text = format!(
+        "Mean time of a command by where it is spent; parts add up to the whole. {}",
+        reach(&bars, "µs")
+    );
     Figure::new("Stages of a command", text, Picture::Bars(bars))
 }
 

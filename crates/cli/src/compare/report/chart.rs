@@ -5,7 +5,7 @@
 
 use crate::compare::choice::Column;
 use crate::compare::runs::{Gathered, Runs};
-use crate::page::{Unit, each_once};
+use crate::page::{Unit, each_once, reach};
 use report::{Axis, Bars, Cell, Figure, Group, Look, PARTS_HUE, PARTS_HUES, Picture, Section, Table};
 use sim::engine::Shares;
 use sim::engine::Stage;
@@ -245,7 +245,7 @@ pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
             groups,
             is_stacked: true,
         };
-        let text = "Joules for 10⁹ bytes, by what takes them.";
+        let text = format!("Joules for 10⁹ bytes, by what takes them. {}", reach(&bars, "J/GB"));
         section = section.figure(Figure::new(&rows[0].job.label, text, Picture::Bars(bars)));
     }
     section

@@ -2,7 +2,7 @@
 
 use super::{JOBS_MAX, rate};
 use crate::list::tame;
-use crate::page::{Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways};
+use crate::page::{Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, reach};
 use bench::measure::Estimate;
 use records::{Figures, ResultRow, Run};
 use report::{Axis, Bars, Cell, Figure, Group, Lines, Picture, Point, Section, Series, Table};
@@ -104,7 +104,8 @@ fn bars(jobs: &[Vec<&ResultRow>], ways: &[Way]) -> Figure {
         is_stacked: false,
     };
     let all: Vec<&ResultRow> = jobs.iter().flatten().copied().collect();
-    let text = "Millions of bytes in a second, at the one depth that the job has.";
+    let text =
+        format!("Millions of bytes in a second, at the one depth that the job has: {}", reach(&bars, "MB/s"));
     Figure::new("MB/s at one depth", text, Picture::Bars(bars)).table(table(&all))
 }
 

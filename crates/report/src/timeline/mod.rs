@@ -1,12 +1,16 @@
 //! Many commands over time: what each did on which pipe, in numbers that a script draws.
 //!
 //! A hundred thousand commands are no SVG. They are embedded as integers, column by column, and the script draws what of them is in sight.
-//! Columns are coded by Rice's code (Rice and Plaunt, 1971): a number is its quotient by a power of two in ones, and the rest in
-//! bits; the power is that which makes the column shortest. Times are in steps of a unit that is told, as fine as there is room
-//! for. Always true: commands are in the order of their beginnings, and what is left out is told.
+//! Columns are coded by [`rice`]. Times are in steps of a unit that is told, as fine as there is room for. Always true: commands are in
+//! the order of their beginnings, and what is left out is told.
+
+mod rice;
 
 use crate::number;
 use crate::table::{Cell, Table};
+use rice::coded;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// What happened for a command on a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +59,6 @@ pub(crate) const COMMANDS_MAX: usize = 100_000;
 
 /// Steps of time, in nanoseconds, of which the finest is taken that leaves room for all.
 const UNITS_NS: [u64; 5] = [10, 50, 100, 500, 1000];
-
-/// Ones of a quotient, at most; what is larger follows in 32 bits.
-const ONES_MAX: u32 = 24;
 
 /// Commands in the table.
 const TOLD: usize = 8;
@@ -126,102 +127,76 @@ impl Timeline {
 
     fn json(&self, unit_ns: u64, kept: &[usize]) -> String {
         let panels = self.panels.iter().zip(kept).map(|(panel, kept)| {
-            let columns = columns(panel, *kept, unit_ns, self.lanes.len());
-            let columns: Vec<String> = columns.iter().map(|column| coded(column)).collect();
-            format!("{{\"hue\":{},\"n\":{kept},\"columns\":[{}]}}", panel.hue, columns.join(","))
+            format!(
+                "{{\"hue\":{},\"n\":{kept},{}}}",
+                panel.hue,
+                columns(panel, *kept, unit_ns, self.lanes.len())
+            )
         });
         format!("{{\"unit\":{unit_ns},\"panels\":[{}]}}", panels.collect::<Vec<_>>().join(","))
     }
 }
 
-/// Of each command: since the beginning of the one before, how long, how many bars; of each bar: lane, since the beginning of the
-/// bar before (or of the command), how long.
-fn columns(panel: &Panel, kept: usize, unit_ns: u64, lanes: usize) -> [Vec<u32>; 6] {
+/// Bars of the commands that have them on the same lanes in the same order.
+#[derive(Default)]
+struct Shape {
+    /// Commands of the shape.
+    count: usize,
+    /// Of each lane in turn: since the end of the bar before (or the beginning of the command), and how long.
+    bars: Vec<[Vec<i64>; 2]>,
+}
+
+/// Fields of a panel as JSON: of each command, the time since the beginning of the one before, from the end of its last bar to its
+/// own, and its shape; of each shape, lanes and columns.
+///
+/// What follows another on a wire does so after nearly the same time, so each column is of what has one cause, and few bits.
+fn columns(panel: &Panel, kept: usize, unit_ns: u64, lanes: usize) -> String {
     let mut commands: Vec<&Command> = panel.commands.iter().collect();
     commands.sort_by_key(|command| (command.began_ns, command.ended_ns));
-    let steps = |ns: u64| ns / unit_ns;
-    let short = |steps: u64| u32::try_from(steps).unwrap_or(u32::MAX);
-    let mut columns: [Vec<u32>; 6] = Default::default();
-    let mut last = 0;
-    for command in commands.into_iter().take(kept) {
-        let [since, lasts, count, lane, offset, length] = &mut columns;
-        let began = steps(command.began_ns);
-        since.push(short(began - last));
-        lasts.push(short(steps(command.ended_ns).saturating_sub(began)));
-        last = began;
-        let mut bars: Vec<Bar> =
-            command.bars.iter().copied().filter(|bar| usize::from(bar.lane) < lanes).collect();
-        bars.sort_by_key(|bar| (bar.from_ns, bar.lane));
-        count.push(short(bars.len() as u64));
-        let mut before = began;
-        for bar in bars {
-            let from = steps(bar.from_ns).max(before);
-            lane.push(u32::from(bar.lane));
-            offset.push(short(from - before));
-            length.push(short(steps(bar.to_ns).saturating_sub(from)));
-            before = from;
+    commands.truncate(kept);
+    let steps = |ns: u64| (ns / unit_ns) as i64;
+    let bars: Vec<Vec<Bar>> = commands.iter().map(|command| in_turn(command, lanes)).collect();
+    let mut shapes: BTreeMap<Vec<u8>, Shape> = BTreeMap::new();
+    let (mut since, mut rest, mut before) = (Vec::new(), Vec::new(), 0);
+    for (command, bars) in commands.iter().zip(&bars) {
+        let mut at = steps(command.began_ns);
+        since.push(at - before);
+        before = at;
+        let shape = shapes.entry(lanes_of(bars)).or_default();
+        shape.count += 1;
+        shape.bars.resize_with(bars.len(), Default::default);
+        for (bar, [gap, length]) in bars.iter().zip(&mut shape.bars) {
+            let [from, to] = [bar.from_ns, bar.to_ns.max(bar.from_ns)].map(steps);
+            gap.push(from - at);
+            length.push(to - from);
+            at = to;
         }
+        rest.push(steps(command.ended_ns.max(command.began_ns)) - at);
     }
-    columns
+    // The shape of most commands is the first, whose number has the fewest bits.
+    let mut ranked: Vec<(&Vec<u8>, &Shape)> = shapes.iter().collect();
+    ranked.sort_by_key(|(_, shape)| Reverse(shape.count));
+    let places: BTreeMap<&Vec<u8>, i64> = ranked.iter().map(|(lanes, _)| *lanes).zip(0..).collect();
+    let shape: Vec<i64> = bars.iter().map(|bars| places[&lanes_of(bars)]).collect();
+    let shapes = ranked.iter().map(|(lanes, shape)| {
+        let bars = shape.bars.iter().map(|[gap, length]| format!("[{},{}]", coded(gap), coded(length)));
+        format!("{{\"lanes\":{lanes:?},\"bars\":[{}]}}", bars.collect::<Vec<_>>().join(","))
+    });
+    let shapes = shapes.collect::<Vec<_>>().join(",");
+    let [since, rest, shape] = [since, rest, shape].map(|column| coded(&column));
+    format!("\"since\":{since},\"rest\":{rest},\"shape\":{shape},\"shapes\":[{shapes}]")
 }
 
-/// A column: how many, the power, and the bits as base64.
-fn coded(numbers: &[u32]) -> String {
-    let bits = |power: u32| -> u64 { numbers.iter().map(|number| cost(*number, power)).sum() };
-    let power = (0..24).min_by_key(|power| bits(*power)).unwrap_or(0);
-    let mut out = Bits::default();
-    for &number in numbers {
-        let quotient = number >> power;
-        if quotient < ONES_MAX {
-            (0..quotient).for_each(|_| out.push(1, 1));
-            out.push(0, 1);
-            out.push(number, power);
-        } else {
-            (0..ONES_MAX).for_each(|_| out.push(1, 1));
-            out.push(number, 32);
-        }
-    }
-    format!("[{},{power},\"{}\"]", numbers.len(), out.base64())
+/// Bars on lanes that there are, by their beginnings.
+fn in_turn(command: &Command, lanes: usize) -> Vec<Bar> {
+    let mut bars: Vec<Bar> =
+        command.bars.iter().copied().filter(|bar| usize::from(bar.lane) < lanes).collect();
+    bars.sort_by_key(|bar| (bar.from_ns, bar.lane));
+    bars
 }
 
-fn cost(number: u32, power: u32) -> u64 {
-    match number >> power {
-        quotient if quotient < ONES_MAX => u64::from(quotient + 1 + power),
-        _ => u64::from(ONES_MAX + 32),
-    }
-}
-
-/// Bits, the highest first, six to a character.
-#[derive(Default)]
-struct Bits {
-    text: String,
-    /// Bits that are no character yet, as a number, and how many.
-    rest: usize,
-    held: u32,
-}
-
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-impl Bits {
-    /// A number of so many bits.
-    fn push(&mut self, value: u32, width: u32) {
-        for place in (0..width).rev() {
-            let bit = value >> place;
-            self.rest = self.rest * 2 + (bit % 2) as usize;
-            self.held += 1;
-            if self.held == 6 {
-                self.text.push(char::from(BASE64[self.rest]));
-                (self.rest, self.held) = (0, 0);
-            }
-        }
-    }
-
-    fn base64(mut self) -> String {
-        if self.held > 0 {
-            self.push(0, 6 - self.held);
-        }
-        self.text
-    }
+fn lanes_of(bars: &[Bar]) -> Vec<u8> {
+    bars.iter().map(|bar| bar.lane).collect()
 }
 
 impl Embedded {
@@ -245,40 +220,6 @@ impl Embedded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    fn decoded(text: &str) -> Vec<u32> {
-        let mut parts = text.trim_matches(['[', ']']).split(',');
-        let [count, power] = [parts.next(), parts.next()].map(|part| part.unwrap().parse::<u32>().unwrap());
-        let bits: Vec<u32> = parts
-            .next()
-            .unwrap()
-            .trim_matches('"')
-            .bytes()
-            .flat_map(|sign| {
-                let six = BASE64.iter().position(|known| *known == sign).unwrap() as u32;
-                (0..6).rev().map(move |bit| six >> bit & 1)
-            })
-            .collect();
-        let mut bits = bits.into_iter();
-        let mut read = |width: u32| (0..width).fold(0_u32, |sum, _| sum << 1 | bits.next().unwrap());
-        (0..count)
-            .map(|_| {
-                let mut ones = 0;
-                while ones < 24 && read(1) == 1 {
-                    ones += 1;
-                }
-                if ones == 24 { read(32) } else { ones << power | read(power) }
-            })
-            .collect()
-    }
-
-    proptest! {
-        #[test]
-        fn numbers_come_back(numbers in proptest::collection::vec(prop_oneof![0..9_u32, 0..5000_u32, any::<u32>()], 0..200)) {
-            prop_assert_eq!(decoded(&coded(&numbers)), numbers);
-        }
-    }
 
     /// A command each 28 us that takes about 220, as 4 KiB reads over UAS at depth 8.
     fn many(count: u64) -> Panel {
@@ -310,7 +251,11 @@ mod tests {
         let embedded = timeline.embedded(ROOM);
         assert!(embedded.json.len() <= ROOM, "{}", embedded.json.len());
         assert_eq!(embedded.kept.as_slice(), [50_000; 2].as_slice());
-        assert_eq!(embedded.told(&timeline), steps("1"));
+        assert_eq!(embedded.told(&timeline), steps("0.01"));
+        // What has little room has longer steps, and the same commands.
+        let coarse = timeline.embedded(ROOM / 3);
+        assert!(coarse.json.len() <= ROOM / 3 && coarse.kept == embedded.kept, "{}", coarse.json.len());
+        assert_eq!(coarse.told(&timeline), steps("1"));
     }
 
     #[test]
