@@ -21,7 +21,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use units::{ByteCount, Instant};
@@ -106,6 +106,9 @@ pub(crate) struct Capture {
     thread: JoinHandle<Result<Written, WriteError>>,
     dropped: Arc<AtomicU64>,
 }
+
+/// So long nothing comes before what is in memory is written.
+const QUIET: Duration = Duration::from_millis(100);
 
 /// What came of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -261,7 +264,7 @@ impl Writer {
     ) -> Result<Written, WriteError> {
         let mut outcome = Ok(());
         // The queue is emptied in any case: the drive goes on.
-        while let Ok(event) = events.recv() {
+        while let Some(event) = self.next(events, &mut outcome) {
             let len = event.bytes.len();
             if outcome.is_ok() {
                 outcome = self.take(event);
@@ -270,6 +273,20 @@ impl Writer {
         }
         outcome.and_then(|()| self.out.flush())?;
         Ok(Written { files: self.files, records: self.records + self.out.records(), dropped: 0 })
+    }
+
+    /// What comes next; none if nobody looks on any more. Where nothing comes for a while the file is made whole, so that it can be read,
+    /// and loses nothing if this program is killed.
+    fn next(&mut self, events: &Receiver<Event>, outcome: &mut Result<(), WriteError>) -> Option<Event> {
+        match events.recv_timeout(QUIET) {
+            Err(RecvTimeoutError::Timeout) => {
+                if outcome.is_ok() {
+                    *outcome = self.out.flush();
+                }
+                events.recv().ok()
+            }
+            event => event.ok(),
+        }
     }
 
     fn take(&mut self, event: Event) -> Result<(), WriteError> {
@@ -417,6 +434,23 @@ mod tests {
         assert_eq!(lengths.iter().map(|one| one.1).collect::<Vec<_>>(), [64, 64, 164, 64, 164, 64]);
         let before = before.duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
         assert!((before..before + 60_000_000_000).contains(&lengths[0].0), "{} after {before}", lengths[0].0);
+        std::fs::remove_dir_all(place).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_whole_while_nothing_comes() {
+        let place = place("quiet");
+        let (capture, mut observer) = Capture::start(plan(&place, None, 100)).unwrap();
+        play(&mut observer, 2);
+        let written = || std::fs::metadata(place.join("drive.pcapng")).map_or(0, |file| file.len());
+        let begins = std::time::Instant::now();
+        while written() < 300 {
+            assert!(begins.elapsed() < Duration::from_secs(60), "{} bytes are written", written());
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(lengths(&place.join("drive.pcapng")).len(), 6);
+        drop(observer);
+        capture.finish().unwrap();
         std::fs::remove_dir_all(place).unwrap();
     }
 
