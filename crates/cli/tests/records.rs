@@ -126,13 +126,14 @@ fn another_part_is_told_and_so_is_what_it_makes_better() {
     succeeds(&place, &[&COMPARE[..], &["--bridge", "jms580"]].concat());
     let (text, _) = succeeds(&place, &["diff", "1", "2", "--same", "1"]);
     assert!(text.contains("bot, bridge: asm1051e → jms580"), "{text}");
-    assert!(text.contains("simulated: exact for its seed, no spread") && text.contains("better"), "{text}");
+    assert!(text.contains(" better: simulated: the spread is that of seeds"), "{text}");
 }
 
 #[test]
 fn a_simulated_run_is_saved_with_its_latencies() {
     let place = Place::new();
-    succeeds(&place, &[&COMPARE[..], &["--seconds", "0.05"]].concat());
+    let (printed, _) = succeeds(&place, &[&COMPARE[..], &["--seconds", "0.01"]].concat());
+    assert!(printed.contains("Figures here are of seed 1; what is kept has means of several."), "{printed}");
     let run = json(&place, &["history", "last"]);
     let rows = run["results"].as_array().expect("a list");
     for row in rows {

@@ -94,8 +94,9 @@ fn show(
             stages(columns, rows)
         );
     }
-    if arguments.report.is_some() {
-        println!("Figures here are of seed {}; the page has means of several.", arguments.seed);
+    if arguments.wanted().seeds > 1 {
+        let others = if arguments.report.is_some() { "the page" } else { "what is kept" };
+        println!("Figures here are of seed {}; {others} has means of several.", arguments.seed);
     }
     for finding in findings(columns, &rows.iter().map(Told::from).collect::<Vec<_>>()) {
         println!("- {finding}");

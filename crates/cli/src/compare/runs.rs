@@ -20,7 +20,7 @@ use std::rc::Rc;
 use units::Duration;
 use workload::Job;
 
-/// Seeds of a report.
+/// Seeds of what is reported or kept.
 pub(super) const SEEDS: u64 = 5;
 
 /// What is asked of runs besides their terms.
@@ -62,8 +62,8 @@ impl Wanted {
     /// What a report shows of blocks.
     pub(super) const BLOCKS: Self = Self { told: Some("blocks"), ..Self::ONCE };
 
-    /// What is kept of a run without a report.
-    pub(super) const KEPT: Self = Self { latencies: true, ..Self::ONCE };
+    /// What is kept of a run without a report: as many seeds, so that it can be held against another with the spread of both.
+    pub(super) const KEPT: Self = Self { seeds: SEEDS, latencies: true, told: Some("runs"), ..Self::ONCE };
 }
 
 /// A job on a column with one seed, and how long its requests took if that is wanted; none where the parts cannot do it.

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 ///
 /// Rows are compared by the ratio of their rates, after : before. Its interval is made of the rounds of both runs, and so wide that all
 /// rows lie within theirs together 95 times of a hundred. A row is the same if its whole interval is within --same of 1, better or worse
-/// if it is on one side of 1, and unclear otherwise: more rounds would tell. Simulated figures are exact for their seed, so that the
-/// ratio alone decides, unless both runs were saved with --report, and with them five seeds each. What differs from day to day, such as
+/// if it is on one side of 1, and unclear otherwise: more rounds would tell. Simulated runs are kept
+/// with five seeds, which are their rounds; where one has a single seed, as links and protocols alone, the ratio alone decides. What differs from day to day, such as
 /// how full and how warm a drive is, no interval knows.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
