@@ -364,9 +364,10 @@ fn canvas(timeline: &Timeline, title: &str, room: usize) -> String {
     format!(
         "<p>{told}</p><div class=\"plot\"><canvas role=\"img\" tabindex=\"0\" data-lanes=\"{lanes}\" data-panels=\"{panels}\" \
          aria-label=\"{}. Arrow keys move, plus and minus zoom, Home shows all.\">The table below has the first commands.</canvas>\
-         <script type=\"application/json\">{}</script></div>",
+         <script type=\"application/json\">{}</script><noscript><style>canvas{{display:none}}</style>{}</noscript></div>",
         escape(title),
-        embedded.json
+        embedded.json,
+        timeline.still()
     )
 }
 

@@ -5,6 +5,7 @@
 //! the order of their beginnings, and what is left out is told.
 
 mod rice;
+mod still;
 
 use crate::number;
 use crate::table::{Cell, Table};
@@ -60,7 +61,7 @@ pub(crate) const COMMANDS_MAX: usize = 100_000;
 /// Steps of time, in nanoseconds, of which the finest is taken that leaves room for all.
 const UNITS_NS: [u64; 5] = [10, 50, 100, 500, 1000];
 
-/// Commands in the table.
+/// Commands in the table, and in the picture that needs no script.
 const TOLD: usize = 8;
 
 /// Numbers of the commands of a page, ready to be embedded.
@@ -85,9 +86,7 @@ impl Timeline {
         let head = ["", "begins, µs", "ends, µs"].map(String::from).into_iter().chain(lanes);
         let mut table = Table::new(head);
         for panel in &self.panels {
-            let mut commands: Vec<&Command> = panel.commands.iter().collect();
-            commands.sort_by_key(|command| command.began_ns);
-            for (nth, command) in commands.into_iter().take(TOLD).enumerate() {
+            for (nth, command) in panel.first(TOLD).into_iter().enumerate() {
                 let us = |ns: u64| Cell::Number(ns as f64 / 1e3);
                 let mut row = vec![
                     Cell::Text(format!("{} {}", panel.name, nth + 1)),
@@ -137,6 +136,16 @@ impl Timeline {
     }
 }
 
+impl Panel {
+    /// So many commands, those that begin first, in that order.
+    fn first(&self, count: usize) -> Vec<&Command> {
+        let mut commands: Vec<&Command> = self.commands.iter().collect();
+        commands.sort_by_key(|command| (command.began_ns, command.ended_ns));
+        commands.truncate(count);
+        commands
+    }
+}
+
 /// Bars of the commands that have them on the same lanes in the same order.
 #[derive(Default)]
 struct Shape {
@@ -151,9 +160,7 @@ struct Shape {
 ///
 /// What follows another on a wire does so after nearly the same time, so each column is of what has one cause, and few bits.
 fn columns(panel: &Panel, kept: usize, unit_ns: u64, lanes: usize) -> String {
-    let mut commands: Vec<&Command> = panel.commands.iter().collect();
-    commands.sort_by_key(|command| (command.began_ns, command.ended_ns));
-    commands.truncate(kept);
+    let commands = panel.first(kept);
     let steps = |ns: u64| (ns / unit_ns) as i64;
     let bars: Vec<Vec<Bar>> = commands.iter().map(|command| in_turn(command, lanes)).collect();
     let mut shapes: BTreeMap<Vec<u8>, Shape> = BTreeMap::new();
