@@ -32,8 +32,16 @@ pub fn mean(value: f64) -> String {
     if value == 0.0 || !value.is_finite() || value.fract() == 0.0 {
         return number(value);
     }
+    number(three_digits(value))
+}
+
+/// The same number with its three first digits.
+pub(crate) fn three_digits(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
     let power = 10_f64.powi(2 - value.abs().log10().floor() as i32);
-    number((value * power).round() / power)
+    (value * power).round() / power
 }
 
 fn grouped(whole: &str) -> String {

@@ -6,33 +6,32 @@ use report::{Axis, Bars, Cell, Figure, Group, Picture, Section, Table};
 use std::collections::BTreeMap;
 use workload::{Job, Share, short_bytes};
 
-/// Bytes and I/Os of each kind of job that has several depths, beside each other; of many ways the first kind alone has both.
+/// Bytes and I/Os of each kind of job that has several depths, beside each other; of many ways on one axis where blocks are alike.
 pub(crate) fn by_depth(ways: &[Way], all: &[Measured], intervals: &str) -> Section {
-    let lead = if ways.len() > FEW {
-        format!("{intervals} {}", only_bytes(ways.len()))
-    } else {
-        intervals.to_owned()
-    };
-    let mut section = Section::new("Throughput by requests under way").lead(lead);
-    for (nth, (label, rows)) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1).enumerate() {
+    let mut section = Section::new("Throughput by requests under way").lead(intervals);
+    for (label, rows) in by_label(all).into_iter().filter(|(_, rows)| rows.len() > 1) {
         let of = |values: &Values| Some((values.mb_per_s.value, values.mb_per_s.interval));
-        let megabytes = over_depth(ways, rows, Axis::linear("MB/s"), of);
+        let mut megabytes = over_depth(ways, rows, Axis::linear("MB/s"), of);
+        if let Some(bytes) = one_size(rows).filter(|_| ways.len() > FEW) {
+            megabytes.y = megabytes.y.also_in("IOPS", 1e6 / f64::from(bytes));
+            let title = format!("{label}: MB/s and IOPS");
+            section = section.figure(figure(title, megabytes, "MB/s", table(ways, rows)));
+            continue;
+        }
         let of = |values: &Values| Some((values.iops.value, values.iops.interval));
         let ios = over_depth(ways, rows, Axis::linear("IOPS"), of);
-        let units = if nth == 0 || ways.len() <= FEW { 2 } else { 1 };
-        for (lines, unit) in [(megabytes, "MB/s"), (ios, "IOPS")].into_iter().take(units) {
+        for (lines, unit) in [(megabytes, "MB/s"), (ios, "IOPS")] {
             section = section.figure(figure(format!("{label}: {unit}"), lines, unit, table(ways, rows)));
         }
     }
     section
 }
 
-/// Which charts are left out of so many ways.
-fn only_bytes(ways: usize) -> String {
-    format!(
-        "Of {ways} ways the first job alone has a chart of IOPS as well, where it has the shape of that of MB/s; \
-         the tables of the other jobs have their IOPS, and what is copied as CSV has them with all digits."
-    )
+/// How long all requests are, if they are alike.
+fn one_size(rows: &[Measured]) -> Option<u32> {
+    let mut all = rows.iter().flat_map(|row| &row.job.shares).map(|share| share.bytes);
+    let first = all.next()?;
+    all.all(|bytes| bytes == first).then_some(first)
 }
 
 fn figure(title: String, lines: report::Lines, unit: &str, table: Table) -> Figure {
@@ -154,7 +153,7 @@ mod tests {
     use report::{Look, Page};
 
     #[test]
-    fn what_has_no_chart_of_so_many_ways_is_told() {
+    fn many_ways_have_both_rates_on_one_axis_where_blocks_are_alike() {
         let values = |nth: usize| Values {
             iops: Estimate { value: nth as f64, interval: None },
             mb_per_s: Estimate { value: nth as f64, interval: None },
@@ -165,18 +164,31 @@ mod tests {
         let section = |count: usize| {
             let ways: Vec<Way> =
                 (0..count).map(|nth| Way { name: nth.to_string(), look: Look::default() }).collect();
-            let row = |label: &str, depth| Measured {
-                job: Job { label: label.into(), ..Job::of(Share::all(4096, 100, 100), depth) },
+            let row = |label: &str, depth, shares: &[u32]| Measured {
+                job: Job {
+                    label: label.into(),
+                    shares: shares.iter().map(|bytes| Share::all(*bytes, 100, 100)).collect(),
+                    ..Job::of(Share::all(4096, 100, 100), depth)
+                },
                 of: (1..=count).map(|nth| Some(values(nth))).collect(),
             };
-            let all = [row("read", 1), row("read", 2), row("write", 1), row("write", 2)];
+            let rows = [("read", &[4096][..]), ("mix", &[512, 4096])];
+            let all: Vec<Measured> = rows
+                .iter()
+                .flat_map(|(label, shares)| [1, 2].map(|depth| row(label, depth, shares)))
+                .collect();
             Page::new("p").section(by_depth(&ways, &all, "Intervals.")).html().expect("it has room")
         };
-        let (few, many) = (section(2), section(7));
-        assert!(few.contains(">write: IOPS<") && few.contains("<p>Intervals.</p>"), "{few}");
-        assert!(
-            !many.contains(">write: IOPS<")
-                && many.contains("<p>Intervals. Of 7 ways the first job alone has a chart of IOPS")
-        );
+        let titles = |page: &str| -> Vec<String> {
+            page.split("<h3 ")
+                .skip(1)
+                .map(|rest| rest[rest.find('>').unwrap_or(0) + 1..rest.find("</h3>").unwrap_or(0)].to_owned())
+                .collect()
+        };
+        assert_eq!(titles(&section(2)), ["read: MB/s", "read: IOPS", "mix: MB/s", "mix: IOPS"]);
+        let many = section(7);
+        assert_eq!(titles(&many), ["read: MB/s and IOPS", "mix: MB/s", "mix: IOPS"]);
+        assert!(many.contains(">MB/s (IOPS)<") || many.contains("MB/s (IOPS)\n"), "an axis has both");
+        assert!(many.contains(", 244 IOPS"), "and values have");
     }
 }

@@ -4,7 +4,7 @@
 //! 90 %, 99 % and 99.9 % are as far from each other.
 
 use super::canvas::{FINE, SIGN_WIDTH};
-use crate::number::{mean, number, short};
+use crate::number::{mean, number, short, three_digits};
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use std::ops::Range;
 
@@ -31,6 +31,8 @@ pub struct Axis {
     pub labels: Vec<(f64, String)>,
     /// Of values, if the name does not end in it.
     pub unit: Option<String>,
+    /// Another unit in which the same values are told beside their own, and how many of it one of theirs is.
+    pub also: Option<(String, f64)>,
 }
 
 impl Axis {
@@ -55,7 +57,7 @@ impl Axis {
             (0.9999, "99.99 %"),
         ];
         let labels = labels.map(|(value, label)| (value, label.to_owned())).to_vec();
-        Self { name: name.into(), scale: Scale::Nines, labels, unit: None }
+        Self { name: name.into(), scale: Scale::Nines, labels, ..Self::default() }
     }
 
     /// With labels at values.
@@ -69,6 +71,26 @@ impl Axis {
     #[must_use]
     pub fn counted_in(self, unit: impl Into<String>) -> Self {
         Self { unit: Some(unit.into()), ..self }
+    }
+
+    /// With values in another unit as well, of which each of theirs is so many: `MB/s (IOPS)`.
+    #[must_use]
+    pub fn also_in(self, other: impl Into<String>, times: f64) -> Self {
+        let (other, unit) = (other.into(), self.unit().to_owned());
+        let name = format!("{} ({other})", self.name);
+        Self { name, unit: Some(unit), also: Some((other, times)), ..self }
+    }
+
+    /// A value in the other unit, if there is one.
+    pub(crate) fn other(&self, value: f64) -> Option<String> {
+        let (unit, times) = self.also.as_ref()?;
+        Some(format!("{} {unit}", mean(value * times)))
+    }
+
+    /// A round value for a tick.
+    fn tick(&self, value: f64) -> String {
+        let Some((_, times)) = self.also else { return short(value) };
+        format!("{} ({})", short(value), short(three_digits(value * times)))
     }
 
     /// The unit of values: as it was told, what stands behind the last comma of the name, or a name that is a unit.
@@ -165,7 +187,8 @@ impl Span {
             }
         }
         let mut span = Self { scale, from, to: to.max(from + 1e-9), ticks: Vec::new() };
-        let ticks = if axis.labels.is_empty() { span.round(length, is_across) } else { axis.labels.clone() };
+        let round = || span.round(length, is_across).into_iter().map(|value| (value, axis.tick(value)));
+        let ticks = if axis.labels.is_empty() { round().collect() } else { axis.labels.clone() };
         span.ticks = span.apart(ticks, (length, is_across));
         span
     }
@@ -185,9 +208,9 @@ impl Span {
         (self.scale.far(value) - self.from) / (self.to - self.from)
     }
 
-    fn round(&self, length: f64, is_across: bool) -> Vec<(f64, String)> {
+    fn round(&self, length: f64, is_across: bool) -> Vec<f64> {
         let most = (length / if is_across { 52.0 } else { 34.0 }).max(2.0);
-        let values: Vec<f64> = match self.scale {
+        match self.scale {
             Scale::Linear => multiples(self.ends(), most),
             Scale::Log | Scale::Nines => {
                 let decades = self.from.floor() as i32..=self.to.ceil() as i32;
@@ -201,8 +224,7 @@ impl Span {
                 // Between powers of ten that are far apart there are other round numbers.
                 if powers.len() < FEW { multiples(self.ends(), most) } else { powers }
             }
-        };
-        values.into_iter().map(|value| (value, short(value))).collect()
+        }
     }
 
     /// Those whose labels do not touch.
@@ -303,6 +325,16 @@ mod tests {
         let span = Span::of(&Axis::linear("MB/s"), Scale::Linear, &[35.0, 144.0], (200.0, false));
         assert_eq!(labels(&span), ["0", "50", "100", "150"]);
         assert_eq!(span.map(&0.0, (2000, 0)), 2000);
+    }
+
+    #[test]
+    fn an_axis_of_two_units_has_both_at_each_tick() {
+        let axis = Axis::linear("MB/s").also_in("IOPS", 1e6 / 4096.0);
+        let span = Span::of(&axis, Scale::Linear, &[0.0, 144.0], (200.0, false));
+        assert_eq!(labels(&span), ["0 (0)", "50 (12.2k)", "100 (24.4k)", "150 (36.6k)"]);
+        assert_eq!((axis.name.as_str(), axis.unit()), ("MB/s (IOPS)", "MB/s"));
+        assert_eq!(axis.other(102.4).as_deref(), Some("25\u{202f}000 IOPS"));
+        assert_eq!(Axis::linear("MB/s").other(1.0), None);
     }
 
     #[test]

@@ -104,6 +104,14 @@ impl Point {
 
     /// In words, with half of the interval as a part of it.
     fn told(&self, axis: &Axis) -> String {
+        let told = self.told_in(axis);
+        match axis.other(self.y) {
+            Some(other) => format!("{told}, {other}"),
+            None => told,
+        }
+    }
+
+    fn told_in(&self, axis: &Axis) -> String {
         let unit = axis.unit();
         let Some(ends) = self.interval else { return with_unit(&axis.told(self.y), unit) };
         // Ends that are so close that three digits do not tell them have four.
