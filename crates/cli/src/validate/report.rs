@@ -97,12 +97,37 @@ fn scatter(rows: &[Row<'_>], kind: Unit) -> Option<Figure> {
     };
     let swarms = vec![swarm("checks", 0, false), swarm("numbers were fitted on it", 1, true)];
     let (title, unit, what) = kind.words();
-    let text =
-        format!("{what} A range stands at its middle. What is not above zero is on the linear scale alone.");
+    let text = format!(
+        "{what} {} A range stands at its middle. What is not above zero is on the linear scale alone.",
+        far(of_kind())
+    );
     let axis = |name: &str| Axis::log(format!("{name}{unit}"));
     let zones = vec![BARS.1, BARS.0];
     let scatter = Scatter { x: axis("published"), y: axis("simulated"), swarms, zones };
     Some(Figure::new(title, text, Picture::Scatter(scatter)).table(figures(of_kind())))
+}
+
+/// A share in percent, to a tenth.
+fn percent(share: f64) -> String {
+    number((share * 1000.0).round() / 10.0)
+}
+
+/// How far figures are off, in words.
+fn far<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> String {
+    let off = rows.filter_map(|row| match row.verdict {
+        Verdict::Figure { error, .. } => Some((error.abs(), row.decision.id.as_str())),
+        _ => None,
+    });
+    let mut off: Vec<(f64, &str)> = off.collect();
+    off.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let Some((worst, id)) = off.last() else { return String::new() };
+    let near = off.iter().filter(|(error, _)| *error <= BARS.0).count();
+    format!(
+        "{near} of {} are within {} %, the farthest is {id}, {} % off.",
+        off.len(),
+        percent(BARS.0),
+        percent(*worst)
+    )
 }
 
 fn figures<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> Table {
@@ -165,7 +190,18 @@ fn errors(rows: &[Row<'_>]) -> Figure {
         groups: groups.collect(),
         is_stacked: false,
     };
-    let text = format!("How many figures have which error: {}", page::reach(&bars, "figures"));
+    let of = |is_fitted: bool| {
+        let counts: Vec<f64> = (0..STEPS.len()).filter_map(|nth| count(is_fitted, nth)).collect();
+        let near: f64 =
+            STEPS.iter().zip(&counts).filter(|((most, _), _)| *most <= BARS.0).map(|(_, count)| count).sum();
+        format!("{near} of {}", counts.iter().sum::<f64>())
+    };
+    let text = format!(
+        "How many figures have which error. Within {} % are {} checks, and {} on which numbers were fitted.",
+        percent(BARS.0),
+        of(false),
+        of(true)
+    );
     Figure::new("How far figures are off", text, Picture::Bars(bars))
 }
 
@@ -217,7 +253,6 @@ fn changes(sensitivities: &[Sensitivity]) -> Figure {
 }
 
 fn findings(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics) -> Vec<String> {
-    let percent = |share: f64| number((share * 1000.0).round() / 10.0);
     let mut all = fails::sentences(rows);
     all.extend(doubts::turned(rows));
     all.extend(doubts::by_little(rows));
