@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(titles(&section(2)), ["read: MB/s", "read: IOPS", "mix: MB/s", "mix: IOPS"]);
         let many = section(7);
         assert_eq!(titles(&many), ["read: MB/s and IOPS", "mix: MB/s", "mix: IOPS"]);
-        assert!(many.contains(">MB/s (IOPS)<") || many.contains("MB/s (IOPS)\n"), "an axis has both");
+        assert!(many.contains("\nMB/s (IOPS)\n"), "an axis has both");
         assert!(many.contains(", 244 IOPS"), "and values have");
     }
 }

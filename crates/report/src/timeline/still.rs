@@ -5,8 +5,8 @@
 use super::{Panel, TOLD, Timeline};
 use crate::drawing::{rounded, text};
 use crate::number::mean;
-use svg::Document;
 use svg::node::element::{Group, Path};
+use svg::{Document, Node};
 
 const WIDTH: f64 = 1000.0;
 /// Names of lanes have room left of this.
@@ -30,25 +30,24 @@ impl Timeline {
         let (mut body, mut top) = (Group::new(), 0.0);
         for (panel, first) in firsts {
             let name = format!("{}, its first {}", panel.name, first.len());
-            body = body.add(text(name, (LEFT, top + HEAD - 8.0), "name"));
-            let mut bar = |[from, to]: [u64; 2], y: f64, deep: f64, class: &str| {
+            body.append(text(name, (LEFT, top + HEAD - 8.0), "name"));
+            let mut bar = |[from, to]: [u64; 2], y: f64, deep: f64| {
                 let (left, wide) = (rounded(x(from)), rounded((x(to) - x(from)).max(0.8)));
                 let path = Path::new().set("d", format!("M{left},{y}h{wide}v{deep}h-{wide}Z"));
-                body = std::mem::take(&mut body).add(path.set("class", format!("{class} s{}", panel.hue)));
+                body.append(path.set("class", format!("block s{}", panel.hue)));
             };
             let lanes = top + HEAD + first.len() as f64 * SLOT;
             for (slot, command) in first.iter().enumerate() {
                 let y = top + HEAD + slot as f64 * SLOT;
-                bar([command.began_ns, command.ended_ns], y, SLOT - 1.0, "block");
+                bar([command.began_ns, command.ended_ns], y, SLOT - 1.0);
                 for of_lane in command.bars.iter().filter(|bar| usize::from(bar.lane) < self.lanes.len()) {
                     let y = lanes + f64::from(of_lane.lane) * LANE + 4.0;
-                    bar([of_lane.from_ns, of_lane.to_ns.max(of_lane.from_ns)], y, LANE - 6.0, "block");
+                    bar([of_lane.from_ns, of_lane.to_ns.max(of_lane.from_ns)], y, LANE - 6.0);
                 }
             }
-            let names = self.lanes.iter().zip(0_u32..);
-            for (lane, nth) in names {
+            for (lane, nth) in self.lanes.iter().zip(0_u32..) {
                 let y = lanes + f64::from(nth) * LANE + LANE - 3.0;
-                body = body.add(text(lane, (LEFT - 8.0, y), "tick").set("text-anchor", "end"));
+                body.append(text(lane, (LEFT - 8.0, y), "tick").set("text-anchor", "end"));
             }
             top = lanes + self.lanes.len() as f64 * LANE + 8.0;
         }
@@ -56,8 +55,8 @@ impl Timeline {
             let ns = whole / u64::from(TICKS) * u64::from(tick);
             let (rule, label) = (format!("M{},6V{}", rounded(x(ns)), rounded(top)), mean(ns as f64 / 1e3));
             let end = if tick == TICKS { "end" } else { "middle" };
-            body = body.add(Path::new().set("d", rule).set("class", "grid"));
-            body = body.add(text(format!("{label} µs"), (x(ns), top + 14.0), "tick").set("text-anchor", end));
+            body.append(Path::new().set("d", rule).set("class", "grid"));
+            body.append(text(format!("{label} µs"), (x(ns), top + 14.0), "tick").set("text-anchor", end));
         }
         Document::new().set("viewBox", (0.0, 0.0, WIDTH, top + FOOT)).set("class", "chart").add(body)
     }
