@@ -11,11 +11,11 @@ use crate::counted::counted;
 use crate::failure::Failure;
 use crate::outlet;
 use crate::quantity;
+use bench::record::Captured;
 use bus::{Observer, Pipe, TransferId, TransferStatus};
 use capture::{Control, Pcapng, Place, Transfer, Transfers, WriteError};
 use clap::Args;
 use serde_json::{Value, json};
-use std::fmt;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -103,26 +103,17 @@ impl CaptureArguments {
 
 /// A capture that is being written.
 pub(crate) struct Capture {
-    thread: JoinHandle<Result<Written, WriteError>>,
+    thread: JoinHandle<Result<Captured, WriteError>>,
     dropped: Arc<AtomicU64>,
 }
 
 /// So long nothing comes before what is in memory is written.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// What came of a capture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Written {
-    pub(crate) files: u32,
-    pub(crate) records: u64,
-    pub(crate) dropped: u64,
-}
-
-impl fmt::Display for Written {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (records, files) = (counted(self.records, "record"), counted(self.files.into(), "file"));
-        write!(f, "{records} in {files}, {} dropped", counted(self.dropped, "event"))
-    }
+/// What came of a capture, in words.
+pub(crate) fn told(Captured { files, records, dropped }: Captured) -> String {
+    let (records, files) = (counted(records, "record"), counted(files.into(), "file"));
+    format!("{records} in {files}, {} dropped", counted(dropped, "event"))
 }
 
 /// Looks on at a drive. Several may, one after the other.
@@ -189,10 +180,10 @@ impl Capture {
     }
 
     /// Waits until everything is written. Whoever looks on must be gone.
-    pub(crate) fn finish(self) -> Result<Written, Failure> {
+    pub(crate) fn finish(self) -> Result<Captured, Failure> {
         let written = self.thread.join().map_err(|_| Failure::new("the thread of the capture has failed"))?;
         let written = written.map_err(|error| Failure::new(error.to_string()))?;
-        Ok(Written { dropped: self.dropped.load(Ordering::Relaxed), ..written })
+        Ok(Captured { dropped: self.dropped.load(Ordering::Relaxed), ..written })
     }
 }
 
@@ -261,7 +252,7 @@ impl Writer {
         &mut self,
         events: &Receiver<Event>,
         waiting_bytes: &AtomicUsize,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<Captured, WriteError> {
         let mut outcome = Ok(());
         // The queue is emptied in any case: the drive goes on.
         while let Some(event) = self.next(events, &mut outcome) {
@@ -272,7 +263,7 @@ impl Writer {
             waiting_bytes.fetch_sub(len, Ordering::Relaxed);
         }
         outcome.and_then(|()| self.out.flush())?;
-        Ok(Written { files: self.files, records: self.records + self.out.records(), dropped: 0 })
+        Ok(Captured { files: self.files, records: self.records + self.out.records(), dropped: 0 })
     }
 
     /// What comes next; none if nobody looks on any more. Where nothing comes for a while the file is made whole, so that it can be read,
@@ -429,7 +420,7 @@ mod tests {
         play(&mut observer, 2);
         drop(observer);
         let written = capture.finish().unwrap();
-        assert_eq!(written, Written { files: 1, records: 6, dropped: 0 });
+        assert_eq!(written, Captured { files: 1, records: 6, dropped: 0 });
         let lengths = lengths(&place.join("drive.pcapng"));
         assert_eq!(lengths.iter().map(|one| one.1).collect::<Vec<_>>(), [64, 64, 164, 64, 164, 64]);
         let before = before.duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;

@@ -17,10 +17,10 @@ use crate::counted::counted;
 use crate::failure::Failure;
 use crate::outlet;
 use crate::page;
-use crate::recorder::{Capture, Written};
+use crate::recorder::{self, Capture};
 use arguments::PatternArgument;
 use bench::measure::{self, Conditions, Energy, Onlooker, Plan};
-use bench::record::{self, Captured, INTERVALS, Machine, Method, Record};
+use bench::record::{self, INTERVALS, Machine, Method, Record};
 use bench::rig::Troubles;
 use host::tree::Tree;
 use progress::View;
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let closed = bed.rig.close();
     drop(bed);
     let captured = capture.map(Capture::finish).transpose();
-    record.captured = captured.as_ref().ok().copied().flatten().map(captured_of);
+    record.captured = captured.as_ref().ok().copied().flatten();
     record.take(&rows);
     print(&record, arguments)?;
     if let Some(keeper) = &keeper {
@@ -90,14 +90,10 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
         report::write(file, &record, &jobs, &rows)?;
     }
     closed.map_err(|error| Failure::new(error.to_string()))?;
-    if let Some(written) = captured? {
-        eprintln!("captured: {written}");
+    if let Some(captured) = captured? {
+        eprintln!("captured: {}", recorder::told(captured));
     }
     verdict(&record)
-}
-
-const fn captured_of(Written { files, records, dropped }: Written) -> Captured {
-    Captured { files, records, dropped }
 }
 
 /// Has the drive's transfers written down, if that is wanted.

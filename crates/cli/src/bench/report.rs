@@ -5,9 +5,9 @@
 use crate::counted::{counted, counted_len};
 use crate::failure::Failure;
 use crate::page::{self, Latency, Measured, Values, Way};
-use crate::recorder::Written;
+use crate::recorder;
 use bench::measure::{Estimate, Figures, Row};
-use bench::record::{Captured, Method, Record};
+use bench::record::{Method, Record};
 use report::{Axis, Cell, Fact, Figure, Page, Picture, Section, Table, number};
 use std::path::Path;
 use workload::Job;
@@ -230,8 +230,6 @@ fn facts(mut page: Page, record: &Record) -> Page {
     let Method { run_s, warm_up_s, rounds_min, rounds_max, steady_within_percent, seed, verify, .. } =
         record.method;
     let (target, machine) = (&record.target, &record.machine);
-    let captured =
-        record.captured.map(|Captured { files, records, dropped }| Written { files, records, dropped });
     let known = [
         ("target", Some(target.name.clone())),
         ("kind", Some(target.kind.to_owned())),
@@ -250,7 +248,7 @@ fn facts(mut page: Page, record: &Record) -> Page {
             )),
         ),
         ("seed", Some(seed.to_string())),
-        ("captured", captured.map(|written| written.to_string())),
+        ("captured", record.captured.map(recorder::told)),
         ("verified", Some(if verify { "every block was read back" } else { "no" }.to_owned())),
     ];
     page = page.fact(page::version());

@@ -10,7 +10,8 @@ use crate::args::{ServeArguments, SpeedArgument};
 use crate::control::{self, Opener};
 use crate::counted::counted;
 use crate::failure::Failure;
-use crate::recorder::{Capture, Written};
+use crate::recorder::{self, Capture};
+use bench::record::Captured;
 use report::Report;
 pub(crate) use report::describe as transport_name;
 use serde_json::json;
@@ -78,9 +79,9 @@ pub(crate) fn run(arguments: &ServeArguments) -> Result<(), Failure> {
     ended.drive.stop_observing();
     let captured = capture.map(Capture::finish).transpose();
     farewell(&report, ended)?;
-    if let Some(written) = captured? {
-        let line = format!("Captured: {written}.");
-        let Written { files, records, dropped } = written;
+    if let Some(captured) = captured? {
+        let line = format!("Captured: {}.", recorder::told(captured));
+        let Captured { files, records, dropped } = captured;
         let fields = json!({ "files": files, "records": records, "dropped": dropped });
         report.tell(&line, "captured", fields);
     }
