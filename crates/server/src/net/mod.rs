@@ -14,7 +14,7 @@
 //! Left out: encryption and names for clients. A Unix socket has mode 0600 from its first moment; TCP is for loopback
 //! unless the caller says otherwise.
 //!
-//! Always true: the loop blocks nowhere but in its wait; what a client may make it hold is bounded by
+//! Always true: the loop blocks nowhere but in its wait, and there for no longer than `moderation` lets it look away; what a client may make it hold is bounded by
 //! [`crate::usbredir::Limits`]; a client that does not read is not read from.
 
 mod address;
@@ -22,6 +22,7 @@ mod client;
 mod control;
 mod event;
 mod listener;
+mod moderation;
 mod receive;
 mod serve;
 mod server;

@@ -1,11 +1,13 @@
 //! The loop of the serving thread.
 //!
 //! It waits for the listener, the client, the media and its owner's word, and then lets each do what there is to do.
-//! Always true: the only place that blocks is the wait; a failure of one client ends that client, not the loop.
+//! Always true: the only place that blocks is the wait, in which the loop may also look away for a moment (`moderation`); a
+//! failure of one client ends that client, not the loop.
 
 use super::client::{Client, turn_away};
 use super::control::{Change, Order};
 use super::listener::Listener;
+use super::moderation::Moderation;
 use super::server::{Ended, Shared, Snapshot};
 use super::{Event, Reason};
 use crate::drive::{Body, Drive};
@@ -38,6 +40,7 @@ pub(super) struct Loop {
     /// A connection may wait to be accepted.
     knocked: bool,
     client: Option<Client>,
+    moderation: Moderation,
     /// Whether the client's hello was told as an event.
     greeted: bool,
     drive: Drive,
@@ -85,6 +88,7 @@ impl Loop {
             listener,
             knocked: true,
             client: None,
+            moderation: Moderation::default(),
             greeted: false,
             drive,
             told: ActiveTransport::None,
@@ -132,14 +136,29 @@ impl Loop {
             Err(error) if error.kind() == ErrorKind::Interrupted => events.clear(),
             outcome => outcome?,
         }
+        let mut has_sent = false;
         for event in &*events {
             match (event.token(), &mut self.client) {
                 (LISTENER, _) => self.knocked = true,
-                (CLIENT, Some(client)) => client.note(event),
+                (CLIENT, Some(client)) => {
+                    client.note(event);
+                    has_sent |= event.is_readable();
+                }
                 _ => {}
             }
         }
+        if has_sent {
+            self.look_away();
+        }
         Ok(())
+    }
+
+    /// The client has sent something: more of it may be worth waiting for.
+    fn look_away(&mut self) {
+        let counters = self.drive.counters();
+        if let Some(pause) = self.moderation.pause(Instant::now(), counters.reads + counters.writes) {
+            std::thread::sleep(pause);
+        }
     }
 
     /// Moves what there is to move. Whether there is more to do at once.

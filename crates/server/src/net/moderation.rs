@@ -1,0 +1,256 @@
+//! Whether the loop looks away for a moment before it reads, so that more has come and more is answered at once.
+//!
+//! Each answer interrupts a guest, and each command that finds the server asleep has to wake it. A guest with a deep queue
+//! gains where several go together: its processor has time to ask for the next while the first wait. One that has a single
+//! command under way has nothing else to do and loses; so does one that asks for many at once. Nothing that crosses the socket
+//! tells these apart before it was tried, so it is tried: short windows with and without a pause take turns, and what has let
+//! more commands through is kept for a while. See decisions/0011.
+//!
+//! Left out: the time, and the commands, which the caller counts.
+//!
+//! Always true: a pause is never longer than [`PAUSE`]; after a rest, and again and again while there is work, both are tried.
+
+use std::time::{Duration, Instant};
+
+/// How long the loop looks away: what a guest in software emulation takes for one to three commands, and less than a disk takes
+/// for any.
+pub(super) const PAUSE: Duration = Duration::from_micros(250);
+/// How long a window is.
+const WINDOW: Duration = Duration::from_millis(8);
+/// Windows of a trial, with a pause and without by turns.
+const WINDOWS: u8 = 8;
+/// Pauses of a window after which it is over if nothing more has come in them.
+const PAUSES_ALONE: u64 = 8;
+/// For how long the outcome of the first trial is kept. One that comes out again is kept twice as long, and so on.
+const KEPT_FIRST: Duration = Duration::from_millis(125);
+const KEPT_MOST: Duration = Duration::from_secs(8);
+/// Who has asked for nothing for so long begins anew.
+const REST: Duration = Duration::from_millis(100);
+/// With fewer commands than these on either side nothing is told from chance; and where so few go, each is long, so that little
+/// is gained.
+const COMMANDS_LEAST: u64 = 24;
+
+/// Decides about pauses.
+#[derive(Debug, Default)]
+pub(super) struct Moderation {
+    asked_at: Option<Instant>,
+    phase: Phase,
+    /// What came out last, and for how long that is kept.
+    pays: bool,
+    kept: Duration,
+}
+
+#[derive(Debug, Default)]
+enum Phase {
+    /// Nothing was asked for yet, or not for long.
+    #[default]
+    Rest,
+    Trial(Trial),
+    KeptUntil(Instant),
+}
+
+/// Windows that take turns: the first is with a pause.
+#[derive(Debug)]
+struct Trial {
+    window: u8,
+    began_at: Instant,
+    /// Commands before the window began, and pauses since.
+    done_before: u64,
+    pauses: u64,
+    /// What was seen without a pause, and with one.
+    seen: [Seen; 2],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    commands: u64,
+    span: Duration,
+}
+
+impl Moderation {
+    /// The client has sent something, after the drive was asked for `commands` in all: how long to look away before that is read.
+    pub(super) fn pause(&mut self, now: Instant, commands: u64) -> Option<Duration> {
+        let has_rested = self.asked_at.replace(now).is_none_or(|before| now.duration_since(before) >= REST);
+        if has_rested {
+            *self = Self { asked_at: Some(now), ..Self::default() };
+        }
+        match &mut self.phase {
+            Phase::Trial(trial) => {
+                if let Some(pays) = trial.outcome(now, commands) {
+                    self.keep(now, pays);
+                }
+            }
+            Phase::KeptUntil(until) if now < *until => {}
+            Phase::Rest | Phase::KeptUntil(_) => self.phase = Phase::Trial(Trial::new(now, commands)),
+        }
+        let pauses = match &mut self.phase {
+            Phase::Trial(trial) => trial.pauses(),
+            Phase::Rest | Phase::KeptUntil(_) => self.pays,
+        };
+        pauses.then_some(PAUSE)
+    }
+
+    /// Keeps what has come out of a trial.
+    fn keep(&mut self, now: Instant, pays: bool) {
+        let is_the_same = self.pays == pays && !self.kept.is_zero();
+        self.kept = if is_the_same { KEPT_MOST.min(self.kept * 2) } else { KEPT_FIRST };
+        self.pays = pays;
+        self.phase = Phase::KeptUntil(now + self.kept);
+    }
+}
+
+impl Trial {
+    fn new(now: Instant, commands: u64) -> Self {
+        Self { window: 0, began_at: now, done_before: commands, pauses: 0, seen: [Seen::default(); 2] }
+    }
+
+    const fn is_with(&self) -> bool {
+        self.window.is_multiple_of(2)
+    }
+
+    /// Whether the next reading has a pause.
+    const fn pauses(&mut self) -> bool {
+        self.pauses += self.is_with() as u64;
+        self.is_with()
+    }
+
+    /// Ends a window whose time is over. Whether pauses pay, once that is plain.
+    fn outcome(&mut self, now: Instant, commands: u64) -> Option<bool> {
+        let (span, done) = (now.duration_since(self.began_at), commands.saturating_sub(self.done_before));
+        if self.pauses >= PAUSES_ALONE && done <= self.pauses {
+            return Some(false);
+        }
+        if span < WINDOW {
+            return None;
+        }
+        let seen = &mut self.seen[usize::from(self.is_with())];
+        (seen.commands, seen.span) = (seen.commands + done, seen.span + span);
+        let seen = std::mem::take(&mut self.seen);
+        *self = Self { window: self.window + 1, seen, ..Self::new(now, commands) };
+        match self.window {
+            WINDOWS => Some(self.gains(10, 11)),
+            // Each has had as many.
+            window if window.is_multiple_of(2) && !self.gains(4, 3) => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether `parts` of what goes in a time with pauses is more than `of` of what goes without.
+    fn gains(&self, parts: u128, of: u128) -> bool {
+        let [without, with] = self.seen;
+        let are_enough = without.commands.min(with.commands) >= COMMANDS_LEAST || self.window < WINDOWS;
+        // Commands by time, each multiplied with the other's time.
+        let rate = |seen: Seen, other: Seen| u128::from(seen.commands) * other.span.as_nanos();
+        are_enough && rate(with, without) * parts > rate(without, with) * of
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A guest with a queue, and the drive's loop, which answers all that it has read at once.
+    struct Guest {
+        depth: u32,
+        /// What its processor takes to ask for a command, for an interrupt, and for each end that it learns by that.
+        ask: Duration,
+        interrupt: Duration,
+        end: Duration,
+        /// Commands that it sends together.
+        at_once: u32,
+    }
+
+    const EMULATED: Guest = Guest {
+        depth: 14,
+        ask: Duration::from_micros(120),
+        interrupt: Duration::from_micros(90),
+        end: Duration::from_micros(60),
+        at_once: 1,
+    };
+
+    impl Guest {
+        /// Runs for so long, and tells commands per second of each tenth of that.
+        fn run(&self, moderation: &mut Moderation, begin: Instant, length: Duration) -> Vec<f64> {
+            let (mut now, mut done, mut idle) = (begin, 0_u64, self.depth);
+            let (mut asked, mut tenths, mut counted) = (0_u32, Vec::new(), 0);
+            let tenth = length / 10;
+            while tenths.len() < 10 {
+                // The guest asks for some, which wakes the loop.
+                let some = idle.min(self.at_once);
+                (now, idle, asked) = (now + self.ask * some, idle - some, asked + some);
+                let pause = moderation.pause(now, done);
+                // While the loop looks away the guest asks for more.
+                let read_at = now + pause.unwrap_or_default();
+                while idle > 0 && now + self.ask <= read_at {
+                    (now, idle, asked) = (now + self.ask, idle - 1, asked + 1);
+                }
+                now = now.max(read_at) + self.interrupt + self.end * asked;
+                (done, idle, asked) = (done + u64::from(asked), idle + asked, 0);
+                let passed = (now.duration_since(begin).as_nanos() / tenth.as_nanos()) as usize;
+                if passed > tenths.len() {
+                    let spans = (passed - tenths.len()) as f64;
+                    tenths.resize(passed, (done - counted) as f64 / (tenth.as_secs_f64() * spans));
+                    counted = done;
+                }
+            }
+            tenths
+        }
+
+        fn rate(&self, moderation: &mut Moderation) -> f64 {
+            let rates = self.run(moderation, Instant::now(), Duration::from_secs(2));
+            rates[2..].iter().sum::<f64>() / (rates.len() - 2) as f64
+        }
+
+        fn rate_without(&self) -> f64 {
+            let rest = Duration::from_secs(1000);
+            let later = Instant::now() + rest;
+            let phase = Phase::KeptUntil(later);
+            let mut never = Moderation { phase, asked_at: Some(later), ..Moderation::default() };
+            self.rate(&mut never)
+        }
+    }
+
+    #[test]
+    fn a_guest_with_a_deep_queue_gains() {
+        let (with, without) = (EMULATED.rate(&mut Moderation::default()), EMULATED.rate_without());
+        assert!(with > 1.15 * without, "{with} with pauses, {without} without");
+    }
+
+    #[test]
+    fn one_with_a_single_command_or_with_all_at_once_loses_next_to_nothing() {
+        let single = Guest { depth: 1, ..EMULATED };
+        let quick = Guest {
+            depth: 30,
+            at_once: 30,
+            ask: Duration::from_micros(1),
+            interrupt: Duration::from_micros(3),
+            end: Duration::from_micros(1),
+        };
+        for guest in [single, quick] {
+            let (with, without) = (guest.rate(&mut Moderation::default()), guest.rate_without());
+            assert!(with > 0.98 * without, "{with} with trials, {without} without");
+        }
+    }
+
+    #[test]
+    fn few_long_commands_go_without() {
+        let long =
+            Guest { depth: 4, ask: Duration::from_micros(100), end: Duration::from_millis(2), ..EMULATED };
+        let mut moderation = Moderation::default();
+        long.rate(&mut moderation);
+        assert!(!moderation.pays);
+    }
+
+    #[test]
+    fn after_a_rest_another_load_is_tried_anew() {
+        let mut moderation = Moderation::default();
+        let begin = Instant::now();
+        EMULATED.run(&mut moderation, begin, Duration::from_secs(5));
+        assert!(moderation.pays);
+        let later = begin + Duration::from_secs(7);
+        let single = Guest { depth: 1, ..EMULATED };
+        let rates = single.run(&mut moderation, later, Duration::from_secs(1));
+        assert!(!moderation.pays);
+        assert!(rates[9] > 0.99 * single.rate_without());
+    }
+}
