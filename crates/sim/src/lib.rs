@@ -32,6 +32,7 @@ pub mod raw;
 pub mod sata;
 pub mod setups;
 mod sorted;
+mod spares;
 pub mod stack;
 pub mod swarm;
 pub mod trial;

@@ -309,9 +309,9 @@ impl<M: Mechanism> Attachment<M> {
                 self.moved(tag, sectors);
             }
             Frame::Bits => {
-                for tag in std::mem::take(&mut self.ended[1]) {
-                    self.end(tag);
-                }
+                let mut ended = std::mem::take(&mut self.ended[1]);
+                ended.drain(..).for_each(|tag| self.end(tag));
+                self.ended[1] = ended;
             }
             Frame::Registers(tag) => self.end(tag),
             Frame::Accepted => {}
@@ -408,7 +408,7 @@ impl<M: Mechanism> Attachment<M> {
             Next::Waiting(side) => {
                 let frame = self.waiting[side].pop_front();
                 if frame == Some(Frame::Bits) {
-                    self.ended[1] = std::mem::take(&mut self.ended[0]);
+                    self.ended.swap(0, 1);
                 }
                 frame
             }

@@ -10,6 +10,7 @@ use super::trouble::Trouble;
 use crate::check::Ledger;
 use crate::link::DevicePort;
 use crate::link::bulk::{End, Piece, Progress, Transfer as Bulk};
+use crate::spares::Spares;
 use bus::{Completion, Pipe, StreamId, TransferId, TransferStatus};
 use initiator::Flights;
 use target::command::CommandId;
@@ -32,8 +33,8 @@ pub(super) struct DriveSide {
     phases: Vec<(Pipe, u32)>,
     /// The next name of a transfer for [`NOBODY`].
     next_name: u64,
-    /// Memory of a message that the device was handed, for the next.
-    spare: Vec<u8>,
+    /// Memory of messages that the device was handed.
+    spare: Spares<u8>,
 }
 
 /// A transfer on offer.
@@ -88,7 +89,7 @@ impl DriveSide {
             buffers: Buffers::default(),
             phases: Vec::new(),
             next_name: NOBODY.start,
-            spare: Vec::new(),
+            spare: Spares::new(),
         }
     }
 
@@ -107,8 +108,7 @@ impl DriveSide {
         expected: Option<u32>,
     ) -> Option<TransferId> {
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
-        let message =
-            if matches!(payload, Payload::Message) { std::mem::take(&mut self.spare) } else { Vec::new() };
+        let message = if matches!(payload, Payload::Message) { self.spare.take() } else { Vec::new() };
         let number = self.offers.insert(id, Offer { payload, pipe, length, message, moved: 0 });
         let queued = port.queue(pipe, Bulk { id: number, bytes: length });
         debug_assert!(queued.is_ok(), "a device uses the endpoints that it has");
@@ -234,6 +234,7 @@ impl DriveSide {
             Done::Heard(since, completion, message) => {
                 self.device.handle_completion(completion, &message);
                 let tag = CommandIu::decode(&message).ok().map(|command| command.tag);
+                self.spare.give(message);
                 Happened::Heard(since, tag.and_then(StreamId::new))
             }
             Done::Status(since, transfer) => Happened::Status(since, transfer),
@@ -323,7 +324,7 @@ impl DriveSide {
     }
 
     fn complete(&mut self, now: Instant, number: TransferId, status: TransferStatus, actual: u32) {
-        let Some((id, mut offer)) = self.offers.remove(number) else { return };
+        let Some((id, offer)) = self.offers.remove(number) else { return };
         if NOBODY.contains(&id.0) {
             return;
         }
@@ -337,8 +338,7 @@ impl DriveSide {
             _ => {
                 self.device.handle_completion(completion, &offer.message);
                 if offer.message.capacity() > 0 {
-                    offer.message.clear();
-                    self.spare = offer.message;
+                    self.spare.give(offer.message);
                 }
             }
         }

@@ -11,6 +11,7 @@ use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, TAGS, Tag, Turn};
 use crate::power::{Meter, Microwatts};
 use crate::sata::{Attachment, Command, Queueing, Rate, Told};
 use crate::sorted::Sorted;
+use bus::Line;
 use std::collections::VecDeque;
 use target::command::CommandId;
 use target::medium::{MediumOp, MediumRequest};
@@ -70,7 +71,7 @@ pub struct Store<M> {
 struct Job {
     order: Order,
     /// Requests that have not ended, with the sector of the job at which each ends.
-    parts: VecDeque<(u64, MediumRequest)>,
+    parts: Line<(u64, MediumRequest)>,
     /// Sectors of parts that have come.
     come: u64,
     /// Sectors that have moved to or from the drive.
@@ -222,7 +223,7 @@ impl<M: Mechanism> Store<M> {
         }
         let extent = Extent::new(lba.0 * per_block, blocks * per_block);
         let order = Order { tag: Tag(0), kind: kind_of(op), extent };
-        let job = Job { order, parts: VecDeque::new(), come: 0, moved: 0, wanted: 0, is_orphan: false };
+        let job = Job { order, parts: Line::new(), come: 0, moved: 0, wanted: 0, is_orphan: false };
         self.jobs.insert(number, job);
         self.line.push_back(number);
         number
@@ -348,10 +349,10 @@ impl<M: Mechanism> Store<M> {
         let Some(number) = self.tags.get_mut(usize::from(tag.0)).and_then(Option::take) else { return };
         self.is_alone = false;
         self.under_way -= 1;
-        if let Some(job) = self.jobs.remove(number) {
+        if let Some(mut job) = self.jobs.remove(number) {
             self.writes -= usize::from(matches!(job.order.kind, OrderKind::Write { .. }));
             self.by_command.retain(|_, other| *other != number);
-            self.done.extend(job.parts.into_iter().map(|(_, request)| request));
+            self.done.extend(std::iter::from_fn(|| job.parts.pop_front()).map(|(_, request)| request));
         }
     }
 }

@@ -20,9 +20,11 @@ pub use die::FlashTimes;
 
 use super::{Mechanism, Order, OrderKind, SECTOR_BYTES, Said, TAGS, Tag};
 use crate::engine::Random;
+use crate::spares::Spares;
 use die::{Dies, Job};
 use ftl::Flash;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeSet, VecDeque};
 use units::{Duration, Instant};
 
 /// What a solid-state drive is made of.
@@ -75,6 +77,8 @@ pub struct Solid {
     /// Sectors that one page holds.
     page_sectors: u64,
     flights: [Option<Flight>; TAGS],
+    /// Memory for what is said of the pages of reads.
+    spare: Spares<bool>,
     /// Orders that the controller looks at, with when it has; one after the other.
     looked_at: VecDeque<(Instant, Tag)>,
     filling: VecDeque<Tag>,
@@ -123,6 +127,8 @@ enum Stage {
 struct Pages {
     /// On their way, and which part of which order waits for them.
     coming: BTreeMap<u64, Vec<(Tag, usize)>>,
+    /// Memory for those that wait.
+    spare: Spares<(Tag, usize)>,
     /// Of those, the ones that nobody asked for yet.
     ahead: BTreeSet<u64>,
     /// Read ahead, the oldest first.
@@ -170,6 +176,7 @@ impl Solid {
             flash,
             page_sectors: page_sectors.max(1),
             flights: [const { None }; TAGS],
+            spare: Spares::new(),
             looked_at: VecDeque::new(),
             filling: VecDeque::new(),
             pages: Pages::default(),
@@ -227,7 +234,8 @@ impl Solid {
     fn begin_read(&mut self, now: Instant, order: Order) {
         let (first, end) = (order.extent.lba.0, order.extent.lba.0 + order.extent.blocks.0);
         let pages = first / self.page_sectors..end.div_ceil(self.page_sectors);
-        let mut here = vec![false; (pages.end - pages.start) as usize];
+        let mut here = self.spare.take();
+        here.resize((pages.end - pages.start) as usize, false);
         let goes_on = std::mem::replace(&mut self.read_to, end) == first;
         for (index, page) in pages.clone().enumerate() {
             if self.pages.here.contains(&page) {
@@ -237,9 +245,8 @@ impl Solid {
             // Bytes of the page that the order is about.
             let from = first.max(page * self.page_sectors);
             let to = end.min((page + 1) * self.page_sectors);
-            self.fetch(now, page, to - from);
+            self.fetch(now, page, to - from).push((order.tag, index));
             self.pages.ahead.remove(&page);
-            self.pages.coming.entry(page).or_default().push((order.tag, index));
         }
         if let Some(flight) = &mut self.flights[usize::from(order.tag.0)] {
             flight.stage = Stage::Gathers { here, told: 0 };
@@ -250,15 +257,17 @@ impl Solid {
         self.tell(order.tag);
     }
 
-    /// Reads a page, unless it is on its way.
-    fn fetch(&mut self, now: Instant, page: u64, sectors: u64) {
-        if self.pages.coming.contains_key(&page) {
-            return;
+    /// Reads a page, unless it is on its way: who waits for it.
+    fn fetch(&mut self, now: Instant, page: u64, sectors: u64) -> &mut Vec<(Tag, usize)> {
+        match self.pages.coming.entry(page) {
+            Entry::Occupied(coming) => coming.into_mut(),
+            Entry::Vacant(place) => {
+                let bytes = u64::from(self.part.page_bytes) * sectors / self.page_sectors;
+                let job = Job::Read { page, bytes: u32::try_from(bytes).unwrap_or(self.part.page_bytes) };
+                self.dies.give(now, (page % self.dies.count() as u64) as usize, job);
+                place.insert(self.pages.spare.take())
+            }
         }
-        let bytes = u64::from(self.part.page_bytes) * sectors / self.page_sectors;
-        let job = Job::Read { page, bytes: u32::try_from(bytes).unwrap_or(self.part.page_bytes) };
-        self.pages.coming.insert(page, Vec::new());
-        self.dies.give(now, (page % self.dies.count() as u64) as usize, job);
     }
 
     fn read_ahead(&mut self, now: Instant, from: u64) {
@@ -280,7 +289,8 @@ impl Solid {
                         self.pages.here.pop_front();
                     }
                 }
-                for (tag, index) in self.pages.coming.remove(&page).unwrap_or_default() {
+                let waiting = self.pages.coming.remove(&page).unwrap_or_default();
+                for &(tag, index) in &waiting {
                     if let Some(Flight { stage: Stage::Gathers { here, .. }, .. }) =
                         &mut self.flights[usize::from(tag.0)]
                     {
@@ -288,6 +298,7 @@ impl Solid {
                         self.tell(tag);
                     }
                 }
+                self.pages.spare.give(waiting);
             }
             Job::Program { number } => {
                 self.buffer.programming -= self.buffer.programs.remove(&number).unwrap_or(0);
@@ -414,10 +425,11 @@ impl Solid {
     }
 
     fn end(&mut self, tag: Tag) {
-        let ended = self.flights[usize::from(tag.0)].take();
-        let has_settled =
-            ended.is_some_and(|flight| matches!(flight.stage, Stage::Follows | Stage::Settles { .. }));
-        self.settling -= usize::from(has_settled);
+        match self.flights[usize::from(tag.0)].take().map(|flight| flight.stage) {
+            Some(Stage::Gathers { here, .. }) => self.spare.give(here),
+            Some(Stage::Follows | Stage::Settles { .. }) => self.settling -= 1,
+            Some(Stage::New | Stage::Fills { .. }) | None => {}
+        }
         self.said.push_back(Said::Done(tag));
     }
 }
