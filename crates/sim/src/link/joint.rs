@@ -222,7 +222,7 @@ impl Joint {
     }
 
     /// The same of a side that takes its time: `pace` says how much longer than the link a message has to wait.
-    #[inline]
+    #[inline(always)]
     pub fn send_paced(
         &mut self,
         now: Instant,
@@ -262,6 +262,7 @@ impl Joint {
 
     /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then: [`Self::wakes`] says
     /// so if something comes up.
+    #[inline(always)]
     pub fn rests(&mut self, side: Side, free: Turn) -> bool {
         let has_more = self.may_send(side);
         match &mut self.wires {
@@ -271,6 +272,7 @@ impl Joint {
     }
 
     /// Something may have come up: when a side is to be asked what it sends, since it had nothing before.
+    #[inline(always)]
     pub fn wakes(&mut self, side: Side, is_over: impl Fn(Turn) -> bool) -> Wake {
         let has_some = self.may_send(side);
         match &mut self.wires {
@@ -279,6 +281,7 @@ impl Joint {
         }
     }
 
+    #[inline(always)]
     fn may_send(&self, side: Side) -> bool {
         match (side, &self.host, &self.device) {
             (Side::Host, HostPort::SuperSpeed(host), _) => host.may_send(),
@@ -313,6 +316,7 @@ impl Joint {
     }
 
     /// What is [`Self::coming`] to a side has arrived, and this has happened to it: the link takes it, and its port does.
+    #[inline(always)]
     pub fn arrive(&mut self, now: Instant, side: Side, fate: Fate) -> Arrival {
         const NOTHING: Arrival =
             Arrival { frees_other_at: None, retry_at: None, is_control: false, taken: Err(Violation) };

@@ -121,7 +121,7 @@ impl Lanes {
 
     /// The lane of a side is free: it sends what `next` puts into the line, if nothing is held or sent again. `pace` says how much
     /// longer than the link that has to wait. How it crosses, and bytes of its payload; what was sent is [`Self::sent`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(
         &mut self,
         now: Instant,
@@ -149,6 +149,7 @@ impl Lanes {
     }
 
     /// There is no credit for what was to be sent.
+    #[cold]
     #[inline(never)]
     fn hold(&mut self, side: Side) {
         self.held[side as usize] = self.on_the_way[side.other() as usize].pop_back();
@@ -156,6 +157,7 @@ impl Lanes {
     }
 
     /// Sends what is held, or what is sent again.
+    #[cold]
     #[inline(never)]
     fn send_kept(&mut self, now: Instant, side: Side) -> Option<(Crossing, u16)> {
         let sent = if self.has_again(side) { self.resend(now, side) } else { self.send_held(now, side) };
@@ -202,6 +204,7 @@ impl Lanes {
 
     /// A side has sent something, and its lane is free at that turn. Whether nobody need come back then, since the side has
     /// nothing more to send; `has_more` is what its port says.
+    #[inline(always)]
     pub(super) fn rests(&mut self, side: Side, free: Turn, has_more: bool) -> bool {
         if has_more || self.has_again(side) {
             return false;
@@ -212,6 +215,7 @@ impl Lanes {
     }
 
     /// When a side is to be asked what it sends, since it had nothing before and now has something, if its port says so.
+    #[inline(always)]
     pub(super) fn wakes(&mut self, side: Side, has_some: bool, is_over: impl Fn(Turn) -> bool) -> Wake {
         let place = side as usize;
         if !has_some && self.held[place].is_none() && !self.has_again(side) {
@@ -244,7 +248,7 @@ impl Lanes {
     }
 
     /// What is the last in the line to the other side has been sent.
-    #[inline]
+    #[inline(always)]
     fn has_sent(&mut self, side: Side, crossing: &Crossing) {
         if self.is_smooth {
             return self.link.take_newest_on_arrival(crossing, side.other());
@@ -282,7 +286,7 @@ impl Lanes {
 
     /// What was on its way to a side has arrived, and something has happened to it or not. It stays [`Self::coming`] until
     /// [`Self::has_come`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
         if !self.is_smooth || fate != Fate::Arrives {
             return self.take_with_trouble(now, side, fate);
@@ -290,6 +294,8 @@ impl Lanes {
         Taken { frees_other_at: self.free_held(now, side.other()), retry_at: None, is_for_port: true }
     }
 
+    #[cold]
+    #[inline(never)]
     fn take_with_trouble(&mut self, now: Instant, side: Side, fate: Fate) -> Taken {
         let is_lost = count_down(&mut self.lost[side as usize]);
         let is_stale = count_down(&mut self.stale[side as usize])

@@ -173,6 +173,7 @@ impl HostPort {
     }
 
     /// What has moved.
+    #[inline(always)]
     pub fn poll_progress(&mut self) -> Option<Progress> {
         either!(self, port => port.poll_progress())
     }
@@ -240,6 +241,7 @@ impl DevicePort {
     }
 
     /// What has moved.
+    #[inline(always)]
     pub fn poll_progress(&mut self) -> Option<Progress> {
         either!(self, port => port.poll_progress())
     }

@@ -223,6 +223,7 @@ impl Ring {
     }
 
     /// Of a TD's bytes from `offset` on, the first that lie together, at most `bytes`: where they are.
+    #[inline(always)]
     pub(super) fn run(&self, td: usize, offset: u32, bytes: u32) -> Option<(Act, u32, u32)> {
         let skipped: u32 = self.tds.iter().take(td).map(|td| td.steps).sum();
         let mut before = self.tds.get(td)?.before;
@@ -238,6 +239,7 @@ impl Ring {
 
     /// The first TD has come so far. Steps that are done by that are told to `tell`; `is_over` says that all of it has moved,
     /// empty packets as well.
+    #[inline(always)]
     pub(super) fn advance(&mut self, moved: u32, is_over: bool, mut tell: impl FnMut(Tell)) {
         let Some(td) = self.tds.front_mut() else { return };
         td.moved = moved;

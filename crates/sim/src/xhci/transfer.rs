@@ -443,6 +443,7 @@ impl Controller {
 
     /// How much longer a message waits than the link needs: for the controller itself, and for memory when more is under way
     /// than it holds.
+    #[inline(always)]
     pub fn pace(&mut self, now: Instant, message: &Message) -> Duration {
         let PciExpress { inward_byte_ps, outward_byte_ps, .. } = self.part.attachment;
         let held = |byte_ps| u64::from(self.part.buffer_bytes) * byte_ps;
@@ -482,6 +483,7 @@ impl Controller {
 }
 
 /// Writes what came to where the first TD wants it.
+#[inline(always)]
 pub(super) fn scatter(memory: &mut Memory, ring: &Ring, mut at: u32, mut bytes: &[u8]) -> Result<(), Fault> {
     while !bytes.is_empty() {
         let Some((act, within, len)) = ring.run(0, at, bytes.len() as u32) else { return Ok(()) };

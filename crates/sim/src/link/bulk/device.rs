@@ -133,7 +133,7 @@ impl DeviceEndpoint {
     ///
     /// # Errors
     /// If the host could not have sent it in this state.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
         let is_in = self.is_in();
         self.has_said_erdy = false;
@@ -250,11 +250,15 @@ impl DeviceEndpoint {
         self.outbox.push_back(Message::Erdy { endpoint: self.endpoint.address, stream: None, packets });
     }
 
+    #[cold]
+    #[inline(never)]
     fn stall(&mut self, stream: Option<StreamField>) {
         self.outbox.push_back(Message::Stall { endpoint: self.endpoint.address, stream });
     }
 
     /// While it is halted, acknowledgements are taken and everything else is answered with STALL.
+    #[cold]
+    #[inline(never)]
     fn receive_halted(&mut self, message: &Message) -> Result<(), Violation> {
         match *message {
             Message::Ack { stream, expects, packets, is_retry, .. } if self.is_in() => {
@@ -281,6 +285,7 @@ impl DeviceEndpoint {
     }
 
     /// Packets have been taken, but for so many.
+    #[inline(always)]
     fn acknowledge(&mut self, left: u8) -> Result<(), Violation> {
         for _ in left..self.under_way {
             let progress = self.queues.taken(self.moving, self.endpoint.packet_bytes).ok_or(Violation)?;
@@ -339,6 +344,7 @@ impl DeviceEndpoint {
     }
 
     /// The host has taken packets, and asks for more.
+    #[inline(always)]
     fn receive_ack(
         &mut self,
         stream: Option<StreamId>,
@@ -385,6 +391,8 @@ impl DeviceEndpoint {
     }
 
     /// What the host has not taken is sent again.
+    #[cold]
+    #[inline(never)]
     fn go_back(&mut self, from: Sequence) {
         self.queues.rewind(self.moving);
         (self.next, self.under_way, self.is_burst_over) = (from, 0, false);
@@ -396,6 +404,7 @@ impl DeviceEndpoint {
     }
 
     /// Says that there is nothing to send, if the host asks for more than there is.
+    #[inline(always)]
     fn answer_want(&mut self) {
         let stream = self.pipe.as_ref().and_then(Device::current);
         if self.window == 0 || self.under_way > 0 {
@@ -423,6 +432,7 @@ impl DeviceEndpoint {
     }
 
     /// The next data packet that the host has asked for.
+    #[inline(always)]
     pub fn poll_data(&mut self) -> Option<Message> {
         if !self.is_in() || self.window == 0 {
             return None;
@@ -511,6 +521,8 @@ impl DeviceEndpoint {
     }
 
     /// A packet has come that was taken before: the acknowledgement was lost.
+    #[cold]
+    #[inline(never)]
     fn repeat_taken(&mut self, stream: Option<StreamId>) {
         if let Some(pipe) = &mut self.pipe {
             pipe.forget_proposal();

@@ -179,6 +179,7 @@ impl<E: End> Ends<E> {
     }
 
     /// Changes an end, and notes what it would do next.
+    #[inline(always)]
     pub(super) fn change<R>(&mut self, place: Place, change: impl FnOnce(&mut E) -> R) -> R {
         let end = &mut self.ends[place.index()].1;
         let result = change(end);
@@ -195,6 +196,7 @@ impl<E: End> Ends<E> {
     }
 
     /// What has moved.
+    #[inline(always)]
     pub(super) fn poll_progress(&mut self) -> Option<Progress> {
         let place = self.moved.first()?;
         let end = &mut self.ends[place.index()].1;
@@ -204,6 +206,7 @@ impl<E: End> Ends<E> {
     }
 
     /// What the first end says that has something to say.
+    #[inline(always)]
     pub(super) fn poll_answer(&mut self) -> Option<Message> {
         let place = self.answering.first()?;
         let end = &mut self.ends[place.index()].1;
@@ -212,6 +215,7 @@ impl<E: End> Ends<E> {
         answer
     }
 
+    #[inline(always)]
     fn note(&mut self, place: Place) {
         let end = &self.ends[place.index()].1;
         self.answering.put(place, end.has_answer());

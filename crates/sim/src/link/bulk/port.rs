@@ -103,6 +103,7 @@ impl HostPort {
     ///
     /// # Errors
     /// If there is no such endpoint or stream.
+    #[inline(always)]
     pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
         self.change(pipe.endpoint, |end| end.queue(pipe.stream, transfer)).unwrap_or(Err(NoSuchStream))
     }
@@ -202,6 +203,7 @@ impl HostPort {
     }
 
     /// Changes an endpoint, and sees what has come of it.
+    #[inline(always)]
     fn change<R>(
         &mut self,
         address: EndpointAddress,
@@ -228,6 +230,7 @@ impl HostPort {
     ///
     /// # Errors
     /// If the device could not have sent it in this state, or has no such endpoint.
+    #[inline(always)]
     pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
         let address = message.endpoint();
         if address.number() == 0 {
@@ -280,6 +283,7 @@ impl HostPort {
     }
 
     /// Puts the next message to send into a line, if there is one.
+    #[inline(always)]
     pub fn poll_into(&mut self, line: &mut Line<Message>) -> bool {
         self.poll_with(|message| line.push_back(message)).is_some()
     }
@@ -314,6 +318,8 @@ impl HostPort {
     }
 
     /// Endpoint 0 goes before all others, but asks for data only when no other has asked.
+    #[cold]
+    #[inline(never)]
     fn poll_control_message(&mut self) -> Option<Message> {
         let have_asked = self.endpoints.having_bus.and(self.endpoints.of(Direction::In));
         self.control.poll(have_asked.is_empty() && !self.others.have_bus[Direction::In as usize])
@@ -342,6 +348,7 @@ impl HostPort {
     }
 
     /// Gives the bus of a direction to the next that wants it, if nobody has it.
+    #[inline(always)]
     fn give_bus(&mut self, direction: Direction) {
         let of = self.endpoints.of(direction);
         let wanting = self.endpoints.wanting_bus.and(of);
@@ -392,6 +399,7 @@ impl DevicePort {
     ///
     /// # Errors
     /// If there is no such endpoint or stream.
+    #[inline(always)]
     pub fn queue(&mut self, pipe: Pipe, transfer: Transfer) -> Result<(), NoSuchStream> {
         self.change(pipe.endpoint, |end| end.queue(pipe.stream, transfer)).unwrap_or(Err(NoSuchStream))
     }
@@ -426,6 +434,7 @@ impl DevicePort {
         self.change(address, DeviceEndpoint::clear_halt);
     }
 
+    #[inline(always)]
     fn change<R>(
         &mut self,
         address: EndpointAddress,
@@ -439,6 +448,7 @@ impl DevicePort {
     ///
     /// # Errors
     /// If the host could not have sent it in this state, or there is no such endpoint.
+    #[inline(always)]
     pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
         let address = message.endpoint();
         if address.number() == 0 {
@@ -484,6 +494,7 @@ impl DevicePort {
     }
 
     /// Puts the next message to send into a line, if there is one.
+    #[inline(always)]
     pub fn poll_into(&mut self, line: &mut Line<Message>) -> bool {
         self.poll_with(|message| line.push_back(message)).is_some()
     }

@@ -93,6 +93,7 @@ impl Queues {
     }
 
     /// Adds one. `None` if the endpoint has no such stream, else whether there was none before.
+    #[inline(always)]
     pub(super) fn push(&mut self, stream: Option<StreamId>, transfer: Transfer) -> Option<bool> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let was_empty = queue.is_empty();
@@ -133,6 +134,7 @@ impl Queues {
     }
 
     /// Receives a piece into the first transfer. `None` if there is none.
+    #[inline(always)]
     pub(super) fn take(&mut self, stream: Option<StreamId>, piece: Piece, largest: u16) -> Option<Progress> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let first = queue.front_mut()?;
@@ -154,6 +156,7 @@ impl Queues {
     }
 
     /// The next piece to send, and whether it is the last that its stream has.
+    #[inline(always)]
     pub(super) fn send(&mut self, stream: Option<StreamId>, largest: u16) -> Option<(Piece, bool)> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let is_first = queue.front().is_some_and(|waiting| !waiting.is_all_sent);

@@ -63,7 +63,7 @@ impl Lane {
     }
 
     /// Sends a packet, as soon as the lane is free and then has been idle for `gap`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, now: Instant, packet: Packet, gap: Duration) -> Crossing {
         let symbols = packet.symbols(self.rate);
         self.traffic.packets += u64::from(symbols);
@@ -88,6 +88,7 @@ impl Lane {
         self.traffic.commands += count * self.rate.link_command() as u64;
     }
 
+    #[inline(always)]
     fn occupy(&mut self, now: Instant, symbols: u32, gap: Duration) -> Crossing {
         let skips = self.skips_due(now);
         let begins = self.free_at.max(now) + self.rate.symbols(skips) + gap;
@@ -99,6 +100,7 @@ impl Lane {
     }
 
     /// Symbols of clock compensation that have to go before what comes now.
+    #[inline(always)]
     fn skips_due(&mut self, now: Instant) -> u32 {
         let (set, every) = self.rate.skip();
         if self.since_skip < every {

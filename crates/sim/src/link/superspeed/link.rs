@@ -170,7 +170,7 @@ impl Link {
     ///
     /// # Errors
     /// If no credit is there and none is on its way back.
-    #[inline]
+    #[inline(always)]
     pub fn send(
         &mut self,
         now: Instant,
@@ -239,6 +239,7 @@ impl Link {
     }
 
     /// Takes a credit: since when it is there, or from when it will be.
+    #[inline(always)]
     fn spend(&mut self, from: Side) -> Option<Instant> {
         if let Credit::Taken(at) = self.credits[from as usize].first() {
             self.acknowledge(from.other(), at);
@@ -247,6 +248,7 @@ impl Link {
     }
 
     /// The same as [`Self::carry`], of what goes seldom.
+    #[cold]
     #[inline(never)]
     fn carry_seldom(&mut self, from_when: Instant, from: Side, packet: Packet) -> Crossing {
         self.carry(from_when, from, packet, Duration::ZERO)
@@ -262,7 +264,7 @@ impl Link {
     }
 
     /// `at` sends LGOOD and LCRD for each packet that it has taken by then.
-    #[inline]
+    #[inline(always)]
     fn acknowledge(&mut self, at: Side, until: Instant) {
         if self.credits[at.other() as usize].taken_by(until).is_some() {
             self.send_acknowledgements(at, until);
@@ -283,6 +285,8 @@ impl Link {
         if self.sleeper.is_some() { self.wake_up(now, from) } else { now }
     }
 
+    #[cold]
+    #[inline(never)]
     fn wake_up(&mut self, now: Instant, from: Side) -> Instant {
         let Some(mut sleeper) = self.sleeper.take() else { return now };
         self.doze(&mut sleeper, now, Some(from));
@@ -346,6 +350,7 @@ impl Link {
         }
     }
 
+    #[cold]
     #[inline(never)]
     fn send_timestamps_due(&mut self, now: Instant) {
         let unseen = (now - self.timestamp_due).as_ps() / BUS_INTERVAL.as_ps();

@@ -286,6 +286,7 @@ impl Driven {
         self.machine.drive(now, |driver, hands| driver.handle_interrupt(hands, now));
     }
 
+    #[inline(always)]
     fn offer_to_driver(&mut self, now: Instant, turn: CoreTurn, drive: usize, transfer: Transfer) {
         let (id, device) = (transfer.id, self.fronts[drive].device);
         let desk = &mut self.seats[drive].desk;
@@ -293,6 +294,7 @@ impl Driven {
         desk.worked(turn, WorkedFor::Transfer(id));
     }
 
+    #[inline(always)]
     fn take_completion(
         &mut self,
         now: Instant,
@@ -307,6 +309,7 @@ impl Driven {
         }
     }
 
+    #[inline(always)]
     fn take_end(&mut self, now: Instant, turn: CoreTurn, drive: usize, (id, outcome): (CommandId, Outcome)) {
         self.seats[drive].desk.worked(turn, WorkedFor::Command(id));
         self.finish_command(now, drive, id, outcome);

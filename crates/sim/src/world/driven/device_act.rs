@@ -17,6 +17,7 @@ use units::Instant;
 use wire::usb::{SetupPacket, StandardRequest};
 
 impl Driven {
+    #[inline(always)]
     pub(super) fn carry_out_of_device(&mut self, now: Instant, number: usize, output: target::Output) {
         use target::Output as Out;
         let (seat, end) = (&mut self.seats[number], self.fronts[number].end);

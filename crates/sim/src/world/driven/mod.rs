@@ -198,6 +198,7 @@ impl Driven {
     }
 
     /// Lets the next thing happen, if there is one.
+    #[inline(always)]
     fn step(&mut self) -> bool {
         let Some(event) = self.engine.next() else { return false };
         self.handle(event);
@@ -214,6 +215,7 @@ impl Driven {
         }
     }
 
+    #[inline(always)]
     fn handle_arrival(&mut self, root: usize, side: Side, bytes: u16) {
         self.arrive(root, side, bytes, Fate::Arrives);
         if self.is_calm(self.engine.now()) {
@@ -332,6 +334,7 @@ impl Driven {
 
     /// Whether a packet that has come has changed nothing but links and their ports, so that nobody else wants anything, and
     /// nobody's deadline has moved.
+    #[inline(always)]
     fn is_calm(&self, now: Instant) -> bool {
         let is_due = self.core.poll_timeout().is_some_and(|at| at <= now);
         let nobody_stirs = self.stirs.or(self.hub_stirs).is_none();
@@ -340,7 +343,7 @@ impl Driven {
     }
 
     /// Whether anybody may want something: who was told something, or has had it in line.
-    #[inline]
+    #[inline(always)]
     fn has_more(&self, now: Instant) -> bool {
         let machine = &self.machine;
         machine.driver_talks

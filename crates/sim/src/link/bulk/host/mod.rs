@@ -8,6 +8,8 @@
 //! the others wait. [`HostEndpoint::reset`] makes it as new but for its transfers, and [`HostEndpoint::resume`] starts
 //! it again (xHCI 1.2 clauses 4.6.8 to 4.6.10 are what this is for).
 
+mod trouble;
+
 use super::NoSuchStream;
 use super::endpoint::Endpoint;
 use super::message::{Message, Piece, Sequence, named};
@@ -27,9 +29,6 @@ enum Run {
     /// The device does not answer.
     Failed,
 }
-
-/// Times that the host tries a packet before it gives up (xHCI 1.2 clause 6.2.3: CErr, which drivers set to 3).
-const TRIES: u8 = 3;
 
 /// The host's end.
 #[derive(Clone, Debug)]
@@ -138,33 +137,6 @@ impl HostEndpoint {
         self.run == Run::Failed
     }
 
-    /// Whether the device owes an answer; if so, what has come of the endpoint so far, to be compared.
-    pub fn awaits(&self) -> Option<u32> {
-        let is_owed = self.under_way > 0 || self.pipe.as_ref().is_some_and(|pipe| !pipe.is_settled());
-        (is_owed && !self.is_halted()).then_some(self.steps)
-    }
-
-    /// The device has not answered in time: what was said is said again, or the endpoint fails.
-    pub fn time_out(&mut self) {
-        self.steps = self.steps.wrapping_add(1);
-        self.failures += 1;
-        let Some(stream) = self.current() else {
-            let said = self.pipe.as_mut().and_then(Host::repeat);
-            return if self.failures < TRIES { self.say(said) } else { self.halt(Run::Failed, End::Failed) };
-        };
-        match () {
-            () if self.failures >= TRIES => self.halt(Run::Failed, End::Failed),
-            () if self.is_in() => self.ask_again(),
-            // What the device has of it is not known, so nobody can go on from here.
-            () if self.run != Run::Running => self.halt(Run::Failed, End::Failed),
-            () => {
-                self.may_have = self.may_have.max(self.under_way);
-                let oldest = self.next.before(self.under_way);
-                self.take_back(stream, oldest);
-            }
-        }
-    }
-
     /// Starts it again after [`Self::stop`] or [`Self::reset`]. One that is halted stays so.
     pub fn resume(&mut self) {
         if self.run != Run::Stopped {
@@ -210,14 +182,6 @@ impl HostEndpoint {
         }
     }
 
-    /// The same, but keeps the sequence number: a new try after a failure, of which the device knows nothing (xHCI 1.2 clause
-    /// 4.6.8.1, Transfer State Preserve).
-    pub fn reset_for_retry(&mut self) {
-        let (next, is_blocked) = (self.next, self.is_blocked);
-        self.reset();
-        (self.next, self.is_blocked) = (next, is_blocked);
-    }
-
     /// Transfers of a stream, oldest first.
     pub(super) fn transfers(&self, stream: Option<StreamId>) -> impl Iterator<Item = TransferId> {
         self.queues.of(stream)
@@ -260,6 +224,7 @@ impl HostEndpoint {
     ///
     /// # Errors
     /// If the device could not have sent it in this state.
+    #[inline(always)]
     pub fn receive(&mut self, message: &Message, may_go_on: bool) -> Result<(), Violation> {
         self.steps = self.steps.wrapping_add(1);
         match *message {
@@ -327,6 +292,7 @@ impl HostEndpoint {
     }
 
     /// Asks for the packets of the first transfer, or as many as a burst has.
+    #[inline(always)]
     fn ask(&mut self, stream: Option<StreamId>) {
         let left = self.queues.left(stream).unwrap_or(0);
         self.under_way =
@@ -344,22 +310,7 @@ impl HostEndpoint {
         self.outbox.push_back(Message::Ack { endpoint, stream, expects, packets, is_pending, is_retry });
     }
 
-    /// A data packet of the device has come whose payload is damaged.
-    pub fn receive_damaged(&mut self, message: &Message) {
-        let Message::Data { sequence, .. } = *message else { return };
-        if self.is_halted() || !self.is_in() || self.under_way == 0 || sequence != self.next {
-            return;
-        }
-        self.ask_again();
-    }
-
-    /// Asks for what has not come, from the next packet on.
-    fn ask_again(&mut self) {
-        let Some(stream) = self.current() else { return };
-        self.is_retrying = true;
-        self.send_ack(stream, true, true);
-    }
-
+    #[inline(always)]
     fn receive_data(
         &mut self,
         field: Option<StreamField>,
@@ -432,6 +383,7 @@ impl HostEndpoint {
         Some(Message::Data { endpoint, stream, sequence, piece: Some(piece), is_last })
     }
 
+    #[inline(always)]
     fn receive_ack(
         &mut self,
         field: Option<StreamField>,
@@ -475,27 +427,6 @@ impl HostEndpoint {
         }
     }
 
-    /// Passes over packets that the device had taken before it did not answer.
-    fn skip_to(&mut self, stream: Option<StreamId>, expects: Sequence) {
-        let ahead = expects.since(self.next);
-        if ahead == 0 || ahead > self.may_have.saturating_sub(self.under_way) {
-            return;
-        }
-        for _ in 0..ahead {
-            self.queues.send(stream, self.endpoint.packet_bytes);
-            self.next = self.next.next();
-            self.under_way += 1;
-        }
-    }
-
-    /// What the device has not taken will be sent again.
-    fn take_back(&mut self, stream: Option<StreamId>, from: Sequence) {
-        self.queues.rewind(stream);
-        self.next = from;
-        self.under_way = 0;
-        self.has_bus = false;
-    }
-
     /// All that was sent is acknowledged, or the device takes no more, on an OUT endpoint.
     fn end_turn(&mut self, stream: Option<StreamId>, ends: bool) -> Result<(), Violation> {
         self.has_bus = false;
@@ -535,24 +466,6 @@ impl HostEndpoint {
         Ok(())
     }
 
-    /// Halts: the transfer at hand ends, if there is one. Packets that were on their way when the device said NRDY are answered
-    /// with STALL as well.
-    fn halt(&mut self, run: Run, end: End) {
-        let stream = self.pipe.as_ref().map_or(Some(None), |pipe| pipe.current().map(Some));
-        if let Some(stream) = stream {
-            self.queues.rewind(stream);
-            self.queues.end_first(stream, end).into_iter().for_each(|ended| self.progress.push_back(ended));
-        }
-        if !self.is_in() {
-            self.next = self.next.before(self.under_way);
-        }
-        self.run = run;
-        (self.may_have, self.failures) = (0, 0);
-        self.has_bus = false;
-        self.under_way = 0;
-        self.outbox.clear();
-    }
-
     /// Leaves a stream of which all was taken back, for others that have come.
     fn leave_if_done(&mut self) {
         let is_at_rest = self.run == Run::Running && !self.has_bus && self.under_way == 0;
@@ -564,6 +477,7 @@ impl HostEndpoint {
         }
     }
 
+    #[inline(always)]
     fn receive_erdy(&mut self, stream: Option<StreamId>, packets: u8) -> Result<(), Violation> {
         match (&mut self.pipe, stream) {
             (None, None) => {
