@@ -49,7 +49,7 @@ enum Phase {
     KeptUntil(Instant),
 }
 
-/// Windows that take turns: the first is with a pause.
+/// Windows that take turns. The first is without a pause, so that a command now and then does not wait.
 #[derive(Debug)]
 struct Trial {
     window: u8,
@@ -105,7 +105,7 @@ impl Trial {
     }
 
     const fn is_with(&self) -> bool {
-        self.window.is_multiple_of(2)
+        !self.window.is_multiple_of(2)
     }
 
     /// Whether the next reading has a pause.
@@ -233,6 +233,18 @@ mod tests {
     }
 
     #[test]
+    fn a_command_now_and_then_never_waits() {
+        let (mut moderation, begin) = (Moderation::default(), Instant::now());
+        for number in 0..50_u32 {
+            let now = begin + Duration::from_millis(120) * number;
+            // Its three transfers come one by one.
+            let pauses = [0, 60, 120]
+                .map(|us| moderation.pause(now + Duration::from_micros(us), number.into()).is_some());
+            assert_eq!(pauses, [false; 3], "command {number}");
+        }
+    }
+
+    #[test]
     fn few_long_commands_go_without() {
         let long =
             Guest { depth: 4, ask: Duration::from_micros(100), end: Duration::from_millis(2), ..EMULATED };
@@ -251,6 +263,7 @@ mod tests {
         let single = Guest { depth: 1, ..EMULATED };
         let rates = single.run(&mut moderation, later, Duration::from_secs(1));
         assert!(!moderation.pays);
-        assert!(rates[9] > 0.99 * single.rate_without());
+        // A trial of eight pauses may be in it.
+        assert!(rates[9] > 0.97 * single.rate_without(), "{rates:?}");
     }
 }
