@@ -14,6 +14,7 @@ mod joint;
 mod lanes;
 mod port;
 mod rate;
+mod run;
 pub mod streams;
 pub mod superspeed;
 pub mod usb2;

@@ -8,6 +8,7 @@ use super::line::Line;
 use super::packet::{Answer, Ask, Handshake, Toggle};
 use super::rate::Rate;
 use crate::link::bulk::{End, Endpoint, NotWithdrawn, Progress, Transfer};
+use crate::link::run::Run;
 use bus::TransferId;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
@@ -23,18 +24,6 @@ pub struct Pacing {
     pub gap: Duration,
     /// After a NAK, before the endpoint is asked again.
     pub after_nak: Duration,
-}
-
-/// Whether an endpoint may begin anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Run {
-    Running,
-    /// Software has stopped it.
-    Stopped,
-    /// The device's end is halted, or has sent more than there was room for.
-    Halted,
-    /// The device does not answer.
-    Failed,
 }
 
 /// The host's end.

@@ -14,21 +14,10 @@ use super::NoSuchStream;
 use super::endpoint::Endpoint;
 use super::message::{Message, Piece, Sequence, named};
 use super::queue::{End, NotWithdrawn, Progress, Queues, Transfer};
+use crate::link::run::Run;
 use crate::link::streams::{FromDevice, FromHost, Host, StreamField, Violation};
 use bus::{Line, StreamId, TransferId};
 use wire::usb::Direction;
-
-/// Whether an endpoint may start anything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Run {
-    Running,
-    /// Software has stopped it.
-    Stopped,
-    /// The device's end is halted.
-    Halted,
-    /// The device does not answer.
-    Failed,
-}
 
 /// The host's end.
 #[derive(Clone, Debug)]

@@ -3,9 +3,10 @@
 //! What was said is said again, three times in all; then the endpoint fails, and software resets it (USB 3.2 clause 8.13, xHCI 1.2
 //! clause 4.10.2). A packet that came damaged is asked for again, and what follows it is not looked at before.
 
-use super::{HostEndpoint, Run};
+use super::HostEndpoint;
 use crate::link::bulk::message::{Message, Sequence};
 use crate::link::bulk::queue::End;
+use crate::link::run::Run;
 use crate::link::streams::Host;
 use bus::StreamId;
 
@@ -40,7 +41,7 @@ impl HostEndpoint {
         }
     }
 
-    /// The same, but keeps the sequence number: a new try after a failure, of which the device knows nothing (xHCI 1.2 clause
+    /// As [`Self::reset`], but keeps the sequence number: a new try after a failure, of which the device knows nothing (xHCI 1.2 clause
     /// 4.6.8.1, Transfer State Preserve).
     pub fn reset_for_retry(&mut self) {
         let (next, is_blocked) = (self.next, self.is_blocked);
