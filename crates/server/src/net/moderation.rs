@@ -8,13 +8,13 @@
 //!
 //! Left out: the time, and the commands, which the caller counts.
 //!
-//! Always true: a pause is never longer than [`PAUSE`]; after a rest, and again and again while there is work, both are tried.
+//! Always true: a pause is never longer than [`MOMENT`]; after a rest, and again and again while there is work, both are tried.
 
 use std::time::{Duration, Instant};
 
 /// How long the loop looks away: what a guest in software emulation takes for one to three commands, and less than a disk takes
 /// for any.
-pub(super) const PAUSE: Duration = Duration::from_micros(250);
+const MOMENT: Duration = Duration::from_micros(250);
 /// How long a window is.
 const WINDOW: Duration = Duration::from_millis(8);
 /// Windows of a trial, with a pause and without by turns.
@@ -87,7 +87,7 @@ impl Moderation {
             Phase::Trial(trial) => trial.pauses(),
             Phase::Rest | Phase::KeptUntil(_) => self.pays,
         };
-        pauses.then_some(PAUSE)
+        pauses.then_some(MOMENT)
     }
 
     /// Keeps what has come out of a trial.
@@ -125,23 +125,25 @@ impl Trial {
         }
         let seen = &mut self.seen[usize::from(self.is_with())];
         (seen.commands, seen.span) = (seen.commands + done, seen.span + span);
-        let seen = std::mem::take(&mut self.seen);
-        *self = Self { window: self.window + 1, seen, ..Self::new(now, commands) };
+        (self.window, self.began_at, self.done_before, self.pauses) = (self.window + 1, now, commands, 0);
         match self.window {
-            WINDOWS => Some(self.gains(10, 11)),
+            WINDOWS => Some(self.has_enough() && self.gains(10, 11)),
             // Each has had as many.
             window if window.is_multiple_of(2) && !self.gains(4, 3) => Some(false),
             _ => None,
         }
     }
 
+    fn has_enough(&self) -> bool {
+        self.seen.iter().all(|seen| seen.commands >= COMMANDS_LEAST)
+    }
+
     /// Whether `parts` of what goes in a time with pauses is more than `of` of what goes without.
     fn gains(&self, parts: u128, of: u128) -> bool {
         let [without, with] = self.seen;
-        let are_enough = without.commands.min(with.commands) >= COMMANDS_LEAST || self.window < WINDOWS;
         // Commands by time, each multiplied with the other's time.
         let rate = |seen: Seen, other: Seen| u128::from(seen.commands) * other.span.as_nanos();
-        are_enough && rate(with, without) * parts > rate(without, with) * of
+        rate(with, without) * parts > rate(without, with) * of
     }
 }
 
