@@ -18,10 +18,10 @@ impl<T> Spares<T> {
         self.0.pop().unwrap_or_default()
     }
 
-    /// A list that nobody needs any more.
+    /// A list that nobody needs any more. One without memory is not kept.
     pub(crate) fn give(&mut self, mut list: Vec<T>) {
         list.clear();
-        if self.0.len() < KEPT_MOST {
+        if list.capacity() > 0 && self.0.len() < KEPT_MOST {
             self.0.push(list);
         }
     }
@@ -45,6 +45,8 @@ mod tests {
         spares.give(list);
         let again = spares.take();
         assert!(again.is_empty() && again.capacity() >= 100);
+        spares.give(Vec::new());
+        assert!(spares.0.is_empty());
         (0..2 * KEPT_MOST).for_each(|_| spares.give(vec![0]));
         assert_eq!(spares.0.len(), KEPT_MOST);
     }

@@ -5,6 +5,9 @@
 //! their agreement on which stream of a pipe moves; [`control`] is endpoint 0. [`hub`] has several devices behind hubs share
 //! a link. [`usb2`] is the bus of USB 2.0, at high and at full speed. A [`Joint`] is the ports of a host and a device and what
 //! lies between them, as a [`Connection`] says; a [`Fate`] is what becomes of a packet on its way.
+//!
+//! What every packet goes through is part of its callers (`inline(always)`), and what is rare is kept out of there (`cold`): a
+//! world is slowed by the cache for code as much as by instructions, see docs/PERFORMANCE.md.
 
 pub mod bulk;
 pub mod control;

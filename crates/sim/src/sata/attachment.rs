@@ -70,7 +70,7 @@ pub struct Attachment<M> {
     moving: VecDeque<Tag>,
     phase: Option<Phase>,
     /// Queued commands that have ended and wait to be told, and those that are told by a frame on the wire.
-    ended: [Vec<Tag>; 2],
+    ended: [VecDeque<Tag>; 2],
     /// Sectors for which the host port has room; below zero if it holds more than it has room for.
     room: i64,
     told: VecDeque<Told>,
@@ -145,7 +145,7 @@ impl<M: Mechanism> Attachment<M> {
             links: [None; TAGS],
             moving: VecDeque::new(),
             phase: None,
-            ended: [Vec::new(), Vec::new()],
+            ended: [VecDeque::new(), VecDeque::new()],
             room: i64::from(room_sectors),
             told: VecDeque::new(),
             books: Books::default(),
@@ -309,9 +309,9 @@ impl<M: Mechanism> Attachment<M> {
                 self.moved(tag, sectors);
             }
             Frame::Bits => {
-                let mut ended = std::mem::take(&mut self.ended[1]);
-                ended.drain(..).for_each(|tag| self.end(tag));
-                self.ended[1] = ended;
+                while let Some(tag) = self.ended[1].pop_front() {
+                    self.end(tag);
+                }
             }
             Frame::Registers(tag) => self.end(tag),
             Frame::Accepted => {}
@@ -371,7 +371,7 @@ impl<M: Mechanism> Attachment<M> {
                 if self.ended[0].is_empty() {
                     self.waiting[DRIVE].push_back(Frame::Bits);
                 }
-                self.ended[0].push(tag);
+                self.ended[0].push_back(tag);
             }
         }
     }

@@ -337,9 +337,7 @@ impl DriveSide {
             }
             _ => {
                 self.device.handle_completion(completion, &offer.message);
-                if offer.message.capacity() > 0 {
-                    self.spare.give(offer.message);
-                }
+                self.spare.give(offer.message);
             }
         }
     }
