@@ -4,13 +4,23 @@
 //! costs two system calls a turn however many packets there are. Left out: who the client is, and when it may come.
 
 use super::Reason;
+use super::listener::SEND_BUFFER_BYTES;
 use super::receive::ReceiveBuffer;
 use super::socket::Socket;
 use crate::drive::Drive;
 use crate::usbredir::{Limits, PAUSE, SLICES_MAX, Session};
-use mio::event;
+use mio::{Interest, Registry, Token, event};
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::time::{Duration, Instant};
+
+/// What its socket is known by.
+pub(super) const CLIENT: Token = Token(1);
+/// What is to be told of it at all times.
+pub(super) const INTERESTS: Interest = Interest::READABLE;
+
+/// A client that was sent less than this is not behind. The system says so of some more: it has room while no more than a quarter
+/// of what it may hold is there (`unix_writable` of Linux).
+const BEHIND_BYTES: usize = SEND_BUFFER_BYTES / 4;
 
 /// A connected client.
 #[derive(Debug)]
@@ -22,12 +32,16 @@ pub(super) struct Client {
     readable: bool,
     /// There may be room to write.
     writable: bool,
+    /// The system tells when there is room to write.
+    awaits_room: bool,
     /// The client will send no more than what is on its way.
     ending: bool,
     /// Packets wait until more are welcome.
     withheld: bool,
     /// Since when answers are held.
     held_since: Option<Instant>,
+    /// Bytes sent since the client was last seen to keep up with them.
+    sent_since: usize,
 }
 
 impl Client {
@@ -39,9 +53,11 @@ impl Client {
             received,
             readable: true,
             writable: true,
+            awaits_room: false,
             ending: false,
             withheld: false,
             held_since: None,
+            sent_since: 0,
         }
     }
 
@@ -53,7 +69,7 @@ impl Client {
     }
 
     /// Reads once, takes every packet, runs the drive, sends all there is. Whether there is more to do at once.
-    pub(super) fn turn(&mut self, drive: &mut Drive) -> Result<bool, Reason> {
+    pub(super) fn turn(&mut self, drive: &mut Drive, registry: &Registry) -> Result<bool, Reason> {
         self.take(drive)?;
         if self.readable && self.session.may_receive(drive) {
             self.read(drive)?;
@@ -68,7 +84,7 @@ impl Client {
         if self.session.is_held() {
             self.held_since.get_or_insert_with(Instant::now);
         }
-        self.send(drive).map_err(Reason::Lost)?;
+        self.send(drive, registry).map_err(Reason::Lost)?;
         let has_input = self.session.may_receive(drive) && (self.readable || self.withheld);
         let is_relieved = was_congested && !self.session.is_congested();
         Ok(has_input || is_relieved)
@@ -77,6 +93,19 @@ impl Client {
     /// How long to wait for the client at most: answers that are held go after a pause.
     pub(super) fn pause(&self) -> Option<Duration> {
         self.session.is_held().then_some(PAUSE)
+    }
+
+    /// Whether the client has much to read still, so that it loses nothing if what it asks for next waits for a moment.
+    pub(super) fn is_behind(&mut self) -> bool {
+        // The system is not asked about every small answer.
+        if self.sent_since < BEHIND_BYTES {
+            return false;
+        }
+        let is_behind = !self.socket.has_room();
+        if !is_behind {
+            self.sent_since = 0;
+        }
+        is_behind
     }
 
     /// Lets held answers go once their pause is over.
@@ -90,18 +119,31 @@ impl Client {
     }
 
     /// Sends what waits, as far as the client takes it.
-    pub(super) fn send(&mut self, drive: &mut Drive) -> io::Result<()> {
+    pub(super) fn send(&mut self, drive: &mut Drive, registry: &Registry) -> io::Result<()> {
         while self.writable && self.session.outgoing_bytes() > 0 {
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];
             let count = self.session.slices(&mut slices);
             let offered: usize = slices[..count].iter().map(|slice| slice.len()).sum();
             match self.socket.write_vectored(&slices[..count]) {
                 Ok(sent) => {
+                    self.sent_since = self.sent_since.saturating_add(sent);
                     self.session.sent(sent, drive.pool());
                     self.writable = sent == offered;
                 }
                 Err(error) => self.writable = is_passing(error)?,
             }
+        }
+        self.await_room(registry)
+    }
+
+    /// Asks the system to tell of room to write while some is missing, and only then: each answer that the client reads makes
+    /// room, and would wake the loop for nothing.
+    fn await_room(&mut self, registry: &Registry) -> io::Result<()> {
+        let is_missing = !self.writable;
+        if is_missing != self.awaits_room {
+            self.awaits_room = is_missing;
+            let interests = if is_missing { INTERESTS.add(Interest::WRITABLE) } else { INTERESTS };
+            registry.reregister(&mut self.socket, CLIENT, interests)?;
         }
         Ok(())
     }
@@ -160,5 +202,46 @@ fn is_passing(error: io::Error) -> io::Result<bool> {
         ErrorKind::WouldBlock => Ok(false),
         ErrorKind::Interrupted => Ok(true),
         _ => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::tests;
+    use mio::net::UnixStream;
+    use mio::{Events, Poll};
+
+    #[test]
+    fn room_to_write_wakes_the_loop_only_while_it_is_missed() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut clutter = 0;
+        while let Ok(count) = ours.write(&[0; 4096]) {
+            clutter += count;
+        }
+        let (mut poll, mut events) = (Poll::new().unwrap(), Events::with_capacity(4));
+        let mut socket = Socket::Unix(ours);
+        poll.registry().register(&mut socket, CLIENT, INTERESTS).unwrap();
+        let mut drive = tests::drive();
+        let mut client = Client::new(socket, Session::new(Limits::default(), "test", &drive));
+        let registry = poll.registry().try_clone().unwrap();
+        let mut is_woken = || {
+            poll.poll(&mut events, Some(Duration::from_millis(20))).unwrap();
+            events.iter().next().cloned()
+        };
+
+        // Our hello does not fit.
+        client.send(&mut drive, &registry).unwrap();
+        assert!(client.session.outgoing_bytes() > 0 && is_woken().is_none());
+        while clutter > 0 {
+            clutter -= theirs.read(&mut [0; 4096]).unwrap();
+        }
+        client.note(&is_woken().expect("there is room"));
+        client.send(&mut drive, &registry).unwrap();
+        assert_eq!(client.session.outgoing_bytes(), 0);
+
+        // What is read now makes room that nobody waits for.
+        assert!(theirs.read(&mut [0; 4096]).unwrap() > 0);
+        assert!(is_woken().is_none());
     }
 }

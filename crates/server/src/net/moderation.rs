@@ -69,7 +69,8 @@ struct Seen {
 
 impl Moderation {
     /// The client has sent something, after the drive was asked for `commands` in all: how long to look away before that is read.
-    pub(super) fn pause(&mut self, now: Instant, commands: u64) -> Option<Duration> {
+    /// One that is behind with reading what it was sent loses nothing by that.
+    pub(super) fn pause(&mut self, now: Instant, commands: u64, is_behind: bool) -> Option<Duration> {
         let has_rested = self.asked_at.replace(now).is_none_or(|before| now.duration_since(before) >= REST);
         if has_rested {
             *self = Self { asked_at: Some(now), ..Self::default() };
@@ -87,7 +88,7 @@ impl Moderation {
             Phase::Trial(trial) => trial.pauses(),
             Phase::Rest | Phase::KeptUntil(_) => self.pays,
         };
-        pauses.then_some(MOMENT)
+        (pauses || is_behind).then_some(MOMENT)
     }
 
     /// Keeps what has come out of a trial.
@@ -180,7 +181,7 @@ mod tests {
                 // The guest asks for some, which wakes the loop.
                 let some = idle.min(self.at_once);
                 (now, idle, asked) = (now + self.ask * some, idle - some, asked + some);
-                let pause = moderation.pause(now, done);
+                let pause = moderation.pause(now, done, false);
                 // While the loop looks away the guest asks for more.
                 let read_at = now + pause.unwrap_or_default();
                 while idle > 0 && now + self.ask <= read_at {
@@ -241,8 +242,17 @@ mod tests {
             let now = begin + Duration::from_millis(120) * number;
             // Its three transfers come one by one.
             let pauses = [0, 60, 120]
-                .map(|us| moderation.pause(now + Duration::from_micros(us), number.into()).is_some());
+                .map(|us| moderation.pause(now + Duration::from_micros(us), number.into(), false).is_some());
             assert_eq!(pauses, [false; 3], "command {number}");
+        }
+    }
+
+    #[test]
+    fn a_client_that_is_behind_is_given_time_whatever_was_seen_to_pay() {
+        let (mut moderation, begin) = (Moderation::default(), Instant::now());
+        for number in 0..50_u32 {
+            let now = begin + Duration::from_millis(120) * number;
+            assert_eq!(moderation.pause(now, number.into(), true), Some(MOMENT), "command {number}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! Always true: the only place that blocks is the wait, in which the loop may also look away for a moment (`moderation`); a
 //! failure of one client ends that client, not the loop.
 
-use super::client::{Client, turn_away};
+use super::client::{CLIENT, Client, INTERESTS, turn_away};
 use super::control::{Change, Order};
 use super::listener::Listener;
 use super::moderation::Moderation;
@@ -23,7 +23,6 @@ use std::time::{Duration, Instant};
 use target::ActiveTransport;
 
 const LISTENER: Token = Token(0);
-const CLIENT: Token = Token(1);
 pub(super) const WAKER: Token = Token(2);
 /// The media, which need not be told apart.
 const MEDIUM: Token = Token(3);
@@ -156,7 +155,9 @@ impl Loop {
     /// The client has sent something: more of it may be worth waiting for.
     fn look_away(&mut self) {
         let counters = self.drive.counters();
-        if let Some(pause) = self.moderation.pause(Instant::now(), counters.reads + counters.writes) {
+        let is_behind = self.client.as_mut().is_some_and(Client::is_behind);
+        let commands = counters.reads + counters.writes;
+        if let Some(pause) = self.moderation.pause(Instant::now(), commands, is_behind) {
             std::thread::sleep(pause);
         }
     }
@@ -167,7 +168,7 @@ impl Loop {
             self.drive.turn();
             return false;
         };
-        match client.turn(&mut self.drive) {
+        match client.turn(&mut self.drive, self.poll.registry()) {
             Ok(busy) => {
                 self.tell_progress();
                 busy
@@ -218,8 +219,7 @@ impl Loop {
                 (self.on_event)(Event::TurnedAway { client: name });
                 continue;
             }
-            let interests = Interest::READABLE | Interest::WRITABLE;
-            if let Err(error) = self.poll.registry().register(&mut socket, CLIENT, interests) {
+            if let Err(error) = self.poll.registry().register(&mut socket, CLIENT, INTERESTS) {
                 (self.on_event)(Event::AcceptFailed(error));
                 return is_new;
             }
@@ -325,7 +325,8 @@ impl Loop {
         client.session.disconnect();
         while let Some(client) = &mut self.client {
             let left = deadline.saturating_duration_since(Instant::now());
-            let is_over = client.send(&mut self.drive).is_err() || client.session.outgoing_bytes() == 0;
+            let is_over = client.send(&mut self.drive, self.poll.registry()).is_err()
+                || client.session.outgoing_bytes() == 0;
             if is_over || left.is_zero() || self.wait(events, Some(left)).is_err() {
                 return;
             }

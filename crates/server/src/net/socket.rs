@@ -3,6 +3,7 @@
 use mio::event::Source;
 use mio::net::{TcpStream, UnixStream};
 use mio::{Interest, Registry, Token};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 
 /// A connected stream that does not block.
@@ -20,6 +21,15 @@ macro_rules! either {
             Socket::Tcp($stream) => $call,
         }
     };
+}
+
+impl Socket {
+    /// Whether the system would take a good deal more to be sent.
+    pub(super) fn has_room(&self) -> bool {
+        let mut sockets = [either!(self, stream => PollFd::new(stream, PollFlags::OUT))];
+        // What cannot be asked will say why when it is written to.
+        poll(&mut sockets, Some(&Timespec::default())) != Ok(0)
+    }
 }
 
 impl Read for Socket {
@@ -57,5 +67,28 @@ impl Source for Socket {
 
     fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
         either!(self, stream => stream.deregister(registry))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_what_the_other_side_has_read() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut ours = Socket::Unix(ours);
+        assert!(ours.has_room());
+        let mut sent = 0;
+        while let Ok(count) = ours.write(&[0; 4096]) {
+            sent += count;
+        }
+        assert!(!ours.has_room());
+        while sent > 0 {
+            sent -= theirs.read(&mut [0; 4096]).unwrap();
+        }
+        assert!(ours.has_room());
+        drop(theirs);
+        assert!(ours.has_room(), "writing says that nobody is there");
     }
 }
