@@ -31,6 +31,8 @@ pub struct Rates([u32; Kind::COUNT]);
 #[derive(Clone, Debug)]
 pub struct Faults {
     seed: u64,
+    /// Whose they are.
+    drive: u8,
     cause: Cause,
     /// Opportunities so far, by kind.
     met: [u32; Kind::COUNT],
@@ -54,6 +56,13 @@ impl Rates {
     pub const fn with(mut self, kind: Kind, per_million: u32) -> Self {
         self.0[kind as usize] = per_million;
         self
+    }
+
+    /// The same without what a device does not bring about by itself.
+    #[must_use]
+    pub fn of_device(self) -> Self {
+        let others = Kind::ALL.into_iter().filter(|kind| !kind.is_of_device());
+        others.fold(self, |rates, kind| rates.with(kind, 0))
     }
 
     /// How often a kind strikes, in a million of its opportunities.
@@ -81,7 +90,15 @@ impl Faults {
 
     const fn new(seed: u64, cause: Cause) -> Self {
         let struck = Script::EMPTY;
-        Self { seed, cause, met: [0; Kind::COUNT], struck, is_over: false, planted: Planted::new(None) }
+        let planted = Planted::new(None);
+        Self { seed, drive: 0, cause, met: [0; Kind::COUNT], struck, is_over: false, planted }
+    }
+
+    /// The same of another drive than the first.
+    #[must_use]
+    pub const fn of_drive(mut self, drive: u8) -> Self {
+        self.drive = drive;
+        self
     }
 
     /// The same with a bug of ours.
@@ -103,7 +120,7 @@ impl Faults {
     }
 
     fn throw(&mut self, kind: Kind) -> Option<Random> {
-        let strike = Strike { kind, nth: self.met[kind as usize] };
+        let strike = Strike { kind, nth: self.met[kind as usize], drive: self.drive };
         self.met[kind as usize] = strike.nth.saturating_add(1);
         let does = match &mut self.cause {
             Cause::Dice { rates, dice } => {
@@ -164,15 +181,17 @@ mod tests {
 
     #[test]
     fn how_a_fault_turns_out_does_not_depend_on_the_others() {
-        let strike = Strike { kind: Kind::MediumError, nth: 5 };
+        let strike = Strike { kind: Kind::MediumError, nth: 5, drive: 0 };
         let how = |script: Script| {
             let mut faults = Faults::scripted(7, script);
             (0..10).find_map(|_| faults.strikes(Kind::MediumError)).map(|mut random| random.next())
         };
         let alone = how([strike].into_iter().collect());
         assert!(alone.is_some());
-        let mut faults =
-            Faults::scripted(7, [Strike { kind: Kind::MediumError, nth: 2 }, strike].into_iter().collect());
+        let mut faults = Faults::scripted(
+            7,
+            [Strike { kind: Kind::MediumError, nth: 2, drive: 0 }, strike].into_iter().collect(),
+        );
         let both: Vec<u64> = (0..10)
             .filter_map(|_| faults.strikes(Kind::MediumError))
             .map(|mut random| random.next())
@@ -193,6 +212,17 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(medium(true), medium(false));
+    }
+
+    #[test]
+    fn a_drive_has_its_own_part_of_a_script() {
+        let script: Script = "status-lost@3,medium-error@17/2,status-lost@5/2".parse().unwrap();
+        let struck = |drive| {
+            let mut faults = Faults::scripted(7, script.clone()).of_drive(drive);
+            run(&mut faults);
+            faults.struck().to_string()
+        };
+        assert_eq!([0, 1, 2].map(struck), ["status-lost@3", "status-lost@5/2,medium-error@17/2", "none"]);
     }
 
     #[test]

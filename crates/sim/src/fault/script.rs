@@ -1,4 +1,4 @@
-//! Faults as one word of text: `status-lost@3,unplug@120`, or `none`.
+//! Faults as one word of text: `status-lost@3,unplug@120,slow@7/2`, or `none`. A fault is of the first drive unless it says of which.
 
 use super::Kind;
 use std::fmt;
@@ -9,8 +9,10 @@ use std::str::FromStr;
 pub struct Strike {
     /// What.
     pub kind: Kind,
-    /// At which opportunity, from 0.
+    /// At which opportunity of the drive, from 0.
     pub nth: u32,
+    /// The drive, from 0; in text from 1.
+    pub drive: u8,
 }
 
 /// Faults, in the order in which they happened or were written down. The order is for people; it has no effect.
@@ -71,6 +73,12 @@ impl Script {
     }
 }
 
+impl Extend<Strike> for Script {
+    fn extend<I: IntoIterator<Item = Strike>>(&mut self, strikes: I) {
+        self.0.extend(strikes);
+    }
+}
+
 impl FromIterator<Strike> for Script {
     fn from_iter<I: IntoIterator<Item = Strike>>(strikes: I) -> Self {
         Self(strikes.into_iter().collect())
@@ -79,7 +87,11 @@ impl FromIterator<Strike> for Script {
 
 impl fmt::Display for Strike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{}", self.kind, self.nth)
+        write!(f, "{}@{}", self.kind, self.nth)?;
+        match self.drive {
+            0 => Ok(()),
+            drive => write!(f, "/{}", u16::from(drive) + 1),
+        }
     }
 }
 
@@ -99,8 +111,10 @@ impl FromStr for Script {
             return Ok(Self::EMPTY);
         }
         let strike = |part: &str| {
-            let (name, nth) = part.split_once('@')?;
-            Some(Strike { kind: Kind::of_name(name)?, nth: nth.parse().ok()? })
+            let (name, place) = part.split_once('@')?;
+            let (nth, drive) = place.split_once('/').unwrap_or((place, "1"));
+            let drive = drive.parse::<u8>().ok()?.checked_sub(1)?;
+            Some(Strike { kind: Kind::of_name(name)?, nth: nth.parse().ok()?, drive })
         };
         text.split(',').map(|part| strike(part).ok_or_else(|| ScriptError { part: part.into() })).collect()
     }
@@ -108,7 +122,12 @@ impl FromStr for Script {
 
 impl fmt::Display for ScriptError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no fault; one is KIND@NUMBER, such as {}@3", self.part, Kind::StatusLost)
+        write!(
+            f,
+            "`{}` is no fault; one is KIND@NUMBER or KIND@NUMBER/DRIVE, such as {}@3",
+            self.part,
+            Kind::StatusLost
+        )
     }
 }
 
@@ -123,9 +142,10 @@ mod tests {
 
     #[test]
     fn a_script_is_one_word_and_comes_back() {
-        let text = "status-lost@3,medium-error@17,unplug@0";
+        let text = "status-lost@3,medium-error@17/2,unplug@0";
         let script: Script = text.parse().unwrap();
-        assert_eq!(script.strikes()[1], Strike { kind: Kind::MediumError, nth: 17 });
+        assert_eq!(script.strikes()[1], Strike { kind: Kind::MediumError, nth: 17, drive: 1 });
+        assert_eq!("slow@3/1".parse::<Script>().unwrap().to_string(), "slow@3");
         assert_eq!(script.to_string(), text);
         assert_eq!("none".parse(), Ok(Script::default()));
         assert_eq!(Script::default().to_string(), "none");
@@ -133,7 +153,13 @@ mod tests {
 
     #[test]
     fn what_is_no_script_is_told_by_its_part() {
-        for (text, part) in [("", ""), ("slow", "slow"), ("slow@1,hot@2", "hot@2"), ("slow@-1", "slow@-1")] {
+        for (text, part) in [
+            ("", ""),
+            ("slow", "slow"),
+            ("slow@1,hot@2", "hot@2"),
+            ("slow@-1", "slow@-1"),
+            ("slow@1/0", "slow@1/0"),
+        ] {
             assert_eq!(text.parse::<Script>(), Err(ScriptError { part: part.into() }));
         }
     }

@@ -189,12 +189,15 @@ impl Case {
         }
     }
 
-    /// What goes wrong.
-    pub fn faults(&self) -> Faults {
-        match &self.faults {
-            Some(script) => Faults::scripted(self.seed, script.clone()),
-            None => Faults::diced(self.seed, rates(self.seed)),
-        }
+    /// What goes wrong with a drive. What befalls all that is behind a root port is the first drive's.
+    pub fn faults(&self, drive: u8) -> Faults {
+        let seed = self.seed ^ u64::from(drive) << u32::BITS;
+        let faults = match &self.faults {
+            Some(script) => Faults::scripted(seed, script.clone()),
+            None if drive == 0 => Faults::diced(seed, rates(seed)),
+            None => Faults::diced(seed, rates(seed).of_device()),
+        };
+        faults.of_drive(drive)
     }
 
     /// The same with these faults instead of dice.

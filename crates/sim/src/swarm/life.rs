@@ -350,7 +350,7 @@ impl<'a, W: Stage> Life<'a, W> {
     }
 
     /// All books at the end of a life.
-    fn close(&mut self) -> Result<(), Violation> {
+    fn close(&mut self, is_anyone_struck: bool) -> Result<(), Violation> {
         let now = self.now();
         for (level, name) in [(&self.requests, "requests"), (&self.commands, "commands")] {
             if !level.is_consistent(now) || level.count() > 0 {
@@ -364,8 +364,8 @@ impl<'a, W: Stage> Life<'a, W> {
             counters.stalls = 0;
         }
         let is_calm = failures == 0 && counters == Counters::default();
-        // What is below is everybody's, and only the first drive has trouble of its own.
-        let is_calm_below = self.drive > 0 || self.world.borrow().is_calm_below();
+        // What is below is everybody's.
+        let is_calm_below = self.drive > 0 || is_anyone_struck || self.world.borrow().is_calm_below();
         let is_excused = self.was_struck() || self.is_disturbed || self.drive > 0 && self.is_gone();
         if !(is_calm && is_calm_below || is_excused) {
             return self.broken(Law::Calm, About::World("a recovery"));
@@ -424,7 +424,8 @@ pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> R
             life.has_progress()?;
         }
     }
-    lives.iter_mut().try_for_each(Life::close)
+    let is_anyone_struck = lives.iter_mut().any(Life::was_struck);
+    lives.iter_mut().try_for_each(|life| life.close(is_anyone_struck))
 }
 
 /// What memory holds that was to be read into.

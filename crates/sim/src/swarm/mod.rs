@@ -5,8 +5,9 @@
 //! fault has ended its life, and reads every block back at the end; the laws of [`check`](crate::check) are asked all the
 //! way. A case that breaks one is made smaller by [`shrink`]: fewer requests, fewer faults, less of everything.
 //!
-//! Behind hubs there may be several drives, each with a disk, books and laws of its own, asked at the same time; faults are those of
-//! the first. Left out: who runs many cases at once, since nothing here starts a thread; faults of several drives.
+//! Behind hubs there may be several drives, each with a disk, books, laws and faults of its own, asked at the same time; what befalls
+//! links, hubs and the controller is counted with the first. Left out: who runs many cases at once, since nothing here starts a
+//! thread.
 //!
 //! Always true: a case says all, so the same line has the same digest on any machine and in any company.
 
@@ -97,7 +98,7 @@ pub fn run_with(case: &Case, bug: Option<Bug>, trace: Option<MakeTrace<'_>>) -> 
         let about = About::World("somewhere, see above");
         Err(Violation { law: Law::Panic, at: Instant::ZERO, about })
     });
-    let struck = run.remains.first().map(|remains| remains.faults.struck().clone()).unwrap_or_default();
+    let struck = run.remains.iter().flat_map(|remains| remains.faults.struck().strikes()).copied().collect();
     Report { verdict, struck, digest: run.digest.value(), toll: run.toll }
 }
 
@@ -153,13 +154,11 @@ impl Run<'_> {
 
     /// The same behind a controller.
     fn live_driven(&mut self, setup: &Setup) -> Result<(), Violation> {
-        let (mut occupants, mut faults) = (VecDeque::new(), Faults::default());
-        for (drive, Remains { plain, device, faults: its }) in self.remains.drain(..).enumerate() {
+        let (mut occupants, mut faults) = (VecDeque::new(), Vec::new());
+        for Remains { plain, device, faults: its } in self.remains.drain(..) {
             let device = device.unwrap_or_else(|| self.case.device(&plain));
             occupants.push_back(Occupant { device, plain, enclosure: None });
-            if drive == 0 {
-                faults = its;
-            }
+            faults.push(its);
         }
         let occupy = |_: usize, drive: &Drive| {
             occupants.pop_front().unwrap_or_else(|| Occupant::of(drive, setup.rate.speed()))
@@ -202,9 +201,9 @@ impl Run<'_> {
     }
 }
 
-/// A drive before its first life. The first has faults, and a planted bug.
+/// A drive before its first life. The first may have a planted bug.
 fn remains_of(case: &Case, drive: u8, bug: Option<Bug>) -> Remains {
-    let faults = if drive == 0 { case.faults().with_bug(bug) } else { Faults::default() };
+    let faults = case.faults(drive).with_bug(bug.filter(|_| drive == 0));
     Remains { plain: case.plain(), device: None, faults }
 }
 

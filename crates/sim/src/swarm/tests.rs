@@ -254,6 +254,44 @@ fn drives_under_one_hub_have_books_of_their_own() {
 }
 
 #[test]
+fn what_goes_wrong_with_one_drive_under_a_hub_is_its_own() {
+    for wire in ["uas", "bot"] {
+        let toll = |faults: &str| {
+            let report = holds(&format!(
+                "wire={wire} rate=gen1 controller=chipset hubs=1 drives=3 requests=40 blocks=64 longest=8 reads=100 flushes=0 \
+                 aborts=0 faults={faults}"
+            ));
+            assert_eq!(report.struck.to_string(), faults);
+            report.toll
+        };
+        assert_eq!(toll("none").failed, 0);
+        // The same fault, of each of them.
+        for of in ["", "/2", "/3"] {
+            let Toll { failed, timeouts, lives, .. } = toll(&format!("medium-error@9{of}"));
+            assert_eq!((failed, timeouts, lives), (1, 0, 2), "{wire} {of}");
+            assert_eq!(toll(&format!("status-lost@12{of}")).timeouts, 1, "{wire} {of}");
+        }
+        let Toll { failed, timeouts, .. } =
+            toll("status-lost@5,medium-error@9,status-lost@12/2,medium-error@7/3");
+        assert_eq!((failed, timeouts), (2, 2), "{wire}: at the same time");
+    }
+}
+
+#[test]
+fn dice_fall_for_each_drive_under_a_hub() {
+    let struck: Vec<_> = (0..60)
+        .map(Case::of_seed)
+        .filter(|case| case.asked() == 3)
+        .flat_map(|case| run(&case, None).struck.strikes().to_vec())
+        .collect();
+    for drive in 0..3 {
+        assert!(struck.iter().any(|strike| strike.drive == drive), "{drive} of {struck:?}");
+    }
+    let is_own = |strike: &crate::fault::Strike| strike.drive == 0 || strike.kind.is_of_device();
+    assert!(struck.iter().all(is_own), "{struck:?}");
+}
+
+#[test]
 fn the_port_of_a_hub_is_reset_where_nothing_less_helps() {
     for hubs in 0..=2 {
         let line = "wire=bot rate=gen1 controller=chipset requests=30 aborts=0 latency-us=10";

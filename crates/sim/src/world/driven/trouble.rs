@@ -1,11 +1,11 @@
 //! What befalls a driven world from outside of its machines: faults, planted bugs, and the books that notice.
 //!
-//! It befalls the first drive, from when it is up; others behind the same root port have books of their own, and go when it is pulled
-//! out, for all are. Beside what befalls a drive there is what befalls a controller: it halts, of which its driver tells
+//! It befalls drives from when they are up. Each has books of its own, and what a device brings about by itself; what befalls links,
+//! hubs and the controller is the first drive's: others behind the same root port go when it is pulled out, for all are. Beside what befalls a drive there is what befalls a controller: it halts, of which its driver tells
 //! that it died; and the bugs of one whose events are not as they should be. Behind hubs the drive is pulled out with the hub
 //! at the root port, or that hub is reset: then it is brought up again, by a transport of its own.
 //!
-//! Left out: headers that are damaged among hubs, drives with faults at the same time. Always true: a world without
+//! Left out: headers that are damaged among hubs. Always true: a world without
 //! trouble is the same as if there were none to have.
 
 use super::seat::Seat;
@@ -23,23 +23,25 @@ use units::Instant;
 use wire::usb::{Direction, Recipient, RequestKind, SetupPacket, StandardRequest};
 use wire::xhci::RouteString;
 
-/// The drive that has trouble.
+/// The drive with which all is counted that befalls more than one.
 const DRIVE: usize = 0;
 
 impl Driven {
-    /// The same with things that go wrong from now on with the first drive.
+    /// The same with things that go wrong from now on, by drive.
     #[must_use]
-    pub fn with_faults(mut self, faults: Faults) -> Self {
+    pub fn with_faults(mut self, faults: impl IntoIterator<Item = Faults>) -> Self {
         let Some(seat) = self.seats.first_mut() else { return self };
         if let Some(link) = self.roots[0].link() {
             seat.trouble.ledger.begin(link, self.fronts[DRIVE].way.route.tiers());
         }
-        seat.trouble.faults = faults;
+        for (seat, faults) in self.seats.iter_mut().zip(faults) {
+            seat.trouble.faults = faults;
+        }
         (self.is_troubled, self.shows_packets) = (true, true);
         self
     }
 
-    /// What goes wrong with a drive: nothing with others than the first.
+    /// What goes wrong with a drive.
     ///
     /// # Panics
     /// If there is no such drive.

@@ -154,7 +154,7 @@ fn each_tier_costs_a_read_its_crossings_by_hand() {
 fn a_law_that_the_books_of_another_drive_see_broken_is_told() {
     use crate::check::{About, Law};
     use crate::fault::Faults;
-    let mut world = mixed().power_on().unwrap().with_faults(Faults::default());
+    let mut world = mixed().power_on().unwrap().with_faults([Faults::default()]);
     assert_eq!(world.audit(), Ok(()));
     let about = About::World("a test");
     world.seats[2].trouble.ledger.break_law(Law::BytesTold, Instant::ZERO, about);
