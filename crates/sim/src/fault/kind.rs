@@ -102,16 +102,6 @@ impl Kind {
         }
     }
 
-    /// Whether a device brings it about by itself, whatever is between it and its host.
-    pub const fn is_of_device(self) -> bool {
-        match self {
-            Self::StatusLost | Self::StatusTag | Self::StatusTwice | Self::MediumError | Self::Slow => true,
-            Self::NotReady | Self::NotReadyStorm | Self::Stall => true,
-            Self::HeaderDamaged | Self::PayloadDamaged | Self::PacketLost => false,
-            Self::Unplug | Self::PowerLoss | Self::ControllerHalt | Self::HubReset => false,
-        }
-    }
-
     /// Whether the device is not there any more afterwards.
     pub const fn ends_life(self) -> bool {
         matches!(self, Self::Unplug | Self::PowerLoss | Self::ControllerHalt | Self::HubReset)

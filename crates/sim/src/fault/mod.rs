@@ -58,11 +58,11 @@ impl Rates {
         self
     }
 
-    /// The same without what a device does not bring about by itself.
+    /// The same without what ends the life of a device.
     #[must_use]
-    pub fn of_device(self) -> Self {
-        let others = Kind::ALL.into_iter().filter(|kind| !kind.is_of_device());
-        others.fold(self, |rates, kind| rates.with(kind, 0))
+    pub fn while_alive(self) -> Self {
+        let enders = Kind::ALL.into_iter().filter(|kind| kind.ends_life());
+        enders.fold(self, |rates, kind| rates.with(kind, 0))
     }
 
     /// How often a kind strikes, in a million of its opportunities.

@@ -189,13 +189,13 @@ impl Case {
         }
     }
 
-    /// What goes wrong with a drive. What befalls all that is behind a root port is the first drive's.
+    /// What goes wrong with a drive. What ends the life of all that is behind a root port is the first drive's.
     pub fn faults(&self, drive: u8) -> Faults {
         let seed = self.seed ^ u64::from(drive) << u32::BITS;
         let faults = match &self.faults {
             Some(script) => Faults::scripted(seed, script.clone()),
             None if drive == 0 => Faults::diced(seed, rates(seed)),
-            None => Faults::diced(seed, rates(seed).of_device()),
+            None => Faults::diced(seed, rates(seed).while_alive()),
         };
         faults.of_drive(drive)
     }

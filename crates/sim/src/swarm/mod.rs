@@ -6,8 +6,7 @@
 //! way. A case that breaks one is made smaller by [`shrink`]: fewer requests, fewer faults, less of everything.
 //!
 //! Behind hubs there may be several drives, each with a disk, books, laws and faults of its own, asked at the same time; what befalls
-//! links, hubs and the controller is counted with the first. Left out: who runs many cases at once, since nothing here starts a
-//! thread.
+//! hubs and the controller is counted with the first. Left out: who runs many cases at once, since nothing here starts a thread.
 //!
 //! Always true: a case says all, so the same line has the same digest on any machine and in any company.
 

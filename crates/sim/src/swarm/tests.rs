@@ -222,7 +222,9 @@ fn what_is_lost_or_damaged_behind_hubs_is_made_good() {
     for wire in ["uas", "bot"] {
         for (hubs, faults) in [
             (1, "payload-damaged@30,payload-damaged@31,payload-damaged@90"),
+            (1, "payload-damaged@30/2,payload-damaged@31/2,payload-damaged@90/2"),
             (2, "packet-lost@60,packet-lost@301"),
+            (2, "packet-lost@60/2,packet-lost@301/2"),
         ] {
             let report = holds(&format!(
                 "wire={wire} rate=gen1 controller=chipset hubs={hubs} drives=2 requests=40 blocks=64 longest=8 aborts=0 faults={faults}"
@@ -287,7 +289,7 @@ fn dice_fall_for_each_drive_under_a_hub() {
     for drive in 0..3 {
         assert!(struck.iter().any(|strike| strike.drive == drive), "{drive} of {struck:?}");
     }
-    let is_own = |strike: &crate::fault::Strike| strike.drive == 0 || strike.kind.is_of_device();
+    let is_own = |strike: &crate::fault::Strike| strike.drive == 0 || !strike.kind.ends_life();
     assert!(struck.iter().all(is_own), "{struck:?}");
 }
 

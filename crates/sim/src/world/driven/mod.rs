@@ -124,7 +124,7 @@ enum Happens {
     Bus(u8),
     /// LBAD has come back to a side of a root port's link.
     Retry(u8, Side),
-    /// The time is over after which an answer is missed on a root port's link.
+    /// The time is over after which an answer is missed between host and a drive.
     Missed(u8, Missed),
     /// A drive is ready for what it was not ready for.
     Ready(u8),
@@ -156,7 +156,7 @@ impl Event for Happens {
             Self::Controller => (0, 6),
             Self::Arrives(root, side, bytes) => (*root, 4 + *side as u64 + 2 * u64::from(*bytes)),
             Self::Retry(root, side) => (*root, (1 << 32) + *side as u64),
-            Self::Missed(root, _) => (*root, (1 << 32) + 2),
+            Self::Missed(number, _) => (*number, (1 << 32) + 2),
             Self::Ready(drive) => (*drive, (1 << 32) + 3),
             Self::Suffers(root, side, _, fate) => (*root, (1 << 32) + 4 + *side as u64 + 2 * *fate as u64),
             Self::Core => (0, 3 << 32),
@@ -239,7 +239,7 @@ impl Driven {
                 self.go_on_with_bus(root.into());
             }
             Happens::Retry(root, side) => self.retry(root.into(), side),
-            Happens::Missed(root, missed) => self.miss(root.into(), missed),
+            Happens::Missed(number, missed) => self.miss(number.into(), missed),
             Happens::Ready(drive) => self.offer_late(drive.into()),
             Happens::Passes(root, happening) => {
                 self.pass(root.into(), happening);

@@ -105,15 +105,14 @@ impl Driven {
         self.look_after_stops(number);
     }
 
-    /// An answer may be missed.
-    pub(super) fn miss(&mut self, root: usize, missed: Missed) {
-        // Behind hubs only what is the first drive's is lost.
-        let first = self.roots[root].first;
-        let (number, again) = match &mut self.roots[root].wires {
-            Wires::Direct(joint) => (first, joint.miss(missed)),
-            Wires::Hubs(tree) => (0, tree.miss(self.fronts[0].end.device, missed)),
+    /// An answer of a drive, or to it, may be missed.
+    pub(super) fn miss(&mut self, number: usize, missed: Missed) {
+        let root = self.fronts[number].end.root;
+        let again = match &mut self.roots[root].wires {
+            Wires::Direct(joint) => joint.miss(missed),
+            Wires::Hubs(tree) => tree.miss(self.fronts[number].end.device, missed),
         };
-        self.look_again(root, again);
+        self.look_again(number, again);
         self.woken.iter_mut().for_each(|side| side.add(root));
         self.tell_controller(number);
         self.tell_drive(number);
@@ -121,9 +120,9 @@ impl Driven {
         self.look_after_stops(number);
     }
 
-    fn look_again(&mut self, root: usize, missed: Option<(Duration, Missed)>) {
+    fn look_again(&mut self, number: usize, missed: Option<(Duration, Missed)>) {
         if let Some((span, missed)) = missed {
-            self.at(self.engine.now() + span, Happens::Missed(root as u8, missed));
+            self.at(self.engine.now() + span, Happens::Missed(number as u8, missed));
         }
     }
 
@@ -131,24 +130,25 @@ impl Driven {
     pub(super) fn pass(&mut self, root: usize, happening: Happening) {
         let now = self.engine.now();
         let controller = &mut self.machine.controller;
-        let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
+        let Root { wires: Wires::Hubs(tree), fronts, .. } = &mut self.roots[root] else { return };
         let mut fated = None;
         let seats = &mut self.seats;
-        let end = self.fronts[0].end;
-        let has_trouble = self.is_troubled && end.root == root;
-        let mut befalls = |device, message: &Message| {
-            if !has_trouble || device != end.device {
-                return Fate::Arrives;
-            }
-            let fate = seats[0].trouble.fate_behind_hubs(*message);
-            fated = (fate != Fate::Arrives).then_some(*message);
+        let has_trouble = self.is_troubled && self.fronts[0].end.root == root;
+        let mut befalls = |device: hub::DeviceId, message: &Message| {
+            // What is for hubs themselves is left alone.
+            let number = fronts[device.0];
+            let Some(seat) = seats.get_mut(number).filter(|_| has_trouble) else { return Fate::Arrives };
+            let fate = seat.trouble.fate_behind_hubs(*message);
+            fated = (fate != Fate::Arrives).then_some((number, device, *message));
             fate
         };
         let pace = &mut |message: &Message| controller.pace(now, message);
         let came = tree.handle_as(now, happening, pace, &mut befalls);
         // A SETUP whose payload is damaged is as good as lost.
-        let missed = fated.and_then(|message| tree.lose(end.device, &message));
-        self.look_again(root, missed);
+        if let Some((number, device, message)) = fated {
+            let missed = tree.lose(device, &message);
+            self.look_again(number, missed);
+        }
         self.schedule(root);
         match came {
             Ok(Some(Arrived { side, device: hub::DeviceId(device), message })) => {
@@ -351,7 +351,7 @@ impl Driven {
             Fate::HeaderDamaged => joint.damage(side, message),
             Fate::PayloadDamaged | Fate::Lost => {
                 let missed = joint.lose(&message);
-                self.look_again(root, missed);
+                self.look_again(number, missed);
             }
         }
         fate

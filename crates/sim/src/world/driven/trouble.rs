@@ -1,7 +1,7 @@
 //! What befalls a driven world from outside of its machines: faults, planted bugs, and the books that notice.
 //!
-//! It befalls drives from when they are up. Each has books of its own, and what a device brings about by itself; what befalls links,
-//! hubs and the controller is the first drive's: others behind the same root port go when it is pulled out, for all are. Beside what befalls a drive there is what befalls a controller: it halts, of which its driver tells
+//! It befalls drives from when they are up. Each has books and packets of its own; what befalls hubs and the controller is the first
+//! drive's: others behind the same root port go when it is pulled out, for all are. Beside what befalls a drive there is what befalls a controller: it halts, of which its driver tells
 //! that it died; and the bugs of one whose events are not as they should be. Behind hubs the drive is pulled out with the hub
 //! at the root port, or that hub is reset: then it is brought up again, by a transport of its own.
 //!
@@ -61,7 +61,7 @@ impl Driven {
 
     /// Payload that was carried in vain so far, in bytes.
     pub fn in_vain(&self) -> u64 {
-        self.seats[DRIVE].trouble.ledger.in_vain()
+        self.seats.iter().map(|seat| seat.trouble.ledger.in_vain()).sum()
     }
 
     /// What a drive's transport counts.
