@@ -118,7 +118,7 @@ impl Medium for Told {
 }
 // ANCHOR_END: medium
 
-/// READ(10) or WRITE(10) of [`BLOCKS`] blocks (SBC-4, clauses 5.10 and 5.40).
+/// READ(10) or WRITE(10) of [`BLOCKS`] blocks (SBC-4, clauses 5.16 and 5.40).
 fn ten(operation_code: u8, lba: u16) -> [u8; 10] {
     let ([l0, l1], [b0, b1]) = (lba.to_be_bytes(), BLOCKS.to_be_bytes());
     [operation_code, 0, 0, 0, l0, l1, 0, b0, b1, 0]

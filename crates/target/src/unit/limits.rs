@@ -12,7 +12,7 @@ pub const TRANSFER_BYTES_MAX: u32 = 8 << 20;
 pub const TRANSFER_BYTES_OPTIMAL_MAX: u32 = 1 << 20;
 /// Bytes that are best written or unmapped together: the page of the host's memory and of most file systems.
 pub const GRANULE_BYTES: u32 = 4096;
-/// LOGICAL BLOCKS PER PHYSICAL BLOCK EXPONENT (SBC-4 table 66): each block is written by itself, whatever lies
+/// LOGICAL BLOCKS PER PHYSICAL BLOCK EXPONENT (SBC-4 table 89): each block is written by itself, whatever lies
 /// beside it. That larger pieces are faster is told by the granularities of the block limits page.
 pub const PHYSICAL_BLOCK_EXPONENT: u8 = 0;
 /// Blocks that one COMPARE AND WRITE compares at most.

@@ -1,7 +1,7 @@
 //! The commands a unit knows, as rows.
 //!
 //! A row is all that the rest of the target knows of a command: REPORT SUPPORTED OPERATION CODES is printed from it
-//! (SPC-5 clause 6.36), reservations and readiness are checked by it, the executor calls its functions.
+//! (SPC-5 clause 6.34), reservations and readiness are checked by it, the executor calls its functions.
 
 use super::{Context, Plan, UnitConfig, reservation, sat, sbc, spc};
 use crate::medium::MediumDone;
@@ -24,7 +24,7 @@ pub struct Row {
     pub service_action: Option<u16>,
     /// Its name in the standard.
     pub name: &'static str,
-    /// CDB usage data (SPC-5 clause 6.36.3): as long as the CDB; a set bit is one that the unit looks at.
+    /// CDB usage data (SPC-5 clause 6.34.3): as long as the CDB; a set bit is one that the unit looks at.
     /// Byte 0 is the operation code.
     pub usage: &'static [u8],
     /// What it touches.
@@ -42,7 +42,7 @@ pub struct Row {
 /// What must hold before a command may run (checked in [`super::gate`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
-    /// How reservations of others touch it (SPC-5 table 69, SBC-4 table 14).
+    /// How reservations of others touch it (SPC-5 table 66, SBC-4 table 13).
     pub access: Access,
     /// Whether the unit must be ready: medium in, started, no format or sanitize running.
     pub ready: bool,
@@ -115,7 +115,7 @@ impl Row {
         config.atomic_writes || !self.needs.atomic_writes
     }
 
-    /// Whether the CDB asks for an auto contingent allegiance should the command fail (NACA, SAM-6 clause 5.3).
+    /// Whether the CDB asks for an auto contingent allegiance should the command fail (NACA, SAM-6 clause 5.2).
     pub fn has_naca(&self, cdb: &[u8]) -> bool {
         self.usage
             .len()

@@ -21,7 +21,7 @@ pub struct CommandIu<'a> {
     pub attribute: TaskAttribute,
     /// Command priority 0..=15; 0 is no priority (SAM-5 clause 8.7).
     pub priority: u8,
-    /// The eight bytes of the logical unit number (SAM-5 clause 4.6).
+    /// The eight bytes of the logical unit number (SAM-5 clause 4.7).
     pub lun: [u8; 8],
     /// The first 16 bytes of the CDB, zero-padded if it is shorter.
     pub cdb: &'a [u8; 16],

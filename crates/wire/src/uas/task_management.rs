@@ -20,7 +20,7 @@ pub struct TaskManagementIu {
     pub function: TaskManagementFunction,
     /// The command meant by ABORT TASK and QUERY TASK; the other functions ignore it.
     pub managed_tag: u16,
-    /// The eight bytes of the logical unit number (SAM-5 clause 4.6); I_T NEXUS RESET ignores it.
+    /// The eight bytes of the logical unit number (SAM-5 clause 4.7); I_T NEXUS RESET ignores it.
     pub lun: [u8; 8],
 }
 

@@ -5,7 +5,7 @@
 //! asked for and nothing else waits it reads on, and does so again when somebody who is slower than the platters comes near the
 //! end of what it has. Where a read goes on with what was read before, others wait until as much more has been read, so that
 //! streams that are read side by side do not take a turn of the platters for each piece (the minimum pre-fetch of SBC-4 clause
-//! 6.5.5, which drives choose by what they see). Writes end when they are in the cache, and go to the platters when the
+//! 6.5.6, which drives choose by what they see). Writes end when they are in the cache, and go to the platters when the
 //! arm has nothing to read, when the cache is nearly full, or when somebody waits for them; neighbours go together.
 //!
 //! Left out: defects and their spares, recalibration, the time to spin up.

@@ -1,6 +1,6 @@
 //! Commands of every device (SPC-5): one file each.
 //!
-//! Reserved bits of a CDB are not looked at, as SPC-5 clause 4.2.4 permits, except in INQUIRY, where a host that
+//! Reserved bits of a CDB are not looked at, as SPC-5 clause 3.3 permits, except in INQUIRY, where a host that
 //! sets the obsolete CMDDT wants another answer.
 
 mod inquiry;

@@ -1,4 +1,4 @@
-//! MODE SENSE(6) and (10) (SPC-5 clauses 6.13 and 6.14): the values of mode pages.
+//! MODE SENSE(6) and (10) (SPC-5 clauses 6.14 and 6.15): the values of mode pages.
 //!
 //! The header and block descriptor are this file's, the pages are the unit's. Page 3Fh is all of them, in order.
 //! Left out: vendor pages, and half-known subpage combinations, which are refused at their field.
@@ -21,7 +21,7 @@ pub(super) const ROW_6: Row = Row {
     service_action: None,
     name: "MODE SENSE(6)",
     usage: &[0x1a, 0x08, 0xff, 0xff, 0xff, 0x04],
-    // Another's reservation of either kind keeps it away (SPC-5 table 69).
+    // Another's reservation of either kind keeps it away (SPC-5 table 66).
     needs: Needs { access: Access::Write, ..Needs::UNIT },
     timeout_s: 1,
     plan: |context, cdb| settle(plan(context, cdb)),

@@ -82,7 +82,7 @@ pub struct Control(pub u8);
 /// The first bit that is set in `cdb` and not in `usage`: byte, and bit within it.
 ///
 /// `usage` is CDB USAGE DATA: what lies past it is not looked at. A unit may refuse such a bit as reserved or
-/// obsolete (SPC-5 clause 4.2.4), or let it pass.
+/// obsolete (SPC-5 clause 3.3), or let it pass.
 pub fn stray_bit(cdb: &[u8], usage: &[u8]) -> Option<(u16, u8)> {
     let stray = cdb.iter().zip(usage).map(|(byte, used)| byte & !used);
     let (at, byte) = (0u16..).zip(stray).find(|&(_, stray)| stray != 0)?;
