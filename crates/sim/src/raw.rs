@@ -477,7 +477,7 @@ impl<W: Commanded> Loop<W> {
             id: CommandId { slot: 0, generation: 0 },
             lun: LunField([0; 8]),
             attribute: wire::uas::TaskAttribute::Simple,
-            // TEST UNIT READY (SPC-6 clause 6.47).
+            // TEST UNIT READY (SPC-4 clause 6.47).
             cdb: CommandBlock::new(&[0; 6]).ok_or(RawError::Load)?,
             data_phase: None,
             deadline: self.world.now() + PATIENCE,

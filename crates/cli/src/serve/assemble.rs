@@ -201,7 +201,7 @@ impl Identity {
         if number == 0 { self.serial.clone() } else { format!("{}-{number}", self.serial) }
     }
 
-    /// NAA 3, locally assigned: four bits of format, sixty of ours (SPC-5 clause 7.7.6.6.4).
+    /// NAA 3, locally assigned: four bits of format, sixty of ours (SPC-4 clause 7.8.6.6.3).
     fn naa(&self, number: usize) -> u64 {
         const LOCALLY_ASSIGNED: u64 = 3;
         const SPACE: u64 = 1 << 60;

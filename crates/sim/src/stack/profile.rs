@@ -42,7 +42,7 @@ pub enum Streams {
     /// The controller.
     Hardware,
     /// The driver, which does without those of the controller and takes so much longer for each command. How such drivers
-    /// do it on the bus is not published, and UAS without streams is none at SuperSpeed (UAS clause 5.3). So it is stood in
+    /// do it on the bus is not published, and UAS without streams is none at SuperSpeed. So it is stood in
     /// for: packets are those of streams, two commands are under way at most, and each costs more.
     Software(Duration),
     /// Nobody: there is no UAS at SuperSpeed.

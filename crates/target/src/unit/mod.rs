@@ -56,7 +56,7 @@ pub struct UnitConfig {
     pub revision: String,
     /// Unit serial number, ASCII.
     pub serial: String,
-    /// World-wide name in NAA format (SPC-5 clause 7.7.6.6).
+    /// World-wide name in NAA format (SPC-4 clause 7.8.6.6).
     pub naa: u64,
     /// Logical block length.
     pub block_size: BlockSize,
@@ -109,7 +109,7 @@ pub struct Unit {
     pub buffers: Buffers,
 }
 
-/// Whether a unit can get at its medium, and why not (SPC-5 clause 5.5, SBC-4 clause 4.20).
+/// Whether a unit can get at its medium, and why not (SBC-4 clause 4.20).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
     /// It can.

@@ -1,7 +1,7 @@
 //! The commands a unit knows, as rows.
 //!
 //! A row is all that the rest of the target knows of a command: REPORT SUPPORTED OPERATION CODES is printed from it
-//! (SPC-5 clause 6.34), reservations and readiness are checked by it, the executor calls its functions.
+//! (SPC-4 clause 6.35), reservations and readiness are checked by it, the executor calls its functions.
 
 use super::{Context, Plan, UnitConfig, reservation, sat, sbc, spc};
 use crate::medium::MediumDone;
@@ -24,7 +24,7 @@ pub struct Row {
     pub service_action: Option<u16>,
     /// Its name in the standard.
     pub name: &'static str,
-    /// CDB usage data (SPC-5 clause 6.34.3): as long as the CDB; a set bit is one that the unit looks at.
+    /// CDB usage data (SPC-4 clause 6.35.3): as long as the CDB; a set bit is one that the unit looks at.
     /// Byte 0 is the operation code.
     pub usage: &'static [u8],
     /// What it touches.

@@ -1,4 +1,4 @@
-//! MODE SELECT(6) and (10) (SPC-5 clauses 6.12 and 6.13): changes mode pages, all of the list or nothing.
+//! MODE SELECT(6) and (10) (SPC-4 clauses 6.11 and 6.12): changes mode pages, all of the list or nothing.
 //!
 //! Before the write cache goes off, what it holds is made durable (SBC-4 clause 6.5.6); then, with SP, the values are
 //! kept. No unit attention follows: it is for other I_T nexuses, and there is one.

@@ -1,4 +1,4 @@
-//! MODE SENSE(6) and (10) (SPC-5 clauses 6.14 and 6.15): the values of mode pages.
+//! MODE SENSE(6) and (10) (SPC-4 clauses 6.13 and 6.14): the values of mode pages.
 //!
 //! The header and block descriptor are this file's, the pages are the unit's. Page 3Fh is all of them, in order.
 //! Left out: vendor pages, and half-known subpage combinations, which are refused at their field.

@@ -1,4 +1,4 @@
-//! READ BUFFER(10) (SPC-5 clause 6.19): reads the unit's buffers.
+//! READ BUFFER(10) (SPC-4 clause 6.18): reads the unit's buffers.
 //!
 //! There is one data buffer, number 0, and one echo buffer. Left out: microcode status and error history, which the
 //! unit does not have.

@@ -1,4 +1,4 @@
-//! RECEIVE DIAGNOSTIC RESULTS (SPC-5 clause 6.31): a diagnostic page.
+//! RECEIVE DIAGNOSTIC RESULTS (SPC-4 clause 6.28): a diagnostic page.
 //!
 //! There is one page, the list of pages; without PCV it is also the page that was last sent.
 

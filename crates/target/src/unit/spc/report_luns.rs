@@ -1,4 +1,4 @@
-//! REPORT LUNS (SPC-5 clause 6.33): which logical units the device has.
+//! REPORT LUNS (SPC-4 clause 6.33): which logical units the device has.
 //!
 //! They are numbered from 0. The one well-known unit is the REPORT LUNS unit, which answers for the whole device.
 

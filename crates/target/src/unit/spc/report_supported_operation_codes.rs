@@ -1,4 +1,4 @@
-//! REPORT SUPPORTED OPERATION CODES (SPC-5 clause 6.34): the table of commands, told to the host.
+//! REPORT SUPPORTED OPERATION CODES (SPC-4 clause 6.35): the table of commands, told to the host.
 //!
 //! Nothing is written here by hand: a row in [`crate::unit::table`] is a descriptor in the list, and its usage mask
 //! is the answer to the question for one command.

@@ -1,4 +1,4 @@
-//! REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS (SPC-5 clause 6.35): all nine.
+//! REPORT SUPPORTED TASK MANAGEMENT FUNCTIONS (SPC-4 clause 6.36): all nine.
 
 use super::{Decision, fields, settle};
 use crate::unit::Reply;

@@ -1,4 +1,4 @@
-//! SEND DIAGNOSTIC (SPC-5 clause 6.44): self-tests and diagnostic pages.
+//! SEND DIAGNOSTIC (SPC-4 clause 6.42): self-tests and diagnostic pages.
 //!
 //! There is no mechanism that could wear out, so every self-test passes at once; what it was goes into the self-test
 //! results log page. The one diagnostic page is the list of pages.

@@ -1,4 +1,4 @@
-//! TEST UNIT READY (SPC-5 clause 6.51): the readiness check alone.
+//! TEST UNIT READY (SPC-4 clause 6.47): the readiness check alone.
 
 use crate::unit::Plan;
 use crate::unit::table::{Needs, Row};

@@ -1,4 +1,4 @@
-//! WRITE BUFFER (SPC-5 clause 6.50): fills the unit's buffers.
+//! WRITE BUFFER (SPC-4 clause 6.49): fills the unit's buffers.
 //!
 //! The unit has no microcode that a host could replace: those modes are refused.
 
