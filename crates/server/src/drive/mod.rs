@@ -425,6 +425,10 @@ impl Drive {
 
     /// Takes one finished job of some medium. Whether there was one.
     fn take_finished(&mut self) -> bool {
+        // To ask a medium may be a system call.
+        if self.at_media == 0 {
+            return false;
+        }
         let finished = self.media.iter_mut().find_map(|medium| medium.poll());
         let any = finished.is_some();
         if let Some(finished) = finished {

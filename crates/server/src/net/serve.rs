@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use target::ActiveTransport;
 
 const LISTENER: Token = Token(0);
+// 1 is the client's.
 pub(super) const WAKER: Token = Token(2);
 /// The media, which need not be told apart.
 const MEDIUM: Token = Token(3);

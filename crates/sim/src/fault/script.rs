@@ -1,4 +1,5 @@
-//! Faults as one word of text: `status-lost@3,unplug@120,slow@7/2`, or `none`. A fault is of the first drive unless it says of which.
+//! Faults as one word of text: `status-lost@3,unplug@120,slow@7/2`, or `none`. A fault is of the first drive unless it says of
+//! which.
 
 use super::Kind;
 use std::fmt;
@@ -70,12 +71,6 @@ impl Script {
     pub fn without(&self, start: usize, end: usize) -> Self {
         let kept = self.0.iter().enumerate().filter(|(at, _)| !(start..end).contains(at));
         kept.map(|(_, strike)| *strike).collect()
-    }
-}
-
-impl Extend<Strike> for Script {
-    fn extend<I: IntoIterator<Item = Strike>>(&mut self, strikes: I) {
-        self.0.extend(strikes);
     }
 }
 

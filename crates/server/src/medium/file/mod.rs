@@ -96,8 +96,6 @@ pub struct FileMedium {
     geometry: Geometry,
     event: Arc<OwnedFd>,
     finished: VecDeque<Finished>,
-    /// Requests that were not answered on the spot and not told yet.
-    under_way: usize,
     writes: Writes,
     /// Whether blocks are moved on the spot: a file system of memory does not wait, but refuses to promise that, so that
     /// a ring would hand each transfer to a thread of the kernel, and a wake-up costs more than the copy.
@@ -133,7 +131,7 @@ impl FileMedium {
         let writes = if ring.is_none() || image.direct { Writes::Ring } else { Writes::Unknown };
         let finished = VecDeque::with_capacity(pool::ROOM);
         let at_once = options.engine == Engine::Automatic && image.in_memory && !image.direct;
-        Ok(Self { ring, pool, image, geometry, event, finished, under_way: 0, writes, at_once, without_ring })
+        Ok(Self { ring, pool, image, geometry, event, finished, writes, at_once, without_ring })
     }
 
     /// Tries to write without waiting. Who is to write from now on.
@@ -198,7 +196,6 @@ impl Medium for FileMedium {
             (Some(ring), _) if Ring::can(&task) => ring.submit(task),
             _ => self.pool.submit(task),
         }
-        self.under_way += 1;
         None
     }
 
@@ -215,17 +212,12 @@ impl Medium for FileMedium {
     }
 
     fn poll(&mut self) -> Option<Finished> {
-        if self.under_way == 0 {
-            return None;
-        }
         if self.finished.is_empty() {
             // Read before looking: what is over later signals anew.
             let _ = rustix::io::read(&*self.event, &mut [0; 8]);
             self.reap();
         }
-        let finished = self.finished.pop_front();
-        self.under_way -= usize::from(finished.is_some());
-        finished
+        self.finished.pop_front()
     }
 
     fn event_fd(&self) -> Option<BorrowedFd<'_>> {

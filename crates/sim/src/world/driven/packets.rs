@@ -135,9 +135,12 @@ impl Driven {
         let seats = &mut self.seats;
         let has_trouble = self.is_troubled && self.fronts[0].end.root == root;
         let mut befalls = |device: hub::DeviceId, message: &Message| {
+            if !has_trouble {
+                return Fate::Arrives;
+            }
             // What is for hubs themselves is left alone.
             let number = fronts[device.0];
-            let Some(seat) = seats.get_mut(number).filter(|_| has_trouble) else { return Fate::Arrives };
+            let Some(seat) = seats.get_mut(number) else { return Fate::Arrives };
             let fate = seat.trouble.fate_behind_hubs(*message);
             fated = (fate != Fate::Arrives).then_some((number, device, *message));
             fate

@@ -1,12 +1,13 @@
 //! What befalls a driven world from outside of its machines: faults, planted bugs, and the books that notice.
 //!
-//! It befalls drives from when they are up. Each has books and packets of its own; what befalls hubs and the controller is the first
-//! drive's: others behind the same root port go when it is pulled out, for all are. Beside what befalls a drive there is what befalls a controller: it halts, of which its driver tells
-//! that it died; and the bugs of one whose events are not as they should be. Behind hubs the drive is pulled out with the hub
-//! at the root port, or that hub is reset: then it is brought up again, by a transport of its own.
+//! It befalls drives from when they are up. Each has books and packets of its own; what befalls hubs and the controller is the
+//! first drive's: others behind the same root port go when it is pulled out, for all are. Beside what befalls a drive there is
+//! what befalls a controller: it halts, of which its driver tells that it died; and the bugs of one whose events are not as they
+//! should be. Behind hubs the drive is pulled out with the hub at the root port, or that hub is reset: then it is brought up
+//! again, by a transport of its own.
 //!
-//! Left out: headers that are damaged among hubs. Always true: a world without
-//! trouble is the same as if there were none to have.
+//! Left out: headers that are damaged among hubs. Always true: a world without trouble is the same as if there were none to
+//! have.
 
 use super::seat::Seat;
 use super::{AnyTransport, Driven, Spot};

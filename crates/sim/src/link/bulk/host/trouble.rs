@@ -41,8 +41,8 @@ impl HostEndpoint {
         }
     }
 
-    /// As [`Self::reset`], but keeps the sequence number: a new try after a failure, of which the device knows nothing (xHCI 1.2 clause
-    /// 4.6.8.1, Transfer State Preserve).
+    /// As [`Self::reset`], but keeps the sequence number: a new try after a failure, of which the device knows nothing (xHCI
+    /// 1.2 clause 4.6.8.1, Transfer State Preserve).
     pub fn reset_for_retry(&mut self) {
         let (next, is_blocked) = (self.next, self.is_blocked);
         self.reset();
