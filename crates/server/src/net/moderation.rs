@@ -6,17 +6,26 @@
 //! tells these apart before it was tried, so it is tried: short windows with and without a pause take turns, and what has let
 //! more commands through is kept for a while. See decisions/0011.
 //!
+//! A guest that sends payload gains by another way: what it sends while nobody reads fills the socket, which QEMU's emulated
+//! processor then leaves to another thread, and wakes nobody.
+//!
 //! Left out: the time, and the commands, which the caller counts.
 //!
 //! Always true: a pause is never longer than [`MOMENT`]; after a rest, and again and again while there is work, both are tried.
 
+use crate::drive::Counters;
 use std::time::{Duration, Instant};
 
 /// How long the loop looks away: what a guest in software emulation takes for one to three commands, and less than a disk takes
 /// for any.
 const MOMENT: Duration = Duration::from_micros(250);
-/// How long a window is.
+/// The same for a client that sends payload, most of which it has to copy while we look away: longer, and the drive would be what
+/// others wait for.
+const MOMENT_OF_PAYLOAD: Duration = Duration::from_micros(100);
+/// How long a window is at least, and at most where so few commands end in it that one more or less would count.
 const WINDOW: Duration = Duration::from_millis(8);
+const WINDOW_MOST: Duration = Duration::from_millis(40);
+const COMMANDS_OF_A_WINDOW: u64 = 32;
 /// Windows of a trial, with a pause and without by turns.
 const WINDOWS: u8 = 8;
 /// Pauses of a window after which it is over if nothing more has come in them.
@@ -29,6 +38,11 @@ const REST: Duration = Duration::from_millis(100);
 /// With fewer commands than these on either side nothing is told from chance; and where so few go, each is long, so that little
 /// is gained.
 const COMMANDS_LEAST: u64 = 24;
+/// With so many, a smaller gain is told from chance.
+const COMMANDS_MANY: u64 = 96;
+
+/// A client whose writes have as many bytes each sends payload most of the time.
+const PAYLOAD_BYTES: u64 = 64 << 10;
 
 /// Decides about pauses.
 #[derive(Debug, Default)]
@@ -38,6 +52,9 @@ pub(super) struct Moderation {
     /// What came out last, and for how long that is kept.
     pays: bool,
     kept: Duration,
+    /// What the drive has done, and whether the last writes among it were long.
+    done: Counters,
+    is_sent_payload: bool,
 }
 
 #[derive(Debug, Default)]
@@ -68,16 +85,18 @@ struct Seen {
 }
 
 impl Moderation {
-    /// The client has sent something, after the drive was asked for `commands` in all: how long to look away before that is read.
-    /// One that is behind with reading what it was sent loses nothing by that.
-    pub(super) fn pause(&mut self, now: Instant, commands: u64, is_behind: bool) -> Option<Duration> {
+    /// The client has sent something, after the drive has `done` so much in all: how long to look away before that is read. One that
+    /// is behind with reading what it was sent loses nothing by that.
+    pub(super) fn pause(&mut self, now: Instant, done: Counters, is_behind: bool) -> Option<Duration> {
+        self.note(done);
+        let commands = done.reads + done.writes;
         let has_rested = self.asked_at.replace(now).is_none_or(|before| now.duration_since(before) >= REST);
         if has_rested {
-            *self = Self { asked_at: Some(now), ..Self::default() };
+            *self = Self { asked_at: Some(now), done, ..Self::default() };
         }
         match &mut self.phase {
             Phase::Trial(trial) => {
-                if let Some(pays) = trial.outcome(now, commands) {
+                if let Some(pays) = trial.outcome(now, commands, self.is_sent_payload) {
                     self.keep(now, pays);
                 }
             }
@@ -88,7 +107,18 @@ impl Moderation {
             Phase::Trial(trial) => trial.pauses(),
             Phase::Rest | Phase::KeptUntil(_) => self.pays,
         };
-        (pauses || is_behind).then_some(MOMENT)
+        let moment = if self.is_sent_payload && !is_behind { MOMENT_OF_PAYLOAD } else { MOMENT };
+        (pauses || is_behind).then_some(moment)
+    }
+
+    /// Notes whether the writes since the last time were long.
+    const fn note(&mut self, done: Counters) {
+        let writes = done.writes.saturating_sub(self.done.writes);
+        let bytes = done.written_bytes.saturating_sub(self.done.written_bytes);
+        if writes > 0 {
+            self.is_sent_payload = bytes >= writes.saturating_mul(PAYLOAD_BYTES);
+        }
+        self.done = done;
     }
 
     /// Keeps what has come out of a trial.
@@ -116,27 +146,32 @@ impl Trial {
     }
 
     /// Ends a window whose time is over. Whether pauses pay, once that is plain.
-    fn outcome(&mut self, now: Instant, commands: u64) -> Option<bool> {
+    fn outcome(&mut self, now: Instant, commands: u64, is_sent_payload: bool) -> Option<bool> {
         let (span, done) = (now.duration_since(self.began_at), commands.saturating_sub(self.done_before));
-        if self.pauses >= PAUSES_ALONE && done <= self.pauses {
+        // Who sends payload gains by sending it while nobody reads, be it that of one command.
+        let is_alone = self.pauses >= PAUSES_ALONE && done <= self.pauses;
+        if is_alone && !is_sent_payload {
             return Some(false);
         }
-        if span < WINDOW {
+        let is_full = done >= COMMANDS_OF_A_WINDOW || span >= WINDOW_MOST;
+        if span < WINDOW || !is_full {
             return None;
         }
         let seen = &mut self.seen[usize::from(self.is_with())];
         (seen.commands, seen.span) = (seen.commands + done, seen.span + span);
         (self.window, self.began_at, self.done_before, self.pauses) = (self.window + 1, now, commands, 0);
         match self.window {
-            WINDOWS => Some(self.has_enough() && self.gains(10, 11)),
+            WINDOWS if self.have(COMMANDS_MANY) => Some(self.gains(20, 21)),
+            WINDOWS => Some(self.have(COMMANDS_LEAST) && self.gains(10, 11)),
             // Each has had as many.
             window if window.is_multiple_of(2) && !self.gains(4, 3) => Some(false),
             _ => None,
         }
     }
 
-    fn has_enough(&self) -> bool {
-        self.seen.iter().all(|seen| seen.commands >= COMMANDS_LEAST)
+    /// Whether as many commands were seen on either side.
+    fn have(&self, commands: u64) -> bool {
+        self.seen.iter().all(|seen| seen.commands >= commands)
     }
 
     /// Whether `parts` of what goes in a time with pauses is more than `of` of what goes without.
@@ -171,6 +206,10 @@ mod tests {
         at_once: 1,
     };
 
+    fn reads(reads: u64) -> Counters {
+        Counters { reads, ..Counters::default() }
+    }
+
     impl Guest {
         /// Runs for so long, and tells commands per second of each tenth of that.
         fn run(&self, moderation: &mut Moderation, begin: Instant, length: Duration) -> Vec<f64> {
@@ -181,7 +220,7 @@ mod tests {
                 // The guest asks for some, which wakes the loop.
                 let some = idle.min(self.at_once);
                 (now, idle, asked) = (now + self.ask * some, idle - some, asked + some);
-                let pause = moderation.pause(now, done, false);
+                let pause = moderation.pause(now, reads(done), false);
                 // While the loop looks away the guest asks for more.
                 let read_at = now + pause.unwrap_or_default();
                 while idle > 0 && now + self.ask <= read_at {
@@ -235,14 +274,67 @@ mod tests {
         }
     }
 
+    /// A guest that sends payload: what it takes for a command in all, how much less if nobody reads meanwhile, and whether it has
+    /// others to send while one is answered.
+    struct Sender {
+        command: Duration,
+        saved: Duration,
+        is_deep: bool,
+    }
+
+    impl Sender {
+        /// Runs for so many seconds, and tells commands per second.
+        fn rate(&self, moderation: &mut Moderation, seconds: u64) -> f64 {
+            let (begin, mut done) = (Instant::now(), Counters::default());
+            let (mut now, end) = (begin, begin + Duration::from_secs(seconds));
+            while now < end {
+                now += match moderation.pause(now, done, false) {
+                    Some(_) if self.is_deep => self.command.saturating_sub(self.saved),
+                    pause => self.command + pause.unwrap_or_default(),
+                };
+                (done.writes, done.written_bytes) = (done.writes + 1, done.written_bytes + (512 << 10));
+            }
+            done.writes as f64 / seconds as f64
+        }
+    }
+
+    #[test]
+    fn one_that_sends_payload_from_a_queue_gains_and_another_loses_next_to_nothing() {
+        let deep =
+            Sender { command: Duration::from_micros(640), saved: Duration::from_micros(60), is_deep: true };
+        let (with, without) = (deep.rate(&mut Moderation::default(), 4), 1e6 / 640.0);
+        assert!(with > 1.05 * without, "{with} with pauses, {without} without");
+
+        let single = Sender { command: Duration::from_micros(300), is_deep: false, ..deep };
+        let (with, without) = (single.rate(&mut Moderation::default(), 4), 1e6 / 300.0);
+        assert!(with > 0.97 * without, "{with} with trials, {without} without");
+    }
+
+    #[test]
+    fn long_writes_are_payload_and_short_ones_are_not() {
+        let (mut moderation, now) = (Moderation::default(), Instant::now());
+        let wrote = |writes, bytes| Counters { writes, written_bytes: bytes, ..Counters::default() };
+        for (done, is_payload) in [
+            (wrote(0, 0), false),
+            (wrote(2, 1 << 20), true),
+            (wrote(2, 1 << 20), true),
+            (wrote(3, (1 << 20) + 4096), false),
+            (wrote(4, (1 << 20) + 4096 + (64 << 10)), true),
+        ] {
+            moderation.pause(now, done, false);
+            assert_eq!(moderation.is_sent_payload, is_payload, "{done:?}");
+        }
+    }
+
     #[test]
     fn a_command_now_and_then_never_waits() {
         let (mut moderation, begin) = (Moderation::default(), Instant::now());
         for number in 0..50_u32 {
             let now = begin + Duration::from_millis(120) * number;
             // Its three transfers come one by one.
-            let pauses = [0, 60, 120]
-                .map(|us| moderation.pause(now + Duration::from_micros(us), number.into(), false).is_some());
+            let pauses = [0, 60, 120].map(|us| {
+                moderation.pause(now + Duration::from_micros(us), reads(number.into()), false).is_some()
+            });
             assert_eq!(pauses, [false; 3], "command {number}");
         }
     }
@@ -252,7 +344,7 @@ mod tests {
         let (mut moderation, begin) = (Moderation::default(), Instant::now());
         for number in 0..50_u32 {
             let now = begin + Duration::from_millis(120) * number;
-            assert_eq!(moderation.pause(now, number.into(), true), Some(MOMENT), "command {number}");
+            assert_eq!(moderation.pause(now, reads(number.into()), true), Some(MOMENT), "command {number}");
         }
     }
 

@@ -155,10 +155,13 @@ impl Loop {
 
     /// The client has sent something: more of it may be worth waiting for.
     fn look_away(&mut self) {
-        let counters = self.drive.counters();
-        let is_behind = self.client.as_mut().is_some_and(Client::is_behind);
-        let commands = counters.reads + counters.writes;
-        if let Some(pause) = self.moderation.pause(Instant::now(), commands, is_behind) {
+        let Some(client) = &mut self.client else { return };
+        // The command of a payload cannot come before its rest.
+        if client.session.is_amid_payload() {
+            return;
+        }
+        let is_behind = client.is_behind();
+        if let Some(pause) = self.moderation.pause(Instant::now(), self.drive.counters(), is_behind) {
             std::thread::sleep(pause);
         }
     }

@@ -146,6 +146,11 @@ impl Session {
         }
     }
 
+    /// Whether the rest of a payload is what comes next.
+    pub const fn is_amid_payload(&self) -> bool {
+        matches!(self.incoming, Incoming::Payload(_))
+    }
+
     /// The first `count` bytes of [`Session::payload_room`] have come.
     ///
     /// # Errors
