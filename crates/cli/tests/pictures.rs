@@ -85,6 +85,30 @@ fn a_trace_ends_with_the_command_that_was_asked_for() {
 }
 
 #[test]
+fn a_trace_has_the_frames_of_the_cable_in_their_order() {
+    let text = text(&["--trace", "3", "--transport", "sata,uas", "--depth", "2"]);
+    let mut ways = text.split("4K random read, depth 2\n").skip(1);
+    let [sata, uas] = [ways.next(), ways.next()].map(|way| way.expect("both are told"));
+    for way in [sata, uas] {
+        let lines: Vec<_> = way.lines().take_while(|line| line.contains(" ns  ")).collect();
+        let times: Vec<f64> =
+            lines.iter().map(|line| line.trim_start().split(' ').next().unwrap().parse().unwrap()).collect();
+        assert!(times.is_sorted(), "{way}");
+        let frames: Vec<_> = lines
+            .iter()
+            .filter_map(|line| line.split_once(" sata "))
+            .map(|(_, frame)| frame.trim())
+            .collect();
+        assert!(frames[0].starts_with("host: READ FPDMA QUEUED, tag 0, 8 sectors from "), "{frames:?}");
+        for (frame, times) in [("Register, accepted", 3), ("Data, tag ", 3), ("Set Device Bits, ended ", 2)] {
+            assert!(frames.iter().filter(|it| it.contains(frame)).count() >= times, "{frame}: {frames:?}");
+        }
+        assert_eq!(lines.iter().filter(|line| line.ends_with(" ends")).count(), 3, "{way}");
+    }
+    assert!(uas.contains(" host  ") && !sata.contains(" host  "), "packets are those of USB");
+}
+
+#[test]
 fn a_capture_has_the_runs_of_parts() {
     let folder = Place::new();
     let file = folder.file("parts.pcapng");

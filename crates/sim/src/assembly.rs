@@ -9,6 +9,7 @@ use crate::bridge::{Chip, StorePart, Times};
 use crate::drive::disk::Disk as HardDisk;
 use crate::drive::solid::{Contents, Solid};
 use crate::drive::{AnyDrive, Deferred, Mechanism, SECTOR_BYTES};
+use crate::engine::Trace;
 use crate::measure::{Disk, MeasureError};
 use crate::native::Native;
 use crate::parts::{
@@ -149,6 +150,22 @@ impl Assembled {
         match &mut self.stack {
             OnStack::Usb(stack) => stack.world_mut().observe(0, observer),
             OnStack::Native(stack) => stack.world_mut().observe(0, observer),
+        }
+    }
+
+    /// Notes what happens from now on: packets, TRBs, frames of cables.
+    pub fn trace_to(&mut self, trace: Box<dyn Trace>) {
+        match &mut self.stack {
+            OnStack::Usb(stack) => stack.world_mut().trace_to(trace),
+            OnStack::Native(stack) => stack.world_mut().trace_to(trace),
+        }
+    }
+
+    /// Notes nothing more.
+    pub fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
+        match &mut self.stack {
+            OnStack::Usb(stack) => stack.world_mut().take_trace(),
+            OnStack::Native(stack) => stack.world_mut().take_trace(),
         }
     }
 

@@ -10,19 +10,21 @@
 
 use crate::bridge::{Store, StorePart};
 use crate::drive::AnyDrive;
-use crate::engine::{Digest, Processor, Trace};
+use crate::engine::{Digest, Entry, Processor, Trace};
 use crate::fault::Faults;
 use crate::link::superspeed::Link;
 use crate::world::driven::HostCosts;
 use crate::world::{Commanded, CoreTurn, Finished, Observer, Observers, Plain, Stopped, WorkedFor};
 use initiator::{Answer, Command, CommandId, Outcome, Refusal, SenseBytes};
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use target::command::Place;
 use target::medium::{MediumOp, MediumRequest, MediumRequestId};
 use units::{ByteRange, Duration, Extent, Instant};
 use wire::scsi::Status;
 use wire::scsi::capacity::Capacity10;
 use wire::scsi::cdb;
+use wire::scsi::opcode::OperationCode;
 
 /// Commands that a port has tags for.
 pub const TAGS: u16 = 32;
@@ -42,6 +44,7 @@ pub struct Native {
     ended: VecDeque<u16>,
     finished: VecDeque<Finished>,
     observers: Observers,
+    trace: Option<Box<dyn Trace>>,
     happened: u64,
     digest: Digest,
 }
@@ -88,6 +91,7 @@ impl Native {
             ended: VecDeque::new(),
             finished: VecDeque::new(),
             observers: Observers::default(),
+            trace: None,
             happened: 0,
             digest: Digest::new(),
         }
@@ -106,6 +110,21 @@ impl Native {
     /// How long the core has been at work, and the drive, up to now.
     pub fn at_work(&self) -> [Duration; 2] {
         [self.core.worked(self.now), self.store.at_work(self.now)]
+    }
+
+    /// Notes what the driver does, if somebody takes notes.
+    fn note(&mut self, text: fmt::Arguments<'_>) {
+        if let Some(trace) = &mut self.trace {
+            trace.record(Entry { at: self.now, component: "driver", text });
+        }
+    }
+
+    /// Notes what was sent on the cable since the last event, before anything of this one is.
+    fn note_cable(&mut self) {
+        let Some(trace) = &mut self.trace else { return };
+        while let Some(note) = self.store.poll_note(self.now) {
+            trace.record(Entry { at: note.at, component: "sata", text: format_args!("{}", note.text) });
+        }
     }
 
     fn give(&mut self, work: Work) {
@@ -178,6 +197,7 @@ impl Native {
             self.store.release(self.now, request.id.command);
         }
         let now = self.now;
+        self.note(format_args!("{id} ends"));
         self.observers.tell(|observer| observer.ended(now, id, &outcome));
         self.finished.push_back(Finished { drive: 0, id, outcome, buffer });
         self.listen();
@@ -204,6 +224,7 @@ impl Native {
         self.now = self.now.max(at);
         self.happened += 1;
         self.digest.mix(at.as_ps());
+        self.note_cable();
         if self.store.poll_timeout().is_some_and(|at| at <= self.now) {
             self.store.handle_timeout(self.now);
             self.listen();
@@ -258,11 +279,15 @@ impl Commanded for Native {
         usize::from(TAGS)
     }
 
-    /// There are no packets of USB to note.
-    fn trace_to(&mut self, _: Box<dyn Trace>) {}
+    /// Commands and frames on the cable are noted: there are no packets of USB.
+    fn trace_to(&mut self, trace: Box<dyn Trace>) {
+        self.trace = Some(trace);
+        self.store.take_notes(true);
+    }
 
     fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
-        None
+        self.store.take_notes(false);
+        self.trace.take()
     }
 
     /// Commands are told, and whose turn it is with them: there are no transfers and packets.
@@ -291,6 +316,10 @@ impl Commanded for Native {
         let flight = Flight { id: command.id, answer, request, buffer, since: self.now };
         self.flights.insert(slot, flight);
         let now = self.now;
+        if let Some(operation) = command.cdb.as_bytes().first().copied().map(OperationCode::from) {
+            let (id, bytes) = (command.id, command.transfer_len());
+            self.note(format_args!("{id} begins: {operation}, {bytes} bytes"));
+        }
         self.observers.tell(|observer| observer.began(now, command));
         self.give(Work::Command(slot));
         Ok(())

@@ -140,9 +140,7 @@ pub fn watch(
         world.observe(0, observer);
     }
     let traced = watch.trace.map(|(trace, requests)| {
-        if let Some(world) = disk.usb() {
-            world.trace_to(trace);
-        }
+        disk.trace_to(trace);
         requests
     });
     let mut metered = Metered::new(disk, traced);
@@ -209,7 +207,7 @@ impl Disk for Metered {
         self.traced = self.traced.map(|left| left.saturating_sub(1));
         if self.traced == Some(0) {
             self.traced = None;
-            self.disk.usb().map(Commanded::take_trace);
+            self.disk.take_trace();
         }
         Ok(ended)
     }

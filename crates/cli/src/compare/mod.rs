@@ -145,7 +145,7 @@ pub(crate) struct CompareArguments {
     /// add up to its latency.
     #[arg(long, help_heading = SHOWN)]
     explain: bool,
-    /// Print what happens, packet by packet, until N commands of each run have ended.
+    /// Print what happens, packet by packet, and frame by frame on the cable of a drive, until N commands of each run have ended.
     #[arg(long, help_heading = SHOWN, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
     trace: Option<u32>,
     /// Draw two requests that are under way together: what happens for each on the four pipes, in driver, bridge and drive. Into a file, or

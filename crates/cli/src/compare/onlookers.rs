@@ -86,20 +86,15 @@ impl CompareArguments {
 
     fn watch(&self, column: &Column, job: &Job, capture: Option<&mut Capture>) -> Result<Watch, Failure> {
         let what = format!("{}, {}, depth {}", column.name, job.label, job.depth);
-        let protocol = match column.activation.transport {
-            Carried::Sata => {
-                if self.trace.is_some() {
-                    println!("{what}: no USB, and no packets");
-                }
-                return Ok(Watch::default());
-            }
-            Carried::Uas(_) => Protocol::Uas,
-            Carried::Bot | Carried::Turbo => Protocol::Bot,
-        };
         if self.trace.is_some() {
             println!("{what}");
         }
         let trace = self.trace.map(|requests| (Box::new(Printed) as Box<dyn Trace>, requests));
+        let protocol = match column.activation.transport {
+            Carried::Sata => return Ok(Watch { trace, ..Watch::default() }),
+            Carried::Uas(_) => Protocol::Uas,
+            Carried::Bot | Carried::Turbo => Protocol::Bot,
+        };
         let name = format!("{} {}", column.name, job.depth);
         let observer = capture.map(|capture| capture.next_run(protocol, &name, &what)).transpose()?;
         Ok(Watch { observer, trace, ..Watch::default() })

@@ -174,6 +174,13 @@ impl<E: Event> Engine<E> {
             trace.record(Entry { at: self.now, component, text });
         }
     }
+
+    /// The same of something that was at `at`, since which nothing else was noted.
+    pub fn note_of(&mut self, at: Instant, component: &'static str, text: fmt::Arguments<'_>) {
+        if let Some(trace) = &mut self.trace {
+            trace.record(Entry { at, component, text });
+        }
+    }
 }
 
 impl<E: Event> Default for Engine<E> {

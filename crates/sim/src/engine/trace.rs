@@ -28,6 +28,12 @@ impl fmt::Display for Entry<'_> {
     }
 }
 
+impl fmt::Debug for dyn Trace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Trace")
+    }
+}
+
 impl Trace for Vec<String> {
     fn record(&mut self, entry: Entry<'_>) {
         self.push(entry.to_string());

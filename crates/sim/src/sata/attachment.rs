@@ -4,9 +4,11 @@
 //! no other does. What the port has no room for waits on the drive's side, and the wire with it.
 
 use super::Rate;
+use super::notes::{Note, Notes};
 use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, Said, TAGS, Tag, Turn};
 use std::collections::VecDeque;
-use units::{Duration, Instant};
+use std::fmt;
+use units::{Duration, Extent, Instant};
 use wire::ata::{DataFis, DeviceToHostFis, DmaActivateFis, DmaSetupFis, HostToDeviceFis, SetDeviceBitsFis};
 
 /// How a command is given.
@@ -75,6 +77,7 @@ pub struct Attachment<M> {
     room: i64,
     told: VecDeque<Told>,
     books: Books,
+    notes: Notes,
 }
 
 /// A command under way.
@@ -149,6 +152,7 @@ impl<M: Mechanism> Attachment<M> {
             room: i64::from(room_sectors),
             told: VecDeque::new(),
             books: Books::default(),
+            notes: Notes::default(),
         }
     }
 
@@ -167,6 +171,16 @@ impl<M: Mechanism> Attachment<M> {
     /// What the wire has carried.
     pub const fn books(&self) -> Books {
         self.books
+    }
+
+    /// Notes each frame from now on, or no more.
+    pub fn take_notes(&mut self, is_taking: bool) {
+        self.notes.take(is_taking);
+    }
+
+    /// The next frame that was sent by now, as text.
+    pub fn poll_note(&mut self, now: Instant) -> Option<Note> {
+        self.notes.poll(now)
     }
 
     /// Gives a command. Its tag must be free; one that is alone must be.
@@ -270,6 +284,7 @@ impl<M: Mechanism> Attachment<M> {
 
     /// The wire is taken by a frame from then on: when that arrives.
     fn occupy(&mut self, begins: Instant, frame: Frame) -> Instant {
+        self.notes.note(begins, || describe(frame, &self.links, &self.ended[1], self.phase));
         let crosses = self.rate.dwords(Rate::frame(frame.bytes()));
         // The sender asks, the receiver agrees; when the end has come the receiver acknowledges, and the wire rests.
         let asks = self.latency + self.latency;
@@ -437,6 +452,52 @@ impl<M: Mechanism> Attachment<M> {
                 Some(Frame::Data(tag, sectors))
             }
         }
+    }
+}
+
+/// A frame in words, before anything comes of it: by whom, what, and of which command.
+fn describe(
+    frame: Frame,
+    links: &[Option<Link>; TAGS],
+    ended: &VecDeque<Tag>,
+    phase: Option<Phase>,
+) -> String {
+    let is_write = phase.is_some_and(|phase| phase.is_write);
+    match frame {
+        Frame::Command(tag) => match &links[usize::from(tag.0)] {
+            Some(Link { command, .. }) => format!("host: {command}"),
+            None => format!("host: a command with tag {}", tag.0),
+        },
+        Frame::Accepted => "drive: Register, accepted".into(),
+        Frame::SetUp(tag, sectors) => format!("drive: DMA Setup, tag {}, {sectors} sectors", tag.0),
+        Frame::Activate(tag, _) => format!("drive: DMA Activate, tag {}", tag.0),
+        Frame::Data(tag, sectors) => {
+            let who = if is_write { "host" } else { "drive" };
+            format!("{who}: Data, tag {}, {sectors} sectors", tag.0)
+        }
+        Frame::Bits => {
+            let tags: Vec<_> = ended.iter().map(|tag| tag.0.to_string()).collect();
+            format!("drive: Set Device Bits, ended {}", tags.join(", "))
+        }
+        Frame::Registers(tag) => format!("drive: Register, ended {}", tag.0),
+    }
+}
+
+impl fmt::Display for Command {
+    /// The command's name in ACS-4, its tag, and where it is about.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Order { tag, kind, extent } = self.order;
+        let name = match (kind, self.queueing) {
+            (OrderKind::Read, Queueing::Queued) => "READ FPDMA QUEUED",
+            (OrderKind::Read, Queueing::Alone) => "READ DMA EXT",
+            (OrderKind::Write { .. }, Queueing::Queued) => "WRITE FPDMA QUEUED",
+            (OrderKind::Write { through: true }, Queueing::Alone) => "WRITE DMA FUA EXT",
+            (OrderKind::Write { through: false }, Queueing::Alone) => "WRITE DMA EXT",
+            (OrderKind::Flush, _) => return write!(f, "FLUSH CACHE EXT, tag {}", tag.0),
+            (OrderKind::Trim, _) => "DATA SET MANAGEMENT",
+        };
+        let Extent { lba, blocks } = extent;
+        write!(f, "{name}, tag {}, {} sectors from {} on", tag.0, blocks.0, lba.0)
     }
 }
 

@@ -18,9 +18,11 @@
 //! Always true: one frame is on the wire; a drive never sends what the port has no room for; each command ends once.
 
 mod attachment;
+mod notes;
 mod rate;
 
 pub use attachment::{Attachment, Books, Command, Queueing, Told};
+pub use notes::Note;
 pub use rate::Rate;
 
 #[cfg(test)]

@@ -198,6 +198,40 @@ fn a_queued_write_is_activated_for_each_frame_but_the_first() {
     assert_eq!(host.ended(), 1);
 }
 
+#[test]
+fn frames_are_noted_as_they_begin_while_somebody_looks_on() {
+    let mut host = Host::new(Prompt::default());
+    host.submit(0, OrderKind::Read, (0, 8), Queueing::Queued);
+    host.rest();
+    assert_eq!(host.cable.poll_note(host.now), None, "nobody looked on");
+    host.cable.take_notes(true);
+    let began = host.now;
+    host.submit(3, OrderKind::Write { through: false }, (100, 20), Queueing::Queued);
+    host.rest();
+    assert_eq!(host.cable.poll_note(Instant::from_ps(began.as_ps() - 1)), None, "not sent by then");
+    let notes: Vec<_> = std::iter::from_fn(|| host.cable.poll_note(host.now)).collect();
+    let texts: Vec<_> = notes.iter().map(|note| note.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "host: WRITE FPDMA QUEUED, tag 3, 20 sectors from 100 on",
+            "drive: Register, accepted",
+            "drive: DMA Setup, tag 3, 20 sectors",
+            "host: Data, tag 3, 16 sectors",
+            "drive: DMA Activate, tag 3",
+            "host: Data, tag 3, 4 sectors",
+            "drive: Set Device Bits, ended 3",
+        ]
+    );
+    // The wire rests once more behind the last frame.
+    let begins = began + Duration::from_ns(100);
+    assert_eq!([notes[0].at, notes[1].at], [begins, begins + Duration::from_ps(frame(8 + 2).1)]);
+    host.cable.take_notes(false);
+    host.submit(0, OrderKind::Flush, (0, 0), Queueing::Alone);
+    host.rest();
+    assert_eq!(host.cable.poll_note(host.now), None);
+}
+
 /// The arm takes the first write at once, and then what has come in the meantime in one pass.
 #[test]
 fn commands_that_end_together_are_told_in_one_frame() {

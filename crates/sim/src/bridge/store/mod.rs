@@ -9,7 +9,7 @@
 
 use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, TAGS, Tag, Turn};
 use crate::power::{Meter, Microwatts};
-use crate::sata::{Attachment, Command, Queueing, Rate, Told};
+use crate::sata::{Attachment, Command, Note, Queueing, Rate, Told};
 use crate::sorted::Sorted;
 use bus::Line;
 use std::collections::VecDeque;
@@ -109,6 +109,16 @@ impl<M: Mechanism> Store<M> {
     /// The cable, and the drive on it.
     pub const fn cable(&self) -> &Attachment<M> {
         &self.cable
+    }
+
+    /// Notes each frame on the cable from now on, or no more.
+    pub fn take_notes(&mut self, is_taking: bool) {
+        self.cable.take_notes(is_taking);
+    }
+
+    /// The next frame that was sent by now, as text.
+    pub fn poll_note(&mut self, now: Instant) -> Option<Note> {
+        self.cable.poll_note(now)
     }
 
     /// A command will move so many bytes in all.

@@ -39,11 +39,11 @@ impl Commanded for Driven {
     fn trace_to(&mut self, trace: Box<dyn Trace>) {
         self.engine.trace_to(trace);
         self.shows_packets = true;
-        self.machine.controller.take_notes(true);
+        self.take_notes(true);
     }
 
     fn take_trace(&mut self) -> Option<Box<dyn Trace>> {
-        self.machine.controller.take_notes(false);
+        self.take_notes(false);
         self.engine.take_trace()
     }
 

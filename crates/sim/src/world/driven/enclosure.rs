@@ -21,6 +21,7 @@ use crate::check::{About, Law, Ledger};
 use crate::drive::{AnyDrive, SECTOR_BYTES, Turn};
 use crate::engine::Processor;
 use crate::power::{Meter, Microwatts};
+use crate::sata::Note;
 use bus::{Completion, TransferId};
 use std::collections::VecDeque;
 use target::DeviceTransfer;
@@ -107,6 +108,16 @@ impl Enclosure {
     /// What the drive has turned to since this was asked last.
     pub fn take_turns(&mut self) -> impl Iterator<Item = Turn> {
         std::mem::take(&mut self.turns).into_iter()
+    }
+
+    /// Notes each frame on the cable from now on, or no more.
+    pub(in crate::world) fn take_notes(&mut self, is_taking: bool) {
+        self.store.take_notes(is_taking);
+    }
+
+    /// The next frame that was sent on the cable by now, as text.
+    pub(in crate::world) fn poll_note(&mut self, now: Instant) -> Option<Note> {
+        self.store.poll_note(now)
     }
 
     /// The SATA side, with the drive.

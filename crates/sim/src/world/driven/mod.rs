@@ -26,6 +26,7 @@ mod hotplug;
 mod hubs;
 mod link_act;
 mod machine;
+mod notes;
 mod packets;
 mod power_on;
 mod root;
@@ -208,6 +209,9 @@ impl Driven {
     /// Most events are those of packets, which are asked for first and need little.
     #[inline(always)]
     fn handle(&mut self, event: Happens) {
+        if self.engine.is_traced() {
+            self.note_cables();
+        }
         match event {
             Happens::Free(root, side) => self.send(root.into(), side),
             Happens::Arrives(root, side, bytes) => self.handle_arrival(root.into(), side, bytes),
@@ -387,9 +391,7 @@ impl Driven {
     #[inline(always)]
     fn carry_on(&mut self, now: Instant) -> bool {
         if self.engine.is_traced() {
-            while let Some(note) = self.machine.controller.poll_note() {
-                self.engine.note("xhci", format_args!("{note}"));
-            }
+            self.note_controller();
         }
         if !self.core.is_free()
             && let Some(task) = self.core.poll_done(now)

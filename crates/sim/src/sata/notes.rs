@@ -1,0 +1,38 @@
+//! Notes of frames on the wire, for people who look on: what was sent, when it began.
+//!
+//! Nothing is made into text unless somebody takes notes.
+
+use std::collections::VecDeque;
+use units::Instant;
+
+/// Frames that were sent, while somebody takes notes of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Notes(Option<VecDeque<Note>>);
+
+/// A frame, as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// When the wire was taken for it.
+    pub at: Instant,
+    /// Who sends, and what.
+    pub text: String,
+}
+
+impl Notes {
+    /// Takes notes from now on, or no more.
+    pub(super) fn take(&mut self, is_taking: bool) {
+        self.0 = is_taking.then(VecDeque::new);
+    }
+
+    /// A frame is sent.
+    pub(super) fn note(&mut self, at: Instant, text: impl FnOnce() -> String) {
+        if let Some(notes) = &mut self.0 {
+            notes.push_back(Note { at, text: text() });
+        }
+    }
+
+    /// The next one of those that have begun by now.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<Note> {
+        self.0.as_mut()?.pop_front_if(|note| note.at <= now)
+    }
+}

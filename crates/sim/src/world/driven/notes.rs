@@ -1,0 +1,34 @@
+//! Notes of those who make them by themselves, brought to who looks on, in order.
+
+use super::Driven;
+
+impl Driven {
+    /// Who makes notes by themselves do so from now on, or no more.
+    pub(super) fn take_notes(&mut self, is_taking: bool) {
+        self.machine.controller.take_notes(is_taking);
+        for enclosure in self.seats.iter_mut().filter_map(|seat| seat.drive.enclosure.as_mut()) {
+            enclosure.take_notes(is_taking);
+        }
+    }
+
+    /// Notes what was sent on the cables of bridges since the last event, before anything of this one is.
+    #[inline(never)]
+    pub(super) fn note_cables(&mut self) {
+        let now = self.engine.now();
+        for number in 0..self.seats.len() {
+            while let Some(note) =
+                self.seats[number].drive.enclosure.as_mut().and_then(|enclosure| enclosure.poll_note(now))
+            {
+                self.engine.note_of(note.at, "sata", format_args!("{}{}", self.tag(number), note.text));
+            }
+        }
+    }
+
+    /// Notes what the controller has read, written and heard.
+    #[inline(never)]
+    pub(super) fn note_controller(&mut self) {
+        while let Some(note) = self.machine.controller.poll_note() {
+            self.engine.note("xhci", format_args!("{note}"));
+        }
+    }
+}
