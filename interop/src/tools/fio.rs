@@ -35,12 +35,12 @@ pub enum Pattern {
 
 #[derive(Clone, Copy, Debug)]
 enum Length {
-    Seconds(u32),
+    Time(Duration),
     Bytes(u64),
 }
 
 /// What fio did.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Report {
     /// What it read.
     pub read: Side,
@@ -64,7 +64,7 @@ pub struct Side {
 impl Load {
     /// Two seconds of `pattern` on `device`, such as `/dev/sda`, in blocks of 4 KiB, one at a time.
     pub fn new(device: &str, pattern: Pattern) -> Self {
-        let (length, more) = (Length::Seconds(2), String::new());
+        let (length, more) = (Length::Time(Duration::from_secs(2)), String::new());
         Self { device: device.into(), pattern, block_bytes: 4096, depth: 1, length, verify: false, more }
     }
 
@@ -84,8 +84,14 @@ impl Load {
 
     /// Goes on for so long, over the device again and again if need be.
     #[must_use]
-    pub fn seconds(mut self, seconds: u32) -> Self {
-        self.length = Length::Seconds(seconds);
+    pub fn seconds(self, seconds: u32) -> Self {
+        self.time(Duration::from_secs(seconds.into()))
+    }
+
+    /// The same to the millisecond.
+    #[must_use]
+    pub fn time(mut self, time: Duration) -> Self {
+        self.length = Length::Time(time);
         self
     }
 
@@ -112,6 +118,11 @@ impl Load {
 
     /// The command line, for those who start it themselves and let something happen meanwhile.
     pub fn line(&self) -> String {
+        format!("{FIO} {}", self.job())
+    }
+
+    /// What makes a job of it, behind what all jobs share.
+    fn job(&self) -> String {
         let Self { device, block_bytes, depth, more, .. } = self;
         let pattern = match self.pattern {
             Pattern::Read => "read",
@@ -121,39 +132,64 @@ impl Load {
             Pattern::RandomMixed => "randrw",
         };
         let length = match self.length {
-            Length::Seconds(seconds) => format!("--time_based --runtime={seconds}"),
+            Length::Time(time) => format!("--time_based --runtime={}ms", time.as_millis()),
             Length::Bytes(bytes) => format!("--size={bytes}"),
         };
         // Without the fatal option fio goes on after a wrong block, and counts it as one of many errors.
         let verify = if self.verify { " --verify=crc32c --verify_fatal=1" } else { "" };
         format!(
-            "fio --name=load --filename={device} --rw={pattern} --bs={block_bytes} --iodepth={depth} \
-             --ioengine=libaio --direct=1 --thread --randrepeat=1 --output-format=json {length}{verify}{more}"
+            "--name=load --filename={device} --rw={pattern} --bs={block_bytes} --iodepth={depth} \
+             --ioengine=libaio --direct=1 --thread --randrepeat=1 {length}{verify}{more}"
         )
     }
 
     /// Runs it in the guest. Fails when a command failed or a block was wrong.
     pub fn run(&self, guest: &mut Guest) -> Result<Report> {
-        let limit = match self.length {
-            Length::Seconds(seconds) => Duration::from_secs(u64::from(seconds) + 60),
+        Report::parse(&guest.stdout_within(self.limit(), &self.line())?)
+    }
+
+    /// Runs loads one after the other in one run of fio, which spares the time that it takes to begin. A report each.
+    pub fn run_in_turn(loads: &[Self], guest: &mut Guest) -> Result<Vec<Report>> {
+        let jobs: String = loads.iter().map(|load| format!(" {} --stonewall", load.job())).collect();
+        let limit = loads.iter().map(Self::limit).sum();
+        let reports = Report::parse_jobs(&guest.stdout_within(limit, &format!("{FIO}{jobs}"))?)?;
+        if reports.len() == loads.len() {
+            return Ok(reports);
+        }
+        let told = format!("{} jobs of {}", reports.len(), loads.len());
+        Err(Error::unexpected("read fio's report", told))
+    }
+
+    fn limit(&self) -> Duration {
+        match self.length {
+            Length::Time(time) => time + Duration::from_secs(60),
             Length::Bytes(_) => Duration::from_secs(180),
-        };
-        Report::parse(&guest.stdout_within(limit, &self.line())?)
+        }
     }
 }
 
+/// What all command lines begin with.
+const FIO: &str = "fio --output-format=json";
+
 impl Report {
-    /// Reads fio's JSON; words that it prints before are passed over.
+    /// Reads fio's JSON of one job; words that it prints before are passed over.
     pub fn parse(printed: &str) -> Result<Self> {
+        let reports = Self::parse_jobs(printed)?;
+        reports.first().copied().ok_or_else(|| Error::unexpected("read fio's report", "it has no job"))
+    }
+
+    /// The same of any number of jobs.
+    fn parse_jobs(printed: &str) -> Result<Vec<Self>> {
         let nonsense = |why: String| Error::unexpected("read fio's report", format!("{why}\n{printed}"));
         let json = printed.find('{').and_then(|start| printed.get(start..)).unwrap_or_default();
         let report: Value = serde_json::from_str(json).map_err(|error| nonsense(error.to_string()))?;
-        let job = &report["jobs"][0];
-        match job["error"].as_i64() {
+        let jobs = report["jobs"].as_array().ok_or_else(|| nonsense("it has no jobs".into()))?;
+        let of_job = |job: &Value| match job["error"].as_i64() {
             Some(0) => Ok(Self { read: Side::parse(&job["read"]), write: Side::parse(&job["write"]) }),
             Some(code) => Err(nonsense(format!("it ended with error {code}"))),
-            None => Err(nonsense("it has no job".into())),
-        }
+            None => Err(nonsense("a job does not say how it ended".into())),
+        };
+        jobs.iter().map(of_job).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The drive in a guest, against QEMU's own UAS drive and against a drive that does nothing.
 //!
-//! One virtual machine in software emulation has all three, and its fio takes them in turns, another first in each
-//! round. Images are in memory. Small commands are held against `usb-uas` with `scsi-hd`; large ones against the
+//! One virtual machine in software emulation has all three, and its fio takes them in turns, a third of a second each,
+//! another first each time. Images are in memory. Small commands are held against `usb-uas` with `scsi-hd`; large ones against the
 //! [`responder`], because QEMU reads a socket 4 KiB at a time, and what that costs is not ours to mend.
 
 use super::DriveArguments;
@@ -31,9 +31,15 @@ struct Workload {
     qemu_bar: f64,
     /// Against a drive that does nothing.
     nothing_bar: f64,
-    /// Rounds of it for each that is asked for.
-    times: u32,
 }
+
+/// How quick a processor is changes from one second to the next where other machines work on the same hardware, and twofold what
+/// mostly copies. Drives whose turns are short meet the same. So a round has parts, in each of which all have their turn, and a turn has
+/// a share of the time that was asked for.
+const PARTS: u32 = 6;
+const TURNS_OF_THE_TIME: u128 = 3;
+/// The shortest turn.
+const TURN_LEAST: Duration = Duration::from_millis(100);
 
 const WORKLOADS: [Workload; 8] = [
     small(Pattern::RandomRead, 1, 0.8),
@@ -47,13 +53,11 @@ const WORKLOADS: [Workload; 8] = [
 ];
 
 const fn small(pattern: Pattern, depth: u32, qemu_bar: f64) -> Workload {
-    Workload { pattern, block_bytes: 4 << 10, depth, qemu_bar, nothing_bar: 0.0, times: 1 }
+    Workload { pattern, block_bytes: 4 << 10, depth, qemu_bar, nothing_bar: 0.0 }
 }
 
-/// Its rounds differ twofold, since most of such a command is copying, which other machines' work slows down; a ratio is told from
-/// three times as many.
 const fn large(pattern: Pattern) -> Workload {
-    Workload { pattern, block_bytes: 512 << 10, depth: 4, qemu_bar: 0.0, nothing_bar: 0.95, times: 3 }
+    Workload { pattern, block_bytes: 512 << 10, depth: 4, qemu_bar: 0.0, nothing_bar: 0.95 }
 }
 
 /// What the drive reached.
@@ -63,6 +67,14 @@ pub(super) struct GuestFigures {
     pub(super) qemu: Vec<Figure>,
     /// Of a drive that does nothing.
     pub(super) nothing: Vec<Figure>,
+}
+
+/// How many turns each has at a load, and how long one is.
+pub(super) fn turns(arguments: &DriveArguments) -> (u32, Duration) {
+    // fio takes milliseconds.
+    let turn = Duration::from_millis((arguments.seconds.as_millis() / TURNS_OF_THE_TIME) as u64);
+    let turn = turn.max(TURN_LEAST);
+    (arguments.rounds.saturating_mul(PARTS), turn)
 }
 
 /// Boots the machine and measures.
@@ -126,27 +138,32 @@ impl Rivals {
         let what = workload.describe();
         let mut qemu = Figure::new(what.clone(), workload.qemu_bar);
         let mut nothing = Figure::new(what, workload.nothing_bar);
-        for round in 0..(arguments.rounds * workload.times) as usize {
-            let mut rates = [0.0; 3];
-            for turn in 0..rates.len() {
-                let rival = (round + turn) % rates.len();
-                rates[rival] = workload.rate(guest, &self.0[rival], arguments.seconds)?;
+        let (_, turn) = turns(arguments);
+        for round in 0..arguments.rounds {
+            // Another is first in each part.
+            let first = (round * PARTS..).take(PARTS as usize);
+            let orders: Vec<_> =
+                first.map(|first| [0, 1, 2].map(|turn| (first as usize + turn) % self.0.len())).collect();
+            let turns = orders.as_flattened().iter();
+            let loads: Vec<_> = turns.map(|rival| workload.load(&self.0[*rival]).time(turn)).collect();
+            let reports = Load::run_in_turn(&loads, guest)?;
+            for (order, reports) in orders.iter().zip(reports.chunks(orders[0].len())) {
+                let mut rates = [0.0; 3];
+                for (rival, report) in order.iter().zip(reports) {
+                    rates[*rival] = report.read.iops + report.write.iops;
+                }
+                let [qemu_rate, nothing_rate, drive_rate] = rates;
+                qemu.push(qemu_rate, drive_rate);
+                nothing.push(nothing_rate, drive_rate);
             }
-            let [qemu_rate, nothing_rate, drive_rate] = rates;
-            qemu.push(qemu_rate, drive_rate);
-            nothing.push(nothing_rate, drive_rate);
         }
         Ok((qemu, nothing))
     }
 }
 
 impl Workload {
-    /// Commands per second.
-    fn rate(&self, guest: &mut Guest, device: &str, length: Duration) -> Result<f64> {
-        let load = Load::new(device, self.pattern).block_bytes(self.block_bytes).depth(self.depth);
-        let seconds = length.as_secs().max(1).try_into().context("too long")?;
-        let report = load.seconds(seconds).run(guest)?;
-        Ok(report.read.iops + report.write.iops)
+    fn load(&self, device: &str) -> Load {
+        Load::new(device, self.pattern).block_bytes(self.block_bytes).depth(self.depth)
     }
 
     fn describe(&self) -> String {

@@ -175,8 +175,9 @@ impl Report {
             println!("Microseconds of processor time for a command\n{}\n", socket::busy_table(socket));
         }
         if let Some(GuestFigures { qemu, nothing }) = &self.guest {
+            let (turns, turn) = guest::turns(arguments);
             println!(
-                "Commands per second in a guest, {rounds} rounds of {seconds:?}\n{}\n{}",
+                "Commands per second in a guest, {turns} turns of {turn:?} each\n{}\n{}",
                 figure::table(["QEMU usb-uas", "drive"], qemu),
                 figure::table(["do nothing", "drive"], nothing)
             );
