@@ -14,7 +14,7 @@ use crate::engine::{Digest, Entry, Processor, Trace};
 use crate::fault::Faults;
 use crate::link::superspeed::Link;
 use crate::world::driven::HostCosts;
-use crate::world::{Commanded, CoreTurn, Finished, Observer, Observers, Plain, Stopped, WorkedFor};
+use crate::world::{Begins, Commanded, CoreTurn, Finished, Observer, Observers, Plain, Stopped, WorkedFor};
 use initiator::{Answer, Command, CommandId, Outcome, Refusal, SenseBytes};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -24,7 +24,6 @@ use units::{ByteRange, Duration, Extent, Instant};
 use wire::scsi::Status;
 use wire::scsi::capacity::Capacity10;
 use wire::scsi::cdb;
-use wire::scsi::opcode::OperationCode;
 
 /// Commands that a port has tags for.
 pub const TAGS: u16 = 32;
@@ -316,10 +315,7 @@ impl Commanded for Native {
         let flight = Flight { id: command.id, answer, request, buffer, since: self.now };
         self.flights.insert(slot, flight);
         let now = self.now;
-        if let Some(operation) = command.cdb.as_bytes().first().copied().map(OperationCode::from) {
-            let (id, bytes) = (command.id, command.transfer_len());
-            self.note(format_args!("{id} begins: {operation}, {bytes} bytes"));
-        }
+        self.note(format_args!("{}", Begins(command)));
         self.observers.tell(|observer| observer.began(now, command));
         self.give(Work::Command(slot));
         Ok(())

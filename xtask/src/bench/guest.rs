@@ -139,15 +139,14 @@ impl Rivals {
         let mut qemu = Figure::new(what.clone(), workload.qemu_bar);
         let mut nothing = Figure::new(what, workload.nothing_bar);
         let (_, turn) = turns(arguments);
-        for round in 0..arguments.rounds {
-            // Another is first in each part.
-            let first = (round * PARTS..).take(PARTS as usize);
-            let orders: Vec<_> =
-                first.map(|first| [0, 1, 2].map(|turn| (first as usize + turn) % self.0.len())).collect();
-            let turns = orders.as_flattened().iter();
-            let loads: Vec<_> = turns.map(|rival| workload.load(&self.0[*rival]).time(turn)).collect();
+        // Another is first in each part.
+        let orders: [[usize; 3]; PARTS as usize] =
+            std::array::from_fn(|part| [0, 1, 2].map(|place| (part + place) % self.0.len()));
+        let rivals = orders.as_flattened().iter();
+        let loads: Vec<_> = rivals.map(|rival| workload.load(&self.0[*rival]).time(turn)).collect();
+        for _ in 0..arguments.rounds {
             let reports = Load::run_in_turn(&loads, guest)?;
-            for (order, reports) in orders.iter().zip(reports.chunks(orders[0].len())) {
+            for (order, reports) in orders.iter().zip(reports.as_chunks::<3>().0) {
                 let mut rates = [0.0; 3];
                 for (rival, report) in order.iter().zip(reports) {
                     rates[*rival] = report.read.iops + report.write.iops;

@@ -284,7 +284,10 @@ impl<M: Mechanism> Attachment<M> {
 
     /// The wire is taken by a frame from then on: when that arrives.
     fn occupy(&mut self, begins: Instant, frame: Frame) -> Instant {
-        self.notes.note(begins, || describe(frame, &self.links, &self.ended[1], self.phase));
+        if self.notes.is_taking() {
+            let text = self.describe(frame);
+            self.notes.note(begins, text);
+        }
         let crosses = self.rate.dwords(Rate::frame(frame.bytes()));
         // The sender asks, the receiver agrees; when the end has come the receiver acknowledges, and the wire rests.
         let asks = self.latency + self.latency;
@@ -453,33 +456,28 @@ impl<M: Mechanism> Attachment<M> {
             }
         }
     }
-}
 
-/// A frame in words, before anything comes of it: by whom, what, and of which command.
-fn describe(
-    frame: Frame,
-    links: &[Option<Link>; TAGS],
-    ended: &VecDeque<Tag>,
-    phase: Option<Phase>,
-) -> String {
-    let is_write = phase.is_some_and(|phase| phase.is_write);
-    match frame {
-        Frame::Command(tag) => match &links[usize::from(tag.0)] {
-            Some(Link { command, .. }) => format!("host: {command}"),
-            None => format!("host: a command with tag {}", tag.0),
-        },
-        Frame::Accepted => "drive: Register, accepted".into(),
-        Frame::SetUp(tag, sectors) => format!("drive: DMA Setup, tag {}, {sectors} sectors", tag.0),
-        Frame::Activate(tag, _) => format!("drive: DMA Activate, tag {}", tag.0),
-        Frame::Data(tag, sectors) => {
-            let who = if is_write { "host" } else { "drive" };
-            format!("{who}: Data, tag {}, {sectors} sectors", tag.0)
+    /// A frame in words, before anything comes of it: by whom, what, and of which command.
+    fn describe(&self, frame: Frame) -> String {
+        match frame {
+            Frame::Command(tag) => match &self.links[usize::from(tag.0)] {
+                Some(Link { command, .. }) => format!("host: {command}"),
+                None => format!("host: a command with tag {}", tag.0),
+            },
+            Frame::Accepted => "drive: Register, accepted".into(),
+            Frame::SetUp(tag, sectors) => format!("drive: DMA Setup, tag {}, {sectors} sectors", tag.0),
+            Frame::Activate(tag, _) => format!("drive: DMA Activate, tag {}", tag.0),
+            Frame::Data(tag, sectors) => {
+                let is_write = self.phase.is_some_and(|phase| phase.is_write);
+                let who = if is_write { "host" } else { "drive" };
+                format!("{who}: Data, tag {}, {sectors} sectors", tag.0)
+            }
+            Frame::Bits => {
+                let tags: Vec<_> = self.ended[1].iter().map(|tag| tag.0.to_string()).collect();
+                format!("drive: Set Device Bits, ended {}", tags.join(", "))
+            }
+            Frame::Registers(tag) => format!("drive: Register, ended {}", tag.0),
         }
-        Frame::Bits => {
-            let tags: Vec<_> = ended.iter().map(|tag| tag.0.to_string()).collect();
-            format!("drive: Set Device Bits, ended {}", tags.join(", "))
-        }
-        Frame::Registers(tag) => format!("drive: Register, ended {}", tag.0),
     }
 }
 

@@ -24,10 +24,15 @@ impl Notes {
         self.0 = is_taking.then(VecDeque::new);
     }
 
+    /// Whether anybody takes them, so that there is a point in making text.
+    pub(super) const fn is_taking(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// A frame is sent.
-    pub(super) fn note(&mut self, at: Instant, text: impl FnOnce() -> String) {
+    pub(super) fn note(&mut self, at: Instant, text: String) {
         if let Some(notes) = &mut self.0 {
-            notes.push_back(Note { at, text: text() });
+            notes.push_back(Note { at, text });
         }
     }
 

@@ -6,7 +6,20 @@ use super::{Finished, Observer, Stopped, World};
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
 use initiator::{Command, CommandId, Refusal, Transport};
+use std::fmt;
 use units::Instant;
+use wire::scsi::opcode::OperationCode;
+
+/// That a command begins, for those who take notes.
+pub(crate) struct Begins<'a>(pub(crate) &'a Command);
+
+impl fmt::Display for Begins<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Command { id, cdb, .. } = self.0;
+        let operation = OperationCode::from(cdb.operation_code());
+        write!(f, "{id} begins: {operation}, {} bytes", self.0.transfer_len())
+    }
+}
 
 /// A world that takes commands.
 pub trait Commanded {

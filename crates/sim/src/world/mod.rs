@@ -23,6 +23,7 @@ mod planted;
 mod plug;
 mod trouble;
 
+pub(crate) use commanded::Begins;
 pub use commanded::Commanded;
 pub use enumerate::Exchange;
 pub use host::Finished;
@@ -48,7 +49,6 @@ use std::fmt;
 use target::device::STATUS;
 use trouble::{Sent, Trouble};
 use units::{Duration, Instant};
-use wire::scsi::opcode::OperationCode;
 
 /// A host and a drive with a link between them.
 #[derive(Debug)]
@@ -203,11 +203,7 @@ impl<T: Transport> World<T> {
     /// The transport's refusal.
     pub fn submit(&mut self, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
         self.host.submit(self.engine.now(), command, buffer)?;
-        let operation = command.cdb.as_bytes().first().copied().map(OperationCode::from);
-        if let (id, Some(operation)) = (command.id, operation) {
-            let bytes = command.transfer_len();
-            self.engine.note("driver", format_args!("{id} begins: {operation}, {bytes} bytes"));
-        }
+        self.engine.note("driver", format_args!("{}", Begins(command)));
         self.settle();
         Ok(())
     }

@@ -6,10 +6,9 @@ use super::core::Work;
 use super::{Driven, Observer};
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
-use crate::world::{Commanded, Finished, Stopped};
+use crate::world::{Begins, Commanded, Finished, Stopped};
 use initiator::{Command, CommandId, Refusal, Transport};
 use units::Instant;
-use wire::scsi::opcode::OperationCode;
 
 impl Commanded for Driven {
     fn now(&self) -> Instant {
@@ -63,12 +62,7 @@ impl Commanded for Driven {
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
         let (now, seat) = (self.engine.now(), self.seats.get_mut(drive).ok_or(Refusal::Gone)?);
         seat.desk.submit(&mut self.machine, now, command, buffer)?;
-        let operation = command.cdb.as_bytes().first().copied().map(OperationCode::from);
-        if let (true, id, Some(operation)) = (self.engine.is_traced(), command.id, operation) {
-            let bytes = command.transfer_len();
-            let note = format_args!("{}{id} begins: {operation}, {bytes} bytes", self.tag(drive));
-            self.engine.note("driver", note);
-        }
+        self.engine.note("driver", format_args!("{}{}", self.tag(drive), Begins(command)));
         if !self.core.is_free() {
             self.core.give(now, drive, Work::Command(command.id));
         }
