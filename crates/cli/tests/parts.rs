@@ -207,6 +207,21 @@ fn a_measurement_of_hardware_is_laid_beside_its_transport() {
 }
 
 #[test]
+fn links_sleep_where_they_are_let_and_how_long_is_told() {
+    let arguments = ["compare", "--setup", "geerling", "--depth", "1", "--block", "4K", "--seconds", "0.05"];
+    let with = |more: &[&'static str]| [&arguments[..], more].concat();
+    let record = json(&with(&["--power-states"]));
+    let bot =
+        |record: &Value, state: &str| record["rows"][0]["results"]["bot"]["power"]["link_ns"][state].as_f64();
+    assert!(bot(&record, "u1").unwrap() > 0.0 && bot(&record, "exit").unwrap() > 0.0, "{record:#}");
+    let awake = json(&arguments);
+    assert_eq!(bot(&awake, "u1"), Some(0.0));
+    let text = String::from_utf8(run(&with(&["--power-states"])).stdout).unwrap();
+    // There is no such state on a bus of USB 2.0.
+    assert!(text.contains("How long links were asleep") && text.contains("pi3-bot U1"), "{text}");
+}
+
+#[test]
 fn hardware_that_nobody_owns_is_asked_the_same_rules() {
     let text = String::from_utf8(run(&["why", "--simulate", "geerling"]).stdout).unwrap();
     assert!(text.contains("uasp: ASMedia ASM1153") && text.contains("every rule is met"), "{text}");

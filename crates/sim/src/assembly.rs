@@ -10,6 +10,7 @@ use crate::drive::disk::Disk as HardDisk;
 use crate::drive::solid::{Contents, Solid};
 use crate::drive::{AnyDrive, Deferred, Mechanism, SECTOR_BYTES};
 use crate::engine::Trace;
+use crate::link::superspeed::Sleep;
 use crate::measure::{Disk, MeasureError};
 use crate::native::Native;
 use crate::parts::{
@@ -261,7 +262,8 @@ impl Parts<'_> {
             node = Hub { delay: hub.delay, ..Hub::new(hub.ports) }.with(1, node).into();
         }
         let host = profile.host(controller.part);
-        let setup = Setup::new(host).at(rate).answering(bridge.response).with(1, node);
+        let sleep = assembly.power_states.then_some(Sleep::LINUX);
+        let setup = Setup { sleep, ..Setup::new(host).at(rate).answering(bridge.response).with(1, node) };
         let take = |_, drive: &Drive| occupant.take().unwrap_or_else(|| Occupant::of(drive, rate.speed()));
         let world = setup
             .power_on_with(take, observer.map(|observer| (0, observer)).into_iter().collect())

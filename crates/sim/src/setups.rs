@@ -68,6 +68,8 @@ pub struct Assembly {
     pub link: Option<String>,
     /// The drive.
     pub drive: DriveName,
+    /// Whether the link at the root port may go to U1 and U2, as Linux lets it.
+    pub power_states: bool,
 }
 
 /// A drive by name.
@@ -104,6 +106,7 @@ struct Choice {
     drive: Option<String>,
     /// A link.
     speed: Option<String>,
+    power_states: Option<bool>,
 }
 
 /// A file that is being read.
@@ -217,6 +220,7 @@ impl Reading<'_> {
             bridge: choice.bridge,
             link: choice.speed,
             drive: self.drive(table, &need("drive", choice.drive)?)?,
+            power_states: choice.power_states.unwrap_or_default(),
         };
         for hub in &assembly.hubs {
             self.known(table, "hubs", hub.clone(), Kind::Hub)?;
@@ -303,6 +307,7 @@ impl Choice {
             bridge: none(self.bridge.or(all.bridge)),
             drive: self.drive.or(all.drive),
             speed: none(self.speed.or(all.speed)),
+            power_states: self.power_states.or(all.power_states),
         }
     }
 }

@@ -115,6 +115,7 @@ fn assemblies(catalogue: &Catalogue) -> Vec<Assembly> {
                 bridge: Some(bridges[turn % bridges.len()].clone()),
                 link: Some("gen1".into()),
                 drive: drive(turn),
+                power_states: false,
             });
         }
     }
@@ -159,6 +160,7 @@ fn native(drive: &DriveName) -> Assembly {
         bridge: None,
         link: None,
         drive: drive.clone(),
+        power_states: false,
     }
 }
 

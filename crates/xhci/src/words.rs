@@ -8,7 +8,7 @@ use bus::{Completion, EndpointAddress, Pipe, TransferId};
 use core::fmt;
 use units::Instant;
 use wire::usb::{EndpointDescriptor, SetupPacket, SuperSpeedCompanion};
-use wire::xhci::{CompletionCode, PortStatus, RouteString};
+use wire::xhci::{CompletionCode, PortPower, PortStatus, RouteString};
 
 use crate::Quirks;
 
@@ -112,10 +112,20 @@ pub enum Request {
         /// From 1.
         port: u8,
     },
+    /// When the link of a root port of USB 3 goes to sleep.
+    SetLinkPower {
+        /// From 1.
+        port: u8,
+        /// Its time-outs.
+        power: PortPower,
+    },
     /// A slot and an address for a device whose port was reset. Answered with [`Answer::Attached`].
     Attach(Location),
     /// The packet size of the control endpoint is another than was thought.
     SetControlPacket(DeviceId, u16),
+    /// What the links on the way to a device take to wake up at most, in microseconds (Max Exit Latency, xHCI 1.2 clause
+    /// 4.23.5.2).
+    SetExitLatency(DeviceId, u16),
     /// Endpoints come and go. Nothing may be under way on those that go.
     Configure {
         /// Whose.

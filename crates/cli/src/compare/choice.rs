@@ -74,12 +74,14 @@ impl Choice {
         &self,
         catalogue: &Catalogue,
         (controller, link): (Option<&str>, Option<&str>),
+        power_states: bool,
     ) -> Result<(Setup, Vec<Column>), Failure> {
         let setup = self.setup(catalogue)?;
         let mut columns = Vec::new();
         for variant in &setup.variants {
             let mut assembly = variant.assembly.clone();
             self.replace(&mut assembly, catalogue, (controller, link))?;
+            assembly.power_states |= power_states && assembly.bridge.is_some();
             if self.driver.is_some() && assembly.bridge.is_none() {
                 continue;
             }
@@ -176,7 +178,7 @@ impl CompareArguments {
     /// The setup, and what of it is compared.
     pub(super) fn columns(&self, catalogue: &Catalogue) -> Result<(Setup, Vec<Column>), Failure> {
         let link = self.link.map(LinkArgument::part);
-        self.choice.columns(catalogue, (self.controller.as_deref(), link))
+        self.choice.columns(catalogue, (self.controller.as_deref(), link), self.power_states)
     }
 
     /// Parts that are not those of the setup, in words: `drive disk-7200 and bridge jms580`. Empty if all are.

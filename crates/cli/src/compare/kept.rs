@@ -69,6 +69,7 @@ fn parts(column: &Column) -> impl Iterator<Item = (String, String)> {
         ("bridge", assembly.bridge.clone()),
         ("link", assembly.link.clone()),
         ("drive", Some(assembly.drive.as_str().to_owned())),
+        ("link sleeps", assembly.power_states.then(|| "U1 and U2".to_owned())),
         ("runs", Some(column.activation.to_string())),
     ];
     parts.into_iter().filter_map(|(kind, part)| Some((format!("{}, {kind}", column.name), part?)))

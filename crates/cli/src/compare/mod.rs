@@ -164,9 +164,9 @@ pub(crate) struct CompareArguments {
     against: Option<PathBuf>,
     #[command(flatten)]
     grid: sweep::GridArguments,
-    /// Say as well what a link that sleeps between commands costs them and saves: U1 and U2 as Linux has them, reads of 4 KiB
-    /// one at a time without a controller, at pauses of several lengths.
-    #[arg(long, help_heading = ALONE, requires = "raw")]
+    /// Let links at root ports sleep, in U1 and U2 as Linux does, and say how long they have. With --raw say instead what that costs
+    /// and saves: reads of 4 KiB one at a time, at pauses of several lengths.
+    #[arg(long, help_heading = MEASURED)]
     power_states: bool,
     /// Write a pcapng file of all runs. An older file of that name is replaced.
     #[arg(long, help_heading = SHOWN, value_name = "FILE", conflicts_with_all = ["timeline", "platter"])]

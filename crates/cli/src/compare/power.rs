@@ -65,6 +65,44 @@ pub(super) fn table(columns: &[Column], rows: &[Row]) -> Table {
             table.add_row(cells);
         }
     }
+    labelled(table)
+}
+
+/// How long each column's link was in which state, if any may sleep.
+pub(super) fn links(columns: &[Column], rows: &[Row]) -> Option<Table> {
+    let sleeps = |column: &Column| column.assembly.power_states;
+    if !columns.iter().any(sleeps) {
+        return None;
+    }
+    let mut head = vec![String::new(), "depth".into()];
+    for Column { name, .. } in columns.iter().filter(|column| sleeps(column)) {
+        head.extend([format!("{name} U1"), "U2".into(), "exit".into()]);
+    }
+    let mut table = empty(&head.iter().map(String::as_str).collect::<Vec<_>>());
+    for (nth, label, row) in
+        by_label(rows).flat_map(|(label, rows)| (0..).zip(rows).map(move |(nth, row)| (nth, label, row)))
+    {
+        let label = if nth == 0 { label } else { "" };
+        let mut cells = vec![label.to_owned(), row.job.depth.to_string()];
+        let trials = columns.iter().zip(&row.trials).filter(|(column, _)| sleeps(column));
+        for (_, trial) in trials {
+            let times = trial.and_then(|trial| trial.spent.activity.link);
+            cells.extend(times.map_or(["-"; 3].map(String::from), shares));
+        }
+        table.add_row(cells);
+    }
+    Some(labelled(table))
+}
+
+/// U1, U2 and the way back, in percent of all.
+fn shares(times: [units::Duration; 4]) -> [String; 3] {
+    let all: u64 = times.iter().map(|time| time.as_ps()).sum();
+    let [_, asleep @ ..] = times;
+    asleep.map(|time| format!("{:.1}", 100.0 * time.as_ps() as f64 / all.max(1) as f64))
+}
+
+/// Numbers to the right, labels to the left.
+fn labelled(table: Table) -> Table {
     let mut table = aligned(table);
     if let Some(labels) = table.column_mut(0) {
         labels.set_cell_alignment(CellAlignment::Left);

@@ -88,6 +88,11 @@ fn show(
         println!("{chart}");
     }
     println!("{}\n{}", power::title(rows), power::table(columns, rows));
+    if let Some(links) = power::links(columns, rows) {
+        println!(
+            "How long links were asleep, in percent of the time: in U1, in U2, and on the way back\n{links}"
+        );
+    }
     if arguments.explain {
         println!(
             "Where a command's time goes, mean microseconds; the parts add up\n{}",
@@ -343,6 +348,7 @@ pub(super) fn record(
             "hubs": assembly.hubs,
             "bridge": assembly.bridge,
             "link": assembly.link,
+            "power_states": assembly.power_states,
             "drive": assembly.drive.as_str(),
             "transport": column.activation.to_string(),
             "commands_at_once": column.activation.depth,

@@ -8,7 +8,7 @@
 use super::bulk::{self, Endpoint, Message};
 use super::lanes::{Lanes, Taken, Wake};
 use super::streams::Violation;
-use super::superspeed::{self, Link, LinkState, Side, Sleep, TurnRound};
+use super::superspeed::{self, ExitLatency, Inactivity, Link, LinkState, Side, Sleep, TurnRound};
 use super::usb2::{self, Bus, Exchange, Pacing, Sent};
 use super::watch::{Missed, Watch};
 use super::{Crossing, DevicePort, Fate, HostPort};
@@ -154,6 +154,27 @@ impl Joint {
     pub fn let_sleep(&mut self, sleep: Sleep) {
         if let Wires::Lanes(lanes) = &mut self.wires {
             lanes.link.let_sleep(sleep);
+        }
+    }
+
+    /// The host's port asks for U1 and U2, and accepts them, in another way from now on (PORT_U1_TIMEOUT, PORT_U2_TIMEOUT).
+    pub fn set_inactivity(&mut self, now: Instant, inactivity: [Inactivity; 2]) {
+        if let Wires::Lanes(lanes) = &mut self.wires {
+            lanes.link.set_inactivity(now, inactivity);
+        }
+    }
+
+    /// A side says what it takes to wake the link up.
+    pub fn set_exit(&mut self, now: Instant, side: Side, exit: ExitLatency) {
+        if let Wires::Lanes(lanes) = &mut self.wires {
+            lanes.link.set_exit(now, side, exit);
+        }
+    }
+
+    /// The device was reset: it may not ask for anything, and the link is awake.
+    pub fn wake_anew(&mut self, now: Instant) {
+        if let Wires::Lanes(lanes) = &mut self.wires {
+            lanes.link.wake_anew(now);
         }
     }
 

@@ -116,17 +116,16 @@ impl Activity {
     /// What came since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let less =
-            |now: Duration, then: Duration| Duration::from_ps(now.as_ps().saturating_sub(then.as_ps()));
-        let states = |now: [Duration; 4], then: [Duration; 4]| {
-            std::array::from_fn(|state| less(now[state], then[state]))
+        let less = |now, then| {
+            let [span] = super::since([now], [then]);
+            span
         };
         Self {
             core: less(self.core, earlier.core),
             controller: less(self.controller, earlier.controller),
             bridge: self.bridge.map(|now| less(now, earlier.bridge.unwrap_or_default())),
             drive: less(self.drive, earlier.drive),
-            link: self.link.map(|now| states(now, earlier.link.unwrap_or_default())),
+            link: self.link.map(|now| super::since(now, earlier.link.unwrap_or_default())),
         }
     }
 }

@@ -120,6 +120,16 @@ impl<const STATES: usize> Meter<STATES> {
     }
 }
 
+/// The time in each state since these were the times.
+pub(crate) fn since<const STATES: usize>(
+    times: [Duration; STATES],
+    earlier: [Duration; STATES],
+) -> [Duration; STATES] {
+    std::array::from_fn(|state| {
+        Duration::from_ps(times[state].as_ps().saturating_sub(earlier[state].as_ps()))
+    })
+}
+
 impl fmt::Display for Attojoules {
     /// `1.234567 mJ`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,11 +1,12 @@
 //! A host that thinks between its commands: what a link that sleeps meanwhile costs each command, and what it saves.
 //!
-//! One command at a time over UAS, a pause after each, on a drive that takes the same time for each. Without a controller, so
-//! that all that differs is the link. Left out: what the host draws.
+//! One command at a time over UAS, a pause after each, on a drive that takes the same time for each; with driver and controller, or
+//! without, so that all that differs is the link. What counts begins behind the first command. Left out: what host and controller draw.
 
 use crate::link::superspeed::{Rate, Sleep};
-use crate::power::{Attojoules, Meter};
-use crate::world::{self, Finished, Plain, PlugError, Stopped, World};
+use crate::power::{self, Attojoules, Meter};
+use crate::world::driven::{self, Driven, Host, PowerOnError};
+use crate::world::{self, Commanded, Finished, Plain, PlugError, Stopped, World};
 use bus::Speed;
 use initiator::{Command, CommandBlock, CommandId, DataPhase, Outcome, Uas};
 use std::fmt;
@@ -21,6 +22,8 @@ use wire::usb::Direction;
 /// What the host does.
 #[derive(Clone, Copy, Debug)]
 pub struct Habit {
+    /// Driver and controller; without them transfers are there at once, and time-outs are those of [`Self::sleep`].
+    pub host: Option<Host>,
     /// The link.
     pub rate: Rate,
     /// When it sleeps; never, if not told.
@@ -34,16 +37,18 @@ pub struct Habit {
 }
 
 /// What came of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Outlay {
     /// The mean time of a command.
     pub mean: Duration,
     /// The whole run.
     pub elapsed: Duration,
-    /// Of both ports, by [`LinkState`](crate::link::superspeed::LinkState).
-    pub link: Meter<4>,
-    /// Of the drive: idle, at work.
-    pub drive: Meter<2>,
+    /// How long the link was in each [`LinkState`](crate::link::superspeed::LinkState).
+    pub link: [Duration; 4],
+    /// How long the drive was idle, and at work.
+    pub drive: [Duration; 2],
+    /// What both ports of the link and the drive have cost.
+    pub energy: Attojoules,
     /// Bytes that were read.
     pub bytes: u64,
 }
@@ -53,10 +58,27 @@ pub struct Outlay {
 pub enum HabitError {
     /// The drive cannot be plugged in.
     Plug(PlugError),
+    /// The world does not come up.
+    PowerOn(PowerOnError),
     /// The world does not go on.
     Stopped(Stopped),
     /// A command failed, or nothing happens any more: a fault of the model.
     Failed,
+}
+
+/// A world whose drive has a meter.
+trait Metered: Commanded {
+    fn drive_meter(&self) -> Option<&Meter<2>>;
+
+    fn audit(&mut self) -> Result<(), Stopped>;
+}
+
+/// Time in each state, of link and drive, and what that has cost.
+struct Reading {
+    at: Instant,
+    link: [Duration; 4],
+    drive: [Duration; 2],
+    energy: Attojoules,
 }
 
 const BLOCKS: u32 = 1 << 13;
@@ -69,50 +91,87 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// See [`HabitError`].
 pub fn think(habit: &Habit) -> Result<Outlay, HabitError> {
     let plain = Plain::new(BLOCKS, BlockSize::B512, habit.latency, 1);
+    if let Some(host) = habit.host {
+        let drive = driven::Drive::uas().blocks(BLOCKS, BlockSize::B512).latency(habit.latency);
+        let setup = driven::Setup::new(host).at(habit.rate).with(1, driven::Drive { at_once: 1, ..drive });
+        let setup = driven::Setup { sleep: habit.sleep, ..setup };
+        return spend(habit, &mut setup.power_on().map_err(HabitError::PowerOn)?);
+    }
     let device = plain.device_with(Transports::Dual, Speed::Super);
     let plugged = world::uas(device, None).map_err(HabitError::Plug)?;
     let mut world = World::new(habit.rate, plugged, plain);
     if let Some(sleep) = habit.sleep {
         world.let_sleep(sleep);
     }
+    spend(habit, &mut world)
+}
+
+/// Reads and thinks by turns.
+fn spend(habit: &Habit, world: &mut impl Metered) -> Result<Outlay, HabitError> {
     // A drive that was just plugged in says so to the first command.
-    run(&mut world, &command(Instant::ZERO, &[0; 6], None)?, 0)?;
+    run(world, &command(world.now(), &[0; 6], None)?, 0)?;
+    let before = Reading::of(world)?;
+    let commands = habit.commands.max(1);
     let mut stays = Duration::ZERO;
-    for nth in 0..habit.commands.max(1) {
+    for nth in 0..commands {
         let next = world.now() + habit.pause;
         let early = world.run_until(Some(next)).map_err(HabitError::Stopped)?;
         if early.is_some() {
             return Err(HabitError::Failed);
         }
-        read(&mut world, nth)?;
+        read(world, nth)?;
         stays += world.now() - next;
     }
-    let now = world.now();
-    world.audit().map_err(|violation| HabitError::Stopped(Stopped::Broken(violation)))?;
+    world.audit().map_err(HabitError::Stopped)?;
+    let after = Reading::of(world)?;
     Ok(Outlay {
-        mean: Duration::from_ps(stays.as_ps() / u64::from(habit.commands.max(1))),
-        elapsed: now - Instant::ZERO,
-        link: world.link().ok_or(HabitError::Failed)?.meter(now),
-        drive: world.drive_meter().clone(),
-        bytes: u64::from(habit.commands.max(1)) * u64::from(BYTES),
+        mean: Duration::from_ps(stays.as_ps() / u64::from(commands)),
+        elapsed: after.at - before.at,
+        link: power::since(after.link, before.link),
+        drive: power::since(after.drive, before.drive),
+        energy: Attojoules(after.energy.0 - before.energy.0),
+        bytes: u64::from(commands) * u64::from(BYTES),
     })
 }
 
+impl Metered for World<Uas> {
+    fn drive_meter(&self) -> Option<&Meter<2>> {
+        Some(self.drive_meter())
+    }
+
+    fn audit(&mut self) -> Result<(), Stopped> {
+        self.audit().map_err(Stopped::Broken)
+    }
+}
+
+impl Metered for Driven {
+    fn drive_meter(&self) -> Option<&Meter<2>> {
+        self.drive_meter(0)
+    }
+
+    /// It keeps no books unless something goes wrong; its meters are compared when they are read.
+    fn audit(&mut self) -> Result<(), Stopped> {
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn of(world: &impl Metered) -> Result<Self, HabitError> {
+        let at = world.now();
+        let link = world.link(0).ok_or(HabitError::Failed)?.meter(at);
+        let drive = world.drive_meter().ok_or(HabitError::Failed)?;
+        if !link.is_consistent(at) || !drive.is_consistent(at) {
+            return Err(HabitError::Failed);
+        }
+        let energy = Attojoules(link.energy(at).0 + drive.energy(at).0);
+        Ok(Self { at, link: link.times(at), drive: drive.times(at), energy })
+    }
+}
+
 impl Outlay {
-    /// What link and drive have cost.
-    pub fn energy(&self) -> Attojoules {
-        let end = Instant::ZERO + self.elapsed;
-        Attojoules(self.link.energy(end).0 + self.drive.energy(end).0)
-    }
-
-    /// How long the link was in each state.
-    pub fn link_times(&self) -> [Duration; 4] {
-        self.link.times(Instant::ZERO + self.elapsed)
-    }
-
     /// Joules for 10⁹ bytes.
     pub fn joules_per_gigabyte(&self) -> f64 {
-        self.energy().joules() / (self.bytes as f64 / 1e9)
+        self.energy.joules() / (self.bytes as f64 / 1e9)
     }
 }
 
@@ -120,6 +179,7 @@ impl fmt::Display for HabitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plug(error) => error.fmt(f),
+            Self::PowerOn(error) => error.fmt(f),
             Self::Stopped(stopped) => stopped.fmt(f),
             Self::Failed => f.write_str("a command failed in a world without faults"),
         }
@@ -139,7 +199,7 @@ fn command(now: Instant, cdb: &[u8], data_phase: Option<DataPhase>) -> Result<Co
     })
 }
 
-fn read(world: &mut World<Uas>, nth: u32) -> Result<(), HabitError> {
+fn read(world: &mut impl Metered, nth: u32) -> Result<(), HabitError> {
     let (blocks, lba) = (BYTES / 512, u64::from(nth * (BYTES / 512) % BLOCKS));
     let cdb: Cdb = Read { width: CdbWidth::Ten, lba, blocks, ..Read::default() }.encode();
     let data_phase = DataPhase { direction: Direction::In, range: ByteRange::new(0, BYTES) };
@@ -151,70 +211,90 @@ fn read(world: &mut World<Uas>, nth: u32) -> Result<(), HabitError> {
     }
 }
 
-fn run(world: &mut World<Uas>, command: &Command, bytes: u32) -> Result<Finished, HabitError> {
-    world.submit(command, vec![0; bytes as usize]).map_err(|_| HabitError::Failed)?;
+fn run(world: &mut impl Metered, command: &Command, bytes: u32) -> Result<Finished, HabitError> {
+    world.submit(0, command, vec![0; bytes as usize]).map_err(|_| HabitError::Failed)?;
     world.run().map_err(HabitError::Stopped)?.ok_or(HabitError::Failed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::world::driven::DriverConfig;
 
-    fn habit(pause: Duration, sleep: Option<Sleep>) -> Habit {
-        Habit { rate: Rate::Gen1, sleep, latency: Duration::from_us(60), pause, commands: 20 }
+    /// Without driver and controller, and with them, where no interrupt waits for its time and hides another delay.
+    fn hosts() -> [Option<Host>; 2] {
+        let host = Host::chipset();
+        [None, Some(Host { config: DriverConfig { moderation_250ns: 0, ..host.config }, ..host })]
     }
 
-    fn outlay(pause: Duration, sleep: Option<Sleep>) -> Outlay {
-        think(&habit(pause, sleep)).unwrap()
+    fn habit(host: Option<Host>, pause: Duration, sleep: Option<Sleep>) -> Habit {
+        Habit { host, rate: Rate::Gen1, sleep, latency: Duration::from_us(60), pause, commands: 20 }
+    }
+
+    /// On a link that is always awake, and on one that may sleep.
+    fn outlays(habit: Habit) -> [Outlay; 2] {
+        [None, Some(Sleep::LINUX)].map(|sleep| think(&Habit { sleep, ..habit }).unwrap())
     }
 
     #[test]
     fn a_link_that_may_sleep_and_has_no_time_to_costs_nothing() {
-        let quick = |sleep| Habit { latency: Duration::from_us(30), ..habit(Duration::from_us(20), sleep) };
-        let [awake, sleepy] = [None, Some(Sleep::LINUX)].map(|sleep| think(&quick(sleep)).unwrap());
-        assert_eq!(sleepy.mean, awake.mean);
-        assert_eq!(sleepy.energy(), awake.energy());
+        for host in hosts() {
+            let quick = habit(host, Duration::from_us(20), None);
+            let [awake, sleepy] = outlays(Habit { latency: Duration::from_us(30), ..quick });
+            // Telling all sides of it takes a while, so that timestamps fall between other packets.
+            assert!(sleepy.mean.as_ns().abs_diff(awake.mean.as_ns()) < 20, "{} {}", sleepy.mean, awake.mean);
+            assert_eq!(sleepy.link[1..], [Duration::ZERO; 3]);
+        }
     }
 
     #[test]
     fn a_pause_in_u1_costs_10_us_and_saves_power() {
-        let pause = Duration::from_us(500);
-        let [awake, sleepy] = [None, Some(Sleep::LINUX)].map(|sleep| outlay(pause, sleep));
-        // The first packet of a command waits for the link. The rest of a bus interval may hold a timestamp or not.
-        let more = sleepy.mean.as_ns() - awake.mean.as_ns();
-        assert!((9_900..=10_100).contains(&more), "{more} ns");
-        assert!(sleepy.energy() < awake.energy());
-        let [_, u1, u2, exit] = sleepy.link_times();
-        assert!((400..500).contains(&(u1.as_ns() / 20_000)), "{u1}");
-        assert_eq!((u2, exit), (Duration::ZERO, Duration::from_us(20 * 10)));
+        for host in hosts() {
+            let [awake, sleepy] = outlays(habit(host, Duration::from_us(500), None));
+            // The first packet of a command waits for the link. The rest of a bus interval may hold a timestamp or not.
+            let more = sleepy.mean.as_ns() - awake.mean.as_ns();
+            assert!((9_900..=10_100).contains(&more), "{more} ns");
+            assert!(sleepy.energy < awake.energy);
+            let [_, u1, u2, exit] = sleepy.link;
+            assert!((400..500).contains(&(u1.as_ns() / 20_000)), "{u1}");
+            assert_eq!((u2, exit), (Duration::ZERO, Duration::from_us(20 * 10)));
+        }
     }
 
     #[test]
     fn a_long_pause_ends_in_u2_and_costs_2_ms() {
-        let sleepy = outlay(Duration::from_ms(50), Some(Sleep::LINUX));
-        assert_eq!(sleepy.mean.as_ns() / 100_000, 21, "{}", sleepy.mean);
-        let [_, _, u2, exit] = sleepy.link_times();
-        assert_eq!(exit, Duration::from_us(20 * 2_047));
-        assert!(u2 > Duration::from_ms(700));
+        for host in hosts() {
+            let [awake, sleepy] = outlays(habit(host, Duration::from_ms(50), None));
+            let more = sleepy.mean.as_ns() - awake.mean.as_ns();
+            assert!((2_046_900..=2_047_100).contains(&more), "{more} ns");
+            let [_, _, u2, exit] = sleepy.link;
+            assert_eq!(exit, Duration::from_us(20 * 2_047));
+            assert!(u2 > Duration::from_ms(700));
+        }
     }
 
     #[test]
     fn a_device_that_lets_the_link_sleep_while_it_works_pays_twice() {
         let sleep = Sleep { device_refuses_at_work: false, ..Sleep::LINUX };
-        let slow =
-            |sleep| Habit { latency: Duration::from_us(200), ..habit(Duration::from_us(500), Some(sleep)) };
-        let [refusing, agreeing] = [Sleep::LINUX, sleep].map(|sleep| think(&slow(sleep)).unwrap());
-        let more = agreeing.mean.as_ns() - refusing.mean.as_ns();
-        assert!((9_900..=10_100).contains(&more), "{more} ns");
+        for host in hosts() {
+            let slow = |sleep| {
+                let habit = habit(host, Duration::from_us(500), Some(sleep));
+                think(&Habit { latency: Duration::from_us(200), ..habit }).unwrap()
+            };
+            let [refusing, agreeing] = [Sleep::LINUX, sleep].map(slow);
+            let more = agreeing.mean.as_ns() - refusing.mean.as_ns();
+            assert!((9_900..=10_100).contains(&more), "{more} ns");
+        }
     }
 
     #[test]
     fn what_link_and_drive_have_cost_adds_up() {
-        let outlay = outlay(Duration::from_ms(1), Some(Sleep::LINUX));
-        let end = Instant::ZERO + outlay.elapsed;
-        assert!(outlay.link.is_consistent(end) && outlay.drive.is_consistent(end));
-        let [idle, at_work] = outlay.drive.times(end);
-        assert_eq!(at_work, Duration::from_us(20 * 60));
-        assert_eq!(idle + at_work, outlay.elapsed);
+        for host in hosts() {
+            let outlay = think(&habit(host, Duration::from_ms(1), Some(Sleep::LINUX))).unwrap();
+            let [idle, at_work] = outlay.drive;
+            assert_eq!(at_work, Duration::from_us(20 * 60));
+            assert_eq!(idle + at_work, outlay.elapsed);
+            assert_eq!(outlay.link.into_iter().fold(Duration::ZERO, |sum, time| sum + time), outlay.elapsed);
+        }
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn numbers(
 impl<'a> Seen<'a> {
     fn of(assembly: &'a Assembly, catalogue: &'a Catalogue) -> Self {
         // Each field by name, so that a further one is not forgotten here.
-        let Assembly { host, driver, controller, hubs, bridge, link, drive } = assembly;
+        let Assembly { host, driver, controller, hubs, bridge, link, drive, power_states: _ } = assembly;
         let activation = assembly.activation(catalogue).ok();
         // Where there is none, the chain is refused whatever the numbers are.
         let driver = activation.as_ref().map_or(driver, |activation| &activation.driver);

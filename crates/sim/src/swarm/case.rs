@@ -6,7 +6,7 @@
 
 use crate::engine::Random;
 use crate::fault::{Faults, Kind, Rates, Script};
-use crate::link::superspeed;
+use crate::link::superspeed::{self, Sleep};
 use crate::link::usb2::{self, Pacing};
 use crate::link::{AnyRate, Connection};
 use crate::world::Plain;
@@ -33,6 +33,8 @@ pub struct Case {
     /// Hubs between that and the drive, 0 to 4; another drive is beside it then. Where there is no controller there are
     /// none, nor on a bus of USB 2.0.
     pub hubs: u8,
+    /// When the link at the root port sleeps; never on a bus of USB 2.0 or behind hubs.
+    pub nap: Nap,
     /// Streams of the device: a power of two, 2 to 256.
     pub streams: u16,
     /// Commands under way, and requests: 1 to 64.
@@ -83,6 +85,17 @@ pub enum Desk {
     Card,
     /// The same on an early card, which has no streams.
     EarlyCard,
+}
+
+/// When a link sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nap {
+    /// Never.
+    Never,
+    /// When nothing crosses and the drive has nothing to do.
+    Idle,
+    /// When nothing crosses, whatever the drive does.
+    AtWork,
 }
 
 /// What ends a life.
@@ -166,6 +179,7 @@ impl Case {
                 None => [0, 0, 1, 2][Random::new(seed, "hubs").below(4) as usize],
             },
             drives: 1 + Random::new(seed, "drives").below(DRIVES_MAX.into()) as u8,
+            nap: [Nap::Never, Nap::Never, Nap::Idle, Nap::AtWork][Random::new(seed, "nap").below(4) as usize],
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
             depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
             transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
@@ -227,6 +241,16 @@ impl Case {
         }
     }
 
+    /// How the link sleeps, if it does.
+    pub(super) fn sleep(&self) -> Option<Sleep> {
+        let refuses = match self.nap {
+            Nap::Never => return None,
+            Nap::Idle => true,
+            Nap::AtWork => false,
+        };
+        (!self.is_on_bus()).then_some(Sleep { device_refuses_at_work: refuses, ..Sleep::LINUX })
+    }
+
     /// Whether it is on a bus of USB 2.0, on which initiator and target may notice what SuperSpeed puts right by itself.
     pub(super) const fn is_on_bus(&self) -> bool {
         matches!(self.rate, AnyRate::Usb2(_))
@@ -259,7 +283,8 @@ impl Case {
             }
         };
         let host = Host { packing, ..Host::with(part) };
-        Some(Setup::new(host).at(self.rate).with(1, node))
+        let sleep = self.sleep();
+        Some(Setup { sleep, ..Setup::new(host).at(self.rate).with(1, node) })
     }
 
     /// Drives that are asked.
@@ -296,6 +321,7 @@ impl Case {
             "controller" => self.controller = of_name(value, &CONTROLLERS)?,
             "hubs" => self.hubs = value.parse().ok()?,
             "drives" => self.drives = value.parse().ok()?,
+            "nap" => self.nap = of_name(value, &NAPS)?,
             "streams" => self.streams = value.parse().ok()?,
             "depth" => self.depth = value.parse().ok()?,
             "transfer" => self.transfer_bytes = value.parse().ok()?,
@@ -368,6 +394,7 @@ const RATES: [(&str, AnyRate); 5] = [
 ];
 const CONTROLLERS: [(&str, Desk); 4] =
     [("none", Desk::None), ("chipset", Desk::Chipset), ("card", Desk::Card), ("early-card", Desk::EarlyCard)];
+const NAPS: [(&str, Nap); 3] = [("never", Nap::Never), ("idle", Nap::Idle), ("at-work", Nap::AtWork)];
 const FINALES: [(&str, Finale); 2] = [("unplug", Finale::Unplug), ("power-loss", Finale::PowerLoss)];
 /// Faults that dice bring about.
 const DICE: &str = "dice";
@@ -384,13 +411,14 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed={} wire={} rate={} controller={} hubs={} drives={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
+            "seed={} wire={} rate={} controller={} hubs={} drives={} nap={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
             self.seed,
             name_of(self.wire, &WIRES),
             name_of(self.rate, &RATES),
             name_of(self.controller, &CONTROLLERS),
             self.hubs,
             self.drives,
+            name_of(self.nap, &NAPS),
             self.streams,
             self.depth,
             self.transfer_bytes,

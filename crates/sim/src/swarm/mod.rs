@@ -148,7 +148,9 @@ impl Run<'_> {
             let about = About::World("a device that is configured once more");
             return Err(Violation { law: Law::Recovery, at: Instant::ZERO, about });
         };
-        self.live_in(World::new(self.case.connection(), plugged, plain).with_faults(faults))
+        let mut world = World::new(self.case.connection(), plugged, plain).with_faults(faults);
+        self.case.sleep().into_iter().for_each(|sleep| world.let_sleep(sleep));
+        self.live_in(world)
     }
 
     /// The same behind a controller.

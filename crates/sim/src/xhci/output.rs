@@ -3,7 +3,7 @@
 use crate::link::bulk::{Endpoint, Transfer};
 use bus::Pipe;
 use wire::usb::{EndpointAddress, SetupPacket};
-use wire::xhci::RouteString;
+use wire::xhci::{PortPower, RouteString};
 
 /// The way to a device: what the slot context says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Output {
     PortReset(u8),
     /// The device at a root port can be talked to.
     PortUp(u8),
+    /// The link of a root port of USB 3 goes to sleep so from now on.
+    PortPower(u8, PortPower),
 }
 
 /// Something at the host's end of a link.

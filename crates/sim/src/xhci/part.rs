@@ -4,6 +4,7 @@
 //! ([`PciExpress`]), what the controller takes between packets and for commands, and what its root ports take. Left out:
 //! what the driver takes; parts by name are in [the catalogue](crate::parts).
 
+use crate::link::superspeed::ExitLatency;
 use crate::link::usb2::Pacing;
 use units::Duration;
 use wire::xhci::{ContextSize, ControllerFeatures, TrbType};
@@ -39,6 +40,8 @@ pub struct Part {
     pub packet_gap: Duration,
     /// Time from a packet of the device to its answer; 3 us at most (USB 3.2 table 8-36, tHostResponse).
     pub response: Duration,
+    /// What its root ports take to wake a link up, as HCSPARAMS3 tells.
+    pub exit: ExitLatency,
     /// What it adds to the times of a bus of USB 2.0.
     pub pacing: Pacing,
     /// Payload that it holds between link and memory, in bytes. When it is full the link waits.
@@ -134,6 +137,7 @@ impl Part {
         attachment: PciExpress::CHIPSET,
         packet_gap: Duration::ZERO,
         response: Duration::from_ns(100),
+        exit: ExitLatency::CHIPSET,
         pacing: Pacing::AT_ONCE,
         buffer_bytes: 16 << 10,
         interrupt_grid: Duration::ZERO,

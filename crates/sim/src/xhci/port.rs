@@ -11,7 +11,7 @@
 //! was taken makes no event of its own (clause 4.19.2).
 
 use units::{Duration, Instant};
-use wire::xhci::{LinkState, PortChanges, PortParts, PortStatus, PortWrite};
+use wire::xhci::{LinkState, PortChanges, PortParts, PortPower, PortStatus, PortWrite};
 
 /// A link of USB 3 trains within this: receiver detection, polling, and configuration.
 const TRAINING: Duration = Duration::from_ms(20);
@@ -31,6 +31,8 @@ pub(crate) struct Port {
     plugged: Option<u8>,
     phase: Phase,
     changes: PortChanges,
+    /// When its link goes to sleep.
+    power: PortPower,
     /// What the reset of a port of USB 2.0 takes.
     reset_usb2: Duration,
 }
@@ -61,8 +63,16 @@ pub(crate) struct Happened {
 
 impl Port {
     pub(crate) const fn new(is_usb3: bool) -> Self {
-        let (phase, changes) = (Phase::Empty, PortChanges::EMPTY);
-        Self { is_usb3, is_powered: true, plugged: None, phase, changes, reset_usb2: RESET_USB2 }
+        let power = PortPower { u1_timeout: 0, u2_timeout: 0, forces_accept: false };
+        Self {
+            is_usb3,
+            is_powered: true,
+            plugged: None,
+            phase: Phase::Empty,
+            changes: PortChanges::EMPTY,
+            power,
+            reset_usb2: RESET_USB2,
+        }
     }
 
     /// A port of a hub, which has no power in the beginning.
@@ -99,6 +109,19 @@ impl Port {
         parts.status()
     }
 
+    /// When its link goes to sleep. `None` if it is one of USB 2.0, where that register is another.
+    pub(crate) fn power(&self) -> Option<PortPower> {
+        self.is_usb3.then_some(self.power)
+    }
+
+    /// The link is to go to sleep otherwise. Whether it can.
+    pub(crate) const fn set_power(&mut self, power: PortPower) -> bool {
+        if self.is_usb3 {
+            self.power = power;
+        }
+        self.is_usb3
+    }
+
     pub(crate) fn is_enabled(&self) -> bool {
         self.phase == Phase::Enabled
     }
@@ -126,6 +149,7 @@ impl Port {
     /// The controller was reset: nothing is known of a port, and who is there is noticed anew.
     pub(crate) fn restart(&mut self, now: Instant) {
         (self.phase, self.changes, self.is_powered) = (Phase::Empty, PortChanges::EMPTY, true);
+        self.power = PortPower::default();
         self.notice(now);
     }
 

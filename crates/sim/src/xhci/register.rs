@@ -11,14 +11,15 @@
 
 use super::controller::{Controller, Events};
 use super::memory::Memory;
+use super::output::Output;
 use super::part::Part;
 use super::port::Port;
 use super::slot::Slot;
 use units::{Duration, Instant};
 use wire::xhci::{
     CapabilityRegisters, CommandRingControl, Configure, Doorbell, EventRingDequeue, InterrupterManagement,
-    InterrupterModeration, LegacySupport, MoreFeatures, PortWrite, ProtocolRevision, SupportedProtocol,
-    UsbCommand, UsbStatus, offset,
+    InterrupterModeration, LegacySupport, MoreFeatures, PortPower, PortWrite, ProtocolRevision,
+    SupportedProtocol, UsbCommand, UsbStatus, offset,
 };
 
 const OPERATIONAL: u32 = 0x20;
@@ -129,8 +130,8 @@ fn capability(part: &Part) -> CapabilityRegisters {
         event_segments_exponent: part.event_segments_exponent,
         scratchpads: part.scratchpads,
         scratchpad_restore: false,
-        u1_exit_latency_us: 0,
-        u2_exit_latency_us: 0,
+        u1_exit_latency_us: part.exit.u1_us(),
+        u2_exit_latency_us: part.exit.u2_us(),
         features: part.features(),
         primary_streams_exponent: part.primary_streams_exponent,
         extended_offset_dwords: (EXTENDED / 4) as u16,
@@ -179,9 +180,13 @@ impl Controller {
                 offset::CONFIGURE => registers.configure.encode(),
                 _ => 0,
             },
-            PORTS..EXTENDED if (at - PORTS).is_multiple_of(0x10) => {
+            PORTS..EXTENDED => {
                 let port = self.ports.get((at - PORTS) as usize / 0x10);
-                port.map_or(0, |port| port.status().into())
+                match (at - PORTS) % 0x10 {
+                    0 => port.map_or(0, |port| port.status().into()),
+                    PORT_POWER => port.and_then(Port::power).map_or(0, |power| power.encode()),
+                    _ => 0,
+                }
             }
             EXTENDED..RUNTIME => registers.extended(now, at - EXTENDED),
             RUNTIME => (now.as_ps() / MICROFRAME.as_ps() % 0x4000) as u32,
@@ -216,10 +221,23 @@ impl Controller {
                 let number = ((at - PORTS) / 0x10 + 1) as u8;
                 self.change_port(now, number, |port| port.write(now, PortWrite::decode(value)));
             }
+            PORTS..EXTENDED if (at - PORTS) % 0x10 == PORT_POWER => {
+                self.write_port_power((at - PORTS) / 0x10, PortPower::decode(value));
+            }
             EXTENDED => self.hand_over(now, LegacySupport::decode(value)),
             LEGACY_CONTROL => self.registers.legacy_control = value,
             INTERRUPTER..DOORBELLS => self.write_interrupter(now, memory, at - INTERRUPTER, value),
             _ => self.counters.odd_writes += 1,
+        }
+    }
+
+    /// A link is to go to sleep otherwise.
+    fn write_port_power(&mut self, place: u32, power: PortPower) {
+        let port = self.ports.get_mut(place as usize);
+        if port.is_some_and(|port| port.set_power(power)) {
+            self.outputs.push_back(Output::PortPower(place as u8 + 1, power));
+        } else {
+            self.counters.odd_writes += 1;
         }
     }
 
@@ -342,6 +360,8 @@ impl Controller {
     }
 }
 
+/// From a port's status to when its link sleeps.
+const PORT_POWER: u32 = offset::port_power(1) - offset::port_status(1);
 const HIGH_COMMANDS: u32 = offset::COMMAND_RING_CONTROL + 4;
 const HIGH_CONTEXTS: u32 = offset::DEVICE_CONTEXT_ARRAY + 4;
 const HIGH_TABLE: u32 = offset::EVENT_RING_TABLE + 4;

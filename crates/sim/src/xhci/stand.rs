@@ -7,7 +7,7 @@ use bus::{Completion, Direction, EndpointAddress, Pipe, StreamId, TransferId, Tr
 use std::collections::BTreeMap;
 use units::{Duration, Instant};
 use wire::usb::{EndpointDescriptor, SuperSpeedCompanion};
-use wire::xhci::{EndpointContext, EndpointId, RouteString, SlotContext, StreamContext};
+use wire::xhci::{EndpointContext, EndpointId, PortPower, RouteString, SlotContext, StreamContext};
 use xhci::{
     Answer, Config, ControlTransfer, DeviceId, DmaLayout, DmaMemory, EndpointPlan, Location, Output as Told,
     Refusal, Request, RequestId, Transfer,
@@ -39,6 +39,8 @@ pub(super) struct Stand {
     pub(super) rests: bool,
     pub(super) answer: ControlAnswer,
     pub(super) asked: Vec<ControlRequest>,
+    /// How links are to sleep, by port.
+    pub(super) powers: Vec<(u8, PortPower)>,
     /// Where transfers have their bytes.
     pub(super) buffer: u64,
     told: Vec<Told>,
@@ -66,6 +68,7 @@ impl Stand {
             rests: true,
             answer: ControlAnswer::Done(Vec::new()),
             asked: Vec::new(),
+            powers: Vec::new(),
             buffer,
             told: Vec::new(),
         }
@@ -153,6 +156,7 @@ impl Stand {
                     let answer = self.answer.clone();
                     self.controller.handle_control(self.now, &mut self.memory, which, &answer);
                 }
+                Output::PortPower(port, power) => self.powers.push((port, power)),
                 Output::PortDown(_) | Output::PortReset(_) | Output::PortUp(_) => {}
             }
         }

@@ -29,7 +29,7 @@ pub use extended::{
 pub use register::{
     CapabilityRegisters, CommandRingControl, Configure, ControllerFeatures, EventRingDequeue,
     InterrupterManagement, InterrupterModeration, LinkState, MoreFeatures, PageSize, PortChanges, PortParts,
-    PortStatus, PortWrite, UsbCommand, UsbStatus, offset,
+    PortPower, PortStatus, PortWrite, UsbCommand, UsbStatus, offset,
 };
 pub use segment::EventRingSegment;
 pub use trb::{

@@ -8,6 +8,10 @@ pub fn check(bytes: &[u8]) {
         SlotContext; EndpointContext; InputControlContext; StreamContext; EventRingSegment; CapabilityRegisters;
         SupportedProtocol;
     );
+    if let Some(word) = bytes.first_chunk().copied().map(u32::from_le_bytes) {
+        let power = PortPower::decode(word);
+        assert_eq!(PortPower::decode(power.encode()), power);
+    }
     macro_rules! trb {
         ($($kind:ty)*) => { $(
             if let Ok((trb, cycle)) = <$kind>::decode(bytes) {

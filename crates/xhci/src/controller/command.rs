@@ -21,6 +21,7 @@ pub(crate) enum Purpose {
     /// The device's address again, after [`Purpose::ResetDevice`].
     Readdress(u8),
     ControlPacket(u8, u16),
+    ExitLatency(u8, u16),
     Configure(u8),
     ResetDevice(u8),
     DisableSlot(u8),

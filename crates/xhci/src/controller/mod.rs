@@ -10,6 +10,7 @@ mod life;
 mod live;
 mod recovery;
 mod requests;
+mod sleep;
 #[cfg(test)]
 mod tests;
 

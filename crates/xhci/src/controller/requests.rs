@@ -34,8 +34,10 @@ impl Live {
     ) -> Result<(), Refusal> {
         match request {
             Request::ResetPort { port } => self.reset_port(hw, now, capabilities, (id, port)),
+            Request::SetLinkPower { port, power } => self.set_link_power(hw, capabilities, id, (port, power)),
             Request::Attach(location) => self.attach(hw, now, capabilities, (id, location)),
             Request::SetControlPacket(device, bytes) => self.set_control_packet(hw, now, id, (device, bytes)),
+            Request::SetExitLatency(device, us) => self.set_exit_latency(hw, now, id, (device, us)),
             Request::Configure { device, add, drop } => self.configure(hw, now, id, (device, &add, &drop)),
             Request::AllocateStreams { device, endpoints, wanted } => {
                 if self.config.quirks.broken_streams {
@@ -249,7 +251,7 @@ impl Live {
     }
 
     /// A device without a request under way.
-    fn free_device(&mut self, id: DeviceId) -> Result<&mut Device, Refusal> {
+    pub(super) fn free_device(&mut self, id: DeviceId) -> Result<&mut Device, Refusal> {
         let device = self.device(id).ok_or(Refusal::Gone)?;
         if device.request.is_some() { Err(Refusal::Busy) } else { Ok(device) }
     }
@@ -398,6 +400,7 @@ impl Live {
                 }
                 self.finish(slot, code, |_| Answer::Done);
             }
+            Purpose::ExitLatency(slot, us) => self.exit_latency_set(slot, us, code),
             Purpose::Configure(slot) => self.configured(hw, slot, code),
             Purpose::ResetDevice(slot) => self.device_reset(hw, now, slot, code),
             Purpose::Readdress(slot) => {
@@ -414,7 +417,7 @@ impl Live {
     }
 
     /// Answers the request of a device.
-    fn finish(&mut self, slot: u8, code: CompletionCode, answer: impl Fn(&Device) -> Answer) {
+    pub(super) fn finish(&mut self, slot: u8, code: CompletionCode, answer: impl Fn(&Device) -> Answer) {
         let Some(device) = self.in_slot(slot) else { return };
         let Some(request) = device.request.take() else { return };
         let answer = match code {

@@ -146,7 +146,8 @@ impl CompareArguments {
             };
         };
         let latency = Duration::from_us(self.latency.into());
-        self.power_states.then(|| power::measure(rate, latency)).transpose()
+        let host = self.controller()?.host();
+        self.power_states.then(|| power::measure(host, rate, latency)).transpose()
     }
 
     fn start_capture(&self) -> Result<Option<Capture>, Failure> {

@@ -9,6 +9,7 @@ use comfy_table::Table;
 use serde_json::{Value, json};
 use sim::link::superspeed::{Rate, Sleep};
 use sim::power::think::{Habit, Outlay, think};
+use sim::world::driven::Host;
 use units::Duration;
 
 /// Pauses between commands, in microseconds.
@@ -23,11 +24,11 @@ pub(super) struct Pause {
 }
 
 /// Lets a host think, for each pause.
-pub(super) fn measure(rate: Rate, latency: Duration) -> Result<Vec<Pause>, Failure> {
+pub(super) fn measure(host: Option<Host>, rate: Rate, latency: Duration) -> Result<Vec<Pause>, Failure> {
     let of = |us| {
         let pause = Duration::from_us(us);
         let outlay = |sleep| {
-            think(&Habit { rate, sleep, latency, pause, commands: COMMANDS })
+            think(&Habit { host, rate, sleep, latency, pause, commands: COMMANDS })
                 .map_err(|error| Failure::new("the simulated world came to nothing").because(error))
         };
         Ok(Pause { pause, outlays: [outlay(None)?, outlay(Some(Sleep::LINUX))?] })
@@ -44,7 +45,7 @@ pub(super) fn table(pauses: &[Pause]) -> Table {
         let joules = |outlay: &Outlay| format!("{:.1}", outlay.joules_per_gigabyte());
         let share = |time: Duration| format!("{:.1}", percent(time.as_ps(), asleep.elapsed.as_ps()));
         let saved = 100.0 * (1.0 - asleep.joules_per_gigabyte() / awake.joules_per_gigabyte());
-        let [u0, u1, u2, exit] = asleep.link_times().map(share);
+        let [u0, u1, u2, exit] = asleep.link.map(share);
         let pause = (pause.as_ns() / 1_000).to_string();
         let (mean, energy) = ([us(awake), us(asleep)], [joules(awake), joules(asleep)]);
         let [mean_awake, mean_asleep] = mean;
@@ -57,12 +58,12 @@ pub(super) fn table(pauses: &[Pause]) -> Table {
 
 pub(super) fn record(pauses: &[Pause]) -> Value {
     let of = |outlay: &Outlay| {
-        let [u0, u1, u2, exit] = outlay.link_times().map(|time| time.as_ps() as f64 / 1e3);
+        let [u0, u1, u2, exit] = outlay.link.map(|time| time.as_ps() as f64 / 1e3);
         json!({
             "mean_ns": outlay.mean.as_ps() as f64 / 1e3,
             "elapsed_ns": outlay.elapsed.as_ps() as f64 / 1e3,
             "link_ns": { "u0": u0, "u1": u1, "u2": u2, "exit": exit },
-            "joules": outlay.energy().joules(),
+            "joules": outlay.energy.joules(),
             "joules_per_gigabyte": outlay.joules_per_gigabyte(),
         })
     };

@@ -11,7 +11,7 @@
 use super::lane::{Lane, Traffic};
 use super::packet::Packet;
 use super::rate::Rate;
-use super::sleep::{LinkState, Sleep, Sleeper};
+use super::sleep::{ExitLatency, Inactivity, LinkState, Sleep, Sleeper};
 use super::turn::TurnRound;
 use crate::link::Crossing;
 use crate::power::Meter;
@@ -125,6 +125,21 @@ impl Link {
     /// The device was told that it may ask for U1 or U2, or that it may not any more (U1_ENABLE, U2_ENABLE).
     pub fn let_device_ask(&mut self, now: Instant, state: LinkState, may: bool) {
         self.doze_and(now, |sleeper| sleeper.let_device_ask(state, may));
+    }
+
+    /// The host's port asks for U1 and U2, and accepts them, in another way from now on.
+    pub fn set_inactivity(&mut self, now: Instant, inactivity: [Inactivity; 2]) {
+        self.doze_and(now, |sleeper| sleeper.set_inactivity(inactivity));
+    }
+
+    /// An end says what it takes to wake up.
+    pub fn set_exit(&mut self, now: Instant, side: Side, exit: ExitLatency) {
+        self.doze_and(now, |sleeper| sleeper.set_exit(side, exit));
+    }
+
+    /// The device was reset, and the link was trained.
+    pub fn wake_anew(&mut self, now: Instant) {
+        self.doze_and(now, |sleeper| sleeper.restart(now));
     }
 
     /// The device begins to work on something that it will say, or has done it.

@@ -113,6 +113,28 @@ impl Inactivity {
         }
     }
 
+    /// What is to be written to PORT_U1_TIMEOUT for this. A time that has no place there is one that devices alone keep.
+    pub const fn u1_timeout(self) -> u8 {
+        self.timeout(Duration::from_us(1), 0x7F)
+    }
+
+    /// The same of PORT_U2_TIMEOUT.
+    pub const fn u2_timeout(self) -> u8 {
+        self.timeout(Duration::from_us(256), 0xFE)
+    }
+
+    const fn timeout(self, unit: Duration, most: u64) -> u8 {
+        match self {
+            Self::Refused => 0,
+            Self::Accepted => 0xFF,
+            Self::After(span) => match span.as_ps().div_ceil(unit.as_ps()) {
+                0 => 1,
+                units if units <= most => units as u8,
+                _ => 0xFF,
+            },
+        }
+    }
+
     const fn after(self) -> Option<Duration> {
         match self {
             Self::After(span) => Some(span),
@@ -135,6 +157,22 @@ impl ExitLatency {
         assert!(u1.as_ps() <= Self::MAX.u1.as_ps(), "U1 is left within 10 us");
         assert!(u2.as_ps() <= Self::MAX.u2.as_ps(), "U2 is left within 2,047 us");
         Self { u1, u2 }
+    }
+
+    /// What was told of U1 and U2, in microseconds, as far as it can be.
+    pub const fn told(u1_us: u8, u2_us: u16) -> Self {
+        let (u1, u2) = (if u1_us > 10 { 10 } else { u1_us }, if u2_us > 2_047 { 2_047 } else { u2_us });
+        Self::new(Duration::from_us(u1 as u64), Duration::from_us(u2 as u64))
+    }
+
+    /// What U1 takes, in whole microseconds.
+    pub const fn u1_us(self) -> u8 {
+        self.u1.as_ps().div_ceil(Duration::from_us(1).as_ps()) as u8
+    }
+
+    /// What U2 takes, in whole microseconds.
+    pub const fn u2_us(self) -> u16 {
+        self.u2.as_ps().div_ceil(Duration::from_us(1).as_ps()) as u16
     }
 
     const fn of(self, state: LinkState) -> Duration {
@@ -195,6 +233,24 @@ impl Sleeper {
             LinkState::U2 => self.may_ask[1] = may,
             LinkState::U0 | LinkState::Exit => {}
         }
+    }
+
+    /// The host's port asks and accepts otherwise from now on.
+    pub(super) const fn set_inactivity(&mut self, [u1, u2]: [Inactivity; 2]) {
+        (self.sleep.u1, self.sleep.u2) = (u1, u2);
+    }
+
+    /// What an end takes to wake up.
+    pub(super) const fn set_exit(&mut self, side: Side, exit: ExitLatency) {
+        self.sleep.exit[side as usize] = exit;
+    }
+
+    /// The device was reset: it may ask for nothing and works on nothing, and the link is awake when it has been trained.
+    pub(super) fn restart(&mut self, now: Instant) {
+        (self.may_ask, self.is_at_work, self.at_leisure_since) = ([false; 2], false, now);
+        let begins = now.max(self.meter.since());
+        self.meter.switch(begins, LinkState::U0 as usize);
+        (self.awake_at, self.active_at) = (begins, begins);
     }
 
     /// The device begins to work on something, or has done it. An attempt of its own comes after that.

@@ -38,6 +38,7 @@ impl Driven {
                 enclosure.take(now, request);
                 let (blocks, lba) = (request.extent.blocks.0, request.extent.lba.0);
                 self.engine.note("drive", format_args!("{}{blocks} blocks from {lba} on", self.tag(number)));
+                self.note_work(number);
             }
             Out::Medium(request) => {
                 let done_at = seat.drive.plain.take(now, request, &mut seat.trouble.faults);
@@ -50,6 +51,7 @@ impl Driven {
                     self.engine.note("drive", note);
                 }
                 self.at(done_at, Happens::Stored(number as u8));
+                self.note_work(number);
             }
             Out::Cancel(id) if seat.trouble.drop_late(id) || seat.drive.drop_in_line(now, id) => {
                 seat.drive.never(id);
@@ -74,7 +76,10 @@ impl Driven {
     /// Takes something that the enclosure of a drive has done. Whether there was something.
     pub(super) fn look_into_enclosure(&mut self, now: Instant, number: usize) -> bool {
         let seat = &mut self.seats[number];
-        match seat.drive.poll_enclosure(now, &mut seat.trouble) {
+        let happened = seat.drive.poll_enclosure(now, &mut seat.trouble);
+        self.note_work(number);
+        let seat = &mut self.seats[number];
+        match happened {
             Some(Happened::Heard(since, stream)) => {
                 seat.desk.observers.tell(|observer| observer.translated(since, now, stream));
                 true
@@ -214,6 +219,9 @@ impl Driven {
         if verdict == Verdict::Done && sets_up {
             let endpoints = plug::endpoints_of(&seat.drive.device);
             self.roots[end.root].configure_device(end.device, &endpoints);
+        }
+        if verdict == Verdict::Done {
+            self.heed(number, setup);
         }
         self.answer_request(number, setup, verdict);
     }

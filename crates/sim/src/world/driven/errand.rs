@@ -17,6 +17,8 @@ use xhci::{Answer, ControlTransfer, DeviceId, Request};
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Control(SetupPacket),
+    /// One with data for the device.
+    Tell(SetupPacket, Vec<u8>),
     Driver(Request),
     /// The hub above resets the port that the device is at.
     HubPort,
@@ -140,12 +142,14 @@ impl Front {
                     0 => Step::Driver(Request::ResetPort { port: self.way.port }),
                     _ => Step::HubPort,
                 };
-                vec![
+                let mut steps = vec![
                     reset,
                     Step::Driver(Request::Readdress(device)),
                     Step::Driver(configure),
                     Step::Control(set_configuration()),
-                ]
+                ];
+                steps.extend(self.sleep.iter().flat_map(|sleep| sleep.steps(self.way.port, device)));
+                steps
             }
         };
         VecDeque::from(steps)
@@ -171,11 +175,18 @@ impl Front {
                     let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };
                     machine.drive(now, |driver, hands| driver.submit_control(hands, &transfer))
                 }
+                (Step::Tell(setup, bytes), Some(device)) => {
+                    if let Ok(memory) = machine.memory.slice_mut(place, bytes.len()) {
+                        memory.copy_from_slice(&bytes);
+                    }
+                    let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };
+                    machine.drive(now, |driver, hands| driver.submit_control(hands, &transfer))
+                }
                 (Step::HubPort, Some(_)) => {
                     self.errands.wants_hub_port = true;
                     Ok(())
                 }
-                (Step::Control(_) | Step::HubPort, None) => Err(xhci::Refusal::Gone),
+                (Step::Control(_) | Step::Tell(..) | Step::HubPort, None) => Err(xhci::Refusal::Gone),
             };
             match begun {
                 Ok(()) => {}

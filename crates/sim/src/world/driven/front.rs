@@ -2,6 +2,7 @@
 
 use super::errand::{Errands, Step};
 use super::root::End;
+use super::sleep::SleepPlan;
 use crate::xhci::{ControlRequest, Way};
 use bus::EndpointAddress;
 use initiator::probe::configuration::{Configuration, Endpoint, Setting};
@@ -26,6 +27,8 @@ pub(super) struct Front {
     pub(super) control: Control,
     /// What the device said of itself.
     pub(super) configuration: Option<Configuration>,
+    /// What its link takes to sleep, if it may.
+    pub(super) sleep: Option<SleepPlan>,
     /// Endpoints that the driver knows of, besides endpoint 0.
     pub(super) endpoints: Vec<EndpointAddress>,
 }
@@ -52,6 +55,7 @@ impl Front {
             errands: Errands::default(),
             control: Control::default(),
             configuration: None,
+            sleep: None,
             endpoints: Vec::new(),
         }
     }

@@ -32,6 +32,9 @@ impl Driven {
             Output::PortDown(port) => self.at_root(port, Self::port_down),
             Output::PortReset(port) => self.at_root(port, Self::port_reset),
             Output::PortUp(port) => self.at_root(port, Self::port_up),
+            Output::PortPower(port, power) => {
+                self.at_root(port, |world, root| world.set_link_power(root, power))
+            }
         }
     }
 
@@ -153,6 +156,7 @@ impl Driven {
     /// The link is trained: both ends begin anew.
     fn port_up(&mut self, root: usize) {
         self.roots[root].restart();
+        self.wake_link_anew(root);
         self.woken.iter_mut().for_each(|woken| woken.add(root));
         for number in self.roots[root].fronts.clone() {
             if let Some(seat) = self.seats.get_mut(number) {

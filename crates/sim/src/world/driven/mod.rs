@@ -32,6 +32,7 @@ mod power_on;
 mod root;
 mod seat;
 mod setup;
+mod sleep;
 mod transport;
 mod trouble;
 mod view;
@@ -71,6 +72,8 @@ pub struct Driven {
     engine: Engine<Happens>,
     machine: Machine,
     core: Core,
+    /// Whether links may sleep.
+    sleeps: bool,
     /// What the driver makes of neighbours over BOT.
     packing: Option<Packing>,
     /// Of all drives.
@@ -256,6 +259,7 @@ impl Driven {
                 let seat = &mut self.seats[usize::from(drive)];
                 seat.drive.store(now, &mut seat.trouble);
                 self.stirs.add(drive.into());
+                self.note_work(drive.into());
             }
             Happens::Enclosure(drive) => {
                 if !self.seats[usize::from(drive)].alarm.ring(now) {

@@ -150,7 +150,9 @@ impl Setup {
         match self.rate {
             AnyRate::SuperSpeed(rate) => {
                 let (host, device) = (bulk::HostPort::new(&[]), bulk::DevicePort::new(&[]));
-                Joint::new(Link::new(rate, CABLE).between(self.turn_round), host, device)
+                let mut joint = Joint::new(Link::new(rate, CABLE).between(self.turn_round), host, device);
+                self.asleep().into_iter().for_each(|sleep| joint.let_sleep(sleep));
+                joint
             }
             AnyRate::Usb2(rate) => {
                 let host = usb2::HostPort::new(rate, &[], self.host.part.pacing);
@@ -236,6 +238,7 @@ impl Driven {
             engine: Engine::new(),
             machine: Machine::new(driver, controller),
             core: Core::new(setup.host.costs),
+            sleeps: setup.sleep.is_some(),
             packing: setup.host.packing,
             speed: setup.rate.speed(),
             ports_before: setup.ports_before(),
@@ -311,7 +314,7 @@ impl Driven {
         let desk = &mut self.seats[number].desk;
         (desk.transport, desk.write_turn) = (transport, WriteTurn::new(self.writes_in_turn));
         self.machine.told(number);
-        Ok(())
+        self.let_link_sleep(number)
     }
 
     /// Gives a device an address.
@@ -395,6 +398,7 @@ impl Driven {
         let link = ProbeLink { speed: self.speed, streams_max: streams };
         let probe = probe(&answers, link).map_err(|_| PowerOnError::Refused("descriptors"))?;
         self.fronts[number].configuration = Some(probe.configuration.clone());
+        self.hear_exit_latency(number, &bos);
         Ok(probe)
     }
 
@@ -431,7 +435,11 @@ impl Driven {
         self.succeed(number, other.into_iter().chain(set_alternate.map(Step::Control)))
     }
 
-    fn succeed(&mut self, number: usize, steps: impl Iterator<Item = Step>) -> Result<(), PowerOnError> {
+    pub(super) fn succeed(
+        &mut self,
+        number: usize,
+        steps: impl Iterator<Item = Step>,
+    ) -> Result<(), PowerOnError> {
         for step in steps {
             match self.ask(number, step)? {
                 Came::Answer(Answer::Done) | Came::Ended(TransferStatus::Done, _) => {}

@@ -21,7 +21,7 @@
 use super::core::HostCosts;
 use crate::link::AnyRate;
 use crate::link::hub::DELAY_MAX;
-use crate::link::superspeed::{Rate, TurnRound};
+use crate::link::superspeed::{Rate, Sleep, TurnRound};
 use crate::world::Plain;
 use crate::xhci::Part;
 use bus::Speed;
@@ -42,6 +42,9 @@ pub struct Setup {
     pub rate: AnyRate,
     /// What a device takes from a packet to its answer, at SuperSpeed; what the host takes is the controller's.
     pub turn_round: TurnRound,
+    /// How links at root ports sleep, if they may; those among hubs never do. What the host's end takes to wake one up is the
+    /// controller's to say, and the time-outs are what the driver makes of that and of what the device says.
+    pub sleep: Option<Sleep>,
     /// What is at its root ports of that kind, counted from 1.
     pub plugs: Vec<Plug>,
 }
@@ -216,7 +219,7 @@ impl Setup {
     /// A host with nothing at its ports, and links of 5 Gb/s.
     pub const fn new(host: Host) -> Self {
         let rate = AnyRate::SuperSpeed(Rate::Gen1);
-        Self { host, rate, turn_round: TurnRound::DEVICE_ONLY, plugs: Vec::new() }
+        Self { host, rate, turn_round: TurnRound::DEVICE_ONLY, sleep: None, plugs: Vec::new() }
     }
 
     /// The same with links of another rate.
@@ -233,6 +236,13 @@ impl Setup {
     #[must_use]
     pub const fn answering(mut self, response: Duration) -> Self {
         self.turn_round = TurnRound::new(Duration::ZERO, response);
+        self
+    }
+
+    /// The same with links that may sleep.
+    #[must_use]
+    pub const fn sleeping(mut self, sleep: Sleep) -> Self {
+        self.sleep = Some(sleep);
         self
     }
 

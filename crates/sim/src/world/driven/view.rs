@@ -1,6 +1,7 @@
 //! What is to be seen of a world from outside, between its events.
 
 use super::{AnyTransport, Core, Driven, Enclosure};
+use crate::power::Meter;
 use crate::xhci as model;
 
 impl Driven {
@@ -22,6 +23,11 @@ impl Driven {
     /// Blocks that were written with what belongs elsewhere, on a drive whose blocks hold their number.
     pub fn strays(&self, drive: usize) -> u64 {
         self.seats.get(drive).map_or(0, |seat| seat.drive.plain.strays())
+    }
+
+    /// What a drive has drawn that is not made of parts: idle and at work.
+    pub fn drive_meter(&self, drive: usize) -> Option<&Meter<2>> {
+        self.seats.get(drive).map(|seat| seat.drive.plain.meter())
     }
 
     /// The core that runs the driver, with what it has done.

@@ -1,10 +1,10 @@
 //! From power-on to a device with endpoints, and what a controller refuses on the way.
 
 use crate::xhci::stand::{IN, OUT, PORT, Stand};
-use crate::xhci::{ControlAnswer, Part};
+use crate::xhci::{ControlAnswer, Hands, Part};
 use units::Duration;
-use wire::xhci::{CompletionCode, EndpointState, LinkState, SlotState, TrbType};
-use xhci::{Answer, Config, Death, Output as Told, Refusal, Request, Unusable};
+use wire::xhci::{CompletionCode, EndpointState, LinkState, PortPower, SlotState, TrbType};
+use xhci::{Answer, Config, Death, Output as Told, Refusal, Registers, Request, Unusable};
 
 const PARTS: [Part; 3] = [Part::CHIPSET, Part::CARD, Part::EARLY_CARD];
 
@@ -47,6 +47,24 @@ fn a_device_gets_a_slot_an_address_and_endpoints() {
         assert_eq!(addresses, [IN, OUT]);
         assert_eq!((stand.installed[0].packet_bytes, stand.installed[0].burst), (1024, 16));
     }
+}
+
+#[test]
+fn what_its_ports_take_to_wake_up_is_told_and_when_their_links_sleep_is_heeded_and_read_back() {
+    let (mut stand, device) = Stand::with_device(Part::CHIPSET, Config::default());
+    let registers = &stand.driver.capabilities().unwrap().registers;
+    assert_eq!((registers.u1_exit_latency_us, registers.u2_exit_latency_us), (10, 512));
+    let power = PortPower { u1_timeout: 50, u2_timeout: 40, forces_accept: false };
+    assert_eq!(stand.ask(Request::SetLinkPower { port: PORT, power }), Ok(Answer::Done));
+    assert_eq!(stand.powers, [(PORT, power)]);
+    let at = 0x404 + 0x20 + 0x10 * (u32::from(PORT) - 1);
+    let hands = &mut Hands::new(stand.now, &mut stand.controller, &mut stand.memory);
+    assert_eq!(hands.read_register(at), 0x2832);
+    // A port of USB 2.0 has another register there.
+    hands.write_register(0x424, 0x2832);
+    assert_eq!((hands.read_register(0x424), stand.controller.counters().odd_writes), (0, 1));
+    assert_eq!(stand.ask(Request::SetExitLatency(device, 2047)), Ok(Answer::Done));
+    assert_eq!(stand.slot_context(device.slot()).exit_latency_us, 2047);
 }
 
 #[test]

@@ -1,17 +1,19 @@
 //! Registers (xHCI 1.2 clause 5): what is capable, operational and of the run time.
 //!
 //! A register that is written back is a value that keeps every bit; what must not be written back (bits that a one
-//! clears) is left out by the call that makes the write. Left out: power management of ports beyond their status, and
-//! the debug registers.
+//! clears) is left out by the call that makes the write. Left out: power management of ports of USB 2.0, and the debug
+//! registers.
 
 mod capability;
 mod operational;
 mod port;
+mod port_power;
 mod runtime;
 
 pub use capability::{CapabilityRegisters, ControllerFeatures, MoreFeatures};
 pub use operational::{CommandRingControl, Configure, PageSize, UsbCommand, UsbStatus};
 pub use port::{LinkState, PortChanges, PortParts, PortStatus, PortWrite};
+pub use port_power::PortPower;
 pub use runtime::{EventRingDequeue, InterrupterManagement, InterrupterModeration};
 
 /// Where registers are, in bytes.
@@ -48,6 +50,11 @@ pub mod offset {
         0x400 + 0x10 * (port as u32).saturating_sub(1)
     }
 
+    /// A port's power management status and control register, from the operational base.
+    pub const fn port_power(port: u8) -> u32 {
+        port_status(port) + 4
+    }
+
     /// An interrupter's registers, from the run-time base.
     pub const fn interrupter(number: u16) -> u32 {
         0x20 + 0x20 * number as u32
@@ -65,6 +72,7 @@ pub mod offset {
         #[test]
         fn arrays_of_registers_begin_where_the_standard_says() {
             assert_eq!([port_status(1), port_status(4)], [0x400, 0x430]);
+            assert_eq!([port_power(1), port_power(4)], [0x404, 0x434]);
             assert_eq!([interrupter(0), interrupter(1)], [0x20, 0x40]);
             assert_eq!([doorbell(0), doorbell(255)], [0, 0x3fc]);
         }

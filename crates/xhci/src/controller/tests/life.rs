@@ -153,6 +153,36 @@ fn a_controller_without_memory_is_given_up_and_nothing_is_kept() {
 }
 
 #[test]
+fn the_link_of_a_port_of_usb_3_sleeps_as_it_is_told() {
+    let mut stand = Stand::new(Config::default());
+    let power = PortPower { u1_timeout: 50, u2_timeout: 40, forces_accept: false };
+    let told = |port| Request::SetLinkPower { port, power };
+    assert_eq!(stand.ask(told(3)), Ok(Answer::Done));
+    assert_eq!(stand.hw.registers[&0x444], 0x2832);
+    assert_eq!(stand.ask(told(1)), Err(Refusal::NotAllowed));
+    assert_eq!([0, 5].map(|port| stand.ask(told(port))), [Err(Refusal::NoSuchPipe); 2]);
+}
+
+#[test]
+fn the_controller_is_told_what_links_take_to_wake_up() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    assert_eq!(stand.ask(Request::SetExitLatency(device, 2047)), Ok(Answer::Done));
+    let Some(&CommandTrb::EvaluateContext { slot, input }) = stand.hw.commands.last() else {
+        panic!("evaluated")
+    };
+    let mut bytes = [0; 96];
+    crate::DmaMemory::read_bytes(&mut stand.hw, input, &mut bytes);
+    // A0 alone; the slot context behind it, of 64 bytes each here.
+    assert_eq!(
+        (slot, &bytes[..8], &bytes[68..70]),
+        (device.slot(), &[0, 0, 0, 0, 1, 0, 0, 0][..], &[0xff, 0x07][..])
+    );
+    stand.hw.refusals.push_back((TrbType::EvaluateContext, 29));
+    let refused = stand.ask(Request::SetExitLatency(device, 9));
+    assert_eq!(refused, Ok(Answer::Failed(CompletionCode::MaxExitLatencyTooLarge)));
+}
+
+#[test]
 fn a_toggle_begins_anew_by_drop_and_add() {
     let (mut stand, device) = Stand::with_device(Config::default());
     assert_eq!(stand.ask(Request::ResetToggle(device, bulk_in())), Ok(Answer::Done));

@@ -23,8 +23,8 @@ use std::vec;
 use std::vec::Vec;
 use units::{Duration, Instant};
 use wire::xhci::{
-    CommandTrb, CompletionCode, EndpointId, EndpointState, EventTrb, RouteString, TransferTrb, TrbFlags,
-    TrbType,
+    CommandTrb, CompletionCode, EndpointId, EndpointState, EventTrb, PortPower, RouteString, TransferTrb,
+    TrbFlags, TrbType,
 };
 
 /// Where the context of bulk IN 1 is.

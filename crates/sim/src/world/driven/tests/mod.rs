@@ -4,6 +4,7 @@ mod asked;
 mod costs;
 mod enclosure;
 mod several;
+mod sleep;
 
 use super::*;
 use crate::link::usb2;
