@@ -22,6 +22,9 @@ use wire::uas::{ResponseCode, StatusIu, TaskManagementFunction, TaskManagementIu
 /// Port resets in a row, without a command answered between them, before the device is given up.
 pub const PORT_RESETS_MAX: u8 = 3;
 
+/// Functions that were given up and whose responses are waited for at most; of more the oldest is forgotten.
+pub(super) const OWED_MAX: usize = 8;
+
 /// Where the recovery is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ladder {
@@ -261,20 +264,35 @@ impl Uas {
     /// one of an earlier function.
     fn take_function_status(&mut self, bytes: &[u8]) {
         let Ladder::Managing(function) = &mut self.ladder else { return };
-        let is_late = function.iu != Flight::Back && function.late_responses < ODD_STATUSES_MAX;
-        match decode(bytes) {
-            _ if is_late => {
+        let (tag, may_be_late) = (function.tag, function.late_responses < ODD_STATUSES_MAX);
+        let is_early = function.iu != Flight::Back;
+        let iu = decode(bytes);
+        let is_owed = may_be_late && iu.as_ref().is_some_and(|iu| self.was_owed(iu));
+        let Ladder::Managing(function) = &mut self.ladder else { return };
+        match iu {
+            _ if is_owed || is_early && may_be_late => {
                 function.late_responses += 1;
                 self.counters.odd_statuses += 1;
-                function.status = self.pipes.submit_function_status(&mut self.outputs, function.tag);
+                function.status = self.pipes.submit_function_status(&mut self.outputs, tag);
             }
-            Some(iu) if iu.tag() == function.tag => self.take_function_iu(&iu),
+            Some(iu) if iu.tag() == tag => self.take_function_iu(&iu),
             _ => {
                 function.verdict = Some(false);
                 self.counters.odd_statuses += 1;
                 self.conclude();
             }
         }
+    }
+
+    /// Whether a response is that to an earlier function of its tag, which was given up: a device answers them in order. That the
+    /// tag overlaps is always said of the latest.
+    pub(super) fn was_owed(&mut self, iu: &StatusIu<'_>) -> bool {
+        let StatusIu::Response(response) = iu else { return false };
+        if response.code == ResponseCode::OverlappedTag {
+            return false;
+        }
+        let owed = self.owed.iter().position(|tag| *tag == response.tag);
+        owed.map(|place| self.owed.remove(place)).is_some()
     }
 
     /// An IU under the tag of the function under way.
@@ -302,6 +320,10 @@ impl Uas {
             && function.deadline <= now
         {
             function.verdict = Some(false);
+            if self.owed.len() == OWED_MAX {
+                self.owed.remove(0);
+            }
+            self.owed.push(function.tag);
             self.conclude();
         }
     }
@@ -436,6 +458,7 @@ impl Uas {
     /// The device was reset and set up again: it has no task of before.
     fn be_fit_again(&mut self, depth: u16) {
         self.pipes.forget_halts();
+        self.owed.clear();
         self.ladder = Ladder::Rest;
         self.depth = depth;
         self.free.retain(|&index| index < depth);

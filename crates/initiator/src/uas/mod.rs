@@ -34,7 +34,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bus::{Completion, TransferStatus};
 use core::cell::Cell;
-use ladder::Ladder;
+use ladder::{Ladder, OWED_MAX};
 use pipes::{Pipes, Place, Role};
 use task::{Flight, Stage, Task};
 use units::Instant;
@@ -49,6 +49,8 @@ pub struct Uas {
     granted: Option<u16>,
     /// Counts task management functions.
     functions: u16,
+    /// Tags of functions that were given up, whose responses may still come.
+    owed: Vec<u16>,
     /// Task of tag n at n - 1, as far as tags were used.
     tasks: Vec<Option<Task>>,
     /// Places in `tasks` to be used next, the last first.
@@ -92,6 +94,7 @@ impl Uas {
             depth,
             granted: config.streams,
             functions: u16::MAX,
+            owed: Vec::with_capacity(OWED_MAX),
             tasks: Vec::with_capacity(depth.into()),
             free: (0..depth).rev().collect(),
             held: VecDeque::with_capacity(depth.into()),

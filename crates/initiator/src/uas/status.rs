@@ -57,7 +57,9 @@ impl Uas {
         }
         let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
         match decode(bytes).filter(|_| came) {
-            Some(iu) if self.function_tag() == Some(iu.tag()) => self.take_function_iu(&iu),
+            Some(iu) if self.function_tag() == Some(iu.tag()) && !self.was_owed(&iu) => {
+                self.take_function_iu(&iu);
+            }
             Some(iu) if self.is_with_device(iu.tag()) => {
                 self.lost_statuses = 0;
                 if matches!(iu, StatusIu::Ready(_)) {

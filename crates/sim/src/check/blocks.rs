@@ -61,8 +61,19 @@ struct Write {
     extent: Extent,
     begun: u64,
     ended: Option<u64>,
-    is_zero: bool,
+    holds: Holds,
     state: Safety,
+}
+
+/// What is in the blocks of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holds {
+    /// Its number and their address.
+    Itself,
+    Zeroes,
+    /// Nobody knows: a status about another command has ended it for the host, and the drive took for it what was meant for the
+    /// next under its tag.
+    Anything,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +103,7 @@ impl Blocks {
         let first = WriteNumber(0);
         let of_first = vec![vec![first]; blocks as usize];
         let extent = Extent::new(0, u64::from(blocks));
-        let write = Write { extent, begun: 0, ended: Some(0), is_zero: true, state: Safety::Durable };
+        let write = Write { extent, begun: 0, ended: Some(0), holds: Holds::Zeroes, state: Safety::Durable };
         Self {
             block_size,
             is_cached,
@@ -121,9 +132,9 @@ impl Blocks {
 
     fn begin_write(&mut self, access: Access, extent: Extent) -> WriteNumber {
         let number = WriteNumber(self.writes.len() as u32);
-        let is_zero = access == Access::Zero;
+        let holds = if access == Access::Zero { Holds::Zeroes } else { Holds::Itself };
         let (begun, state) = (self.clock, Safety::Unknown);
-        self.writes.push(Write { extent, begun, ended: None, is_zero, state });
+        self.writes.push(Write { extent, begun, ended: None, holds, state });
         for place in places(extent) {
             self.now[place].push(number);
             self.durable[place].push(number);
@@ -167,10 +178,14 @@ impl Blocks {
         Ok(())
     }
 
-    /// Nothing is known of how something has ended, nor when its effect will be there: a read is not looked at, a write
-    /// may be in the blocks from now on or later, until [`Self::settle`].
+    /// Nothing is known of how something has ended, nor when its effect will be there: a read is not looked at, and the blocks
+    /// of a write may hold anything from now on, until [`Self::settle`] and what is written after that.
     pub fn forgive(&mut self, id: u64) {
-        self.open.remove(&id);
+        let Some(open) = self.open.remove(&id) else { return };
+        let writes = matches!(open.access, Access::Write { .. } | Access::Zero);
+        if let Some(write) = self.writes.get_mut(open.number.0 as usize).filter(|_| writes) {
+            write.holds = Holds::Anything;
+        }
     }
 
     /// The drive does nothing any more of what was asked for: it was reset, or the host is gone.
@@ -224,8 +239,10 @@ impl Blocks {
             let lba = place as u64;
             let found = number_of(bytes, lba);
             let is_zero = bytes.iter().all(|&byte| byte == 0);
-            let fits = |number: &WriteNumber| {
-                if self.writes[number.0 as usize].is_zero { is_zero } else { found == Some(*number) }
+            let fits = |number: &WriteNumber| match self.writes[number.0 as usize].holds {
+                Holds::Itself => found == Some(*number),
+                Holds::Zeroes => is_zero,
+                Holds::Anything => true,
             };
             if !allowed.iter().any(fits) {
                 let holds = if is_zero { Some(WriteNumber(0)) } else { found };
@@ -455,9 +472,18 @@ mod tests {
         let second = four.write(2, CACHED, true);
         assert_eq!(four.read(second), Ok(()));
         assert_eq!(four.clone().read(vague), Ok(()));
+        // What was meant for the next command under its tag may be there.
+        let mut elsewhere = [0; 512];
+        four.0.fill(second, Lba(3), &mut elsewhere);
+        let reads_elsewhere = |four: &mut Four| {
+            four.0.begin(7, Access::Read, Extent::new(1, 1));
+            four.0.end(7, true, &elsewhere)
+        };
+        assert_eq!(reads_elsewhere(&mut four.clone()), Ok(()));
         four.0.settle();
         let third = four.write(3, CACHED, true);
         assert!(four.clone().read(vague).is_err());
+        assert!(reads_elsewhere(&mut four.clone()).is_err());
         assert_eq!(four.read(third), Ok(()));
     }
 

@@ -42,7 +42,7 @@ impl HostPort {
     #[must_use]
     pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
         match self {
-            Self::SuperSpeed(_) => Self::SuperSpeed(bulk::HostPort::new(endpoints)),
+            Self::SuperSpeed(port) => Self::SuperSpeed(port.anew(endpoints)),
             Self::Usb2(port) => Self::Usb2(port.anew(endpoints)),
         }
     }
@@ -184,7 +184,7 @@ impl DevicePort {
     #[must_use]
     pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
         match self {
-            Self::SuperSpeed(_) => Self::SuperSpeed(bulk::DevicePort::new(endpoints)),
+            Self::SuperSpeed(port) => Self::SuperSpeed(port.anew(endpoints)),
             Self::Usb2(port) => Self::Usb2(port.anew(endpoints)),
         }
     }

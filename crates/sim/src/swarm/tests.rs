@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 8] = [
+const ONCE_RED: [(&str, &str); 11] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -80,6 +80,31 @@ const ONCE_RED: [(&str, &str); 8] = [
         "seed=6314 wire=uas rate=gen2 controller=card hubs=2 streams=64 depth=1 transfer=65536 block=512 blocks=4 latency-us=1 \
          at-once=1 cache=no requests=1 longest=1 reads=60 through=0 flushes=0 zeroes=0 aborts=0 again=70 finale=power-loss \
          faults=status-twice@10,status-twice@11",
+    ),
+    (
+        "the response to an abort that was given up was taken for that to the reset that had its tag, and what the drive still did came late",
+        "seed=24012 wire=uas rate=gen2x2 controller=none hubs=0 drives=1 nap=never streams=4 depth=2 transfer=4096 block=512 blocks=4 \
+         latency-us=1 at-once=32 cache=no requests=21 longest=4 reads=40 through=10 flushes=0 zeroes=0 aborts=0 again=70 \
+         finale=power-loss faults=slow@0,slow@19",
+    ),
+    (
+        "what was meant for the next command under a tag went where the last one wanted it, which a status of an earlier one had ended",
+        "seed=38670 wire=uas rate=gen1 controller=none hubs=0 drives=1 nap=never streams=16 depth=15 transfer=512 block=512 blocks=32 \
+         latency-us=1 at-once=4 cache=no requests=8 longest=32 reads=60 through=5 flushes=10 zeroes=0 aborts=0 again=0 \
+         finale=power-loss faults=status-lost@0,stall@13,status-tag@16,status-lost@18,stall@63,packet-lost@318,status-lost@24,\
+         not-ready@56,status-twice@30,stall@115,stall@129,stall@156,packet-lost@640,not-ready@108,stall@166,stall@169,\
+         medium-error@48,stall@192,status-twice@53,status-lost@59,packet-lost@1025,packet-lost@1040,stall@241,status-lost@64,\
+         packet-lost@1120,stall@256,medium-error@67,status-twice@60,status-lost@68,stall@304,stall@324,not-ready@197,\
+         status-twice@108,status-twice@110,slow@119",
+    ),
+    (
+        "an endpoint that was set up anew had counted as far as the one before, for which an answer was missed",
+        "seed=39895 wire=bot rate=gen1 controller=chipset hubs=1 drives=3 nap=idle streams=16 depth=1 transfer=4096 block=4096 \
+         blocks=32 latency-us=60 at-once=1 cache=no requests=51 longest=32 reads=20 through=10 flushes=10 zeroes=5 aborts=0 again=40 \
+         finale=power-loss faults=packet-lost@715/2,status-twice@70/2,status-twice@115/2,status-twice@182/2,status-twice@207/2,\
+         status-twice@274/2,status-twice@450/2,status-twice@551/2,status-twice@592/2,status-twice@668/2,status-twice@681/2,\
+         status-twice@682/2,status-twice@693/2,status-twice@714/2,slow@715/2,packet-lost@12379/2,status-twice@794/2,\
+         status-twice@799/2",
     ),
 ];
 

@@ -95,6 +95,36 @@ fn a_status_that_never_comes_brings_an_abort() {
 }
 
 #[test]
+fn the_response_to_an_abort_that_was_given_up_is_not_that_to_the_reset_that_has_its_tag() {
+    for code in [0, 10] {
+        let (mut script, read) = late();
+        script.ignore_function(0x01, 1, DeadlineReason::AbortTask);
+        script.ignore_function(0x08, 0, DeadlineReason::LogicalUnitReset);
+        // The third has the tag of the first.
+        let reset = script.expect_function(0x10, 0);
+        script.respond(reset, code);
+        if code == 0 {
+            let again = script.expect_transfer(STATUS);
+            assert_eq!(again.pipe, reset.pipe);
+            script.expect_nothing();
+            script.respond(again, 0);
+        }
+        for transfer in [read.status, read.payload] {
+            script.expect_cancel(transfer.id);
+        }
+        for transfer in [read.status, read.payload] {
+            script.fail(transfer, TransferStatus::Cancelled);
+        }
+        if code != 0 {
+            // That its tag overlaps was said of the reset, so that the port is next.
+            script.reset_port();
+        }
+        assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
+        script.expect_rest();
+    }
+}
+
+#[test]
 fn a_status_that_comes_while_the_abort_is_under_way_counts() {
     let (mut script, read) = late();
     let abort = script.expect_function(0x01, 1);

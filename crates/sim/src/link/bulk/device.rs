@@ -66,6 +66,16 @@ impl DeviceEndpoint {
         }
     }
 
+    /// What it has counted of what has come of it.
+    pub(super) const fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// It is new, and counts from there.
+    pub(super) const fn count_from(&mut self, steps: u32) {
+        self.steps = steps;
+    }
+
     /// Queues a transfer: bytes to send on an IN endpoint, room on an OUT endpoint.
     ///
     /// # Errors

@@ -26,6 +26,9 @@ pub(super) struct Ends<E> {
     pub(super) wanting_bus: Set,
     /// Those of which something has moved, and nobody was told.
     moved: Set,
+    /// More steps than any end has counted that is gone: an end that comes goes on from there, so that nobody who waits for something
+    /// of the one before takes this for that.
+    steps: u32,
 }
 
 /// Where an end is.
@@ -40,6 +43,12 @@ pub(super) struct Set(u32);
 pub(super) trait End {
     /// Whether it is the end that starts bursts.
     const STARTS_BURSTS: bool;
+
+    /// What it has counted of what has come of it.
+    fn steps(&self) -> u32;
+
+    /// It is new, and counts from there.
+    fn count_from(&mut self, steps: u32);
 
     /// Whether something of it has moved, and nobody was told.
     fn has_progress(&self) -> bool;
@@ -69,6 +78,14 @@ pub(super) trait End {
 
 impl End for HostEndpoint {
     const STARTS_BURSTS: bool = true;
+
+    fn steps(&self) -> u32 {
+        self.steps()
+    }
+
+    fn count_from(&mut self, steps: u32) {
+        self.count_from(steps);
+    }
 
     fn has_progress(&self) -> bool {
         self.has_progress()
@@ -102,6 +119,14 @@ impl End for HostEndpoint {
 impl End for DeviceEndpoint {
     const STARTS_BURSTS: bool = false;
 
+    fn steps(&self) -> u32 {
+        self.steps()
+    }
+
+    fn count_from(&mut self, steps: u32) {
+        self.count_from(steps);
+    }
+
     fn has_progress(&self) -> bool {
         self.has_progress()
     }
@@ -125,20 +150,32 @@ impl End for DeviceEndpoint {
 
 impl<E: End> Ends<E> {
     /// Adds an end in the place of what was there under its address. Its place is the last.
-    pub(super) fn install(&mut self, address: EndpointAddress, end: E) {
-        self.ends.retain(|(other, _)| *other != address);
+    pub(super) fn install(&mut self, address: EndpointAddress, mut end: E) {
+        self.drop_end(address);
+        end.count_from(self.steps);
         self.ends.push((address, end));
         self.find_places();
     }
 
     /// Removes an end. Those that came after it have other places from then on.
     pub(super) fn remove(&mut self, address: EndpointAddress) {
-        self.ends.retain(|(other, _)| *other != address);
+        self.drop_end(address);
         self.find_places();
     }
 
+    /// None, after these.
+    pub(super) fn anew(&self) -> Self {
+        let spent = self.ends.iter().map(|(_, end)| end.steps().wrapping_add(1));
+        Self { steps: spent.fold(self.steps, u32::max), ..Self::default() }
+    }
+
+    fn drop_end(&mut self, address: EndpointAddress) {
+        let gone = self.ends.extract_if(.., |(other, _)| *other == address);
+        self.steps = gone.map(|(_, end)| end.steps().wrapping_add(1)).fold(self.steps, u32::max);
+    }
+
     fn find_places(&mut self) {
-        *self = Self { ends: std::mem::take(&mut self.ends), ..Self::default() };
+        *self = Self { ends: std::mem::take(&mut self.ends), steps: self.steps, ..Self::default() };
         for at in 0..self.ends.len() {
             let (address, place) = (self.ends[at].0, Place(at as u8));
             self.places[address.index()] = Some(place);
@@ -231,7 +268,17 @@ impl<E> Default for Ends<E> {
     fn default() -> Self {
         let (places, none) = ([None; EndpointAddress::COUNT], Set::default());
         let [answering, sending, having_bus, wanting_bus, moved] = [none; 5];
-        Self { ends: Vec::new(), places, of: [none; 2], answering, sending, having_bus, wanting_bus, moved }
+        Self {
+            ends: Vec::new(),
+            places,
+            of: [none; 2],
+            answering,
+            sending,
+            having_bus,
+            wanting_bus,
+            moved,
+            steps: 0,
+        }
     }
 }
 
@@ -275,7 +322,23 @@ impl Set {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::link::bulk::Endpoint;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_end_in_the_place_of_another_goes_on_counting() {
+        let address = EndpointAddress::at::<1>(Direction::In);
+        let end = || HostEndpoint::new(Endpoint { address, packet_bytes: 1024, burst: 1, streams: 0 });
+        let mut ends = Ends::default();
+        ends.install(address, end());
+        let place = ends.place(address).unwrap();
+        ends.change(place, |end| end.count_from(116));
+        ends.install(address, end());
+        assert_eq!(ends.get(address).map(HostEndpoint::steps), Some(117));
+        let mut anew = ends.anew();
+        anew.install(address, end());
+        assert_eq!(anew.get(address).map(HostEndpoint::steps), Some(118));
+    }
 
     proptest! {
         #[test]

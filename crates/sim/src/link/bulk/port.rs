@@ -66,10 +66,18 @@ impl HostPort {
         port
     }
 
+    /// The same for a device that is as it was when it was plugged in.
+    #[must_use]
+    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
+        let mut port = Self { endpoints: self.endpoints.anew(), ..Self::default() };
+        port.configure(endpoints);
+        port
+    }
+
     /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::take(&mut self.control);
-        *self = Self { control, ..Self::default() };
+        *self = Self { control, endpoints: self.endpoints.anew(), ..Self::default() };
         endpoints.iter().for_each(|&endpoint| self.install(endpoint));
     }
 
@@ -376,10 +384,18 @@ impl DevicePort {
         port
     }
 
+    /// The same for a device that is as it was when it was plugged in.
+    #[must_use]
+    pub fn anew(&self, endpoints: &[Endpoint]) -> Self {
+        let mut port = Self { endpoints: self.endpoints.anew(), ..Self::default() };
+        port.configure(endpoints);
+        port
+    }
+
     /// Other endpoints in the place of all but endpoint 0: the device has been set up in another way.
     pub fn configure(&mut self, endpoints: &[Endpoint]) {
         let control = std::mem::take(&mut self.control);
-        *self = Self { control, ..Self::default() };
+        *self = Self { control, endpoints: self.endpoints.anew(), ..Self::default() };
         for &endpoint in endpoints {
             self.endpoints.install(endpoint.address, DeviceEndpoint::new(endpoint));
         }

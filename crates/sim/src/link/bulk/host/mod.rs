@@ -73,6 +73,16 @@ impl HostEndpoint {
         }
     }
 
+    /// What it has counted of what has come of it.
+    pub(in crate::link::bulk) const fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// It is new, and counts from there.
+    pub(in crate::link::bulk) const fn count_from(&mut self, steps: u32) {
+        self.steps = steps;
+    }
+
     /// Queues a transfer: memory to fill on an IN endpoint, bytes to send on an OUT endpoint.
     ///
     /// # Errors
