@@ -120,7 +120,7 @@ pub enum Error {
     Attention(AdditionalSense),
     /// The unit aborted the command, again and again.
     AbortedCommand(AdditionalSense),
-    /// GOOD status, but not as many bytes as there are to move.
+    /// GOOD status, but not as many bytes as there are to move, again and again if they are fewer.
     Residue {
         /// Bytes moved.
         moved: u32,

@@ -212,7 +212,7 @@ impl Disk {
             Verdict::Done => {
                 self.slots.widen();
                 let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };
-                self.end_done(at, task, moved);
+                self.end_done(now, at, task, moved);
             }
             // Of a request that has failed nothing is tried again.
             Verdict::Trouble(_) if over => self.end_given_up(at, request),
@@ -280,8 +280,9 @@ impl Disk {
         PutOff::Kept
     }
 
-    /// GOOD, or as good. Whether all bytes were moved is looked at here.
-    fn end_done(&mut self, at: u16, task: Task, moved: u32) {
+    /// GOOD, or as good. Whether all bytes were moved is looked at here: if not, the command is sent again, since what is missing may have
+    /// been lost on the way.
+    fn end_done(&mut self, now: Instant, at: u16, task: Task, moved: u32) {
         let (request, rest, offset, part) = match task.work {
             Work::Survey => return,
             Work::Flush { request } => return self.end_flush(at, request, Ok(())),
@@ -291,8 +292,19 @@ impl Disk {
         let expected = part.data.len;
         let operation = active.request.operation;
         if moved != expected {
-            if moved > expected || !matches!(operation, Operation::Read { may_be_short: true, .. }) {
-                return self.end_with(at, request, rest.lba, Error::Residue { moved, expected });
+            let error = Error::Residue { moved, expected };
+            if moved > expected {
+                return self.end_with(at, request, rest.lba, error);
+            }
+            if !matches!(operation, Operation::Read { may_be_short: true, .. }) {
+                if active.is_over() {
+                    return self.end_given_up(at, request);
+                }
+                let trouble = Trouble { cause: Cause::Passing, error };
+                if let PutOff::GivenUp(error) = self.put_off(now, at, task, trouble) {
+                    self.end_with(at, request, rest.lba, error);
+                }
+                return;
             }
             active.end_short(part.data.start + moved);
             self.requests.leave_line(request);

@@ -65,6 +65,10 @@ pub(super) struct Function {
     status: Flight,
     tag: u16,
     deadline: Instant,
+    /// The device has it.
+    is_sent: bool,
+    /// It has answered.
+    is_answered: bool,
     /// Responses to earlier functions that came late, so far.
     late_responses: u8,
     /// What came of it, once that is known; its transfers may still be under way.
@@ -233,9 +237,18 @@ impl Uas {
         let iu = TaskManagementIu { tag, function: rung.function(), managed_tag, lun: culprit.lun.0 };
         let iu = self.pipes.submit_function(&mut self.outputs, iu);
         let deadline = now + rung.patience(&self.config);
-        let (late_responses, verdict) = (0, None);
-        self.ladder =
-            Ladder::Managing(Function { rung, culprit, iu, status, tag, deadline, late_responses, verdict });
+        self.ladder = Ladder::Managing(Function {
+            rung,
+            culprit,
+            iu,
+            status,
+            tag,
+            deadline,
+            is_sent: false,
+            is_answered: false,
+            late_responses: 0,
+            verdict: None,
+        });
     }
 
     /// A transfer of a function has completed.
@@ -251,7 +264,7 @@ impl Uas {
         *flight = Flight::Back;
         let moved = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
         match place.role {
-            Role::Command if moved => {}
+            Role::Command if moved => function.is_sent = true,
             Role::Status if moved && function.verdict.is_none() => return self.take_function_status(bytes),
             _ => {
                 function.verdict.get_or_insert(false);
@@ -297,6 +310,9 @@ impl Uas {
 
     /// An IU under the tag of the function under way.
     pub(super) fn take_function_iu(&mut self, iu: &StatusIu<'_>) {
+        if let Ladder::Managing(function) = &mut self.ladder {
+            function.is_answered = true;
+        }
         match (&mut self.ladder, iu) {
             (Ladder::Managing(function), StatusIu::Response(response)) => {
                 let is_done = matches!(
@@ -320,10 +336,6 @@ impl Uas {
             && function.deadline <= now
         {
             function.verdict = Some(false);
-            if self.owed.len() == OWED_MAX {
-                self.owed.remove(0);
-            }
-            self.owed.push(function.tag);
             self.conclude();
         }
     }
@@ -336,7 +348,13 @@ impl Uas {
         if function.status.id().is_some() || function.iu.id().is_some() {
             return;
         }
-        let Function { rung, culprit, .. } = *function;
+        let Function { rung, culprit, tag, is_sent, is_answered, .. } = *function;
+        if is_sent && !is_answered {
+            if self.owed.len() == OWED_MAX {
+                self.owed.remove(0);
+            }
+            self.owed.push(tag);
+        }
         self.pipes.expect_no_status();
         self.unsettled = true;
         self.ladder = Ladder::Rest;

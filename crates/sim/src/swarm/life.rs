@@ -324,10 +324,11 @@ impl<'a, W: Stage> Life<'a, W> {
     }
 
     /// A status that was sent twice answers the next command with its tag, and so on: whatever is under way may have ended
-    /// without having been done.
+    /// without having been done. Where commands take turns on one data pipe, data of one are another's from then on.
     fn look_for_strays(&mut self) {
         let misled = self.world.borrow().misled(self.drive);
-        if std::mem::replace(&mut self.misled, misled) != misled {
+        let takes_turns = self.is_on_bus && !self.may_stall;
+        if std::mem::replace(&mut self.misled, misled) != misled || takes_turns && misled > 0 {
             self.open.values_mut().for_each(|open| open.is_vague = true);
         }
     }

@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 11] = [
+const ONCE_RED: [(&str, &str); 13] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -105,6 +105,19 @@ const ONCE_RED: [(&str, &str); 11] = [
          status-twice@274/2,status-twice@450/2,status-twice@551/2,status-twice@592/2,status-twice@668/2,status-twice@681/2,\
          status-twice@682/2,status-twice@693/2,status-twice@714/2,slow@715/2,packet-lost@12379/2,status-twice@794/2,\
          status-twice@799/2",
+    ),
+    (
+        "the response to an abort whose status transfer had failed was taken for that to the reset that had its tag",
+        "seed=99872 wire=uas rate=gen1 controller=none hubs=0 drives=1 nap=at-work streams=4 depth=4 transfer=4096 block=4096 \
+         blocks=4 latency-us=1000 at-once=1 cache=no requests=29 longest=4 reads=60 through=10 flushes=3 zeroes=0 \
+         aborts=5 again=70 finale=unplug faults=medium-error@25,status-lost@38,stall@139,status-tag@51,\
+         status-tag@66,stall@203",
+    ),
+    (
+        "a write whose last acknowledgement was lost while its endpoint was being stopped ended well and short, and was not sent again",
+        "seed=99844 wire=uas rate=gen2x2 controller=card hubs=0 drives=1 nap=never streams=32 depth=30 transfer=65536 \
+         block=4096 blocks=4 latency-us=1 at-once=1 cache=no requests=20 longest=1 reads=20 through=5 flushes=3 \
+         zeroes=0 aborts=5 again=0 finale=power-loss faults=not-ready-storm@75,payload-damaged@130,packet-lost@525",
     ),
 ];
 

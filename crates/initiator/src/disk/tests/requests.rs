@@ -180,10 +180,23 @@ fn a_unit_that_zeroes_by_unmapping_and_refuses_gets_a_plain_write_same() {
 }
 
 #[test]
-fn short_data_with_good_status_is_an_error() {
+fn short_data_with_good_status_are_asked_for_again() {
     let mut unit = Unit::new();
     unit.then(0x28, good(511));
     unit.then(0x2a, good(0));
+    let mut stand = Stand::surveyed(unit);
+    assert_eq!(stand.ask(READ, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    assert_eq!(stand.ask(WRITE, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    assert_eq!(stand.unit.log.iter().map(|cdb| cdb[0]).collect::<Vec<_>>(), [0x28, 0x28, 0x2a, 0x2a]);
+}
+
+#[test]
+fn short_data_with_good_status_are_an_error_if_they_stay_short() {
+    let mut unit = Unit::new();
+    for _ in 0..20 {
+        unit.then(0x28, good(511));
+        unit.then(0x2a, good(0));
+    }
     let mut stand = Stand::surveyed(unit);
     assert_eq!(stand.ask(READ, Extent::new(0, 1)), Err(Error::Residue { moved: 511, expected: 512 }));
     assert_eq!(stand.ask(WRITE, Extent::new(0, 1)), Err(Error::Residue { moved: 0, expected: 512 }));

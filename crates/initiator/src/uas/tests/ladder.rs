@@ -96,9 +96,15 @@ fn a_status_that_never_comes_brings_an_abort() {
 
 #[test]
 fn the_response_to_an_abort_that_was_given_up_is_not_that_to_the_reset_that_has_its_tag() {
-    for code in [0, 10] {
+    for (code, stalls) in [(0, false), (0, true), (10, false)] {
         let (mut script, read) = late();
-        script.ignore_function(0x01, 1, DeadlineReason::AbortTask);
+        if stalls {
+            let status = script.expect_function(0x01, 1);
+            script.fail(status, TransferStatus::Stall);
+            script.grant(BusRequest::ClearHalt(STATUS), BusAnswer::Done);
+        } else {
+            script.ignore_function(0x01, 1, DeadlineReason::AbortTask);
+        }
         script.ignore_function(0x08, 0, DeadlineReason::LogicalUnitReset);
         // The third has the tag of the first.
         let reset = script.expect_function(0x10, 0);
