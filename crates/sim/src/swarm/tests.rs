@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 13] = [
+const ONCE_RED: [(&str, &str); 14] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -118,6 +118,16 @@ const ONCE_RED: [(&str, &str); 13] = [
         "seed=99844 wire=uas rate=gen2x2 controller=card hubs=0 drives=1 nap=never streams=32 depth=30 transfer=65536 \
          block=4096 blocks=4 latency-us=1 at-once=1 cache=no requests=20 longest=1 reads=20 through=5 flushes=3 \
          zeroes=0 aborts=5 again=0 finale=power-loss faults=not-ready-storm@75,payload-damaged@130,packet-lost@525",
+    ),
+    (
+        "a device answered NoStream of a stopped endpoint with STALL, which halted it for good",
+        "seed=85002 wire=uas rate=gen1 controller=card hubs=0 drives=1 nap=never streams=64 depth=4 transfer=4096 \
+         block=4096 blocks=4 latency-us=10 at-once=32 cache=no requests=53 longest=4 reads=20 through=0 flushes=3 \
+         zeroes=0 aborts=5 again=0 finale=unplug \
+         faults=stall@44,stall@46,payload-damaged@87,stall@123,payload-damaged@215,stall@133,medium-error@31,\
+         stall@144,payload-damaged@239,medium-error@47,stall@216,stall@232,stall@242,stall@284,payload-damaged@514,\
+         stall@322,stall@331,stall@405,stall@419,stall@444,stall@464,stall@492,unplug@3159,stall@528,\
+         payload-damaged@974,stall@556",
     ),
 ];
 

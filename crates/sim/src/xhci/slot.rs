@@ -47,6 +47,8 @@ pub(super) struct Endpoint {
     pub(super) rings: Vec<Ring>,
     /// Whether the link was told of it.
     pub(super) is_on_link: bool,
+    /// What halted it on the link while it was stopped: told when it is to run again.
+    pub(super) halted_by: Option<CompletionCode>,
 }
 
 /// Where the stream contexts of an endpoint are.
@@ -106,6 +108,7 @@ impl Endpoint {
             streams,
             rings: vec![ring],
             is_on_link: false,
+            halted_by: None,
         }
     }
 

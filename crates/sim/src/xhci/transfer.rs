@@ -133,6 +133,9 @@ impl Controller {
         let span = attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps();
         let at = now + Duration::from_ps(span);
         let at = self.fetches.back().map_or(at, |last| at.max(last.at));
+        if let Some(code) = endpoint.halted_by.filter(|_| endpoint.state == EndpointState::Stopped) {
+            return self.run_into_halt(now, memory, RingName { stream: 0, ..to }, code);
+        }
         if endpoint.state == EndpointState::Stopped {
             if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
                 self.outputs.push_back(Output::Link(way, LinkAct::Resume(address)));
@@ -141,6 +144,21 @@ impl Controller {
         }
         self.fetches.push_back(Fetch { at, to });
         Ok(())
+    }
+
+    /// An endpoint is to run that has halted on the link while it was stopped.
+    fn run_into_halt(
+        &mut self,
+        now: Instant,
+        memory: &mut Memory,
+        to: RingName,
+        code: Code,
+    ) -> Result<(), Fault> {
+        if let Some(endpoint) = self.slots[usize::from(to.slot)].endpoint_mut(to.endpoint) {
+            endpoint.halted_by = None;
+        }
+        self.set_state(memory, to.which(), EndpointState::Running)?;
+        self.fail(now, memory, (to, None), (code, EndpointState::Halted))
     }
 
     /// A ring is looked at.
@@ -347,12 +365,19 @@ impl Controller {
         is_stalled: bool,
     ) {
         let id = EndpointId::of(address);
-        let runs = |slot: &u8| {
-            let slot = &self.slots[usize::from(*slot)];
-            slot.way == way && slot.endpoint(id).is_some_and(|it| it.state == EndpointState::Running)
+        let is_so = |slot: u8, state| {
+            let slot = &self.slots[usize::from(slot)];
+            slot.way == way && slot.endpoint(id).is_some_and(|it| it.state == state)
         };
-        let Some(slot) = self.slots_at(way.port).find(runs) else { return };
         let code = if is_stalled { Code::StallError } else { Code::UsbTransactionError };
+        let Some(slot) = self.slots_at(way.port).find(|&slot| is_so(slot, EndpointState::Running)) else {
+            // One that is stopped says NoStream to a device that asks, and that may be answered with STALL.
+            let stopped = self.slots_at(way.port).find(|&slot| is_so(slot, EndpointState::Stopped));
+            if let Some(endpoint) = stopped.and_then(|slot| self.slots[usize::from(slot)].endpoint_mut(id)) {
+                endpoint.halted_by = Some(code);
+            }
+            return;
+        };
         let to = RingName { slot, endpoint: id, stream: 0 };
         let done = self.fail(now, memory, (to, None), (code, EndpointState::Halted));
         self.survive(done);

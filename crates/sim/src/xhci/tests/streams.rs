@@ -100,6 +100,26 @@ fn a_halt_before_any_stream_is_current_is_told_without_a_trb() {
 }
 
 #[test]
+fn a_halt_while_the_endpoint_is_stopped_is_told_when_it_is_to_run() {
+    let (mut stand, device) = Stand::with_streams(Part::CHIPSET, Config::default());
+    stand.queue(device, stream(IN, 5), (1, 512));
+    stand.cancel(device, stream(IN, 5), 1);
+    stand.run();
+    assert_eq!(stand.completions(), [(1, Cancelled, 0)]);
+    assert_eq!(stand.endpoint_context(device.slot(), IN).state, EndpointState::Stopped);
+    // It has said NoStream to a device that asked, which was answered with STALL.
+    stand.controller.handle_halt(stand.now, &mut stand.memory, (WAY, IN), true);
+    stand.run();
+    assert_eq!(stand.endpoint_context(device.slot(), IN).state, EndpointState::Stopped);
+    stand.submit(device, stream(IN, 3), (2, 512)).unwrap();
+    stand.run();
+    assert_eq!(stand.completions(), [(2, Stall, 0)]);
+    stand.queue(device, stream(IN, 3), (3, 512));
+    stand.ends(stream(IN, 3), 512, End::Full);
+    assert_eq!(stand.completions(), [(3, Done, 512)]);
+}
+
+#[test]
 fn a_stream_that_is_not_there_halts_the_endpoint() {
     let (mut stand, device) = Stand::with_streams(Part::CHIPSET, Config::default());
     for id in [0, 40_000] {
