@@ -146,7 +146,9 @@ pub enum Request {
     },
     /// No streams any more.
     FreeStreams(DeviceId, Vec<EndpointAddress>),
-    /// The data toggle or sequence number begins anew, as it does at the device after CLEAR FEATURE (ENDPOINT_HALT).
+    /// The data toggle or sequence number begins anew, as it does at the device after CLEAR FEATURE (ENDPOINT_HALT). After a
+    /// transfer that ended as stalled nothing moves at its endpoint until this is asked for, with streams as well. Otherwise
+    /// nothing may be under way there, and an endpoint with streams has to be made anew instead.
     ResetToggle(DeviceId, EndpointAddress),
     /// The device is a hub.
     DescribeHub(DeviceId, HubShape),

@@ -257,17 +257,12 @@ impl BusDoor for HostedDoor {
         Self::control(self, "ask the device", setup, bytes)
     }
 
-    /// The driver has seen to the controller's side when the stall came. Without one, the data toggle is to begin anew
-    /// there as well; streams have a sequence number each, which only a reset of their endpoint touches, so transfers
-    /// of other streams leave a port reset.
+    /// The driver holds what other streams want to move back until the device's end is cleared.
     fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), ControllerError> {
-        if self.is_busy(endpoint) {
+        if self.is_busy(endpoint) && !self.streams.contains(&endpoint) {
             return Err(ControllerError::Busy);
         }
         self.request("clear a halt", BusRequest::ClearHalt(endpoint))?;
-        if self.streams.contains(&endpoint) {
-            return Ok(());
-        }
         self.device.ask("begin a data toggle anew", Request::ResetToggle(self.device.id, endpoint)).map(drop)
     }
 

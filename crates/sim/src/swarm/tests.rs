@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 14] = [
+const ONCE_RED: [(&str, &str); 15] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -128,6 +128,14 @@ const ONCE_RED: [(&str, &str); 14] = [
          stall@144,payload-damaged@239,medium-error@47,stall@216,stall@232,stall@242,stall@284,payload-damaged@514,\
          stall@322,stall@331,stall@405,stall@419,stall@444,stall@464,stall@492,unplug@3159,stall@528,\
          payload-damaged@974,stall@556",
+    ),
+    (
+        "an endpoint with streams ran again before its halt was cleared, and the request that was to clear it was lost",
+        "seed=91302 wire=uas rate=gen2x2 controller=card hubs=2 drives=3 nap=never streams=64 depth=4 transfer=4096 \
+         block=512 blocks=8 latency-us=10 at-once=1 cache=no requests=60 longest=8 reads=20 through=0 flushes=10 \
+         zeroes=0 aborts=5 again=40 finale=power-loss \
+         faults=stall@6,status-lost@2,power-loss@1667,status-lost@5,packet-lost@211,packet-lost@776,status-lost@64,\
+         stall@210,packet-lost@1145,stall@233,status-lost@75,packet-lost@1232",
     ),
 ];
 

@@ -236,9 +236,12 @@ impl Live {
         let Some(endpoint) = self.device(device).and_then(|device| device.endpoint(endpoint_id)) else {
             return;
         };
-        if endpoint.cancel(pipe.stream, id) && endpoint.is_running() {
-            self.stop(hw, now, (device.slot, endpoint_id));
+        if !endpoint.cancel(pipe.stream, id) || !endpoint.is_free() {
+            return;
         }
+        let which = (device.slot, endpoint_id);
+        // One that is held has stopped already.
+        if endpoint.is_held { self.settle(hw, now, which) } else { self.stop(hw, now, which) }
     }
 
     /// A device by its id, if it is there and stays.

@@ -1,6 +1,7 @@
 //! What an endpoint needs when TDs are taken back or fail (xHCI 1.2 clauses 4.6.8 to 4.6.10).
 //!
-//! Stop or Reset Endpoint, then Set TR Dequeue Pointer ring by ring, then the doorbells. A Stop Endpoint that comes too
+//! Stop or Reset Endpoint, then Set TR Dequeue Pointer ring by ring, then the doorbells; after a halt that somebody was told of,
+//! these wait until he has cleared it. A Stop Endpoint that comes too
 //! late is told by Context State Error; the endpoint's context says what it is instead. Always true: an endpoint has one
 //! command under way at most, and an endpoint that cannot be brought to work costs the device its slot: only then has
 //! the controller surely let go of the buffers.
@@ -21,9 +22,8 @@ impl Live {
     /// An event said that the endpoint needs help. If a command is under way already, its answer tells.
     pub(super) fn recover(&mut self, hw: &mut impl Hardware, now: Instant, which: Which, recovery: Recovery) {
         self.counters.soft_retries += u32::from(recovery == Recovery::SoftRetry);
-        let is_running =
-            self.in_slot(which.0).and_then(|d| d.endpoint(which.1)).is_some_and(|e| e.is_running());
-        if !is_running {
+        let is_free = self.in_slot(which.0).and_then(|d| d.endpoint(which.1)).is_some_and(|e| e.is_free());
+        if !is_free {
             return;
         }
         match recovery {
@@ -134,7 +134,7 @@ impl Live {
     }
 
     /// The endpoint is stopped: what is wanted back leaves its rings.
-    fn settle(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+    pub(super) fn settle(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
         let Some(device) = self.in_slot(slot) else { return };
         let (id, output) = (device.id, device.output_of(endpoint));
         let Some(found) = device.endpoint(endpoint) else { return };
@@ -159,11 +159,32 @@ impl Live {
         if !again {
             (found.state, found.stops) = (State::Running, 0);
         }
-        let streams: alloc::vec::Vec<u16> = found.with_work().collect();
         self.tell(id, told);
         if again {
             return self.settle(hw, now, (slot, endpoint));
         }
+        self.go_on(hw, (slot, endpoint));
+    }
+
+    /// The device has let go of a halt (Linux waits for that as well, in `xhci_endpoint_reset`): what was held back goes on.
+    pub(super) fn unhold(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
+        found.is_held = false;
+        match (found.is_free(), found.has_cancelled()) {
+            (true, true) => self.settle(hw, now, (slot, endpoint)),
+            (true, false) => self.go_on(hw, (slot, endpoint)),
+            // The last move rings.
+            (false, _) => {}
+        }
+    }
+
+    /// Rings for whatever is on the rings, if that may be.
+    fn go_on(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which) {
+        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
+        if !found.is_running() {
+            return;
+        }
+        let streams: alloc::vec::Vec<u16> = found.with_work().collect();
         for stream in streams {
             self.ring(hw, slot, (endpoint, stream));
         }

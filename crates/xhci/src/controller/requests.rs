@@ -209,6 +209,12 @@ impl Live {
         let endpoint =
             self.free_device(device)?.endpoint(EndpointId::of(address)).ok_or(Refusal::NoSuchPipe)?;
         let plan = endpoint.plan.ok_or(Refusal::NotAllowed)?;
+        if endpoint.is_held {
+            // Reset Endpoint begins anew with the numbers, if it has not yet.
+            self.answer(id, Answer::Done);
+            self.unhold(hw, now, (device.slot, EndpointId::of(address)));
+            return Ok(());
+        }
         if endpoint.streams() > 0 {
             return Err(Refusal::NotAllowed);
         }

@@ -30,6 +30,9 @@ pub(crate) struct Endpoint {
     pub(crate) writing: Writing,
     pub(crate) context: EndpointContext,
     pub(crate) state: State,
+    /// Somebody was told of a halt: until he has cleared it at the device, doorbells wait. What went there before would be
+    /// refused, or move under a sequence number that is about to begin anew.
+    pub(crate) is_held: bool,
     /// Stop Endpoints said in a row.
     pub(crate) stops: u8,
     /// Transaction errors tried again since a TD ended, and how often that is done.
@@ -50,7 +53,7 @@ pub(crate) struct Endpoint {
 /// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nothing; doorbells are rung.
+    /// Nothing; doorbells are rung, unless the endpoint is held.
     Running,
     /// Stop Endpoint.
     Stopping,
@@ -149,6 +152,7 @@ impl Endpoint {
             writing,
             context,
             state: State::Running,
+            is_held: false,
             stops: 0,
             retries: 0,
             retries_max: 0,
@@ -195,6 +199,11 @@ impl Endpoint {
 
     /// Whether doorbells may be rung.
     pub(crate) fn is_running(&self) -> bool {
+        self.is_free() && !self.is_held
+    }
+
+    /// Whether no command is under way.
+    pub(crate) fn is_free(&self) -> bool {
         self.state == State::Running
     }
 
@@ -205,7 +214,7 @@ impl Endpoint {
 
     /// Whether a transfer is under way.
     pub(crate) fn is_busy(&self) -> bool {
-        self.state != State::Running || self.rings.iter().any(|ring| ring.tds.iter().any(Td::is_open))
+        !self.is_free() || self.rings.iter().any(|ring| ring.tds.iter().any(Td::is_open))
     }
 
     /// The streams (0: the one ring) with something for the controller to do.
@@ -270,6 +279,14 @@ impl Endpoint {
 
     /// What an event means here.
     pub(crate) fn handle_event(&mut self, event: TransferEvent) -> Told {
+        let told = self.retire(event);
+        // The control endpoint's halt ends with the next SETUP.
+        let is_halt = told.completion.is_some_and(|completion| completion.status == TransferStatus::Stall);
+        self.is_held |= is_halt && self.plan.is_some();
+        told
+    }
+
+    fn retire(&mut self, event: TransferEvent) -> Told {
         let may_retry = self.retries < self.retries_max;
         let found = self.locate(event);
         let place = match found {

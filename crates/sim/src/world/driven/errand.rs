@@ -123,9 +123,8 @@ impl Front {
         let control = request.setup().map(Step::Control);
         let steps = match request {
             BusRequest::ClearHalt(endpoint) => {
-                let has_streams = self.setting_of(endpoint).is_some_and(|endpoint| endpoint.streams() > 0);
-                let reset = (!has_streams).then_some(Step::Driver(Request::ResetToggle(device, endpoint)));
-                control.into_iter().chain(reset).collect()
+                let reset = Step::Driver(Request::ResetToggle(device, endpoint));
+                control.into_iter().chain([reset]).collect()
             }
             BusRequest::MassStorageReset { .. } => control.into_iter().collect(),
             BusRequest::SelectAlternate { alternate, .. } => {
@@ -190,7 +189,7 @@ impl Front {
             };
             match begun {
                 Ok(()) => {}
-                // It has halted here as well, and the driver is at it: Reset Endpoint begins anew with the numbers, too.
+                // It has failed here for another reason, and the driver is at it: Reset Endpoint begins anew with the numbers.
                 Err(xhci::Refusal::Busy) if resets => self.came(machine, Came::Answer(Answer::Done)),
                 Err(_) => self.came(machine, Came::Refused),
             }

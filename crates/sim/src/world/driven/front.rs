@@ -75,13 +75,6 @@ impl Front {
         Some(Step::Driver(Request::Configure { device, add, drop: self.endpoints.clone() }))
     }
 
-    pub(super) fn setting_of(&self, address: EndpointAddress) -> Option<&Endpoint> {
-        let settings = self.configuration.iter().flat_map(|configuration| &configuration.settings);
-        settings
-            .flat_map(|setting| &setting.endpoints)
-            .find(|endpoint| endpoint.descriptor.address == address)
-    }
-
     pub(super) fn plans(&self, alternate: u8) -> Vec<EndpointPlan> {
         let endpoints = self.setting(alternate).into_iter().flat_map(|setting| &setting.endpoints);
         let plan = |endpoint: &Endpoint| EndpointPlan {

@@ -1,14 +1,14 @@
-//! Random orders of transfers, cancels, stops that take their time, stalls, full event rings: each transfer completes once, and
+//! Random orders of transfers, cancels, stops that take their time, stalls and their clearing, full event rings: each transfer completes once, and
 //! what it says is what has moved.
 
 use crate::link::bulk::End;
-use crate::xhci::Part;
 use crate::xhci::stand::{IN, OUT, Stand, WAY, stream};
+use crate::xhci::{Hands, Part};
 use bus::{EndpointAddress, Pipe, TransferStatus};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use units::Duration;
-use xhci::{Config, DeviceId, Quirks};
+use xhci::{Config, DeviceId, Quirks, Request, RequestId};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -17,6 +17,7 @@ enum Step {
     Move { which: prop::sample::Index, share: u8 },
     End { which: prop::sample::Index, how: u8 },
     Rest,
+    Clear,
     Fail(u8),
     Pass(u16),
 }
@@ -29,6 +30,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(which, share)| Step::Move { which, share }),
         6 => (any::<prop::sample::Index>(), 0u8..12).prop_map(|(which, how)| Step::End { which, how }),
         3 => Just(Step::Rest),
+        2 => Just(Step::Clear),
         1 => prop_oneof![Just(2), Just(4), Just(33)].prop_map(Step::Fail),
         4 => (0u16..500).prop_map(Step::Pass),
     ];
@@ -41,6 +43,8 @@ struct Storm {
     has_streams: bool,
     /// What is under way: its pipe and length.
     open: BTreeMap<u64, (Pipe, u32)>,
+    /// What has halted, by endpoint.
+    halted: BTreeMap<u8, EndpointAddress>,
     next: u64,
 }
 
@@ -49,7 +53,7 @@ impl Storm {
         let (mut stand, device) =
             if has_streams { Stand::with_streams(part, config) } else { Stand::with_device(part, config) };
         stand.rests = false;
-        Self { stand, device, has_streams, open: BTreeMap::new(), next: 0 }
+        Self { stand, device, has_streams, open: BTreeMap::new(), halted: BTreeMap::new(), next: 0 }
     }
 
     fn pipe(&self, number: u8) -> Pipe {
@@ -89,6 +93,7 @@ impl Storm {
                     self.stand.controller.handle_quiet(self.stand.now, &mut self.stand.memory, WAY, address);
                 }
             }
+            Step::Clear => self.clear(),
             Step::Fail(code) => self.stand.controller.fail_next(code.into()),
             Step::Pass(us) => self.stand.run_for(Duration::from_us(us.into())),
             Step::Cancel { .. } => {}
@@ -123,13 +128,25 @@ impl Storm {
         self.stand.moves(pipe, so_far + moved, end);
     }
 
+    /// The device lets go of a halt.
+    fn clear(&mut self) {
+        let Some((_, address)) = self.halted.pop_first() else { return };
+        let stand = &mut self.stand;
+        let hands = &mut Hands::new(stand.now, &mut stand.controller, &mut stand.memory);
+        let request = (RequestId(9), Request::ResetToggle(self.device, address));
+        stand.driver.request(hands, stand.now, request).expect("it is held");
+    }
+
     fn check(&mut self) {
         for (id, status, actual) in self.stand.completions() {
-            let (_, length) = self.open.remove(&id).expect("each completes once");
+            let (pipe, length) = self.open.remove(&id).expect("each completes once");
             assert!(actual <= length, "{id}: {actual} of {length}");
             match status {
                 TransferStatus::Done => assert_eq!(actual, length, "{id}"),
                 TransferStatus::Short => assert!(actual < length, "{id}"),
+                TransferStatus::Stall => {
+                    self.halted.insert(pipe.endpoint.into(), pipe.endpoint);
+                }
                 _ => {}
             }
         }
@@ -145,6 +162,7 @@ impl Storm {
                 break;
             }
             self.step(Step::Rest);
+            self.step(Step::Clear);
             self.stand.run_for(Duration::from_ms(20));
             self.check();
             let pipes: Vec<Pipe> = self.stand.link.iter().map(|(pipe, _)| *pipe).collect();

@@ -6,7 +6,7 @@ use crate::xhci::stand::{IN, Stand, WAY, stream};
 use bus::TransferStatus::{Cancelled, Disconnected, Done, Error, Stall};
 use units::Duration;
 use wire::xhci::{EndpointState, StreamContextType};
-use xhci::{Config, Output as Told, Registers};
+use xhci::{Answer, Config, Output as Told, Registers, Request};
 
 /// A part whose primary arrays are too small for 16 streams.
 fn secondary() -> Part {
@@ -79,6 +79,8 @@ fn a_stall_on_one_stream_halts_all_and_the_others_come_again() {
     assert_eq!(stand.link, []);
     stand.run();
     assert_eq!(stand.completions(), [(1, Stall, 0)]);
+    assert_eq!(stand.link, [], "the device has not let go");
+    assert_eq!(stand.ask(Request::ResetToggle(device, IN)), Ok(Answer::Done));
     stand.ends(stream(IN, 5), 512, End::Full);
     assert_eq!(stand.completions(), [(2, Done, 512)]);
 }
@@ -95,6 +97,7 @@ fn a_halt_before_any_stream_is_current_is_told_without_a_trb() {
     stand.run();
     assert_eq!(stand.completions(), [(1, Stall, 0)], "that which has waited longest");
     assert_eq!(stand.driver.counters().stray_events, 1);
+    assert_eq!(stand.ask(Request::ResetToggle(device, IN)), Ok(Answer::Done));
     stand.ends(stream(IN, 3), 512, End::Full);
     assert_eq!(stand.completions(), [(2, Done, 512)]);
 }
@@ -114,6 +117,7 @@ fn a_halt_while_the_endpoint_is_stopped_is_told_when_it_is_to_run() {
     stand.submit(device, stream(IN, 3), (2, 512)).unwrap();
     stand.run();
     assert_eq!(stand.completions(), [(2, Stall, 0)]);
+    assert_eq!(stand.ask(Request::ResetToggle(device, IN)), Ok(Answer::Done));
     stand.queue(device, stream(IN, 3), (3, 512));
     stand.ends(stream(IN, 3), 512, End::Full);
     assert_eq!(stand.completions(), [(3, Done, 512)]);

@@ -7,7 +7,7 @@ use bus::TransferStatus::{Babble, Cancelled, Done, Error, Short, Stall};
 use bus::{Pipe, TransferId};
 use units::{Duration, Instant};
 use wire::xhci::{EndpointState, TransferTrb, TrbFlags};
-use xhci::{Config, DmaMemory, Quirks};
+use xhci::{Answer, Config, DmaMemory, Quirks, Request};
 
 const PARTS: [Part; 3] = [Part::CHIPSET, Part::CARD, Part::EARLY_CARD];
 
@@ -161,7 +161,7 @@ fn a_ring_goes_round_and_no_more_is_taken_on_than_a_part_takes() {
 }
 
 #[test]
-fn a_stall_halts_the_endpoint_and_the_next_transfer_goes_on() {
+fn a_stall_halts_the_endpoint_and_the_next_transfer_goes_on_once_it_is_cleared() {
     for part in PARTS {
         let (mut stand, device) = Stand::with_device(part, Config::default());
         stand.queue(device, plain(IN), (1, 512));
@@ -170,7 +170,9 @@ fn a_stall_halts_the_endpoint_and_the_next_transfer_goes_on() {
         assert_eq!(stand.endpoint_context(device.slot(), IN).state, EndpointState::Halted);
         stand.run();
         assert_eq!(stand.completions(), [(1, Stall, 0)]);
-        assert!(stand.acts.contains(&LinkAct::Reset(IN)) && stand.acts.contains(&LinkAct::Resume(IN)));
+        assert!(stand.acts.contains(&LinkAct::Reset(IN)) && !stand.acts.contains(&LinkAct::Resume(IN)));
+        assert_eq!(stand.ask(Request::ResetToggle(device, IN)), Ok(Answer::Done));
+        assert!(stand.acts.contains(&LinkAct::Resume(IN)));
         stand.ends(plain(IN), 512, End::Full);
         assert_eq!(stand.completions(), [(2, Done, 512)]);
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_stall_resets_the_endpoint_and_the_next_transfer_goes_on() {
+fn a_stall_resets_the_endpoint_and_the_next_transfer_goes_on_once_the_device_has_let_go() {
     let (mut stand, device) = Stand::with_device(Config::default());
     stand.submit(device, plain_in(), (1, 512)).unwrap();
     stand.submit(device, plain_in(), (2, 512)).unwrap();
@@ -15,7 +15,66 @@ fn a_stall_resets_the_endpoint_and_the_next_transfer_goes_on() {
     let types: Vec<_> = stand.hw.commands.iter().map(CommandTrb::trb_type).collect();
     assert_eq!(types, [TrbType::ResetEndpoint, TrbType::SetTrDequeuePointer]);
     assert_eq!(stand.hw.dequeue(device.slot(), IN, 0), (trbs[1].0, true));
+    stand.submit(device, plain_in(), (3, 512)).unwrap();
+    assert_eq!(stand.hw.rung, []);
+    assert_eq!(stand.ask(Request::ResetToggle(device, bulk_in())), Ok(Answer::Done));
     assert_eq!(stand.hw.rung, [(device.slot(), 3)]);
+    assert_eq!(stand.hw.commands.len(), 2, "numbers have begun anew already");
+    stand.submit(device, plain_in(), (4, 512)).unwrap();
+    assert_eq!(stand.hw.rung, [(device.slot(), 3); 2]);
+}
+
+#[test]
+fn what_is_taken_back_of_a_held_endpoint_needs_no_stop() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    for id in 1..=3 {
+        stand.submit(device, plain_in(), (id, 512)).unwrap();
+    }
+    let trbs = stand.trbs(device, plain_in());
+    stand.hw.set_state(device.slot(), IN, EndpointState::Halted);
+    stand.event(device, bulk_in(), (trbs[0].0, 6, 512));
+    stand.hw.rung.clear();
+    stand.cancel(device, plain_in(), 2);
+    stand.interrupt();
+    assert_eq!(stand.completions(), [(1, Stall, 0), (2, Cancelled, 0)]);
+    let stops = |command: &CommandTrb| command.trb_type() == TrbType::StopEndpoint;
+    assert!(!stand.hw.commands.iter().any(stops));
+    assert_eq!(stand.hw.dequeue(device.slot(), IN, 0), (trbs[2].0, true));
+    assert_eq!(stand.hw.rung, []);
+    assert_eq!(stand.ask(Request::ResetToggle(device, bulk_in())), Ok(Answer::Done));
+    assert_eq!(stand.hw.rung, [(device.slot(), 3)]);
+}
+
+#[test]
+fn a_halt_that_is_cleared_before_the_ring_has_moved_rings_when_it_has() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    stand.submit(device, plain_in(), (1, 512)).unwrap();
+    stand.submit(device, plain_in(), (2, 512)).unwrap();
+    let at = stand.trbs(device, plain_in())[0].0;
+    stand.hw.set_state(device.slot(), IN, EndpointState::Halted);
+    stand.hw.is_mute = true;
+    stand.event(device, bulk_in(), (at, 6, 512));
+    stand.hw.rung.clear();
+    assert_eq!(stand.ask(Request::ResetToggle(device, bulk_in())), Ok(Answer::Done));
+    assert_eq!(stand.hw.rung, []);
+    stand.hw.is_mute = false;
+    // Its doorbell has the controller look at what lay.
+    assert_eq!(stand.ask(Request::SetExitLatency(device, 1)), Ok(Answer::Done));
+    assert_eq!(stand.hw.rung, [(device.slot(), 3)]);
+}
+
+#[test]
+fn a_control_endpoint_that_has_stalled_takes_the_next_request() {
+    let (mut stand, device) = Stand::with_device(Config::default());
+    let control = Pipe::plain(bus::EndpointAddress::at::<0>(bus::Direction::In));
+    stand.control(device, 1, [0x80, 6, 0, 1, 0, 0, 18, 0]).unwrap();
+    let at = stand.trbs(device, control)[0].0;
+    stand.hw.set_state(device.slot(), EndpointId::CONTROL, EndpointState::Halted);
+    stand.event(device, control.endpoint, (at, 6, 0));
+    assert_eq!(stand.completions(), [(1, Stall, 0)]);
+    stand.hw.rung.clear();
+    stand.control(device, 2, [0x80, 6, 0, 1, 0, 0, 18, 0]).unwrap();
+    assert_eq!(stand.hw.rung, [(device.slot(), 1)]);
 }
 
 #[test]

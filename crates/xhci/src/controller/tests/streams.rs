@@ -78,6 +78,8 @@ fn a_stall_that_names_no_trb_ends_who_has_waited_longest_of_all_streams() {
         stand.hw.set_state(device.slot(), IN, EndpointState::Halted);
         stand.event(device, bulk_in(), (0, 6, 0));
         assert_eq!(stand.completions(), [(ended, Stall, 0)]);
+        assert_eq!(stand.hw.rung, [], "the device has not let go");
+        assert_eq!(stand.ask(Request::ResetToggle(device, bulk_in())), Ok(Answer::Done));
         let rung: Vec<_> = left.into_iter().map(|value| (device.slot(), value)).collect();
         assert_eq!(std::mem::take(&mut stand.hw.rung), rung, "what is left is tried");
     }
