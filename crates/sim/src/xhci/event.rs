@@ -93,22 +93,6 @@ impl EventRing {
         self.tampered = Some(tampering);
     }
 
-    /// An event as it is written, with the cycle bit turned or not; nothing if it is lost.
-    fn suffered(&mut self, event: EventTrb) -> [Option<(EventTrb, bool)>; 2] {
-        let EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot } = event else {
-            return [Some((event, false)), None];
-        };
-        let with = |pointer, length| EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot };
-        match self.tampered.take() {
-            None => [Some((event, false)), None],
-            Some(Tampering::Lost) => [None; 2],
-            Some(Tampering::Twice) => [Some((event, false)); 2],
-            Some(Tampering::Cycle) => [Some((event, true)), None],
-            Some(Tampering::Pointer) => [Some((with(pointer + TRB_BYTES as u64, length), false)), None],
-            Some(Tampering::Length) => [Some((with(pointer, length + 1), false)), None],
-        }
-    }
-
     /// The segment table was named: the ring begins there.
     pub(super) fn load(&mut self, memory: &Memory) -> Result<(), Fault> {
         self.segments.clear();
@@ -177,14 +161,43 @@ impl EventRing {
                 break;
             }
             self.is_full = false;
-            for (event, is_turned) in self.suffered(event).into_iter().flatten() {
-                self.cycle ^= is_turned;
-                self.put(memory, event)?;
-                self.cycle ^= is_turned;
+            match self.tampered {
+                None => self.put(memory, event)?,
+                Some(tampering) => self.put_tampered(memory, event, tampering)?,
             }
             self.waiting.pop_front();
         }
         Ok(())
+    }
+
+    /// Writes an event of a transfer as it should not be; others are written as they are.
+    #[cold]
+    fn put_tampered(
+        &mut self,
+        memory: &mut Memory,
+        event: EventTrb,
+        tampering: Tampering,
+    ) -> Result<(), Fault> {
+        let EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot } = event else {
+            return self.put(memory, event);
+        };
+        let with = |pointer, length| EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot };
+        self.tampered = None;
+        match tampering {
+            Tampering::Lost => Ok(()),
+            Tampering::Twice => {
+                self.put(memory, event)?;
+                self.put(memory, event)
+            }
+            Tampering::Cycle => {
+                self.cycle = !self.cycle;
+                let put = self.put(memory, event);
+                self.cycle = !self.cycle;
+                put
+            }
+            Tampering::Pointer => self.put(memory, with(pointer + TRB_BYTES as u64, length)),
+            Tampering::Length => self.put(memory, with(pointer, length + 1)),
+        }
     }
 
     /// Places that may be written; one always stays empty.

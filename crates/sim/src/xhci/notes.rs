@@ -6,7 +6,6 @@ use super::memory::Memory;
 use super::ring::Cursor;
 use super::transfer::RingName;
 use std::collections::VecDeque;
-use std::fmt;
 use wire::xhci::{CommandTrb, Doorbell, EventTrb, TRB_BYTES, TransferTrb};
 
 #[derive(Clone, Debug, Default)]
@@ -23,25 +22,29 @@ impl Notes {
         self.lines.pop_front()
     }
 
-    fn note(&mut self, note: fmt::Arguments<'_>) {
+    /// Nothing is made ready for a note that nobody takes.
+    #[inline(always)]
+    fn note(&mut self, note: impl FnOnce() -> String) {
         if self.is_taking {
-            self.lines.push_back(note.to_string());
+            self.lines.push_back(note());
         }
     }
 
     /// A doorbell was rung.
+    #[inline(always)]
     pub(super) fn doorbell(&mut self, slot: u32, doorbell: Doorbell) {
-        self.note(format_args!("doorbell of slot {slot}: {doorbell}"));
+        self.note(|| format!("doorbell of slot {slot}: {doorbell}"));
     }
 
     /// A command was read.
     pub(super) fn command(&mut self, at: u64, command: CommandTrb) {
-        self.note(format_args!("TRB at {at:#x}: {command}"));
+        self.note(|| format!("TRB at {at:#x}: {command}"));
     }
 
     /// An event is written, to be seen later.
+    #[inline(always)]
     pub(super) fn event(&mut self, event: EventTrb) {
-        self.note(format_args!("event TRB: {event}"));
+        self.note(|| format!("event TRB: {event}"));
     }
 
     /// A TD was read from here to there.
@@ -56,7 +59,7 @@ impl Notes {
             }
             let Ok(bytes) = memory.read::<TRB_BYTES>(from.at) else { return };
             let Ok((trb, _)) = TransferTrb::decode(&bytes) else { return };
-            self.note(format_args!(
+            self.lines.push_back(format!(
                 "slot {slot} endpoint {}, stream {stream}: TRB at {:#x}: {trb}",
                 endpoint.get(),
                 from.at

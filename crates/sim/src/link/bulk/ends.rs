@@ -20,10 +20,10 @@ pub(super) struct Ends<E> {
     places: [Option<Place>; EndpointAddress::COUNT],
     /// By direction, Out first.
     of: [Set; 2],
-    answering: Set,
-    pub(super) sending: Set,
-    pub(super) having_bus: Set,
-    pub(super) wanting_bus: Set,
+    /// Those that have something to say, and those that may send data.
+    talking: Pair,
+    /// Those that have the bus, and those that want it.
+    bus: Pair,
     /// Those of which something has moved, and nobody was told.
     moved: Set,
     /// More steps than any end has counted that is gone: an end that comes goes on from there, so that nobody who waits for something
@@ -38,6 +38,10 @@ pub(super) struct Place(u8);
 /// Places, a bit each: there are no more addresses than bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Set(u32);
+
+/// Two sets side by side, the second in the upper half: ends are noted some thirty times for a command, in both at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Pair(u64);
 
 /// What an end is asked after it has changed.
 pub(super) trait End {
@@ -203,11 +207,26 @@ impl<E: End> Ends<E> {
     /// Whether any answers, may send data, or would begin a burst on a bus that none of them has.
     pub(super) const fn may_send(&self) -> bool {
         let [out, into] = self.of;
-        self.answering.0 | self.sending.0 != 0 || self.may_begin(out) || self.may_begin(into)
+        !self.talking.is_empty() || self.may_begin(out) || self.may_begin(into)
     }
 
     const fn may_begin(&self, of: Set) -> bool {
-        !self.wanting_bus.and(of).is_empty() && self.having_bus.and(of).is_empty()
+        !self.wanting_bus().and(of).is_empty() && self.having_bus().and(of).is_empty()
+    }
+
+    /// Those that may send data.
+    pub(super) const fn sending(&self) -> Set {
+        self.talking.second()
+    }
+
+    /// Those that have the bus.
+    pub(super) const fn having_bus(&self) -> Set {
+        self.bus.first()
+    }
+
+    /// Those that would start a burst.
+    pub(super) const fn wanting_bus(&self) -> Set {
+        self.bus.second()
     }
 
     /// Those of a direction.
@@ -245,38 +264,32 @@ impl<E: End> Ends<E> {
     /// What the first end says that has something to say.
     #[inline(always)]
     pub(super) fn poll_answer(&mut self) -> Option<Message> {
-        let place = self.answering.first()?;
+        let place = self.talking.first().first()?;
         let end = &mut self.ends[place.index()].1;
         let answer = end.poll_answer();
-        self.answering.put(place, end.has_answer());
+        self.talking.put(place, [end.has_answer(), end.may_send()]);
         answer
     }
 
     #[inline(always)]
     fn note(&mut self, place: Place) {
         let end = &self.ends[place.index()].1;
-        self.answering.put(place, end.has_answer());
-        self.sending.put(place, end.may_send());
+        self.talking.put(place, [end.has_answer(), end.may_send()]);
         if E::STARTS_BURSTS {
-            self.having_bus.put(place, end.has_bus());
-            self.wanting_bus.put(place, end.wants_bus());
+            self.bus.put(place, [end.has_bus(), end.wants_bus()]);
         }
     }
 }
 
 impl<E> Default for Ends<E> {
     fn default() -> Self {
-        let (places, none) = ([None; EndpointAddress::COUNT], Set::default());
-        let [answering, sending, having_bus, wanting_bus, moved] = [none; 5];
         Self {
             ends: Vec::new(),
-            places,
-            of: [none; 2],
-            answering,
-            sending,
-            having_bus,
-            wanting_bus,
-            moved,
+            places: [None; EndpointAddress::COUNT],
+            of: [Set::default(); 2],
+            talking: Pair::default(),
+            bus: Pair::default(),
+            moved: Set::default(),
             steps: 0,
         }
     }
@@ -285,6 +298,28 @@ impl<E> Default for Ends<E> {
 impl Place {
     const fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+impl Pair {
+    /// The first place of the second set.
+    const SECOND: u64 = 1 << u32::BITS;
+
+    const fn put(&mut self, place: Place, [first, second]: [bool; 2]) {
+        let noted = first as u64 + Self::SECOND * second as u64;
+        self.0 = self.0 & !((1 + Self::SECOND) << place.0) | noted << place.0;
+    }
+
+    const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    const fn first(self) -> Set {
+        Set(self.0 as u32)
+    }
+
+    const fn second(self) -> Set {
+        Set((self.0 / Self::SECOND) as u32)
     }
 }
 

@@ -245,7 +245,7 @@ impl HostPort {
             return self.control.receive(*message);
         }
         let (place, direction) = (self.endpoints.place(address).ok_or(Violation)?, address.direction());
-        let wanting = self.endpoints.wanting_bus.and(self.endpoints.of(direction)).without(place);
+        let wanting = self.endpoints.wanting_bus().and(self.endpoints.of(direction)).without(place);
         let others_wait = !wanting.is_empty()
             || self.others.want_bus[direction as usize]
             || direction == Direction::In && self.control.wants_in();
@@ -307,7 +307,7 @@ impl HostPort {
         {
             return Some(take(message));
         }
-        if !self.endpoints.wanting_bus.is_empty() {
+        if !self.endpoints.wanting_bus().is_empty() {
             for direction in [Direction::In, Direction::Out] {
                 self.give_bus(direction);
             }
@@ -315,7 +315,7 @@ impl HostPort {
         if let Some(answer) = self.endpoints.poll_answer() {
             return Some(take(answer));
         }
-        let mut sending = self.endpoints.sending;
+        let mut sending = self.endpoints.sending();
         while let Some(place) = sending.first() {
             if let Some(data) = self.endpoints.change(place, HostEndpoint::poll_data) {
                 return Some(take(data));
@@ -329,7 +329,7 @@ impl HostPort {
     #[cold]
     #[inline(never)]
     fn poll_control_message(&mut self) -> Option<Message> {
-        let have_asked = self.endpoints.having_bus.and(self.endpoints.of(Direction::In));
+        let have_asked = self.endpoints.having_bus().and(self.endpoints.of(Direction::In));
         self.control.poll(have_asked.is_empty() && !self.others.have_bus[Direction::In as usize])
     }
 
@@ -340,13 +340,13 @@ impl HostPort {
 
     /// Whether a burst is under way, by direction, Out first.
     pub fn has_bus(&self) -> [bool; 2] {
-        let [out, into] = self.any(self.endpoints.having_bus);
+        let [out, into] = self.any(self.endpoints.having_bus());
         [out, into || self.control.has_in()]
     }
 
     /// Whether it would start one.
     pub fn wants_bus(&self) -> [bool; 2] {
-        let [out, into] = self.any(self.endpoints.wanting_bus);
+        let [out, into] = self.any(self.endpoints.wanting_bus());
         [out, into || self.control.wants_in()]
     }
 
@@ -359,8 +359,8 @@ impl HostPort {
     #[inline(always)]
     fn give_bus(&mut self, direction: Direction) {
         let of = self.endpoints.of(direction);
-        let wanting = self.endpoints.wanting_bus.and(of);
-        if wanting.is_empty() || !self.endpoints.having_bus.and(of).is_empty() {
+        let wanting = self.endpoints.wanting_bus().and(of);
+        if wanting.is_empty() || !self.endpoints.having_bus().and(of).is_empty() {
             return;
         }
         let control_has_bus =
@@ -527,7 +527,7 @@ impl DevicePort {
         if let Some(answer) = self.endpoints.poll_answer() {
             return Some(take(answer));
         }
-        let mut sending = self.endpoints.sending;
+        let mut sending = self.endpoints.sending();
         while let Some(place) = sending.after(self.turn) {
             if let Some(data) = self.endpoints.change(place, DeviceEndpoint::poll_data) {
                 self.turn = place;
