@@ -1,6 +1,16 @@
-//! The tutorials of the book work as they stand: each is followed from top to bottom.
+//! The pages of the book work as they stand: each is followed from top to bottom, and what a finding shows comes out again.
 
 use uaskit_interop::{Result, book};
+
+/// Pages that answer a question each, by commands in the simulated world.
+const FINDINGS: [&str; 6] = [
+    "findings/depth-4",
+    "findings/turbo-bridges",
+    "findings/turbo-disk",
+    "findings/elevator",
+    "findings/windows-8",
+    "findings/high-speed",
+];
 
 /// Follows a page; one without commands would be no tutorial.
 fn works(page: &str) -> Result<()> {
@@ -39,8 +49,13 @@ fn the_crates_are_used() -> Result<()> {
 }
 
 #[test]
+fn what_is_found_is_found_again() -> Result<()> {
+    FINDINGS.iter().try_for_each(|page| works(page))
+}
+
+#[test]
 fn no_page_is_left_out() -> Result<()> {
     let followed = ["virtual-machine", "why-bot", "measure", "capture", "predict", "libraries"];
-    assert_eq!(book::pages()?, [&["introduction"], &followed[..]].concat());
+    assert_eq!(book::pages()?, [&["introduction"], &followed[..], &FINDINGS[..]].concat());
     Ok(())
 }

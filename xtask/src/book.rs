@@ -54,16 +54,20 @@ fn mdbook(root: &Path) -> Result<PathBuf> {
     Ok(own)
 }
 
-/// Links from page to page that lead to no file.
-fn lost_links(book: &Path) -> Result<Vec<String>> {
+/// Links from page to page that lead to no file, in a folder and those below it.
+fn lost_links(folder: &Path) -> Result<Vec<String>> {
     let mut lost = Vec::new();
-    for entry in fs::read_dir(book).with_context(|| format!("list {}", book.display()))? {
+    for entry in fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))? {
         let page = entry?.path();
+        if page.is_dir() {
+            lost.extend(lost_links(&page)?);
+            continue;
+        }
         if page.extension().is_none_or(|extension| extension != "html") {
             continue;
         }
         let text = fs::read_to_string(&page).with_context(|| format!("read {}", page.display()))?;
-        let nowhere = links(&text).filter(|link| !book.join(link).exists());
+        let nowhere = links(&text).filter(|link| !folder.join(link).exists());
         lost.extend(nowhere.map(|link| format!("{}: {link}", page.display())));
     }
     Ok(lost)
@@ -90,7 +94,12 @@ mod tests {
     fn a_link_to_a_page_that_is_missing_is_told() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a.html"), "<a href=\"a.html\"><a href=\"b.html#x\">").expect("written");
-        let lost = lost_links(folder.path()).expect("read");
-        assert!(lost.len() == 1 && lost[0].ends_with("a.html: b.html"), "{lost:?}");
+        let below = folder.path().join("below");
+        fs::create_dir(&below).expect("made");
+        fs::write(below.join("c.html"), "<a href=\"../a.html\"><a href=\"a.html\">").expect("written");
+        let mut lost = lost_links(folder.path()).expect("read");
+        lost.sort();
+        assert!(lost.len() == 2 && lost[0].ends_with("a.html: b.html"), "{lost:?}");
+        assert!(lost[1].ends_with("c.html: a.html"), "{lost:?}");
     }
 }

@@ -114,6 +114,15 @@ fn a_driver_that_cannot_leaves_the_drive_to_another_and_says_why() {
 }
 
 #[test]
+fn a_transport_that_no_variant_runs_on_is_told_with_what_stands_in_the_way() {
+    let output = run(&["compare", "--driver", "linux-uas", "--transport", "uas"]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("nothing of the setup myce is left to compare"), "{told}");
+    assert!(told.contains("linux-uas: It is on BOT by linux-usb-storage: the ASMedia chip"), "{told}");
+}
+
+#[test]
 fn a_setup_of_one_s_own_is_read_and_its_faults_are_told_with_their_line() {
     let folder = Place::new();
     let file = folder.file("mine.toml");
@@ -158,6 +167,19 @@ fn published_rows_are_decided_with_their_reasons() {
     assert!(!row("P087")["reason"].as_str().unwrap().is_empty());
     let none = run(&["validate", "--only", "no such article"]);
     assert_eq!(none.status.code(), Some(2));
+}
+
+#[test]
+fn a_row_alone_has_no_empty_tables() {
+    for (row, has_claims) in [("P056", false), ("P093", true)] {
+        let output = run(&["validate", "--only", row]);
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(
+            (told.contains("Claims"), told.contains("published")),
+            (has_claims, !has_claims),
+            "{told}"
+        );
+    }
 }
 
 #[test]

@@ -40,8 +40,13 @@ pub fn follow(name: &str) -> Result<usize> {
     let text = fs::read_to_string(&file).map_err(Error::io(format!("read {}", file.display())))?;
     let steps = page::steps(&text).map_err(|problem| Error::unexpected(format!("{name}.md"), problem))?;
     let program = drive::binary()?;
-    let mut reader =
-        Reader { name: name.into(), program, place: Scratch::new()?, background: vec![], vm: None };
+    let mut reader = Reader {
+        name: name.replace('/', "-"),
+        program,
+        place: Scratch::new()?,
+        background: vec![],
+        vm: None,
+    };
     for step in &steps {
         reader.take(step)?;
     }

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use sim::parts::{Activation, Carried, Catalogue, Kind, Os};
 use sim::setups::{Assembly, DriveName, Setup};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 #[derive(Debug, Args)]
@@ -77,7 +78,7 @@ impl Choice {
         power_states: bool,
     ) -> Result<(Setup, Vec<Column>), Failure> {
         let setup = self.setup(catalogue)?;
-        let mut columns = Vec::new();
+        let (mut columns, mut unwanted) = (Vec::new(), BTreeSet::new());
         for variant in &setup.variants {
             let mut assembly = variant.assembly.clone();
             self.replace(&mut assembly, catalogue, (controller, link))?;
@@ -90,14 +91,14 @@ impl Choice {
                     .because(error)
             })?;
             let name = self.driver.as_ref().unwrap_or(&variant.name).clone();
-            if self.wants(&activation, catalogue) && !columns.iter().any(|other: &Column| other.name == name)
-            {
+            if !self.wants(&activation, catalogue) {
+                unwanted.insert(format!("{name}: {activation}"));
+            } else if !columns.iter().any(|other: &Column| other.name == name) {
                 columns.push(Column { name, assembly, activation });
             }
         }
         if columns.is_empty() {
-            let what = format!("nothing of the setup {} is left to compare", setup.name);
-            return Err(Failure::usage(what).try_this("leave --os, --transport or --driver out"));
+            return Err(nothing_left(&setup.name, unwanted));
         }
         Ok((setup, columns))
     }
@@ -160,6 +161,13 @@ impl Choice {
         });
         of_os && (self.transport.is_empty() || self.transport.contains(&carried))
     }
+}
+
+/// Nobody who asked for a transport wants to guess why it does not run.
+fn nothing_left(setup: &str, unwanted: BTreeSet<String>) -> Failure {
+    Failure::usage(format!("nothing of the setup {setup} is left to compare"))
+        .because(unwanted.into_iter().collect::<Vec<_>>().join(" "))
+        .try_this("leave --os, --transport or --driver out, or replace the part that stands in the way")
 }
 
 impl Column {

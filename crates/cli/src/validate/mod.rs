@@ -142,9 +142,15 @@ fn made(decided: &Decided, facts: Facts<'_>, processors: &mut Processors<'_>) ->
 }
 
 fn show(decided: &Decided, rows: &[Row<'_>], statistics: &Statistics, sensitivities: &[Sensitivity]) {
-    println!("{}", figures(rows));
+    let figures = figures(rows);
+    if !figures.is_empty() {
+        println!("{figures}");
+    }
     doubts::turned(rows).iter().for_each(|sentence| println!("{sentence}"));
-    println!("Claims\n{}", claims(rows));
+    let claims = claims(rows);
+    if !claims.is_empty() {
+        println!("Claims\n{claims}");
+    }
     doubts::by_little(rows).iter().for_each(|sentence| println!("{sentence}"));
     if !sensitivities.is_empty() {
         println!("{}", changes(sensitivities));
