@@ -386,6 +386,8 @@ impl Observer for Explain {
                 (self.bus.token, self.bus.owner) = (Some((ask.endpoint(), sent.begins)), None);
                 return;
             }
+            // The translator's, and not the device's.
+            Packet::Split(_) => return,
             Packet::Data(..) => {
                 let Some((endpoint, since)) = self.bus.token else { return };
                 self.bus.owner = self.owner_of(endpoint, bytes);

@@ -9,7 +9,7 @@ use super::bulk::{self, Endpoint, Message};
 use super::lanes::{Lanes, Taken, Wake};
 use super::streams::Violation;
 use super::superspeed::{self, ExitLatency, Inactivity, Link, LinkState, Side, Sleep, TurnRound};
-use super::usb2::{self, Bus, Exchange, Pacing, Sent};
+use super::usb2::{self, Bus, Exchange, Pacing};
 use super::watch::{Missed, Watch};
 use super::{Crossing, DevicePort, Fate, HostPort};
 use crate::engine::Turn;
@@ -374,12 +374,12 @@ impl Joint {
         &mut self,
         now: Instant,
         fate: &mut dyn FnMut(Side, &usb2::Packet) -> usb2::Fate,
-    ) -> [Option<Sent>; 2] {
+    ) -> usb2::AllSent {
         match (&mut self.wires, &mut self.host, &mut self.device) {
             (Wires::Bus(exchange), HostPort::Usb2(host), DevicePort::Usb2(device)) if !self.is_cut => {
                 exchange.step(now, host, device, fate)
             }
-            _ => [None; 2],
+            _ => [None; 3],
         }
     }
 }

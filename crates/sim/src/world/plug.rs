@@ -83,7 +83,7 @@ pub(super) fn endpoints_of(device: &Device) -> Vec<Endpoint> {
     let speed = device.config().speed;
     let burst = if speed == Speed::Super { BURST } else { 1 };
     let packet_bytes = speed.bulk_packet_bytes() as u16;
-    let endpoint = |address, streams| Endpoint { address, packet_bytes, burst, streams };
+    let endpoint = |address, streams| Endpoint::bulk(address, packet_bytes, burst, streams);
     match device.transport() {
         ActiveTransport::None => Vec::new(),
         ActiveTransport::Bot => vec![endpoint(DATA_IN, 0), endpoint(DATA_OUT, 0)],

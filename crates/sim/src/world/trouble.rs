@@ -202,7 +202,9 @@ impl Trouble {
     pub(super) fn fate_on_bus(&mut self, packet: &usb2::Packet) -> usb2::Fate {
         let kind = match packet {
             usb2::Packet::Data(..) => Kind::PayloadDamaged,
-            usb2::Packet::Token(_) | usb2::Packet::Handshake(_) => Kind::HeaderDamaged,
+            usb2::Packet::Split(_) | usb2::Packet::Token(_) | usb2::Packet::Handshake(_) => {
+                Kind::HeaderDamaged
+            }
         };
         if self.faults.strikes(kind).is_some() {
             return usb2::Fate::Damaged;

@@ -196,6 +196,7 @@ impl Controller {
                 packet_bytes: endpoint.packet_bytes,
                 burst: endpoint.burst,
                 streams: endpoint.stream_count(),
+                interval: endpoint.interval,
             };
             self.outputs.push_back(Output::Link(slot.way, LinkAct::Install(on_link)));
         }

@@ -7,6 +7,7 @@
 use super::memory::{Fault, Memory};
 use super::output::Way;
 use super::ring::{Cursor, Ring, Rules};
+use units::Duration;
 use wire::usb::{Direction, EndpointAddress};
 use wire::xhci::{
     CompletionCode, EndpointContext, EndpointId, EndpointState, EndpointType, StreamContext,
@@ -41,6 +42,8 @@ pub(super) struct Endpoint {
     pub(super) packet_bytes: u16,
     /// Packets of a burst.
     pub(super) burst: u8,
+    /// How often an interrupt endpoint is asked.
+    pub(super) interval: Duration,
     pub(super) state: EndpointState,
     pub(super) streams: Option<Streams>,
     /// By stream; the first is that of an endpoint without.
@@ -59,6 +62,9 @@ pub(super) struct Streams {
     pub(super) entries: u32,
     pub(super) is_linear: bool,
 }
+
+/// The longest interval: 125 us, doubled so often (table 6-12).
+const INTERVAL_MAX: u8 = 15;
 
 /// The most streams for which there is a ring, whatever secondary arrays say.
 const STREAMS_MAX: u32 = 1023;
@@ -104,6 +110,10 @@ impl Endpoint {
             kind: context.endpoint_type,
             packet_bytes: context.max_packet,
             burst: context.max_burst.saturating_add(1),
+            interval: match context.endpoint_type {
+                EndpointType::Interrupt(_) => Duration::from_us(125 << context.interval.min(INTERVAL_MAX)),
+                _ => Duration::ZERO,
+            },
             state: EndpointState::Running,
             streams,
             rings: vec![ring],

@@ -183,7 +183,7 @@ impl Observer for Recorder {
         if self.is_control {
             return;
         }
-        let packet = crossed(&sent.packet, bytes);
+        let Some(packet) = crossed(&sent.packet, bytes) else { return };
         self.write(sent.begins, |form, out, at| match form {
             Form::Transfers(_) => Ok(()),
             Form::Packets(packets) => packets.crossed(out, at, packet),
@@ -191,9 +191,10 @@ impl Observer for Recorder {
     }
 }
 
-/// A packet of USB 2.0 as a capture tells it.
-const fn crossed<'a>(packet: &Packet, payload: &'a [u8]) -> Crossed<'a> {
-    match packet {
+/// A packet of USB 2.0 as a capture tells it: on the bus that the drive is at, where nothing is split.
+const fn crossed<'a>(packet: &Packet, payload: &'a [u8]) -> Option<Crossed<'a>> {
+    Some(match packet {
+        Packet::Split(_) => return None,
         Packet::Token(ask) => {
             let id = match ask {
                 Ask::In(_) => PacketId::In,
@@ -211,7 +212,7 @@ const fn crossed<'a>(packet: &Packet, payload: &'a [u8]) -> Crossed<'a> {
             Handshake::Nyet => PacketId::Nyet,
             Handshake::Stall => PacketId::Stall,
         }),
-    }
+    })
 }
 
 fn shown(transfer: &HostTransfer) -> Transfer {

@@ -1,8 +1,9 @@
 //! What both ends know of an endpoint from its descriptors.
 
+use units::Duration;
 use wire::usb::EndpointAddress;
 
-/// A bulk endpoint (USB 3.2 clauses 9.6.6 and 9.6.7).
+/// A bulk endpoint (USB 3.2 clauses 9.6.6 and 9.6.7), or an interrupt endpoint, which moves in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// Number and direction.
@@ -13,9 +14,16 @@ pub struct Endpoint {
     pub burst: u8,
     /// Streams; 0 for an endpoint without.
     pub streams: u16,
+    /// How often an interrupt endpoint is asked on a bus of USB 2.0; zero for a bulk endpoint.
+    pub interval: Duration,
 }
 
 impl Endpoint {
+    /// A bulk endpoint.
+    pub const fn bulk(address: EndpointAddress, packet_bytes: u16, burst: u8, streams: u16) -> Self {
+        Self { address, packet_bytes, burst, streams, interval: Duration::ZERO }
+    }
+
     /// Packets that carry so many bytes; nothing is a packet as well.
     pub fn packets(&self, bytes: u32) -> u32 {
         bytes.div_ceil(u32::from(self.packet_bytes)).max(1)

@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn an_end_in_the_place_of_another_goes_on_counting() {
         let address = EndpointAddress::at::<1>(Direction::In);
-        let end = || HostEndpoint::new(Endpoint { address, packet_bytes: 1024, burst: 1, streams: 0 });
+        let end = || HostEndpoint::new(Endpoint::bulk(address, 1024, 1, 0));
         let mut ends = Ends::default();
         ends.install(address, end());
         let place = ends.place(address).unwrap();

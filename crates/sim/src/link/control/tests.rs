@@ -188,7 +188,7 @@ proptest! {
     fn data_of_any_length_moves_beside_a_bulk_transfer(length in 0_u16..2000, answered in 0_u16..2000, is_in: bool, bulk in 1_u32..40_000) {
         let direction = if is_in { Direction::In } else { Direction::Out };
         let address = EndpointAddress::at::<1>(Direction::In);
-        let mut wire = Wire::new(&[Endpoint { address, packet_bytes: 1024, burst: 4, streams: 0 }]);
+        let mut wire = Wire::new(&[Endpoint::bulk(address, 1024, 4, 0)]);
         wire.both(Pipe::plain(address), Transfer { id: TransferId(7), bytes: bulk });
         begin(&mut wire, setup(direction, length));
         let (end, moved) = run(&mut wire, ControlAnswer::Done(answered));

@@ -28,10 +28,7 @@ const IN: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
 const OUT: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
 const DELAY: Duration = Duration::from_ns(100);
 
-const ENDPOINTS: [Endpoint; 2] = [
-    Endpoint { address: IN, packet_bytes: 1024, burst: 16, streams: 0 },
-    Endpoint { address: OUT, packet_bytes: 1024, burst: 16, streams: 0 },
-];
+const ENDPOINTS: [Endpoint; 2] = [Endpoint::bulk(IN, 1024, 16, 0), Endpoint::bulk(OUT, 1024, 16, 0)];
 
 impl Wire {
     fn new(tree: Tree, devices: Vec<DeviceId>) -> Self {

@@ -11,7 +11,7 @@ use wire::xhci::RouteString;
 
 /// A hub of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HubId(pub(super) usize);
+pub struct HubId(pub(in crate::link) usize);
 
 /// A device of a tree, by number from 0. Hubs are counted as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -151,6 +151,21 @@ impl ControlHost {
         false
     }
 
+    /// What was asked was not taken, and is asked again later.
+    pub(super) fn put_off(&mut self, now: Instant, pacing: &Pacing) {
+        if self.asked.take().is_some() {
+            self.patient_until = now + pacing.after_nak;
+        }
+    }
+
+    /// What was asked has failed for good.
+    pub(super) fn fail(&mut self) {
+        if self.asked.take().is_some() {
+            self.failures = 0;
+            self.end(ControlEnd::Failed);
+        }
+    }
+
     pub(super) fn poll_progress(&mut self) -> Option<ControlProgress> {
         self.progress.pop_front()
     }

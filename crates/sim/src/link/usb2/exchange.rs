@@ -1,7 +1,8 @@
-//! Transactions between a host's and a device's port, one after the other.
+//! Transactions on a bus, one after the other.
 //!
 //! One thing is under way at a time, so there is one moment at which an exchange goes on: [`Exchange::due_at`]. Whoever has the
-//! time calls [`Exchange::step`] then, and finds what has moved at the ports.
+//! time calls [`Exchange::step`] then, and finds what has moved at the ports. Who asks and who answers are [`Ends`]: a host's and a
+//! device's port, a host's port and a translator, or that and a device (see [`super::tree`]).
 //!
 //! ```text
 //!   Free ── the host asks ──► Asked ── the device answers ──► Answered ─► Free
@@ -9,11 +10,11 @@
 //!    └── Silent ◄───────────────┘                   Acknowledged ◄┘
 //! ```
 
-use super::packet::{Answer, Ask, Handshake, Packet};
+use super::packet::{Answer, Handshake, Order, Packet};
 use super::port::{DevicePort, HostPort, Turn};
 use super::wires::Bus;
 use crate::link::superspeed::Side;
-use units::Instant;
+use units::{Duration, Instant};
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,45 @@ pub struct Sent {
     pub fate: Fate,
 }
 
+/// What is sent in one step: a token of a split transaction, a token, data.
+pub type AllSent = [Option<Sent>; 3];
+
+/// What becomes of a packet that a side sends.
+pub(super) type Befalls<'a> = &'a mut dyn FnMut(Side, &Packet) -> Fate;
+
+/// What comes next on a bus that is free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A transaction. The other side sends so many bytes at most, if it is to send.
+    Begin(Order, u16),
+    /// Nothing before then.
+    Later(Instant),
+    /// Nothing.
+    Nothing,
+}
+
+/// Who asks and who answers.
+pub(super) trait Ends {
+    /// What comes next on a bus that is free. Nothing is begun yet.
+    fn next(&self, now: Instant) -> Next;
+    /// Begins what was said to come next.
+    fn begin(&mut self, order: Order);
+    /// What is answered. `None` if there is nobody who would.
+    fn asked(&mut self, order: Order) -> Option<Answer>;
+    /// What was answered has come; `None` if nothing came that could be read. Whether it is acknowledged.
+    fn answered(&mut self, now: Instant, order: Order, answer: Option<Answer>) -> bool;
+    /// The acknowledgement has come.
+    fn acknowledged(&mut self, order: Order);
+    /// Between two transactions.
+    fn gap(&self) -> Duration;
+}
+
+/// A host's and a device's port that meet without anybody in between.
+pub(super) struct Pair<'a> {
+    pub(super) host: &'a mut HostPort,
+    pub(super) device: &'a mut DevicePort,
+}
+
 /// A bus and what is under way on it.
 #[derive(Clone, Debug)]
 pub struct Exchange {
@@ -59,13 +99,43 @@ enum Phase {
     /// The host may ask.
     Free,
     /// The device has been asked.
-    Asked(Ask),
+    Asked(Order),
     /// The host has been answered.
-    Answered(Ask, Answer),
+    Answered(Order, Answer),
     /// The host's ACK has arrived, or not.
-    Acknowledged(Ask, Fate),
+    Acknowledged(Order, Fate),
     /// The host has waited for long enough.
-    Silent(Ask),
+    Silent(Order),
+}
+
+impl Ends for Pair<'_> {
+    fn next(&self, now: Instant) -> Next {
+        match self.host.turn(now) {
+            Turn::Ask(ask, packet_bytes) => Next::Begin(Order::Whole(ask), packet_bytes),
+            Turn::Later(at) => Next::Later(at),
+            Turn::Nothing => Next::Nothing,
+        }
+    }
+
+    fn begin(&mut self, order: Order) {
+        self.host.ask(*order.ask());
+    }
+
+    fn asked(&mut self, order: Order) -> Option<Answer> {
+        self.device.asked(*order.ask())
+    }
+
+    fn answered(&mut self, now: Instant, order: Order, answer: Option<Answer>) -> bool {
+        self.host.answered(now, order.ask(), answer)
+    }
+
+    fn acknowledged(&mut self, order: Order) {
+        self.device.acknowledged(order.ask().endpoint());
+    }
+
+    fn gap(&self) -> Duration {
+        self.host.pacing().gap
+    }
 }
 
 impl Exchange {
@@ -87,100 +157,127 @@ impl Exchange {
 
     /// When it goes on. To be asked again whenever something has happened to a port.
     pub fn due_at(&mut self, now: Instant, host: &mut HostPort) -> Option<Instant> {
-        if host.take_news() && matches!(self.phase, Phase::Free) {
-            self.due_at = Some(self.free_at.max(now));
-        }
-        self.due_at
+        self.due_at_with(now, host.take_news())
     }
 
-    /// Goes on, if it is time to. The packets that are sent now; `fate` says what becomes of each.
+    /// Goes on, if it is time to. The packets that are sent now; `befalls` says what becomes of each.
     pub fn step(
         &mut self,
         now: Instant,
         host: &mut HostPort,
         device: &mut DevicePort,
-        fate: &mut dyn FnMut(Side, &Packet) -> Fate,
-    ) -> [Option<Sent>; 2] {
-        if self.due_at.is_none_or(|due_at| due_at > now) {
-            return [None; 2];
+        befalls: Befalls<'_>,
+    ) -> AllSent {
+        self.step_with(now, &mut Pair { host, device }, befalls)
+    }
+
+    /// When it goes on, if it is known whether something has come up to ask.
+    pub(super) fn due_at_with(&mut self, now: Instant, has_news: bool) -> Option<Instant> {
+        if has_news && self.is_free() {
+            self.due_at = Some(self.free_at.max(now));
+        }
+        self.due_at
+    }
+
+    /// Whether it is time to go on.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.due_at.is_some_and(|due_at| due_at <= now)
+    }
+
+    /// Whether nothing is under way.
+    pub(super) const fn is_free(&self) -> bool {
+        matches!(self.phase, Phase::Free)
+    }
+
+    /// Nothing comes next before then, or at all.
+    pub(super) const fn rest(&mut self, until: Option<Instant>) {
+        self.due_at = until;
+    }
+
+    /// What comes next goes to or comes from behind so many hubs.
+    pub(super) const fn reach(&mut self, hubs: u8) {
+        self.bus.reach(hubs);
+    }
+
+    /// Who is under way with something is gone. The bus is free when what is on it has passed.
+    pub(super) fn abandon(&mut self, now: Instant) {
+        if !self.is_free() {
+            self.phase = Phase::Free;
+            self.free_at = self.bus.now().max(now);
+            self.due_at = Some(self.free_at);
+        }
+    }
+
+    /// The same as [`Self::step`] of whoever asks and answers.
+    pub(super) fn step_with(&mut self, now: Instant, ends: &mut impl Ends, befalls: Befalls<'_>) -> AllSent {
+        if !self.is_due(now) {
+            return [None; 3];
         }
         match self.phase {
-            Phase::Free => return self.begin(now, host, fate),
-            Phase::Asked(ask) => return [self.answer(ask, device, fate), None],
-            Phase::Answered(ask, answer) => {
-                if host.answered(now, &ask, Some(answer)) {
-                    return [Some(self.acknowledge(ask, fate)), None];
+            Phase::Free => return self.begin(now, ends, befalls),
+            Phase::Asked(order) => return [self.answer(order, ends, befalls), None, None],
+            Phase::Answered(order, answer) => {
+                if ends.answered(now, order, Some(answer)) {
+                    return [Some(self.acknowledge(order, befalls)), None, None];
                 }
             }
-            Phase::Acknowledged(ask, Fate::Arrives) => device.acknowledged(ask.endpoint()),
+            Phase::Acknowledged(order, Fate::Arrives) => ends.acknowledged(order),
             Phase::Acknowledged(..) => {}
-            Phase::Silent(ask) => {
-                host.answered(now, &ask, None);
+            Phase::Silent(order) => {
+                ends.answered(now, order, None);
             }
         }
-        self.free_at = now + host.pacing().gap;
+        self.free_at = now + ends.gap();
         self.phase = Phase::Free;
         self.due_at = Some(self.free_at);
-        [None; 2]
+        [None; 3]
     }
 
     /// The host asks, as soon as what it asks fits into what is left of the frame.
-    fn begin(
-        &mut self,
-        now: Instant,
-        host: &mut HostPort,
-        fate: &mut dyn FnMut(Side, &Packet) -> Fate,
-    ) -> [Option<Sent>; 2] {
-        let (ask, packet_bytes) = match host.turn(now) {
-            Turn::Ask(ask, packet_bytes) => (ask, packet_bytes),
-            Turn::Later(at) => {
+    fn begin(&mut self, now: Instant, ends: &mut impl Ends, befalls: Befalls<'_>) -> AllSent {
+        let (order, packet_bytes) = match ends.next(now) {
+            Next::Begin(order, packet_bytes) => (order, packet_bytes),
+            Next::Later(at) => {
                 self.due_at = Some(at);
-                return [None; 2];
+                return [None; 3];
             }
-            Turn::Nothing => {
+            Next::Nothing => {
                 self.due_at = None;
-                return [None; 2];
+                return [None; 3];
             }
         };
-        let bits = self.bus.rate().transaction_bits(&ask, packet_bytes);
+        let bits = self.bus.rate().order_bits(&order, packet_bytes);
         // A frame's end may pass before; then the choice is made anew.
         let room_at = self.bus.room_at(now, bits);
         if room_at.as_ps() / self.bus.rate().frame().as_ps() > now.as_ps() / self.bus.rate().frame().as_ps() {
             self.due_at = Some(room_at);
-            return [None; 2];
+            return [None; 3];
         }
         self.bus.begin(now, bits);
-        host.ask(ask);
-        let token = self.send(Side::Host, Packet::Token(ask), fate);
-        let data = ask.data_packet().map(|packet| self.send(Side::Host, packet, fate));
+        ends.begin(order);
+        let sent = order.packets().map(|packet| Some(self.send(Side::Host, packet?, befalls)));
         self.bus.turn_round();
-        let is_heard = token.fate == Fate::Arrives && data.is_none_or(|data| data.fate == Fate::Arrives);
-        if is_heard {
-            self.phase = Phase::Asked(ask);
+        if sent.iter().flatten().all(|sent| sent.fate == Fate::Arrives) {
+            self.phase = Phase::Asked(order);
             self.due_at = Some(self.bus.now());
         } else {
-            self.wait_in_vain(ask);
+            self.wait_in_vain(order);
         }
-        [Some(token), data]
+        sent
     }
 
     /// The device answers, if it has such an endpoint.
-    fn answer(
-        &mut self,
-        ask: Ask,
-        device: &mut DevicePort,
-        fate: &mut dyn FnMut(Side, &Packet) -> Fate,
-    ) -> Option<Sent> {
-        let Some(answer) = device.asked(ask) else {
-            self.wait_in_vain(ask);
+    fn answer(&mut self, order: Order, ends: &mut impl Ends, befalls: Befalls<'_>) -> Option<Sent> {
+        let Some(answer) = ends.asked(order) else {
+            self.wait_in_vain(order);
             return None;
         };
-        let sent = self.send(Side::Device, answer.into(), fate);
+        let sent = self.send(Side::Device, answer.into(), befalls);
         match sent.fate {
-            Fate::Arrives => self.phase = Phase::Answered(ask, answer),
-            Fate::Damaged => self.phase = Phase::Silent(ask),
+            Fate::Arrives => self.phase = Phase::Answered(order, answer),
+            Fate::Damaged => self.phase = Phase::Silent(order),
             Fate::Lost => {
-                self.wait_in_vain(ask);
+                self.wait_in_vain(order);
                 return Some(sent);
             }
         }
@@ -188,20 +285,20 @@ impl Exchange {
         Some(sent)
     }
 
-    fn acknowledge(&mut self, ask: Ask, fate: &mut dyn FnMut(Side, &Packet) -> Fate) -> Sent {
-        let sent = self.send(Side::Host, Packet::Handshake(Handshake::Ack), fate);
-        self.phase = Phase::Acknowledged(ask, sent.fate);
+    fn acknowledge(&mut self, order: Order, befalls: Befalls<'_>) -> Sent {
+        let sent = self.send(Side::Host, Packet::Handshake(Handshake::Ack), befalls);
+        self.phase = Phase::Acknowledged(order, sent.fate);
         self.due_at = Some(sent.ends);
         sent
     }
 
-    fn wait_in_vain(&mut self, ask: Ask) {
-        self.phase = Phase::Silent(ask);
+    fn wait_in_vain(&mut self, order: Order) {
+        self.phase = Phase::Silent(order);
         self.due_at = Some(self.bus.wait_in_vain());
     }
 
-    fn send(&mut self, from: Side, packet: Packet, fate: &mut dyn FnMut(Side, &Packet) -> Fate) -> Sent {
-        let fate = fate(from, &packet);
+    fn send(&mut self, from: Side, packet: Packet, befalls: Befalls<'_>) -> Sent {
+        let fate = befalls(from, &packet);
         let crossing = self.bus.send(&packet);
         Sent { from, packet, begins: crossing.begins, ends: crossing.ends, fate }
     }

@@ -177,7 +177,7 @@ impl HostEndpoint {
             (_, Some(Answer::Handshake(Handshake::Stall))) => self.halt(End::Stalled),
             (_, Some(Answer::Handshake(Handshake::Nak))) => {
                 self.asks_for_room = self.rate.has_ping() && !matches!(ask, Ask::In(_));
-                self.patient_until = now + pacing.after_nak;
+                self.patient_until = now + self.pause(pacing);
             }
             (Ask::Ping(_), Some(Answer::Handshake(Handshake::Ack))) => self.asks_for_room = false,
             (
@@ -192,6 +192,26 @@ impl HostEndpoint {
             _ => self.halt(End::Failed),
         }
         false
+    }
+
+    /// What was asked was not taken, and is asked again later.
+    pub fn put_off(&mut self, now: Instant, pacing: &Pacing) {
+        if self.asked.take().is_some() {
+            self.patient_until = now + self.pause(pacing);
+        }
+    }
+
+    /// What was asked has failed for good.
+    pub fn fail(&mut self) {
+        if self.asked.take().is_some() {
+            self.failures = 0;
+            self.halt(End::Failed);
+        }
+    }
+
+    /// How long it is left in peace.
+    fn pause(&self, pacing: &Pacing) -> Duration {
+        pacing.after_nak.max(self.endpoint.interval)
     }
 
     /// What has moved.

@@ -4,13 +4,15 @@
 //! [`Ask`], [`Answer`], and where data came in, the host's ACK. [`HostPort`] and [`DevicePort`] are both ends of
 //! the endpoints, of the same shape as those of [`super::bulk`], with the same [`Transfer`](super::bulk::Transfer) and
 //! [`Progress`](super::bulk::Progress), and endpoint 0 has the words of [`super::control`]; an [`Exchange`] lets them meet on
-//! a bus, packet by packet.
+//! a bus, packet by packet. A [`Tree`] is a bus with hubs, on which several devices meet their host in turns, those of full
+//! speed behind a hub of high speed by its translator.
 //!
 //! A device that is not ready says NAK and is asked again, as often as the host's [`Pacing`] says. At high speed a host
 //! asks for room with PING before it sends data to a device that had none. Data packets alternate between DATA0 and DATA1, so
 //! that one whose handshake was lost is known when it comes again. A packet that is not answered is tried three times.
 //!
-//! Left out: bit stuffing, periodic endpoints, split transactions, suspend. After OUT data that was not answered the host
+//! Left out: bit stuffing, isochronous endpoints, suspend, low speed; an interrupt endpoint is asked like one of bulk, but no more
+//! often than it wants to be. After OUT data that was not answered the host
 //! sends it again; some controllers ask with PING first, which a device without a buffer beside its transfers could not
 //! tell from what it has said already.
 //!
@@ -25,14 +27,16 @@ mod line;
 mod packet;
 mod port;
 mod rate;
+mod tree;
 mod wires;
 
 pub use device::DeviceEndpoint;
-pub use exchange::{Exchange, Fate, Sent};
+pub use exchange::{AllSent, Exchange, Fate, Sent};
 pub use host::{HostEndpoint, Pacing, TRIES_MAX};
-pub use packet::{Answer, Ask, Handshake, Packet, Toggle};
+pub use packet::{Answer, Ask, Half, Handshake, Order, Packet, Toggle};
 pub use port::{DevicePort, HostPort, Turn};
 pub use rate::Rate;
+pub use tree::{Befalls, Met, Translators, Tree};
 pub use wires::Bus;
 
 #[cfg(test)]

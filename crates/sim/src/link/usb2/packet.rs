@@ -50,9 +50,29 @@ pub enum Answer {
     Handshake(Handshake),
 }
 
+/// Half of a split transaction (clause 8.4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The translator takes what the host asks, and answers ACK, or NAK if it has no place for it.
+    Start,
+    /// The translator says what has come of it, NYET as long as it does not know.
+    Complete,
+}
+
+/// A transaction that a host begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// With the device itself.
+    Whole(Ask),
+    /// Half of one with the translator of the hub that the device is behind.
+    Split(Half, Ask),
+}
+
 /// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet {
+    /// What each half of a split transaction begins with.
+    Split(Half),
     /// What an ask begins with.
     Token(Ask),
     /// Data of either side.
@@ -94,6 +114,25 @@ impl Ask {
     }
 }
 
+impl Order {
+    /// What the device is asked.
+    pub const fn ask(&self) -> &Ask {
+        match self {
+            Self::Whole(ask) | Self::Split(_, ask) => ask,
+        }
+    }
+
+    /// What the host sends: the token of a split transaction, that of what is asked, and data.
+    pub(super) const fn packets(&self) -> [Option<Packet>; 3] {
+        let token = Some(Packet::Token(*self.ask()));
+        match *self {
+            Self::Whole(ask) => [None, token, ask.data_packet()],
+            Self::Split(half @ Half::Start, ask) => [Some(Packet::Split(half)), token, ask.data_packet()],
+            Self::Split(half @ Half::Complete, _) => [Some(Packet::Split(half)), token, None],
+        }
+    }
+}
+
 impl From<Answer> for Packet {
     fn from(answer: Answer) -> Self {
         match answer {
@@ -118,6 +157,8 @@ impl fmt::Display for Packet {
     /// `IN 1`, `DATA0 512 bytes`, `ACK`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Split(Half::Start) => f.write_str("SSPLIT"),
+            Self::Split(Half::Complete) => f.write_str("CSPLIT"),
             Self::Token(ask) => {
                 let name = match ask {
                     Ask::In(_) => "IN",

@@ -226,6 +226,11 @@ impl HostPort {
         earliest.map_or(Turn::Nothing, Turn::Later)
     }
 
+    /// Bytes of the largest packet of the endpoint that is asked.
+    pub(super) fn packet_bytes(&self, ask: &Ask) -> u16 {
+        packet_bytes(&self.endpoints, ask)
+    }
+
     /// Begins what [`Self::turn`] said.
     pub fn ask(&mut self, ask: Ask) {
         if ask.endpoint().number() == 0 {
@@ -243,14 +248,41 @@ impl HostPort {
         if address.number() == 0 {
             return self.control.answered(now, answer, &pacing);
         }
-        let Some(end) = find(&mut self.endpoints, address) else { return false };
+        self.conclude(address, |end| end.answered(now, answer, &pacing)).unwrap_or(false)
+    }
+
+    /// What was asked was not taken on its way to the device, and is asked again later.
+    pub fn put_off(&mut self, now: Instant, ask: &Ask) {
+        let (address, pacing) = (ask.endpoint(), self.pacing);
+        if address.number() == 0 {
+            return self.control.put_off(now, &pacing);
+        }
+        self.conclude(address, |end| end.put_off(now, &pacing));
+    }
+
+    /// What was asked has failed for good: its endpoint is halted.
+    pub fn fail(&mut self, ask: &Ask) {
+        let address = ask.endpoint();
+        if address.number() == 0 {
+            return self.control.fail();
+        }
+        self.conclude(address, HostEndpoint::fail);
+    }
+
+    /// What was asked of an endpoint is over in some way: notes what has moved, and whether it has halted.
+    fn conclude<R>(
+        &mut self,
+        address: EndpointAddress,
+        conclude: impl FnOnce(&mut HostEndpoint) -> R,
+    ) -> Option<R> {
+        let end = find(&mut self.endpoints, address)?;
         let was_halted = end.is_halted();
-        let acknowledges = end.answered(now, answer, &pacing);
+        let result = conclude(end);
         self.progress.extend(std::iter::from_fn(|| end.poll_progress()));
         if end.is_halted() && !was_halted {
             self.halts.push_back(address);
         }
-        acknowledges
+        Some(result)
     }
 
     /// Whether there may be something to ask that there was not when this was asked last.
@@ -337,6 +369,11 @@ impl DevicePort {
         self.change(ask.endpoint(), |end| end.asked(ask))
     }
 
+    /// Bytes of the largest packet of the endpoint that is asked.
+    pub(super) fn packet_bytes(&self, ask: &Ask) -> u16 {
+        packet_bytes(&self.endpoints, ask)
+    }
+
     /// The host has acknowledged what an endpoint sent.
     pub fn acknowledged(&mut self, address: EndpointAddress) {
         if address.number() == 0 {
@@ -369,6 +406,11 @@ fn numbered<E>(endpoints: &[Endpoint], end: impl Fn(Endpoint) -> E) -> Vec<Numbe
         end: end(endpoint),
     };
     endpoints.iter().map(one).collect()
+}
+
+fn packet_bytes<E>(endpoints: &[Numbered<E>], ask: &Ask) -> u16 {
+    let known = endpoints.iter().find(|endpoint| endpoint.address == ask.endpoint());
+    known.map_or(CONTROL_PACKET_BYTES, |endpoint| endpoint.packet_bytes)
 }
 
 fn find<E>(endpoints: &mut [Numbered<E>], address: EndpointAddress) -> Option<&mut E> {

@@ -1,6 +1,6 @@
 //! How fast bits go, and how many of them everything takes.
 
-use super::packet::{Ask, Packet};
+use super::packet::{Ask, Half, Order, Packet};
 use units::Duration;
 use wire::usb::SetupPacket;
 
@@ -46,11 +46,34 @@ impl Rate {
     /// Bits of a packet, with the delay before the next.
     pub const fn packet_bits(self, packet: &Packet) -> u64 {
         let fields = match packet {
+            Packet::Split(_) => SPLIT_FIELD_BYTES,
             Packet::Token(_) => TOKEN_FIELD_BYTES,
             Packet::Data(_, piece) => DATA_FIELD_BYTES + piece.bytes as u64,
             Packet::Handshake(_) => 0,
         };
         8 * (self.around_bytes() + fields)
+    }
+
+    /// Bits of the longest transaction that an order can become, if a device sends `packet_bytes` at most.
+    pub const fn order_bits(self, order: &Order, packet_bytes: u16) -> u64 {
+        let around = self.around_bytes();
+        let split = around + SPLIT_FIELD_BYTES;
+        let token = around + TOKEN_FIELD_BYTES;
+        match order {
+            Order::Whole(ask) => self.transaction_bits(ask, packet_bytes),
+            // Token and handshake, with data that goes out between them.
+            Order::Split(Half::Start, ask) => {
+                let data = match ask.data_packet() {
+                    Some(packet) => self.packet_bits(&packet),
+                    None => 0,
+                };
+                8 * (split + token + around) + data
+            }
+            Order::Split(Half::Complete, Ask::In(_)) => {
+                8 * (split + token + around + DATA_FIELD_BYTES + packet_bytes as u64)
+            }
+            Order::Split(Half::Complete, _) => 8 * (split + token + around),
+        }
     }
 
     /// Bits of the longest transaction that an ask can become, if a device sends `packet_bytes` at most.
@@ -98,6 +121,9 @@ impl Rate {
 
 /// What a token has beside: address, endpoint, CRC-5. A start of frame has as much (clause 8.4.3).
 const TOKEN_FIELD_BYTES: u64 = 2;
+
+/// What the token of a split transaction has beside: address of the hub, port, kind, CRC-5 (clause 8.4.2).
+const SPLIT_FIELD_BYTES: u64 = 3;
 
 /// What a data packet has beside its payload: CRC-16.
 const DATA_FIELD_BYTES: u64 = 2;

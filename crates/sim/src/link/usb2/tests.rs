@@ -49,8 +49,7 @@ const fn transfer(id: u64, bytes: u32) -> Transfer {
 
 impl Wire {
     fn new(rate: Rate, addresses: &[EndpointAddress], hubs: u8) -> Self {
-        let endpoint =
-            |&address| Endpoint { address, packet_bytes: rate.packet_bytes(), burst: 1, streams: 0 };
+        let endpoint = |&address| Endpoint::bulk(address, rate.packet_bytes(), 1, 0);
         let endpoints: Vec<_> = addresses.iter().map(endpoint).collect();
         let host = HostPort::new(rate, &endpoints, Pacing::default());
         Self {
@@ -438,7 +437,7 @@ fn a_transfer_is_taken_back_between_two_packets() {
 
 #[test]
 fn an_endpoint_that_the_device_does_not_have_is_not_answered() {
-    let endpoint = Endpoint { address: IN, packet_bytes: 512, burst: 1, streams: 0 };
+    let endpoint = Endpoint::bulk(IN, 512, 1, 0);
     let host = HostPort::new(Rate::High, &[endpoint], Pacing::default());
     let mut wire = Wire::high(&[]);
     wire.joint = Joint::on_bus(Bus::new(Rate::High, 0), host, DevicePort::new(Rate::High, &[]));

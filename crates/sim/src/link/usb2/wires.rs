@@ -14,7 +14,7 @@ use units::Instant;
 #[derive(Clone, Debug)]
 pub struct Bus {
     rate: Rate,
-    /// Hubs between the host and the device.
+    /// Hubs between the host and whom it talks to.
     hubs: u8,
     /// The frame in which the bus is, counted from time zero.
     frame: u64,
@@ -28,6 +28,11 @@ impl Bus {
     /// [`Rate::hub_bits`] at each.
     pub const fn new(rate: Rate, hubs: u8) -> Self {
         Self { rate, hubs, frame: 0, used: rate.start_bits(), payload: 0 }
+    }
+
+    /// What is sent next goes to or comes from behind so many hubs.
+    pub const fn reach(&mut self, hubs: u8) {
+        self.hubs = hubs;
     }
 
     /// The rate.

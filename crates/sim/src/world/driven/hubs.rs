@@ -286,8 +286,7 @@ impl Driven {
         let configures = setup.standard() == Some(StandardRequest::SetConfiguration);
         if verdict == Verdict::Done && configures {
             let end = self.fronts[number].end;
-            let report =
-                Endpoint { address: STATUS_CHANGE, packet_bytes: REPORT_BYTES, burst: 1, streams: 0 };
+            let report = Endpoint::bulk(STATUS_CHANGE, REPORT_BYTES, 1, 0);
             let has_it = self.hub(number)?.device.is_configured();
             let endpoints = if has_it { &[report][..] } else { &[] };
             self.roots[end.root].configure_device(end.device, endpoints);

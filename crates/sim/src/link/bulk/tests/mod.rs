@@ -15,11 +15,11 @@ const IN: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
 const OUT: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
 
 const fn plain(address: EndpointAddress, burst: u8) -> Endpoint {
-    Endpoint { address, packet_bytes: 1024, burst, streams: 0 }
+    Endpoint::bulk(address, 1024, burst, 0)
 }
 
 const fn streamed(address: EndpointAddress) -> Endpoint {
-    Endpoint { address, packet_bytes: 1024, burst: 16, streams: 32 }
+    Endpoint::bulk(address, 1024, 16, 32)
 }
 
 const fn transfer(id: u64, bytes: u32) -> Transfer {

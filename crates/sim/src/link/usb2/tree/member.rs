@@ -1,0 +1,82 @@
+//! A device of a tree: both ends of its endpoints, and where it is.
+
+use super::super::exchange::Next;
+use super::super::host::Pacing;
+use super::super::packet::Order;
+use super::super::port::{self, Turn};
+use super::super::rate::Rate;
+use super::Translators;
+use super::translator::Behind;
+use crate::link::{DevicePort, HostPort};
+use units::Instant;
+use wire::xhci::RouteString;
+
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) host: HostPort,
+    pub(super) device: DevicePort,
+    pub(super) route: RouteString,
+    /// The hub that it is at.
+    pub(super) above: Option<usize>,
+    /// Whether its port leads on.
+    pub(super) is_up: bool,
+    /// Of a hub.
+    pub(super) hub: Option<Translators>,
+    /// Of a device of full speed behind a hub of high speed.
+    pub(super) behind: Option<Behind>,
+}
+
+impl Member {
+    pub(super) fn new((above, route): (Option<usize>, RouteString), rate: Rate, pacing: Pacing) -> Self {
+        Self {
+            host: HostPort::Usb2(port::HostPort::new(rate, &[], pacing)),
+            device: DevicePort::Usb2(port::DevicePort::new(rate, &[])),
+            route,
+            above,
+            is_up: true,
+            hub: None,
+            behind: None,
+        }
+    }
+
+    /// Hubs between the host and whom it talks to: the device, or the translator, which is in the last hub.
+    pub(super) const fn hubs(&self) -> u8 {
+        let hubs = self.route.tiers() as u8;
+        if self.behind.is_some() { hubs.saturating_sub(1) } else { hubs }
+    }
+
+    /// Whether something has come up to ask.
+    pub(super) fn take_news(&mut self) -> bool {
+        match &mut self.host {
+            HostPort::Usb2(host) => host.take_news() && self.is_up,
+            HostPort::SuperSpeed(_) => false,
+        }
+    }
+
+    /// What the host would ask of it.
+    pub(super) fn next(&self, now: Instant) -> Next {
+        let HostPort::Usb2(host) = &self.host else { return Next::Nothing };
+        if !self.is_up {
+            return Next::Nothing;
+        }
+        match &self.behind {
+            Some(behind) => behind.next(now, host),
+            None => match host.turn(now) {
+                Turn::Ask(ask, packet_bytes) => Next::Begin(Order::Whole(ask), packet_bytes),
+                Turn::Later(at) => Next::Later(at),
+                Turn::Nothing => Next::Nothing,
+            },
+        }
+    }
+}
+
+/// Both ports as what they are on a bus.
+pub(super) const fn ports<'a>(
+    host: &'a mut HostPort,
+    device: &'a mut DevicePort,
+) -> Option<(&'a mut port::HostPort, &'a mut port::DevicePort)> {
+    match (host, device) {
+        (HostPort::Usb2(host), DevicePort::Usb2(device)) => Some((host, device)),
+        _ => None,
+    }
+}

@@ -1,0 +1,296 @@
+//! A root port of USB 2.0, hubs, and devices that share its bus.
+//!
+//! Hubs repeat: whatever the host sends goes to all that have the rate of the bus, and one of them answers, later by
+//! what each hub on the way takes. So there is one bus, and its host goes round among the devices that have something to be asked. A device
+//! of full speed behind a hub of high speed has a bus of its own, on which a [`translator`] of that hub
+//! is the host; on the bus above, the host asks the translator in split transactions (USB 2.0 clauses 11.14 and 11.17).
+//!
+//! Left out: low speed, periodic split transactions, hubs of full speed behind those of high speed. Always true: one transaction
+//! is under way on each bus; a device whose port does not lead on is not asked.
+
+mod member;
+#[cfg(test)]
+mod tests;
+mod translator;
+
+use super::exchange::{AllSent, Exchange, Fate, Next, Pair};
+use super::host::Pacing;
+use super::packet::Packet;
+use super::rate::Rate;
+use super::wires::Bus;
+use crate::link::bulk::Endpoint;
+use crate::link::hub::{DEVICES_MAX, DeviceId, HubId, NoPlace, Place};
+use crate::link::superspeed::Side;
+use crate::link::{DevicePort, HostPort};
+use member::{Member, ports};
+use translator::{Behind, Translator};
+use units::Instant;
+use wire::xhci::RouteString;
+
+/// How many translators a hub has, if its bus is one of high speed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Translators {
+    /// One for all of its ports.
+    #[default]
+    One,
+    /// One for each.
+    Each,
+}
+
+/// A root port and what is behind it.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    rate: Rate,
+    pacing: Pacing,
+    /// On the bus at the root port.
+    above: Exchange,
+    members: Vec<Member>,
+    translators: Vec<Translator>,
+    /// Who is asked there, or was asked last.
+    current: usize,
+}
+
+/// What has happened on one of the buses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// Whom it is about.
+    pub device: DeviceId,
+    /// Whether it happened between a translator and the device.
+    pub is_below: bool,
+    /// The packets that are sent now.
+    pub sent: AllSent,
+}
+
+/// What becomes of a packet to or from a device, on the bus at the root port (false) or behind a translator (true).
+pub type Befalls<'a> = &'a mut dyn FnMut(DeviceId, bool, Side, &Packet) -> Fate;
+
+impl Tree {
+    /// A root port with nothing in it. `pacing` is what the host controller adds.
+    pub const fn new(rate: Rate, pacing: Pacing) -> Self {
+        let above = Exchange::new(Bus::new(rate, 0));
+        Self { rate, pacing, above, members: Vec::new(), translators: Vec::new(), current: 0 }
+    }
+
+    /// Plugs in a hub of the rate of the bus. Its port leads on.
+    ///
+    /// # Errors
+    /// See [`NoPlace`]; a hub has five hubs above it at most, itself included.
+    pub fn plug_hub(&mut self, place: Place, translators: Translators) -> Result<HubId, NoPlace> {
+        let route = self.route(place)?;
+        // Nothing could be routed through one more.
+        route.via(1).ok_or(NoPlace)?;
+        let device = self.plug(place, route, self.rate)?;
+        self.members[device.0].hub = Some(translators);
+        Ok(HubId(device.0))
+    }
+
+    /// Plugs in a device of this rate. Its port leads on.
+    ///
+    /// # Errors
+    /// See [`NoPlace`]; one of high speed has no place on a bus of full speed.
+    pub fn plug_device(&mut self, place: Place, rate: Rate) -> Result<DeviceId, NoPlace> {
+        let route = self.route(place)?;
+        match (self.rate, rate, place) {
+            (Rate::High, Rate::Full, Place::Port(HubId(hub), port)) => {
+                let device = self.plug(place, route, rate)?;
+                self.members[device.0].behind = Some(Behind::new(self.translator(hub, port)));
+                Ok(device)
+            }
+            (ours, its, _) if ours == its => self.plug(place, route, rate),
+            _ => Err(NoPlace),
+        }
+    }
+
+    /// The hub as a device.
+    pub const fn device_of(&self, hub: HubId) -> DeviceId {
+        DeviceId(hub.0)
+    }
+
+    /// The way to a device.
+    pub fn route_of(&self, device: DeviceId) -> Option<RouteString> {
+        self.members.get(device.0).map(|member| member.route)
+    }
+
+    /// The bus at the root port, with what it has carried.
+    pub const fn bus(&self) -> &Bus {
+        self.above.bus()
+    }
+
+    /// Both ends of the endpoints of a device.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn ports(&mut self, device: DeviceId) -> (&mut HostPort, &mut DevicePort) {
+        let Member { host, device, .. } = &mut self.members[device.0];
+        (host, device)
+    }
+
+    /// The host's, to be looked at.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn host(&self, device: DeviceId) -> &HostPort {
+        &self.members[device.0].host
+    }
+
+    /// Gives a side of a device other endpoints: see [`crate::link::Joint::configure`].
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn configure(&mut self, device: DeviceId, side: Side, endpoints: &[Endpoint]) {
+        match side {
+            Side::Host => self.members[device.0].host.configure(endpoints),
+            Side::Device => self.members[device.0].device.configure(endpoints),
+        }
+    }
+
+    /// Begins anew with a device: it was reset. What is under way with it is lost.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn restart(&mut self, now: Instant, device: DeviceId) {
+        self.forget(now, device.0);
+        let Member { host, device, .. } = &mut self.members[device.0];
+        (*host, *device) = (host.anew(&[]), device.anew(&[]));
+    }
+
+    /// A device is not asked any more, nor what is behind it if it is a hub. The host's ends are without endpoints then.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn cut(&mut self, now: Instant, device: DeviceId) {
+        let below: Vec<_> =
+            (0..self.members.len()).filter(|&member| self.members[member].above == Some(device.0)).collect();
+        below.into_iter().for_each(|member| self.cut(now, DeviceId(member)));
+        self.forget(now, device.0);
+        let member = &mut self.members[device.0];
+        member.is_up = false;
+        member.host = member.host.anew(&[]);
+    }
+
+    /// The port that a device is at leads on, for the first time or again. Those behind it come up by themselves.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn join(&mut self, device: DeviceId) {
+        self.members[device.0].is_up = true;
+    }
+
+    /// When something is to happen next. To be asked again whenever something has happened to a port.
+    pub fn due_at(&mut self, now: Instant) -> Option<Instant> {
+        let has_news = self.members.iter_mut().fold(false, |news, member| member.take_news() | news);
+        let above = self.above.due_at_with(now, has_news);
+        let below = self.translators.iter_mut().filter_map(|translator| translator.due_at(now));
+        above.into_iter().chain(below).min()
+    }
+
+    /// Goes on with one bus on which it is time to.
+    pub fn step(&mut self, now: Instant, befalls: Befalls<'_>) -> Option<Met> {
+        if self.above.is_due(now) {
+            return self.step_above(now, befalls);
+        }
+        let at = self.translators.iter().position(|translator| translator.is_due(now))?;
+        let (device, sent) = self.translators[at].step(now, &mut self.members, befalls)?;
+        Some(Met { device, is_below: true, sent })
+    }
+
+    /// The buffer of a translator is cleared in which an endpoint of a device has something (clause 11.17.5).
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn clear_buffer(&mut self, now: Instant, device: DeviceId, endpoint: wire::usb::EndpointAddress) {
+        if let Some(behind) = &self.members[device.0].behind {
+            self.translators[behind.translator].forget(now, device.0, Some(endpoint));
+        }
+    }
+
+    fn step_above(&mut self, now: Instant, befalls: Befalls<'_>) -> Option<Met> {
+        if self.above.is_free() {
+            let (next, earliest) = self.turn(now);
+            let Some(next) = next else {
+                self.above.rest(earliest);
+                return None;
+            };
+            self.current = next;
+            self.above.reach(self.members[next].hubs());
+        }
+        let current = self.current;
+        let befalls = &mut |from, packet: &Packet| befalls(DeviceId(current), false, from, packet);
+        let member = &mut self.members[current];
+        let (host, device) = ports(&mut member.host, &mut member.device)?;
+        let sent = match &mut member.behind {
+            None => self.above.step_with(now, &mut Pair { host, device }, befalls),
+            Some(behind) => {
+                let translator = &mut self.translators[behind.translator];
+                self.above.step_with(now, &mut behind.with(host, translator, current), befalls)
+            }
+        };
+        Some(Met { device: DeviceId(current), is_below: false, sent })
+    }
+
+    /// Who comes next, after the one that was last; if nobody does, when somebody may.
+    fn turn(&self, now: Instant) -> (Option<usize>, Option<Instant>) {
+        let insists = |member: &Member| member.behind.as_ref().is_some_and(Behind::insists);
+        if self.members.get(self.current).is_some_and(insists) {
+            return (Some(self.current), None);
+        }
+        let (count, mut earliest) = (self.members.len(), None::<Instant>);
+        for step in 1..=count {
+            let at = (self.current + step) % count;
+            match self.members[at].next(now) {
+                Next::Begin(..) => return (Some(at), None),
+                Next::Later(at) => earliest = Some(earliest.map_or(at, |earliest| earliest.min(at))),
+                Next::Nothing => {}
+            }
+        }
+        (None, earliest)
+    }
+
+    /// What is under way with a device is lost.
+    fn forget(&mut self, now: Instant, device: usize) {
+        if self.current == device {
+            self.above.abandon(now);
+        }
+        if let Some(behind) = &mut self.members[device].behind {
+            behind.forget();
+            self.translators[behind.translator].forget(now, device, None);
+        }
+    }
+
+    /// The translator for a port of a hub.
+    fn translator(&mut self, hub: usize, port: u8) -> usize {
+        let port = (self.members[hub].hub == Some(Translators::Each)).then_some(port);
+        let known = self.translators.iter().position(|translator| translator.place == (hub, port));
+        known.unwrap_or_else(|| {
+            self.translators.push(Translator::new((hub, port)));
+            self.translators.len() - 1
+        })
+    }
+
+    /// The way to a place where nothing is.
+    fn route(&self, place: Place) -> Result<RouteString, NoPlace> {
+        match place {
+            Place::Root if self.members.is_empty() => Ok(RouteString::ROOT),
+            Place::Root => Err(NoPlace),
+            Place::Port(HubId(hub), port) => {
+                let hub = self.members.get(hub).filter(|member| member.hub.is_some()).ok_or(NoPlace)?;
+                let route = hub.route.via(port).filter(|_| port <= 15).ok_or(NoPlace)?;
+                let is_free = self.members.iter().all(|member| member.route != route);
+                is_free.then_some(route).ok_or(NoPlace)
+            }
+        }
+    }
+
+    fn plug(&mut self, place: Place, route: RouteString, rate: Rate) -> Result<DeviceId, NoPlace> {
+        let number = self.members.len();
+        if number >= DEVICES_MAX {
+            return Err(NoPlace);
+        }
+        let above = match place {
+            Place::Root => None,
+            Place::Port(HubId(hub), _) => Some(hub),
+        };
+        self.members.push(Member::new((above, route), rate, self.pacing));
+        Ok(DeviceId(number))
+    }
+}

@@ -1,0 +1,370 @@
+//! A translator of a hub of high speed, and how the host talks to it (USB 2.0 clauses 8.4.2, 11.14.1 and 11.17).
+//!
+//! ```text
+//!   above, 480 Mb/s                 places                      below, 12 Mb/s
+//!   SSPLIT OUT DATA ─► ACK  ──►  Waiting ─► UnderWay ─►  OUT DATA ─► ACK, NAK, STALL
+//!   CSPLIT OUT ─► NYET              │          │  three tries without an answer: STALL
+//!   CSPLIT OUT ─► ACK   ◄──  Done ◄─┴──────────┘
+//! ```
+//!
+//! A translator has [`PLACES`] for transactions that are not periodic (clause 11.14.2.2 asks for two), and begins them in the order in which
+//! they came. What the host was told stays until its place is wanted for another, since the answer
+//! may be lost: a host that has not heard it asks again before it begins anything else. Data that came in was acknowledged below when the host gets it, so that the host acknowledges nothing.
+//!
+//! Always true: an endpoint of a device has one place; what is done in it is done once below, however often either half comes.
+
+use super::super::exchange::{AllSent, Ends, Exchange, Next};
+use super::super::host::TRIES_MAX;
+use super::super::packet::{Answer, Ask, Half, Handshake, Order, Packet};
+use super::super::port::{HostPort, Turn};
+use super::super::rate::Rate;
+use super::super::wires::Bus;
+use super::Befalls;
+use super::member::Member;
+use crate::link::DevicePort;
+use crate::link::hub::DeviceId;
+use units::{Duration, Instant};
+use wire::usb::EndpointAddress;
+
+/// Transactions that a translator has at once.
+pub(super) const PLACES: usize = 2;
+
+/// A translator.
+#[derive(Clone, Debug)]
+pub(super) struct Translator {
+    /// Its hub, and the port if it is of one alone.
+    pub(super) place: (usize, Option<u8>),
+    below: Exchange,
+    places: Places,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Places {
+    /// Oldest first.
+    all: Vec<Place>,
+    /// The device that is asked below, or was asked last.
+    current: usize,
+    has_news: bool,
+}
+
+/// A transaction that the host has begun.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    device: usize,
+    ask: Ask,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// It was tried so many times.
+    Waiting(u8),
+    UnderWay(u8),
+    Done {
+        answer: Answer,
+        is_told: bool,
+    },
+}
+
+/// How the host stands with a device behind a translator.
+#[derive(Clone, Debug)]
+pub(super) struct Behind {
+    pub(super) translator: usize,
+    /// What the translator has taken, and the host does not know the end of.
+    open: Vec<Open>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    ask: Ask,
+    packet_bytes: u16,
+    /// When the host asks what has come of it.
+    again_at: Instant,
+    /// How often it has asked, and nothing came.
+    failures: u8,
+}
+
+/// The host and a translator, for one device.
+pub(super) struct Split<'a> {
+    behind: &'a mut Behind,
+    host: &'a mut HostPort,
+    places: &'a mut Places,
+    device: usize,
+}
+
+/// A translator and the devices below.
+struct Below<'a> {
+    places: &'a mut Places,
+    members: &'a mut [Member],
+}
+
+impl Translator {
+    pub(super) const fn new(place: (usize, Option<u8>)) -> Self {
+        let places = Places { all: Vec::new(), current: 0, has_news: false };
+        Self { place, below: Exchange::new(Bus::new(Rate::Full, 0)), places }
+    }
+
+    pub(super) fn due_at(&mut self, now: Instant) -> Option<Instant> {
+        self.below.due_at_with(now, std::mem::take(&mut self.places.has_news))
+    }
+
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.below.is_due(now)
+    }
+
+    /// Goes on below: with which device, and what is sent.
+    pub(super) fn step(
+        &mut self,
+        now: Instant,
+        members: &mut [Member],
+        befalls: Befalls<'_>,
+    ) -> Option<(DeviceId, AllSent)> {
+        if self.below.is_free() {
+            match self.places.waiting() {
+                Some(place) => self.places.current = place.device,
+                None => {
+                    self.below.rest(None);
+                    return None;
+                }
+            }
+        }
+        let device = DeviceId(self.places.current);
+        let mut ends = Below { places: &mut self.places, members };
+        let sent = self
+            .below
+            .step_with(now, &mut ends, &mut |from, packet: &Packet| befalls(device, true, from, packet));
+        Some((device, sent))
+    }
+
+    /// What it has of a device, or of one of its endpoints, is gone.
+    pub(super) fn forget(&mut self, now: Instant, device: usize, endpoint: Option<EndpointAddress>) {
+        let is_its = |place: &Place| {
+            place.device == device && endpoint.is_none_or(|endpoint| place.is_of(device, endpoint))
+        };
+        let is_under_way = |place: &Place| matches!(place.state, State::UnderWay(_));
+        if self.places.all.iter().any(|place| is_its(place) && is_under_way(place)) {
+            self.below.abandon(now);
+        }
+        self.places.all.retain(|place| !is_its(place));
+        self.places.has_news = true;
+    }
+}
+
+impl Places {
+    fn waiting(&self) -> Option<&Place> {
+        self.all.iter().find(|place| matches!(place.state, State::Waiting(_)))
+    }
+
+    fn find(&mut self, device: usize, endpoint: EndpointAddress) -> Option<&mut Place> {
+        self.all.iter_mut().find(|place| place.is_of(device, endpoint))
+    }
+
+    fn under_way(&mut self) -> Option<&mut Place> {
+        self.all.iter_mut().find(|place| matches!(place.state, State::UnderWay(_)))
+    }
+
+    /// The host begins something: whether there is a place for it, or it has one already.
+    fn start(&mut self, device: usize, ask: Ask) -> Handshake {
+        let is_told = |place: &Place| matches!(place.state, State::Done { is_told: true, .. });
+        if let Some(at) = self.all.iter().position(|place| place.is_of(device, ask.endpoint())) {
+            if !is_told(&self.all[at]) {
+                // The acknowledgement of the first time was lost.
+                return Handshake::Ack;
+            }
+            self.all.remove(at);
+        }
+        if self.all.len() >= PLACES {
+            let Some(at) = self.all.iter().position(is_told) else { return Handshake::Nak };
+            self.all.remove(at);
+        }
+        self.all.push(Place { device, ask, state: State::Waiting(0) });
+        self.has_news = true;
+        Handshake::Ack
+    }
+
+    /// The host asks what has come of something. One that knows nothing of it does not answer.
+    fn complete(&mut self, device: usize, ask: Ask) -> Option<Answer> {
+        match &mut self.find(device, ask.endpoint())?.state {
+            State::Waiting(_) | State::UnderWay(_) => Some(Answer::Handshake(Handshake::Nyet)),
+            State::Done { answer, is_told } => {
+                *is_told = true;
+                Some(*answer)
+            }
+        }
+    }
+}
+
+impl Place {
+    /// Whether it is of an endpoint; both directions of endpoint 0 are one, since one thing is under way there.
+    fn is_of(&self, device: usize, endpoint: EndpointAddress) -> bool {
+        let its = self.ask.endpoint();
+        self.device == device && (its == endpoint || its.number() == 0 && endpoint.number() == 0)
+    }
+}
+
+impl Behind {
+    pub(super) const fn new(translator: usize) -> Self {
+        Self { translator, open: Vec::new() }
+    }
+
+    pub(super) const fn with<'a>(
+        &'a mut self,
+        host: &'a mut HostPort,
+        translator: &'a mut Translator,
+        device: usize,
+    ) -> Split<'a> {
+        Split { behind: self, host, places: &mut translator.places, device }
+    }
+
+    pub(super) fn forget(&mut self) {
+        self.open.clear();
+    }
+
+    /// Whether an answer of the translator was lost: nothing else may be begun with it before it has come, since that could
+    /// take its place.
+    pub(super) fn insists(&self) -> bool {
+        self.open.iter().any(|open| open.failures > 0)
+    }
+
+    /// What the host would say to the translator: it asks for the end of what was begun before it begins something else.
+    pub(super) fn next(&self, now: Instant, host: &HostPort) -> Next {
+        let due = || self.open.iter().filter(|open| open.again_at <= now);
+        if let Some(open) = due().find(|open| open.failures > 0).or_else(|| due().next()) {
+            return Next::Begin(Order::Split(Half::Complete, open.ask), open.packet_bytes);
+        }
+        let later = match host.turn(now) {
+            Turn::Ask(ask, packet_bytes) => {
+                return Next::Begin(Order::Split(Half::Start, ask), packet_bytes);
+            }
+            Turn::Later(at) => Some(at),
+            Turn::Nothing => None,
+        };
+        let again_at = self.open.iter().map(|open| open.again_at);
+        again_at.chain(later).min().map_or(Next::Nothing, Next::Later)
+    }
+}
+
+impl Split<'_> {
+    /// What has come of a start split.
+    fn started(&mut self, now: Instant, (ask, packet_bytes): (Ask, u16), answer: Option<Answer>) {
+        match answer {
+            Some(Answer::Handshake(Handshake::Ack)) => {
+                let again_at = now + self.host.pacing().after_nak;
+                self.behind.open.push(Open { ask, packet_bytes, again_at, failures: 0 });
+            }
+            Some(Answer::Handshake(_)) => self.host.put_off(now, &ask),
+            _ => {
+                self.host.answered(now, &ask, None);
+            }
+        }
+    }
+
+    /// What has come of a complete split.
+    fn completed(&mut self, now: Instant, ask: Ask, answer: Option<Answer>) {
+        let Some(at) = self.behind.open.iter().position(|open| open.ask == ask) else { return };
+        let open = &mut self.behind.open[at];
+        match answer {
+            Some(Answer::Handshake(Handshake::Nyet)) => {
+                (open.failures, open.again_at) = (0, now + self.host.pacing().after_nak);
+            }
+            // At once, and not from the start, which would do it twice.
+            None if open.failures + 1 < TRIES_MAX => {
+                (open.failures, open.again_at) = (open.failures + 1, now);
+            }
+            None => {
+                self.behind.open.remove(at);
+                self.host.fail(&ask);
+            }
+            Some(answer) => {
+                self.behind.open.remove(at);
+                self.host.answered(now, &ask, Some(answer));
+            }
+        }
+    }
+}
+
+impl Ends for Split<'_> {
+    fn next(&self, now: Instant) -> Next {
+        self.behind.next(now, self.host)
+    }
+
+    fn begin(&mut self, order: Order) {
+        if let Order::Split(Half::Start, ask) = order {
+            self.host.ask(ask);
+        }
+    }
+
+    fn asked(&mut self, order: Order) -> Option<Answer> {
+        match order {
+            Order::Split(Half::Start, ask) => Some(Answer::Handshake(self.places.start(self.device, ask))),
+            Order::Split(Half::Complete, ask) => self.places.complete(self.device, ask),
+            Order::Whole(_) => None,
+        }
+    }
+
+    fn answered(&mut self, now: Instant, order: Order, answer: Option<Answer>) -> bool {
+        match order {
+            Order::Split(Half::Start, ask) => {
+                let packet_bytes = self.host.packet_bytes(&ask);
+                self.started(now, (ask, packet_bytes), answer);
+            }
+            Order::Split(Half::Complete, ask) => self.completed(now, ask, answer),
+            Order::Whole(_) => {}
+        }
+        // What the translator has given away once it gives again if it is asked.
+        false
+    }
+
+    fn acknowledged(&mut self, _: Order) {}
+
+    fn gap(&self) -> Duration {
+        self.host.pacing().gap
+    }
+}
+
+impl Ends for Below<'_> {
+    fn next(&self, _: Instant) -> Next {
+        let Some(place) = self.places.waiting() else { return Next::Nothing };
+        let DevicePort::Usb2(device) = &self.members[place.device].device else { return Next::Nothing };
+        Next::Begin(Order::Whole(place.ask), device.packet_bytes(&place.ask))
+    }
+
+    fn begin(&mut self, _: Order) {
+        let waiting = self.places.all.iter_mut().find_map(|place| match &mut place.state {
+            State::Waiting(tries) => Some((*tries, &mut place.state)),
+            _ => None,
+        });
+        if let Some((tries, state)) = waiting {
+            *state = State::UnderWay(tries);
+        }
+    }
+
+    fn asked(&mut self, order: Order) -> Option<Answer> {
+        let member = &mut self.members[self.places.current];
+        match &mut member.device {
+            DevicePort::Usb2(device) if member.is_up => device.asked(*order.ask()),
+            _ => None,
+        }
+    }
+
+    fn answered(&mut self, _: Instant, _: Order, answer: Option<Answer>) -> bool {
+        let Some(place) = self.places.under_way() else { return false };
+        let State::UnderWay(tries) = place.state else { return false };
+        place.state = match answer {
+            Some(answer) => State::Done { answer, is_told: false },
+            None if tries + 1 < TRIES_MAX => State::Waiting(tries + 1),
+            None => State::Done { answer: Answer::Handshake(Handshake::Stall), is_told: false },
+        };
+        matches!(answer, Some(Answer::Data(..)))
+    }
+
+    fn acknowledged(&mut self, order: Order) {
+        if let DevicePort::Usb2(device) = &mut self.members[self.places.current].device {
+            device.acknowledged(order.ask().endpoint());
+        }
+    }
+
+    fn gap(&self) -> Duration {
+        Duration::ZERO
+    }
+}
