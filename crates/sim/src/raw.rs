@@ -261,7 +261,7 @@ impl Load {
         let Watch { observer, trace, explain } = watch;
         let observers = observer.into_iter().map(|observer| (0, observer)).collect();
         let setup = self.setup(host, protocol)?;
-        let occupy = |_: usize, drive: &Drive| Occupant::of(drive, setup.rate.speed());
+        let occupy = |_: usize, drive: &Drive| Occupant::of(drive, setup.rate_of(drive).speed());
         let world = setup.power_on_with(occupy, observers).map_err(RawError::PowerOn)?;
         Ok((world, Watch { observer: None, trace, explain }))
     }

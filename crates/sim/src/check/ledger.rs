@@ -101,9 +101,11 @@ impl Ledger {
         self.copied[side as usize].clear();
     }
 
-    /// Something has happened on a bus of USB 2.0, and the transfers that it befell were told of before.
-    pub fn take_from_bus(&mut self) {
-        self.taken[Side::Host as usize] += std::mem::take(&mut self.fresh);
+    /// Something has happened on a bus of USB 2.0, and the transfers that it befell were told of before. The payload that they took.
+    pub fn take_from_bus(&mut self) -> u32 {
+        let fresh = std::mem::take(&mut self.fresh);
+        self.taken[Side::Host as usize] += fresh;
+        fresh as u32
     }
 
     /// An event is scheduled.

@@ -1,6 +1,7 @@
 //! The descriptors of a hub (USB 2.0 clause 11.23, USB 3.2 clause 10.15).
 
 use super::{POWER_GOOD_2MS, Shape};
+use crate::link::usb2::Translators;
 use wire::usb::hub::{HubDescriptor, HubKind, SuperSpeedHubDescriptor};
 use wire::usb::{
     BcdVersion, BosDescriptor, ClassCode, ConfigurationDescriptor, ContainerIdCapability, DeviceDescriptor,
@@ -22,8 +23,11 @@ const INTERRUPT: EndpointAttributes = EndpointAttributes(0x03);
 pub(super) fn device(shape: &Shape) -> Vec<u8> {
     let (version, class, max_packet_size_0) = match shape.kind {
         HubKind::SuperSpeed => (0x0320, ClassCode::HUB_SUPER_SPEED, 9),
-        HubKind::Usb2 if shape.has_translators => (0x0200, ClassCode::HUB_TRANSLATORS, 64),
-        HubKind::Usb2 => (0x0200, ClassCode::HUB_ONE_TRANSLATOR, 64),
+        HubKind::Usb2 => match shape.translators {
+            Some(Translators::Each) => (0x0200, ClassCode::HUB_TRANSLATORS, 64),
+            Some(Translators::One) => (0x0200, ClassCode::HUB_ONE_TRANSLATOR, 64),
+            None => (0x0110, ClassCode::HUB, 64),
+        },
     };
     let device = DeviceDescriptor {
         usb_version: BcdVersion(version),
@@ -42,8 +46,8 @@ pub(super) fn device(shape: &Shape) -> Vec<u8> {
 
 pub(super) fn configuration(shape: &Shape) -> Vec<u8> {
     let mut rest = Vec::new();
-    let protocols: &[u8] = match (shape.kind, shape.has_translators) {
-        (HubKind::Usb2, true) => &[1, 2],
+    let protocols: &[u8] = match shape.translators {
+        Some(Translators::Each) => &[1, 2],
         _ => &[0],
     };
     for (alternate, protocol) in (0..).zip(protocols) {
@@ -51,9 +55,12 @@ pub(super) fn configuration(shape: &Shape) -> Vec<u8> {
         let interface = InterfaceDescriptor { number: 0, alternate, endpoints: 1, class, string: 0 };
         rest.extend(interface.encode());
         let (attributes, max_packet_size, interval) = match shape.kind {
-            // 2^7 and 2^11 times 125 us.
-            HubKind::SuperSpeed => (NOTIFICATION, 2, 8),
-            HubKind::Usb2 => (INTERRUPT, u16::from(shape.ports / 8) + 1, 12),
+            // 2^7 and 2^11 times 125 us, and 255 ms.
+            HubKind::SuperSpeed => (NOTIFICATION, shape.report_bytes(), 8),
+            HubKind::Usb2 => {
+                let interval = if shape.translators.is_some() { 12 } else { 255 };
+                (INTERRUPT, shape.report_bytes(), interval)
+            }
         };
         rest.extend(
             EndpointDescriptor { address: STATUS_CHANGE, attributes, max_packet_size, interval }.encode(),

@@ -14,6 +14,7 @@ mod tests;
 
 pub use descriptors::STATUS_CHANGE;
 
+use crate::link::usb2::Translators;
 use crate::xhci::port::{Happened, Port};
 use std::collections::VecDeque;
 use target::Verdict;
@@ -51,8 +52,8 @@ pub struct Shape {
     pub delay: Duration,
     /// Hubs between it and the root port.
     pub tier: u16,
-    /// A translator for each port, of USB 2.0.
-    pub has_translators: bool,
+    /// What a hub of high speed has for devices that are slower.
+    pub translators: Option<Translators>,
 }
 
 /// What a hub does to the links below it.
@@ -72,7 +73,22 @@ pub enum HubEffect {
 /// From power on a port until it is good, in units of 2 ms.
 pub(crate) const POWER_GOOD_2MS: u8 = 10;
 
+impl Shape {
+    /// Bytes of its report: a bit for the hub and for each port (USB 2.0 clause 11.12.4), two at SuperSpeed (USB 3.2 clause 10.13.4).
+    pub const fn report_bytes(&self) -> u16 {
+        match self.kind {
+            HubKind::Usb2 => self.ports as u16 / 8 + 1,
+            HubKind::SuperSpeed => 2,
+        }
+    }
+}
+
 impl HubDevice {
+    /// What it is.
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
     /// A hub that has power, with nothing at its ports.
     pub fn new(shape: Shape) -> Self {
         let is_usb3 = shape.kind == HubKind::SuperSpeed;
@@ -195,7 +211,7 @@ impl HubDevice {
                 Some(Verdict::Data(vec![u8::from(self.is_halted), 0]))
             }
             (Request::SetInterface, Recipient::Interface) if self.is_configured => {
-                let settings = 1 + u16::from(self.shape.has_translators);
+                let settings = 1 + u16::from(self.shape.translators == Some(Translators::Each));
                 (setup.index == 0 && setup.value < settings).then_some(Verdict::Done)
             }
             (request @ (Request::SetFeature | Request::ClearFeature), recipient) => {

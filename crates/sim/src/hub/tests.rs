@@ -6,12 +6,12 @@ const NOW: Instant = Instant::ZERO;
 
 fn super_speed() -> HubDevice {
     let delay = Duration::from_ns(320);
-    HubDevice::new(Shape { kind: HubKind::SuperSpeed, ports: 4, delay, tier: 1, has_translators: false })
+    HubDevice::new(Shape { kind: HubKind::SuperSpeed, ports: 4, delay, tier: 1, translators: None })
 }
 
-fn high_speed(has_translators: bool) -> HubDevice {
+fn high_speed(translators: Translators) -> HubDevice {
     let delay = Duration::ZERO;
-    HubDevice::new(Shape { kind: HubKind::Usb2, ports: 7, delay, tier: 0, has_translators })
+    HubDevice::new(Shape { kind: HubKind::Usb2, ports: 7, delay, tier: 0, translators: Some(translators) })
 }
 
 fn ask(hub: &mut HubDevice, at: Instant, setup: [u8; 8]) -> Verdict {
@@ -69,7 +69,7 @@ fn a_hub_of_superspeed_says_what_it_is() {
 
 #[test]
 fn a_hub_of_usb_2_says_what_it_is() {
-    let mut hub = high_speed(true);
+    let mut hub = high_speed(Translators::Each);
     assert_eq!(bytes(&mut hub, [0x80, 6, 0, 1, 0, 0, 8, 0]), [18, 1, 0, 2, 9, 0, 2, 64]);
     let configuration = [
         9, 2, 41, 0, 1, 1, 0, 0xe0, 0, //
@@ -82,7 +82,7 @@ fn a_hub_of_usb_2_says_what_it_is() {
     assert_eq!(bytes(&mut hub, [0xa0, 6, 0, 0x29, 0, 0, 11, 0]), [9, 0x29, 7, 0x11, 0, 10, 0, 0, 0xff]);
     assert_eq!(ask(&mut hub, NOW, [1, 11, 1, 0, 0, 0, 0, 0]), Verdict::Done);
     assert_eq!(ask(&mut hub, NOW, [1, 11, 2, 0, 0, 0, 0, 0]), Verdict::Stall);
-    let mut single = high_speed(false);
+    let mut single = high_speed(Translators::One);
     assert_eq!(bytes(&mut single, [0x80, 6, 0, 1, 0, 0, 7, 0]), [18, 1, 0, 2, 9, 0, 1]);
 }
 
@@ -123,7 +123,7 @@ fn a_port_of_superspeed_trains_in_20_ms_and_is_reset_in_12() {
 
 #[test]
 fn a_port_of_usb_2_is_enabled_by_a_reset_of_10_ms() {
-    let mut hub = powered(high_speed(false), HubPortSpeed::High);
+    let mut hub = powered(high_speed(Translators::One), HubPortSpeed::High);
     assert_eq!(bytes(&mut hub, port_status(2)), [0x01, 0x05, 0x01, 0x00]);
     assert_eq!(hub.report(), Some([0x04, 0]));
     assert_eq!(ask(&mut hub, at_ms(100), [0x23, 3, 4, 0, 2, 0, 0, 0]), Verdict::Done);

@@ -273,6 +273,7 @@ impl Case {
             latency: Duration::from_us(self.latency_us.into()),
             at_once: self.at_once,
             has_cache: self.is_cached,
+            rate: None,
         };
         let node = match self.hubs {
             0 => Node::Drive(drive),

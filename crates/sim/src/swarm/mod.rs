@@ -162,7 +162,7 @@ impl Run<'_> {
             faults.push(its);
         }
         let occupy = |_: usize, drive: &Drive| {
-            occupants.pop_front().unwrap_or_else(|| Occupant::of(drive, setup.rate.speed()))
+            occupants.pop_front().unwrap_or_else(|| Occupant::of(drive, setup.rate_of(drive).speed()))
         };
         match setup.power_on_with(occupy, Vec::new()) {
             Ok(world) => self.live_in(world.with_faults(faults)),

@@ -9,6 +9,7 @@
 //!               ─► SET_FEATURE PORT_POWER, each port ─► power good ─► Up; GET_STATUS of each port, then a report at a time
 //!
 //!   report ─► GET_STATUS of the port ─► CLEAR_FEATURE of each change ─► arrived, left, reset
+//!               ▲ who came or went meanwhile ──┘
 //! ```
 //!
 //! A port of SuperSpeed is enabled by its training; one of USB 2.0 is reset first, when its contacts have come to rest. Left out:
@@ -242,6 +243,10 @@ impl Hub {
             if changes.has(change) {
                 self.steps.push_back(Step::Note(number, feature));
             }
+        }
+        // Who comes or goes before that is noted is noted with it.
+        if changes.has(HubPortChanges::CONNECTION) {
+            self.steps.push_back(Step::Look(number));
         }
         let Some(state) = self.ports.get(usize::from(number).wrapping_sub(1)).copied() else { return };
         let has_left = !status.connected || changes.has(HubPortChanges::CONNECTION);

@@ -70,6 +70,14 @@ fn up() -> Hub {
 
 const EMPTY: [u8; 4] = [0xa0, 2, 0, 0];
 const CAME: [u8; 4] = [3, 2, 1, 0];
+/// As before, and nothing has changed.
+const THERE: [u8; 4] = [3, 2, 0, 0];
+
+/// The host notes that somebody came to port 2 or went, and looks again: the port says this.
+fn notes(hub: &mut Hub, now: Instant, status: [u8; 4]) {
+    asks(hub, now, [0x23, 1, 16, 0, 2, 0, 0, 0], &[]);
+    asks(hub, now, [0xa3, 0, 0, 0, 2, 0, 4, 0], &status);
+}
 
 fn listens(hub: &mut Hub) {
     let endpoint = EndpointAddress::at::<1>(bus::Direction::In);
@@ -85,7 +93,7 @@ fn occupied() -> Hub {
     let route = RouteString::from_bits(0x23);
     let location = Location { root_port: 5, route, speed_id: 4, translator: None, control_packet: 512 };
     assert_eq!(hub.poll_output(), Some(HubOutput::Arrived { port: 2, location }));
-    asks(&mut hub, at_ms(20), [0x23, 1, 16, 0, 2, 0, 0, 0], &[]);
+    notes(&mut hub, at_ms(20), THERE);
     listens(&mut hub);
     hub
 }
@@ -101,17 +109,28 @@ fn who_goes_is_told_and_who_comes_again() {
     hub.handle_report(TransferStatus::Done, &[0x04, 0]);
     asks(&mut hub, at_ms(50), [0xa3, 0, 0, 0, 2, 0, 4, 0], &[0xa0, 2, 1, 0]);
     assert_eq!(hub.poll_output(), Some(HubOutput::Left { port: 2 }));
-    asks(&mut hub, at_ms(50), [0x23, 1, 16, 0, 2, 0, 0, 0], &[]);
+    notes(&mut hub, at_ms(50), EMPTY);
     listens(&mut hub);
     hub.handle_report(TransferStatus::Done, &[0x04, 0]);
     asks(&mut hub, at_ms(90), [0xa3, 0, 0, 0, 2, 0, 4, 0], &CAME);
     assert!(matches!(hub.poll_output(), Some(HubOutput::Arrived { port: 2, .. })));
-    asks(&mut hub, at_ms(90), [0x23, 1, 16, 0, 2, 0, 0, 0], &[]);
+    notes(&mut hub, at_ms(90), THERE);
     listens(&mut hub);
     // Quicker than the host looks: gone, and somebody is there.
     hub.handle_report(TransferStatus::Done, &[0x04, 0]);
     asks(&mut hub, at_ms(95), [0xa3, 0, 0, 0, 2, 0, 4, 0], &CAME);
     assert_eq!(hub.poll_output(), Some(HubOutput::Left { port: 2 }));
+    assert!(matches!(hub.poll_output(), Some(HubOutput::Arrived { port: 2, .. })));
+}
+
+#[test]
+fn who_comes_while_it_is_noted_that_somebody_went_is_seen() {
+    let mut hub = occupied();
+    hub.handle_report(TransferStatus::Done, &[0x04, 0]);
+    asks(&mut hub, at_ms(50), [0xa3, 0, 0, 0, 2, 0, 4, 0], &[0xa0, 2, 1, 0]);
+    assert_eq!(hub.poll_output(), Some(HubOutput::Left { port: 2 }));
+    // There is one change for both, and the host has cleared it.
+    notes(&mut hub, at_ms(50), THERE);
     assert!(matches!(hub.poll_output(), Some(HubOutput::Arrived { port: 2, .. })));
 }
 
@@ -183,6 +202,7 @@ fn translating(status: [u8; 4]) -> HubOutput {
     assert_eq!(hub.poll_output(), Some(HubOutput::Up { ports: 1 }));
     asks(&mut hub, at_ms(2), [0xa3, 0, 0, 0, 1, 0, 4, 0], &[1, 1, 1, 0]);
     asks(&mut hub, at_ms(2), [0x23, 1, 16, 0, 1, 0, 0, 0], &[]);
+    asks(&mut hub, at_ms(2), [0xa3, 0, 0, 0, 1, 0, 4, 0], &[1, 1, 0, 0]);
     assert!(matches!(hub.poll_output(), Some(HubOutput::Listen { bytes: 1, .. })));
     // Contacts come to rest in 100 ms, and after the reset the device rests for 10.
     assert_eq!(hub.poll_timeout(), Some(at_ms(102)));

@@ -1,4 +1,7 @@
 //! What crosses the bus (USB 2.0 clause 8.4), and what a transaction begins with and is answered with.
+//!
+//! Payload is a [`Piece`] of a transfer; its bytes are whose the transfer is. Left out: starts of frame, which the bus counts, PRE and ERR.
+//! Always true: these are values.
 
 use crate::link::bulk::Piece;
 use crate::link::control::{CONTROL_DATA, endpoint_0};

@@ -4,7 +4,7 @@ use super::errand::{Errands, Step};
 use super::root::End;
 use super::sleep::SleepPlan;
 use crate::xhci::{ControlRequest, Way};
-use bus::EndpointAddress;
+use bus::{EndpointAddress, Speed};
 use initiator::probe::configuration::{Configuration, Endpoint, Setting};
 use std::collections::VecDeque;
 use xhci::{DeviceId, EndpointPlan, Location, Request, RequestId};
@@ -13,6 +13,10 @@ use xhci::{DeviceId, EndpointPlan, Location, Request, RequestId};
 pub(super) struct Front {
     /// Its number among all devices; drives come first.
     number: usize,
+    /// Of its own link.
+    pub(super) speed: Speed,
+    /// Whether it is slower than the hub that it is at, which has a translator for it.
+    pub(super) is_translated: bool,
     pub(super) way: Way,
     /// Where it is plugged in.
     pub(super) end: End,
@@ -43,9 +47,11 @@ pub(super) struct Control {
 }
 
 impl Front {
-    pub(super) fn new(number: usize, way: Way, end: End) -> Self {
+    pub(super) fn new((number, speed): (usize, Speed), way: Way, end: End) -> Self {
         Self {
             number,
+            speed,
+            is_translated: false,
             way,
             end,
             device: None,

@@ -9,12 +9,11 @@
 //! Left out: power that is shared. Always true: each command ends, of those that were under way with what is gone.
 
 use super::errand::{Came, Step};
-use super::power_on::speed_id;
+use super::power_on::{hub_port_speed, speed_id};
 use super::setup::Spot;
 use super::{Driven, PowerOnError};
 use crate::world::Commanded;
 use std::fmt;
-use wire::usb::hub::HubPortSpeed;
 use wire::xhci::RouteString;
 use xhci::{Answer, Request};
 
@@ -66,13 +65,17 @@ impl Driven {
         match self.above(number) {
             None => {
                 let root = self.fronts[number].end.root;
-                self.machine.controller.plug(self.now(), self.roots[root].port, speed_id(self.speed));
+                self.machine.controller.plug(
+                    self.now(),
+                    self.roots[root].port,
+                    speed_id(self.fronts[number].speed),
+                );
                 self.settle();
                 self.enable(root).map_err(HotPlugError::PowerOn)?;
             }
             Some((hub, port)) => {
-                let now = self.now();
-                self.at_hub(hub, |device| device.plug(now, port, HubPortSpeed::Super));
+                let (now, speed) = (self.now(), self.fronts[number].speed);
+                self.at_hub(hub, |device| device.plug(now, port, hub_port_speed(speed)));
                 self.settle();
             }
         }

@@ -7,7 +7,6 @@
 //! Left out: what the host's core takes for this. Always true: nobody behind a hub is talked to before the hub's driver said where it is.
 
 use super::errand::{Came, Step};
-use super::root::Wires;
 use super::{Driven, Happens, PowerOnError};
 use crate::engine::Alarm;
 use crate::hub::{HubDevice, HubEffect, STATUS_CHANGE};
@@ -44,8 +43,6 @@ enum State {
 
 /// The driver's name for the transfer that waits for a report, and the hub's for the report.
 const REPORT: TransferId = TransferId(u64::MAX - 1);
-/// Bytes of a report.
-const REPORT_BYTES: u16 = 2;
 
 impl HubSeat {
     pub(super) fn new(device: HubDevice) -> Self {
@@ -144,11 +141,8 @@ impl Driven {
                 if let Some(seat) = self.seats.get_mut(child) {
                     seat.forget_all();
                 }
-                let end = self.fronts[child].end;
-                if let Wires::Hubs(tree) = &mut self.roots[end.root].wires {
-                    tree.restart(end.device);
-                    tree.join(end.device);
-                }
+                let (now, end) = (self.engine.now(), self.fronts[child].end);
+                self.roots[end.root].restart_below(now, end.device);
                 self.woken.iter_mut().for_each(|woken| woken.add(end.root));
             }
         }
@@ -286,7 +280,8 @@ impl Driven {
         let configures = setup.standard() == Some(StandardRequest::SetConfiguration);
         if verdict == Verdict::Done && configures {
             let end = self.fronts[number].end;
-            let report = Endpoint::bulk(STATUS_CHANGE, REPORT_BYTES, 1, 0);
+            let report_bytes = self.hub(number)?.device.shape().report_bytes();
+            let report = Endpoint::bulk(STATUS_CHANGE, report_bytes, 1, 0);
             let has_it = self.hub(number)?.device.is_configured();
             let endpoints = if has_it { &[report][..] } else { &[] };
             self.roots[end.root].configure_device(end.device, endpoints);
@@ -309,12 +304,13 @@ impl Driven {
         let end = self.fronts[number].end;
         let Some(hub) = self.hub(number) else { return };
         let (before, now) = (hub.report, hub.device.report());
+        let bytes = hub.device.shape().report_bytes().into();
         hub.report = now;
         let device = self.roots[end.root].ports(end.device).1;
         let pipe = Pipe::plain(STATUS_CHANGE);
         match (before, now) {
             (None, Some(_)) => {
-                let transfer = Transfer { id: REPORT, bytes: REPORT_BYTES.into() };
+                let transfer = Transfer { id: REPORT, bytes };
                 // Before it is configured there is none.
                 let _ = device.queue(pipe, transfer);
             }
@@ -424,9 +420,7 @@ impl Driven {
     /// The link to a device goes down, at the port of a hub, with all links below it.
     pub(super) fn take_down(&mut self, number: usize) {
         let (now, end) = (self.engine.now(), self.fronts[number].end);
-        if let Wires::Hubs(tree) = &mut self.roots[end.root].wires {
-            tree.cut(now, end.device);
-        }
+        self.roots[end.root].cut_below(now, end.device);
         self.woken.iter_mut().for_each(|woken| woken.add(end.root));
         for number in self.below(number) {
             self.fronts[number].control.requests.clear();

@@ -155,7 +155,7 @@ impl Driven {
 
     /// The link is trained: both ends begin anew.
     fn port_up(&mut self, root: usize) {
-        self.roots[root].restart();
+        self.roots[root].restart(self.engine.now());
         self.wake_link_anew(root);
         self.woken.iter_mut().for_each(|woken| woken.add(root));
         for number in self.roots[root].fronts.clone() {

@@ -15,6 +15,7 @@
 //! Always true: driver and controller share memory and registers, and nothing else; what an event costs does not grow with
 //! the number of drives that it is not about.
 
+mod buses;
 mod commanded;
 mod core;
 mod desk;
@@ -36,6 +37,7 @@ mod sleep;
 mod transport;
 mod trouble;
 mod view;
+mod wiring;
 mod write_turn;
 
 pub use self::core::{Core, HostCosts, HostWork};
@@ -55,7 +57,6 @@ use crate::few::Few;
 use crate::link::hub::Happening;
 use crate::link::superspeed::Side;
 use crate::link::{Fate, Missed};
-use bus::Speed;
 use front::Front;
 use hubs::HubSeat;
 use initiator::{CommandId, Output, Transport};
@@ -77,8 +78,7 @@ pub struct Driven {
     /// What the driver makes of neighbours over BOT.
     packing: Option<Packing>,
     /// Of all drives.
-    speed: Speed,
-    /// Root ports of the controller before those of that speed.
+    /// Root ports of the controller before those of the world's rate.
     ports_before: u8,
     /// Whether what goes out is with the controller for one command at a time, over UAS.
     writes_in_turn: bool,

@@ -1,7 +1,7 @@
 //! Packets of a driven world: who sends, what arrives, what is told of it.
 //!
-//! At a root port without hubs a message crosses one link, or packets cross a bus of USB 2.0 in transactions; behind hubs a
-//! message is the tree's until it is at its end. Left out:
+//! At a root port without hubs a message crosses one link, or packets cross a bus of USB 2.0 in transactions, with one drive or with all that
+//! are behind hubs (`buses`); behind hubs of SuperSpeed a message is the tree's until it is at its end. Left out:
 //! damaged headers among hubs. Always true: payload is copied when its packet has arrived, and not before.
 
 use super::root::{End, Root, Wires};
@@ -10,7 +10,6 @@ use crate::link::bulk::{Message, Piece};
 use crate::link::control::CONTROL_DATA;
 use crate::link::hub::{self, Arrived, Happening, Sent};
 use crate::link::superspeed::Side;
-use crate::link::usb2::{self, Packet};
 use crate::link::{Arrival, Crossing, Fate, Missed, Wake};
 use crate::world::{Observer, Stopped, name};
 use bus::Pipe;
@@ -76,41 +75,14 @@ impl Driven {
         self.woken.iter_mut().for_each(|side| side.add(root));
     }
 
-    /// The next thing happens on the bus of USB 2.0 of a root port.
-    pub(super) fn go_on_with_bus(&mut self, root: usize) {
-        let (now, number) = (self.engine.now(), self.roots[root].first);
-        let has_trouble = self.is_troubled && number == 0;
-        if has_trouble {
-            self.strike_on_arrival();
-        }
-        let trouble = &mut self.seats[number].trouble;
-        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
-        let sent = joint.step(now, &mut |_, packet| match has_trouble {
-            true => trouble.fate_on_bus(packet),
-            false => usb2::Fate::Arrives,
-        });
-        self.woken[Side::Host as usize].add(root);
-        for sent in sent.iter().flatten() {
-            if self.engine.is_traced() {
-                self.engine.note(name(sent.from), format_args!("{}{}", self.tag(number), sent.packet));
-            }
-            self.show_on_bus(number, sent);
-        }
-        self.tell_controller(number);
-        self.tell_drive(number);
-        if has_trouble {
-            self.seats[number].trouble.ledger.take_from_bus();
-        }
-        self.look_after_endpoint_0(number);
-        self.look_after_stops(number);
-    }
-
     /// An answer of a drive, or to it, may be missed.
     pub(super) fn miss(&mut self, number: usize, missed: Missed) {
         let root = self.fronts[number].end.root;
         let again = match &mut self.roots[root].wires {
             Wires::Direct(joint) => joint.miss(missed),
             Wires::Hubs(tree) => tree.miss(self.fronts[number].end.device, missed),
+            // What is missed there is asked for again.
+            Wires::Bus(_) => None,
         };
         self.look_again(number, again);
         self.woken.iter_mut().for_each(|side| side.add(root));
@@ -191,7 +163,7 @@ impl Driven {
     }
 
     /// Tells the controller what of its transfers has moved or ended.
-    fn tell_controller(&mut self, drive: usize) {
+    pub(super) fn tell_controller(&mut self, drive: usize) {
         let (now, End { root, device }) = (self.engine.now(), self.fronts[drive].end);
         let (host, _) = self.roots[root].ports(device);
         if !host.has_news() {
@@ -199,7 +171,12 @@ impl Driven {
         }
         let seat = &mut self.seats[drive];
         while let Some(progress) = host.poll_progress() {
-            let bytes = progress.piece.map_or(&[][..], |piece| seat.drive.bytes(piece));
+            let held = progress.piece.and_then(|piece| seat.held.take(Side::Device, piece));
+            let bytes = match (&held, progress.piece) {
+                (Some(held), _) => held,
+                (None, Some(piece)) => seat.drive.bytes(piece),
+                (None, None) => &[][..],
+            };
             if let Some(piece) = progress.piece {
                 seat.trouble.ledger.take(piece.bytes);
                 let is_doubtful = seat.trouble.has_doubts()
@@ -247,7 +224,13 @@ impl Driven {
                     if let Some(going) = out.find(|going| going.id == piece.transfer) {
                         going.taken = piece.offset + u32::from(piece.bytes);
                     }
-                    machine.controller.bytes(&machine.memory, piece, &mut self.scratch)
+                    match seat.held.take(Side::Host, piece) {
+                        Some(held) => {
+                            self.scratch = held;
+                            &self.scratch
+                        }
+                        None => machine.controller.bytes(&machine.memory, piece, &mut self.scratch),
+                    }
                 }
             };
             if seat.drive.progress(self.engine.now(), progress, bytes) || self.is_troubled {
@@ -284,9 +267,11 @@ impl Driven {
         match &mut self.roots[root].wires {
             Wires::Direct(joint) => {
                 let due_at = joint.due_at(now);
-                if let Some(at) = self.roots[root].alarm.set(due_at) {
-                    self.at(at, Happens::Bus(root as u8));
-                }
+                self.wait_for_bus(root, due_at);
+            }
+            Wires::Bus(tree) => {
+                let due_at = tree.due_at(now);
+                self.wait_for_bus(root, due_at);
             }
             Wires::Hubs(tree) => {
                 let controller = &mut self.machine.controller;
@@ -388,7 +373,7 @@ impl Driven {
     }
 
     /// Whether anybody looks on at packets of a device.
-    fn watches_packets(&self, number: usize) -> bool {
+    pub(super) fn watches_packets(&self, number: usize) -> bool {
         self.seats.get(number).is_some_and(|seat| seat.desk.observers.watch_packets())
     }
 
@@ -407,20 +392,8 @@ impl Driven {
         });
     }
 
-    /// Shows a packet on a bus of USB 2.0 to who looks on.
-    fn show_on_bus(&mut self, number: usize, sent: &usb2::Sent) {
-        if !self.seats[number].desk.observers.watch_packets() {
-            return;
-        }
-        let piece = match sent.packet {
-            Packet::Data(_, piece) => Some(piece),
-            _ => None,
-        };
-        self.show_bytes(number, sent.from, piece, |observer, bytes| observer.crossed(sent, bytes));
-    }
-
     /// Shows something that a side has sent, with its bytes.
-    fn show_bytes(
+    pub(super) fn show_bytes(
         &mut self,
         number: usize,
         from: Side,

@@ -8,19 +8,16 @@
 use super::core::Core;
 use super::errand::{Came, Step, set_configuration};
 use super::front::Front;
-use super::hubs::HubSeat;
 use super::machine::Machine;
-use super::root::{End, Root, Wires};
+use super::root::Root;
 use super::seat::Seat;
-use super::setup::{Drive, HUB_PORTS_MAX, Node, Packing, Protocol, Setup, SetupError};
+use super::setup::{Drive, Packing, Protocol, Setup, SetupError};
+use super::wiring::Wired;
 use super::write_turn::WriteTurn;
 use super::{AnyTransport, Driven, Enclosure};
 use crate::engine::{Alarm, Engine};
 use crate::few::Few;
-use crate::hub::{HubDevice, Shape};
-use crate::link::hub::{DeviceId, HubId, NoPlace, Place, Tree};
-use crate::link::superspeed::{Link, Rate, TurnRound};
-use crate::link::{AnyRate, CABLE, Joint, bulk, usb2};
+use crate::link::hub::NoPlace;
 use crate::world::{Commanded, Observer, Plain};
 use crate::xhci::{Controller, Way};
 use bus::{EndpointAddress, Speed, TransferStatus};
@@ -32,7 +29,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use target::Device;
 use units::{Duration, Instant};
-use wire::usb::hub::{HubKind, HubPortSpeed};
+use wire::usb::hub::HubPortSpeed;
 use wire::usb::{BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, SetupPacket};
 use wire::xhci::RouteString;
 use xhci::{Answer, Location, Request};
@@ -80,7 +77,7 @@ impl Setup {
     /// # Errors
     /// See [`PowerOnError`].
     pub fn power_on(&self) -> Result<Driven, PowerOnError> {
-        self.power_on_with(|_, drive| Occupant::of(drive, self.rate.speed()), Vec::new())
+        self.power_on_with(|_, drive| Occupant::of(drive, self.rate_of(drive).speed()), Vec::new())
     }
 
     /// The same with media and devices that somebody has had before, by the number of the drive, and observers that are told
@@ -106,120 +103,6 @@ impl Setup {
         order.into_iter().try_for_each(|number| world.bring_up_here(number))?;
         Ok(world)
     }
-
-    /// What is behind each root port, and who is where. Drives come first in the numbers of devices.
-    fn wire_up(&self, drives: usize) -> Result<Wired, NoPlace> {
-        let (mut roots, mut fronts, mut hubs) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut drive, mut hub) = (0, drives);
-        for plug in &self.plugs {
-            let port = self.ports_before() + plug.port;
-            let mut wiring = Wiring {
-                port,
-                root: roots.len(),
-                drive,
-                hub,
-                hubs: Vec::new(),
-                numbers: Vec::new(),
-                fronts: Vec::new(),
-            };
-            let wires = match &plug.node {
-                Node::Drive(_) => {
-                    wiring.take(true, RouteString::ROOT, DeviceId(0));
-                    Wires::Direct(self.cable())
-                }
-                Node::Hub(_) => {
-                    let AnyRate::SuperSpeed(rate) = self.rate else { return Err(NoPlace) };
-                    Wires::Hubs(wiring.tree((rate, self.turn_round), &plug.node)?)
-                }
-            };
-            let first = wiring.numbers.first().copied().unwrap_or(0);
-            let fronts_here = wiring.numbers;
-            let (alarm, is_connected, is_ready) = (Alarm::default(), false, false);
-            let root = Root { port, wires, first, fronts: fronts_here, alarm, is_connected, is_ready };
-            (drive, hub) = (wiring.drive, wiring.hub);
-            fronts.append(&mut wiring.fronts);
-            hubs.append(&mut wiring.hubs);
-            roots.push(root);
-        }
-        fronts.sort_by_key(Front::number);
-        Ok(Wired { roots, fronts, hubs })
-    }
-
-    /// A cable from a root port to a drive.
-    fn cable(&self) -> Joint {
-        match self.rate {
-            AnyRate::SuperSpeed(rate) => {
-                let (host, device) = (bulk::HostPort::new(&[]), bulk::DevicePort::new(&[]));
-                let mut joint = Joint::new(Link::new(rate, CABLE).between(self.turn_round), host, device);
-                self.asleep().into_iter().for_each(|sleep| joint.let_sleep(sleep));
-                joint
-            }
-            AnyRate::Usb2(rate) => {
-                let host = usb2::HostPort::new(rate, &[], self.host.part.pacing);
-                Joint::on_bus(usb2::Bus::new(rate, 0), host, usb2::DevicePort::new(rate, &[]))
-            }
-        }
-    }
-}
-
-/// What is behind all root ports.
-struct Wired {
-    roots: Vec<Root>,
-    fronts: Vec<Front>,
-    hubs: Vec<HubSeat>,
-}
-
-/// What is behind one root port, while it is wired up.
-struct Wiring {
-    port: u8,
-    root: usize,
-    /// The numbers of the next drive and of the next hub.
-    drive: usize,
-    hub: usize,
-    hubs: Vec<HubSeat>,
-    /// Numbers of devices, as the root port counts them.
-    numbers: Vec<usize>,
-    fronts: Vec<Front>,
-}
-
-impl Wiring {
-    fn tree(&mut self, (rate, turn_round): (Rate, TurnRound), node: &Node) -> Result<Tree, NoPlace> {
-        let mut tree = Tree::new(rate, CABLE).between(turn_round);
-        self.plug(&mut tree, Place::Root, node)?;
-        Ok(tree)
-    }
-
-    fn plug(&mut self, tree: &mut Tree, place: Place, node: &Node) -> Result<(), NoPlace> {
-        let Node::Hub(hub) = node else {
-            let device = tree.plug_device(place, &[])?;
-            self.take(true, tree.route_of(device).ok_or(NoPlace)?, device);
-            return Ok(());
-        };
-        let id: HubId = tree.plug_hub(place, hub.delay)?;
-        let device = tree.device_of(id);
-        let route = tree.route_of(device).ok_or(NoPlace)?;
-        self.take(false, route, device);
-        let shape = Shape {
-            kind: HubKind::SuperSpeed,
-            ports: hub.ports.min(HUB_PORTS_MAX),
-            delay: hub.delay,
-            tier: route.tiers() as u16,
-            has_translators: false,
-        };
-        let mut device = HubDevice::new(shape);
-        // It has no power yet: who is there is noticed later.
-        hub.plugs.iter().for_each(|plug| device.plug(Instant::ZERO, plug.port, HubPortSpeed::Super));
-        self.hubs.push(HubSeat::new(device));
-        hub.plugs.iter().try_for_each(|plug| self.plug(tree, Place::Port(id, plug.port), &plug.node))
-    }
-
-    fn take(&mut self, is_drive: bool, route: RouteString, device: DeviceId) {
-        let next = if is_drive { &mut self.drive } else { &mut self.hub };
-        let (number, way) = (*next, Way { port: self.port, route });
-        *next += 1;
-        self.numbers.push(number);
-        self.fronts.push(Front::new(number, way, End { root: self.root, device }));
-    }
 }
 
 impl Driven {
@@ -240,7 +123,6 @@ impl Driven {
             core: Core::new(setup.host.costs),
             sleeps: setup.sleep.is_some(),
             packing: setup.host.packing,
-            speed: setup.rate.speed(),
             ports_before: setup.ports_before(),
             writes_in_turn: setup.host.writes_in_turn,
             roots,
@@ -268,7 +150,7 @@ impl Driven {
     fn start(&mut self) -> Result<(), PowerOnError> {
         let now = self.now();
         for root in &self.roots {
-            self.machine.controller.plug(now, root.port, speed_id(self.speed));
+            self.machine.controller.plug(now, root.port, speed_id(self.fronts[root.first].speed));
         }
         self.machine.drive(now, |driver, hands| driver.start(hands, now));
         self.settle();
@@ -278,9 +160,9 @@ impl Driven {
     /// Waits until a root port can be talked to. One of USB 3 trains by itself; one of USB 2.0 is enabled by a reset (xHCI 1.2
     /// clause 4.3), before which a real driver waits for 100 ms until contacts do not bounce any more.
     pub(super) fn enable(&mut self, root: usize) -> Result<(), PowerOnError> {
-        if self.speed != Speed::Super {
+        let Root { port, first, .. } = self.roots[root];
+        if self.fronts[first].speed != Speed::Super {
             self.wait_for(|world| world.roots[root].is_connected)?;
-            let Root { port, first, .. } = self.roots[root];
             match self.ask(first, Step::Driver(Request::ResetPort { port }))? {
                 Came::Answer(Answer::Port(_)) => {}
                 _ => return Err(PowerOnError::Refused("a reset")),
@@ -319,9 +201,9 @@ impl Driven {
 
     /// Gives a device an address.
     fn attach(&mut self, number: usize) -> Result<Location, PowerOnError> {
-        let Way { port, route } = self.fronts[number].way;
-        let control_packet = if self.speed == Speed::Super { 512 } else { 64 };
-        let speed_id = speed_id(self.speed);
+        let Front { way: Way { port, route }, speed, .. } = self.fronts[number];
+        let control_packet = if speed == Speed::Super { 512 } else { 64 };
+        let speed_id = speed_id(speed);
         let at_root = Location { root_port: port, route, speed_id, translator: None, control_packet };
         let location = self.fronts[number].location.unwrap_or(at_root);
         match self.ask(number, Step::Driver(Request::Attach(location)))? {
@@ -395,7 +277,7 @@ impl Driven {
             let entries = found.registers.primary_streams_max();
             u16::try_from(entries.saturating_sub(1)).unwrap_or(u16::MAX)
         });
-        let link = ProbeLink { speed: self.speed, streams_max: streams };
+        let link = ProbeLink { speed: self.fronts[number].speed, streams_max: streams };
         let probe = probe(&answers, link).map_err(|_| PowerOnError::Refused("descriptors"))?;
         self.fronts[number].configuration = Some(probe.configuration.clone());
         self.hear_exit_latency(number, &bos);
@@ -476,6 +358,15 @@ pub(super) const fn speed_id(speed: Speed) -> u8 {
         Speed::Full => 1,
         Speed::High => 3,
         Speed::Super => 4,
+    }
+}
+
+/// The same of the port of a hub.
+pub(super) const fn hub_port_speed(speed: Speed) -> HubPortSpeed {
+    match speed {
+        Speed::Full => HubPortSpeed::Full,
+        Speed::High => HubPortSpeed::High,
+        Speed::Super => HubPortSpeed::Super,
     }
 }
 

@@ -1,12 +1,13 @@
 //! What is behind a root port: a device, or hubs and devices.
 //!
-//! A device at the root port itself has a link that damaged packets and faults know of; behind hubs there is a [`Tree`].
+//! A device at the root port itself has a link that damaged packets and faults know of; behind hubs there is a [`Tree`], of links or,
+//! at a port of USB 2.0, on one bus.
 
 use crate::engine::Alarm;
 use crate::link::bulk::Endpoint;
 use crate::link::hub::{self, Tree};
 use crate::link::superspeed::{Link, Side};
-use crate::link::usb2::Bus;
+use crate::link::usb2;
 use crate::link::{DevicePort, HostPort, Joint};
 use units::Instant;
 
@@ -33,6 +34,8 @@ pub(super) struct Root {
 pub(super) enum Wires {
     Direct(Joint),
     Hubs(Tree),
+    /// Hubs of USB 2.0.
+    Bus(usb2::Tree),
 }
 
 /// Where a device is plugged in.
@@ -51,6 +54,7 @@ impl Root {
         match &mut self.wires {
             Wires::Direct(joint) => (&mut joint.host, &mut joint.device),
             Wires::Hubs(tree) => tree.ports(device),
+            Wires::Bus(tree) => tree.ports(device),
         }
     }
 
@@ -59,6 +63,7 @@ impl Root {
         match &self.wires {
             Wires::Direct(joint) => &joint.host,
             Wires::Hubs(tree) => tree.host(device),
+            Wires::Bus(tree) => tree.host(device),
         }
     }
 
@@ -67,6 +72,7 @@ impl Root {
         match &mut self.wires {
             Wires::Direct(joint) => joint.configure(Side::Device, endpoints),
             Wires::Hubs(tree) => tree.configure(device, Side::Device, endpoints),
+            Wires::Bus(tree) => tree.configure(device, Side::Device, endpoints),
         }
     }
 
@@ -75,11 +81,12 @@ impl Root {
         match &mut self.wires {
             Wires::Direct(joint) => joint.cut(),
             Wires::Hubs(tree) => tree.cut(now, hub::DeviceId(0)),
+            Wires::Bus(tree) => tree.cut(now, hub::DeviceId(0)),
         }
     }
 
     /// The link is trained, and both ends begin anew.
-    pub(super) fn restart(&mut self) {
+    pub(super) fn restart(&mut self, now: Instant) {
         match &mut self.wires {
             Wires::Direct(joint) => joint.restart(&[]),
             Wires::Hubs(tree) => {
@@ -87,14 +94,43 @@ impl Root {
                 // Those behind the hub come up when it lets them.
                 tree.join(hub::DeviceId(0));
             }
+            Wires::Bus(tree) => {
+                (0..self.fronts.len()).for_each(|device| tree.restart(now, hub::DeviceId(device)));
+                tree.join(hub::DeviceId(0));
+            }
+        }
+    }
+
+    /// Nothing crosses any more at the port of a hub.
+    pub(super) fn cut_below(&mut self, now: Instant, device: hub::DeviceId) {
+        match &mut self.wires {
+            Wires::Direct(_) => {}
+            Wires::Hubs(tree) => tree.cut(now, device),
+            Wires::Bus(tree) => tree.cut(now, device),
+        }
+    }
+
+    /// The port of a hub leads on, and both ends begin anew.
+    pub(super) fn restart_below(&mut self, now: Instant, device: hub::DeviceId) {
+        match &mut self.wires {
+            Wires::Direct(_) => {}
+            Wires::Hubs(tree) => {
+                tree.restart(device);
+                tree.join(device);
+            }
+            Wires::Bus(tree) => {
+                tree.restart(now, device);
+                tree.join(device);
+            }
         }
     }
 
     /// The bus at the port, if it is one of USB 2.0.
-    pub(super) const fn bus(&self) -> Option<&Bus> {
+    pub(super) const fn bus(&self) -> Option<&usb2::Bus> {
         match &self.wires {
             Wires::Direct(joint) => joint.bus(),
             Wires::Hubs(_) => None,
+            Wires::Bus(tree) => Some(tree.bus()),
         }
     }
 
@@ -103,6 +139,7 @@ impl Root {
         match &self.wires {
             Wires::Direct(joint) => joint.link(),
             Wires::Hubs(tree) => tree.link(0),
+            Wires::Bus(_) => None,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use super::desk::Desk;
 use crate::engine::Alarm;
+use crate::link::bulk::Piece;
+use crate::link::superspeed::Side;
 use crate::world::drive::DriveSide;
 use crate::world::driven::Occupant;
 use crate::world::trouble::Trouble;
@@ -18,6 +20,8 @@ pub(super) struct Seat {
     pub(super) endings: Vec<Ending>,
     /// What goes out on the link.
     pub(super) going_out: Vec<GoingOut>,
+    /// What a translator has taken from one side for the other.
+    pub(super) held: Held,
     /// What goes wrong, and the books that notice.
     pub(super) trouble: Trouble,
     /// When its enclosure goes on.
@@ -43,6 +47,32 @@ pub(super) struct GoingOut {
     pub(super) taken: u32,
 }
 
+/// Payload that a translator of a hub has, since whose it was may have done with it.
+#[derive(Debug, Default)]
+pub(super) struct Held(Vec<(Side, Piece, Vec<u8>)>);
+
+impl Held {
+    /// What the translator has at most for a device: what it has places for, in both directions.
+    const MOST: usize = 8;
+
+    /// A side has sent a piece.
+    pub(super) fn put(&mut self, from: Side, piece: Piece, bytes: &[u8]) {
+        self.take(from, piece);
+        if self.0.len() == Self::MOST {
+            // Nobody has wanted it.
+            self.0.remove(0);
+        }
+        self.0.push((from, piece, bytes.to_vec()));
+    }
+
+    /// The other side has it.
+    pub(super) fn take(&mut self, from: Side, piece: Piece) -> Option<Vec<u8>> {
+        let is_it = |held: &(Side, Piece, Vec<u8>)| (held.0, held.1) == (from, piece);
+        let at = self.0.iter().position(is_it)?;
+        Some(self.0.remove(at).2)
+    }
+}
+
 impl Seat {
     pub(super) fn new(number: usize, occupant: Occupant) -> Self {
         let Occupant { device, plain, enclosure } = occupant;
@@ -53,6 +83,7 @@ impl Seat {
             stopping: Vec::new(),
             endings: Vec::new(),
             going_out: Vec::new(),
+            held: Held::default(),
             trouble: Trouble::default(),
             alarm: Alarm::default(),
         }
@@ -62,6 +93,7 @@ impl Seat {
     pub(super) fn forget_all(&mut self) {
         self.endings.clear();
         self.going_out.clear();
+        self.held = Held::default();
     }
 
     /// A transfer of the host has ended.

@@ -14,7 +14,7 @@
 //! # Ok::<(), sim::world::driven::PowerOnError>(())
 //! ```
 //!
-//! Left out: hubs of USB 2.0, links of different rates, drives with more than one unit.
+//! Left out: SuperSpeed links of different rates, drives of USB 2.0 behind a SuperSpeed hub, drives with more than one unit.
 //!
 //! Always true: what [`Setup::check`] lets pass can be built.
 
@@ -22,6 +22,7 @@ use super::core::HostCosts;
 use crate::link::AnyRate;
 use crate::link::hub::DELAY_MAX;
 use crate::link::superspeed::{Rate, Sleep, TurnRound};
+use crate::link::usb2::{self, Translators};
 use crate::world::Plain;
 use crate::xhci::Part;
 use bus::Speed;
@@ -38,7 +39,7 @@ use xhci::limit::DEVICES_MAX;
 pub struct Setup {
     /// The host.
     pub host: Host,
-    /// What all links run at.
+    /// What all links run at, but for those of drives that are slower than their bus.
     pub rate: AnyRate,
     /// What a device takes from a packet to its answer, at SuperSpeed; what the host takes is the controller's.
     pub turn_round: TurnRound,
@@ -93,13 +94,15 @@ pub enum Node {
     Drive(Drive),
 }
 
-/// A hub of SuperSpeed.
+/// A hub of SuperSpeed, or of the rate of its bus of USB 2.0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hub {
     /// Its ports, 1 to 15.
     pub ports: u8,
-    /// What it takes to pass a packet on, beside its header (wHubDelay, USB 3.2 clause 10.15.2.1).
+    /// What it takes to pass a packet on at SuperSpeed, beside its header (wHubDelay, USB 3.2 clause 10.15.2.1).
     pub delay: Duration,
+    /// What it has for drives of full speed if it is one of high speed.
+    pub translators: Translators,
     /// What is at its ports.
     pub plugs: Vec<Plug>,
 }
@@ -123,6 +126,9 @@ pub struct Drive {
     pub at_once: u16,
     /// Whether it has a volatile cache.
     pub has_cache: bool,
+    /// Its rate if that is not what all links run at: full speed on a bus of high speed, at a root port of its own or behind the translator of a
+    /// hub.
+    pub rate: Option<usb2::Rate>,
 }
 
 /// A transport.
@@ -166,8 +172,8 @@ pub enum SetupError {
     },
     /// Something is there already.
     Taken(Spot),
-    /// On a bus of USB 2.0 there are no hubs here.
-    HubOfUsb2(Spot),
+    /// The drive is not of the rate of its link, and there is nothing between them.
+    RateOfDrive(Spot),
     /// The hub would have five hubs above it, and routes have room for five ports.
     TooDeep {
         /// The port at which it would be.
@@ -295,16 +301,29 @@ impl Setup {
             if *port == 0 || *port > ports {
                 return Err(SetupError::NoSuchRootPort { port: *port, ports });
             }
-            if let (Node::Hub(_), false) = (node, self.is_usb3()) {
-                return Err(SetupError::HubOfUsb2(spot));
-            }
             check_node(spot, node, &mut taken)?;
         }
         let slots = usize::from(self.host.part.slots.min(DEVICES_MAX));
         if taken.len() > slots {
             return Err(SetupError::TooManySlots { devices: taken.len(), slots });
         }
-        if self.drives().is_empty() { Err(SetupError::NoDrive) } else { Ok(()) }
+        let drives = self.drives();
+        if let Some((spot, _)) = drives.iter().find(|(_, drive)| !self.suits(drive)) {
+            return Err(SetupError::RateOfDrive(*spot));
+        }
+        if drives.is_empty() { Err(SetupError::NoDrive) } else { Ok(()) }
+    }
+
+    /// What a drive's own link runs at.
+    pub fn rate_of(&self, drive: &Drive) -> AnyRate {
+        drive.rate.map_or(self.rate, AnyRate::Usb2)
+    }
+
+    /// Whether the rate of a drive has a place among those of all links.
+    fn suits(&self, drive: &Drive) -> bool {
+        let slow = AnyRate::Usb2(usb2::Rate::Full);
+        let own = self.rate_of(drive);
+        own == self.rate || own == slow && self.rate == AnyRate::Usb2(usb2::Rate::High)
     }
 }
 
@@ -339,13 +358,20 @@ fn check_node(spot: Spot, node: &Node, taken: &mut Vec<Spot>) -> Result<(), Setu
 impl Hub {
     /// A hub with nothing at its ports, of which there are so many, and with the longest delay that is allowed.
     pub const fn new(ports: u8) -> Self {
-        Self { ports, delay: DELAY_MAX, plugs: Vec::new() }
+        Self { ports, delay: DELAY_MAX, translators: Translators::One, plugs: Vec::new() }
     }
 
     /// The same with another delay.
     #[must_use]
     pub const fn delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
+        self
+    }
+
+    /// The same with other translators.
+    #[must_use]
+    pub const fn translating(mut self, translators: Translators) -> Self {
+        self.translators = translators;
         self
     }
 
@@ -369,6 +395,7 @@ impl Drive {
             latency: Duration::from_us(60),
             at_once: 32,
             has_cache: false,
+            rate: None,
         }
     }
 
@@ -381,6 +408,12 @@ impl Drive {
     #[must_use]
     pub const fn latency(self, latency: Duration) -> Self {
         Self { latency, ..self }
+    }
+
+    /// The same of full speed on a bus of high speed.
+    #[must_use]
+    pub const fn full_speed(self) -> Self {
+        Self { rate: Some(usb2::Rate::Full), ..self }
     }
 
     /// The same with other blocks.
@@ -449,8 +482,11 @@ impl fmt::Display for SetupError {
                 write!(f, "the hub at {hub} has no port {port}: it has {ports}, and 15 is the last one")
             }
             Self::Taken(spot) => write!(f, "two things are at {spot}"),
-            Self::HubOfUsb2(spot) => {
-                write!(f, "a hub at {spot}: on a bus of USB 2.0 there are no hubs here")
+            Self::RateOfDrive(spot) => {
+                write!(
+                    f,
+                    "a drive at {spot} is neither as fast as its bus nor of full speed on one of high speed"
+                )
             }
             Self::TooDeep { at } => write!(f, "a hub at {at} would be the sixth on the way"),
             Self::TooManySlots { devices, slots } => {

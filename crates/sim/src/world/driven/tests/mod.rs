@@ -1,6 +1,7 @@
 //! From power-on to commands over driver and controller: one drive.
 
 mod asked;
+mod buses;
 mod costs;
 mod enclosure;
 mod several;
@@ -117,12 +118,11 @@ fn uas_on_a_bus_of_usb_2_is_in_turns() {
 }
 
 #[test]
-fn hubs_of_usb_2_are_refused_with_their_place() {
-    let behind_hub =
-        Setup::new(Host::chipset()).at(usb2::Rate::High).with(2, Hub::new(4).with(1, Drive::bot()));
+fn a_drive_of_full_speed_has_no_place_on_a_link_of_superspeed() {
+    let behind_hub = Setup::new(Host::chipset()).with(2, Hub::new(4).with(1, Drive::bot().full_speed()));
     let refused = behind_hub.power_on().err();
-    let spot = Spot { root: 2, route: RouteString::ROOT };
-    assert_eq!(refused, Some(PowerOnError::Setup(SetupError::HubOfUsb2(spot))));
+    let spot = Spot { root: 2, route: RouteString::from_bits(1) };
+    assert_eq!(refused, Some(PowerOnError::Setup(SetupError::RateOfDrive(spot))));
 }
 
 #[test]

@@ -161,15 +161,21 @@ fn a_law_that_the_books_of_another_drive_see_broken_is_told() {
     assert_eq!(world.audit().map_err(|violation| violation.law), Err(Law::BytesTold));
 }
 
-const fn spot(root: u8, route: u32) -> Spot {
+pub(super) const fn spot(root: u8, route: u32) -> Spot {
     Spot { root, route: RouteString::from_bits(route) }
 }
 
 /// Reads that are under way, one on each drive, after so many events.
 fn busy(events: usize) -> Driven {
-    let mut world = mixed().power_on().unwrap();
-    (0..4).for_each(|number| fixture::first(&mut world, number));
-    for number in 0..4 {
+    busy_in(&mixed(), events)
+}
+
+/// The same in another world.
+pub(super) fn busy_in(setup: &Setup, events: usize) -> Driven {
+    let mut world = setup.power_on().unwrap();
+    let drives = world.drives();
+    (0..drives).for_each(|number| fixture::first(&mut world, number));
+    for number in 0..drives {
         world.submit(number, &command(0, false, 0, 40), room(40)).unwrap();
     }
     for _ in 0..events {
@@ -179,8 +185,9 @@ fn busy(events: usize) -> Driven {
 }
 
 /// One command of each drive ends: the drives for which it did not end well.
-fn failed(world: &mut Driven) -> Vec<usize> {
-    let ended: Vec<_> = (0..4).map(|_| world.run().unwrap().expect("each command ends")).collect();
+pub(super) fn failed(world: &mut Driven) -> Vec<usize> {
+    let ended: Vec<_> =
+        (0..world.drives()).map(|_| world.run().unwrap().expect("each command ends")).collect();
     let is_bad = |finished: &&Finished| !matches!(finished.outcome, Outcome::Answered(_));
     let mut failed: Vec<_> = ended.iter().filter(is_bad).map(|finished| finished.drive).collect();
     failed.sort_unstable();

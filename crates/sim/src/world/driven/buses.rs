@@ -1,0 +1,112 @@
+//! Buses of USB 2.0 of a driven world: what happens on them, with the one drive at a root port or with all that are behind its hubs.
+//!
+//! Who looks on at a drive sees the packets of the bus that the drive is at: behind a translator that is the one below, and what
+//! host and translator say to each other is only in the trace. What the translator takes is copied, since neither side has it any
+//! more by the time that the other gets it. Always true: payload is copied when its packet was answered, and not before.
+
+use super::root::Wires;
+use super::{Driven, Happens};
+use crate::link::control::CONTROL_DATA;
+use crate::link::hub::DeviceId;
+use crate::link::superspeed::Side;
+use crate::link::usb2::{self, AllSent, Fate, Met, Packet};
+use crate::world::name;
+use units::Instant;
+
+/// The drive whose root port has trouble.
+const DRIVE: usize = 0;
+
+impl Driven {
+    /// The next thing happens on the bus of a root port.
+    pub(super) fn go_on_with_bus(&mut self, root: usize) {
+        let has_trouble = self.is_troubled && self.fronts[DRIVE].end.root == root;
+        if has_trouble {
+            self.strike_on_arrival();
+        }
+        self.woken[Side::Host as usize].add(root);
+        let Some((number, is_below, sent)) = self.step_bus(root, has_trouble) else { return };
+        for sent in sent.iter().flatten() {
+            if self.engine.is_traced() {
+                let below = if is_below { "below the translator: " } else { "" };
+                self.engine.note(name(sent.from), format_args!("{}{below}{}", self.tag(number), sent.packet));
+            }
+            self.see_on_bus(number, is_below, sent);
+        }
+        self.tell_of_bus(number, has_trouble);
+    }
+
+    /// Lets something happen on the bus: whom it is about, whether behind a translator, and what is sent.
+    fn step_bus(&mut self, root: usize, has_trouble: bool) -> Option<(usize, bool, AllSent)> {
+        let now = self.engine.now();
+        let (seats, root) = (&mut self.seats, &mut self.roots[root]);
+        let fronts = &root.fronts;
+        let mut befalls = |DeviceId(device), packet: &Packet| {
+            // What is for hubs themselves is left alone.
+            let seat = fronts.get(device).and_then(|&number| seats.get_mut(number));
+            seat.filter(|_| has_trouble).map_or(Fate::Arrives, |seat| seat.trouble.fate_on_bus(packet))
+        };
+        match &mut root.wires {
+            Wires::Direct(joint) => {
+                let sent = joint.step(now, &mut |_, packet| befalls(DeviceId(0), packet));
+                Some((root.first, false, sent))
+            }
+            Wires::Bus(tree) => {
+                let met = tree.step(now, &mut |device, _, _, packet| befalls(device, packet))?;
+                let Met { device: DeviceId(device), is_below, sent } = met;
+                Some((*fronts.get(device)?, is_below, sent))
+            }
+            Wires::Hubs(_) => None,
+        }
+    }
+
+    /// What has moved is told to whom it is about.
+    fn tell_of_bus(&mut self, number: usize, has_trouble: bool) {
+        if number >= self.seats.len() {
+            self.tell_controller_of_hub(number);
+            self.tell_hub(number);
+            return self.look_after_endpoint_0(number);
+        }
+        self.tell_controller(number);
+        self.tell_drive(number);
+        if has_trouble {
+            let taken = self.seats[number].trouble.ledger.take_from_bus();
+            if number != DRIVE {
+                self.seats[DRIVE].trouble.ledger.arrive_elsewhere(Side::Host, taken);
+            }
+        }
+        self.look_after_endpoint_0(number);
+        self.look_after_stops(number);
+    }
+
+    /// A packet was sent: who looks on is shown it, and a translator takes what it carries.
+    fn see_on_bus(&mut self, number: usize, is_below: bool, sent: &usb2::Sent) {
+        if number >= self.seats.len() {
+            return;
+        }
+        let piece = match sent.packet {
+            Packet::Data(_, piece) => Some(piece),
+            _ => None,
+        };
+        let has_translator = self.fronts[number].is_translated;
+        // The host's data on the bus above, the device's below.
+        let is_taken = has_translator && is_below == (sent.from == Side::Device);
+        if let Some(piece) = piece.filter(|piece| is_taken && piece.transfer != CONTROL_DATA) {
+            let (seat, machine) = (&mut self.seats[number], &self.machine);
+            let bytes = match sent.from {
+                Side::Host => machine.controller.bytes(&machine.memory, piece, &mut self.scratch),
+                Side::Device => seat.drive.bytes(piece),
+            };
+            seat.held.put(sent.from, piece, bytes);
+        }
+        if self.watches_packets(number) && is_below == has_translator {
+            self.show_bytes(number, sent.from, piece, |observer, bytes| observer.crossed(sent, bytes));
+        }
+    }
+
+    /// The bus of a root port goes on then.
+    pub(super) fn wait_for_bus(&mut self, root: usize, due_at: Option<Instant>) {
+        if let Some(at) = self.roots[root].alarm.set(due_at) {
+            self.at(at, Happens::Bus(root as u8));
+        }
+    }
+}

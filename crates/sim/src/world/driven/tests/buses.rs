@@ -1,0 +1,181 @@
+//! Hubs of USB 2.0: drives that share a bus, and those of full speed behind translators.
+
+use super::several::{busy_in, failed, spot};
+use super::*;
+use crate::link::usb2::{Rate, Translators};
+use crate::raw::{Drives, Load, Protocol, Run, Watch, measure};
+
+/// A hub with drives of both transports and, of high speed, of both rates, one behind another hub, and a drive at a root port.
+fn mixed(rate: Rate, translators: Translators) -> Setup {
+    let slow = |of: Drive| if rate == Rate::High { of.full_speed() } else { of };
+    let far = Hub::new(4).translating(translators).with(2, slow(drive(Drive::uas())));
+    let near = Hub::new(7).translating(translators).with(1, drive(Drive::uas())).with(3, far);
+    let near = near.with(4, slow(drive(Drive::bot()))).with(7, drive(Drive::bot()));
+    Setup::new(Host::chipset()).at(rate).with(1, near).with(2, slow(drive(Drive::bot())))
+}
+
+const KINDS: [(Rate, Translators); 3] =
+    [(Rate::High, Translators::One), (Rate::High, Translators::Each), (Rate::Full, Translators::One)];
+
+#[test]
+fn each_drive_keeps_what_was_written_to_it() {
+    for (rate, translators) in KINDS {
+        let mut world = mixed(rate, translators).power_on().unwrap();
+        for number in 0..5 {
+            fixture::first(&mut world, number);
+            for lba in 0..4 {
+                let seed = lba + 50 * number as u32;
+                fixture::ask(&mut world, number, &command(1, true, 5 * lba, 3), pattern(seed, 3));
+            }
+        }
+        for number in 0..5 {
+            for lba in 0..4 {
+                let seed = lba + 50 * number as u32;
+                let read = fixture::ask(&mut world, number, &command(2, false, 5 * lba, 3), room(3));
+                assert!(read == pattern(seed, 3), "drive {number}, block {}", 5 * lba);
+            }
+        }
+        assert_no_trouble(&world);
+    }
+}
+
+#[test]
+fn all_are_asked_at_once_and_a_world_is_the_same_each_time() {
+    for (rate, translators) in KINDS {
+        let run = || {
+            let mut world = mixed(rate, translators).power_on().unwrap();
+            (0..5).for_each(|number| fixture::first(&mut world, number));
+            let slots = |number: usize| {
+                if matches!(world.transport(number), Some(AnyTransport::Uas(_))) { 4 } else { 1 }
+            };
+            let all: Vec<(usize, u16)> = (0..5).map(|number| (number, slots(number))).collect();
+            for &(number, slots) in &all {
+                for slot in 0..slots {
+                    let writes = slot.is_multiple_of(2);
+                    let buffer = if writes { pattern(number as u32 + u32::from(slot), 4) } else { room(4) };
+                    world.submit(number, &command(slot, writes, 8 * u32::from(slot), 4), buffer).unwrap();
+                }
+            }
+            let commands: u16 = all.iter().map(|(_, slots)| slots).sum();
+            drain(&mut world, usize::from(commands));
+            for (number, slots) in all {
+                for slot in (0..slots).step_by(2) {
+                    let read =
+                        fixture::ask(&mut world, number, &command(9, false, 8 * u32::from(slot), 4), room(4));
+                    assert!(
+                        read == pattern(number as u32 + u32::from(slot), 4),
+                        "drive {number}, slot {slot}"
+                    );
+                }
+            }
+            assert_no_trouble(&world);
+            (world.digest(), world.now())
+        };
+        assert_eq!(run(), run());
+    }
+}
+
+#[test]
+fn the_driver_tells_the_controller_where_the_translator_is() {
+    let world = mixed(Rate::High, Translators::Each).power_on().unwrap();
+    let translator = |number: usize| {
+        let location = world.fronts[number].location.unwrap();
+        location.translator.map(|translator| (translator.port, translator.multiple))
+    };
+    // UAS of high speed, of full speed behind two hubs, BOT of full speed, of high speed.
+    assert_eq!([0, 1, 2, 3].map(translator), [None, Some((2, true)), Some((4, true)), None]);
+    let one = mixed(Rate::High, Translators::One).power_on().unwrap();
+    let translator = one.fronts[1].location.unwrap().translator.unwrap();
+    assert_eq!((translator.port, translator.multiple), (2, false));
+    let full = mixed(Rate::Full, Translators::One).power_on().unwrap();
+    assert!(full.fronts[1].location.unwrap().translator.is_none());
+}
+
+#[test]
+fn what_is_behind_a_hub_that_goes_comes_back_with_it() {
+    for (rate, translators) in KINDS {
+        for (at, gone) in [(spot(1, 0x3), &[1][..]), (spot(1, 0), &[0, 1, 2, 3])] {
+            for events in (0..400).step_by(97) {
+                let mut world = busy_in(&mixed(rate, translators), events);
+                world.unplug_at(at).unwrap();
+                assert_eq!(failed(&mut world), gone, "{at}, {events}");
+                world.plug_again(at).unwrap();
+                assert_all_work(&mut world);
+                let mut world = busy_in(&mixed(rate, translators), events);
+                world.reset_hub(at).unwrap();
+                assert_eq!(failed(&mut world), gone, "{at}, {events}");
+                assert_all_work(&mut world);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_drive_of_full_speed_that_goes_leaves_its_translator_to_the_others() {
+    for events in (0..800).step_by(61) {
+        let mut world = busy_in(&mixed(Rate::High, Translators::One), events);
+        world.unplug_at(spot(1, 0x4)).unwrap();
+        assert_eq!(failed(&mut world), [2], "{events}");
+        world.plug_again(spot(1, 0x4)).unwrap();
+        assert_all_work(&mut world);
+    }
+}
+
+fn assert_all_work(world: &mut Driven) {
+    for number in 0..world.drives() {
+        fixture::first(world, number);
+        assert_works(world, number);
+    }
+    assert_eq!(world.machine.memory.faults(), 0);
+}
+
+/// 64 KiB reads over BOT at high speed, so many drives behind so many hubs.
+fn run(count: u8, hubs: u8) -> Run {
+    let load = Load {
+        host: Some(Host::chipset()),
+        connection: Rate::High.into(),
+        writes: false,
+        bytes: 64 << 10,
+        drives: Drives { count, hubs },
+        depth: 1,
+        commands: 40 * u32::from(count),
+        latency: Duration::from_us(60),
+        at_once: 32,
+        seed: 1,
+    };
+    measure(&load, Protocol::Bot, Watch::default()).unwrap()
+}
+
+#[test]
+fn drives_at_one_bus_share_it_and_those_at_two_do_not() {
+    let of_all = |run: &Run| run.drives.iter().map(|drive| drive.megabytes_per_second).sum::<f64>();
+    let (alone, apart, together) = (of_all(&run(1, 0)), of_all(&run(2, 0)), of_all(&run(2, 1)));
+    assert!((apart / alone - 2.0).abs() < 0.02, "{alone} and {apart}");
+    // One has the bus while the other is between commands. Behind a hub 12 packets fit into a microframe: 49.152.
+    assert!((48.9..49.152).contains(&together), "{alone} and {together}");
+}
+
+#[test]
+fn each_hub_of_high_speed_makes_answers_later() {
+    // 2 * 38 bits of 480 Mb/s for each hub and transaction: 13 packets to a microframe become 12 with one hub, or two.
+    let rates = [0, 1, 5].map(|hubs| run(1, hubs).drives[0].megabytes_per_second);
+    assert!(rates[0] > rates[1] && rates[1] >= rates[2] && rates[2] > 0.85 * rates[0], "{rates:?}");
+}
+
+#[test]
+fn a_drive_of_full_speed_behind_a_translator_is_a_ninth_slower_than_at_a_root_port() {
+    let of = |setup: Setup| {
+        let mut world = setup.power_on().unwrap();
+        fixture::first(&mut world, 0);
+        let before = world.now();
+        fixture::ask(&mut world, 0, &command(0, false, 0, 40), room(40));
+        (world.now() - before).as_ns() / 1000
+    };
+    let slow = || drive(Drive::bot()).full_speed();
+    let at_root = of(Setup::new(Host::chipset()).at(Rate::High).with(1, slow()));
+    let behind = of(Setup::new(Host::chipset()).at(Rate::High).with(1, Hub::new(4).with(1, slow())));
+    // 160 KiB are 2,560 packets, 19 of them in a millisecond: 135 ms.
+    assert!((134_000..140_000).contains(&at_root), "{at_root} us");
+    // Its host asks for the next packet when it has this one, which it learns up to 11 us after the translator.
+    assert!(behind > at_root * 21 / 20 && behind < at_root * 6 / 5, "{behind} us, {at_root} us");
+}
