@@ -1,7 +1,7 @@
 //! A disk out of parts: what a setup names, powered on and ready for an application's requests.
 //!
-//! Numbers are of the catalogue's parts; which transport runs follows from them ([`Activation`]). Left out: hubs of USB 2.0; a
-//! setup with one is refused with that reason.
+//! Numbers are of the catalogue's parts; which transport runs follows from them ([`Activation`]). On a link of USB 2.0 hubs are of high
+//! speed, and a drive of full speed is behind the translator of the last. Left out: several drives.
 //!
 //! Always true: two setups that name the same parts are the same world; nothing here knows a setup or a figure by name.
 
@@ -11,11 +11,12 @@ use crate::drive::solid::{Contents, Solid};
 use crate::drive::{AnyDrive, Deferred, Mechanism, SECTOR_BYTES};
 use crate::engine::Trace;
 use crate::link::superspeed::Sleep;
+use crate::link::usb2;
 use crate::measure::{Disk, MeasureError};
 use crate::native::Native;
 use crate::parts::{
-    Activation, BridgePart, Carried, Catalogue, ChainError, FirmwareCosts, HostPart, LinkPart, Matched,
-    Pieces, Waits,
+    Activation, BridgePart, Carried, Catalogue, ChainError, FirmwareCosts, HostPart, HubPart, LinkPart,
+    Matched, Pieces, Waits,
 };
 use crate::power::machine::{Activity, Draws};
 use crate::setups::{Assembly, DriveName};
@@ -60,8 +61,6 @@ pub enum AssemblyError {
     Chain(ChainError),
     /// The catalogue has not this part.
     Unknown(String),
-    /// The link is one of USB 2.0, on which there are no hubs here.
-    HubOfUsb2,
     /// The world does not come up.
     PowerOn(PowerOnError),
     /// The driver finds no disk.
@@ -237,9 +236,6 @@ impl Parts<'_> {
         let assembly = self.assembly;
         let link = assembly.link.as_deref().unwrap_or_default();
         let rate: LinkPart = *known(link, self.catalogue.link(link))?;
-        if rate.speed() != Speed::Super && !assembly.hubs.is_empty() {
-            return Err(AssemblyError::HubOfUsb2);
-        }
         let bridge = assembly.bridge.as_deref().unwrap_or_default();
         let bridge = known(bridge, self.catalogue.bridge(bridge))?;
         let controller = known(&assembly.controller, self.catalogue.controller(&assembly.controller))?;
@@ -256,19 +252,30 @@ impl Parts<'_> {
             Protocol::Bot => Drive::bot(),
             Protocol::Uas => Drive { depth: Some(profile.depth()), ..Drive::uas() },
         };
-        let mut node = Node::from(drive);
-        for name in assembly.hubs.iter().rev() {
-            let hub = known(name, self.catalogue.hub(name))?;
-            node = Hub { delay: hub.delay, ..Hub::new(hub.ports) }.with(1, node).into();
-        }
+        let (drive, bus) = match rate {
+            LinkPart::Usb2(usb2::Rate::Full) if !assembly.hubs.is_empty() => {
+                (drive.full_speed(), LinkPart::Usb2(usb2::Rate::High))
+            }
+            _ => (drive, rate),
+        };
+        let node = self.behind_hubs(drive.into())?;
         let host = profile.host(controller.part);
         let sleep = assembly.power_states.then_some(Sleep::LINUX);
-        let setup = Setup { sleep, ..Setup::new(host).at(rate).answering(bridge.response).with(1, node) };
+        let setup = Setup { sleep, ..Setup::new(host).at(bus).answering(bridge.response).with(1, node) };
         let take = |_, drive: &Drive| occupant.take().unwrap_or_else(|| Occupant::of(drive, rate.speed()));
         let world = setup
             .power_on_with(take, observer.map(|observer| (0, observer)).into_iter().collect())
             .map_err(AssemblyError::PowerOn)?;
         Stack::new(world, &profile).map_err(AssemblyError::Stack)
+    }
+
+    /// What is at the root port: the first hub, if there are any.
+    fn behind_hubs(&self, mut node: Node) -> Result<Node, AssemblyError> {
+        for name in self.assembly.hubs.iter().rev() {
+            let HubPart { ports, delay, translators } = *known(name, self.catalogue.hub(name))?;
+            node = Hub { delay, ..Hub::new(ports) }.translating(translators).with(1, node).into();
+        }
+        Ok(node)
     }
 
     /// The driver that has the drive, on this host.
@@ -377,7 +384,6 @@ impl fmt::Display for AssemblyError {
         match self {
             Self::Chain(error) => error.fmt(f),
             Self::Unknown(name) => write!(f, "there is no part `{name}`"),
-            Self::HubOfUsb2 => f.write_str("hubs of USB 2.0 are not simulated with parts"),
             Self::PowerOn(error) => error.fmt(f),
             Self::Stack(error) => error.fmt(f),
         }

@@ -8,7 +8,7 @@
 use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
 use crate::link::superspeed::{Side, Traffic};
-use crate::link::{AnyRate, Connection};
+use crate::link::{AnyRate, Connection, usb2};
 pub use crate::world::driven::Protocol;
 use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, PowerOnError, Setup};
 use crate::world::{self, Commanded, Finished, Observer, Plain, PlugError, Plugged, Stopped, World};
@@ -77,7 +77,8 @@ pub struct Figures {
 pub struct Drives {
     /// How many.
     pub count: u8,
-    /// Hubs in a row behind the first root port, the drives at the last one; without, each drive has a root port of its own.
+    /// Hubs in a row behind the first root port, the drives at the last one; without, each drive has a root port of its own. On a bus of
+    /// USB 2.0 they are of high speed, and drives of full speed are behind the translator of the last.
     pub hubs: u8,
 }
 
@@ -123,8 +124,6 @@ pub enum RawError {
     Plug(PlugError),
     /// The drive cannot be brought up on its controller.
     PowerOn(PowerOnError),
-    /// The controller has no port of that speed.
-    NoPort,
     /// Several drives are behind a controller alone.
     OneDrive,
     /// The world does not go on.
@@ -134,6 +133,8 @@ pub enum RawError {
     /// Nothing happens any more, and commands are under way.
     Stuck,
 }
+
+const FULL: AnyRate = AnyRate::Usb2(usb2::Rate::Full);
 
 /// Ports of a hub here: as many as a route has names for.
 const HUB_PORTS: u8 = 15;
@@ -232,12 +233,11 @@ impl Load {
     }
 
     /// The world that a load is for.
-    fn setup(&self, host: Host, protocol: Protocol) -> Result<Setup, RawError> {
-        let rate = match self.connection {
-            Connection::SuperSpeed(rate) => AnyRate::SuperSpeed(rate),
+    fn setup(&self, host: Host, protocol: Protocol) -> Setup {
+        let (rate, hubs) = match self.connection {
+            Connection::SuperSpeed(rate) => (AnyRate::SuperSpeed(rate), self.drives.hubs),
             // What the controller adds is its own.
-            Connection::Usb2 { rate, hubs: 0, .. } => AnyRate::Usb2(rate),
-            Connection::Usb2 { .. } => return Err(RawError::NoPort),
+            Connection::Usb2 { rate, hubs, .. } => (AnyRate::Usb2(rate), hubs.max(self.drives.hubs)),
         };
         let drive = match protocol {
             Protocol::Bot => Drive::bot(),
@@ -247,20 +247,23 @@ impl Load {
         let drive = Drive { streams, at_once, ..drive.latency(latency) };
         let drive = drive.blocks(self.medium_blocks(), BlockSize::B512);
         let ports = 1..=self.drives.count;
-        let setup = Setup::new(host).at(rate);
-        if self.drives.hubs == 0 {
-            return Ok(ports.fold(setup, |setup, port| setup.with(port, drive)));
+        if hubs == 0 {
+            return ports.fold(Setup::new(host).at(rate), |setup, port| setup.with(port, drive));
         }
+        let (bus, drive) = match rate {
+            FULL => (AnyRate::Usb2(usb2::Rate::High), drive.full_speed()),
+            _ => (rate, drive),
+        };
         let last = ports.fold(Hub::new(HUB_PORTS), |hub, port| hub.with(port, drive));
-        let first = (1..self.drives.hubs).fold(last, |hub, _| Hub::new(HUB_PORTS).with(1, hub));
-        Ok(setup.with(1, first))
+        let first = (1..hubs).fold(last, |hub, _| Hub::new(HUB_PORTS).with(1, hub));
+        Setup::new(host).at(bus).with(1, first)
     }
 
     /// A host and drives that are on, and who still wants to look.
     fn power_on(&self, host: Host, protocol: Protocol, watch: Watch) -> Result<(Driven, Watch), RawError> {
         let Watch { observer, trace, explain } = watch;
         let observers = observer.into_iter().map(|observer| (0, observer)).collect();
-        let setup = self.setup(host, protocol)?;
+        let setup = self.setup(host, protocol);
         let occupy = |_: usize, drive: &Drive| Occupant::of(drive, setup.rate_of(drive).speed());
         let world = setup.power_on_with(occupy, observers).map_err(RawError::PowerOn)?;
         Ok((world, Watch { observer: None, trace, explain }))
@@ -533,7 +536,6 @@ impl fmt::Display for RawError {
             ),
             Self::Plug(error) => error.fmt(f),
             Self::PowerOn(error) => error.fmt(f),
-            Self::NoPort => f.write_str("behind a controller a bus of USB 2.0 has no hubs here"),
             Self::OneDrive => f.write_str("without a controller there is one drive, and no hub"),
             Self::Stopped(stopped) => stopped.fmt(f),
             Self::Failed(outcome) => write!(f, "a command failed in a world without faults: {outcome:?}"),
@@ -551,7 +553,6 @@ mod tests {
     use super::*;
     use crate::engine::Stage;
     use crate::link::superspeed::Rate;
-    use crate::link::usb2;
     use crate::xhci::Part;
 
     fn load(depth: u16, bytes: u32) -> Load {

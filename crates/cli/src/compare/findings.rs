@@ -40,7 +40,7 @@ pub(super) struct Told<'a> {
 
 impl<'a> From<&'a Row> for Told<'a> {
     fn from(row: &'a Row) -> Self {
-        let mb_per_s = row.trials.iter().map(|trial| Some(trial.as_ref()?.measured.megabytes_per_second()));
+        let mb_per_s = row.trials.iter().map(|trial| Some(trial.measured.megabytes_per_second()));
         Self { label: &row.job.label, depth: row.job.depth, mb_per_s: mb_per_s.collect() }
     }
 }

@@ -6,7 +6,6 @@ use bench::measure::Estimate;
 use bench::record::PERCENTS;
 use records::{Figures, Kind, ResultRow, Run};
 use serde_json::Value;
-use sim::assembly::AssemblyError;
 use sim::setups::Setup;
 use sim::trial::Terms;
 use std::collections::BTreeMap;
@@ -22,7 +21,7 @@ pub(super) fn run(
     let span = terms.stretch.span.as_ps() as f64 / 1e12;
     let mut facts: BTreeMap<String, String> = columns.iter().flat_map(parts).collect();
     facts.insert("virtual time".to_owned(), format!("{span} s"));
-    let seeds = rows.iter().flat_map(|row| &row.of).flatten().map(|runs| runs.trials.len()).max();
+    let seeds = rows.iter().flat_map(|row| &row.of).map(|runs| runs.trials.len()).max();
     if let Some(seeds @ 2..) = seeds {
         facts.insert("seeds".to_owned(), seeds.to_string());
     }
@@ -80,7 +79,7 @@ fn results<'a>(columns: &'a [Column], row: &'a Gathered) -> impl Iterator<Item =
         transport: column.name.clone(),
         job: row.job.label.clone(),
         depth: row.job.depth,
-        figures: runs.as_ref().map(figures).ok_or_else(|| AssemblyError::HubOfUsb2.to_string()),
+        figures: Ok(figures(runs)),
     })
 }
 

@@ -122,7 +122,7 @@ pub(crate) struct CompareArguments {
     /// Drives, each with as many commands under way.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=15))]
     drives: u8,
-    /// Hubs in a row between a root port and the drives, which are all at the last one.
+    /// Hubs in a row between a root port and the drives, which are all at the last one; at full speed behind its translator.
     #[arg(long, help_heading = ALONE, requires = "raw", value_name = "N", default_value = "0", value_parser = clap::value_parser!(u8).range(0..=5))]
     hubs: u8,
     /// Microseconds that the drive takes for a command.

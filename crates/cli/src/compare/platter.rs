@@ -63,7 +63,6 @@ fn panels((columns, catalogue, terms): (&[Column], &Catalogue, &Terms)) -> Resul
         match trial::platter(&column.assembly, catalogue, terms) {
             Ok(service) => panels.push(Panel { title, service }),
             Err(TrialError::Kind) => {}
-            Err(TrialError::Assembly(sim::assembly::AssemblyError::HubOfUsb2)) => {}
             Err(error) => return Err(Failure::new(format!("{title} came to nothing")).because(error)),
         }
     }

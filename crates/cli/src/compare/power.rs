@@ -31,7 +31,7 @@ enum Shorter {
 }
 
 fn shorter(rows: &[Row]) -> Shorter {
-    let trials = || rows.iter().flat_map(|row| row.trials.iter().flatten());
+    let trials = || rows.iter().flat_map(|row| &row.trials);
     match trials().filter(|trial| trial.spent.window < WINDOW).count() {
         0 => Shorter::None,
         short if short == trials().count() => Shorter::All,
@@ -57,7 +57,7 @@ pub(super) fn table(columns: &[Column], rows: &[Row]) -> Table {
             let label = if nth == 0 { label } else { "" };
             let mut cells = vec![label.to_owned(), row.job.depth.to_string()];
             for trial in &row.trials {
-                let [mean, peak, per_gigabyte] = trial.map_or_else(|| ["-"; 3].map(String::from), figures);
+                let [mean, peak, per_gigabyte] = figures(trial);
                 cells.push(mean);
                 cells.extend(has_peaks.then_some(peak));
                 cells.push(per_gigabyte);
@@ -86,7 +86,7 @@ pub(super) fn links(columns: &[Column], rows: &[Row]) -> Option<Table> {
         let mut cells = vec![label.to_owned(), row.job.depth.to_string()];
         let trials = columns.iter().zip(&row.trials).filter(|(column, _)| sleeps(column));
         for (_, trial) in trials {
-            let times = trial.and_then(|trial| trial.spent.activity.link);
+            let times = trial.spent.activity.link;
             cells.extend(times.map_or(["-"; 3].map(String::from), shares));
         }
         table.add_row(cells);
@@ -116,7 +116,7 @@ fn by_label(rows: &[Row]) -> impl Iterator<Item = (&str, &[Row])> {
         .filter_map(|chunk| chunk.first().map(|first| (first.job.label.as_str(), chunk)))
 }
 
-fn figures(Trial { measured, spent, .. }: Trial) -> [String; 3] {
+fn figures(Trial { measured, spent, .. }: &Trial) -> [String; 3] {
     [
         format!("{:.1}", spent.mean_watts()),
         format!("{:.1}", spent.peak_watts()),

@@ -12,7 +12,6 @@ use crate::failure::Failure;
 use comfy_table::{CellAlignment, Table};
 use rayon::ThreadPool;
 use serde_json::{Value, json};
-use sim::assembly::AssemblyError;
 use sim::engine::Stage;
 use sim::measure::Stretch;
 use sim::parts::{Carried, Catalogue, Kind};
@@ -24,8 +23,7 @@ use workload::{Job, Share};
 /// What came of a job on each column.
 pub(super) struct Row {
     pub(super) job: Job,
-    /// None where the parts cannot do it.
-    pub(super) trials: Vec<Option<Trial>>,
+    pub(super) trials: Vec<Trial>,
 }
 
 const K: u32 = 1 << 10;
@@ -81,9 +79,6 @@ fn show(
         println!("{}: {}", column.name, parts_of(column, catalogue));
     }
     println!("\nMB/s (10^6 bytes), by requests under way\n{}", table(columns, rows));
-    if rows.iter().any(|row| row.trials.iter().any(Option::is_none)) {
-        println!("-: {}", AssemblyError::HubOfUsb2);
-    }
     if let Some(chart) = chart(columns, rows) {
         println!("{chart}");
     }
@@ -198,18 +193,17 @@ impl CompareArguments {
     }
 }
 
-/// What came of a job on a column; none where the parts cannot do it.
+/// What came of a job on a column.
 pub(super) fn one(
     column: &Column,
     job: &Job,
     (catalogue, terms): (&Catalogue, &Terms),
     watch: Watch,
-) -> Result<Option<Trial>, Failure> {
+) -> Result<Trial, Failure> {
     let span = job.span_bytes.unwrap_or(trial::DATA_SET_BYTES);
     let job = Job { span_bytes: Some(span), ..job.clone() };
     match trial::watch(&column.assembly, catalogue, &job, terms, watch) {
-        Ok(trial) => Ok(Some(trial)),
-        Err(TrialError::Assembly(AssemblyError::HubOfUsb2)) => Ok(None),
+        Ok(trial) => Ok(trial),
         Err(TrialError::Measure(sim::measure::MeasureError::Misfit(misfit))) => {
             Err(Failure::usage(format!("{} cannot be asked of this drive", job.label)).because(misfit))
         }
@@ -241,10 +235,6 @@ fn parts_of(column: &Column, catalogue: &Catalogue) -> String {
     format!("{}\n    {}", column.activation, parts.join("; "))
 }
 
-fn megabytes(trial: Option<Trial>) -> Option<f64> {
-    trial.map(|trial| trial.measured.megabytes_per_second())
-}
-
 /// Columns on BOT and on UAS, by their places, between which nothing differs but the driver.
 pub(super) fn pairs(columns: &[Column]) -> impl Iterator<Item = (usize, usize)> {
     let is_bot = |column: &Column| column.activation.transport == Carried::Bot;
@@ -270,11 +260,10 @@ fn table(columns: &[Column], rows: &[Row]) -> Table {
         let label = if row.job.label == last { "" } else { row.job.label.as_str() };
         last = &row.job.label;
         let mut cells = vec![label.to_owned(), row.job.depth.to_string()];
-        let figures = row.trials.iter().map(|trial| megabytes(*trial));
-        cells.extend(figures.map(|figure| figure.map_or("-".into(), |figure| format!("{figure:.1}"))));
+        let figure = |trial: &Trial| trial.measured.megabytes_per_second();
+        cells.extend(row.trials.iter().map(|trial| format!("{:.1}", figure(trial))));
         if let Some((bot, uas)) = ratio {
-            let both = megabytes(row.trials[bot]).zip(megabytes(row.trials[uas]));
-            cells.push(both.map_or("-".into(), |(bot, uas)| format!("{:.2}", uas / bot)));
+            cells.push(format!("{:.2}", figure(&row.trials[uas]) / figure(&row.trials[bot])));
         }
         table.add_row(cells);
     }
@@ -293,7 +282,7 @@ fn stages(columns: &[Column], rows: &[Row]) -> Table {
     let mut table = empty(&head);
     for row in rows {
         for (column, trial) in columns.iter().zip(&row.trials) {
-            let Some((shares, commands)) = trial.and_then(|trial| trial.explained) else { continue };
+            let Some((shares, commands)) = trial.explained else { continue };
             let mean = |all: Duration| format!("{:.1}", all.as_ps() as f64 / commands.max(1) as f64 / 1e6);
             let mut cells = vec![row.job.label.clone(), row.job.depth.to_string(), column.name.clone()];
             cells.push(mean(shares.total()));
@@ -310,8 +299,8 @@ fn chart(columns: &[Column], rows: &[Row]) -> Option<String> {
     const WIDTH: f64 = 48.0;
     let label = &rows.first()?.job.label;
     let rows: Vec<_> = rows.iter().filter(|row| row.job.label == *label).collect();
-    let figures = || rows.iter().flat_map(|row| row.trials.iter().filter_map(|trial| megabytes(*trial)));
-    let most = figures().fold(0.0, f64::max);
+    let all = rows.iter().flat_map(|row| &row.trials);
+    let most = all.map(|trial| trial.measured.megabytes_per_second()).fold(0.0, f64::max);
     if rows.len() < 2 || most <= 0.0 {
         return None;
     }
@@ -319,7 +308,7 @@ fn chart(columns: &[Column], rows: &[Row]) -> Option<String> {
     let mut chart = format!("{label}\n");
     for (number, column) in columns.iter().enumerate() {
         for (first, row) in rows.iter().enumerate() {
-            let Some(figure) = megabytes(row.trials[number]) else { continue };
+            let figure = row.trials[number].measured.megabytes_per_second();
             let name = if first == 0 { column.name.as_str() } else { "" };
             let bar = "█".repeat((figure / most * WIDTH).round().max(1.0) as usize);
             let decimals = if most < 10.0 { 1 } else { 0 };
@@ -357,28 +346,27 @@ pub(super) fn record(
     };
     let of_row = |row: &Row| {
         let results = columns.iter().zip(&row.trials).map(|(column, trial)| {
-            let figures = trial.map(|Trial { measured, events, digest, spent, overhead, explained }| {
-                let stages = explained.map(|(shares, commands)| {
-                    let of = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
-                    let all: serde_json::Map<_, Value> = Stage::ALL.into_iter().map(of).collect();
-                    json!({ "commands": commands, "latency_ps": shares.total().as_ps(), "stages_ps": all })
-                });
-                json!({
-                    "explained": stages,
-                    "power": power::record(&spent, measured.bytes),
-                    "unit_bytes_of_command": overhead.unit_bytes(),
-                    "ready_units_of_command": overhead.ready_units(),
-                    "megabytes_per_second": measured.megabytes_per_second(),
-                    "iops": measured.iops(),
-                    "mean_ns": measured.mean.as_ps() as f64 / 1e3,
-                    "longest_ns": measured.longest.as_ps() as f64 / 1e3,
-                    "requests": measured.requests,
-                    "elapsed_ns": measured.elapsed.as_ps() as f64 / 1e3,
-                    "events": events,
-                    "digest": format!("{digest:016x}"),
-                })
+            let Trial { measured, events, digest, spent, overhead, explained } = *trial;
+            let stages = explained.map(|(shares, commands)| {
+                let of = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
+                let all: serde_json::Map<_, Value> = Stage::ALL.into_iter().map(of).collect();
+                json!({ "commands": commands, "latency_ps": shares.total().as_ps(), "stages_ps": all })
             });
-            (column.name.clone(), figures.unwrap_or(Value::Null))
+            let figures = json!({
+                "explained": stages,
+                "power": power::record(&spent, measured.bytes),
+                "unit_bytes_of_command": overhead.unit_bytes(),
+                "ready_units_of_command": overhead.ready_units(),
+                "megabytes_per_second": measured.megabytes_per_second(),
+                "iops": measured.iops(),
+                "mean_ns": measured.mean.as_ps() as f64 / 1e3,
+                "longest_ns": measured.longest.as_ps() as f64 / 1e3,
+                "requests": measured.requests,
+                "elapsed_ns": measured.elapsed.as_ps() as f64 / 1e3,
+                "events": events,
+                "digest": format!("{digest:016x}"),
+            });
+            (column.name.clone(), figures)
         });
         json!({
             "workload": row.job.label,

@@ -39,11 +39,12 @@ pub(super) struct Wanted {
 /// What came of a job.
 pub(super) struct Gathered {
     pub(super) job: Job,
-    /// Of each column; none where the parts cannot do it.
-    pub(super) of: Vec<Option<Runs>>,
+    /// Of each column.
+    pub(super) of: Vec<Runs>,
 }
 
 /// What came of a job on a column.
+#[derive(Default)]
 pub(super) struct Runs {
     /// By seed, at least one.
     pub(super) trials: Vec<Trial>,
@@ -66,17 +67,17 @@ impl Wanted {
     pub(super) const KEPT: Self = Self { seeds: SEEDS, latencies: true, told: Some("runs"), ..Self::ONCE };
 }
 
-/// A job on a column with one seed, and how long its requests took if that is wanted; none where the parts cannot do it.
+/// A job on a column with one seed, and how long its requests took if that is wanted.
 pub(super) fn look(
     column: &Column,
     job: &Job,
     (catalogue, terms): (&Catalogue, &Terms),
     (watch, has_latencies): (Watch, bool),
-) -> Result<Option<Runs>, Failure> {
+) -> Result<Runs, Failure> {
     let latencies = Rc::new(RefCell::new(Vec::new()));
     let kept = has_latencies.then(|| Rc::clone(&latencies));
     let trial = one(column, job, (catalogue, terms), Watch { latencies: kept, ..watch })?;
-    Ok(trial.map(|trial| Runs { trials: vec![trial], latencies: latencies.take() }))
+    Ok(Runs { trials: vec![trial], latencies: latencies.take() })
 }
 
 /// Runs each job on each column with each seed, on all processors.
@@ -100,8 +101,8 @@ pub(super) fn gather(
         let is_told = told.contains(&place);
         let of = columns.par_iter().map(|column| {
             let seeds = (0..wanted.seeds).into_par_iter().map(|nth| run((job, is_told), column, nth));
-            let runs: Vec<Option<Runs>> = seeds.collect::<Result<_, Failure>>()?;
-            Ok(runs.into_iter().flatten().reduce(Runs::and))
+            let runs: Vec<Runs> = seeds.collect::<Result<_, Failure>>()?;
+            Ok(runs.into_iter().fold(Runs::default(), Runs::and))
         });
         Ok(Gathered { job: job.clone(), of: of.collect::<Result<_, Failure>>()? })
     };
@@ -114,18 +115,15 @@ impl Gathered {
     /// The figures of the first seed; they say where the time goes if they are asked to.
     pub(super) fn row(&self, explains: bool) -> Row {
         let first = |runs: &Runs| {
-            let trial = *runs.trials.first()?;
-            Some(Trial { explained: trial.explained.filter(|_| explains), ..trial })
+            let trial = runs.trials[0];
+            Trial { explained: trial.explained.filter(|_| explains), ..trial }
         };
-        Row { job: self.job.clone(), trials: self.of.iter().map(|runs| first(runs.as_ref()?)).collect() }
+        Row { job: self.job.clone(), trials: self.of.iter().map(first).collect() }
     }
 
     /// For the charts that all pages have.
     pub(super) fn measured(&self) -> Measured {
-        Measured {
-            job: self.job.clone(),
-            of: self.of.iter().map(|runs| Some(runs.as_ref()?.values())).collect(),
-        }
+        Measured { job: self.job.clone(), of: self.of.iter().map(|runs| Some(runs.values())).collect() }
     }
 }
 
@@ -171,7 +169,7 @@ impl Runs {
 
 /// One digest of all runs, in their order.
 pub(super) fn digest(gathered: &[Gathered]) -> String {
-    let trials = gathered.iter().flat_map(|row| row.of.iter().flatten().flat_map(|runs| &runs.trials));
+    let trials = gathered.iter().flat_map(|row| row.of.iter().flat_map(|runs| &runs.trials));
     format!("{:016x}", mixed(trials))
 }
 

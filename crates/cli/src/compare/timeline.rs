@@ -95,14 +95,12 @@ pub(super) fn show(
     }
 }
 
-/// One transport; none if its parts cannot be simulated, or two commands never came.
+/// One transport; none if two commands never came.
 fn panel(column: &Column, job: &Job, catalogue: &Catalogue, terms: &Terms) -> Result<Option<Panel>, Failure> {
     let explain = Rc::new(RefCell::new(Explain::telling(COMMANDS)));
     let watch = Watch { late_observer: Some(Box::new(Rc::clone(&explain))), ..Watch::default() };
     let terms = onlookers::short(terms, COMMANDS as u32);
-    if run::one(column, job, (catalogue, &terms), watch)?.is_none() {
-        return Ok(None);
-    }
+    run::one(column, job, (catalogue, &terms), watch)?;
     let mut told = explain.borrow_mut().take_told();
     let unowned = explain.borrow_mut().take_unowned();
     told.sort_by_key(|command| command.began);

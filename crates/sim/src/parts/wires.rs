@@ -21,6 +21,8 @@ pub struct HubPart {
     pub ports: u8,
     /// From the last symbol of a header to the first on the other side: wHubDelay, 400 ns at most (USB 3.2 table 10-5).
     pub delay: Duration,
+    /// Translators of its half of USB 2.0, for what is slower than high speed.
+    pub translators: usb2::Translators,
 }
 
 /// The adapter of a host that has drives on cables.
@@ -64,6 +66,8 @@ pub(super) struct HubFile {
     title: String,
     ports: Quantity<Count>,
     delay: Quantity<Time>,
+    /// One unless told.
+    translators: Option<Quantity<Count>>,
 }
 
 #[derive(Deserialize)]
@@ -98,9 +102,17 @@ impl File for HubFile {
     }
 
     fn make(&self) -> Result<Make, Misfit> {
+        let ports = within("ports", &self.ports, 1, 15)?;
         Ok(Make::Hub(HubPart {
-            ports: within("ports", &self.ports, 1, 15)?,
+            ports,
             delay: Duration::from_ps(within("delay", &self.delay, 0, 400_000)?),
+            translators: match &self.translators {
+                None => usb2::Translators::One,
+                Some(told) => match within::<u8, _>("translators", told, 1, ports.into())? {
+                    1 => usb2::Translators::One,
+                    _ => usb2::Translators::Each,
+                },
+            },
         }))
     }
 }

@@ -30,8 +30,7 @@ pub struct Case {
     pub controller: Desk,
     /// Drives behind the last hub that are asked, 1 to 3; of two, one is there in any case.
     pub drives: u8,
-    /// Hubs between that and the drive, 0 to 4; another drive is beside it then. Where there is no controller there are
-    /// none, nor on a bus of USB 2.0.
+    /// Hubs between that and the drive, 0 to 4; another drive is beside it then. Where there is no controller there are none.
     pub hubs: u8,
     /// When the link at the root port sleeps; never on a bus of USB 2.0 or behind hubs.
     pub nap: Nap,
@@ -174,10 +173,7 @@ impl Case {
                 3 => Desk::EarlyCard,
                 _ => Desk::None,
             },
-            hubs: match usb2 {
-                Some(_) => 0,
-                None => [0, 0, 1, 2][Random::new(seed, "hubs").below(4) as usize],
-            },
+            hubs: [0, 0, 1, 2][Random::new(seed, "hubs").below(4) as usize],
             drives: 1 + Random::new(seed, "drives").below(DRIVES_MAX.into()) as u8,
             nap: [Nap::Never, Nap::Never, Nap::Idle, Nap::AtWork][Random::new(seed, "nap").below(4) as usize],
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
@@ -301,7 +297,7 @@ impl Case {
         if self.wire == Wire::Uas && self.controller == Desk::EarlyCard && !self.is_on_bus() {
             self.controller = Desk::Card;
         }
-        self.hubs = if self.is_on_bus() { 0 } else { self.hubs.min(HUBS_MAX) };
+        self.hubs = self.hubs.min(HUBS_MAX);
         self.drives = self.drives.clamp(1, DRIVES_MAX);
         self.streams = self.streams.clamp(2, 256).next_power_of_two().min(256);
         self.depth = self.depth.clamp(1, 64);

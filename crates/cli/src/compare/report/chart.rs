@@ -151,7 +151,7 @@ pub(super) fn finding(columns: &[Column], gathered: &[Gathered]) -> Option<Strin
 /// Each way at each depth.
 fn spent(columns: &[Column], rows: &[&Gathered]) -> Vec<Spent> {
     let each = columns.iter().enumerate().flat_map(|(nth, column)| {
-        rows.iter().filter_map(move |row| Spent::of(column, &row.job, row.of[nth].as_ref()?))
+        rows.iter().filter_map(move |row| Spent::of(column, &row.job, &row.of[nth]))
     });
     each.collect()
 }
@@ -224,9 +224,7 @@ pub(super) fn consumers(columns: &[Column], gathered: &[Gathered]) -> Section {
         let mut groups = Vec::new();
         for (nth, column) in columns.iter().enumerate() {
             for row in &rows {
-                let Some(runs) = row.of[nth].as_ref().filter(|runs| !runs.trials.is_empty()) else {
-                    continue;
-                };
+                let runs = &row.of[nth];
                 let per_gigabyte = |of: usize| {
                     let each = runs
                         .trials

@@ -171,7 +171,7 @@ fn digests(columns: &[Column], gathered: &[Gathered], terms: &Terms) -> Table {
     let mut digests = Table::new(["", "depth", "which", "seed", "digest", "requests", "events"]);
     for row in gathered {
         for (column, runs) in columns.iter().zip(&row.of) {
-            if let Some(trial) = runs.as_ref().and_then(|runs| runs.trials.first()) {
+            if let Some(trial) = runs.trials.first() {
                 digests = digests.row([
                     Cell::text(&row.job.label),
                     Cell::Number(f64::from(row.job.depth)),

@@ -80,9 +80,7 @@ fn panel(
     let watch = Watch { late_observer: Some(Box::new(Rc::clone(&explain))), ..Watch::default() };
     let at_once = column.activation.request_bytes_max;
     let terms = onlookers::short(terms, requests(commands, (job.bytes_max(), at_once), job.depth));
-    if run::one(column, job, (catalogue, &terms), watch)?.is_none() {
-        return Ok(None);
-    }
+    run::one(column, job, (catalogue, &terms), watch)?;
     let told = explain.borrow_mut().take_told();
     let Some(begins) = told.iter().map(|command| command.began).min() else { return Ok(None) };
     let commands = told.iter().map(|command| shown(command, begins)).collect();
