@@ -20,7 +20,8 @@ use std::collections::VecDeque;
 use target::Verdict;
 use units::{Duration, Instant};
 use wire::usb::hub::{
-    HubFeature, HubKind, HubPortChanges, HubPortSpeed, HubPortStatus, HubRequest, PortFeature, report_of,
+    HubFeature, HubKind, HubPortChanges, HubPortSpeed, HubPortStatus, HubRequest, PortFeature, TtBuffer,
+    report_of,
 };
 use wire::usb::{
     DescriptorKind, DeviceFeature, DeviceStatus, EndpointFeature, Recipient, RequestKind, SetupPacket,
@@ -68,6 +69,8 @@ pub enum HubEffect {
         /// Who is there was reset.
         is_reset: bool,
     },
+    /// A translator forgets what it has of an endpoint: of the device with this address, behind this port if it is of one alone.
+    ClearBuffer(TtBuffer),
 }
 
 /// From power on a port until it is good, in units of 2 ms.
@@ -272,6 +275,16 @@ impl HubDevice {
                 let write = self.clear(port, feature)?;
                 self.at_port(port, |port| port.write(now, write));
                 Some(Verdict::Done)
+            }
+            HubRequest::ClearTtBuffer { port, buffer } => {
+                let translators = match self.shape.translators? {
+                    Translators::One => 1,
+                    Translators::Each => self.shape.ports,
+                };
+                (1..=translators).contains(&port).then(|| {
+                    self.effects.push_back(HubEffect::ClearBuffer(buffer));
+                    Verdict::Done
+                })
             }
             HubRequest::GetDescriptor { .. } | HubRequest::ClearFeature(_) | HubRequest::SetDepth(_) => None,
         }

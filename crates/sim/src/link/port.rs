@@ -88,6 +88,14 @@ impl HostPort {
         either!(self, port => port.expects(pipe))
     }
 
+    /// Bytes that the first transfer of a pipe still waits for, and all of the one behind it, on a bus of USB 2.0.
+    pub fn awaits(&self, pipe: Pipe) -> (Option<u32>, Option<u32>) {
+        match self {
+            Self::SuperSpeed(_) => (None, None),
+            Self::Usb2(port) => port.awaits(pipe),
+        }
+    }
+
     /// Transfers of a pipe that have not ended, oldest first.
     pub fn transfers(&self, pipe: Pipe) -> impl Iterator<Item = TransferId> {
         let (fast, slow) = match self {

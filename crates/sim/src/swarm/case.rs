@@ -7,7 +7,7 @@
 use crate::engine::Random;
 use crate::fault::{Faults, Kind, Rates, Script};
 use crate::link::superspeed::{self, Sleep};
-use crate::link::usb2::{self, Pacing};
+use crate::link::usb2::{self, Pacing, Translators};
 use crate::link::{AnyRate, Connection};
 use crate::world::Plain;
 use crate::world::driven::{Drive, Host, Hub, Node, Packing, Protocol, Setup};
@@ -32,6 +32,8 @@ pub struct Case {
     pub drives: u8,
     /// Hubs between that and the drive, 0 to 4; another drive is beside it then. Where there is no controller there are none.
     pub hubs: u8,
+    /// Whether the first drive and the third are of full speed where hubs are of high speed, and how many translators these have.
+    pub translated: Translated,
     /// When the link at the root port sleeps; never on a bus of USB 2.0 or behind hubs.
     pub nap: Nap,
     /// Streams of the device: a power of two, 2 to 256.
@@ -84,6 +86,17 @@ pub enum Desk {
     Card,
     /// The same on an early card, which has no streams.
     EarlyCard,
+}
+
+/// Which drives on a bus of high speed are of full speed, behind translators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Translated {
+    /// None.
+    None,
+    /// Some; each hub has one translator.
+    One,
+    /// Some; each hub has one for each port.
+    Each,
 }
 
 /// When a link sleeps.
@@ -175,6 +188,8 @@ impl Case {
             },
             hubs: [0, 0, 1, 2][Random::new(seed, "hubs").below(4) as usize],
             drives: 1 + Random::new(seed, "drives").below(DRIVES_MAX.into()) as u8,
+            translated: [Translated::None, Translated::One, Translated::Each]
+                [Random::new(seed, "translated").below(3) as usize],
             nap: [Nap::Never, Nap::Never, Nap::Idle, Nap::AtWork][Random::new(seed, "nap").below(4) as usize],
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
             depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
@@ -225,8 +240,30 @@ impl Case {
     }
 
     /// Its device, as it leaves the factory.
-    pub(super) fn device(&self, plain: &Plain) -> Device {
-        plain.device_with(Transports::Dual, self.rate.speed())
+    pub(super) fn device(&self, plain: &Plain, drive: usize) -> Device {
+        let rate = self.own_rate(drive).map_or(self.rate, AnyRate::Usb2);
+        plain.device_with(Transports::Dual, rate.speed())
+    }
+
+    /// The rate of a drive if that is not the one of all links.
+    fn own_rate(&self, drive: usize) -> Option<usb2::Rate> {
+        let has_translator = self.translators().is_some() && self.controller != Desk::None;
+        (has_translator && drive.is_multiple_of(2)).then_some(usb2::Rate::Full)
+    }
+
+    /// Whether some drives are behind translators.
+    pub(super) fn is_translated(&self) -> bool {
+        self.own_rate(0).is_some()
+    }
+
+    /// What hubs have for drives of full speed, if there are some.
+    fn translators(&self) -> Option<Translators> {
+        let has_some = self.hubs > 0 && self.rate == AnyRate::Usb2(usb2::Rate::High);
+        match self.translated {
+            Translated::One if has_some => Some(Translators::One),
+            Translated::Each if has_some => Some(Translators::Each),
+            _ => None,
+        }
     }
 
     /// How the device is connected where there is no controller: without hubs.
@@ -271,12 +308,14 @@ impl Case {
             has_cache: self.is_cached,
             rate: None,
         };
+        let drive = |number: u8| Drive { rate: self.own_rate(number.into()), ..drive };
         let node = match self.hubs {
-            0 => Node::Drive(drive),
+            0 => Node::Drive(drive(0)),
             hubs => {
-                let hub = Hub::new(4).with(1, drive).with(2, drive);
-                let first = Node::Hub((3..=self.drives).fold(hub, |hub, port| hub.with(port, drive)));
-                (1..hubs).fold(first, |node, _| Node::Hub(Hub::new(4).with(1, node)))
+                let hub = || Hub::new(4).translating(self.translators().unwrap_or_default());
+                let ports = 1..=self.drives.max(2);
+                let last = Node::Hub(ports.fold(hub(), |hub, port| hub.with(port, drive(port - 1))));
+                (1..hubs).fold(last, |node, _| Node::Hub(hub().with(1, node)))
             }
         };
         let host = Host { packing, ..Host::with(part) };
@@ -318,6 +357,7 @@ impl Case {
             "controller" => self.controller = of_name(value, &CONTROLLERS)?,
             "hubs" => self.hubs = value.parse().ok()?,
             "drives" => self.drives = value.parse().ok()?,
+            "translated" => self.translated = of_name(value, &TRANSLATED)?,
             "nap" => self.nap = of_name(value, &NAPS)?,
             "streams" => self.streams = value.parse().ok()?,
             "depth" => self.depth = value.parse().ok()?,
@@ -391,6 +431,8 @@ const RATES: [(&str, AnyRate); 5] = [
 ];
 const CONTROLLERS: [(&str, Desk); 4] =
     [("none", Desk::None), ("chipset", Desk::Chipset), ("card", Desk::Card), ("early-card", Desk::EarlyCard)];
+const TRANSLATED: [(&str, Translated); 3] =
+    [("none", Translated::None), ("one", Translated::One), ("each", Translated::Each)];
 const NAPS: [(&str, Nap); 3] = [("never", Nap::Never), ("idle", Nap::Idle), ("at-work", Nap::AtWork)];
 const FINALES: [(&str, Finale); 2] = [("unplug", Finale::Unplug), ("power-loss", Finale::PowerLoss)];
 /// Faults that dice bring about.
@@ -408,13 +450,14 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed={} wire={} rate={} controller={} hubs={} drives={} nap={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
+            "seed={} wire={} rate={} controller={} hubs={} drives={} translated={} nap={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
             self.seed,
             name_of(self.wire, &WIRES),
             name_of(self.rate, &RATES),
             name_of(self.controller, &CONTROLLERS),
             self.hubs,
             self.drives,
+            name_of(self.translated, &TRANSLATED),
             name_of(self.nap, &NAPS),
             self.streams,
             self.depth,

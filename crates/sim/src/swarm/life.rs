@@ -21,7 +21,8 @@ use wire::usb::Direction;
 
 /// Within this much virtual time some request ends: all the patience that a disk has with one, and some more.
 const PROGRESS_SPAN: Duration = Duration::from_secs(1_500);
-/// Within so many events some request ends.
+/// Within so many events some request ends; a translator is asked some thirty times for each packet of 64 bytes, and has eight times as
+/// many.
 const PROGRESS_EVENTS: u64 = 1_000_000;
 /// Surveys that may fail in one life because of faults.
 const SURVEYS_MAX: u32 = 8;
@@ -53,6 +54,8 @@ pub(super) struct Life<'a, W> {
     struck_before: usize,
     /// Whether it is on a bus of USB 2.0.
     is_on_bus: bool,
+    /// Events within which some request ends.
+    progress_events: u64,
     /// Whether a stall is a way to say that there are no more data, as it is with BOT where they end with a full packet.
     may_stall: bool,
 }
@@ -101,6 +104,7 @@ impl<'a, W: Stage> Life<'a, W> {
             toll: Toll::default(),
             struck_before,
             is_on_bus: case.is_on_bus(),
+            progress_events: if case.is_translated() { 8 * PROGRESS_EVENTS } else { PROGRESS_EVENTS },
             may_stall: case.wire != Wire::Uas,
         }
     }
@@ -336,7 +340,7 @@ impl<'a, W: Stage> Life<'a, W> {
     fn has_progress(&mut self) -> Result<(), Violation> {
         let (at, events) = self.progress;
         let is_late = self.now().since(at) > PROGRESS_SPAN;
-        let is_stuck = is_late || self.world.borrow().happened() - events > PROGRESS_EVENTS;
+        let is_stuck = is_late || self.world.borrow().happened() - events > self.progress_events;
         if is_stuck && !self.is_over() {
             let first = self.open.keys().next().copied().map_or(About::World("a survey"), About::Request);
             return self.broken(Law::Progress, first);

@@ -130,7 +130,7 @@ impl Run<'_> {
             return self.live_driven(&setup);
         }
         let Some(Remains { plain, device, faults }) = self.remains.pop() else { return Ok(()) };
-        let device = device.unwrap_or_else(|| self.case.device(&plain));
+        let device = device.unwrap_or_else(|| self.case.device(&plain, 0));
         match self.case.wire {
             Wire::Uas => self.live_on(world::uas(device, Some(self.case.depth)), plain, faults),
             Wire::Bot => self.live_on(world::bot(device), plain, faults),
@@ -156,8 +156,8 @@ impl Run<'_> {
     /// The same behind a controller.
     fn live_driven(&mut self, setup: &Setup) -> Result<(), Violation> {
         let (mut occupants, mut faults) = (VecDeque::new(), Vec::new());
-        for Remains { plain, device, faults: its } in self.remains.drain(..) {
-            let device = device.unwrap_or_else(|| self.case.device(&plain));
+        for (drive, Remains { plain, device, faults: its }) in self.remains.drain(..).enumerate() {
+            let device = device.unwrap_or_else(|| self.case.device(&plain, drive));
             occupants.push_back(Occupant { device, plain, enclosure: None });
             faults.push(its);
         }

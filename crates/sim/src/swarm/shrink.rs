@@ -4,6 +4,7 @@
 //! Each try is a run of its own. What counts is that the same law is broken, by whatever. Always true: the result is red, and
 //! the number of runs is bounded.
 
+use super::case::Translated;
 use super::{Case, Report, run};
 use crate::check::Law;
 use crate::fault::{Bug, Script};
@@ -96,6 +97,7 @@ impl Search {
             Case { longest: 1, ..case.clone() },
             Case { hubs: 0, ..case.clone() },
             Case { drives: 1, ..case.clone() },
+            Case { translated: Translated::None, ..case.clone() },
             Case { at_once: 1, ..case.clone() },
             Case { blocks: case.longest.max(4), ..case.clone() },
             Case { mix: super::Mix { aborts: 0, ..mix }, ..case.clone() },

@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 15] = [
+const ONCE_RED: [(&str, &str); 16] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -136,6 +136,12 @@ const ONCE_RED: [(&str, &str); 15] = [
          zeroes=0 aborts=5 again=40 finale=power-loss \
          faults=stall@6,status-lost@2,power-loss@1667,status-lost@5,packet-lost@211,packet-lost@776,status-lost@64,\
          stall@210,packet-lost@1145,stall@233,status-lost@75,packet-lost@1232",
+    ),
+    (
+        "the glue left a transfer of the host without an end, since a packet that nobody had taken was thought to be in a translator",
+        "seed=2567 wire=uas rate=high controller=chipset hubs=2 drives=3 translated=each nap=never streams=2 depth=2 \
+         transfer=65536 block=4096 blocks=32 latency-us=0 at-once=1 cache=no requests=27 longest=32 reads=20 through=10 \
+         flushes=0 zeroes=0 aborts=0 again=0 finale=unplug faults=status-tag@4/3",
     ),
 ];
 
@@ -288,6 +294,26 @@ fn what_is_lost_or_damaged_behind_hubs_is_made_good() {
             assert_eq!(report.struck.to_string(), faults);
             assert_eq!((report.toll.failed, report.toll.lives), (0, 2), "{wire} {faults}");
             assert!(report.toll.in_vain > 0 || faults.starts_with("packet"), "{wire} {faults}");
+        }
+    }
+}
+
+#[test]
+fn what_is_lost_or_damaged_on_a_bus_with_hubs_and_translators_is_made_good() {
+    for wire in ["uas", "bot"] {
+        for translated in ["none", "one", "each"] {
+            for faults in [
+                "header-damaged@40,payload-damaged@90",
+                "packet-lost@61,packet-lost@140",
+                "packet-lost@61/2,payload-damaged@90/2",
+            ] {
+                let report = holds(&format!(
+                    "wire={wire} rate=high controller=chipset hubs=2 drives=2 translated={translated} requests=10 blocks=64 longest=8 \
+                     aborts=0 faults={faults}"
+                ));
+                assert_eq!(report.struck.to_string(), faults);
+                assert_eq!((report.toll.failed, report.toll.lives), (0, 2), "{wire} {translated} {faults}");
+            }
         }
     }
 }

@@ -444,6 +444,13 @@ impl Controller {
         self.save(memory, which)
     }
 
+    /// The endpoint that the link has a transfer for. `None` if the name is none of a controller's.
+    pub fn endpoint_of(transfer: TransferId) -> Option<EndpointAddress> {
+        let number = RingName::of(transfer)?.0.endpoint.get();
+        let direction = if number.is_multiple_of(2) { Direction::Out } else { Direction::In };
+        EndpointAddress::new(number / 2, direction)
+    }
+
     /// The bytes of a piece that goes out; in `scratch` if they do not lie together.
     pub fn bytes<'a>(&'a self, memory: &'a Memory, piece: Piece, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         let found = RingName::of(piece.transfer).and_then(|(to, number)| {

@@ -26,6 +26,7 @@ use bus::{Pipe, TransferId};
 use life::Phase;
 use live::Live;
 use units::Instant;
+use wire::xhci::SlotContext;
 
 /// A driver of one controller.
 ///
@@ -97,6 +98,15 @@ impl Controller {
         if let Some(live) = &mut self.live {
             live.cancel(hw, now, device, (pipe, id));
         }
+    }
+
+    /// The address that the controller has given a device (xHCI 1.2 clause 6.2.2, USB Device Address), as its translator knows it. `None`
+    /// if there is no such device.
+    pub fn address(&mut self, hw: &mut impl Hardware, device: DeviceId) -> Option<u8> {
+        let output = self.live.as_mut()?.device(device)?.output;
+        let mut bytes = [0; SlotContext::LEN];
+        hw.read_bytes(output, &mut bytes);
+        SlotContext::decode(&bytes).ok().map(|slot| slot.address)
     }
 
     /// Takes a request on. It ends with one [`Output::Answered`].

@@ -33,7 +33,9 @@ use bus::TransferStatus;
 use setup::Step;
 use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
-use wire::usb::hub::{HubKind, HubPortChanges, HubPortSpeed, HubPortStatus, PortFeature, reported_ports};
+use wire::usb::hub::{
+    HubKind, HubPortChanges, HubPortSpeed, HubPortStatus, PortFeature, TtBuffer, reported_ports,
+};
 use wire::xhci::LinkState;
 use words::Port;
 
@@ -112,6 +114,16 @@ impl Hub {
         true
     }
 
+    /// The translator at a port is to forget what it has of an endpoint there, which was given up with something under way
+    /// (clause 11.17.5). Whether that is begun: [`HubOutput::BufferCleared`] says what comes of it.
+    pub fn clear_buffer(&mut self, port: u8, buffer: TtBuffer) -> bool {
+        if self.has_failed || !self.is_up || self.port(port).is_none() {
+            return false;
+        }
+        self.add(Step::ClearBuffer(port, buffer));
+        true
+    }
+
     /// A control transfer has ended, and has brought these bytes.
     pub fn handle_control(&mut self, now: Instant, status: TransferStatus, bytes: &[u8]) {
         let Some(step) = self.under_way.take() else { return };
@@ -125,6 +137,9 @@ impl Hub {
                 Err(_) => self.fail(),
             },
             (true, Step::Note(..) | Step::Set(..)) => self.failures = 0,
+            (is_done, Step::ClearBuffer(port, _)) => {
+                self.outputs.push_back(HubOutput::BufferCleared { port, is_done });
+            }
             (true, step) => self.learn(now, step, bytes),
             (false, step) if self.is_up => self.try_again(step),
             (false, _) => self.fail(),

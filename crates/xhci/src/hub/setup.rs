@@ -6,7 +6,7 @@ use super::Hub;
 use crate::words::{EndpointPlan, HubShape, Request};
 use alloc::vec::Vec;
 use units::{Duration, Instant};
-use wire::usb::hub::{HubDescriptor, HubKind, HubRequest, PortFeature, SuperSpeedHubDescriptor};
+use wire::usb::hub::{HubDescriptor, HubKind, HubRequest, PortFeature, SuperSpeedHubDescriptor, TtBuffer};
 use wire::usb::{
     ClassCode, ConfigurationDescriptor, Descriptor, DescriptorKind, Descriptors, DeviceDescriptor, Direction,
     InterfaceDescriptor, Recipient, SetupPacket, StandardRequest, TransferType,
@@ -41,6 +41,8 @@ pub(super) enum Step {
     Note(u8, PortFeature),
     /// SET_FEATURE of a port.
     Set(u8, PortFeature),
+    /// CLEAR_TT_BUFFER of a port's translator.
+    ClearBuffer(u8, TtBuffer),
 }
 
 /// The status change endpoint, and which alternate setting has it.
@@ -92,6 +94,11 @@ impl Hub {
             Step::Look(port) => hub(HubRequest::GetPortStatus { port }),
             Step::Note(port, feature) => hub(HubRequest::ClearPortFeature { port, feature }),
             Step::Set(port, feature) => hub(HubRequest::SetPortFeature { port, feature, selector: 0 }),
+            Step::ClearBuffer(port, buffer) => {
+                // One for all ports is the first one's (clause 11.24.2.3).
+                let has_each = self.shape.is_some_and(|shape| shape.multiple_translators);
+                hub(HubRequest::ClearTtBuffer { port: if has_each { port } else { 1 }, buffer })
+            }
         }
     }
 

@@ -51,6 +51,13 @@ pub enum HubOutput {
         /// Whether the port is enabled.
         is_done: bool,
     },
+    /// What [`crate::Hub::clear_buffer`] asked for is over.
+    BufferCleared {
+        /// From 1.
+        port: u8,
+        /// Whether the hub has done it.
+        is_done: bool,
+    },
     /// It does not answer as a hub does, and is of no use until it is attached again.
     Failed,
 }

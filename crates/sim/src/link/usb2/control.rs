@@ -151,10 +151,10 @@ impl ControlHost {
         false
     }
 
-    /// What was asked was not taken, and is asked again later.
-    pub(super) fn put_off(&mut self, now: Instant, pacing: &Pacing) {
+    /// What was asked was not taken, and is asked again then.
+    pub(super) fn put_off(&mut self, until: Instant) {
         if self.asked.take().is_some() {
-            self.patient_until = now + pacing.after_nak;
+            self.patient_until = until;
         }
     }
 

@@ -189,6 +189,17 @@ impl Exchange {
         matches!(self.phase, Phase::Free)
     }
 
+    /// What is under way.
+    pub(super) const fn order(&self) -> Option<Order> {
+        match self.phase {
+            Phase::Free => None,
+            Phase::Asked(order)
+            | Phase::Answered(order, _)
+            | Phase::Acknowledged(order, _)
+            | Phase::Silent(order) => Some(order),
+        }
+    }
+
     /// Nothing comes next before then, or at all.
     pub(super) const fn rest(&mut self, until: Option<Instant>) {
         self.due_at = until;

@@ -139,9 +139,14 @@ impl HostEndpoint {
         self.line.transfers()
     }
 
-    /// Bytes that the first transfer still waits for, or has not sent.
+    /// Bytes of the first transfer.
     pub fn expects(&self) -> Option<u32> {
         self.line.first_bytes()
+    }
+
+    /// Bytes that the first transfer still waits for, and all of the one behind it.
+    pub fn awaits(&self) -> (Option<u32>, Option<u32>) {
+        (self.line.left(), self.line.second_bytes())
     }
 
     /// What it would ask, and from when on. `None` if it has nothing to ask.
@@ -194,10 +199,10 @@ impl HostEndpoint {
         false
     }
 
-    /// What was asked was not taken, and is asked again later.
-    pub fn put_off(&mut self, now: Instant, pacing: &Pacing) {
+    /// What was asked was not taken, and is asked again then.
+    pub fn put_off(&mut self, until: Instant) {
         if self.asked.take().is_some() {
-            self.patient_until = now + self.pause(pacing);
+            self.patient_until = until;
         }
     }
 

@@ -34,6 +34,11 @@ impl Line {
         self.0.front().map(Waiting::left)
     }
 
+    /// Bytes of the transfer behind the first.
+    pub(super) fn second_bytes(&self) -> Option<u32> {
+        self.0.get(1).map(|second| second.transfer.bytes)
+    }
+
     /// Bytes of the first transfer, moved ones included.
     pub(super) fn first_bytes(&self) -> Option<u32> {
         self.0.front().map(|first| first.transfer.bytes)

@@ -132,6 +132,11 @@ impl HostPort {
         self.find(pipe.endpoint)?.expects()
     }
 
+    /// Bytes that the first transfer of a pipe still waits for, and all of the one behind it.
+    pub fn awaits(&self, pipe: Pipe) -> (Option<u32>, Option<u32>) {
+        self.find(pipe.endpoint).map_or((None, None), HostEndpoint::awaits)
+    }
+
     /// Transfers of a pipe that have not ended, oldest first.
     pub fn transfers(&self, pipe: Pipe) -> impl Iterator<Item = TransferId> {
         self.find(pipe.endpoint).into_iter().flat_map(HostEndpoint::transfers)
@@ -251,13 +256,13 @@ impl HostPort {
         self.conclude(address, |end| end.answered(now, answer, &pacing)).unwrap_or(false)
     }
 
-    /// What was asked was not taken on its way to the device, and is asked again later.
-    pub fn put_off(&mut self, now: Instant, ask: &Ask) {
-        let (address, pacing) = (ask.endpoint(), self.pacing);
+    /// What was asked was not taken on its way to the device, and is asked again then.
+    pub fn put_off(&mut self, until: Instant, ask: &Ask) {
+        let address = ask.endpoint();
         if address.number() == 0 {
-            return self.control.put_off(now, &pacing);
+            return self.control.put_off(until);
         }
-        self.conclude(address, |end| end.put_off(now, &pacing));
+        self.conclude(address, |end| end.put_off(until));
     }
 
     /// What was asked has failed for good: its endpoint is halted.

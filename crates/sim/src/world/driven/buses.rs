@@ -6,10 +6,9 @@
 
 use super::root::Wires;
 use super::{Driven, Happens};
-use crate::link::control::CONTROL_DATA;
 use crate::link::hub::DeviceId;
 use crate::link::superspeed::Side;
-use crate::link::usb2::{self, AllSent, Fate, Met, Packet};
+use crate::link::usb2::{self, Fate, Met, Packet};
 use crate::world::name;
 use units::Instant;
 
@@ -24,19 +23,19 @@ impl Driven {
             self.strike_on_arrival();
         }
         self.woken[Side::Host as usize].add(root);
-        let Some((number, is_below, sent)) = self.step_bus(root, has_trouble) else { return };
-        for sent in sent.iter().flatten() {
+        let Some((number, met)) = self.step_bus(root, has_trouble) else { return };
+        for sent in met.sent.iter().flatten() {
             if self.engine.is_traced() {
-                let below = if is_below { "below the translator: " } else { "" };
+                let below = if met.is_below { "below the translator: " } else { "" };
                 self.engine.note(name(sent.from), format_args!("{}{below}{}", self.tag(number), sent.packet));
             }
-            self.see_on_bus(number, is_below, sent);
+            self.see_on_bus(number, &met, sent);
         }
         self.tell_of_bus(number, has_trouble);
     }
 
-    /// Lets something happen on the bus: whom it is about, whether behind a translator, and what is sent.
-    fn step_bus(&mut self, root: usize, has_trouble: bool) -> Option<(usize, bool, AllSent)> {
+    /// Lets something happen on the bus: whom it is about, and what.
+    fn step_bus(&mut self, root: usize, has_trouble: bool) -> Option<(usize, Met)> {
         let now = self.engine.now();
         let (seats, root) = (&mut self.seats, &mut self.roots[root]);
         let fronts = &root.fronts;
@@ -48,12 +47,11 @@ impl Driven {
         match &mut root.wires {
             Wires::Direct(joint) => {
                 let sent = joint.step(now, &mut |_, packet| befalls(DeviceId(0), packet));
-                Some((root.first, false, sent))
+                Some((root.first, Met { device: DeviceId(0), endpoint: None, is_below: false, sent }))
             }
             Wires::Bus(tree) => {
                 let met = tree.step(now, &mut |device, _, _, packet| befalls(device, packet))?;
-                let Met { device: DeviceId(device), is_below, sent } = met;
-                Some((*fronts.get(device)?, is_below, sent))
+                Some((*fronts.get(met.device.0)?, met))
             }
             Wires::Hubs(_) => None,
         }
@@ -79,7 +77,7 @@ impl Driven {
     }
 
     /// A packet was sent: who looks on is shown it, and a translator takes what it carries.
-    fn see_on_bus(&mut self, number: usize, is_below: bool, sent: &usb2::Sent) {
+    fn see_on_bus(&mut self, number: usize, met: &Met, sent: &usb2::Sent) {
         if number >= self.seats.len() {
             return;
         }
@@ -89,16 +87,17 @@ impl Driven {
         };
         let has_translator = self.fronts[number].is_translated;
         // The host's data on the bus above, the device's below.
-        let is_taken = has_translator && is_below == (sent.from == Side::Device);
-        if let Some(piece) = piece.filter(|piece| is_taken && piece.transfer != CONTROL_DATA) {
+        let is_taken = has_translator && met.is_below == (sent.from == Side::Device);
+        let taken = piece.filter(|_| is_taken).zip(met.endpoint.filter(|endpoint| endpoint.number() > 0));
+        if let Some((piece, endpoint)) = taken {
             let (seat, machine) = (&mut self.seats[number], &self.machine);
             let bytes = match sent.from {
                 Side::Host => machine.controller.bytes(&machine.memory, piece, &mut self.scratch),
                 Side::Device => seat.drive.bytes(piece),
             };
-            seat.held.put(sent.from, piece, bytes);
+            seat.held.put(endpoint, piece, bytes);
         }
-        if self.watches_packets(number) && is_below == has_translator {
+        if self.watches_packets(number) && met.is_below == has_translator {
             self.show_bytes(number, sent.from, piece, |observer, bytes| observer.crossed(sent, bytes));
         }
     }

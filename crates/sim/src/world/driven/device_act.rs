@@ -128,14 +128,19 @@ impl Driven {
     /// The device offers a transfer to the bus.
     pub(super) fn offer(&mut self, number: usize, transfer: DeviceTransfer) {
         let (now, end) = (self.engine.now(), self.fronts[number].end);
+        let is_open = self.roots[end.root].is_split_open(end.device, transfer.pipe.endpoint);
         let seat = &mut self.seats[number];
         self.woken[Side::Device as usize].add(end.root);
         seat.desk.observers.tell(|observer| observer.offered(now, &transfer));
         let (host, device) = self.roots[end.root].ports(end.device);
-        let (pipe, expected) = (transfer.pipe, host.expects(transfer.pipe));
+        let pipe = transfer.pipe;
+        let expected = match seat.is_over_below(pipe, host, is_open) {
+            false => host.expects(pipe),
+            true => host.awaits(pipe).1,
+        };
         let ending = seat.drive.offer(device, transfer, expected);
         if let Some(device) = ending
-            && let Some(host) = host.transfers(pipe).next()
+            && let Some(host) = host.transfers(pipe).nth(seat.is_over_below(pipe, host, is_open).into())
         {
             seat.endings.push(Ending { pipe, host, device });
         }
@@ -144,13 +149,14 @@ impl Driven {
     /// The device ends what the host has on a pipe: In with an empty packet, Out with room for all that comes.
     fn finish(&mut self, number: usize, pipe: Pipe) {
         let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
+        let is_open = self.roots[end.root].is_split_open(end.device, pipe.endpoint);
         let (host, device) = self.roots[end.root].ports(end.device);
         self.woken[Side::Device as usize].add(end.root);
         if host.expects(pipe).is_none() {
             // It has nothing there, as mostly when a command ends.
             return;
         }
-        for host in host.transfers(pipe) {
+        for host in host.transfers(pipe).skip(seat.is_over_below(pipe, host, is_open).into()) {
             if let Some(rest) = seat.wants_end(pipe, host) {
                 let device = seat.drive.end(device, pipe, rest);
                 seat.endings.push(Ending { pipe, host, device });

@@ -6,11 +6,12 @@
 
 use super::front::Front;
 use super::machine::Machine;
-use bus::{TransferId, TransferStatus};
+use crate::link::control::endpoint_0;
+use bus::{EndpointAddress, TransferId, TransferStatus};
 use initiator::{BusAnswer, BusRequest, RequestId};
 use std::collections::VecDeque;
 use units::Instant;
-use wire::usb::{Recipient, SetupPacket, StandardRequest};
+use wire::usb::{Direction, Recipient, SetupPacket, StandardRequest};
 use xhci::{Answer, ControlTransfer, DeviceId, Request};
 
 /// One thing to do.
@@ -20,8 +21,17 @@ pub(super) enum Step {
     /// One with data for the device.
     Tell(SetupPacket, Vec<u8>),
     Driver(Request),
-    /// The hub above resets the port that the device is at.
-    HubPort,
+    /// The hub above does something.
+    HubAbove(OfHub),
+}
+
+/// What a device wants of the hub above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OfHub {
+    /// It resets the port that the device is at.
+    ResetPort,
+    /// Its translator forgets what it has of an endpoint, which the host has given up.
+    ClearBuffer(EndpointAddress),
 }
 
 /// What came of it.
@@ -45,6 +55,8 @@ enum Whose {
     Hub,
     /// Nobody's: this device is given up.
     Gone(usize),
+    /// Nobody's: what comes of it is told nobody.
+    Nobody,
 }
 
 #[derive(Debug, Default)]
@@ -52,8 +64,8 @@ pub(super) struct Errands {
     waiting: VecDeque<Errand>,
     /// Whether the first step of the first errand is under way, and where its bytes are.
     under_way: Option<u64>,
-    /// Whether the hub above is to reset the device's port, and has not begun.
-    pub(super) wants_hub_port: bool,
+    /// What the hub above is to do, and has not begun.
+    pub(super) of_hub_above: Option<OfHub>,
     /// What came of an errand that nobody is told of but who waits for it.
     pub(super) came: Option<Came>,
     /// What the transport is to be told.
@@ -110,12 +122,17 @@ impl Front {
         self.go_on(machine, now);
     }
 
-    /// The hub above is through with the reset that an errand waits for, if one does.
-    pub(super) fn hub_port_was_reset(&mut self, machine: &mut Machine, now: Instant, answer: Answer) {
+    /// The hub above is through with what an errand waits for, if one does.
+    pub(super) fn hub_above_did(&mut self, machine: &mut Machine, now: Instant, answer: Answer) {
         let step = self.errands.waiting.front().and_then(|errand| errand.steps.front());
-        if matches!(step, Some(Step::HubPort)) {
+        if self.errands.under_way.is_some() && matches!(step, Some(Step::HubAbove(_))) {
             self.answered(machine, now, answer);
         }
+    }
+
+    /// What is left of an endpoint in the translator that the device is behind, if it is behind one, is to be cleared.
+    fn clears_buffer(&self, endpoint: EndpointAddress) -> Option<Step> {
+        self.is_translated.then_some(Step::HubAbove(OfHub::ClearBuffer(endpoint)))
     }
 
     fn steps_of(&self, request: BusRequest) -> VecDeque<Step> {
@@ -124,7 +141,8 @@ impl Front {
         let steps = match request {
             BusRequest::ClearHalt(endpoint) => {
                 let reset = Step::Driver(Request::ResetToggle(device, endpoint));
-                control.into_iter().chain([reset]).collect()
+                // Nothing of before may be in the way when the endpoint runs again.
+                self.clears_buffer(endpoint).into_iter().chain(control).chain([reset]).collect()
             }
             BusRequest::MassStorageReset { .. } => control.into_iter().collect(),
             BusRequest::SelectAlternate { alternate, .. } => {
@@ -139,7 +157,7 @@ impl Front {
                 let configure = Request::Configure { device, add, drop: Vec::new() };
                 let reset = match self.way.route.tiers() {
                     0 => Step::Driver(Request::ResetPort { port: self.way.port }),
-                    _ => Step::HubPort,
+                    _ => Step::HubAbove(OfHub::ResetPort),
                 };
                 let mut steps = vec![
                     reset,
@@ -181,11 +199,11 @@ impl Front {
                     let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };
                     machine.drive(now, |driver, hands| driver.submit_control(hands, &transfer))
                 }
-                (Step::HubPort, Some(_)) => {
-                    self.errands.wants_hub_port = true;
+                (Step::HubAbove(wanted), Some(_)) => {
+                    self.errands.of_hub_above = Some(wanted);
                     Ok(())
                 }
-                (Step::Control(_) | Step::Tell(..) | Step::HubPort, None) => Err(xhci::Refusal::Gone),
+                (Step::Control(_) | Step::Tell(..) | Step::HubAbove(_), None) => Err(xhci::Refusal::Gone),
             };
             match begun {
                 Ok(()) => {}
@@ -240,11 +258,22 @@ impl Front {
         }
         let whose = errand.whose;
         self.errands.waiting.pop_front();
+        self.clear_up_after(&came);
         match whose {
             Whose::Waits => self.errands.came = Some(came),
             Whose::Transport(id) => self.errands.answers.push_back((id, came.bus_answer())),
             Whose::Hub => self.errands.of_hub.push_back(came),
             Whose::Gone(number) => self.errands.gone.push_back(number),
+            Whose::Nobody => {}
+        }
+    }
+
+    /// A control transfer that has failed may have left something in the translator: that goes first.
+    fn clear_up_after(&mut self, came: &Came) {
+        let has_failed = matches!(came, Came::Ended(TransferStatus::Error, _));
+        if let Some(step) = self.clears_buffer(endpoint_0(Direction::Out)).filter(|_| has_failed) {
+            let steps = VecDeque::from([step]);
+            self.errands.waiting.push_front(Errand { whose: Whose::Nobody, steps });
         }
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! Left out: power that is shared. Always true: each command ends, of those that were under way with what is gone.
 
-use super::errand::{Came, Step};
+use super::errand::{Came, OfHub, Step};
 use super::power_on::{hub_port_speed, speed_id};
 use super::setup::Spot;
 use super::{Driven, PowerOnError};
@@ -97,7 +97,7 @@ impl Driven {
             let root = self.fronts[number].end.root;
             self.wait_for(|world| world.roots[root].is_ready).map_err(HotPlugError::PowerOn)?;
         } else {
-            self.order(number, Step::HubPort)?;
+            self.order(number, Step::HubAbove(OfHub::ResetPort))?;
         }
         self.detach_below(number)?;
         self.bring_up_below(number)

@@ -6,7 +6,8 @@
 //!
 //! Left out: what the host's core takes for this. Always true: nobody behind a hub is talked to before the hub's driver said where it is.
 
-use super::errand::{Came, Step};
+use super::errand::{Came, OfHub, Step};
+use super::root::Wires;
 use super::{Driven, Happens, PowerOnError};
 use crate::engine::Alarm;
 use crate::hub::{HubDevice, HubEffect, STATUS_CHANGE};
@@ -17,6 +18,7 @@ use ::xhci::{Answer, HubOutput, HubPlace, Location};
 use bus::{Completion, EndpointAddress, Pipe, TransferId, TransferStatus};
 use target::Verdict;
 use units::Instant;
+use wire::usb::hub::TtBuffer;
 use wire::usb::{SetupPacket, StandardRequest};
 use wire::xhci::RouteString;
 
@@ -126,6 +128,7 @@ impl Driven {
     /// A port of a hub does something to the link below it.
     fn carry_out_of_hub(&mut self, hub: usize, effect: HubEffect) {
         match effect {
+            HubEffect::ClearBuffer(buffer) => self.clear_buffer(hub, buffer),
             HubEffect::Down(port) => {
                 if let Some(child) = self.at_hub_port(hub, port) {
                     self.take_down(child);
@@ -174,10 +177,10 @@ impl Driven {
                     self.give_up_below(now, number, child);
                 }
             }
-            HubOutput::PortReset { port, is_done } => {
+            HubOutput::PortReset { port, is_done } | HubOutput::BufferCleared { port, is_done } => {
                 let Some(child) = self.at_hub_port(number, port) else { return };
                 let answer = if is_done { Answer::Done } else { Answer::TimedOut };
-                self.fronts[child].hub_port_was_reset(&mut self.machine, now, answer);
+                self.fronts[child].hub_above_did(&mut self.machine, now, answer);
                 self.hear_errands(child);
             }
         }
@@ -254,21 +257,46 @@ impl Driven {
     fn end_port_resets(&mut self, now: Instant, hub: usize) {
         for number in self.below(hub) {
             if self.above(number).is_some_and(|(above, _)| above == hub) {
-                self.fronts[number].hub_port_was_reset(&mut self.machine, now, Answer::Gone);
+                self.fronts[number].hub_above_did(&mut self.machine, now, Answer::Gone);
             }
         }
     }
 
-    /// A drive's transport wants the port of a hub reset that the drive is at.
-    pub(super) fn begin_hub_port_reset(&mut self, number: usize) {
+    /// A device wants something of the hub that it is at.
+    pub(super) fn ask_hub_above(&mut self, number: usize, wanted: OfHub) {
         let now = self.engine.now();
         let above = self.above(number);
         if let Some((hub, _)) = above {
             self.hub_stirs.add(hub);
         }
+        let address = self.address_of(number);
         let driver = above.and_then(|(hub, port)| Some((self.hub(hub)?.driver.as_mut()?, port)));
-        if !driver.is_some_and(|(driver, port)| driver.reset_port(now, port)) {
-            self.fronts[number].hub_port_was_reset(&mut self.machine, now, Answer::Gone);
+        let is_begun = driver.is_some_and(|(driver, port)| match wanted {
+            OfHub::ResetPort => driver.reset_port(now, port),
+            OfHub::ClearBuffer(endpoint) => {
+                address.is_some_and(|address| driver.clear_buffer(port, TtBuffer { address, endpoint }))
+            }
+        });
+        if !is_begun {
+            self.fronts[number].hub_above_did(&mut self.machine, now, Answer::Gone);
+        }
+    }
+
+    /// The address that a device has on its bus.
+    fn address_of(&mut self, number: usize) -> Option<u8> {
+        let device = self.fronts[number].device?;
+        self.machine.drive(self.engine.now(), |driver, hands| driver.address(hands, device))
+    }
+
+    /// A translator forgets what it has of an endpoint of a device behind it.
+    fn clear_buffer(&mut self, hub: usize, TtBuffer { address, endpoint }: TtBuffer) {
+        let (now, root) = (self.engine.now(), self.fronts[hub].end.root);
+        for number in self.below(hub) {
+            let is_it = self.fronts[number].is_translated && self.address_of(number) == Some(address);
+            if let (true, Wires::Bus(tree)) = (is_it, &mut self.roots[root].wires) {
+                tree.clear_buffer(now, self.fronts[number].end.device, endpoint);
+                self.woken[Side::Host as usize].add(root);
+            }
         }
     }
 

@@ -538,8 +538,8 @@ impl Driven {
 
     /// Tells a transport what came of what it wanted of the bus.
     fn hear_errands(&mut self, number: usize) {
-        if std::mem::take(&mut self.fronts[number].errands.wants_hub_port) {
-            self.begin_hub_port_reset(number);
+        if let Some(wanted) = self.fronts[number].errands.of_hub_above.take() {
+            self.ask_hub_above(number, wanted);
         }
         while let Some((id, answer)) = self.fronts[number].errands.answers.pop_front() {
             if let Some(seat) = self.seats.get_mut(number) {

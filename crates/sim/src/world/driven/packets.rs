@@ -171,7 +171,7 @@ impl Driven {
         }
         let seat = &mut self.seats[drive];
         while let Some(progress) = host.poll_progress() {
-            let held = progress.piece.and_then(|piece| seat.held.take(Side::Device, piece));
+            let held = seat.take_held(progress.id, progress.piece);
             let bytes = match (&held, progress.piece) {
                 (Some(held), _) => held,
                 (None, Some(piece)) => seat.drive.bytes(piece),
@@ -224,7 +224,7 @@ impl Driven {
                     if let Some(going) = out.find(|going| going.id == piece.transfer) {
                         going.taken = piece.offset + u32::from(piece.bytes);
                     }
-                    match seat.held.take(Side::Host, piece) {
+                    match seat.take_held(piece.transfer, Some(piece)) {
                         Some(held) => {
                             self.scratch = held;
                             &self.scratch

@@ -10,6 +10,7 @@ use crate::link::superspeed::{Link, Side};
 use crate::link::usb2;
 use crate::link::{DevicePort, HostPort, Joint};
 use units::Instant;
+use wire::usb::EndpointAddress;
 
 /// A root port.
 #[derive(Debug)]
@@ -122,6 +123,14 @@ impl Root {
                 tree.restart(now, device);
                 tree.join(device);
             }
+        }
+    }
+
+    /// Whether a translator has something of an endpoint of which the host does not know the end.
+    pub(super) fn is_split_open(&self, device: hub::DeviceId, endpoint: EndpointAddress) -> bool {
+        match &self.wires {
+            Wires::Direct(_) | Wires::Hubs(_) => false,
+            Wires::Bus(tree) => tree.is_open(device, endpoint),
         }
     }
 

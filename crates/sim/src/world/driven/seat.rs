@@ -3,10 +3,11 @@
 use super::desk::Desk;
 use crate::engine::Alarm;
 use crate::link::bulk::Piece;
-use crate::link::superspeed::Side;
+use crate::link::{HostPort, usb2};
 use crate::world::drive::DriveSide;
 use crate::world::driven::Occupant;
 use crate::world::trouble::Trouble;
+use crate::xhci::Controller;
 use bus::{EndpointAddress, Pipe, TransferId};
 use wire::usb::Direction;
 
@@ -49,27 +50,37 @@ pub(super) struct GoingOut {
 
 /// Payload that a translator of a hub has, since whose it was may have done with it.
 #[derive(Debug, Default)]
-pub(super) struct Held(Vec<(Side, Piece, Vec<u8>)>);
+pub(super) struct Held(Vec<(EndpointAddress, Piece, Vec<u8>)>);
 
 impl Held {
-    /// What the translator has at most for a device: what it has places for, in both directions.
+    /// What the translator has at most for a device: what it has places for, and what it was begun with in vain.
     const MOST: usize = 8;
 
-    /// A side has sent a piece.
-    pub(super) fn put(&mut self, from: Side, piece: Piece, bytes: &[u8]) {
-        self.take(from, piece);
+    /// A piece was sent on an endpoint.
+    pub(super) fn put(&mut self, endpoint: EndpointAddress, piece: Piece, bytes: &[u8]) {
+        self.take(endpoint, piece);
         if self.0.len() == Self::MOST {
             // Nobody has wanted it.
             self.0.remove(0);
         }
-        self.0.push((from, piece, bytes.to_vec()));
+        self.0.push((endpoint, piece, bytes.to_vec()));
     }
 
     /// The other side has it.
-    pub(super) fn take(&mut self, from: Side, piece: Piece) -> Option<Vec<u8>> {
-        let is_it = |held: &(Side, Piece, Vec<u8>)| (held.0, held.1) == (from, piece);
+    pub(super) fn take(&mut self, endpoint: EndpointAddress, piece: Piece) -> Option<Vec<u8>> {
+        let is_it = |held: &(EndpointAddress, Piece, Vec<u8>)| (held.0, held.1) == (endpoint, piece);
         let at = self.0.iter().position(is_it)?;
         Some(self.0.remove(at).2)
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bytes of the last packet of an endpoint.
+    pub(super) fn bytes(&self, endpoint: EndpointAddress) -> Option<u32> {
+        let held = self.0.iter().rev().find(|held| held.0 == endpoint);
+        held.map(|(_, piece, _)| piece.bytes.into())
     }
 }
 
@@ -87,6 +98,26 @@ impl Seat {
             trouble: Trouble::default(),
             alarm: Alarm::default(),
         }
+    }
+
+    /// Whether the first transfer of the host on a pipe is over for the device: what ends it is in the translator, and the host has not
+    /// asked for it yet.
+    pub(super) fn is_over_below(&self, pipe: Pipe, host: &HostPort, is_open: bool) -> bool {
+        if !is_open || self.held.is_empty() || pipe.endpoint.direction() == Direction::Out {
+            return false;
+        }
+        let packet_bytes = u32::from(usb2::Rate::Full.packet_bytes());
+        let held = self.held.bytes(pipe.endpoint);
+        held.is_some_and(|bytes| bytes < packet_bytes || host.awaits(pipe).0 == Some(bytes))
+    }
+
+    /// What a translator had of a piece of a transfer of the host, or for it.
+    #[inline]
+    pub(super) fn take_held(&mut self, transfer: TransferId, piece: Option<Piece>) -> Option<Vec<u8>> {
+        if self.held.is_empty() {
+            return None;
+        }
+        self.held.take(Controller::endpoint_of(transfer)?, piece?)
     }
 
     /// Both ends begin anew: nothing is on the link.

@@ -10,7 +10,7 @@ mod superspeed_descriptor;
 
 pub use descriptor::HubDescriptor;
 pub use port_status::{HubKind, HubPortChanges, HubPortSpeed, HubPortStatus};
-pub use request::{HubFeature, HubRequest, HubRequestCode, PortFeature};
+pub use request::{HubFeature, HubRequest, HubRequestCode, PortFeature, TtBuffer};
 pub use superspeed_descriptor::SuperSpeedHubDescriptor;
 
 /// Reads the status change report of a hub: bit 0 is the hub's own, bit n that of port n (USB 2.0 clause 11.12.4).

@@ -1,6 +1,6 @@
 //! Requests of the hub class (USB 2.0 clause 11.24.2, USB 3.2 clause 10.16.2).
 
-use crate::usb::{DescriptorKind, Direction, Recipient, RequestKind, SetupPacket};
+use crate::usb::{DescriptorKind, Direction, EndpointAddress, Recipient, RequestKind, SetupPacket};
 use core::fmt;
 
 code! {
@@ -14,6 +14,14 @@ code! {
         SetFeature = 0x03 => "SET_FEATURE",
         /// The hub descriptor.
         GetDescriptor = 0x06 => "GET_DESCRIPTOR",
+        /// A transaction translator forgets what it has of an endpoint (USB 2.0).
+        ClearTtBuffer = 0x08 => "CLEAR_TT_BUFFER",
+        /// A transaction translator begins anew (USB 2.0).
+        ResetTt = 0x09 => "RESET_TT",
+        /// The state of a translator, as its maker tells it (USB 2.0).
+        GetTtState = 0x0a => "GET_TT_STATE",
+        /// A translator stops, so that its state can be read (USB 2.0).
+        StopTt = 0x0b => "STOP_TT",
         /// How many hubs are between the hub and the root, at SuperSpeed.
         SetHubDepth = 0x0c => "SET_HUB_DEPTH",
     }
@@ -113,9 +121,49 @@ pub enum HubRequest {
         /// Which.
         feature: PortFeature,
     },
+    /// A transaction translator forgets what it has of an endpoint.
+    ClearTtBuffer {
+        /// From 1 where each port has a translator, 1 where all have one.
+        port: u8,
+        /// Of which endpoint.
+        buffer: TtBuffer,
+    },
     /// Hubs above it.
     SetDepth(u16),
 }
+
+/// What a transaction translator has of an endpoint that is not periodic (USB 2.0 clause 11.24.2.3, table 11-18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TtBuffer {
+    /// The address of the device, 0 to 127.
+    pub address: u8,
+    /// The endpoint; of endpoint 0 either direction.
+    pub endpoint: EndpointAddress,
+}
+
+impl TtBuffer {
+    /// `wValue`.
+    fn encode(self) -> u16 {
+        let kind = if self.endpoint.number() == 0 { CONTROL } else { BULK };
+        let direction = match self.endpoint.direction() {
+            Direction::In => 1,
+            Direction::Out => 0,
+        };
+        u16::from(self.endpoint.number()) | u16::from(self.address & 0x7f) << 4 | kind << 11 | direction << 15
+    }
+
+    /// `None` if it is no endpoint, or a periodic one.
+    fn decode(value: u16) -> Option<Self> {
+        let direction = if value >> 15 == 1 { Direction::In } else { Direction::Out };
+        let endpoint = EndpointAddress::new((value & 0x0f) as u8, direction)?;
+        let buffer = Self { address: (value >> 4 & 0x7f) as u8, endpoint };
+        (buffer.encode() == value).then_some(buffer)
+    }
+}
+
+/// Types of endpoints in bits 12:11.
+const CONTROL: u16 = 0;
+const BULK: u16 = 2;
 
 impl HubRequest {
     /// What a setup packet asks of a hub. `None` if it is no request of this class, or one that is not known here.
@@ -141,6 +189,9 @@ impl HubRequest {
             }
             (Code::ClearFeature, Recipient::Other, Direction::Out) => {
                 Some(Self::ClearPortFeature { port, feature })
+            }
+            (Code::ClearTtBuffer, Recipient::Other, Direction::Out) => {
+                Some(Self::ClearTtBuffer { port, buffer: TtBuffer::decode(setup.value)? })
             }
             _ => None,
         }
@@ -177,6 +228,9 @@ impl HubRequest {
             Self::ClearPortFeature { port, feature } => {
                 packet(Code::ClearFeature, other, (feature.into(), port.into()), 0)
             }
+            Self::ClearTtBuffer { port, buffer } => {
+                packet(Code::ClearTtBuffer, other, (buffer.encode(), port.into()), 0)
+            }
             Self::SetDepth(depth) => packet(Code::SetHubDepth, hub, (depth, 0), 0),
         }
     }
@@ -196,6 +250,9 @@ impl fmt::Display for HubRequest {
                 write!(f, "SET_FEATURE {feature} {selector} of port {port}")
             }
             Self::ClearPortFeature { port, feature } => write!(f, "CLEAR_FEATURE {feature} of port {port}"),
+            Self::ClearTtBuffer { port, buffer: TtBuffer { address, endpoint } } => {
+                write!(f, "CLEAR_TT_BUFFER of device {address} endpoint {endpoint}, port {port}")
+            }
             Self::SetDepth(depth) => write!(f, "SET_HUB_DEPTH {depth}"),
         }
     }
@@ -235,6 +292,14 @@ mod tests {
                 HubRequest::ClearPortFeature { port: 15, feature: PortFeature::ResetChange },
                 [0x23, 0x01, 0x14, 0x00, 0x0f, 0x00, 0x00, 0x00],
             ),
+            (
+                // Bulk, from device 5 by endpoint 1.
+                HubRequest::ClearTtBuffer {
+                    port: 2,
+                    buffer: TtBuffer { address: 5, endpoint: EndpointAddress::at::<1>(Direction::In) },
+                },
+                [0x23, 0x08, 0x51, 0x90, 0x02, 0x00, 0x00, 0x00],
+            ),
         ];
         for (request, bytes) in cases {
             assert_eq!(request.setup().encode(), bytes, "{request}");
@@ -244,10 +309,13 @@ mod tests {
 
     #[test]
     fn what_is_of_another_kind_is_none() {
-        // GET_STATUS of a device, a class request of an interface, SET_DEPTH the wrong way.
-        for bytes in
-            [[0x80, 0, 0, 0, 0, 0, 2, 0], [0x21, 0xff, 0, 0, 0, 0, 0, 0], [0xa0, 0x0c, 2, 0, 0, 0, 0, 0]]
-        {
+        // GET_STATUS of a device, a class request of an interface, SET_DEPTH the wrong way, a buffer of an interrupt endpoint.
+        for bytes in [
+            [0x80, 0, 0, 0, 0, 0, 2, 0],
+            [0x21, 0xff, 0, 0, 0, 0, 0, 0],
+            [0xa0, 0x0c, 2, 0, 0, 0, 0, 0],
+            [0x23, 0x08, 0x51, 0x98, 2, 0, 0, 0],
+        ] {
             assert_eq!(HubRequest::decode(&SetupPacket::from(bytes)), None);
         }
     }

@@ -25,6 +25,7 @@ use crate::link::{DevicePort, HostPort};
 use member::{Member, ports};
 use translator::{Behind, Translator};
 use units::Instant;
+use wire::usb::EndpointAddress;
 use wire::xhci::RouteString;
 
 /// How many translators a hub has, if its bus is one of high speed.
@@ -55,6 +56,8 @@ pub struct Tree {
 pub struct Met {
     /// Whom it is about.
     pub device: DeviceId,
+    /// The endpoint, while a transaction is under way.
+    pub endpoint: Option<EndpointAddress>,
     /// Whether it happened between a translator and the device.
     pub is_below: bool,
     /// The packets that are sent now.
@@ -176,6 +179,14 @@ impl Tree {
         self.members[device.0].is_up = true;
     }
 
+    /// Whether the translator that a device is behind has something of an endpoint of which the host does not know the end.
+    ///
+    /// # Panics
+    /// If the device is of another tree.
+    pub fn is_open(&self, device: DeviceId, endpoint: EndpointAddress) -> bool {
+        self.members[device.0].behind.as_ref().is_some_and(|behind| behind.is_open(endpoint))
+    }
+
     /// When something is to happen next. To be asked again whenever something has happened to a port.
     pub fn due_at(&mut self, now: Instant) -> Option<Instant> {
         let has_news = self.members.iter_mut().fold(false, |news, member| member.take_news() | news);
@@ -190,15 +201,14 @@ impl Tree {
             return self.step_above(now, befalls);
         }
         let at = self.translators.iter().position(|translator| translator.is_due(now))?;
-        let (device, sent) = self.translators[at].step(now, &mut self.members, befalls)?;
-        Some(Met { device, is_below: true, sent })
+        self.translators[at].step(now, &mut self.members, befalls)
     }
 
     /// The buffer of a translator is cleared in which an endpoint of a device has something (clause 11.17.5).
     ///
     /// # Panics
     /// If the device is of another tree.
-    pub fn clear_buffer(&mut self, now: Instant, device: DeviceId, endpoint: wire::usb::EndpointAddress) {
+    pub fn clear_buffer(&mut self, now: Instant, device: DeviceId, endpoint: EndpointAddress) {
         if let Some(behind) = &self.members[device.0].behind {
             self.translators[behind.translator].forget(now, device.0, Some(endpoint));
         }
@@ -225,7 +235,8 @@ impl Tree {
                 self.above.step_with(now, &mut behind.with(host, translator, current), befalls)
             }
         };
-        Some(Met { device: DeviceId(current), is_below: false, sent })
+        let endpoint = self.above.order().map(|order| order.ask().endpoint());
+        Some(Met { device: DeviceId(current), endpoint, is_below: false, sent })
     }
 
     /// Who comes next, after the one that was last; if nobody does, when somebody may.

@@ -13,14 +13,14 @@
 //!
 //! Always true: an endpoint of a device has one place; what is done in it is done once below, however often either half comes.
 
-use super::super::exchange::{AllSent, Ends, Exchange, Next};
+use super::super::exchange::{Ends, Exchange, Next};
 use super::super::host::TRIES_MAX;
 use super::super::packet::{Answer, Ask, Half, Handshake, Order, Packet};
 use super::super::port::{HostPort, Turn};
 use super::super::rate::Rate;
 use super::super::wires::Bus;
-use super::Befalls;
 use super::member::Member;
+use super::{Befalls, Met};
 use crate::link::DevicePort;
 use crate::link::hub::DeviceId;
 use units::{Duration, Instant};
@@ -28,6 +28,10 @@ use wire::usb::EndpointAddress;
 
 /// Transactions that a translator has at once.
 pub(super) const PLACES: usize = 2;
+
+/// For so long the host leaves a translator in peace that has no place, or does not know yet: as EHCI lets its list of bulk endpoints rest
+/// (EHCI 1.0 clause 4.8.4). No standard says how long.
+const REST: Duration = Duration::from_us(10);
 
 /// A translator.
 #[derive(Clone, Debug)]
@@ -112,13 +116,8 @@ impl Translator {
         self.below.is_due(now)
     }
 
-    /// Goes on below: with which device, and what is sent.
-    pub(super) fn step(
-        &mut self,
-        now: Instant,
-        members: &mut [Member],
-        befalls: Befalls<'_>,
-    ) -> Option<(DeviceId, AllSent)> {
+    /// Goes on below.
+    pub(super) fn step(&mut self, now: Instant, members: &mut [Member], befalls: Befalls<'_>) -> Option<Met> {
         if self.below.is_free() {
             match self.places.waiting() {
                 Some(place) => self.places.current = place.device,
@@ -133,7 +132,8 @@ impl Translator {
         let sent = self
             .below
             .step_with(now, &mut ends, &mut |from, packet: &Packet| befalls(device, true, from, packet));
-        Some((device, sent))
+        let endpoint = self.below.order().map(|order| order.ask().endpoint());
+        Some(Met { device, endpoint, is_below: true, sent })
     }
 
     /// What it has of a device, or of one of its endpoints, is gone.
@@ -220,6 +220,11 @@ impl Behind {
         self.open.clear();
     }
 
+    /// Whether something of an endpoint is not over for the host.
+    pub(super) fn is_open(&self, endpoint: EndpointAddress) -> bool {
+        self.open.iter().any(|open| open.ask.endpoint() == endpoint)
+    }
+
     /// Whether an answer of the translator was lost: nothing else may be begun with it before it has come, since that could
     /// take its place.
     pub(super) fn insists(&self) -> bool {
@@ -249,10 +254,10 @@ impl Split<'_> {
     fn started(&mut self, now: Instant, (ask, packet_bytes): (Ask, u16), answer: Option<Answer>) {
         match answer {
             Some(Answer::Handshake(Handshake::Ack)) => {
-                let again_at = now + self.host.pacing().after_nak;
+                let again_at = now + REST;
                 self.behind.open.push(Open { ask, packet_bytes, again_at, failures: 0 });
             }
-            Some(Answer::Handshake(_)) => self.host.put_off(now, &ask),
+            Some(Answer::Handshake(_)) => self.host.put_off(now + REST, &ask),
             _ => {
                 self.host.answered(now, &ask, None);
             }
@@ -265,7 +270,7 @@ impl Split<'_> {
         let open = &mut self.behind.open[at];
         match answer {
             Some(Answer::Handshake(Handshake::Nyet)) => {
-                (open.failures, open.again_at) = (0, now + self.host.pacing().after_nak);
+                (open.failures, open.again_at) = (0, now + REST);
             }
             // At once, and not from the start, which would do it twice.
             None if open.failures + 1 < TRIES_MAX => {
