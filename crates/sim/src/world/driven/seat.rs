@@ -1,4 +1,6 @@
 //! A drive of a world, with the host's transport for it: both ends of every transfer.
+//!
+//! Left out: what is between both ends, which is the root port's. Always true: what is noted of a transfer is gone when that has ended.
 
 use super::desk::Desk;
 use crate::engine::Alarm;
