@@ -169,8 +169,10 @@ impl Driven {
     /// The violation.
     pub fn audit_rest(&self, drive: usize) -> Result<(), Violation> {
         let Some(Seat { desk, .. }) = self.seats.get(drive) else { return Ok(()) };
-        let is_idle =
-            matches!(desk.transport, AnyTransport::Bot(_) | AnyTransport::Turbo(_)) || self.gone().is_some();
+        // One that came back with its hub is there; in turns a transfer for a status may wait for ever, as with one that never went.
+        let is_back = self.gone() == Some(Kind::HubReset) && self.roots[0].bus().is_some();
+        let is_gone = self.gone().is_some() && !is_back;
+        let is_idle = is_gone || matches!(desk.transport, AnyTransport::Bot(_) | AnyTransport::Turbo(_));
         if is_idle && desk.under_way() > 0 {
             let about = About::World("a TD that has not ended");
             return Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about });
