@@ -410,7 +410,9 @@ pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> R
             break;
         }
         let deadline = lives.iter().filter_map(Life::deadline).min();
-        let finished = world.borrow_mut().run_until(deadline);
+        // A hub of USB 2.0 is asked for its report for ever, so that time goes on where nothing else does.
+        let until = deadline.unwrap_or(world.borrow().now() + PROGRESS_SPAN);
+        let finished = world.borrow_mut().run_until(Some(until));
         world.borrow_mut().audit()?;
         let now = world.borrow().now();
         match finished {
