@@ -172,7 +172,7 @@ impl Assembled {
     fn strays(&self) -> u64 {
         match &self.stack {
             OnStack::Usb(stack) => stack.strays(0) + stack.world().strays(0),
-            OnStack::Native(stack) => stack.strays(0) + stack.world().strays(),
+            OnStack::Native(stack) => stack.strays(0) + stack.world().strays(0),
         }
     }
 }

@@ -96,11 +96,6 @@ impl Native {
         }
     }
 
-    /// Blocks that were written with what belongs elsewhere.
-    pub fn strays(&self) -> u64 {
-        self.plain.strays()
-    }
-
     /// The cable with the drive.
     pub const fn store(&self) -> &Store<AnyDrive> {
         &self.store
@@ -276,6 +271,10 @@ impl Commanded for Native {
 
     fn depth(&self, _: usize) -> usize {
         usize::from(TAGS)
+    }
+
+    fn strays(&self, _: usize) -> u64 {
+        self.plain.strays()
     }
 
     /// Commands and frames on the cable are noted: there are no packets of USB.

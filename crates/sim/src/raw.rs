@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use target::Transports;
-use units::{BlockSize, ByteRange, Duration, Instant};
+use units::{BlockCount, BlockSize, ByteRange, Duration, Instant, Lba};
 use wire::scsi::Status;
 use wire::scsi::cdb::{Cdb, CdbWidth, Read, Write};
 use wire::scsi::lun::LunField;
@@ -130,6 +130,8 @@ pub enum RawError {
     Stopped(Stopped),
     /// A command failed, which none should.
     Failed(Outcome),
+    /// A drive has read, or was made to write, what belongs elsewhere.
+    Contents,
     /// Nothing happens any more, and commands are under way.
     Stuck,
 }
@@ -142,10 +144,12 @@ const HUB_PORTS: u8 = 15;
 pub const DEPTH_MAX: u16 = 62;
 const DEPTH_OF_32_STREAMS: u16 = 30;
 
+/// Of the drive. Each block holds its number, by which what was read or written in the wrong place shows.
+const BLOCK_SIZE: BlockSize = BlockSize::B512;
 /// Bytes of a block.
-const BLOCK_BYTES: u32 = 512;
-/// The medium: 512 KiB, and where commands are longer than that one of them. What lies where plays no part for a plain drive,
-/// and many worlds have room beside each other.
+const BLOCK_BYTES: u32 = BLOCK_SIZE.bytes();
+/// The medium: 512 KiB, and where commands are longer than that one of them. What lies where plays no part in how long a plain
+/// drive takes.
 const MEDIUM_BLOCKS: u32 = 1 << 10;
 /// Commands that are too old are the transport's business; none is here.
 const PATIENCE: Duration = Duration::from_secs(3600);
@@ -208,8 +212,8 @@ impl Figures {
 
 impl Load {
     fn plain(&self) -> Plain {
-        let plain = Plain::new(self.medium_blocks(), BlockSize::B512, self.latency, self.at_once);
-        plain.with_streams(self.streams())
+        let plain = Plain::stamped(BlockCount(self.medium_blocks().into()), BLOCK_SIZE);
+        plain.serving(self.latency, self.at_once).with_streams(self.streams())
     }
 
     const fn streams(&self) -> u16 {
@@ -245,7 +249,7 @@ impl Load {
         };
         let (streams, latency, at_once) = (self.streams(), self.latency, self.at_once);
         let drive = Drive { streams, at_once, ..drive.latency(latency) };
-        let drive = drive.blocks(self.medium_blocks(), BlockSize::B512);
+        let drive = drive.blocks(self.medium_blocks(), BLOCK_SIZE).stamped();
         let ports = 1..=self.drives.count;
         if hubs == 0 {
             return ports.fold(Setup::new(host).at(rate), |setup, port| setup.with(port, drive));
@@ -279,10 +283,15 @@ impl Load {
         (blocks > 0 && self.bytes.is_multiple_of(BLOCK_BYTES) && self.commands > 0).then_some(blocks)
     }
 
-    fn command(&self, slot: u16, now: Instant, random: &mut Random) -> Option<Command> {
+    /// A place for a command.
+    fn place(&self, random: &mut Random) -> Option<Lba> {
         let blocks = self.blocks()?;
         let places = u64::from(self.medium_blocks() / u32::from(blocks));
-        let (lba, blocks) = (random.below(places) * u64::from(blocks), u32::from(blocks));
+        Some(Lba(random.below(places) * u64::from(blocks)))
+    }
+
+    fn command(&self, slot: u16, now: Instant, lba: Lba) -> Option<Command> {
+        let (lba, blocks) = (lba.0, self.blocks()?.into());
         let cdb: Cdb = if self.writes {
             Write { width: CdbWidth::Ten, lba, blocks, ..Write::default() }.encode()
         } else {
@@ -324,8 +333,8 @@ struct Tally {
 struct Loop<W> {
     world: W,
     random: Random,
-    /// When the command of each slot was submitted, by drive.
-    since: Vec<Vec<Instant>>,
+    /// Where and when the command of each slot began, by drive.
+    begun: Vec<Vec<(Lba, Instant)>>,
     /// Memory of commands that have ended.
     spare: Vec<Vec<u8>>,
     explain: Option<Rc<RefCell<Explain>>>,
@@ -457,7 +466,7 @@ impl<W: Commanded> Loop<W> {
         Self {
             world,
             random: Random::new(seed, "places"),
-            since: depths.iter().map(|depth| vec![Instant::ZERO; usize::from(*depth)]).collect(),
+            begun: depths.iter().map(|depth| vec![(Lba(0), Instant::ZERO); usize::from(*depth)]).collect(),
             spare: Vec::new(),
             explain,
             noted,
@@ -491,9 +500,13 @@ impl<W: Commanded> Loop<W> {
 
     fn submit(&mut self, load: &Load, drive: usize, slot: u16) -> Result<(), RawError> {
         let now = self.world.now();
-        let command = load.command(slot, now, &mut self.random).ok_or(RawError::Load)?;
-        let buffer = self.spare.pop().unwrap_or_else(|| vec![0; load.bytes as usize]);
-        self.since[drive][usize::from(slot)] = now;
+        let lba = load.place(&mut self.random).ok_or(RawError::Load)?;
+        let command = load.command(slot, now, lba).ok_or(RawError::Load)?;
+        let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; load.bytes as usize]);
+        if load.writes {
+            Plain::stamp_blocks(lba, &mut buffer, BLOCK_SIZE);
+        }
+        self.begun[drive][usize::from(slot)] = (lba, now);
         // The transport refuses nothing within its depth.
         self.world.submit(drive, &command, buffer).map_err(|_| RawError::Stuck)
     }
@@ -506,12 +519,20 @@ impl<W: Commanded> Loop<W> {
             Outcome::Answered(answer) if answer.status == Status::Good && answer.moved == load.bytes => {}
             _ => return Err(RawError::Failed(outcome)),
         }
+        let (lba, since) = self.begun[drive][usize::from(id.slot)];
+        let is_right = match load.writes {
+            false => Plain::are_stamped(lba, &buffer, BLOCK_SIZE),
+            true => self.world.strays(drive) == 0,
+        };
+        if !is_right {
+            return Err(RawError::Contents);
+        }
         self.spare.push(buffer);
         self.noted = self.noted.saturating_sub(1);
         if self.noted == 0 {
             self.world.take_trace();
         }
-        let (now, since) = (self.world.now(), self.since[drive][usize::from(id.slot)]);
+        let now = self.world.now();
         self.submit(load, drive, id.slot)?;
         Ok((drive, now - since))
     }
@@ -539,6 +560,7 @@ impl fmt::Display for RawError {
             Self::OneDrive => f.write_str("without a controller there is one drive, and no hub"),
             Self::Stopped(stopped) => stopped.fmt(f),
             Self::Failed(outcome) => write!(f, "a command failed in a world without faults: {outcome:?}"),
+            Self::Contents => f.write_str("a block holds what belongs elsewhere: a fault of the model"),
             Self::Stuck => {
                 f.write_str("nothing happens any more, and commands are under way: a fault of the model")
             }
@@ -707,6 +729,16 @@ mod tests {
         let digest = |seed| uas(&Load { seed, commands: 100, ..load(8, 4096) }).unwrap().digest;
         assert_eq!(digest(1), digest(1));
         assert_eq!(digest(1), GOLDEN, "the same on every machine");
+    }
+
+    #[test]
+    fn what_lies_elsewhere_is_noticed() {
+        // Blocks of zeroes hold no numbers.
+        let load = load(2, 4096);
+        let plain = Plain::new(load.medium_blocks(), BLOCK_SIZE, Duration::from_us(1), 1);
+        let plugged = world::uas(plain.device(), None).unwrap();
+        let ended = Measurement::bare(&load, plugged, plain, Watch::default()).map(|_| ());
+        assert_eq!(ended, Err(RawError::Contents));
     }
 
     #[test]

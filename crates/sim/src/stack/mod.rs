@@ -268,7 +268,7 @@ impl<W: Commanded> Stack<W> {
             unit.sent.get_mut(usize::from(id.slot)).and_then(|sent| sent.take_if(|sent| sent.id == id));
         let Some(sent) = sent else { return };
         if let Some(lba) = sent.reads {
-            unit.strays += strays(lba, &buffer, unit.block_size);
+            unit.strays += Plain::strays_among(lba, &buffer, unit.block_size);
         }
         let answer = if sent.memory == Memory::Answer { &buffer[..] } else { &[] };
         unit.disk.handle_outcome(now, id, &outcome, answer);
@@ -336,7 +336,9 @@ impl<W: Commanded> Stack<W> {
             };
             match direction {
                 Direction::In => reads = lba,
-                Direction::Out => lba.into_iter().for_each(|lba| stamp(lba, &mut buffer, unit.block_size)),
+                Direction::Out => {
+                    lba.into_iter().for_each(|lba| Plain::stamp_blocks(lba, &mut buffer, unit.block_size))
+                }
             }
             // Each command has memory of its own.
             command.data_phase = Some(DataPhase { direction, range: ByteRange::new(0, range.len) });
@@ -455,25 +457,6 @@ impl Run {
         let blocks = self.extent.blocks.0 + other.blocks.0;
         (blocks <= blocks_max).then_some(Extent { lba, blocks: BlockCount(blocks) })
     }
-}
-
-/// Blocks from `lba` on, each with its number.
-fn stamp(lba: Lba, bytes: &mut [u8], block_size: BlockSize) {
-    for (number, block) in (lba.0..).zip(bytes.chunks_exact_mut(block_size.bytes() as usize)) {
-        let stamp = Plain::stamp(Lba(number));
-        block[..stamp.len()].copy_from_slice(&stamp);
-    }
-}
-
-/// How many of the blocks from `lba` on hold neither their number nor nothing.
-fn strays(lba: Lba, bytes: &[u8], block_size: BlockSize) -> u64 {
-    let blocks = (lba.0..).zip(bytes.chunks_exact(block_size.bytes() as usize));
-    let is_stray = |(number, block): &(u64, &[u8])| {
-        let stamp = Plain::stamp(Lba(*number));
-        let begins = &block[..stamp.len()];
-        begins != stamp && begins.iter().any(|byte| *byte != 0)
-    };
-    blocks.filter(is_stray).count() as u64
 }
 
 impl fmt::Display for StackError {

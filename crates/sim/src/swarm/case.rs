@@ -10,7 +10,7 @@ use crate::link::superspeed::{self, Sleep};
 use crate::link::usb2::{self, Pacing, Translators};
 use crate::link::{AnyRate, Connection};
 use crate::world::Plain;
-use crate::world::driven::{Drive, Host, Hub, Node, Packing, Protocol, Setup};
+use crate::world::driven::{Drive, Host, Hub, Keeping, Node, Packing, Protocol, Setup};
 use crate::xhci::Part;
 use std::fmt;
 use std::str::FromStr;
@@ -305,7 +305,7 @@ impl Case {
             block_size: self.block,
             latency: Duration::from_us(self.latency_us.into()),
             at_once: self.at_once,
-            has_cache: self.is_cached,
+            keeping: if self.is_cached { Keeping::Cached } else { Keeping::Memory },
             rate: None,
         };
         let drive = |number: u8| Drive { rate: self.own_rate(number.into()), ..drive };

@@ -41,6 +41,10 @@ pub trait Commanded {
     /// Commands that can be under way at once with a drive.
     fn depth(&self, drive: usize) -> usize;
 
+    /// Blocks of a drive that were written with what belongs elsewhere, where blocks hold their number
+    /// ([`Plain::stamped`](super::Plain::stamped)).
+    fn strays(&self, drive: usize) -> u64;
+
     /// Sends notes of every packet to a trace.
     fn trace_to(&mut self, trace: Box<dyn Trace>);
 
@@ -97,6 +101,10 @@ impl<T: Transport> Commanded for World<T> {
 
     fn depth(&self, drive: usize) -> usize {
         if drive == 0 { self.transport().depth() } else { 0 }
+    }
+
+    fn strays(&self, drive: usize) -> u64 {
+        if drive == 0 { self.drive.plain.strays() } else { 0 }
     }
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {

@@ -74,19 +74,20 @@ impl Plain {
     /// A drive of so many blocks, without a cache. Each request takes `latency`; `at_once` are served together, at least
     /// one.
     pub fn new(blocks: u32, block_size: BlockSize, latency: Duration, at_once: u16) -> Self {
-        Self {
+        let plain = Self {
             bytes: vec![0; blocks as usize * block_size.bytes() as usize],
             stamped: None,
             block_size,
-            latency,
+            latency: Duration::ZERO,
             streams: 32,
             limits: Limits { commands: 64, buffer_bytes: 64 << 20, segment_bytes: 1 << 20 },
             cache: None,
-            free_at: vec![Instant::ZERO; usize::from(at_once.max(1))].into(),
+            free_at: VecDeque::new(),
             requests: VecDeque::new(),
             level: Level::default(),
             meter: Meter::new(DRAWS),
-        }
+        };
+        plain.serving(latency, at_once)
     }
 
     /// A drive of any size, of which no block is kept: each holds its own number at its beginning, and is to be written with
@@ -100,6 +101,39 @@ impl Plain {
     pub fn stamp(lba: Lba) -> [u8; 16] {
         let (number, complement) = (lba.0.to_le_bytes(), (!lba.0).to_le_bytes());
         std::array::from_fn(|at| if at < 8 { number[at] } else { complement[at - 8] })
+    }
+
+    /// Gives blocks from `lba` on their numbers.
+    pub fn stamp_blocks(lba: Lba, bytes: &mut [u8], block_size: BlockSize) {
+        for (number, block) in (lba.0..).zip(bytes.chunks_exact_mut(block_size.bytes() as usize)) {
+            let stamp = Self::stamp(Lba(number));
+            block[..stamp.len()].copy_from_slice(&stamp);
+        }
+    }
+
+    /// Whether all blocks from `lba` on hold their numbers.
+    pub fn are_stamped(lba: Lba, bytes: &[u8], block_size: BlockSize) -> bool {
+        let mut blocks = (lba.0..).zip(bytes.chunks_exact(block_size.bytes() as usize));
+        blocks.all(|(number, block)| block.starts_with(&Self::stamp(Lba(number))))
+    }
+
+    /// How many of the blocks from `lba` on hold neither their number nor nothing.
+    pub fn strays_among(lba: Lba, bytes: &[u8], block_size: BlockSize) -> u64 {
+        let blocks = (lba.0..).zip(bytes.chunks_exact(block_size.bytes() as usize));
+        let is_stray = |(number, block): &(u64, &[u8])| {
+            let stamp = Self::stamp(Lba(*number));
+            let begins = &block[..stamp.len()];
+            begins != stamp && begins.iter().any(|byte| *byte != 0)
+        };
+        blocks.filter(is_stray).count() as u64
+    }
+
+    /// The same with each request taking `latency`, `at_once` of them together, at least one.
+    #[must_use]
+    pub fn serving(mut self, latency: Duration, at_once: u16) -> Self {
+        self.latency = latency;
+        self.free_at = vec![Instant::ZERO; usize::from(at_once.max(1))].into();
+        self
     }
 
     /// Blocks that were written with what belongs elsewhere, if blocks hold their number.

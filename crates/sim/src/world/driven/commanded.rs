@@ -35,6 +35,10 @@ impl Commanded for Driven {
         self.seats.get(drive).map_or(0, |seat| seat.desk.transport.depth())
     }
 
+    fn strays(&self, drive: usize) -> u64 {
+        self.seats.get(drive).map_or(0, |seat| seat.drive.plain.strays())
+    }
+
     fn trace_to(&mut self, trace: Box<dyn Trace>) {
         self.engine.trace_to(trace);
         self.shows_packets = true;

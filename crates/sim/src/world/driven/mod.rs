@@ -46,7 +46,7 @@ pub(super) use enclosure::Done;
 pub use enclosure::Enclosure;
 pub use hotplug::HotPlugError;
 pub use power_on::{Occupant, PowerOnError};
-pub use setup::{Drive, Host, Hub, Node, Packing, Plug, Protocol, Setup, SetupError, Spot};
+pub use setup::{Drive, Host, Hub, Keeping, Node, Packing, Plug, Protocol, Setup, SetupError, Spot};
 pub use transport::AnyTransport;
 
 use self::core::Work;

@@ -29,7 +29,7 @@ use bus::Speed;
 use initiator::turbo::{LookAhead, TRANSFER_BYTES};
 use std::fmt;
 use target::{Device, Transports};
-use units::{BlockSize, Duration};
+use units::{BlockCount, BlockSize, Duration};
 use wire::xhci::RouteString;
 use xhci::Config;
 use xhci::limit::DEVICES_MAX;
@@ -124,11 +124,23 @@ pub struct Drive {
     pub latency: Duration,
     /// Requests that it serves at once.
     pub at_once: u16,
-    /// Whether it has a volatile cache.
-    pub has_cache: bool,
+    /// How it keeps its blocks.
+    pub keeping: Keeping,
     /// Its rate if that is not what all links run at: full speed on a bus of high speed, at a root port of its own or behind the translator of a
     /// hub.
     pub rate: Option<usb2::Rate>,
+}
+
+/// How a drive keeps its blocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keeping {
+    /// In memory.
+    #[default]
+    Memory,
+    /// In memory, behind a volatile cache.
+    Cached,
+    /// Not at all: each holds its own number, see [`Plain::stamped`].
+    Stamped,
 }
 
 /// A transport.
@@ -394,7 +406,7 @@ impl Drive {
             block_size: BlockSize::B512,
             latency: Duration::from_us(60),
             at_once: 32,
-            has_cache: false,
+            keeping: Keeping::Memory,
             rate: None,
         }
     }
@@ -422,11 +434,21 @@ impl Drive {
         Self { blocks, block_size, ..self }
     }
 
+    /// The same with blocks that hold their own number.
+    #[must_use]
+    pub const fn stamped(self) -> Self {
+        Self { keeping: Keeping::Stamped, ..self }
+    }
+
     /// Its medium, on which nothing was written.
     pub fn plain(&self) -> Plain {
-        let plain = Plain::new(self.blocks, self.block_size, self.latency, self.at_once);
-        let plain = plain.with_streams(self.streams);
-        if self.has_cache { plain.with_volatile_cache() } else { plain }
+        let (blocks, block_size) = (self.blocks, self.block_size);
+        let plain = match self.keeping {
+            Keeping::Stamped => Plain::stamped(BlockCount(blocks.into()), block_size),
+            Keeping::Memory | Keeping::Cached => Plain::new(blocks, block_size, Duration::ZERO, 1),
+        };
+        let plain = plain.serving(self.latency, self.at_once).with_streams(self.streams);
+        if self.keeping == Keeping::Cached { plain.with_volatile_cache() } else { plain }
     }
 
     /// The device: one for BOT offers nothing else, one for UAS offers both.

@@ -20,11 +20,6 @@ impl Driven {
         self.seats.get_mut(drive)?.drive.enclosure.as_deref_mut()
     }
 
-    /// Blocks that were written with what belongs elsewhere, on a drive whose blocks hold their number.
-    pub fn strays(&self, drive: usize) -> u64 {
-        self.seats.get(drive).map_or(0, |seat| seat.drive.plain.strays())
-    }
-
     /// What a drive has drawn that is not made of parts: idle and at work.
     pub fn drive_meter(&self, drive: usize) -> Option<&Meter<2>> {
         self.seats.get(drive).map(|seat| seat.drive.plain.meter())
