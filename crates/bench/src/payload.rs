@@ -9,6 +9,9 @@ use workload::Fill;
 /// A write is made different from all others in each of these.
 const STEP_BYTES: usize = 512;
 
+/// The byte of [`Fill::Repeated`].
+const REPEATED: u8 = 0x5a;
+
 /// Bytes to write.
 #[derive(Debug)]
 pub(crate) struct Payload {
@@ -32,6 +35,7 @@ impl Payload {
     pub(crate) fn prepare(&self, memory: &mut [u8]) {
         match self.fill {
             Fill::Zero => memory.fill(0),
+            Fill::Repeated => memory.fill(REPEATED),
             Fill::Random => memory.iter_mut().zip(&self.master).for_each(|(place, byte)| *place = *byte),
         }
     }
@@ -40,6 +44,7 @@ impl Payload {
     pub(crate) fn renew(&mut self, memory: &mut [u8]) {
         match self.fill {
             Fill::Zero => memory.fill(0),
+            Fill::Repeated => memory.fill(REPEATED),
             Fill::Random => {
                 if self.is_shared {
                     let len = memory.len().min(self.master.len());

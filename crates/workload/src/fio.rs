@@ -14,7 +14,6 @@ use std::time::Duration;
 
 /// Options of fio about itself, which change nothing of what is asked of the drive here.
 const PASSED_OVER: &[&str] = &[
-    "ioengine",
     "filename",
     "thread",
     "group_reporting",
@@ -54,16 +53,17 @@ const PASSED_OVER: &[&str] = &[
     "fallocate",
     "create_on_open",
     "overwrite",
-    "end_fsync",
     "randseed",
     "allrandrepeat",
     "mem",
     "iomem",
     "iomem_align",
-    "size_unit",
-    "kb_base",
     "unit_base",
 ];
+
+/// Engines of fio that keep several requests under way, and those that have one at a time.
+const QUEUED_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio", "solarisaio", "sg"];
+const SYNCHRONOUS_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2"];
 
 /// The options of a section.
 #[derive(Clone, Debug)]
@@ -76,6 +76,8 @@ struct Section {
     pattern: Option<Pattern>,
     /// For the jobs before it.
     waits: bool,
+    /// The line that says that there is one request at a time.
+    one_at_a_time: Option<(usize, String)>,
 }
 
 /// What `rw=` says.
@@ -99,6 +101,7 @@ struct Line<'a> {
 /// The first line that is not understood.
 pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
     JobFileError::check_length(text)?;
+    let text = JobFileError::without_mark(text);
     let mut global = Section::new();
     let mut current: Option<(Line<'_>, Section)> = None;
     let (mut jobs, mut in_global) = (Vec::new(), false);
@@ -147,6 +150,7 @@ impl Section {
             align: Align::Length,
             pattern: None,
             waits: false,
+            one_at_a_time: None,
         }
     }
 
@@ -162,9 +166,10 @@ impl Section {
             "rwmixread" => self.reads = line.percent(needed()?)?,
             "rwmixwrite" => self.reads = 100 - line.percent(needed()?)?,
             "percentage_random" => self.random = line.percent(needed()?)?,
-            "runtime" | "timeout" => self.job.run = Some(line.time(needed()?)?),
+            "ioengine" => self.engine(needed()?, line)?,
+            "runtime" | "timeout" => self.job.run = Some(line.run(needed()?)?),
             "ramp_time" => self.job.warm_up = Some(line.time(needed()?)?),
-            "size" | "filesize" | "io_size" => self.job.span_bytes = line.span(needed()?)?,
+            "size" | "filesize" => self.job.span_bytes = line.span(needed()?)?,
             "offset" => self.job.offset_bytes = line.bytes(needed()?)?,
             "zero_buffers" => self.job.fill = line.flag(value)?.then_some(Fill::Zero),
             "direct" | "buffered" => {
@@ -174,6 +179,12 @@ impl Section {
                         "say --cached if that is meant, and remove the line",
                     ));
                 }
+            }
+            "kb_base" => {
+                line.number(needed()?, 1024, 1024).map_err(|error| JobFileError {
+                    remedy: "write 1024, and sizes in multiples of that".to_owned(),
+                    ..error
+                })?;
             }
             "numjobs" | "loops" | "nrfiles" | "openfiles" => {
                 line.number(needed()?, 1, 1).map_err(|error| JobFileError {
@@ -209,8 +220,27 @@ impl Section {
         Ok(())
     }
 
+    /// An engine says how many requests there can be at a time.
+    fn engine(&mut self, value: &str, line: Line<'_>) -> Result<(), JobFileError> {
+        self.one_at_a_time = match value {
+            queued if QUEUED_ENGINES.contains(&queued) => None,
+            one if SYNCHRONOUS_ENGINES.contains(&one) => Some((line.number, line.text.to_owned())),
+            _ => {
+                let known = "write ioengine=libaio, or psync for one request at a time";
+                return Err(line.error("the engine is not one for drives", known));
+            }
+        };
+        Ok(())
+    }
+
     /// The job of the section, at its end.
     fn finish(self, head: Line<'_>, is_first: bool) -> Result<Job, JobFileError> {
+        if let Some((number, text)) = self.one_at_a_time.filter(|_| self.job.depth > 1) {
+            let reason =
+                format!("the engine has one request at a time, whatever iodepth={} says", self.job.depth);
+            let remedy = "write ioengine=libaio, or iodepth=1";
+            return Err(JobFileError::new(number, &text, reason, remedy));
+        }
         let Some(pattern) = self.pattern else {
             return Err(head.error("the job does not say what it does", "add rw=, such as rw=randread"));
         };
@@ -336,6 +366,15 @@ impl Line<'_> {
         Ok(Duration::from_micros(all))
     }
 
+    /// How long a job runs. fio takes none for as long as its data last.
+    fn run(self, value: &str) -> Result<Duration, JobFileError> {
+        let time = self.time(value)?;
+        if time.is_zero() {
+            return Err(self.error("a run without end", "write how long it is to be"));
+        }
+        Ok(time)
+    }
+
     /// A part of the drive; 100 % is all of it.
     fn span(self, value: &str) -> Result<Option<u64>, JobFileError> {
         match value {
@@ -427,6 +466,25 @@ size=1g
         assert_eq!(refused("[a]\nrw=read\nruntime=99999999h\n").line, 3);
         assert_eq!(refused("[a]\nbs=4k\n").reason, "the job does not say what it does");
         assert_eq!(refused("").reason, "there is no job");
+    }
+
+    #[test]
+    fn what_would_be_measured_as_something_else_is_refused() {
+        // How much is moved in all is no part of the drive.
+        assert_eq!(refused("[a]\nrw=read\nio_size=1g\n").line, 3);
+        assert_eq!(refused("[a]\nrw=write\nend_fsync=1\n").line, 3);
+        assert_eq!(refused("[a]\nrw=read\nruntime=0\n").reason, "a run without end");
+        assert_eq!(refused("[a]\nrw=read\nkb_base=1000\n").line, 3);
+        assert_eq!(refused("[a]\nrw=read\nioengine=null\n").line, 3);
+        let error = refused("[global]\nioengine=psync\n[a]\nrw=read\niodepth=32\n");
+        assert_eq!((error.line, error.text.as_str()), (2, "ioengine=psync"));
+        assert!(parse("", "[a]\nrw=read\nioengine=psync\n").is_ok());
+        assert!(parse("", "[global]\nioengine=psync\n[a]\nrw=read\nioengine=io_uring\niodepth=9\n").is_ok());
+    }
+
+    #[test]
+    fn a_mark_of_the_editor_is_no_part_of_the_file() {
+        assert!(parse("", "\u{feff}[a]\nrw=read\n").is_ok());
     }
 
     proptest! {

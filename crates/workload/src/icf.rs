@@ -6,10 +6,11 @@
 //! it, else each that there is, at its number of outstanding I/Os or, with CYCLE_OUTSTANDING_IOS, at all of the cycle.
 //!
 //! Left out, and told with their line: network workers, several workers at the same time, delays, bursts, replies, other
-//! cycles. Passed over: what IOMeter shows and where, targets (the command line names the drive), data patterns.
+//! cycles, connections that are made anew. Passed over: what IOMeter shows and where, and targets, since the command line
+//! names the drive.
 
 use super::job_file::{JobFileError, tame};
-use super::{Align, DEPTH_MAX, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Share, Workload};
+use super::{Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Share, Workload};
 use std::time::Duration;
 
 /// IOMeter's unit of "disk maximum size" and "starting sector".
@@ -44,6 +45,7 @@ struct Setup {
     outstanding: Option<u16>,
     offset_bytes: u64,
     span_bytes: Option<u64>,
+    fill: Option<Fill>,
 }
 
 /// The workload that a configuration describes.
@@ -52,6 +54,7 @@ struct Setup {
 /// The first line that is not understood.
 pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
     JobFileError::check_length(text)?;
+    let text = JobFileError::without_mark(text);
     let mut setup = Setup::default();
     let (mut heading, mut section) = ("", "");
     let mut last = Line { number: 1, text: "" };
@@ -63,6 +66,7 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
         if let Some(comment) = text.trim().strip_prefix('\'') {
             let comment = comment.trim();
             if let Some(name) = SECTIONS.iter().find(|name| comment.starts_with(**name)) {
+                line.expect_no_open(section)?;
                 (section, heading) = (name, "");
             } else if comment.starts_with("END ") {
                 (section, heading) = ("", "");
@@ -77,6 +81,7 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
             setup.take(section, heading, line)?;
         }
     }
+    last.expect_no_open(section)?;
     setup.finish(name, last)
 }
 
@@ -173,8 +178,13 @@ impl Setup {
                 return Err(line.error("only disk workers are understood", "remove this worker"));
             }
             heading if heading.starts_with("Number of outstanding IOs") => {
-                let first = line.text.split(',').next().unwrap_or_default();
-                self.outstanding = Some(line.number(first.trim(), 1, DEPTH_MAX.into())? as u16);
+                let mut columns = line.text.split(',').map(str::trim);
+                let first = columns.next().unwrap_or_default();
+                self.outstanding = Some(line.number(first, 1, DEPTH_MAX.into())? as u16);
+                if columns.next().is_some_and(|rate| rate != "DISABLED") {
+                    let reason = "a drive is not opened anew after some transactions";
+                    return Err(line.error(reason, "write DISABLED for the test connection rate"));
+                }
             }
             heading if heading.starts_with("Disk maximum size") => {
                 let mut columns = line.text.split(',').map(str::trim);
@@ -182,6 +192,7 @@ impl Setup {
                 let (sectors, start) = (next()?, next()?);
                 self.span_bytes = (sectors > 0).then_some(sectors * SECTOR_BYTES);
                 self.offset_bytes = start * SECTOR_BYTES;
+                self.fill = columns.next().map(|pattern| line.fill(pattern)).transpose()?;
             }
             "Assigned access specs" => self.assigned.push(line.text.trim().to_owned()),
             _ => {}
@@ -216,7 +227,7 @@ impl Setup {
                     warm_up: self.warm_up,
                     offset_bytes: self.offset_bytes,
                     span_bytes: self.span_bytes,
-                    fill: None,
+                    fill: self.fill,
                 });
             }
         }
@@ -256,6 +267,23 @@ impl Line<'_> {
             )
         };
         number.ok_or_else(wrong)
+    }
+
+    /// Data patterns of IOMeter 1.1: repeating bytes, pseudo random, full random.
+    fn fill(self, pattern: &str) -> Result<Fill, JobFileError> {
+        Ok(match self.number(pattern, 0, 2)? {
+            0 => Fill::Repeated,
+            _ => Fill::Random,
+        })
+    }
+
+    /// A section that was begun has its end before this.
+    fn expect_no_open(self, section: &str) -> Result<(), JobFileError> {
+        if section.is_empty() {
+            return Ok(());
+        }
+        let reason = format!("the section {section} has no end");
+        Err(self.error(reason, "give the whole file as IOMeter has saved it"))
     }
 
     fn numbers<'a, const N: usize>(
@@ -410,6 +438,7 @@ Version 1.1.0
         assert_eq!(job.shares, [small, Share { percent: 40, ..Share::all(65_536, 80, 0) }]);
         assert_eq!((job.run, job.warm_up), (Some(Duration::from_secs(90)), Some(Duration::from_secs(5))));
         assert_eq!((job.span_bytes, job.offset_bytes), (Some(1 << 20), 4096));
+        assert_eq!(job.fill, Some(Fill::Repeated));
     }
 
     #[test]
@@ -444,7 +473,20 @@ Version 1.1.0
             "the assigned specification `Absent` is not there"
         );
         assert_eq!(parse("", "IOPS 1\n").expect_err("no section").line, 1);
+        assert_eq!(refused("2048,8,0", "2048,8,banana").line, 46);
+        assert_eq!(refused("16,DISABLED", "16,ENABLED").line, 44);
         assert!(parse("", "").expect_err("nothing").reason.contains("0 jobs"));
+    }
+
+    #[test]
+    fn a_file_that_was_cut_is_refused() {
+        for keep in [12, 20, 27, 31, 50, 58] {
+            let cut: String = FILE.lines().take(keep).map(|line| format!("{line}\n")).collect();
+            let error = parse("", &cut).expect_err("it has no end");
+            assert!(error.reason.contains("has no end"), "{keep} lines: {error}");
+        }
+        let marked = format!("\u{feff}{FILE}");
+        assert_eq!(parse("", &marked).expect("it is understood"), parse("", FILE).expect("it is understood"));
     }
 
     proptest! {

@@ -31,6 +31,11 @@ impl JobFileError {
         Self { line, text, reason: reason.into(), remedy: remedy.into() }
     }
 
+    /// What is a mark of the editor and none of the author: a byte order mark.
+    pub(super) fn without_mark(text: &str) -> &str {
+        text.strip_prefix('\u{feff}').unwrap_or(text)
+    }
+
     /// The file as a whole is too long.
     pub(super) fn check_length(text: &str) -> Result<(), Self> {
         if text.len() <= FILE_BYTES_MAX {

@@ -59,6 +59,8 @@ pub enum Fill {
     Random,
     /// Zeroes.
     Zero,
+    /// One byte over and over, which compresses well and is not zero.
+    Repeated,
 }
 
 /// One kind of access of a job.
