@@ -9,7 +9,9 @@ mod run;
 mod statistics;
 
 pub use energy::Energy;
-pub use run::{Conditions, Failures, Progress, Run, RunError, Surroundings, Watch, read_back, run};
+pub use run::{
+    BrokenRun, Conditions, Failures, Progress, Run, RunError, Surroundings, Watch, read_back, run,
+};
 pub use statistics::Estimate;
 
 use crate::rig::{Rig, RigError, Room, Route, Troubles};
@@ -44,6 +46,12 @@ pub struct Row {
     pub label: String,
     /// Its depth.
     pub depth: u16,
+    /// What failed, whether there are figures or not.
+    pub failures: Failures,
+    /// What went wrong below, likewise.
+    pub troubles: Troubles,
+    /// What reading back has found, likewise.
+    pub findings: Option<Findings>,
     /// What came of it.
     pub figures: Result<Figures, MeasureError>,
 }
@@ -71,12 +79,6 @@ pub struct Figures {
     pub rounds: u32,
     /// The interval has become as narrow as it should.
     pub is_steady: bool,
-    /// What failed.
-    pub failures: Failures,
-    /// What went wrong below.
-    pub troubles: Troubles,
-    /// What reading back has found.
-    pub findings: Option<Findings>,
     /// Somebody has ended it early.
     pub interrupted: bool,
 }
@@ -114,7 +116,8 @@ struct Course {
     route: Route,
     runs: Vec<Run>,
     findings: Option<Findings>,
-    read_failures: Failures,
+    failures: Failures,
+    troubles: Troubles,
     error: Option<MeasureError>,
 }
 
@@ -218,12 +221,14 @@ impl Campaign<'_, '_> {
         };
         let (watch, energy) = (&mut *self.onlooker, Some(self.energy));
         let surroundings = Surroundings { ledger: ledger.as_mut(), watch, energy };
-        let run = run(runner, job, conditions, surroundings).map_err(MeasureError::Run)?;
-        course.runs.push(run);
+        let run = run(runner, job, conditions, surroundings).map_err(|broken| course.take_broken(&broken))?;
+        course.take(run);
         if let Some(ledger) = &mut ledger {
-            let failures = read_back(runner, ledger, self.onlooker).map_err(MeasureError::Run)?;
-            course.read_failures.add(&failures);
+            let back = read_back(runner, ledger, self.onlooker);
+            // What was found before it broke off is found.
             course.findings.get_or_insert_default().add(ledger.findings());
+            let (failures, troubles) = back.map_err(|broken| course.take_broken(&broken))?;
+            course.count(&failures, troubles);
         }
         Ok(())
     }
@@ -231,8 +236,25 @@ impl Campaign<'_, '_> {
 
 impl Course {
     const fn new(route: Route) -> Self {
-        let read_failures = Failures { count: 0, kinds: Vec::new() };
-        Self { route, runs: Vec::new(), findings: None, read_failures, error: None }
+        let failures = Failures { count: 0, kinds: Vec::new() };
+        Self { route, runs: Vec::new(), findings: None, failures, troubles: Troubles::NONE, error: None }
+    }
+
+    /// A run has come to its end.
+    fn take(&mut self, run: Run) {
+        self.count(&run.failures, run.troubles);
+        self.runs.push(run);
+    }
+
+    /// A run has broken off: why.
+    fn take_broken(&mut self, broken: &BrokenRun) -> MeasureError {
+        self.count(&broken.failures, broken.troubles);
+        MeasureError::Run(broken.why.clone())
+    }
+
+    fn count(&mut self, failures: &Failures, troubles: Troubles) {
+        self.failures.add(failures);
+        self.troubles = self.troubles.and(troubles);
     }
 
     /// I/Os in a second, of each run that was not cut off.
@@ -245,20 +267,17 @@ impl Course {
         Estimate::of(&self.rates()).relative_half_width().is_some_and(|half| half <= within)
     }
 
-    fn figures(self, first: Option<&[f64]>, plan: &Plan) -> Result<Figures, MeasureError> {
-        if let Some(error) = self.error {
-            return Err(error);
+    fn figures(&self, first: Option<&[f64]>, plan: &Plan) -> Result<Figures, MeasureError> {
+        if let Some(error) = &self.error {
+            return Err(error.clone());
         }
         let is_steady = self.is_steady(plan.steady_within);
         let rates = self.rates();
-        let (mut latency, mut failures, mut troubles) =
-            (run::histogram(), self.read_failures, Troubles::default());
+        let mut latency = run::histogram();
         let (mut ios, mut bytes, mut processor, mut elapsed) = (0, 0, Duration::ZERO, Duration::ZERO);
         for run in &self.runs {
             // All histograms have the same bounds, so that adding cannot fail.
             let _ = latency.add(&run.latency);
-            failures.add(&run.failures);
-            troubles = troubles.and(run.troubles);
             (ios, bytes) = (ios + run.ios, bytes + run.bytes);
             (processor, elapsed) = (processor + run.processor, elapsed + run.elapsed);
         }
@@ -276,9 +295,6 @@ impl Course {
             ios,
             rounds: self.runs.len() as u32,
             is_steady,
-            failures,
-            troubles,
-            findings: self.findings,
             interrupted: self.runs.iter().any(|run| run.interrupted),
         })
     }
@@ -294,9 +310,18 @@ fn put_together(courses: Vec<Course>, job: &Job, plan: &Plan) -> Vec<Row> {
         if figures.is_ok() && first.is_none() {
             first = Some(rates);
         }
-        rows.push(Row { route, label: job.label.clone(), depth: job.depth, figures });
+        let Course { failures, troubles, findings, .. } = course;
+        let (label, depth) = (job.label.clone(), job.depth);
+        rows.push(Row { route, label, depth, failures, troubles, findings, figures });
     }
     rows
+}
+
+impl MeasureError {
+    /// Whether something broke off, or came to nothing, where others only say that the transport is not offered.
+    pub const fn is_failure(&self) -> bool {
+        !matches!(self, Self::Route(_))
+    }
 }
 
 impl fmt::Display for MeasureError {

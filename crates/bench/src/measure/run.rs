@@ -125,6 +125,17 @@ pub enum RunError {
     },
 }
 
+/// A run that has come to nothing, and what went wrong until then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenRun {
+    /// Why.
+    pub why: RunError,
+    /// What failed.
+    pub failures: Failures,
+    /// What went wrong below.
+    pub troubles: Troubles,
+}
+
 /// Runs a job.
 ///
 /// # Errors
@@ -134,13 +145,13 @@ pub fn run(
     job: &Job,
     conditions: &Conditions,
     surroundings: Surroundings<'_>,
-) -> Result<Run, RunError> {
+) -> Result<Run, BrokenRun> {
     let accesses = Accesses::new(job, runner.block_size(), runner.capacity(), conditions.seed)
         .map_err(RunError::Misfit)?;
     runner.prepare(job.depth, job.bytes_max()).map_err(RunError::Rig)?;
     let reads = job.shares.iter().any(|share| share.read_percent > 0);
     let payload = Payload::new(job.fill.unwrap_or(conditions.fill), job.bytes_max(), reads, conditions.seed);
-    let load = Load::new(runner, surroundings, job.depth);
+    let mut load = Load::new(runner, surroundings, job.depth);
     if job.writes() {
         (0..job.depth).for_each(|slot| payload.prepare(load.runner.memory(slot)));
     }
@@ -150,7 +161,8 @@ pub fn run(
         warm_up: job.warm_up.unwrap_or(conditions.warm_up),
         run: job.run.unwrap_or(conditions.run),
     };
-    load.measure(course)
+    let ended = load.measure(course);
+    load.told(ended)
 }
 
 /// Reads everything back that a ledger has stamped. The runner must have room for it.
@@ -161,33 +173,16 @@ pub fn read_back(
     runner: &mut dyn Runner,
     ledger: &mut Ledger,
     watch: &mut dyn Watch,
-) -> Result<Failures, RunError> {
+) -> Result<(Failures, Troubles), BrokenRun> {
     runner.prepare(READ_BACK_DEPTH, READ_BACK_BYTES).map_err(RunError::Rig)?;
     let blocks_max = u64::from(READ_BACK_BYTES / runner.block_size().bytes());
     let mut load =
         Load::new(runner, Surroundings { ledger: Some(ledger), watch, energy: None }, READ_BACK_DEPTH);
-    let (mut next, mut is_wanted) = (0, true);
-    loop {
-        while is_wanted && let Some(slot) = load.idle.pop() {
-            let extent =
-                load.surroundings.ledger.as_ref().and_then(|ledger| ledger.next_written(next, blocks_max));
-            match extent {
-                Some(extent) => {
-                    next = extent.lba.0 + extent.blocks.0;
-                    load.start(slot, Access { kind: Kind::Read, extent });
-                }
-                None => {
-                    load.idle.push(slot);
-                    is_wanted = false;
-                }
-            }
-        }
-        if load.is_quiet() {
-            return Ok(load.failures);
-        }
-        load.turn()?;
-        is_wanted &= load.tick(Duration::ZERO);
-    }
+    let ended = load.read_back(blocks_max);
+    load.told(ended).map(|()| {
+        let troubles = load.troubles();
+        (load.failures, troubles)
+    })
 }
 
 /// Room for a job, and for reading back what it has written.
@@ -226,6 +221,8 @@ struct Load<'r, 's> {
     ios: u64,
     bytes: u64,
     failures: Failures,
+    /// What the runner had told before.
+    troubles_before: Troubles,
     final_fault: Option<Fault>,
 }
 
@@ -234,6 +231,7 @@ impl<'r, 's> Load<'r, 's> {
         let now = runner.now();
         Self {
             block_bytes: runner.block_size().bytes().into(),
+            troubles_before: runner.troubles(),
             runner,
             surroundings,
             idle: (0..depth).rev().collect(),
@@ -248,8 +246,40 @@ impl<'r, 's> Load<'r, 's> {
         }
     }
 
-    fn measure(mut self, mut course: Course) -> Result<Run, RunError> {
-        let troubles_before = self.runner.troubles();
+    /// What has ended so, with what went wrong until then if it broke off.
+    fn told<T>(&self, ended: Result<T, RunError>) -> Result<T, BrokenRun> {
+        ended.map_err(|why| BrokenRun { why, failures: self.failures.clone(), troubles: self.troubles() })
+    }
+
+    fn troubles(&self) -> Troubles {
+        self.runner.troubles().since(self.troubles_before)
+    }
+
+    fn read_back(&mut self, blocks_max: u64) -> Result<(), RunError> {
+        let (mut next, mut is_wanted) = (0, true);
+        loop {
+            while is_wanted && let Some(slot) = self.idle.pop() {
+                let ledger = self.surroundings.ledger.as_ref();
+                match ledger.and_then(|ledger| ledger.next_written(next, blocks_max)) {
+                    Some(extent) => {
+                        next = extent.lba.0 + extent.blocks.0;
+                        self.start(slot, Access { kind: Kind::Read, extent });
+                    }
+                    None => {
+                        self.idle.push(slot);
+                        is_wanted = false;
+                    }
+                }
+            }
+            if self.is_quiet() {
+                return Ok(());
+            }
+            self.turn()?;
+            is_wanted &= self.tick(Duration::ZERO);
+        }
+    }
+
+    fn measure(&mut self, mut course: Course) -> Result<Run, RunError> {
         let whole = course.warm_up + course.run;
         let mut from = None;
         let mut goes_on = true;
@@ -282,7 +312,7 @@ impl<'r, 's> Load<'r, 's> {
             processor: to.processor.saturating_sub(from.processor),
             joules: joules.map(|(energy, (from, to))| energy.joules_between(from, to)),
             failures: std::mem::take(&mut self.failures),
-            troubles: self.runner.troubles().since(troubles_before),
+            troubles: self.troubles(),
             interrupted: !goes_on,
         })
     }
@@ -364,7 +394,8 @@ impl<'r, 's> Load<'r, 's> {
             }
             Err(fault) => {
                 self.failures.count(fault, 1);
-                self.final_fault = Some(fault).filter(Fault::is_final);
+                // What follows it in the same turn is of no more weight.
+                self.final_fault = self.final_fault.or(Some(fault).filter(Fault::is_final));
             }
         }
     }
@@ -440,6 +471,12 @@ impl Failures {
 pub(super) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3)
         .expect("the bounds are in order and three digits are allowed")
+}
+
+impl From<RunError> for BrokenRun {
+    fn from(why: RunError) -> Self {
+        Self { why, failures: Failures::default(), troubles: Troubles::NONE }
+    }
 }
 
 impl fmt::Display for RunError {

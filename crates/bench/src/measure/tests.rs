@@ -40,7 +40,7 @@ fn a_drive_of_known_speed_is_measured_right() {
     assert!((figures.mb_per_s / figures.iops.value - 0.004_096).abs() < 1e-9);
     assert!(figures.latency.min() >= 999_000 && figures.rounds == 3 && figures.ios >= 3);
     assert!(figures.ratio.is_none() && figures.joules_per_gb.is_none());
-    assert_eq!((figures.failures.count, crowd.seen), (0, 1));
+    assert_eq!((rows[0].failures.count, crowd.seen), (0, 1));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn routes_take_turns_and_are_held_against_the_first() {
     assert_eq!(crowd.begun[3..], [(Route::Bot, 2), (Route::Uas, 2)]);
     assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.ratio.is_none()));
     let missing = rows[1].figures.as_ref().expect_err("it is not there");
-    assert_eq!(missing.to_string(), "there is no such way");
+    assert_eq!((missing.to_string().as_str(), missing.is_failure()), ("there is no such way", false));
     let ratio = rows[2].figures.as_ref().ok().and_then(|figures| figures.ratio).expect("a ratio");
     let [low, high] = ratio.interval.expect("two rounds");
     assert!(low <= ratio.value && ratio.value <= high && ratio.value > 0.0, "{ratio:?}");
@@ -89,9 +89,10 @@ fn failures_and_troubles_are_counted_and_are_no_ios() {
     let rows = rows(&mut stand, &[Route::Kernel], job, &plan((1, 1)), &mut crowd);
     let figures = rows[0].figures.as_ref().expect("figures");
     assert_eq!((figures.ios, figures.iops.value), (0, 0.0));
-    assert!(figures.failures.count > 10 && figures.troubles.retries > 0, "{figures:?}");
+    let Row { failures, troubles, .. } = &rows[0];
+    assert!(failures.count > 10 && troubles.retries > 0, "{failures:?} {troubles:?}");
     let bad = Fault::Medium(MediumError::Unwritable { lba: Lba(0) });
-    assert_eq!(figures.failures.kinds, [(bad, figures.failures.count)]);
+    assert_eq!(failures.kinds, [(bad, failures.count)]);
 }
 
 #[test]
@@ -102,6 +103,8 @@ fn a_drive_that_is_gone_ends_its_row() {
     let error = rows[0].figures.as_ref().expect_err("it is gone");
     assert_eq!(error.to_string(), "the drive is lost: the unit is gone");
     assert_eq!(stand.put_up.len(), 1);
+    let Row { failures, troubles, .. } = &rows[0];
+    assert!(error.is_failure() && failures.count > 0 && troubles.retries > 0, "{failures:?} {troubles:?}");
 }
 
 #[test]
@@ -132,8 +135,7 @@ fn a_good_drive_passes_verification_without_overlaps() {
     let verify = Plan { verify: true, ..plan((2, 2)) };
     let job = Job::of(Share { align: workload::Align::Block, ..Share::all(4096, 30, 80) }, 8);
     let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
-    let findings =
-        rows[0].figures.as_ref().ok().and_then(|figures| figures.findings.clone()).expect("findings");
+    let findings = rows[0].findings.clone().expect("findings");
     assert!(findings.written > 100 && findings.checked >= BLOCKS / 2 && findings.wrong == 0, "{findings:?}");
     assert!(!stand.overlapped);
 }
@@ -145,8 +147,7 @@ fn a_drive_that_forgets_a_write_is_caught() {
     let verify = Plan { verify: true, ..plan((1, 1)) };
     let job = Job { span_bytes: Some(64 * 1024), ..Job::of(Share::all(512, 0, 0), 4) };
     let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
-    let findings =
-        rows[0].figures.as_ref().ok().and_then(|figures| figures.findings.clone()).expect("findings");
+    let findings = rows[0].findings.clone().expect("findings");
     assert_eq!((findings.wrong, findings.first_wrong[0].lba), (1, 77));
 }
 
@@ -159,8 +160,7 @@ fn what_an_earlier_run_has_written_is_not_taken_for_this_ones() {
     // From here on it keeps what it has.
     stand.forgets = Some(77);
     let rows = rows(&mut stand, &[Route::Uas], job, &Plan { session: 2, ..verify }, &mut crowd);
-    let findings =
-        rows[0].figures.as_ref().ok().and_then(|figures| figures.findings.clone()).expect("findings");
+    let findings = rows[0].findings.clone().expect("findings");
     assert_eq!(findings.first_wrong[0].found, crate::verify::Found::OtherSession);
 }
 

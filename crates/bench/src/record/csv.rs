@@ -25,7 +25,7 @@ fn line(row: &RecordRow) -> String {
     let flag = |take: fn(&super::RowFigures) -> bool| {
         figures.map_or_else(String::new, |figures| take(figures).to_string())
     };
-    let wrong = figures.and_then(|figures| Some(figures.verify.as_ref()?.wrong.to_string()));
+    let wrong = row.verify.as_ref().map(|findings| findings.wrong.to_string());
     let fields = [
         row.transport.to_owned(),
         quoted(&row.job),
@@ -47,9 +47,9 @@ fn line(row: &RecordRow) -> String {
         count(|figures| figures.rounds.into()),
         flag(|figures| figures.steady),
         flag(|figures| figures.interrupted),
-        count(|figures| figures.errors),
-        count(|figures| figures.troubles.retries),
-        count(|figures| figures.troubles.resets),
+        row.errors.to_string(),
+        row.troubles.retries.to_string(),
+        row.troubles.resets.to_string(),
         wrong.unwrap_or_default(),
         quoted(row.error.as_deref().unwrap_or_default()),
     ];

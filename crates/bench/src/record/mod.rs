@@ -10,7 +10,7 @@ mod table;
 pub use csv::csv;
 pub use table::{heading, table};
 
-use crate::measure::{Estimate, Figures, Row};
+use crate::measure::{Estimate, Figures, MeasureError, Row};
 use crate::rig::{Identity, Troubles};
 use crate::verify::Findings;
 use serde::Serialize;
@@ -138,6 +138,17 @@ pub struct RecordRow {
     /// Why there are no figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// It has come to nothing, where others without figures are of a transport that is not offered.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// Requests that failed, whether there are figures or not.
+    pub errors: u64,
+    /// The first kinds of them.
+    pub error_kinds: Vec<ErrorKind>,
+    /// What went wrong below, and was mended or not.
+    pub troubles: Troubles,
+    /// What reading back has found.
+    pub verify: Option<Findings>,
     /// The figures.
     #[serde(flatten)]
     pub figures: Option<RowFigures>,
@@ -180,14 +191,6 @@ pub struct RowFigures {
     pub steady: bool,
     /// It was ended early.
     pub interrupted: bool,
-    /// Requests that failed.
-    pub errors: u64,
-    /// The first kinds of them.
-    pub error_kinds: Vec<ErrorKind>,
-    /// What went wrong below, and was mended or not.
-    pub troubles: Troubles,
-    /// What reading back has found.
-    pub verify: Option<Findings>,
 }
 
 /// Requests that failed for one reason.
@@ -213,8 +216,8 @@ impl Record {
         let figures = || {
             self.rows.iter().filter_map(|row| row.figures.as_ref().map(|figures| (row.transport, figures)))
         };
-        self.errors = figures().map(|(_, figures)| figures.errors).sum();
-        self.troubles = figures().fold(Troubles::default(), |sum, (_, figures)| sum.and(figures.troubles));
+        self.errors = self.rows.iter().map(|row| row.errors).sum();
+        self.troubles = self.rows.iter().fold(Troubles::NONE, |sum, row| sum.and(row.troubles));
         let first = figures().next().map(|(transport, _)| transport);
         let of_first =
             figures().filter(|(transport, _)| Some(*transport) == first).map(|(_, figures)| figures);
@@ -227,13 +230,13 @@ impl Record {
 
     /// Blocks that were read back and were not right.
     pub fn wrong_blocks(&self) -> u64 {
-        let findings = self.rows.iter().filter_map(|row| row.figures.as_ref()?.verify.as_ref());
+        let findings = self.rows.iter().filter_map(|row| row.verify.as_ref());
         findings.map(|findings| findings.wrong).sum()
     }
 
-    /// Whether a row has no figures.
-    pub fn has_failed_rows(&self) -> bool {
-        self.rows.iter().any(|row| row.error.is_some())
+    /// The first row that has come to nothing.
+    pub fn failed_row(&self) -> Option<&RecordRow> {
+        self.rows.iter().find(|row| row.failed)
     }
 }
 
@@ -243,7 +246,22 @@ impl RecordRow {
             Ok(figures) => (None, Some(RowFigures::of(figures))),
             Err(error) => (Some(error.to_string()), None),
         };
-        Self { transport: row.route.word(), job: row.label.clone(), depth: row.depth, error, figures }
+        let kind = |(fault, count): &(crate::rig::Fault, u64)| ErrorKind {
+            reason: fault.to_string(),
+            count: *count,
+        };
+        Self {
+            transport: row.route.word(),
+            job: row.label.clone(),
+            depth: row.depth,
+            error,
+            failed: row.figures.as_ref().is_err_and(MeasureError::is_failure),
+            errors: row.failures.count,
+            error_kinds: row.failures.kinds.iter().map(kind).collect(),
+            troubles: row.troubles,
+            verify: row.findings.clone(),
+            figures,
+        }
     }
 }
 
@@ -251,10 +269,6 @@ impl RowFigures {
     fn of(figures: &Figures) -> Self {
         let us = |nanoseconds: u64| nanoseconds as f64 / 1000.0;
         let at = |quantile| us(figures.latency.value_at_quantile(quantile));
-        let kind = |(fault, count): &(crate::rig::Fault, u64)| ErrorKind {
-            reason: fault.to_string(),
-            count: *count,
-        };
         Self {
             iops: figures.iops.value,
             iops_interval: figures.iops.interval,
@@ -273,10 +287,6 @@ impl RowFigures {
             rounds: figures.rounds,
             steady: figures.is_steady,
             interrupted: figures.interrupted,
-            errors: figures.failures.count,
-            error_kinds: figures.failures.kinds.iter().map(kind).collect(),
-            troubles: figures.troubles,
-            verify: figures.findings.clone(),
         }
     }
 }

@@ -51,7 +51,7 @@ pub fn table(record: &Record) -> String {
     let columns = Columns {
         ratio: shown(|figures| figures.ratio_to_first.is_some()),
         joules: shown(|figures| figures.joules_per_gb.is_some()),
-        verify: shown(|figures| figures.verify.is_some()),
+        verify: record.rows.iter().any(|row| row.verify.is_some()),
     };
     let mut table = Table::new();
     table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
@@ -107,6 +107,9 @@ impl Columns {
         let mut cells = vec![row.job.clone(), row.transport.to_owned(), row.depth.to_string()];
         let Some(figures) = &row.figures else {
             cells.push("none".into());
+            // Up to the last column, which says what failed.
+            cells.resize(self.header().len() - 1, String::new());
+            cells.push(row.errors.to_string());
             return cells;
         };
         let half = figures.iops_interval.map(|[low, high]| (high / low).ln() / 2.0 * 100.0);
@@ -129,11 +132,9 @@ impl Columns {
             ));
         }
         if self.verify {
-            cells.push(
-                figures.verify.as_ref().map_or_else(|| "-".into(), |findings| findings.wrong.to_string()),
-            );
+            cells.push(row.verify.as_ref().map_or_else(|| "-".into(), |findings| findings.wrong.to_string()));
         }
-        cells.push(figures.errors.to_string());
+        cells.push(row.errors.to_string());
         cells
     }
 }
@@ -144,19 +145,18 @@ fn remarks(record: &Record) -> Vec<String> {
     for row in &record.rows {
         let name = format!("{}, {}, depth {}", row.job, row.transport, row.depth);
         lines.extend(row.error.as_ref().map(|error| format!("{name}: no figures: {error}")));
-        let Some(figures) = &row.figures else { continue };
-        if !figures.steady && figures.rounds > 1 {
+        if let Some(figures) = row.figures.as_ref().filter(|figures| !figures.steady && figures.rounds > 1) {
             lines.push(format!("{name}: not steady after {} rounds", figures.rounds));
         }
-        for kind in &figures.error_kinds {
+        for kind in &row.error_kinds {
             lines.push(format!("{name}: {} failed: {}", kind.count, kind.reason));
         }
-        let troubles = figures.troubles.named().into_iter().filter(|(_, count)| *count > 0);
+        let troubles = row.troubles.named().into_iter().filter(|(_, count)| *count > 0);
         let troubles: Vec<String> = troubles.map(|(what, count)| format!("{count} {what}")).collect();
         if !troubles.is_empty() {
             lines.push(format!("{name}: {}", troubles.join(", ")));
         }
-        if let Some(findings) = &figures.verify {
+        if let Some(findings) = &row.verify {
             let uncertain = match findings.uncertain {
                 0 => String::new(),
                 count => format!(", {count} not judged since their write failed"),

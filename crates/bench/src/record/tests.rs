@@ -1,5 +1,5 @@
 use super::*;
-use crate::measure::{Estimate, Failures, MeasureError};
+use crate::measure::{Estimate, Failures, MeasureError, RunError};
 use crate::rig::Identity;
 use crate::rig::{Fault, RigError, Route};
 use crate::verify::{Found, WrongBlock};
@@ -24,15 +24,14 @@ fn figures(iops: f64) -> Figures {
         ios: 1000,
         rounds: 3,
         is_steady: true,
-        failures: Failures::default(),
-        troubles: Troubles::default(),
-        findings: None,
         interrupted: false,
     }
 }
 
 fn row(route: Route, depth: u16, figures: Result<Figures, MeasureError>) -> Row {
-    Row { route, label: "4K random, 70 % read".into(), depth, figures }
+    let label = "4K random, 70 % read".into();
+    let (failures, troubles) = (Failures::default(), Troubles::NONE);
+    Row { route, label, depth, failures, troubles, findings: None, figures }
 }
 
 fn record(rows: &[Row]) -> Record {
@@ -78,19 +77,11 @@ fn three() -> Record {
             found: Found::OtherGeneration { generation: 1 },
         }],
     };
-    let second = Figures {
-        ratio: Some(against),
-        failures: failed,
-        troubles,
-        findings: Some(findings),
-        ..figures(2000.0)
-    };
+    let second = Figures { ratio: Some(against), ..figures(2000.0) };
+    let second =
+        Row { failures: failed, troubles, findings: Some(findings), ..row(Route::Uas, 1, Ok(second)) };
     let none = MeasureError::Route(RigError::new("no way, \"none\""));
-    record(&[
-        row(Route::Bot, 1, Ok(figures(1000.0))),
-        row(Route::Uas, 1, Ok(second)),
-        row(Route::Turbo, 1, Err(none)),
-    ])
+    record(&[row(Route::Bot, 1, Ok(figures(1000.0))), second, row(Route::Turbo, 1, Err(none))])
 }
 
 #[test]
@@ -174,6 +165,29 @@ fn json_has_the_fields_that_programs_read() {
     let machine: Vec<&str> =
         value["machine"].as_object().expect("an object").keys().map(String::as_str).collect();
     assert_eq!(machine, ["kernel", "processor", "processors"]);
+}
+
+#[test]
+fn what_went_wrong_before_a_row_came_to_nothing_counts() {
+    let lost = MeasureError::Run(RunError::Gone(Fault::Medium(MediumError::Absent)));
+    let lost = Row {
+        failures: Failures { count: 4, kinds: vec![(Fault::Medium(MediumError::Absent), 4)] },
+        troubles: Troubles { resets: 2, ..Troubles::NONE },
+        ..row(Route::Uas, 1, Err(lost))
+    };
+    let record = record(&[row(Route::Bot, 1, Ok(figures(1000.0))), lost]);
+    assert_eq!((record.errors, record.troubles.resets), (4, 2));
+    assert_eq!(record.failed_row().map(|row| row.transport), Some("uas"));
+    assert!(three().failed_row().is_none(), "that there is no such transport is no failure");
+    let value: Value = serde_json::to_value(&record).expect("a record is JSON");
+    let row = &value["rows"][1];
+    assert_eq!((&row["failed"], &row["errors"]), (&true.into(), &4.into()));
+    assert!(
+        csv(&record).contains("uas,\"4K random, 70 % read\",1,,,,,,,,,,,,,,,,,,4,0,2,,"),
+        "{}",
+        csv(&record)
+    );
+    assert!(table(&record).contains("uas, depth 1: 2 resets"), "{}", table(&record));
 }
 
 #[test]

@@ -187,6 +187,18 @@ pub struct Troubles {
 }
 
 impl Troubles {
+    /// None at all.
+    pub const NONE: Self = Self {
+        retries: 0,
+        timeouts: 0,
+        stalls: 0,
+        odd_statuses: 0,
+        busy: 0,
+        recovered: 0,
+        resets: 0,
+        kernel_errors: 0,
+    };
+
     /// What has been added since `earlier`.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {

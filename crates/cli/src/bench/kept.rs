@@ -56,11 +56,11 @@ fn row(row: &RecordRow) -> ResultRow {
         transport: row.transport.to_owned(),
         job: row.job.clone(),
         depth: row.depth,
-        figures: row.figures.as_ref().map(figures).ok_or_else(nothing),
+        figures: row.figures.as_ref().map(|figures| of(row, figures)).ok_or_else(nothing),
     }
 }
 
-fn figures(figures: &RowFigures) -> Figures {
+fn of(row: &RecordRow, figures: &RowFigures) -> Figures {
     Figures {
         iops: figures.iops,
         iops_interval: figures.iops_interval,
@@ -73,7 +73,7 @@ fn figures(figures: &RowFigures) -> Figures {
         max_us: Some(figures.max_us),
         percentiles_us: figures.percentiles_us.clone(),
         ios: figures.ios,
-        errors: figures.errors,
+        errors: row.errors,
         digest: None,
     }
 }

@@ -253,6 +253,10 @@ fn verdict(record: &Record) -> Result<(), Failure> {
         let failure = Failure::new("nothing was measured");
         return Err(why.into_iter().fold(failure, Failure::because));
     }
+    if let Some(row) = record.failed_row() {
+        let what = format!("{}, {}, depth {}: no figures", row.job, row.transport, row.depth);
+        return Err(row.error.iter().fold(Failure::new(what), Failure::because));
+    }
     if record.errors > 0 {
         return Err(Failure::new(format!("{} failed", counted(record.errors, "request"))));
     }

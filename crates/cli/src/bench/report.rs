@@ -137,8 +137,8 @@ fn wrong(record: &Record) -> Vec<String> {
         let what = format!("{}, {}, depth {}", row.job, row.transport, row.depth);
         match (&row.error, &row.figures) {
             (Some(error), _) => found.push(format!("{what}: no figures, since {error}")),
-            (None, Some(figures)) if figures.errors > 0 => {
-                found.push(format!("{what}: {} failed", counted(figures.errors, "request")))
+            (None, Some(_)) if row.errors > 0 => {
+                found.push(format!("{what}: {} failed", counted(row.errors, "request")))
             }
             _ => {}
         }
