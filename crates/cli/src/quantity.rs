@@ -37,6 +37,18 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
+/// The same, of which there is some.
+pub(crate) fn some_seconds(text: &str) -> Result<Duration, String> {
+    let span = seconds(text)?;
+    if span.is_zero() { Err(format!("'{text}' seconds are none at all")) } else { Ok(span) }
+}
+
+/// Percent of something, a fraction or whole: more than none, 100 at most.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse().ok().filter(|percent| (f64::MIN_POSITIVE..=100.0).contains(percent));
+    percent.ok_or_else(|| format!("'{text}' is not a percentage above 0, up to 100"))
+}
+
 /// A span of virtual time in seconds, a fraction or whole, a millisecond to an hour.
 pub(crate) fn span(text: &str) -> Result<units::Duration, String> {
     let wrong = || format!("'{text}' is not a number of seconds from 0.001 to 3600");

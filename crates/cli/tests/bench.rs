@@ -166,6 +166,45 @@ fn what_the_system_uses_is_refused() {
     fs::remove_dir_all(place.0.join("machine")).expect("it was made");
     place.write("machine/sys/block/loop9/loop/backing_file", &image);
     fails(&arguments, 3, "loop9 is made of it");
+    // The same file under another name.
+    let link = place.0.join("link.img").display().to_string();
+    fs::hard_link(&image, &link).expect("a link");
+    fails(
+        &[&link, "--rw", "write", "--write", &link, "--yes", "--machine", &machine],
+        3,
+        "loop9 is made of it",
+    );
+}
+
+#[test]
+fn nothing_is_written_on_the_word_of_another_machine() {
+    let place = Place::new();
+    let image = place.image();
+    place.write("machine/proc/cmdline", "");
+    let machine = place.0.join("machine").display().to_string();
+    let arguments = [&image, "--rw", "write", "--write", &image, "--yes", "--machine", &machine];
+    fails(&arguments, 3, "judged by the files of another machine");
+    assert!(fs::read(&image).expect("it is there") == vec![7; 4 << 20]);
+}
+
+#[test]
+fn a_row_that_comes_to_nothing_is_a_failure() {
+    let arguments = [
+        "--virtual",
+        "--size",
+        "1M",
+        "--workload",
+        "iometer-4k-read",
+        "--workload",
+        "iometer-2m",
+        "--depth",
+        "1",
+    ];
+    fails(&arguments, 1, "no figures");
+    // That a transport is not offered is none.
+    let offered =
+        bench(&["--virtual", "--size", "16M", "--speed", "full", "--transport", "all", "--rw", "read"]);
+    assert_eq!(offered.status.code(), Some(0), "{}", String::from_utf8_lossy(&offered.stderr));
 }
 
 #[test]
@@ -190,7 +229,7 @@ fn job_files_run_or_are_refused_with_their_line() {
     assert_eq!((&record["rows"][0]["depth"], &record["rows"][1]["depth"]), (&4.into(), &1.into()));
     let odd = place.write("b.fio", "[one]\nrw=randread\nrate=1m\n");
     fails(&["--virtual", "--fio", &odd], 2, "line 3: `rate=1m`: the option is not understood");
-    let icf = "'TEST SETUP =\n'Run Time\n\t0 0 0\n'END test setup\n'ACCESS SPECIFICATIONS =\n'Access specification name,default assignment\n\tmine,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,100,100,0,1,0,0\n";
+    let icf = "'TEST SETUP =\n'Run Time\n\t0 0 0\n'END test setup\n'ACCESS SPECIFICATIONS =\n'Access specification name,default assignment\n\tmine,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,100,100,0,1,0,0\n'END access specifications\n";
     let icf = place.write("a.icf", icf);
     assert_eq!(json(&["--virtual", "--size", "16M", "--icf", &icf])["rows"][0]["job"], "mine");
 }
@@ -211,6 +250,20 @@ fn arguments_that_make_no_sense_are_told() {
     fails(&["--virtual", "--workload", "bonnie"], 2, "iometer-4k-read");
     fails(&["--virtual", "--rw", "read", "--bs", "32M"], 2, "1 to 16777216 bytes are served");
     fails(&["--virtual", "--rw", "read", "--workload", "dd"], 2, "cannot be used with");
+    let job = place.write("a.fio", "[one]\nrw=randread\n");
+    for source in [["--workload", "dd"], ["--fio", &job], ["--icf", &job]] {
+        for flag in [["--bs", "64k"], ["--mix", "3"], ["--align", "1M"]] {
+            fails(&["--virtual", source[0], source[1], flag[0], flag[1]], 2, "cannot be used with");
+        }
+    }
+    fails(&["--virtual", "--bs", "64k"], 2, "--rw");
+    fails(&["--virtual", "--rw", "randread", "--mix", "3"], 2, "--mix is for rw and randrw");
+    fails(&[&image, "--speed", "high", "--rw", "read"], 2, "cannot be used with");
+    for steady in ["nan", "inf", "0", "-3", "101"] {
+        fails(&["--virtual", "--rw", "read", &format!("--steady={steady}")], 2, "is not a percentage");
+    }
+    fails(&["--virtual", "--rw", "read", "--seconds", "0"], 2, "none at all");
+    fails(&[&image, "--rw", "read", "--size", "99T"], 2, "it has 4M");
     fails(&[], 2, "required");
     fails(&["/nowhere/image"], 1, "truncate -s 1G FILE makes one");
     fails(
@@ -223,6 +276,17 @@ fn arguments_that_make_no_sense_are_told() {
 
 #[test]
 fn ctrl_c_prints_what_was_measured() {
+    is_ended_by("-INT");
+}
+
+#[test]
+fn ctrl_backslash_and_a_closed_terminal_do_the_same() {
+    for signal in ["-QUIT", "-HUP", "-TERM"] {
+        is_ended_by(signal);
+    }
+}
+
+fn is_ended_by(signal: &str) {
     let mut child = Command::new(UASKIT)
         .args([
             "bench",
@@ -242,7 +306,7 @@ fn ctrl_c_prints_what_was_measured() {
         .spawn()
         .expect("the program starts");
     std::thread::sleep(Duration::from_millis(2500));
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status();
     assert!(killed.expect("kill is there").success());
     let mut text = String::new();
     std::io::Read::read_to_string(&mut child.stdout.take().expect("it is piped"), &mut text).expect("text");

@@ -145,7 +145,7 @@ pub fn run(
     job: &Job,
     conditions: &Conditions,
     surroundings: Surroundings<'_>,
-) -> Result<Run, BrokenRun> {
+) -> Result<Run, Box<BrokenRun>> {
     let accesses = Accesses::new(job, runner.block_size(), runner.capacity(), conditions.seed)
         .map_err(RunError::Misfit)?;
     runner.prepare(job.depth, job.bytes_max()).map_err(RunError::Rig)?;
@@ -173,7 +173,7 @@ pub fn read_back(
     runner: &mut dyn Runner,
     ledger: &mut Ledger,
     watch: &mut dyn Watch,
-) -> Result<(Failures, Troubles), BrokenRun> {
+) -> Result<(Failures, Troubles), Box<BrokenRun>> {
     runner.prepare(READ_BACK_DEPTH, READ_BACK_BYTES).map_err(RunError::Rig)?;
     let blocks_max = u64::from(READ_BACK_BYTES / runner.block_size().bytes());
     let mut load =
@@ -247,8 +247,9 @@ impl<'r, 's> Load<'r, 's> {
     }
 
     /// What has ended so, with what went wrong until then if it broke off.
-    fn told<T>(&self, ended: Result<T, RunError>) -> Result<T, BrokenRun> {
-        ended.map_err(|why| BrokenRun { why, failures: self.failures.clone(), troubles: self.troubles() })
+    fn told<T>(&self, ended: Result<T, RunError>) -> Result<T, Box<BrokenRun>> {
+        let broken = |why| BrokenRun { why, failures: self.failures.clone(), troubles: self.troubles() };
+        ended.map_err(|why| Box::new(broken(why)))
     }
 
     fn troubles(&self) -> Troubles {
@@ -473,9 +474,10 @@ pub(super) fn histogram() -> Histogram<u64> {
         .expect("the bounds are in order and three digits are allowed")
 }
 
-impl From<RunError> for BrokenRun {
+impl From<RunError> for Box<BrokenRun> {
+    /// Of a run that did not begin.
     fn from(why: RunError) -> Self {
-        Self { why, failures: Failures::default(), troubles: Troubles::NONE }
+        Self::new(BrokenRun { why, failures: Failures::default(), troubles: Troubles::NONE })
     }
 }
 

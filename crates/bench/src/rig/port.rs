@@ -6,7 +6,9 @@
 //! Always true: whatever ends the rig, the kernel's driver has the interface again.
 
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
-use host::attachment::{AttachConfig, AttachError, Attachment, AttachmentCounters, TransportChoice};
+use host::attachment::{
+    AttachConfig, AttachError, Attachment, AttachmentCounters, TransportChoice, driven_disks,
+};
 use host::door::{BusDoor, Watched};
 use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Tree;
@@ -51,7 +53,7 @@ impl PortRig {
         let tree = Tree::running();
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = find(&inventory, port)?;
-        let disk = device.disks().next();
+        let disk = driven_disks(&tree, device).into_iter().next().or_else(|| device.disks().next());
         let words = disk.map(|disk| [disk.vendor.as_deref(), disk.model.as_deref()]);
         let model = words.map(|words| words.into_iter().flatten().collect::<Vec<_>>().join(" "));
         let identity = Identity {

@@ -45,22 +45,22 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_enum)]
     pub(crate) rw: Option<PatternArgument>,
     /// Bytes of each request.
-    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size, requires = "rw")]
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) bs: ByteCount,
     /// Requests at once, such as 32 or 1,4,16; instead of those of a named workload.
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=i64::from(DEPTH_MAX)))]
     pub(crate) depth: Vec<u16>,
-    /// Percent of reads, of rw and randrw.
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(0..=100), requires = "rw")]
-    pub(crate) mix: u8,
+    /// Percent of reads, of rw and randrw; 50 unless given.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100), requires = "rw", conflicts_with_all = OTHER_SOURCES)]
+    pub(crate) mix: Option<u8>,
     /// Requests begin at multiples of this; of their own length unless given.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "rw")]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) align: Option<ByteCount>,
     /// Use this much from the start of the drive, not all of it; the size of a virtual drive.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) size: Option<ByteCount>,
     /// Length of each run; a fraction is fine.
-    #[arg(long, value_name = "SECONDS", value_parser = quantity::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = quantity::some_seconds)]
     pub(crate) seconds: Option<Duration>,
     /// What is dropped before each run; a quarter of it, a second at most, unless given.
     #[arg(long, value_name = "SECONDS", value_parser = quantity::seconds)]
@@ -69,7 +69,7 @@ pub(crate) struct BenchArguments {
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
     /// Steady is a rate whose 95 % interval is no wider than this to each side.
-    #[arg(long, value_name = "PERCENT", default_value_t = 3.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = quantity::percent)]
     pub(crate) steady: f64,
     /// Write bytes that nothing can compress; this is so unless told otherwise.
     #[arg(long, conflicts_with = "zero_data")]
@@ -90,7 +90,7 @@ pub(crate) struct BenchArguments {
     #[arg(long)]
     pub(crate) verify: bool,
     /// Speed of the virtual drive's link.
-    #[arg(long, value_enum, default_value_t = crate::args::SpeedArgument::Super, requires = "is_virtual")]
+    #[arg(long, value_enum, default_value_t = crate::args::SpeedArgument::Super, requires = "is_virtual", conflicts_with = "target")]
     pub(crate) speed: crate::args::SpeedArgument,
     /// Where places and payload come from; the same seed repeats them.
     #[arg(long, default_value_t = 1)]
@@ -111,10 +111,13 @@ pub(crate) struct BenchArguments {
     pub(crate) capture: CaptureArguments,
     #[command(flatten)]
     pub(crate) keeping: SaveArguments,
-    /// Look at another machine than this one when it is decided whether a device may be written: for tests.
+    /// Look at another machine than this one when it is decided whether a device may be written, and write nothing: for tests.
     #[arg(long, value_name = "DIRECTORY", hide = true)]
     pub(crate) machine: Option<PathBuf>,
 }
+
+/// What a workload of plain flags cannot go with: its own way would say the same otherwise.
+const OTHER_SOURCES: [&str; 3] = ["workloads", "icf", "fio"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RouteArgument {
@@ -146,6 +149,11 @@ pub(crate) enum PatternArgument {
 }
 
 impl PatternArgument {
+    /// Whether it both reads and writes.
+    pub(crate) const fn is_mixed(self) -> bool {
+        matches!(self, Self::Rw | Self::Randrw)
+    }
+
     /// Percent of reads, and of random places.
     pub(crate) const fn percents(self, mix: u8) -> (u8, u8) {
         match self {

@@ -2,6 +2,7 @@
 
 use super::arguments::BenchArguments;
 use crate::failure::Failure;
+use host::attachment;
 use host::block::{self, BlockDevice, Objection};
 use host::inventory::UsbDevice;
 use host::tree::Tree;
@@ -47,7 +48,8 @@ impl Victim {
         Ok(Self { description: describe(&name, &device), name, nodes: Vec::new(), objections })
     }
 
-    /// The drive at a USB port, with all of its disks.
+    /// The drive at a USB port: the disk that our drivers use is what would be overwritten; whoever uses any of its disks would lose
+    /// it meanwhile.
     pub(super) fn of_port(device: &UsbDevice, tree: &Tree) -> Self {
         let mut victim = Self {
             name: device.port.clone(),
@@ -55,13 +57,18 @@ impl Victim {
             nodes: Vec::new(),
             objections: Vec::new(),
         };
-        let disks = device.disks().filter_map(|disk| BlockDevice::of_name(tree, disk.node.as_deref()?));
-        for disk in disks {
-            let node = format!("/dev/{}", disk.name);
-            victim.description += &format!(", {}", describe(&node, &disk));
-            victim.objections.extend(block::objections(tree, &disk));
+        let driven = attachment::driven_disks(tree, device);
+        for disk in device.disks() {
+            let Some(block) = disk.node.as_deref().and_then(|node| BlockDevice::of_name(tree, node)) else {
+                continue;
+            };
+            let node = format!("/dev/{}", block.name);
+            victim.objections.extend(block::objections(tree, &block));
             victim.objections.extend(block::claim(Path::new(&node)).err());
-            victim.nodes.push(node);
+            if driven.iter().any(|driven| driven.address == disk.address) {
+                victim.description += &format!(", {}", describe(&node, &block));
+                victim.nodes.push(node);
+            }
         }
         victim
     }
@@ -83,7 +90,9 @@ impl Victim {
             let failure = refused(name, "the workload writes, and what is there would be lost".into());
             return Err(failure.try_this(format!("If that is meant, add --write={name}.")));
         };
-        if !is_same(named, name) && !self.nodes.iter().any(|node| is_same(named, node)) {
+        if !block::is_same_file(named, name)
+            && !self.nodes.iter().any(|node| block::is_same_file(named, node))
+        {
             let failure = refused(name, format!("--write names {named}, and that is another one"));
             return Err(failure.try_this(format!("If it is meant, write --write={name}.")));
         }
@@ -91,10 +100,14 @@ impl Victim {
             let all: Vec<String> = self.objections.iter().map(Objection::to_string).collect();
             return Err(refused(name, all.join("\n  ")));
         }
-        if !arguments.quiet || !arguments.yes {
-            eprintln!("Everything on {} will be overwritten.", self.description);
+        eprintln!("Everything on {} will be overwritten.", self.description);
+        if !arguments.yes {
+            self.ask_owner()?;
         }
-        if arguments.yes { Ok(()) } else { self.ask_owner() }
+        if arguments.machine.is_some() {
+            return Err(refused(name, "it was judged by the files of another machine".into()));
+        }
+        Ok(())
     }
 
     fn ask_owner(&self) -> Result<(), Failure> {
@@ -125,21 +138,54 @@ pub(super) fn describe(name: &str, device: &BlockDevice) -> String {
     format!("{name} ({model}, serial number {serial}{firmware}, {})", short_bytes(device.bytes))
 }
 
-/// Whether two words name the same thing: the same word, or paths of the same node.
-fn is_same(one: &str, other: &str) -> bool {
-    let node = |path: &str| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    one == other || node(one).is_some_and(|found| node(other) == Some(found))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host::inventory::{Inventory, Scope};
+
+    /// A recorded guest whose drive at port 3-3 has got a second unit, `sdz`.
+    fn two_units() -> (tempfile::TempDir, Tree) {
+        const GUEST: &str = include_str!("../../../host/tests/trees/guest.tree");
+        const UNIT: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/host3/target3:0:0/3:0:0:0";
+        let second: String = GUEST
+            .lines()
+            .filter(|line| line.starts_with(UNIT))
+            .map(|line| {
+                line.replace("3:0:0:0", "3:0:0:1").replace("sdc", "sdz").replace("/sg2", "/sg9") + "\n"
+            })
+            .collect();
+        let class = |unit: &str, node: &str| {
+            let path = UNIT.replace("3:0:0:0", unit);
+            format!("/sys/class/block/{node} -> ../..{}/block/{node}\n", path.trim_start_matches("/sys"))
+        };
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let text = format!("{GUEST}\n{second}{}{}", class("3:0:0:0", "sdc"), class("3:0:0:1", "sdz"));
+        host::tree::expand(&text, place.path()).expect("it is a tree");
+        let tree = Tree::at(place.path());
+        (place, tree)
+    }
 
     #[test]
-    fn the_same_node_may_have_two_paths() {
-        assert!(is_same("/dev/null", "/dev/../dev/null"));
-        assert!(is_same("2-1", "2-1"));
-        assert!(!is_same("/dev/null", "/dev/zero"));
-        assert!(!is_same("/nowhere/a", "/nowhere/b"));
+    fn of_two_units_at_a_port_only_the_one_that_is_driven_is_named() {
+        let (_place, tree) = two_units();
+        let inventory = Inventory::read(&tree, Scope::Brief);
+        let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
+        assert_eq!(device.disks().count(), 2);
+        let victim = Victim::of_port(device, &tree);
+        assert_eq!(victim.nodes, ["/dev/sdc"]);
+        assert!(victim.description.contains("/dev/sdc") && !victim.description.contains("sdz"), "{victim:?}");
+    }
+
+    #[test]
+    fn who_uses_another_unit_of_the_port_would_lose_it() {
+        let (place, tree) = two_units();
+        let mounts = place.path().join("proc/self");
+        std::fs::create_dir_all(&mounts).expect("made");
+        std::fs::write(mounts.join("mountinfo"), "1 2 8:400 / /other rw - ext4 /dev/sdz rw\n")
+            .expect("written");
+        let inventory = Inventory::read(&tree, Scope::Brief);
+        let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
+        let refused = Victim::of_port(device, &tree).check_unused().expect_err("it is mounted");
+        assert!(refused.to_string().contains("sdz is mounted at /other"), "{refused}");
     }
 }

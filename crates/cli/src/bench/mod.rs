@@ -42,6 +42,9 @@ const ROUNDS_MIN: u32 = 3;
 /// The workload unless given.
 const USUAL_WORKLOAD: &str = "iometer-4k-read";
 
+/// Percent of reads of a mix unless given.
+const USUAL_MIX: u8 = 50;
+
 /// Bytes that a verified run uses unless told: reading them back is a part of each round.
 const VERIFIED_BYTES: u64 = 256 << 20;
 
@@ -70,14 +73,14 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let rows = measure::measure(&mut *bed.rig, &bed.routes, &jobs, &plan, (&energy, &mut view));
     view.close();
     record.interrupted = view.is_over();
-    record.target.temperature_c[1] = temperature(&bed);
     record.target.identity = bed.rig.identity();
     if capture.is_some() {
         let note = "its transfers were captured meanwhile, which costs time";
         record.target.identity.notes.push(note.to_owned());
     }
-    // Whatever was taken is given back before anything is printed.
+    // Whatever was taken is given back before anything is printed; then the kernel can tell the temperature again.
     let closed = bed.rig.close();
+    record.target.temperature_c[1] = bed.temperature_c();
     drop(bed);
     let captured = capture.map(Capture::finish).transpose();
     record.captured = captured.as_ref().ok().copied().flatten();
@@ -119,8 +122,7 @@ fn watch(arguments: &BenchArguments, bed: &mut Bed) -> Result<Option<Capture>, F
 
 /// Everything that is known before the first run.
 fn begin(arguments: &BenchArguments, plan: &Plan, workloads: &[Workload], bed: &Bed) -> Record {
-    let mut target = bed.target.clone();
-    target.temperature_c[0] = temperature(bed);
+    let target = bed.target.clone();
     let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Record {
         version: env!("CARGO_PKG_VERSION"),
@@ -147,10 +149,6 @@ fn begin(arguments: &BenchArguments, plan: &Plan, workloads: &[Workload], bed: &
         captured: None,
         rows: Vec::new(),
     }
-}
-
-fn temperature(bed: &Bed) -> Option<f64> {
-    bed.device.as_ref()?.temperature_c(&Tree::running())
 }
 
 /// The workloads that the arguments name, with what the arguments say about all of their jobs.
@@ -187,7 +185,10 @@ fn plain(arguments: &BenchArguments, pattern: PatternArgument) -> Result<Workloa
         _ => Err(Failure::usage(format!("{flag} {bytes}"))
             .because(format!("1 to {REQUEST_BYTES_MAX} bytes are served"))),
     };
-    let (reads, random) = pattern.percents(arguments.mix);
+    if arguments.mix.is_some() && !pattern.is_mixed() {
+        return Err(Failure::usage("--mix is for rw and randrw; the others read or write alone"));
+    }
+    let (reads, random) = pattern.percents(arguments.mix.unwrap_or(USUAL_MIX));
     let align = match arguments.align {
         None => Align::Length,
         Some(bytes) => Align::Bytes(length("--align", bytes.0)?),

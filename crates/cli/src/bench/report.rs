@@ -216,7 +216,7 @@ fn all_rows(record: &Record) -> Section {
             figures.p999_us,
             figures.max_us,
             f64::from(figures.rounds),
-            figures.errors as f64,
+            row.errors as f64,
         ];
         table = table.row(names.into_iter().chain(ends.map(Cell::from)).chain(rest.map(Cell::Number)));
     }

@@ -7,12 +7,14 @@ use crate::failure::Failure;
 use bench::record::Target;
 use bench::rig::{FileRig, FileRigOptions, MemoryRig, PortRig, Rig, Route};
 use bus::Speed;
+use host::attachment::driven_disks;
 use host::block::BlockDevice;
 use host::inventory::{Inventory, Scope};
 use host::tree::Tree;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use units::{BlockSize, ByteCount};
+use workload::short_bytes;
 
 /// Bytes of a virtual drive: more than the caches of a processor hold.
 const VIRTUAL_BYTES: ByteCount = ByteCount(256 << 20);
@@ -22,18 +24,51 @@ pub(super) struct Bed {
     pub(super) rig: Box<dyn Rig>,
     pub(super) routes: Vec<Route>,
     pub(super) target: Target,
-    /// Whose temperature can be read.
-    pub(super) device: Option<BlockDevice>,
+    /// Whose temperature the kernel may tell: a block device, or the disk at a port while the kernel drives it.
+    thermometer: Thermometer,
+}
+
+/// Where a temperature may be read.
+enum Thermometer {
+    None,
+    Device(BlockDevice),
+    Port(String),
+}
+
+impl Bed {
+    /// Degrees Celsius of the drive, where the kernel has a sensor for it.
+    pub(super) fn temperature_c(&self) -> Option<f64> {
+        let tree = Tree::running();
+        match &self.thermometer {
+            Thermometer::None => None,
+            Thermometer::Device(device) => device.temperature_c(&tree),
+            Thermometer::Port(port) => {
+                let inventory = Inventory::read(&tree, Scope::Brief);
+                let device = inventory.devices.iter().find(|device| device.port == *port)?;
+                let mut disks = driven_disks(&tree, device).into_iter();
+                let node = disks.find_map(|disk| disk.node.as_deref())?;
+                BlockDevice::of_name(&tree, node)?.temperature_c(&tree)
+            }
+        }
+    }
 }
 
 /// Makes what the arguments name ready, and asks before anything can be lost.
 pub(super) fn resolve(arguments: &BenchArguments, tree: &Tree, writes: bool) -> Result<Bed, Failure> {
-    match arguments.target.as_deref() {
+    let mut bed = match arguments.target.as_deref() {
         _ if arguments.is_virtual => in_memory(arguments),
         Some(name) if is_port(name) => port(name, arguments, tree, writes),
         Some(name) => file(name, arguments, tree, writes),
         None => Err(Failure::usage("name a USB port, a block device or a file, or say --virtual")),
+    }?;
+    // A part of a virtual drive is all of it.
+    let bytes = bed.target.identity.bytes;
+    if let Some(size) = arguments.size.filter(|size| size.0 > bytes && bytes > 0 && !arguments.is_virtual) {
+        return Err(Failure::usage(format!("{} has no {}", bed.target.name, short_bytes(size.0)))
+            .because(format!("it has {}", short_bytes(bytes))));
     }
+    bed.target.temperature_c[0] = bed.temperature_c();
+    Ok(bed)
 }
 
 fn in_memory(arguments: &BenchArguments) -> Result<Bed, Failure> {
@@ -50,7 +85,7 @@ fn in_memory(arguments: &BenchArguments) -> Result<Bed, Failure> {
         rig: Box::new(rig),
         routes: routes(&arguments.transport, RouteArgument::Uas),
         target,
-        device: None,
+        thermometer: Thermometer::None,
     })
 }
 
@@ -82,7 +117,8 @@ fn file(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Re
     if let Some(port) = device.as_ref().and_then(|device| device.usb_port.clone()) {
         target.add_usb(&Inventory::read(&Tree::running(), Scope::Brief), &port);
     }
-    Ok(Bed { rig: Box::new(rig), routes: vec![Route::Kernel], target, device })
+    let thermometer = device.map_or(Thermometer::None, Thermometer::Device);
+    Ok(Bed { rig: Box::new(rig), routes: vec![Route::Kernel], target, thermometer })
 }
 
 fn port(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Result<Bed, Failure> {
@@ -102,7 +138,7 @@ fn port(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Re
     let mut target = Target::of(name, "usb-port", rig.identity());
     target.add_usb(&inventory, name);
     let routes = routes(&arguments.transport, RouteArgument::All);
-    Ok(Bed { rig: Box::new(rig), routes, target, device: None })
+    Ok(Bed { rig: Box::new(rig), routes, target, thermometer: Thermometer::Port(name.to_owned()) })
 }
 
 /// Each that is named, once, in the order of their names: ratios are taken against the first.

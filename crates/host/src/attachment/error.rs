@@ -36,6 +36,8 @@ pub enum AttachError<E = UsbfsError> {
     Survey(SurveyError),
     /// The survey was not over in time.
     SurveyTimedOut,
+    /// A signal came in before the survey was over.
+    SurveyInterrupted,
 }
 
 impl<E> From<E> for AttachError<E> {
@@ -64,6 +66,7 @@ impl<E: fmt::Display> fmt::Display for AttachError<E> {
                 write!(f, "the device gave {granted} streams, where 2 are the least")
             }
             Self::Survey(error) => error.fmt(f),
+            Self::SurveyInterrupted => f.write_str("a signal came in before the disk had told what it is"),
             Self::SurveyTimedOut => f.write_str("the disk has not told what it is in time"),
         }
     }

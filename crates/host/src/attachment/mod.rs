@@ -37,6 +37,7 @@ mod open;
 mod setup;
 
 pub use error::AttachError;
+pub use open::driven_disks;
 
 use crate::clock::{self, Clock};
 use crate::door::{BusDoor, DoorError, Readiness};

@@ -6,7 +6,7 @@
 use super::setup::{Cells, Memory, choose};
 use super::{AttachConfig, AttachError, Attachment, TransportChoice, in_use};
 use crate::door::{BusDoor, Enumerated, Watched};
-use crate::inventory::{Interface, UsbDevice, active_configuration};
+use crate::inventory::{Disk, Interface, UsbDevice, active_configuration};
 use crate::tree::Tree;
 use crate::usbfs::{Door, InterfaceName, UsbfsError};
 use bus::Observer;
@@ -41,6 +41,24 @@ impl Attachment<Watched<Door>> {
     ) -> Result<Self, AttachError> {
         open(tree, device, config, |door, number, read| Watched::new(door, number, observer, read))
     }
+}
+
+/// The disks of a device that an [`Attachment`] drives: unit 0 of the interface that each transport would use, mostly the same.
+/// Its other disks lose the kernel's driver meanwhile, and nothing else. None where the device's descriptors cannot be read.
+pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice) -> Vec<&'a Disk> {
+    let Ok(blob) = tree.bytes(&format!("{}/descriptors", device.path)) else { return Vec::new() };
+    let Ok(read) = enumerated(&blob, device) else { return Vec::new() };
+    let choices = [TransportChoice::Uas, TransportChoice::Bot];
+    let plans = choices.into_iter().filter_map(|choice| plan(&read, device, choice).ok());
+    let interfaces = plans.filter_map(|plan| interface_of(device, plan).ok());
+    let units = interfaces.filter_map(|interface| interface.disks.iter().find(|disk| disk.lun == 0));
+    let mut disks: Vec<&Disk> = Vec::new();
+    for disk in units {
+        if !disks.iter().any(|known| known.address == disk.address) {
+            disks.push(disk);
+        }
+    }
+    disks
 }
 
 /// Takes the disk with the kernel's door, on which something may be put: by the number of the interface and what the device told.

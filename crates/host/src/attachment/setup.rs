@@ -134,6 +134,7 @@ impl<D: BusDoor> Attachment<D> {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => return Err(AttachError::Survey(error)),
                 None if self.turn(until)? == Turn::Moved => {}
+                None if Instant::now() < until => return Err(AttachError::SurveyInterrupted),
                 None => return Err(AttachError::SurveyTimedOut),
             }
         }

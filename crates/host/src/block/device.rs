@@ -167,3 +167,31 @@ fn unit_serial(tree: &Tree, disk: &str) -> Option<String> {
     let serial = String::from_utf8_lossy(UnitSerialNumber::decode(&page).ok()?.serial).trim().to_owned();
     (!serial.is_empty()).then_some(serial)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_sensor_of_the_disk_tells_its_temperature() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let disk = place.path().join("sys/devices/usb2/2-1/2-1:1.0/host0/block/sda");
+        fs::create_dir_all(place.path().join("sys/class/block")).expect("made");
+        fs::create_dir_all(&disk).expect("made");
+        symlink("../../devices/usb2/2-1/2-1:1.0/host0/block/sda", place.path().join("sys/class/block/sda"))
+            .expect("a link");
+        let tree = Tree::at(place.path());
+        let device = BlockDevice::of_name(&tree, "sda").expect("it is there");
+        assert_eq!(device.temperature_c(&tree), None);
+        // Of the driver drivetemp, for SCSI disks; of NVMe the sensor is beside the disk.
+        for sensor in ["device/hwmon/hwmon3", "device/hwmon4"] {
+            let sensor = disk.join(sensor);
+            fs::create_dir_all(&sensor).expect("made");
+            fs::write(sensor.join("temp1_input"), "41500\n").expect("written");
+            assert_eq!(device.temperature_c(&tree), Some(41.5), "{}", sensor.display());
+            fs::remove_dir_all(sensor).expect("removed");
+        }
+    }
+}

@@ -12,6 +12,7 @@ use crate::tree::Tree;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Mount points whose disk the system runs from.
@@ -103,15 +104,22 @@ pub fn objections(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
 pub fn objections_to_file(tree: &Tree, path: &Path) -> Vec<Objection> {
     let path = path.display().to_string();
     let mut found = Vec::new();
-    if swaps(tree).contains(&path) {
+    if swaps(tree).iter().any(|swap| is_same_file(swap, &path)) {
         found.push(Objection::Swap { device: path.clone() });
     }
     for name in tree.names("/sys/block", |name| name.starts_with("loop")) {
-        if tree.text(&format!("/sys/block/{name}/loop/backing_file")).is_ok_and(|file| file == path) {
+        let backing = tree.text(&format!("/sys/block/{name}/loop/backing_file"));
+        if backing.is_ok_and(|file| is_same_file(&file, &path)) {
             found.push(Objection::Loop { device: name });
         }
     }
     found
+}
+
+/// Whether two paths lead to the same file: they are the same, or it has both names, or a mount shows it in two places.
+pub fn is_same_file(one: &str, other: &str) -> bool {
+    let node = |path: &str| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    one == other || node(one).is_some_and(|found| node(other) == Some(found))
 }
 
 /// Opens a block device for nobody else (`O_EXCL`), and closes it again: whether the kernel lets us.

@@ -7,4 +7,4 @@ mod device;
 mod in_use;
 
 pub use device::BlockDevice;
-pub use in_use::{Objection, claim, objections, objections_to_file};
+pub use in_use::{Objection, claim, is_same_file, objections, objections_to_file};
