@@ -130,6 +130,11 @@ impl Planted {
         Self { bug, met: 0 }
     }
 
+    /// Whether there is none.
+    pub const fn is_none(&self) -> bool {
+        self.bug.is_none()
+    }
+
     /// An opportunity for a bug: whether it shows.
     pub fn shows(&mut self, bug: Bug) -> bool {
         if self.bug != Some(bug) {

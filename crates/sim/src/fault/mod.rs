@@ -108,6 +108,11 @@ impl Faults {
         self
     }
 
+    /// Whether nothing strikes, and no bug of ours is planted.
+    pub fn are_none(&self) -> bool {
+        matches!(&self.cause, Cause::Script(script) if script.is_empty()) && self.planted.is_none()
+    }
+
     /// An opportunity for a bug of ours: whether it shows.
     pub fn shows(&mut self, bug: Bug) -> bool {
         self.planted.shows(bug)

@@ -1,7 +1,9 @@
 //! The drive's side of a world: a device, its transfers on offer, its buffers, and where blocks lie.
 //!
 //! What ends a transfer of the host before its time is queued here as well: an empty packet, or room for what nobody wants.
-//! Always true: each transfer of the device completes once.
+//! A buffer that a read has filled names the blocks in place of a copy, for as long as nobody writes any: memory of many drives is
+//! what their worlds wait for.
+//! Always true: each transfer of the device completes once; a buffer holds what the blocks held when they were read.
 
 use super::driven::{Done, Enclosure};
 use super::plain::Plain;
@@ -13,8 +15,9 @@ use crate::link::bulk::{End, Piece, Progress, Transfer as Bulk};
 use crate::spares::Spares;
 use bus::{Completion, Pipe, StreamId, TransferId, TransferStatus};
 use initiator::Flights;
+use std::ops::Range;
 use target::command::CommandId;
-use target::medium::MediumRequest;
+use target::medium::{MediumCompletion, MediumDone, MediumOp, MediumRequest};
 use target::{Device, DeviceTransfer, Payload};
 use units::{ByteRange, Instant};
 use wire::uas::CommandIu;
@@ -64,6 +67,8 @@ pub(super) enum Happened {
 #[derive(Debug, Default)]
 struct Buffers {
     slots: Vec<Buffer>,
+    /// How many of them name their blocks.
+    naming: usize,
 }
 
 /// Memory of the commands of a slot. It stays for the next one, as in a drive, and holds then what it held before.
@@ -71,6 +76,17 @@ struct Buffers {
 struct Buffer {
     owner: Option<CommandId>,
     bytes: Vec<u8>,
+    /// Where on the medium lies what the whole of it holds, if that was read and not copied yet.
+    named: Option<usize>,
+}
+
+impl Buffer {
+    fn copy_named(&mut self, plain: &Plain) {
+        if let Some(place) = self.named.take() {
+            let blocks = plain.at(place..place + self.bytes.len());
+            self.bytes.copy_from_slice(blocks);
+        }
+    }
 }
 
 /// Bytes of a buffer that stays without an owner.
@@ -193,10 +209,30 @@ impl DriveSide {
     }
 
     fn perform(&mut self, request: &MediumRequest, trouble: &mut Trouble) {
+        if trouble.faults.are_none() && self.name_blocks(request) {
+            let done = MediumCompletion { id: request.id, result: Ok(MediumDone::Done) };
+            return self.device.handle_medium(done);
+        }
+        self.buffers.copy_named(&self.plain);
         let empty = &mut Vec::new();
         let buffer = self.buffers.get_mut(request.id.command).unwrap_or(empty);
         let completion = trouble.medium.perform(&mut self.plain, request, buffer, &mut trouble.faults);
         self.device.handle_medium(completion);
+    }
+
+    /// Has a buffer that is read into as a whole name its blocks. Whether it does.
+    fn name_blocks(&mut self, request: &MediumRequest) -> bool {
+        let MediumOp::Read = request.op else { return false };
+        let (Some(place), Some(buffer)) =
+            (self.plain.place_of(request.extent), self.buffers.owned(request.id.command))
+        else {
+            return false;
+        };
+        let is_whole = request.range.as_usize() == (0..place.len()) && place.len() == buffer.bytes.len();
+        if is_whole {
+            self.buffers.name(request.id.command, place.start);
+        }
+        is_whole
     }
 
     /// Whether the medium is at work.
@@ -289,6 +325,7 @@ impl DriveSide {
             match offer.payload {
                 Payload::Buffer(command, range) => {
                     let at = range.start as usize + start;
+                    self.buffers.copy_named(&self.plain);
                     if let Some(memory) = self.buffers.get_mut(command) {
                         memory[at..at + bytes.len()].copy_from_slice(bytes);
                     }
@@ -351,7 +388,7 @@ impl DriveSide {
             Payload::Reply(command) => self.device.reply(*command).get(at..at + len).unwrap_or(&[]),
             Payload::Buffer(command, range) => {
                 let start = range.start as usize + at;
-                self.buffers.get(*command).map_or(&[], |memory| &memory[start..start + len])
+                self.buffers.get(*command, start..start + len, &self.plain)
             }
             Payload::Message | Payload::Nowhere => &[],
         }
@@ -365,24 +402,101 @@ impl Buffers {
             self.slots.resize_with(slot + 1, Buffer::default);
         }
         let buffer = &mut self.slots[slot];
+        self.naming -= usize::from(buffer.named.take().is_some());
         buffer.owner = Some(id);
         buffer.bytes.resize(bytes, 0);
     }
 
     fn release(&mut self, id: CommandId) {
         let Some(buffer) = self.slots.get_mut(usize::from(id.slot)) else { return };
+        self.naming -= usize::from(buffer.named.take_if(|_| buffer.owner == Some(id)).is_some());
         if buffer.owner.take_if(|owner| *owner == id).is_some() && buffer.bytes.len() > KEPT_BYTES_MAX {
             buffer.bytes = Vec::new();
         }
     }
 
-    fn get(&self, id: CommandId) -> Option<&[u8]> {
-        let buffer = self.slots.get(usize::from(id.slot))?;
-        (buffer.owner == Some(id)).then_some(&buffer.bytes)
+    fn get<'a>(&'a self, id: CommandId, range: Range<usize>, plain: &'a Plain) -> &'a [u8] {
+        let Some(buffer) = self.slots.get(usize::from(id.slot)).filter(|buffer| buffer.owner == Some(id))
+        else {
+            return &[];
+        };
+        match buffer.named {
+            Some(place) => plain.at(place + range.start..place + range.end),
+            None => &buffer.bytes[range],
+        }
     }
 
+    /// The same to be written: what it names is to be copied before.
     fn get_mut(&mut self, id: CommandId) -> Option<&mut Vec<u8>> {
-        let buffer = self.slots.get_mut(usize::from(id.slot))?;
-        (buffer.owner == Some(id)).then_some(&mut buffer.bytes)
+        self.owned(id).map(|buffer| &mut buffer.bytes)
+    }
+
+    fn owned(&mut self, id: CommandId) -> Option<&mut Buffer> {
+        self.slots.get_mut(usize::from(id.slot)).filter(|buffer| buffer.owner == Some(id))
+    }
+
+    /// The buffer of a command holds what lies there on the medium.
+    fn name(&mut self, id: CommandId, place: usize) {
+        if let Some(buffer) = self.owned(id) {
+            let before = buffer.named.replace(place);
+            self.naming += usize::from(before.is_none());
+        }
+    }
+
+    /// Copies what any buffer names: the medium may be about to change.
+    fn copy_named(&mut self, plain: &Plain) {
+        if std::mem::take(&mut self.naming) > 0 {
+            self.slots.iter_mut().for_each(|buffer| buffer.copy_named(plain));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault::Faults;
+    use target::command::Place;
+    use target::medium::MediumRequestId;
+    use units::{BlockSize, Duration, Extent};
+
+    const COMMAND: CommandId = CommandId { slot: 1, generation: 0 };
+
+    fn write(plain: &mut Plain, byte: u8) {
+        let id = MediumRequestId { command: CommandId { slot: 0, generation: 0 }, part: 0 };
+        let (extent, range) = (Extent::new(2, 1), ByteRange::new(0, 512));
+        let op = MediumOp::Write { fua: false };
+        let request = MediumRequest { id, unit: 0, op, extent, place: Place::Buffer, range };
+        assert_eq!(
+            plain.perform(&request, &mut [byte; 512], &mut Faults::never()).result,
+            Ok(MediumDone::Done)
+        );
+    }
+
+    #[test]
+    fn a_buffer_that_names_its_blocks_holds_what_they_held_when_they_were_read() {
+        let mut plain = Plain::new(8, BlockSize::B512, Duration::ZERO, 1);
+        write(&mut plain, 7);
+        let mut buffers = Buffers::default();
+        buffers.acquire(COMMAND, 512);
+        assert_eq!(buffers.get(COMMAND, 0..512, &plain), [0; 512]);
+        buffers.name(COMMAND, 2 * 512);
+        assert_eq!(buffers.get(COMMAND, 510..512, &plain), [7, 7]);
+        buffers.copy_named(&plain);
+        write(&mut plain, 8);
+        assert_eq!(buffers.get(COMMAND, 0..512, &plain), [7; 512]);
+        assert_eq!(buffers.naming, 0);
+    }
+
+    #[test]
+    fn a_buffer_that_is_given_back_names_nothing() {
+        let plain = Plain::new(8, BlockSize::B512, Duration::ZERO, 1);
+        let mut buffers = Buffers::default();
+        buffers.acquire(COMMAND, 512);
+        buffers.name(COMMAND, 0);
+        buffers.name(COMMAND, 512);
+        assert_eq!(buffers.naming, 1);
+        buffers.release(COMMAND);
+        assert_eq!(buffers.naming, 0);
+        assert!(buffers.get(COMMAND, 0..512, &plain).is_empty());
     }
 }

@@ -285,6 +285,16 @@ impl Plain {
         }
     }
 
+    /// Where the blocks of an extent lie, if they are kept one by one.
+    pub(super) fn place_of(&self, extent: Extent) -> Option<std::ops::Range<usize>> {
+        if self.stamped.is_some() { None } else { self.range(extent) }
+    }
+
+    /// What lies there.
+    pub(super) fn at(&self, place: std::ops::Range<usize>) -> &[u8] {
+        self.bytes.get(place).unwrap_or_default()
+    }
+
     /// Does a request, with the buffer of its command.
     pub(crate) fn perform(
         &mut self,
