@@ -37,19 +37,41 @@ impl Traffic {
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    rate: Rate,
-    /// What a symbol takes from one port to the other.
-    flight: Duration,
     free_at: Instant,
     /// Symbols since the last ordered set.
     since_skip: u32,
+    /// Symbols of an ordered set, and after how many others one is due.
+    set: u16,
+    every: u16,
+    /// What a symbol takes, or two of them where two go at once.
+    turn_ps: u16,
+    is_paired: bool,
+    /// Symbols of a data packet beside its payload.
+    around_payload: u8,
+    /// What a symbol takes from one port to the other.
+    flight: Duration,
     traffic: Traffic,
 }
 
+/// Symbols of a header packet and of a link command, which are the same at every rate.
+const HEADER_PACKET: u32 = Rate::Gen1.header_packet();
+const LINK_COMMAND: u32 = Rate::Gen1.link_command();
+
 impl Lane {
-    /// A lane that is idle.
-    pub fn new(rate: Rate, flight: Duration) -> Self {
-        Self { rate, flight, free_at: Instant::ZERO, since_skip: 0, traffic: Traffic::default() }
+    /// A lane that is idle. What follows from the rate is worked out once, since each packet needs all of it.
+    pub const fn new(rate: Rate, flight: Duration) -> Self {
+        let (set, every) = rate.skip();
+        Self {
+            free_at: Instant::ZERO,
+            since_skip: 0,
+            set: set as u16,
+            every: every as u16,
+            turn_ps: rate.symbols(1).as_ps() as u16,
+            is_paired: matches!(rate, Rate::Gen2x2),
+            around_payload: rate.data_packet(0) as u8,
+            flight,
+            traffic: Traffic { packets: 0, commands: 0, skips: 0, payload: 0 },
+        }
     }
 
     /// When the lane can take the next packet.
@@ -65,58 +87,70 @@ impl Lane {
     /// Sends a packet, as soon as the lane is free and then has been idle for `gap`.
     #[inline(always)]
     pub(super) fn send(&mut self, now: Instant, packet: Packet, gap: Duration) -> Crossing {
-        let symbols = packet.symbols(self.rate);
+        let symbols = match packet {
+            Packet::Header => HEADER_PACKET,
+            Packet::Data(bytes) => {
+                self.traffic.payload += u64::from(bytes);
+                u32::from(bytes) + u32::from(self.around_payload)
+            }
+        };
         self.traffic.packets += u64::from(symbols);
-        self.traffic.payload += u64::from(packet.payload());
         self.occupy(now, symbols, gap)
     }
 
     /// Sends link commands one after the other, as soon as the lane is free.
+    #[inline(always)]
     pub(super) fn send_commands(&mut self, now: Instant, count: u32) -> Crossing {
-        let symbols = count * self.rate.link_command();
+        let symbols = count * LINK_COMMAND;
         self.traffic.commands += u64::from(symbols);
         self.occupy(now, symbols, Duration::ZERO)
     }
 
     /// Has sent so many header packets unseen, while it was idle.
     pub(super) const fn has_carried_packets(&mut self, count: u64) {
-        self.traffic.packets += count * self.rate.header_packet() as u64;
+        self.traffic.packets += count * HEADER_PACKET as u64;
     }
 
     /// The same of link commands.
     pub(super) const fn has_carried_commands(&mut self, count: u64) {
-        self.traffic.commands += count * self.rate.link_command() as u64;
+        self.traffic.commands += count * LINK_COMMAND as u64;
     }
 
     #[inline(always)]
     fn occupy(&mut self, now: Instant, symbols: u32, gap: Duration) -> Crossing {
-        let skips = self.skips_due(now);
-        let begins = self.free_at.max(now) + self.rate.symbols(skips) + gap;
-        let ends = begins + self.rate.symbols(symbols);
+        let mut begins = self.free_at.max(now) + gap;
+        if self.since_skip >= u32::from(self.every) {
+            begins = begins + self.skip(now);
+        }
+        let ends = begins + self.time(symbols);
         self.free_at = ends;
         self.since_skip += symbols;
         let arrives = ends + self.flight;
         Crossing { begins, ends, arrives, heard: arrives }
     }
 
-    /// Symbols of clock compensation that have to go before what comes now.
+    /// Time of so many symbols: see [`Rate::symbols`].
     #[inline(always)]
-    fn skips_due(&mut self, now: Instant) -> u32 {
-        let (set, every) = self.rate.skip();
-        if self.since_skip < every {
-            return 0;
-        }
+    fn time(&self, symbols: u32) -> Duration {
+        let turns = if self.is_paired { symbols.div_ceil(2) } else { symbols };
+        Duration::from_ps(u64::from(turns) * u64::from(self.turn_ps))
+    }
+
+    /// What the clock compensation takes that has to go before what comes now.
+    fn skip(&mut self, now: Instant) -> Duration {
+        let (set, every) = (u32::from(self.set), u32::from(self.every));
         let mut symbols = 0;
         // Seldom more than one or two.
         while self.since_skip >= every {
             (self.since_skip, symbols) = (self.since_skip - every, symbols + set);
         }
+        let span = self.time(symbols);
         // An idle lane has sent them already.
-        if now >= self.free_at + self.rate.symbols(symbols) {
-            return 0;
+        if now >= self.free_at + span {
+            return Duration::ZERO;
         }
         self.traffic.skips += u64::from(symbols);
-        symbols
+        span
     }
 }
 

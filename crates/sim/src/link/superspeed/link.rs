@@ -54,21 +54,23 @@ pub struct Link {
 /// Credits of one sender.
 #[derive(Clone, Copy, Debug)]
 struct Credits {
-    credits: [Credit; CREDITS],
+    /// When each is or will be back, or its packet was or will be taken.
+    at: [Instant; CREDITS],
+    states: [Credit; CREDITS],
     /// The next to be spent, and the one that comes back next.
-    next: usize,
-    oldest: usize,
+    next: u8,
+    oldest: u8,
     /// The one of the packet that was taken last.
-    last_taken: usize,
+    last_taken: u8,
 }
 
 /// One of four.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Credit {
     /// It is or will be back.
-    Back(Instant),
+    Back,
     /// Its packet has or will have been taken, and LGOOD and LCRD have not been sent yet.
-    Taken(Instant),
+    Taken,
     /// Its packet is on its way, or is held by whoever received it.
     UnderWay,
 }
@@ -239,7 +241,7 @@ impl Link {
     /// The packet for which [`Self::take_on_arrival`] was said last will not be taken.
     pub const fn refuse(&mut self, at: Side) {
         let credits = &mut self.credits[at.other() as usize];
-        credits.credits[credits.last_taken] = Credit::UnderWay;
+        credits.states[place(credits.last_taken)] = Credit::UnderWay;
     }
 
     /// When `from` has a credit again that it had waited for.
@@ -256,7 +258,7 @@ impl Link {
     /// Takes a credit: since when it is there, or from when it will be.
     #[inline(always)]
     fn spend(&mut self, from: Side) -> Option<Instant> {
-        if let Credit::Taken(at) = self.credits[from as usize].first() {
+        if let (Credit::Taken, at) = self.credits[from as usize].first() {
             self.acknowledge(from.other(), at);
         }
         self.credits[from as usize].spend()
@@ -288,9 +290,9 @@ impl Link {
 
     #[inline(never)]
     fn send_acknowledgements(&mut self, at: Side, until: Instant) {
-        let credits = &mut self.credits[at.other() as usize];
+        let (credits, lane) = (&mut self.credits[at.other() as usize], &mut self.lanes[at as usize]);
         while let Some(taken) = credits.taken_by(until) {
-            credits.give_back(self.lanes[at as usize].send_commands(taken, 2).arrives);
+            credits.give_back(lane.send_commands(taken, 2).arrives);
         }
     }
 
@@ -384,58 +386,79 @@ impl Link {
 
 impl Credits {
     const fn new() -> Self {
-        let credits = [Credit::Back(Instant::ZERO); CREDITS];
-        Self { credits, next: 0, oldest: 0, last_taken: 0 }
+        let (at, states) = ([Instant::ZERO; CREDITS], [Credit::Back; CREDITS]);
+        Self { at, states, next: 0, oldest: 0, last_taken: 0 }
     }
 
-    const fn first(&self) -> Credit {
-        self.credits[self.next % CREDITS]
+    const fn first(&self) -> (Credit, Instant) {
+        let first = place(self.next);
+        (self.states[first], self.at[first])
     }
 
     /// Takes the next credit: since when it is there, or from when it will be.
     const fn spend(&mut self) -> Option<Instant> {
-        let Credit::Back(at) = self.first() else { return None };
-        self.credits[self.next % CREDITS] = Credit::UnderWay;
-        self.next = (self.next + 1) % CREDITS;
+        let (Credit::Back, at) = self.first() else { return None };
+        self.states[place(self.next)] = Credit::UnderWay;
+        self.next = after(self.next);
         Some(at)
     }
 
     /// The oldest packet that is under way is taken.
     const fn take(&mut self, at: Instant) {
-        let mut place = self.oldest % CREDITS;
-        while !matches!(self.credits[place], Credit::UnderWay) {
-            place = (place + 1) % CREDITS;
-            debug_assert!(place != self.oldest, "more packets were taken than sent");
+        let mut taken = self.oldest;
+        while !matches!(self.states[place(taken)], Credit::UnderWay) {
+            taken = after(taken);
+            debug_assert!(taken != self.oldest, "more packets were taken than sent");
         }
-        self.credits[place] = Credit::Taken(at);
-        self.last_taken = place;
+        self.is_taken(taken, at);
     }
 
     /// The packet that was sent last is taken.
     const fn take_newest(&mut self, at: Instant) {
-        self.last_taken = (self.next + CREDITS - 1) % CREDITS;
-        self.credits[self.last_taken] = Credit::Taken(at);
+        self.is_taken(before(self.next), at);
+    }
+
+    const fn is_taken(&mut self, taken: u8, at: Instant) {
+        self.last_taken = taken;
+        (self.states[place(taken)], self.at[place(taken)]) = (Credit::Taken, at);
     }
 
     /// When the packet was taken whose credit is to be given back next, if that is not after `until`.
+    #[inline(always)]
     fn taken_by(&self, until: Instant) -> Option<Instant> {
-        match self.credits[self.oldest % CREDITS] {
-            Credit::Taken(at) if at <= until => Some(at),
-            _ => None,
-        }
+        let oldest = place(self.oldest);
+        let at = self.at[oldest];
+        (self.states[oldest] == Credit::Taken && at <= until).then_some(at)
     }
 
     /// Gives that one back.
     const fn give_back(&mut self, back_at: Instant) {
-        self.credits[self.oldest % CREDITS] = Credit::Back(back_at);
-        self.oldest = (self.oldest + 1) % CREDITS;
+        let oldest = place(self.oldest);
+        (self.states[oldest], self.at[oldest]) = (Credit::Back, back_at);
+        self.oldest = after(self.oldest);
     }
 
     /// When the one was or will be back that was given back last.
     const fn last_back(&self) -> Instant {
-        match self.credits[(self.oldest + CREDITS - 1) % CREDITS] {
-            Credit::Back(at) | Credit::Taken(at) => at,
+        let last = place(before(self.oldest));
+        match self.states[last] {
+            Credit::Back | Credit::Taken => self.at[last],
             Credit::UnderWay => Instant::ZERO,
         }
     }
+}
+
+/// The place of a credit, within what the compiler knows there is.
+const fn place(credit: u8) -> usize {
+    credit as usize % CREDITS
+}
+
+/// The credit after one, going round.
+const fn after(credit: u8) -> u8 {
+    (credit + 1) % CREDITS as u8
+}
+
+/// The one before.
+const fn before(credit: u8) -> u8 {
+    (credit + CREDITS as u8 - 1) % CREDITS as u8
 }
