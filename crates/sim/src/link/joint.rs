@@ -255,18 +255,38 @@ impl Joint {
             lanes.rest(side);
             return None;
         }
-        let (host, device) = (&mut self.host, &mut self.device);
-        let next = |line: &mut _| match (side, host, device) {
-            (Side::Host, HostPort::SuperSpeed(host), _) => host.poll_into(line),
-            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.poll_into(line),
-            _ => false,
+        if lanes.has_kept(side) {
+            return lanes.send_kept(now, side);
+        }
+        let next = match (side, &mut self.host, &mut self.device) {
+            (Side::Host, HostPort::SuperSpeed(host), _) => host.poll(),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.poll(),
+            _ => None,
         };
-        lanes.send(now, side, next, pace)
+        let Some(message) = next else {
+            lanes.rest(side);
+            return None;
+        };
+        let gap = pace(&message);
+        lanes.send(now, side, message, gap)
     }
 
     /// What a side has sent last, if it has not arrived.
     pub fn sent(&self, side: Side) -> Option<&Message> {
         self.lanes()?.sent(side)
+    }
+
+    /// What the host has sent last need not arrive if it is an acknowledgement that changes nothing, as most within a burst: it
+    /// has crossed as any, and is [`Self::coming`] no more. What it was, if that is so. For links on which nothing happens to
+    /// packets, and devices that do not wait for each.
+    #[inline(always)]
+    pub fn leave_out(&mut self) -> Option<Message> {
+        match (&mut self.wires, &mut self.device) {
+            (Wires::Lanes(lanes), DevicePort::SuperSpeed(device)) if !self.is_cut => {
+                lanes.leave_out(Side::Host, |message| device.hear_early(message))
+            }
+            _ => None,
+        }
     }
 
     /// What arrives next at a side.
@@ -344,7 +364,8 @@ impl Joint {
         let Wires::Lanes(lanes) = &mut self.wires else { return NOTHING };
         let Taken { frees_other_at, retry_at, is_for_port } = lanes.take(now, side, fate);
         let Some(message) = lanes.coming(side) else { return NOTHING };
-        let is_control = message.endpoint().number() == 0;
+        let endpoint = message.endpoint();
+        let is_control = endpoint.number() == 0;
         let is_damaged = fate == Fate::PayloadDamaged;
         let taken = match (side, &mut self.host, &mut self.device) {
             _ if self.is_cut || !is_for_port => Ok(()),
@@ -352,8 +373,8 @@ impl Joint {
             (Side::Device, _, DevicePort::SuperSpeed(device)) if is_damaged => {
                 device.receive_damaged(message)
             }
-            (Side::Host, HostPort::SuperSpeed(host), _) => host.receive(message),
-            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.receive(message),
+            (Side::Host, HostPort::SuperSpeed(host), _) => host.receive_at(endpoint, message),
+            (Side::Device, _, DevicePort::SuperSpeed(device)) => device.receive_at(endpoint, message),
             _ => Err(Violation),
         };
         lanes.has_come(side);

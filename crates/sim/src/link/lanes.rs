@@ -7,10 +7,10 @@
 //! Always true: a side has one message on its lane, and messages cross in the order in which its port made them.
 
 use super::bulk::Message;
+use super::on_the_way::OnTheWay;
 use super::superspeed::{Link, Side};
 use super::{Crossing, Fate};
 use crate::engine::Turn;
-use bus::Line;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 
@@ -27,13 +27,13 @@ pub(super) struct Lanes {
     /// What a side would send if it had a credit.
     held: [Option<Message>; 2],
     /// Messages on their way to a side, oldest first, and how many of them are for a port that is not there any more.
-    on_the_way: [Line<Message>; 2],
+    on_the_way: [OnTheWay; 2],
     stale: [u32; 2],
     /// The same, of all endpoints: for a port that was reset.
     lost: [u32; 2],
     /// By the side that sends.
     retries: [Retry; 2],
-    /// Whether nothing is lost, stale, damaged or sent again, so that all that comes is for the port that is there.
+    /// Whether nothing is held, lost, stale, damaged or sent again, so that all that comes is for the port that is there.
     is_smooth: bool,
 }
 
@@ -88,7 +88,7 @@ impl Lanes {
             is_expected: [false; 2],
             rests: [None; 2],
             held: [None; 2],
-            on_the_way: [const { Line::new() }; 2],
+            on_the_way: [const { OnTheWay::new() }; 2],
             stale: [0; 2],
             lost: [0; 2],
             retries: [const { Retry::new() }; 2],
@@ -119,26 +119,24 @@ impl Lanes {
         }
     }
 
-    /// The lane of a side is free: it sends what `next` puts into the line, if nothing is held or sent again. `pace` says how much
-    /// longer than the link that has to wait. How it crosses, and bytes of its payload; what was sent is [`Self::sent`].
+    /// Whether a side holds something, or has something to send again: that goes first, by [`Self::send_kept`].
+    #[inline(always)]
+    pub(super) fn has_kept(&self, side: Side) -> bool {
+        !self.is_smooth && (self.held[side as usize].is_some() || self.has_again(side))
+    }
+
+    /// The lane of a side is free, and it sends this, after it has waited for `gap` longer than the link. How it crosses, and bytes
+    /// of its payload; what was sent is [`Self::sent`].
     #[inline(always)]
     pub(super) fn send(
         &mut self,
         now: Instant,
         side: Side,
-        next: impl FnOnce(&mut Line<Message>) -> bool,
-        pace: impl FnOnce(&Message) -> Duration,
+        message: Message,
+        gap: Duration,
     ) -> Option<(Crossing, u16)> {
-        if self.held[side as usize].is_some() || self.has_again(side) {
-            return self.send_kept(now, side);
-        }
-        let line = &mut self.on_the_way[side.other() as usize];
-        if !next(line) {
-            (self.is_idle[side as usize], self.is_expected[side as usize]) = (true, false);
-            return None;
-        }
-        let message = line.back()?;
-        let (packet, gap) = (message.packet(), pace(message));
+        let packet = message.packet();
+        self.on_the_way[side.other() as usize].push_back(message);
         let Ok(crossing) = self.link.send(now, side, packet, gap) else {
             self.hold(side);
             return None;
@@ -154,18 +152,19 @@ impl Lanes {
     fn hold(&mut self, side: Side) {
         self.held[side as usize] = self.on_the_way[side.other() as usize].pop_back();
         self.is_expected[side as usize] = false;
+        self.is_smooth = false;
     }
 
     /// Sends what is held, or what is sent again.
     #[cold]
     #[inline(never)]
-    fn send_kept(&mut self, now: Instant, side: Side) -> Option<(Crossing, u16)> {
+    pub(super) fn send_kept(&mut self, now: Instant, side: Side) -> Option<(Crossing, u16)> {
         let sent = if self.has_again(side) { self.resend(now, side) } else { self.send_held(now, side) };
         self.is_expected[side as usize] = sent.is_some();
         Some((sent?, self.sent(side)?.packet().payload()))
     }
 
-    /// Nothing crosses any more.
+    /// A side has nothing to send, or nothing crosses any more.
     pub(super) const fn rest(&mut self, side: Side) {
         self.is_expected[side as usize] = false;
         self.is_idle[side as usize] = true;
@@ -195,7 +194,14 @@ impl Lanes {
 
     /// That has come: it is on its way no longer.
     pub(super) fn has_come(&mut self, side: Side) {
-        self.on_the_way[side as usize].pop_front();
+        self.on_the_way[side as usize].drop_first();
+    }
+
+    /// What a side has sent last is left out if `may_be`, since nobody need see it arrive. Only where all that is sent arrives.
+    #[inline(always)]
+    pub(super) fn leave_out(&mut self, side: Side, may_be: impl FnOnce(&Message) -> bool) -> Option<Message> {
+        let line = &mut self.on_the_way[side.other() as usize];
+        if self.is_smooth && line.back().is_some_and(may_be) { line.pop_back() } else { None }
     }
 
     fn under_way(&self, side: Side) -> u32 {
@@ -218,7 +224,7 @@ impl Lanes {
     #[inline(always)]
     pub(super) fn wakes(&mut self, side: Side, has_some: bool, is_over: impl Fn(Turn) -> bool) -> Wake {
         let place = side as usize;
-        if !has_some && self.held[place].is_none() && !self.has_again(side) {
+        if !has_some && (self.is_smooth || self.held[place].is_none() && !self.has_again(side)) {
             return Wake::Never;
         }
         match self.rests[place].take() {
@@ -291,7 +297,7 @@ impl Lanes {
         if !self.is_smooth || fate != Fate::Arrives {
             return self.take_with_trouble(now, side, fate);
         }
-        Taken { frees_other_at: self.free_held(now, side.other()), retry_at: None, is_for_port: true }
+        Taken { frees_other_at: None, retry_at: None, is_for_port: true }
     }
 
     #[cold]
@@ -317,7 +323,6 @@ impl Lanes {
     }
 
     /// A credit comes back to a side. When its lane is to be looked at again, if it holds a message for want of one.
-    #[inline]
     fn free_held(&mut self, now: Instant, side: Side) -> Option<Instant> {
         let place = side as usize;
         let waits = self.held[place].is_some() && !std::mem::replace(&mut self.is_expected[place], true);
@@ -327,7 +332,8 @@ impl Lanes {
     fn is_smooth_again(&self) -> bool {
         let is_at_rest =
             |retry: &Retry| retry.state == RetryState::None && retry.packets.is_empty() && retry.ignored == 0;
-        self.lost == [0; 2] && self.stale == [0; 2] && self.retries.iter().all(is_at_rest)
+        let nothing_held = self.held.iter().all(Option::is_none);
+        nothing_held && self.lost == [0; 2] && self.stale == [0; 2] && self.retries.iter().all(is_at_rest)
     }
 }
 

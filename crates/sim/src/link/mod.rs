@@ -15,6 +15,7 @@ mod fate;
 pub mod hub;
 mod joint;
 mod lanes;
+mod on_the_way;
 mod port;
 mod rate;
 mod run;

@@ -143,7 +143,7 @@ impl DeviceEndpoint {
     ///
     /// # Errors
     /// If the host could not have sent it in this state.
-    #[inline(always)]
+    #[inline(never)]
     pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
         let is_in = self.is_in();
         self.has_said_erdy = false;
@@ -189,6 +189,31 @@ impl DeviceEndpoint {
         }
         self.propose();
         Ok(())
+    }
+
+    /// An acknowledgement is on its way. If all that it says is that one more packet of a burst was taken that goes on as it was
+    /// asked for, that is counted now, and it need not come: nothing that is said before depends on it. Whether that is so.
+    #[inline(always)]
+    pub(super) fn hear_early(&mut self, stream: StreamId, expects: Sequence, packets: u8) -> bool {
+        let Some(pipe) = &self.pipe else { return false };
+        let is_moving = match pipe.state() {
+            DeviceState::MoveData(moving) | DeviceState::BurstSent(moving) => moving == stream,
+            _ => false,
+        };
+        let left = self.next.since(expects);
+        let is_next = is_moving && left + 1 == self.under_way && !self.is_halted && self.refusals == 0;
+        let asks_for_no_more = self.is_burst_over || packets.saturating_sub(left) == self.window;
+        // Else what comes of it is told: an answer, or the end of a transfer.
+        let goes_on = left > 0 || self.window > 0 && self.queues.has_unsent(Some(stream));
+        if !is_next || !asks_for_no_more || !goes_on {
+            return false;
+        }
+        let is_counted = self.queues.take_within(Some(stream), self.endpoint.packet_bytes);
+        if is_counted {
+            (self.under_way, self.has_said_erdy) = (left, false);
+            self.steps = self.steps.wrapping_add(1);
+        }
+        is_counted
     }
 
     /// The next message to send that is no data.

@@ -24,6 +24,8 @@ pub(super) struct Ends<E> {
     talking: Pair,
     /// Those that have the bus, and those that want it.
     bus: Pair,
+    /// Whether one would begin a burst on a bus that none of its direction has.
+    may_begin: bool,
     /// Those of which something has moved, and nobody was told.
     moved: Set,
     /// More steps than any end has counted that is gone: an end that comes goes on from there, so that nobody who waits for something
@@ -199,6 +201,12 @@ impl<E: End> Ends<E> {
         self.ends.get(self.place(address)?.index()).map(|(_, end)| end)
     }
 
+    /// The same, to be changed in nothing that is noted of it.
+    pub(super) fn get_mut(&mut self, address: EndpointAddress) -> Option<&mut E> {
+        let place = self.place(address)?;
+        self.ends.get_mut(place.index()).map(|(_, end)| end)
+    }
+
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = (EndpointAddress, &E)> {
         self.ends.iter().map(|(address, end)| (*address, end))
@@ -206,11 +214,10 @@ impl<E: End> Ends<E> {
 
     /// Whether any answers, may send data, or would begin a burst on a bus that none of them has.
     pub(super) const fn may_send(&self) -> bool {
-        let [out, into] = self.of;
-        !self.talking.is_empty() || self.may_begin(out) || self.may_begin(into)
+        !self.talking.is_empty() || self.may_begin
     }
 
-    const fn may_begin(&self, of: Set) -> bool {
+    const fn may_begin_of(&self, of: Set) -> bool {
         !self.wanting_bus().and(of).is_empty() && self.having_bus().and(of).is_empty()
     }
 
@@ -242,7 +249,11 @@ impl<E: End> Ends<E> {
         if end.has_progress() {
             self.moved.put(place, true);
         }
-        self.note(place);
+        self.talking.put(place, [end.has_answer(), end.may_send()]);
+        if E::STARTS_BURSTS {
+            let bus = [end.has_bus(), end.wants_bus()];
+            self.note_bus(place, bus);
+        }
         result
     }
 
@@ -271,12 +282,22 @@ impl<E: End> Ends<E> {
         answer
     }
 
-    #[inline(always)]
     fn note(&mut self, place: Place) {
         let end = &self.ends[place.index()].1;
         self.talking.put(place, [end.has_answer(), end.may_send()]);
         if E::STARTS_BURSTS {
-            self.bus.put(place, [end.has_bus(), end.wants_bus()]);
+            let bus = [end.has_bus(), end.wants_bus()];
+            self.note_bus(place, bus);
+        }
+    }
+
+    #[inline(always)]
+    fn note_bus(&mut self, place: Place, bus: [bool; 2]) {
+        let before = self.bus;
+        self.bus.put(place, bus);
+        if self.bus != before {
+            let [out, into] = self.of;
+            self.may_begin = self.may_begin_of(out) || self.may_begin_of(into);
         }
     }
 }
@@ -289,6 +310,7 @@ impl<E> Default for Ends<E> {
             of: [Set::default(); 2],
             talking: Pair::default(),
             bus: Pair::default(),
+            may_begin: false,
             moved: Set::default(),
             steps: 0,
         }

@@ -15,8 +15,8 @@ use super::queue::{NotWithdrawn, Progress, Transfer};
 use crate::link::control::{
     ControlAnswer, ControlBusy, ControlDevice, ControlEvent, ControlHost, ControlProgress, ControlTransfer,
 };
-use crate::link::streams::Violation;
-use bus::{Line, Pipe, TransferId};
+use crate::link::streams::{StreamField, Violation};
+use bus::{Pipe, TransferId};
 use std::collections::VecDeque;
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress, SetupPacket};
@@ -218,15 +218,25 @@ impl HostPort {
         change: impl FnOnce(&mut HostEndpoint) -> R,
     ) -> Option<R> {
         let place = self.endpoints.place(address)?;
+        Some(self.change_at(address, place, change))
+    }
+
+    #[inline(always)]
+    fn change_at<R>(
+        &mut self,
+        address: EndpointAddress,
+        place: Place,
+        change: impl FnOnce(&mut HostEndpoint) -> R,
+    ) -> R {
         let halts = &mut self.halts;
-        Some(self.endpoints.change(place, |end| {
+        self.endpoints.change(place, |end| {
             let was_halted = end.is_halted();
             let result = change(end);
             if end.is_halted() && !was_halted {
                 halts.push_back(address);
             }
             result
-        }))
+        })
     }
 
     /// The next endpoint that has halted.
@@ -238,9 +248,17 @@ impl HostPort {
     ///
     /// # Errors
     /// If the device could not have sent it in this state, or has no such endpoint.
-    #[inline(always)]
     pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
-        let address = message.endpoint();
+        self.receive_at(message.endpoint(), message)
+    }
+
+    /// The same of a message of which the endpoint is known.
+    #[inline(always)]
+    pub(in crate::link) fn receive_at(
+        &mut self,
+        address: EndpointAddress,
+        message: &Message,
+    ) -> Result<(), Violation> {
         if address.number() == 0 {
             return self.control.receive(*message);
         }
@@ -249,7 +267,7 @@ impl HostPort {
         let others_wait = !wanting.is_empty()
             || self.others.want_bus[direction as usize]
             || direction == Direction::In && self.control.wants_in();
-        self.change(address, |end| end.receive(message, !others_wait)).unwrap_or(Err(Violation))
+        self.change_at(address, place, |end| end.receive(message, !others_wait))
     }
 
     /// A message of the device has come with a damaged payload.
@@ -286,26 +304,15 @@ impl HostPort {
     }
 
     /// The next message to send, now that the lane is free.
+    #[inline(always)]
     pub fn poll(&mut self) -> Option<Message> {
-        self.poll_with(|message| message)
-    }
-
-    /// Puts the next message to send into a line, if there is one.
-    #[inline(always)]
-    pub fn poll_into(&mut self, line: &mut Line<Message>) -> bool {
-        self.poll_with(|message| line.push_back(message)).is_some()
-    }
-
-    /// Gives the next message to send to `take`, which is where it stays: messages are long.
-    #[inline(always)]
-    fn poll_with<R>(&mut self, take: impl FnOnce(Message) -> R) -> Option<R> {
         if !self.may_send() {
             return None;
         }
         if self.control.is_busy()
             && let Some(message) = self.poll_control_message()
         {
-            return Some(take(message));
+            return Some(message);
         }
         if !self.endpoints.wanting_bus().is_empty() {
             for direction in [Direction::In, Direction::Out] {
@@ -313,12 +320,12 @@ impl HostPort {
             }
         }
         if let Some(answer) = self.endpoints.poll_answer() {
-            return Some(take(answer));
+            return Some(answer);
         }
         let mut sending = self.endpoints.sending();
         while let Some(place) = sending.first() {
             if let Some(data) = self.endpoints.change(place, HostEndpoint::poll_data) {
-                return Some(take(data));
+                return Some(data);
             }
             sending = sending.without(place);
         }
@@ -464,9 +471,17 @@ impl DevicePort {
     ///
     /// # Errors
     /// If the host could not have sent it in this state, or there is no such endpoint.
-    #[inline(always)]
     pub fn receive(&mut self, message: &Message) -> Result<(), Violation> {
-        let address = message.endpoint();
+        self.receive_at(message.endpoint(), message)
+    }
+
+    /// The same of a message of which the endpoint is known.
+    #[inline(always)]
+    pub(in crate::link) fn receive_at(
+        &mut self,
+        address: EndpointAddress,
+        message: &Message,
+    ) -> Result<(), Violation> {
         if address.number() == 0 {
             return self.control.receive(*message);
         }
@@ -489,6 +504,26 @@ impl DevicePort {
         }
     }
 
+    /// A message of the host is on its way, to which nothing will happen. Whether it need not come: see
+    /// [`DeviceEndpoint::hear_early`].
+    #[inline(always)]
+    pub(in crate::link) fn hear_early(&mut self, message: &Message) -> bool {
+        match *message {
+            Message::Ack {
+                endpoint,
+                stream: Some(StreamField::Stream(stream)),
+                expects,
+                packets: packets @ 1..,
+                is_retry: false,
+                ..
+            } => {
+                let end = self.endpoints.get_mut(endpoint);
+                end.is_some_and(|end| end.hear_early(stream, expects, packets))
+            }
+            _ => false,
+        }
+    }
+
     /// What has moved.
     pub fn poll_progress(&mut self) -> Option<Progress> {
         self.endpoints.poll_progress()
@@ -505,33 +540,22 @@ impl DevicePort {
     }
 
     /// The next message to send, now that the lane is free.
+    #[inline(always)]
     pub fn poll(&mut self) -> Option<Message> {
-        self.poll_with(|message| message)
-    }
-
-    /// Puts the next message to send into a line, if there is one.
-    #[inline(always)]
-    pub fn poll_into(&mut self, line: &mut Line<Message>) -> bool {
-        self.poll_with(|message| line.push_back(message)).is_some()
-    }
-
-    /// Gives the next message to send to `take`: see [`HostPort::poll_with`].
-    #[inline(always)]
-    fn poll_with<R>(&mut self, take: impl FnOnce(Message) -> R) -> Option<R> {
         if !self.may_send() {
             return None;
         }
         if let Some(message) = self.control.poll() {
-            return Some(take(message));
+            return Some(message);
         }
         if let Some(answer) = self.endpoints.poll_answer() {
-            return Some(take(answer));
+            return Some(answer);
         }
         let mut sending = self.endpoints.sending();
         while let Some(place) = sending.after(self.turn) {
             if let Some(data) = self.endpoints.change(place, DeviceEndpoint::poll_data) {
                 self.turn = place;
-                return Some(take(data));
+                return Some(data);
             }
             sending = sending.without(place);
         }

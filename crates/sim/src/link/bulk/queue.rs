@@ -62,11 +62,21 @@ pub struct Progress {
 #[derive(Clone, Debug)]
 pub(super) struct Queues {
     /// By stream; the first is that of an endpoint without streams.
-    by_stream: Vec<VecDeque<Waiting>>,
+    by_stream: Vec<Stream>,
     /// Streams in the order in which they got something to move; some may have nothing any more.
     arrivals: VecDeque<StreamId>,
     /// Whether one of them may have nothing any more.
     has_gone: bool,
+}
+
+/// Transfers of a stream, oldest first: mostly one, which lies here, so that a look at it is one at one piece of memory.
+///
+/// Always true: if nobody is first, nobody is behind.
+#[derive(Clone, Debug, Default)]
+struct Stream {
+    first: Option<Waiting>,
+    #[expect(clippy::box_collection, reason = "few streams ever have one, and all lie side by side")]
+    behind: Option<Box<VecDeque<Waiting>>>,
 }
 
 /// A transfer and how far it is.
@@ -86,7 +96,7 @@ struct Waiting {
 impl Queues {
     pub(super) fn new(endpoint: &Endpoint) -> Self {
         Self {
-            by_stream: vec![VecDeque::new(); usize::from(endpoint.streams) + 1],
+            by_stream: vec![Stream::default(); usize::from(endpoint.streams) + 1],
             arrivals: VecDeque::new(),
             has_gone: false,
         }
@@ -97,15 +107,15 @@ impl Queues {
     pub(super) fn push(&mut self, stream: Option<StreamId>, transfer: Transfer) -> Option<bool> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let was_empty = queue.is_empty();
-        queue.push_back(Waiting { transfer, moved: 0, sent: 0, is_all_sent: false, is_withdrawn: false });
-        if was_empty {
-            self.arrivals.extend(stream);
+        queue.push(Waiting { transfer, moved: 0, sent: 0, is_all_sent: false, is_withdrawn: false });
+        if was_empty && let Some(stream) = stream {
+            self.arrivals.push_back(stream);
         }
         Some(was_empty)
     }
 
     pub(super) fn is_empty(&self, stream: Option<StreamId>) -> bool {
-        self.by_stream.get(index(stream)).is_none_or(VecDeque::is_empty)
+        self.by_stream.get(index(stream)).is_none_or(Stream::is_empty)
     }
 
     /// Of the streams with something to move, the first `wanted` one, by when they got it.
@@ -124,20 +134,20 @@ impl Queues {
 
     /// Bytes that the first transfer still expects.
     pub(super) fn left(&self, stream: Option<StreamId>) -> Option<u32> {
-        let first = self.by_stream.get(index(stream))?.front()?;
+        let first = self.by_stream.get(index(stream))?.first.as_ref()?;
         Some(first.transfer.bytes - first.moved)
     }
 
     /// Bytes of the first transfer, moved ones included.
     pub(super) fn first_bytes(&self, stream: Option<StreamId>) -> Option<u32> {
-        self.by_stream.get(index(stream))?.front().map(|first| first.transfer.bytes)
+        self.by_stream.get(index(stream))?.first.as_ref().map(|first| first.transfer.bytes)
     }
 
     /// Receives a piece into the first transfer. `None` if there is none.
     #[inline(always)]
     pub(super) fn take(&mut self, stream: Option<StreamId>, piece: Piece, largest: u16) -> Option<Progress> {
         let queue = self.by_stream.get_mut(index(stream))?;
-        let first = queue.front_mut()?;
+        let first = queue.first.as_mut()?;
         let left = first.transfer.bytes - first.moved;
         let bytes = u32::from(piece.bytes);
         first.moved += bytes.min(left);
@@ -149,7 +159,7 @@ impl Queues {
         };
         let progress = Progress { id: first.transfer.id, moved: first.moved, ended, piece: Some(piece) };
         if ended.is_some() {
-            queue.pop_front();
+            queue.pop();
             self.has_gone = true;
         }
         Some(progress)
@@ -159,10 +169,10 @@ impl Queues {
     #[inline(always)]
     pub(super) fn send(&mut self, stream: Option<StreamId>, largest: u16) -> Option<(Piece, bool)> {
         let queue = self.by_stream.get_mut(index(stream))?;
-        let is_first = queue.front().is_some_and(|waiting| !waiting.is_all_sent);
+        let is_first = queue.first.as_ref().is_some_and(|waiting| !waiting.is_all_sent);
         let at = if is_first { 0 } else { queue.iter().position(|waiting| !waiting.is_all_sent)? };
         let is_newest = at + 1 == queue.len();
-        let waiting = &mut queue[at];
+        let waiting = queue.get_mut(at)?;
         let offset = waiting.moved + waiting.sent;
         let left = waiting.transfer.bytes - offset;
         let bytes = u16::try_from(left).unwrap_or(u16::MAX).min(largest);
@@ -186,7 +196,7 @@ impl Queues {
     /// The oldest piece that was sent has been taken.
     pub(super) fn taken(&mut self, stream: Option<StreamId>, largest: u16) -> Option<Progress> {
         let queue = self.by_stream.get_mut(index(stream))?;
-        let first = queue.front_mut()?;
+        let first = queue.first.as_mut()?;
         let bytes = first.sent.min(u32::from(largest));
         first.sent -= bytes;
         first.moved += bytes;
@@ -194,15 +204,28 @@ impl Queues {
         let ended = (first.is_all_sent && first.sent == 0).then_some(end);
         let progress = Progress { id: first.transfer.id, moved: first.moved, ended, piece: None };
         if ended.is_some() {
-            queue.pop_front();
+            queue.pop();
             self.has_gone = true;
         }
         Some(progress)
     }
 
+    /// The same of a packet with which no transfer ends, so that nobody need be told. Whether it is one.
+    pub(super) fn take_within(&mut self, stream: Option<StreamId>, largest: u16) -> bool {
+        let first = self.by_stream.get_mut(index(stream)).and_then(|queue| queue.first.as_mut());
+        let Some(first) = first else { return false };
+        let bytes = u32::from(largest);
+        let goes_on = first.sent > bytes || first.sent == bytes && !first.is_all_sent;
+        if goes_on {
+            first.sent -= bytes;
+            first.moved += bytes;
+        }
+        goes_on
+    }
+
     /// What was sent and not taken will be sent again.
     pub(super) fn rewind(&mut self, stream: Option<StreamId>) {
-        for waiting in self.by_stream.get_mut(index(stream)).into_iter().flatten() {
+        for waiting in self.by_stream.get_mut(index(stream)).into_iter().flat_map(Stream::iter_mut) {
             waiting.sent = 0;
             waiting.is_all_sent = false;
         }
@@ -213,10 +236,11 @@ impl Queues {
     pub(super) fn forget_sent(&mut self) -> Option<Progress> {
         self.has_gone = true;
         for queue in &mut self.by_stream {
-            if let Some(at) = queue.iter().position(|waiting| waiting.is_withdrawn) {
+            let withdrawn = queue.iter().position(|waiting| waiting.is_withdrawn);
+            if let Some(at) = withdrawn {
                 return queue.remove(at).map(|waiting| waiting.ended(End::Withdrawn));
             }
-            for waiting in queue {
+            for waiting in queue.iter_mut() {
                 (waiting.sent, waiting.is_all_sent) = (0, false);
             }
         }
@@ -228,7 +252,7 @@ impl Queues {
     pub(super) fn withdraw(&mut self, stream: Option<StreamId>, id: TransferId) -> Option<Option<Progress>> {
         let queue = self.by_stream.get_mut(index(stream))?;
         let at = queue.iter().position(|waiting| waiting.transfer.id == id && !waiting.is_withdrawn)?;
-        let waiting = &mut queue[at];
+        let waiting = queue.get_mut(at)?;
         if waiting.sent == 0 && !waiting.is_all_sent {
             self.has_gone = true;
             return queue.remove(at).map(|waiting| Some(waiting.ended(End::Withdrawn)));
@@ -241,7 +265,7 @@ impl Queues {
 
     /// The first transfer ends as it is.
     pub(super) fn end_first(&mut self, stream: Option<StreamId>, end: End) -> Option<Progress> {
-        let first = self.by_stream.get_mut(index(stream))?.pop_front()?;
+        let first = self.by_stream.get_mut(index(stream))?.pop()?;
         self.has_gone = true;
         Some(first.ended(end))
     }
@@ -255,7 +279,51 @@ impl Queues {
 
     /// Transfers of a stream, oldest first.
     pub(super) fn of(&self, stream: Option<StreamId>) -> impl Iterator<Item = TransferId> {
-        self.by_stream.get(index(stream)).into_iter().flatten().map(|waiting| waiting.transfer.id)
+        let queue = self.by_stream.get(index(stream)).into_iter();
+        queue.flat_map(Stream::iter).map(|waiting| waiting.transfer.id)
+    }
+}
+
+impl Stream {
+    const fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+
+    fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.behind.as_ref().map_or(0, |behind| behind.len())
+    }
+
+    #[inline]
+    fn push(&mut self, waiting: Waiting) {
+        match self.first {
+            None => self.first = Some(waiting),
+            Some(_) => self.behind.get_or_insert_default().push_back(waiting),
+        }
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Waiting> {
+        let next = self.behind.as_mut().and_then(|behind| behind.pop_front());
+        std::mem::replace(&mut self.first, next)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Waiting> {
+        self.first.iter().chain(self.behind.iter().flat_map(|behind| behind.iter()))
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = &mut Waiting> {
+        self.first.iter_mut().chain(self.behind.iter_mut().flat_map(|behind| behind.iter_mut()))
+    }
+
+    fn get_mut(&mut self, at: usize) -> Option<&mut Waiting> {
+        match at {
+            0 => self.first.as_mut(),
+            _ => self.behind.as_mut()?.get_mut(at - 1),
+        }
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Waiting> {
+        if at == 0 { self.pop() } else { self.behind.as_mut()?.remove(at - 1) }
     }
 }
 

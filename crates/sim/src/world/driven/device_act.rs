@@ -17,11 +17,14 @@ use units::Instant;
 use wire::usb::{SetupPacket, StandardRequest};
 
 impl Driven {
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn carry_out_of_device(&mut self, now: Instant, number: usize, output: target::Output) {
         use target::Output as Out;
         let (seat, end) = (&mut self.seats[number], self.fronts[number].end);
         match output {
+            Out::Transfer(transfer) if seat.drive.enclosure.is_none() && !self.is_troubled => {
+                self.offer(number, transfer);
+            }
             Out::Transfer(transfer) => {
                 if let Some(transfer) = seat.drive.keep_status(now, transfer) {
                     self.send_transfer(now, number, transfer);
@@ -50,7 +53,7 @@ impl Driven {
                         format_args!("{}{blocks} blocks from {lba} on, done in {span}", self.tag(number));
                     self.engine.note("drive", note);
                 }
-                self.at(done_at, Happens::Stored(number as u8));
+                self.store_at(number, done_at);
                 self.note_work(number);
             }
             Out::Cancel(id) if seat.trouble.drop_late(id) || seat.drive.drop_in_line(now, id) => {
@@ -108,6 +111,7 @@ impl Driven {
     }
 
     /// The device sends something, or has room for it, unless something goes wrong with that.
+    #[inline(never)]
     fn send_transfer(&mut self, now: Instant, number: usize, transfer: DeviceTransfer) {
         if !self.is_troubled {
             return self.offer(number, transfer);

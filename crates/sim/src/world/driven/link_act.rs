@@ -14,6 +14,7 @@ use units::Instant;
 use wire::usb::{Direction, EndpointAddress};
 
 impl Driven {
+    #[inline(never)]
     pub(super) fn carry_out_of_controller(&mut self, now: Instant, output: Output) {
         match output {
             Output::Interrupt => self.give_core(now, 0, Work::Interrupt),
@@ -79,6 +80,7 @@ impl Driven {
             LinkAct::Stop(address) => {
                 host.stop(address);
                 self.seats[drive].stopping.push(address);
+                self.stopping.add(drive);
                 self.look_after_stops(drive);
             }
             LinkAct::Clear(address) => {
@@ -117,6 +119,9 @@ impl Driven {
         for address in stopping.extract_if(.., |address| host.is_quiet(*address)) {
             self.machine.is_touched = true;
             controller.handle_quiet(now, memory, front.way, address);
+        }
+        if self.seats[drive].stopping.is_empty() {
+            self.stopping.remove(drive);
         }
     }
 

@@ -31,6 +31,7 @@ mod notes;
 mod packets;
 mod power_on;
 mod root;
+mod schedule;
 mod seat;
 mod setup;
 mod sleep;
@@ -52,7 +53,7 @@ pub use transport::AnyTransport;
 use self::core::Work;
 use super::observer::Observer;
 use super::{Finished, Stopped};
-use crate::engine::{Alarm, Engine, Event, QueueFull, Turn};
+use crate::engine::{Alarm, Engine, Event};
 use crate::few::Few;
 use crate::link::hub::Happening;
 use crate::link::superspeed::Side;
@@ -64,7 +65,6 @@ use machine::Machine;
 use root::Root;
 use seat::Seat;
 use std::collections::VecDeque;
-use std::fmt;
 use units::Instant;
 
 /// A host and drives, with a controller, links and hubs between them.
@@ -103,6 +103,11 @@ pub struct Driven {
     hub_stirs: Few,
     /// Root ports at which something was done, by the side of the link.
     woken: [Few; 2],
+    /// Drives with endpoints that were stopped, and are not quiet yet.
+    stopping: Few,
+    /// Root ports at which what is said again later may be left out, since nobody waits for each packet: those of drives without
+    /// a bridge.
+    leaves_out: Few,
     scratch: Vec<u8>,
     stopped: Option<Stopped>,
     /// Whether things go wrong, and books are kept, with the first drive.
@@ -222,14 +227,18 @@ impl Driven {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn handle_arrival(&mut self, root: usize, side: Side, bytes: u16) {
         self.arrive(root, side, bytes, Fate::Arrives);
         if self.is_calm(self.engine.now()) {
-            self.wake_woken();
-        } else {
-            self.settle_after();
+            let [host, device] = self.woken;
+            if host.or(device).is_none() {
+                // As mostly: who has something to send is who has heard something.
+                return self.wake_side(root, side);
+            }
         }
+        self.woken[side as usize].add(root);
+        self.settle_after();
     }
 
     /// What happens beside packets on links that nothing has happened to.
@@ -256,6 +265,7 @@ impl Driven {
             }
             Happens::Hub(number) => self.pass_hub_time(now, number.into()),
             Happens::Stored(drive) => {
+                self.has_stored(drive.into());
                 let seat = &mut self.seats[usize::from(drive)];
                 seat.drive.store(now, &mut seat.trouble);
                 self.stirs.add(drive.into());
@@ -322,7 +332,9 @@ impl Driven {
     /// The same of those who were told something.
     fn settle_told(&mut self) {
         let now = self.engine.now();
-        while self.has_more(now) && self.carry_on(now) {}
+        if self.has_more(now) {
+            self.carry_all(now);
+        }
         self.wake_woken();
         if std::mem::take(&mut self.machine.is_touched) || self.asks_all || self.is_troubled {
             let due = self.machine.controller.poll_timeout();
@@ -391,6 +403,12 @@ impl Driven {
         }
     }
 
+    /// Carries out what anybody wants, until nobody wants anything.
+    #[inline(never)]
+    fn carry_all(&mut self, now: Instant) {
+        while self.carry_on(now) && self.has_more(now) {}
+    }
+
     /// Carries out one thing, if anybody wants something.
     #[inline(always)]
     fn carry_on(&mut self, now: Instant) -> bool {
@@ -442,11 +460,16 @@ impl Driven {
         false
     }
 
+    #[inline(never)]
     fn carry_out(&mut self, now: Instant, drive: usize, output: Output) {
         let (machine, front) = (&mut self.machine, &mut self.fronts[drive]);
         match output {
             Output::Submit(transfer) => {
                 let seat = &mut self.seats[drive];
+                if self.core.is_free() && !self.is_troubled && !seat.desk.write_turn.is_kept() {
+                    // As mostly: nobody looks at it on its way, which is long.
+                    return seat.desk.offer(machine, now, front.device, transfer);
+                }
                 let transfer = if self.is_troubled { seat.trouble.submit(transfer) } else { transfer };
                 if let Some(transfer) = seat.desk.write_turn.pass(transfer) {
                     self.give_core(now, drive, Work::Transfer(transfer));
@@ -472,6 +495,7 @@ impl Driven {
         }
     }
 
+    #[inline(never)]
     fn carry_out_of_driver(&mut self, now: Instant, output: ::xhci::Output) {
         use ::xhci::Output as Out;
         (self.machine.has_news, self.machine.driver_talks) = (true, true);
@@ -552,44 +576,6 @@ impl Driven {
         }
         while let Some(gone) = self.fronts[number].errands.gone.pop_front() {
             self.lose(self.engine.now(), gone);
-        }
-    }
-
-    /// Whose it is, in notes of a world with several drives.
-    const fn tag(&self, number: usize) -> Tag {
-        Tag { number, drives: self.seats.len(), devices: self.fronts.len() }
-    }
-
-    fn at_turn(&mut self, turn: Turn, event: Happens) {
-        if let Err(QueueFull) = self.engine.at_turn(turn, event) {
-            self.stopped = Some(Stopped::QueueFull);
-        }
-    }
-
-    fn at(&mut self, at: Instant, event: Happens) {
-        if self.is_troubled {
-            let now = self.engine.now();
-            self.seats[0].trouble.ledger.schedule(now, at);
-        }
-        if let Err(QueueFull) = self.engine.at(at, event) {
-            self.stopped = Some(Stopped::QueueFull);
-        }
-    }
-}
-
-/// `drive 3: `, or nothing.
-struct Tag {
-    number: usize,
-    drives: usize,
-    devices: usize,
-}
-
-impl fmt::Display for Tag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.number {
-            _ if self.devices == 1 => Ok(()),
-            drive if drive < self.drives => write!(f, "drive {drive}: "),
-            device => write!(f, "device {device}: "),
         }
     }
 }

@@ -1,8 +1,14 @@
 //! Notes of those who make them by themselves, brought to who looks on, in order.
 
 use super::Driven;
+use std::fmt;
 
 impl Driven {
+    /// Whose it is, in notes of a world with several drives.
+    pub(super) const fn tag(&self, number: usize) -> Tag {
+        Tag { number, drives: self.seats.len(), devices: self.fronts.len() }
+    }
+
     /// Who makes notes by themselves do so from now on, or no more.
     pub(super) fn take_notes(&mut self, is_taking: bool) {
         self.machine.controller.take_notes(is_taking);
@@ -29,6 +35,23 @@ impl Driven {
     pub(super) fn note_controller(&mut self) {
         while let Some(note) = self.machine.controller.poll_note() {
             self.engine.note("xhci", format_args!("{note}"));
+        }
+    }
+}
+
+/// `drive 3: `, or nothing.
+pub(super) struct Tag {
+    number: usize,
+    drives: usize,
+    devices: usize,
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            _ if self.devices == 1 => Ok(()),
+            drive if drive < self.drives => write!(f, "drive {drive}: "),
+            device => write!(f, "device {device}: "),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::link::{Arrival, Crossing, Fate, Missed, Wake};
 use crate::world::{Observer, Stopped, name};
 use bus::Pipe;
 use target::device::STATUS;
-use units::Duration;
+use units::{Duration, Instant};
 
 impl Driven {
     /// The same as [`Self::arrive`] of a message to which something has happened, which is rare.
@@ -22,10 +22,11 @@ impl Driven {
     #[inline(never)]
     pub(super) fn suffer(&mut self, root: usize, side: Side, bytes: u16, fate: Fate) {
         self.arrive(root, side, bytes, fate);
+        self.woken[side as usize].add(root);
     }
 
-    /// A message has arrived at a side of a link that has no hubs: it is taken, and its payload is copied.
-    #[inline]
+    /// A message has arrived at a side of a link that has no hubs: it is taken, and its payload is copied. Its side is to be woken.
+    #[inline(always)]
     pub(super) fn arrive(&mut self, root: usize, side: Side, bytes: u16, fate: Fate) {
         let now = self.engine.now();
         let fate = if self.shows_packets { self.show_arrival(root, side, fate) } else { fate };
@@ -45,8 +46,7 @@ impl Driven {
         if taken.is_err() {
             self.stopped = Some(Stopped::Violation);
         }
-        self.woken[side as usize].add(root);
-        let is_stopping = self.seats.get(number).is_none_or(|seat| !seat.stopping.is_empty());
+        let is_stopping = number >= self.seats.len() || self.stopping.has(number);
         if has_news || is_control || is_stopping || self.asks_all {
             self.tell(number, side, is_control);
         }
@@ -142,13 +142,12 @@ impl Driven {
 
     /// Tells who is on a side what has come of a message for it, which may be of endpoint 0.
     fn tell(&mut self, number: usize, side: Side, is_control: bool) {
-        if let Some(seat) = self.seats.get(number) {
-            let is_stopping = !seat.stopping.is_empty();
+        if number < self.seats.len() {
             match side {
                 Side::Host => self.tell_controller(number),
                 Side::Device => self.tell_drive(number),
             }
-            if is_stopping {
+            if self.stopping.has(number) {
                 self.look_after_stops(number);
             }
         } else {
@@ -281,7 +280,8 @@ impl Driven {
         }
     }
 
-    fn wake_side(&mut self, root: usize, side: Side) {
+    #[inline(always)]
+    pub(super) fn wake_side(&mut self, root: usize, side: Side) {
         let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
         match joint.wakes(side, |turn| self.engine.is_over(turn)) {
             Wake::Never => {}
@@ -306,16 +306,48 @@ impl Driven {
             self.show_sent(root, side, &crossing);
         }
         if !rests {
-            self.at_turn(free, Happens::Free(root as u8, side));
+            self.schedule_at(free, Happens::Free(root as u8, side));
         }
-        let fate = if self.is_troubled { self.strike(root, side) } else { Fate::Arrives };
-        self.at(
-            crossing.heard,
-            match fate {
-                Fate::Arrives => Happens::Arrives(root as u8, side.other(), bytes),
-                _ => Happens::Suffers(root as u8, side.other(), bytes, fate),
-            },
-        );
+        if self.is_troubled {
+            return self.send_struck(root, side, &crossing, bytes);
+        }
+        if side == Side::Host && self.leaves_out.has(root) && self.leave_out(root, crossing.heard) {
+            return;
+        }
+        let heard = self.engine.turn(crossing.heard);
+        self.schedule_at(heard, Happens::Arrives(root as u8, side.other(), bytes));
+    }
+
+    /// Whether it is no event that what the host has sent arrives, since the device learns nothing by it. Who looks on is told of
+    /// it now.
+    #[inline(never)]
+    fn leave_out(&mut self, root: usize, heard: Instant) -> bool {
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return false };
+        let Some(message) = joint.leave_out() else { return false };
+        if self.shows_packets {
+            self.show_left_out(root, heard, &message);
+        }
+        true
+    }
+
+    #[cold]
+    fn show_left_out(&mut self, root: usize, heard: Instant, message: &Message) {
+        let number = self.roots[root].first;
+        if self.watches_packets(number) {
+            self.show_bytes(number, Side::Host, message.piece(), |observer, bytes| {
+                observer.arrived(heard, Side::Device, message, bytes);
+            });
+        }
+    }
+
+    /// Something may happen to what a side has sent.
+    #[cold]
+    fn send_struck(&mut self, root: usize, side: Side, crossing: &Crossing, bytes: u16) {
+        let happens = match self.strike(root, side) {
+            Fate::Arrives => Happens::Arrives(root as u8, side.other(), bytes),
+            fate => Happens::Suffers(root as u8, side.other(), bytes, fate),
+        };
+        self.at(crossing.heard, happens);
     }
 
     /// Shows what a side has sent to who looks on.

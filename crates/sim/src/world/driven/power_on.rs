@@ -113,6 +113,12 @@ impl Driven {
             setup.wire_up(seats.len()).map_err(|NoPlace| PowerOnError::Refused("a place"))?;
         // Nothing crosses before links are trained.
         roots.iter_mut().for_each(|root| root.cut(Instant::ZERO));
+        let mut leaves_out = Few::NONE;
+        for (number, root) in roots.iter().enumerate() {
+            if seats.get(root.first).is_some_and(|seat| seat.drive.enclosure.is_none()) {
+                leaves_out.add(number);
+            }
+        }
         let mut by_port = vec![0; 1 << u8::BITS];
         for (number, root) in (0..).zip(&roots) {
             by_port[usize::from(root.port)] = number;
@@ -138,6 +144,8 @@ impl Driven {
             hub_stirs: Few::NONE,
             asks_all: false,
             woken: [Few::NONE; 2],
+            stopping: Few::NONE,
+            leaves_out,
             scratch: Vec::new(),
             stopped: None,
             is_troubled: false,

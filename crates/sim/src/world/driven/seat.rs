@@ -3,7 +3,7 @@
 //! Left out: what is between both ends, which is the root port's. Always true: what is noted of a transfer is gone when that has ended.
 
 use super::desk::Desk;
-use crate::engine::Alarm;
+use crate::engine::{Alarm, Turn};
 use crate::link::bulk::Piece;
 use crate::link::{HostPort, usb2};
 use crate::world::drive::DriveSide;
@@ -11,6 +11,7 @@ use crate::world::driven::Occupant;
 use crate::world::trouble::Trouble;
 use crate::xhci::Controller;
 use bus::{EndpointAddress, Pipe, TransferId};
+use std::collections::VecDeque;
 use wire::usb::Direction;
 
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(super) struct Seat {
     pub(super) trouble: Trouble,
     /// When its enclosure goes on.
     pub(super) alarm: Alarm,
+    /// When requests of the medium are done, and whether that is an event already: of many that wait, the first.
+    pub(super) stores: VecDeque<(Turn, bool)>,
 }
 
 /// An empty packet, or room, that the device has queued to end a transfer of the host.
@@ -99,6 +102,7 @@ impl Seat {
             held: Held::default(),
             trouble: Trouble::default(),
             alarm: Alarm::default(),
+            stores: VecDeque::new(),
         }
     }
 

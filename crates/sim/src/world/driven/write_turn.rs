@@ -24,6 +24,11 @@ impl WriteTurn {
         Self { is_kept, ..Self::default() }
     }
 
+    /// Whether any transfer may have to wait.
+    pub(super) const fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
     /// A transfer that the transport wants: it comes back if it can go on.
     pub(super) fn pass(&mut self, transfer: Transfer) -> Option<Transfer> {
         let Payload::Buffer(piece) = transfer.payload else { return Some(transfer) };

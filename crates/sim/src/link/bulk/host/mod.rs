@@ -223,7 +223,7 @@ impl HostEndpoint {
     ///
     /// # Errors
     /// If the device could not have sent it in this state.
-    #[inline(always)]
+    #[inline(never)]
     pub fn receive(&mut self, message: &Message, may_go_on: bool) -> Result<(), Violation> {
         self.steps = self.steps.wrapping_add(1);
         match *message {
