@@ -7,6 +7,8 @@
 //! torn. On real hardware that takes volatile accesses, a release fence before every write and an acquire fence after
 //! every read.
 
+use wire::xhci::TRB_BYTES;
+
 /// The controller's registers, by their offset from the beginning of its memory-mapped range.
 pub trait Registers {
     /// Reads 32 bits. A controller that was pulled out reads as all ones.
@@ -52,6 +54,24 @@ pub trait DmaMemory {
     /// Writes four bytes at once, at a multiple of four.
     fn write_u32(&mut self, address: u64, value: u32) {
         self.write_bytes(address, &value.to_le_bytes());
+    }
+
+    /// Writes a TRB. Its last four bytes, where the cycle bit is, are seen at once and not before the others.
+    fn write_trb(&mut self, address: u64, trb: &[u8; TRB_BYTES]) {
+        let [others @ .., a, b, c, d] = trb;
+        let others: &[u8; TRB_BYTES - 4] = others;
+        self.write_bytes(address, others);
+        self.write_u32(address + others.len() as u64, u32::from_le_bytes([*a, *b, *c, *d]));
+    }
+
+    /// Reads a TRB that the controller may be writing now: its last four bytes first, which the controller writes last
+    /// (clause 4.9.2).
+    fn read_trb(&mut self, address: u64) -> [u8; TRB_BYTES] {
+        let mut trb = [0; TRB_BYTES];
+        let (others, control) = trb.split_at_mut(TRB_BYTES - 4);
+        self.read_bytes(address + others.len() as u64, control);
+        self.read_bytes(address, others);
+        trb
     }
 }
 

@@ -8,7 +8,7 @@ use crate::device::endpoint::TransferEvent;
 use crate::hardware::Hardware;
 use crate::limit::{EVENTS_PER_ACKNOWLEDGEMENT, EVENTS_PER_CALL};
 use crate::retire::{Place, Recovery};
-use crate::words::{Answer, Death};
+use crate::words::{Answer, Death, Output};
 use units::Instant;
 use wire::xhci::{CommandRingControl, CompletionCode, EventTrb, PortChanges, PortStatus, UsbStatus, offset};
 
@@ -48,13 +48,27 @@ impl Live {
         None
     }
 
+    #[inline(always)]
     fn handle_event(&mut self, hw: &mut impl Hardware, now: Instant, event: EventTrb) {
         match event {
             EventTrb::Transfer { pointer, length, code, event_data, endpoint: Some(endpoint), slot } => {
                 let event = TransferEvent { pointer, length, code, event_data };
-                self.handle_transfer(hw, now, ((slot, endpoint), event));
+                let device = self.devices.get_mut(usize::from(slot)).and_then(Option::as_deref_mut);
+                let found = device.and_then(|device| Some((device.id, device.endpoint(endpoint)?)));
+                match found.and_then(|(id, endpoint)| Some((id, endpoint.retire_alone(event)?))) {
+                    Some((id, completion)) => self.outputs.push_back(Output::Completed(id, completion)),
+                    None => self.handle_transfer(hw, now, ((slot, endpoint), event)),
+                }
             }
-            EventTrb::Transfer { endpoint: None, .. } => self.counters.stray_events += 1,
+            _ => self.handle_other(hw, now, event),
+        }
+    }
+
+    /// An event that names no endpoint.
+    #[inline(never)]
+    fn handle_other(&mut self, hw: &mut impl Hardware, now: Instant, event: EventTrb) {
+        match event {
+            EventTrb::Transfer { .. } => self.counters.stray_events += 1,
             EventTrb::CommandCompletion { code: CompletionCode::CommandRingStopped, .. }
                 if self.commands.is_aborting() =>
             {
@@ -87,6 +101,7 @@ impl Live {
         }
     }
 
+    #[inline(never)]
     fn handle_transfer(
         &mut self,
         hw: &mut impl Hardware,

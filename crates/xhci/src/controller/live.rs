@@ -6,7 +6,7 @@
 use super::command::{Commands, Purpose};
 use crate::capabilities::Capabilities;
 use crate::device::Device;
-use crate::device::td::Kind;
+use crate::device::td::Order;
 use crate::hardware::{DmaLayout, Hardware, Registers};
 use crate::limit;
 use crate::ring::{EventRing, TdSize};
@@ -183,8 +183,8 @@ impl Live {
         if length > limit::TRANSFER_BYTES_MAX || pipe.endpoint.number() == 0 {
             return Err(Refusal::NotAllowed);
         }
-        let kind = Kind::Bulk { event_data: self.config.event_data };
-        self.enqueue(hw, (device, pipe), id, (kind, buffer, length))
+        let order = Order::Bulk { event_data: self.config.event_data };
+        self.enqueue(hw, (device, pipe), id, (order, buffer, length))
     }
 
     pub(super) fn submit_control(
@@ -199,7 +199,7 @@ impl Live {
             return Err(Refusal::NotAllowed);
         }
         let pipe = Pipe::plain(bus::EndpointAddress::at::<0>(setup.direction));
-        self.enqueue(hw, (device, pipe), id, (Kind::Control { setup }, buffer, setup.length.into()))
+        self.enqueue(hw, (device, pipe), id, (Order::Control { setup }, buffer, setup.length.into()))
     }
 
     fn enqueue(
@@ -207,7 +207,7 @@ impl Live {
         hw: &mut impl Hardware,
         (device, pipe): (DeviceId, Pipe),
         id: TransferId,
-        what: (Kind, u64, u32),
+        what: (Order, u64, u32),
     ) -> Result<(), Refusal> {
         if self.outputs.len() >= limit::OUTPUTS_MAX {
             return Err(Refusal::Full);
@@ -276,7 +276,9 @@ impl Live {
     }
 
     pub(super) fn tell(&mut self, device: DeviceId, completions: impl IntoIterator<Item = Completion>) {
-        self.outputs.extend(completions.into_iter().map(|completion| Output::Completed(device, completion)));
+        for completion in completions {
+            self.outputs.push_back(Output::Completed(device, completion));
+        }
     }
 
     pub(super) fn answer(&mut self, request: RequestId, answer: Answer) {
@@ -290,11 +292,16 @@ impl Live {
 
     #[inline]
     pub(super) fn poll_output(&mut self) -> Option<Output> {
-        if self.outputs.is_empty() && !self.ports_changed.is_empty() {
-            let (port, status) = self.ports_changed.pop_first()?;
-            return Some(Output::PortChanged { port, status });
+        if self.outputs.is_empty() {
+            return if self.ports_changed.is_empty() { None } else { self.poll_port() };
         }
         self.outputs.pop_front()
+    }
+
+    #[cold]
+    fn poll_port(&mut self) -> Option<Output> {
+        let (port, status) = self.ports_changed.pop_first()?;
+        Some(Output::PortChanged { port, status })
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Deadline> {

@@ -144,8 +144,9 @@ impl Controller {
     }
 
     /// What happened, oldest first.
+    #[inline]
     pub fn poll_output(&mut self) -> Option<Output> {
-        self.outputs.pop_front().or_else(|| self.live.as_mut()?.poll_output())
+        if self.outputs.is_empty() { self.live.as_mut()?.poll_output() } else { self.outputs.pop_front() }
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called.

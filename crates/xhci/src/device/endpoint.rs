@@ -7,14 +7,15 @@
 //!
 //! Always true: a TD's completion is told once, and only when the controller does not stand in it.
 
+use super::spacing::Spacing;
 use super::streams::{StreamArrays, StreamShape};
-use super::td::{Kind, Td, TdState, Writing};
+use super::td::{Kind, Order, Td, TdState, Writing};
+use super::tds::Tds;
 use crate::hardware::DmaMemory;
 use crate::limit::LOST_HALTS_MAX;
-use crate::retire::{Ending, Place, Recovery, retire};
+use crate::retire::{Actual, Ending, Place, Recovery, Retirement, retire};
 use crate::ring::{Position, ProducerRing, RingShape};
 use crate::words::{EndpointPlan, Refusal};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bus::{Completion, StreamId, TransferId, TransferStatus};
 use units::Instant;
@@ -22,27 +23,30 @@ use wire::xhci::{
     CompletionCode, EndpointContext, EndpointId, StreamContext, StreamDequeue, TransferTrb, TrbFlags,
 };
 
+/// What each transfer needs comes first and lies together.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Endpoint {
-    pub(crate) id: EndpointId,
-    /// `None` of the control endpoint.
-    pub(crate) plan: Option<EndpointPlan>,
-    pub(crate) writing: Writing,
-    pub(crate) context: EndpointContext,
-    pub(crate) state: State,
-    /// Somebody was told of a halt: until he has cleared it at the device, doorbells wait. What went there before would be
-    /// refused, or move under a sequence number that is about to begin anew.
-    pub(crate) is_held: bool,
-    /// Stop Endpoints said in a row.
-    pub(crate) stops: u8,
+    rings: Vec<Ring>,
+    spacing: Spacing,
     /// Transaction errors tried again since a TD ended, and how often that is done.
     retries: u8,
     pub(crate) retries_max: u8,
     /// Halts where no transfer was, since a TD ended.
     lost_halts: u8,
+    /// Somebody was told of a halt: until he has cleared it at the device, doorbells wait. What went there before would be
+    /// refused, or move under a sequence number that is about to begin anew.
+    pub(crate) is_held: bool,
+    pub(crate) writing: Writing,
     /// Transfers so far.
     submitted: u64,
-    rings: Vec<Ring>,
+    pub(crate) state: State,
+    /// Stop Endpoints said in a row.
+    pub(crate) stops: u8,
+    pub(crate) id: EndpointId,
+    /// `None` of the control endpoint.
+    pub(crate) plan: Option<EndpointPlan>,
+    pub(crate) context: EndpointContext,
     /// Which ring a segment is of, by address.
     bases: Vec<(u64, u16)>,
     arrays: Option<StreamArrays>,
@@ -65,13 +69,17 @@ pub(crate) enum State {
     Moving,
 }
 
+// With several drives it is in no near cache: it begins where a line of a cache does.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Ring {
     ring: ProducerRing,
-    tds: VecDeque<Td>,
+    tds: Tds,
     /// A TD that the controller stands in has ended.
     must_move: bool,
 }
+
+const _: () = assert!(size_of::<Ring>() <= 128);
 
 /// What an event was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +167,7 @@ impl Endpoint {
             lost_halts: 0,
             submitted: 0,
             rings: Vec::new(),
+            spacing: Spacing::default(),
             bases: Vec::new(),
             arrays: None,
             moves: Vec::new(),
@@ -173,7 +182,8 @@ impl Endpoint {
             let at = self.bases.partition_point(|(other, _)| *other < base);
             self.bases.insert(at, (base, number));
         }
-        self.rings.push(Ring { ring, tds: VecDeque::new(), must_move: false });
+        self.spacing.add(number, ring.address(0));
+        self.rings.push(Ring { ring, tds: Tds::default(), must_move: false });
         Some(())
     }
 
@@ -191,7 +201,7 @@ impl Endpoint {
     pub(crate) fn restart(&mut self, hw: &mut impl DmaMemory) {
         for ring in &mut self.rings {
             ring.ring.clear(hw);
-            (ring.must_move, ring.tds) = (false, VecDeque::new());
+            (ring.must_move, ring.tds) = (false, Tds::default());
         }
         (self.state, self.stops, self.retries, self.lost_halts) = (State::Running, 0, 0, 0);
         self.moves.clear();
@@ -225,6 +235,7 @@ impl Endpoint {
         self.rings.iter().zip(first..).filter(move |(ring, _)| has_work(ring)).map(|(_, stream)| stream)
     }
 
+    #[inline]
     fn ring_of(&mut self, stream: Option<StreamId>) -> Option<&mut Ring> {
         match (stream, &self.arrays) {
             (None, None) => self.rings.first_mut(),
@@ -234,21 +245,19 @@ impl Endpoint {
     }
 
     /// Puts a transfer on its ring.
+    #[inline]
     pub(crate) fn submit(
         &mut self,
         hw: &mut impl DmaMemory,
         stream: Option<StreamId>,
         id: TransferId,
-        (kind, buffer, length): (Kind, u64, u32),
+        what: (Order, u64, u32),
     ) -> Result<(), Refusal> {
         let writing = self.writing;
         let number = self.submitted;
         let ring = self.ring_of(stream).ok_or(Refusal::NoSuchPipe)?;
-        let mut td = Td { number, ..Td::at_enqueue(&ring.ring, id, kind, (buffer, length)) };
-        if !td.write(hw, &mut ring.ring, writing) {
-            return Err(Refusal::Full);
-        }
-        ring.tds.push_back(td);
+        let td = Td::write(hw, &mut ring.ring, (id, number), what, writing).ok_or(Refusal::Full)?;
+        ring.tds.push(td);
         self.submitted += 1;
         Ok(())
     }
@@ -277,7 +286,34 @@ impl Endpoint {
             .any(|ring| ring.must_move || ring.tds.iter().any(|td| td.state == TdState::Cancelled))
     }
 
-    /// What an event means here.
+    /// An event of the oldest TD of a ring, if that has one TRB and is done by it, as most are: in code that is short. `None` if
+    /// it is another one, or ends otherwise.
+    #[inline]
+    pub(crate) fn retire_alone(&mut self, event: TransferEvent) -> Option<Completion> {
+        let may_retry = self.retries < self.retries_max;
+        let ring = self.rings.get_mut(self.spacing.guess(event.pointer)).filter(|ring| !ring.must_move)?;
+        let td = ring.tds.first()?;
+        let is_alone = td.trbs == 1 && td.state == TdState::Live && !event.event_data;
+        if !is_alone || ring.ring.address(td.first().index) != event.pointer {
+            return None;
+        }
+        let place = td.place(0);
+        let Retirement { ending, recovery } = retire(place, event.code, event.length, may_retry);
+        if (place, ending, recovery) != (Place::Last, Ending::ByLength(Actual::ThisTrb), Recovery::Nothing) {
+            return None;
+        }
+        let actual = td.length.saturating_sub(event.length);
+        let status = if actual == td.length { TransferStatus::Done } else { TransferStatus::Short };
+        let completion = Completion { id: td.id, status, actual };
+        ring.tds.pop_first();
+        ring.ring.give_back(1);
+        ring.give_back();
+        (self.retries, self.lost_halts) = (0, 0);
+        Some(completion)
+    }
+
+    /// What any event means here.
+    #[inline(never)]
     pub(crate) fn handle_event(&mut self, event: TransferEvent) -> Told {
         let told = self.retire(event);
         // The control endpoint's halt ends with the next SETUP.
@@ -288,27 +324,15 @@ impl Endpoint {
 
     fn retire(&mut self, event: TransferEvent) -> Told {
         let may_retry = self.retries < self.retries_max;
-        let found = self.locate(event);
-        let place = match found {
-            Ok((ring, td, offset)) => self.rings[ring].tds[td].place(offset),
-            Err(place) => place,
-        };
-        let retirement = retire(place, event.code, event.length, may_retry);
-        let recovery = retirement.recovery;
-        let Ok((number, at, offset)) = found else {
-            self.retries += u8::from(recovery == Recovery::SoftRetry);
-            let completion = match retirement.ending {
-                Ending::Oldest(status) => self.end_oldest(status),
-                _ => None,
-            };
-            // Whoever was told sees to it; a try is counted already.
-            let is_lost =
-                completion.is_none() && !matches!(recovery, Recovery::Nothing | Recovery::SoftRetry);
-            self.lost_halts += u8::from(is_lost);
-            return Told { place, completion, recovery };
+        let (number, at, offset) = match self.locate(event) {
+            Ok(found) => found,
+            Err(place) => return self.retire_none(event, place, may_retry),
         };
         let (packet, ring) = (self.writing.packet, &mut self.rings[number]);
-        let td = &mut ring.tds[at];
+        let td = ring.tds.get_mut(at).expect("it was found there");
+        let place = td.place(offset);
+        let retirement = retire(place, event.code, event.length, may_retry);
+        let recovery = retirement.recovery;
         let moved = |td: &Td, actual| td.moved(&ring.ring, packet, (offset, event.length), actual);
         let (id, length) = (td.id, td.length);
         let completion = match retirement.ending {
@@ -335,12 +359,9 @@ impl Endpoint {
         // After a halt it stands there still, were it only a no-op that it halted at.
         ring.must_move |= td.state == TdState::Over && recovery != Recovery::Nothing;
         self.retries += u8::from(recovery == Recovery::SoftRetry);
-        // What the controller has passed on its way here is over as well.
-        ring.tds
-            .iter_mut()
-            .take(at)
-            .filter(|td| td.state == TdState::NoOp)
-            .for_each(|td| td.state = TdState::Over);
+        if at > 0 {
+            ring.pass(at);
+        }
         // Where the controller stands nothing new is written, or that would be taken for where it stands.
         if !ring.must_move {
             ring.give_back();
@@ -348,31 +369,58 @@ impl Endpoint {
         Told { place, completion, recovery }
     }
 
+    /// An event that names no TD.
+    #[cold]
+    fn retire_none(&mut self, event: TransferEvent, place: Place, may_retry: bool) -> Told {
+        let Retirement { ending, recovery } = retire(place, event.code, event.length, may_retry);
+        self.retries += u8::from(recovery == Recovery::SoftRetry);
+        let completion = match ending {
+            Ending::Oldest(status) => self.end_oldest(status),
+            _ => None,
+        };
+        // Whoever was told sees to it; a try is counted already.
+        let is_lost = completion.is_none() && !matches!(recovery, Recovery::Nothing | Recovery::SoftRetry);
+        self.lost_halts += u8::from(is_lost);
+        Told { place, completion, recovery }
+    }
+
     /// Ends the transfer that has waited longest, if there is one. It stays on its ring until that is moved on.
     fn end_oldest(&mut self, status: TransferStatus) -> Option<Completion> {
         let first = |ring: &Ring| ring.tds.iter().position(|td| td.state == TdState::Live);
         let waiting = self.rings.iter().enumerate().filter_map(|(number, ring)| Some((number, first(ring)?)));
-        let (number, at) = waiting.min_by_key(|&(number, at)| self.rings[number].tds[at].number)?;
+        let number_of = |&(number, at): &(usize, usize)| self.rings[number].tds.get(at).map(|td| td.number);
+        let (number, at) = waiting.min_by_key(number_of)?;
         let ring = &mut self.rings[number];
-        let td = &mut ring.tds[at];
+        let td = ring.tds.get_mut(at)?;
         td.state = TdState::Over;
         ring.must_move = true;
         self.retries = 0;
         Some(Completion { id: td.id, status, actual: td.noted.unwrap_or(0) })
     }
 
+    /// Which ring an address is of, wherever they lie.
+    fn search(&self, address: u64) -> Option<usize> {
+        let after = self.bases.partition_point(|(base, _)| *base <= address);
+        let (_, ring) = self.bases.get(after.checked_sub(1)?)?;
+        Some(usize::from(*ring))
+    }
+
     fn locate(&self, event: TransferEvent) -> Result<(usize, usize, u32), Place> {
-        let after = self.bases.partition_point(|(base, _)| *base <= event.pointer);
-        let (_, number) = after.checked_sub(1).and_then(|at| self.bases.get(at)).ok_or(Place::Nowhere)?;
-        let ring = self.rings.get(usize::from(*number)).ok_or(Place::Nowhere)?;
-        let index = ring.ring.index_of(event.pointer).ok_or(Place::Nowhere)?;
+        let place_in = |number: usize| self.rings.get(number)?.ring.index_of(event.pointer);
+        let guess = self.spacing.guess(event.pointer);
+        let (number, index) = match place_in(guess) {
+            Some(index) => (guess, index),
+            None => {
+                let number = self.search(event.pointer).ok_or(Place::Nowhere)?;
+                (number, place_in(number).ok_or(Place::Nowhere)?)
+            }
+        };
+        let ring = &self.rings[number];
         for (at, td) in ring.tds.iter().enumerate() {
-            let is_its_token = td.kind == (Kind::Bulk { event_data: true }) && td.first.index == index;
+            let is_its_token = td.kind == (Kind::Bulk { event_data: true }) && td.first().index == index;
             match td.offset_of(&ring.ring, index) {
-                Some(_) if event.event_data && is_its_token => {
-                    return Ok((usize::from(*number), at, td.trbs - 1));
-                }
-                Some(offset) if !event.event_data => return Ok((usize::from(*number), at, offset)),
+                Some(_) if event.event_data && is_its_token => return Ok((number, at, td.trbs - 1)),
+                Some(offset) if !event.event_data => return Ok((number, at, offset)),
                 _ => {}
             }
         }
@@ -444,10 +492,17 @@ impl Endpoint {
 }
 
 impl Ring {
+    #[inline]
     fn give_back(&mut self) {
-        while let Some(td) = self.tds.pop_front_if(|td| td.state == TdState::Over) {
+        while let Some(td) = self.tds.pop_over() {
             self.ring.give_back(td.trbs);
         }
+    }
+
+    /// What the controller has passed on its way to a TD is over as well.
+    fn pass(&mut self, at: usize) {
+        let passed = self.tds.iter_mut().take(at).filter(|td| td.state == TdState::NoOp);
+        passed.for_each(|td| td.state = TdState::Over);
     }
 
     /// Where the controller is to go on, and what leaves the ring by that; `None` if it stays where it is. It never
@@ -467,7 +522,7 @@ impl Ring {
             match td.state {
                 TdState::Live if number < here => continue,
                 TdState::Live => {
-                    to = td.first;
+                    to = td.first();
                     break;
                 }
                 TdState::Cancelled => leaving.push(td.cancelled()),
@@ -486,7 +541,7 @@ impl Ring {
             for number in 0..td.trbs {
                 let is_last = number + 1 == td.trbs;
                 let flags = if is_last { TrbFlags::INTERRUPT_ON_COMPLETION } else { TrbFlags::EMPTY };
-                let at = self.ring.after(td.first, number);
+                let at = self.ring.after(td.first(), number);
                 self.ring.overwrite(hw, at, TransferTrb::NoOp { interrupter: 0, flags });
             }
             told.push(td.cancelled());

@@ -3,8 +3,10 @@
 //! Always true: what the controller has been told of is kept until it has let go; one request at a time.
 
 pub(crate) mod endpoint;
+mod spacing;
 pub(crate) mod streams;
 pub(crate) mod td;
+pub(crate) mod tds;
 
 use crate::hardware::{DmaLayout, DmaMemory};
 use crate::words::{Answer, DeviceId, RequestId};
@@ -14,27 +16,29 @@ use bus::{Completion, TransferStatus};
 use endpoint::Endpoint;
 use wire::xhci::{ContextSize, EndpointId, InputControlContext, SlotContext};
 
+/// What each transfer needs comes first and lies together.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Device {
     pub(crate) id: DeviceId,
-    pub(crate) slot: SlotContext,
-    pub(crate) size: ContextSize,
-    /// Where the controller writes.
-    pub(crate) output: u64,
-    /// Where the driver writes.
-    pub(crate) input: u64,
-    /// By [`EndpointId`].
-    pub(crate) endpoints: Vec<Option<Box<Endpoint>>>,
-    /// The request under way.
-    pub(crate) request: Option<RequestId>,
-    /// What it changes when the controller agrees.
-    pub(crate) change: Option<Change>,
     /// It gets its address again.
     pub(crate) is_readdressing: bool,
     /// Its owner knows of it.
     pub(crate) is_attached: bool,
     /// Its slot is being given back.
     pub(crate) is_leaving: bool,
+    /// By [`EndpointId`].
+    pub(crate) endpoints: [Option<Box<Endpoint>>; EndpointId::MAX as usize + 1],
+    pub(crate) slot: SlotContext,
+    pub(crate) size: ContextSize,
+    /// Where the controller writes.
+    pub(crate) output: u64,
+    /// Where the driver writes.
+    pub(crate) input: u64,
+    /// The request under way.
+    pub(crate) request: Option<RequestId>,
+    /// What it changes when the controller agrees.
+    pub(crate) change: Option<Change>,
     /// Who wanted that.
     pub(crate) left_for: Option<RequestId>,
 }
@@ -61,14 +65,13 @@ impl Device {
             hw.release(output, device_layout(size));
             return None;
         };
-        let endpoints = (0..=EndpointId::MAX).map(|_| None).collect();
         Some(Self {
             id,
             slot,
             size,
             output,
             input,
-            endpoints,
+            endpoints: [const { None }; EndpointId::MAX as usize + 1],
             request: None,
             change: None,
             is_readdressing: false,
@@ -89,6 +92,7 @@ impl Device {
         hw.release(self.input, input_layout(self.size));
     }
 
+    #[inline]
     pub(crate) fn endpoint(&mut self, id: EndpointId) -> Option<&mut Endpoint> {
         self.endpoints.get_mut(id.index())?.as_deref_mut()
     }

@@ -19,20 +19,33 @@ pub(crate) struct Td {
     pub(crate) id: TransferId,
     /// Counts the transfers of an endpoint, of all its rings.
     pub(crate) number: u64,
-    pub(crate) kind: Kind,
     pub(crate) buffer: u64,
     pub(crate) length: u32,
-    pub(crate) first: Position,
+    /// Where it begins, and the cycle bit there.
+    first: u32,
+    cycle: bool,
+    pub(crate) kind: Kind,
+    pub(crate) state: TdState,
     pub(crate) trbs: u32,
     /// Bytes that an event told before the end.
     pub(crate) noted: Option<u32>,
-    pub(crate) state: TdState,
 }
 
+// There is one in each ring, and with several drives what it lies in is in no near cache.
+const _: () = assert!(size_of::<Td>() <= 48);
+
+/// What a transfer is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Bulk { event_data: bool },
+    Control { setup: SetupPacket },
+}
+
+/// What of that is known later on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Bulk { event_data: bool },
-    Control { setup: SetupPacket },
+    Control,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,32 +72,70 @@ pub(crate) struct Writing {
 
 impl Td {
     /// A TD that would begin at the ring's enqueue place.
-    pub(crate) fn at_enqueue(ring: &ProducerRing, id: TransferId, kind: Kind, buffer: (u64, u32)) -> Self {
-        let (buffer, length) = buffer;
-        let (first, state) = (ring.enqueue(), TdState::Live);
-        Self { id, number: 0, kind, buffer, length, first, trbs: 0, noted: None, state }
+    #[inline]
+    fn at_enqueue(
+        ring: &ProducerRing,
+        (id, number): (TransferId, u64),
+        kind: Kind,
+        (buffer, length): (u64, u32),
+    ) -> Self {
+        let (Position { index: first, cycle }, state) = (ring.enqueue(), TdState::Live);
+        Self { id, number, buffer, length, first, cycle, kind, state, trbs: 1, noted: None }
     }
 
-    /// Writes it, if there is room; whether there was.
-    pub(crate) fn write(&mut self, hw: &mut impl DmaMemory, ring: &mut ProducerRing, how: Writing) -> bool {
-        self.trbs = match self.kind {
-            Kind::Bulk { event_data } if Cuts::is_one(self.buffer, self.length) => 1 + u32::from(event_data),
-            Kind::Bulk { event_data } => self.count(ring, how.packet) + u32::from(event_data),
-            // Setup and status, with or without data between them.
-            Kind::Control { .. } => self.count(ring, how.packet) + 2,
+    /// Where it begins.
+    pub(crate) const fn first(&self) -> Position {
+        Position { index: self.first, cycle: self.cycle }
+    }
+
+    /// Writes a transfer to a ring; `None` if there is no room. Most have one TRB, which is seen whole or not at all.
+    #[inline]
+    pub(crate) fn write(
+        hw: &mut impl DmaMemory,
+        ring: &mut ProducerRing,
+        id: (TransferId, u64),
+        (order, address, length): (Order, u64, u32),
+        how: Writing,
+    ) -> Option<Self> {
+        let Order::Bulk { event_data: false } = order else {
+            return Self::write_several(hw, ring, id, (order, address, length), how);
         };
-        if self.trbs > ring.room() {
-            return false;
+        if !Cuts::is_one(address, length) {
+            return Self::write_several(hw, ring, id, (order, address, length), how);
         }
+        let td = Self::at_enqueue(ring, id, Kind::Bulk { event_data: false }, (address, length));
+        if ring.room() == 0 {
+            return None;
+        }
+        let trb = td.normal(hw, &Piece { address, length, before: 0, is_last: true }, how);
+        ring.put(hw, |cycle| trb.encode(cycle), Put::default());
+        Some(td)
+    }
+
+    #[inline(never)]
+    fn write_several(
+        hw: &mut impl DmaMemory,
+        ring: &mut ProducerRing,
+        id: (TransferId, u64),
+        (order, buffer, length): (Order, u64, u32),
+        how: Writing,
+    ) -> Option<Self> {
+        let mut td = Self::at_enqueue(ring, id, Kind::of(order), (buffer, length));
+        td.trbs = match order {
+            Order::Bulk { event_data } => td.count(ring, how.packet) + u32::from(event_data),
+            // Setup and status, with or without data between them.
+            Order::Control { .. } => td.count(ring, how.packet) + 2,
+        };
+        (td.trbs <= ring.room()).then(|| {
+            td.write_trbs(hw, ring, (order, how));
+            td
+        })
+    }
+
+    fn write_trbs(&self, hw: &mut impl DmaMemory, ring: &mut ProducerRing, (order, how): (Order, Writing)) {
         let mut first = None;
-        match self.kind {
-            // Alone, it is seen whole or not at all.
-            Kind::Bulk { .. } if self.trbs == 1 => {
-                let piece = Piece { address: self.buffer, length: self.length, before: 0, is_last: true };
-                let trb = self.normal(hw, &piece, how);
-                ring.put(hw, |cycle| trb.encode(cycle), Put::default());
-            }
-            Kind::Bulk { event_data } => {
+        match order {
+            Order::Bulk { event_data } => {
                 for piece in self.pieces(ring, how.packet) {
                     let trb = self.normal(hw, &piece, how);
                     first.get_or_insert(trb);
@@ -92,18 +143,17 @@ impl Td {
                     ring.put(hw, |cycle| trb.encode(cycle), Put { chained, held: piece.before == 0 });
                 }
                 if event_data {
-                    let token = ring.address(self.first.index);
+                    let token = ring.address(self.first);
                     let flags = TrbFlags::INTERRUPT_ON_COMPLETION;
                     let trb = TransferTrb::EventData { token, interrupter: 0, flags };
                     ring.put(hw, |cycle| trb.encode(cycle), Put::default());
                 }
             }
-            Kind::Control { setup } => first = Some(self.write_control(hw, ring, setup, how)),
+            Order::Control { setup } => first = Some(self.write_control(hw, ring, setup, how)),
         }
         if let Some(first) = first {
-            ring.publish(hw, self.first, |cycle| first.encode(cycle));
+            ring.publish(hw, self.first(), |cycle| first.encode(cycle));
         }
-        true
     }
 
     fn write_control(
@@ -143,6 +193,7 @@ impl Td {
         first
     }
 
+    #[inline(always)]
     fn normal(&self, hw: &mut impl DmaMemory, piece: &Piece, how: Writing) -> TransferTrb {
         let Kind::Bulk { event_data } = self.kind else {
             return TransferTrb::NoOp { interrupter: 0, flags: TrbFlags::EMPTY };
@@ -157,9 +208,7 @@ impl Td {
         let mut buffer = piece.address;
         let small = self.length > 0 && self.length <= IMMEDIATE_BYTES_MAX && piece.length == self.length;
         if how.immediate && how.direction == Direction::Out && small && !event_data {
-            let mut bytes = [0; IMMEDIATE_BYTES_MAX as usize];
-            hw.read_bytes(piece.address, &mut bytes[..self.length as usize]);
-            buffer = u64::from_le_bytes(bytes);
+            buffer = immediate(hw, piece);
             flags = flags.with(TrbFlags::IMMEDIATE_DATA);
         }
         let td_size = how.td_size.of(piece, self.length, how.packet);
@@ -174,20 +223,22 @@ impl Td {
     fn pieces(&self, ring: &ProducerRing, packet: u32) -> impl Iterator<Item = Piece> + use<> {
         let (none, skipped) = match self.kind {
             Kind::Bulk { .. } => (false, 0),
-            Kind::Control { .. } => (self.length == 0, 1),
+            Kind::Control => (self.length == 0, 1),
         };
-        let from = ring.after(self.first, skipped);
+        let from = ring.after(self.first(), skipped);
         let places = (ring.until_link(from.index), ring.per_segment());
         Cuts::new(self.buffer, self.length, packet, places).take(if none { 0 } else { usize::MAX })
     }
 
     /// How far into the TD a place lies; `None` if it is not of the TD.
+    #[inline]
     pub(crate) fn offset_of(&self, ring: &ProducerRing, index: u32) -> Option<u32> {
-        let offset = ring.distance(self.first.index, index);
+        let offset = ring.distance(self.first, index);
         (offset < self.trbs).then_some(offset)
     }
 
     /// What lies at an offset.
+    #[inline]
     pub(crate) fn place(&self, offset: u32) -> Place {
         let is_last = offset + 1 == self.trbs;
         match (self.state, self.kind) {
@@ -196,16 +247,17 @@ impl Td {
             (_, Kind::Bulk { event_data: true }) if is_last => Place::EventData,
             (_, Kind::Bulk { .. }) if is_last => Place::Last,
             (_, Kind::Bulk { .. }) => Place::Inner,
-            (_, Kind::Control { .. }) if offset == 0 => Place::Setup,
-            (_, Kind::Control { .. }) if is_last => Place::Status,
-            (_, Kind::Control { .. }) => Place::ControlData,
+            (_, Kind::Control) if offset == 0 => Place::Setup,
+            (_, Kind::Control) if is_last => Place::Status,
+            (_, Kind::Control) => Place::ControlData,
         }
     }
 
     /// Bytes moved, as an event at `offset` with `told` says; never more than were asked for.
+    #[inline]
     pub(crate) fn moved(&self, ring: &ProducerRing, packet: u32, at: (u32, u32), actual: Actual) -> u32 {
         let (offset, told) = at;
-        let skipped = u32::from(matches!(self.kind, Kind::Control { .. }));
+        let skipped = u32::from(self.kind == Kind::Control);
         let piece = || {
             let number = offset.saturating_sub(skipped) as usize;
             if number == 0 && Cuts::is_one(self.buffer, self.length) {
@@ -225,4 +277,21 @@ impl Td {
         };
         moved.min(self.length)
     }
+}
+
+impl Kind {
+    const fn of(order: Order) -> Self {
+        match order {
+            Order::Bulk { event_data } => Self::Bulk { event_data },
+            Order::Control { .. } => Self::Control,
+        }
+    }
+}
+
+/// The bytes of a piece that lie in the TRB itself.
+#[cold]
+fn immediate(hw: &mut impl DmaMemory, piece: &Piece) -> u64 {
+    let mut bytes = [0; IMMEDIATE_BYTES_MAX as usize];
+    hw.read_bytes(piece.address, &mut bytes[..piece.length as usize]);
+    u64::from_le_bytes(bytes)
 }

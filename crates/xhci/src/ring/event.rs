@@ -49,23 +49,20 @@ impl EventRing {
         (self.table, self.segments.len() as u32)
     }
 
-    /// The next event, if there is one.
+    /// The next event, if there is one. Not inlined: a TRB stays in one piece where it is handed over in memory.
+    #[inline(never)]
     pub(crate) fn take(&mut self, hw: &mut impl DmaMemory) -> Option<[u8; TRB_BYTES]> {
         let at = self.dequeue()?;
-        let mut trb = [0; TRB_BYTES];
-        // The word with the cycle bit first: the controller writes it last, and may be doing so now (clause 4.9.2).
-        let (_, control) = trb.split_at_mut(TRB_BYTES - 4);
-        hw.read_bytes(at + TRB_BYTES as u64 - 4, control);
+        let trb = hw.read_trb(at);
         if cycle_of(&trb) != self.cycle {
             return None;
         }
-        hw.read_bytes(at, &mut trb);
         self.index += 1;
         if self.index == self.trbs {
             (self.index, self.segment) = (0, self.segment + 1);
-        }
-        if self.segment == self.segments.len() {
-            (self.segment, self.cycle) = (0, !self.cycle);
+            if self.segment == self.segments.len() {
+                (self.segment, self.cycle) = (0, !self.cycle);
+            }
         }
         Some(trb)
     }

@@ -7,6 +7,7 @@
 //! Always true: `used` places lie behind the enqueue place and are never overwritten before they are given back.
 
 use crate::hardware::{DmaLayout, DmaMemory};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use wire::xhci::{TRB_BYTES, TransferTrb, TrbFlags};
 
@@ -29,8 +30,13 @@ pub(crate) struct RingShape {
 
 #[derive(Debug)]
 pub(crate) struct ProducerRing {
-    segments: Vec<u64>,
-    shape: RingShape,
+    segments: Box<[u64]>,
+    /// The first of them, which is mostly the only one.
+    first: u64,
+    /// TRBs of a segment, and places, which are the same without the link.
+    trbs: u16,
+    usable: u16,
+    chained_links: bool,
     enqueue: u32,
     cycle: bool,
     used: u32,
@@ -39,23 +45,26 @@ pub(crate) struct ProducerRing {
 impl ProducerRing {
     /// A ring without anything in it. `None` if there is no memory; nothing is kept then.
     pub(crate) fn allocate(hw: &mut impl DmaMemory, shape: RingShape) -> Option<Self> {
-        let mut ring = Self { segments: Vec::new(), shape, enqueue: 0, cycle: true, used: 0 };
+        let mut segments = Vec::new();
         for _ in 0..shape.segments {
             match hw.allocate(shape.segment()) {
-                Some(segment) => ring.segments.push(segment),
+                Some(segment) => segments.push(segment),
                 None => {
-                    ring.release(hw);
+                    segments.into_iter().for_each(|segment| hw.release(segment, shape.segment()));
                     return None;
                 }
             }
         }
-        Some(ring)
+        let first = segments.first().copied().unwrap_or_default();
+        let RingShape { trbs, chained_links, .. } = shape;
+        let (segments, usable) = (segments.into(), trbs.saturating_sub(1).max(1));
+        Some(Self { segments, first, trbs, usable, chained_links, enqueue: 0, cycle: true, used: 0 })
     }
 
     /// Gives the memory back.
     pub(crate) fn release(&mut self, hw: &mut impl DmaMemory) {
-        for segment in self.segments.drain(..) {
-            hw.release(segment, self.shape.segment());
+        for segment in core::mem::take(&mut self.segments) {
+            hw.release(segment, segment_layout(self.trbs));
         }
         self.used = 0;
     }
@@ -63,7 +72,7 @@ impl ProducerRing {
     /// Empties the ring, as if it were new; the controller must have let go of it.
     pub(crate) fn clear(&mut self, hw: &mut impl DmaMemory) {
         for segment in &self.segments {
-            for index in 0..u64::from(self.shape.trbs) {
+            for index in 0..u64::from(self.trbs) {
                 hw.write_bytes(segment + index * TRB_BYTES as u64, &[0; TRB_BYTES]);
             }
         }
@@ -72,7 +81,7 @@ impl ProducerRing {
 
     /// Places, links not counted.
     pub(crate) fn capacity(&self) -> u32 {
-        self.shape.usable() * self.segments.len() as u32
+        self.per_segment() * self.segments.len() as u32
     }
 
     /// Places that may be filled. One stays empty: a controller that waits at the last link would else never see that
@@ -88,37 +97,52 @@ impl ProducerRing {
 
     /// Places from `index` up to the next link, itself counted.
     pub(crate) fn until_link(&self, index: u32) -> u32 {
-        self.shape.usable() - index % self.shape.usable()
+        self.per_segment() - index % self.per_segment()
     }
 
     /// Places of a segment.
+    #[inline]
     pub(crate) fn per_segment(&self) -> u32 {
-        self.shape.usable()
+        self.usable.into()
     }
 
     /// The bus address of a place.
+    #[inline]
     pub(crate) fn address(&self, index: u32) -> u64 {
-        let (segment, within) = (index / self.shape.usable(), index % self.shape.usable());
+        if index < self.per_segment() {
+            return self.first + u64::from(index) * TRB_BYTES as u64;
+        }
+        let (segment, within) = (index / self.per_segment(), index % self.per_segment());
         let base = self.segments.get(segment as usize).copied().unwrap_or_default();
         base + u64::from(within) * TRB_BYTES as u64
     }
 
     /// The place at a bus address; `None` if it is none of this ring's, or a link.
+    #[inline]
     pub(crate) fn index_of(&self, address: u64) -> Option<u32> {
+        let place = address.wrapping_sub(self.first) / TRB_BYTES as u64;
+        if place < u64::from(self.per_segment()) && address.is_multiple_of(TRB_BYTES as u64) {
+            return Some(place as u32);
+        }
+        self.index_in_others(address)
+    }
+
+    #[cold]
+    fn index_in_others(&self, address: u64) -> Option<u32> {
         self.segments.iter().zip(0u32..).find_map(|(base, number)| {
             let offset = address.checked_sub(*base)?;
             let within = u32::try_from(offset / TRB_BYTES as u64).ok()?;
-            let fits = offset % TRB_BYTES as u64 == 0 && within < self.shape.usable();
-            fits.then(|| number * self.shape.usable() + within)
+            let fits = offset % TRB_BYTES as u64 == 0 && within < self.per_segment();
+            fits.then(|| number * self.per_segment() + within)
         })
     }
 
     /// The place of a pointer to go on from; a link stands for what it leads to.
     pub(crate) fn landing(&self, address: u64) -> Option<u32> {
-        let link = u64::from(self.shape.usable()) * TRB_BYTES as u64;
+        let link = u64::from(self.per_segment()) * TRB_BYTES as u64;
         let at_link = self.segments.iter().zip(1u32..).find(|(base, _)| **base + link == address);
         match at_link {
-            Some((_, next)) => Some(next * self.shape.usable() % self.capacity()),
+            Some((_, next)) => Some(next * self.per_segment() % self.capacity()),
             None => self.index_of(address),
         }
     }
@@ -129,8 +153,9 @@ impl ProducerRing {
     }
 
     /// Places from one to another, going forward.
+    #[inline]
     pub(crate) fn distance(&self, from: u32, to: u32) -> u32 {
-        (to + self.capacity() - from) % self.capacity()
+        if to >= from { to - from } else { to + self.capacity() - from }
     }
 
     /// The place `count` after this one, its cycle bit turned where the ring goes round.
@@ -142,6 +167,7 @@ impl ProducerRing {
 
     /// Writes a TRB at the enqueue place, and the link after it if it was the last before one. A `held` TRB has the
     /// wrong cycle bit until it is [`published`](Self::publish). There must be room.
+    #[inline]
     pub(crate) fn put(
         &mut self,
         hw: &mut impl DmaMemory,
@@ -150,19 +176,25 @@ impl ProducerRing {
     ) {
         debug_assert!(self.room() > 0, "the caller has asked for room");
         let at = self.address(self.enqueue);
-        write_trb(hw, at, encode(self.cycle ^ put.held));
+        hw.write_trb(at, &encode(self.cycle ^ put.held));
         self.used += 1;
         self.enqueue += 1;
-        if self.enqueue.is_multiple_of(self.shape.usable()) {
-            let round = self.enqueue == self.capacity();
-            self.enqueue %= self.capacity();
-            let chained = put.chained || self.shape.chained_links;
-            let flags = if chained { TrbFlags::CHAIN } else { TrbFlags::EMPTY };
-            let segment = self.address(self.enqueue);
-            let link = TransferTrb::Link { segment, toggle_cycle: round, interrupter: 0, flags };
-            write_trb(hw, at + TRB_BYTES as u64, link.encode(self.cycle));
-            self.cycle ^= round;
+        let usable = self.per_segment();
+        if self.enqueue >= usable && self.enqueue.is_multiple_of(usable) {
+            self.put_link(hw, at + TRB_BYTES as u64, put.chained);
         }
+    }
+
+    /// Writes the link behind the last place of a segment.
+    #[cold]
+    fn put_link(&mut self, hw: &mut impl DmaMemory, at: u64, is_chained: bool) {
+        let round = self.enqueue == self.capacity();
+        self.enqueue %= self.capacity();
+        let flags = if is_chained || self.chained_links { TrbFlags::CHAIN } else { TrbFlags::EMPTY };
+        let segment = self.address(self.enqueue);
+        let link = TransferTrb::Link { segment, toggle_cycle: round, interrupter: 0, flags };
+        hw.write_trb(at, &link.encode(self.cycle));
+        self.cycle ^= round;
     }
 
     /// Turns the cycle bit of a held TRB: the controller may have it now.
@@ -177,7 +209,7 @@ impl ProducerRing {
 
     /// Writes another TRB over one that is still the ring's.
     pub(crate) fn overwrite(&self, hw: &mut impl DmaMemory, at: Position, trb: TransferTrb) {
-        write_trb(hw, self.address(at.index), trb.encode(at.cycle));
+        hw.write_trb(self.address(at.index), &trb.encode(at.cycle));
     }
 
     /// Gives back the oldest `count` places.
@@ -196,20 +228,13 @@ pub(crate) struct Put {
 }
 
 impl RingShape {
-    /// Places of a segment, the link not counted.
-    fn usable(self) -> u32 {
-        u32::from(self.trbs).saturating_sub(1).max(1)
-    }
-
-    fn segment(self) -> DmaLayout {
-        DmaLayout::within_64k(u32::from(self.trbs) * TRB_BYTES as u32, 64)
+    const fn segment(self) -> DmaLayout {
+        segment_layout(self.trbs)
     }
 }
 
-/// The control dword, with the cycle bit, goes last.
-fn write_trb(hw: &mut impl DmaMemory, at: u64, trb: [u8; TRB_BYTES]) {
-    hw.write_bytes(at, &trb[..12]);
-    write_control(hw, at, trb);
+const fn segment_layout(trbs: u16) -> DmaLayout {
+    DmaLayout::within_64k(trbs as u32 * TRB_BYTES as u32, 64)
 }
 
 fn write_control(hw: &mut impl DmaMemory, at: u64, trb: [u8; TRB_BYTES]) {

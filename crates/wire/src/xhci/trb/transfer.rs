@@ -146,6 +146,7 @@ impl TransferTrb {
     pub const TD_SIZE_MAX: u8 = 31;
 
     /// Decodes a TRB and its cycle bit; bytes past it are ignored. A type of another family is an error.
+    #[inline]
     pub fn decode(bytes: &[u8]) -> Result<(Self, bool), DecodeError> {
         let [p0, p1, status, word] = words(bytes)?;
         let (length, td_size) = (field(status, 0, 17), field(status, 17, 5) as u8);
@@ -174,6 +175,7 @@ impl TransferTrb {
     }
 
     /// The whole TRB with this cycle bit.
+    #[inline]
     pub fn encode(&self, cycle: bool) -> [u8; TRB_BYTES] {
         let target = place(self.interrupter().into(), 22, 10);
         let word = control(self.trb_type(), cycle) | self.flags().bits(TrbFlags::ALL);
