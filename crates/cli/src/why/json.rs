@@ -20,6 +20,7 @@ fn diagnosis(diagnosis: &Diagnosis) -> Value {
     let (decision, rule) = match diagnosis.decision {
         Decision::AllMet => ("all-met", None),
         Decision::Decided(rule) => ("decided", Some(rule)),
+        Decision::LeftAlone(rule) => ("left-alone", Some(rule)),
         Decision::Supposed(rule) => ("supposed", Some(rule)),
         Decision::Unexplained => ("unexplained", None),
         Decision::TakenAway => ("taken-away", None),

@@ -91,6 +91,11 @@ fn answer(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     let reason = match diagnosis.decision {
         Decision::AllMet => "every rule is met".to_owned(),
         Decision::Decided(rule) => because(rule),
+        Decision::LeftAlone(rule) => format!(
+            "{}, and usb-storage leaves it alone, since usb-storage.quirks= has the letter i for {}",
+            because(rule),
+            device.id
+        ),
         Decision::Supposed(rule) => {
             format!("nothing that could be read explains it. Not known is whether {}", rule.title())
         }
@@ -124,7 +129,9 @@ const fn driver(expected: Expected) -> &'static str {
 
 fn decides(diagnosis: &Diagnosis, judgement: &Judgement) -> bool {
     match diagnosis.decision {
-        Decision::Decided(rule) | Decision::Supposed(rule) => rule == judgement.rule,
+        Decision::Decided(rule) | Decision::LeftAlone(rule) | Decision::Supposed(rule) => {
+            rule == judgement.rule
+        }
         _ => false,
     }
 }

@@ -94,14 +94,15 @@ pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: &str) -> Ad
     advice
 }
 
-/// Has UAS used for a drive for which it is ignored: what other flags there are stay.
+/// Has UAS used for a drive for which it is ignored: what other flags there are stay, except the one that would have
+/// `usb-storage` leave the drive alone if `uas` fails.
 pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
     let built_in = quirks.built_in.uas();
     let by_user_alone = !built_in.contains(Flag::IgnoreUas);
-    let kept = quirks.uas().without(Flag::IgnoreUas);
+    let kept = quirks.uas().without(Flag::IgnoreUas).without(Flag::IgnoreDevice);
     if by_user_alone && kept.letters() == built_in.letters() {
-        return take_entry_back(evidence);
+        return take_entry_back("Have UAS used: take the entry back", evidence);
     }
     let advice = quirk(evidence, "Have UAS used all the same", &kept.letters());
     if by_user_alone {
@@ -114,10 +115,20 @@ pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
         .caution("an entry replaces all flags that are built in, so the line names those that are to stay")
 }
 
+/// Has `usb-storage` take a drive that it is told to leave alone.
+fn take_with_usb_storage(evidence: &Evidence<'_>) -> Advice {
+    let quirks = &evidence.quirks;
+    let kept = quirks.storage().without(Flag::IgnoreDevice).letters();
+    if kept == quirks.built_in.storage().letters() {
+        return take_entry_back("Have usb-storage take it: take the entry back", evidence);
+    }
+    quirk(evidence, "Have usb-storage take it: without the letter i", &kept)
+}
+
 /// Takes the user's own entry away, in every place that has it.
-fn take_entry_back(evidence: &Evidence<'_>) -> Advice {
+fn take_entry_back(purpose: &str, evidence: &Evidence<'_>) -> Advice {
     let (id, settings) = (evidence.device.id, &evidence.inventory.quirks);
-    let mut advice = Advice::new("Have UAS used: take the entry back");
+    let mut advice = Advice::new(purpose);
     for place in settings.places.iter().filter(|place| entry::letters_of(&place.value, id).is_some()) {
         let rest = entry::without(&place.value, id);
         let line = if rest.is_empty() {
@@ -140,7 +151,10 @@ fn take_entry_back(evidence: &Evidence<'_>) -> Advice {
 /// What no rule's advice says: how to have the other transport, where there is one, or a driver at all.
 pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport, decision: Decision) -> Vec<Advice> {
     match transport {
-        Transport::Uas { .. } if evidence.usb_storage_takes_it() => vec![keep_off_uas(evidence)],
+        Transport::Uas { .. } if evidence.speaks_bot() => vec![keep_off_uas(evidence)],
+        Transport::None if matches!(decision, Decision::LeftAlone(_)) => {
+            vec![take_with_usb_storage(evidence)]
+        }
         Transport::None if decision == Decision::NotTaken && evidence.usb_storage_is_there() => {
             vec![probe_again(evidence)]
         }
@@ -151,12 +165,18 @@ pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport, decision
 
 /// Keeps a drive off UAS.
 pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
-    quirk(evidence, "Keep it off UAS (slower: one command at a time)", &letters_off_uas(evidence))
+    let advice =
+        quirk(evidence, "Keep it off UAS (slower: one command at a time)", &letters_off_uas(evidence));
+    if evidence.is_left_alone() { advice.caution(WITHOUT_I) } else { advice }
 }
+
+/// What to know of a line that has usb-storage take what it is told to leave alone.
+const WITHOUT_I: &str = "the entry there is has the letter i, with which usb-storage leaves the drive alone: the line leaves it out";
 
 /// The flags of `usb-storage`, which is to have the drive, stay.
 fn letters_off_uas(evidence: &Evidence<'_>) -> String {
-    evidence.quirks.storage().union(Flags::of(&[Flag::IgnoreUas])).letters()
+    let flags = evidence.quirks.storage().without(Flag::IgnoreDevice);
+    flags.union(Flags::of(&[Flag::IgnoreUas])).letters()
 }
 
 /// Lets SMART through.
@@ -181,12 +201,13 @@ pub(super) fn install_module(evidence: &Evidence<'_>) -> Advice {
             format!("linux-modules-extra-{release} (Ubuntu), linux-image-{release} (Debian)"),
         )
         .step("then", "sudo modprobe uas");
-    match evidence.usb_storage_takes_it() {
-        true => advice
-            .caution("the letter u does without it: usb-storage then takes the drive")
-            .step("or, without it, on the kernel command line", keep_off_line(evidence)),
-        false => advice.caution("this drive has no Bulk-Only setting: without uas it does not work at all"),
+    if !evidence.speaks_bot() {
+        return advice.caution("this drive has no Bulk-Only setting: without uas it does not work at all");
     }
+    let advice = advice
+        .caution("the letter u does without it: usb-storage then takes the drive")
+        .step("or, without it, on the kernel command line", keep_off_line(evidence));
+    if evidence.is_left_alone() { advice.caution(WITHOUT_I) } else { advice }
 }
 
 fn keep_off_line(evidence: &Evidence<'_>) -> String {

@@ -77,12 +77,20 @@ impl<'a> Evidence<'a> {
         self.finding(Rule::UasSetting).is_some_and(|finding| finding.met)
     }
 
-    /// Whether `usb-storage` binds when `uas` declines: alternate setting 0 is Bulk-Only, or older, and the device is
-    /// not to be ignored.
-    pub fn usb_storage_takes_it(&self) -> bool {
+    /// Whether alternate setting 0 is Bulk-Only, or older: what `usb-storage` speaks.
+    pub fn speaks_bot(&self) -> bool {
         let first = self.settings.first().map_or(self.interface.class, |setting| setting.interface.class);
-        let speaks = first.class == ClassCode::BOT.class && first.protocol != ClassCode::UAS.protocol;
-        speaks && !self.quirks.storage().contains(Flag::IgnoreDevice)
+        first.class == ClassCode::BOT.class && first.protocol != ClassCode::UAS.protocol
+    }
+
+    /// Whether a quirk has `usb-storage` leave the device alone; `uas` does not mind it.
+    pub fn is_left_alone(&self) -> bool {
+        self.quirks.storage().contains(Flag::IgnoreDevice)
+    }
+
+    /// Whether `usb-storage` binds when `uas` declines.
+    pub fn usb_storage_takes_it(&self) -> bool {
+        self.speaks_bot() && !self.is_left_alone()
     }
 
     /// Whether `usb-storage` is registered.

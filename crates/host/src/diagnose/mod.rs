@@ -61,6 +61,8 @@ pub enum Decision {
     AllMet,
     /// This rule said no.
     Decided(Rule),
+    /// This rule said no, and `usb-storage`, which could have the drive, is told to leave it alone.
+    LeftAlone(Rule),
     /// No rule that could be looked at says no; this one could not be, and would explain it.
     Supposed(Rule),
     /// The kernel did otherwise than the rules say.
@@ -86,7 +88,7 @@ impl Diagnosis {
         }
         let transport = Transport::of(evidence.device, evidence.interface);
         let expected = expected(evidence, &judgements);
-        let decision = decision(&transport, expected, &judgements);
+        let decision = decision(evidence, &transport, expected, &judgements);
         Self {
             interface: evidence.interface.name.clone(),
             checks: check::all(evidence),
@@ -134,7 +136,12 @@ fn expected(evidence: &Evidence<'_>, judgements: &[Judgement]) -> Expected {
     }
 }
 
-fn decision(transport: &Transport, expected: Expected, judgements: &[Judgement]) -> Decision {
+fn decision(
+    evidence: &Evidence<'_>,
+    transport: &Transport,
+    expected: Expected,
+    judgements: &[Judgement],
+) -> Decision {
     let first = |verdict: Verdict, of_kernel: bool| {
         let questions = judgements.iter().filter(|judgement| !of_kernel || judgement.rule.is_question());
         questions.filter(|judgement| judgement.verdict == verdict).map(|judgement| judgement.rule).next()
@@ -151,6 +158,9 @@ fn decision(transport: &Transport, expected: Expected, judgements: &[Judgement])
         },
         Transport::None if expected == Expected::UsbStorage => Decision::NotTaken,
         Transport::None => match (first(Verdict::Refused, false), first(Verdict::Unknown, false)) {
+            (Some(rule), _) if rule.is_question() && evidence.speaks_bot() && evidence.is_left_alone() => {
+                Decision::LeftAlone(rule)
+            }
             (Some(rule), _) => Decision::Decided(rule),
             (None, Some(rule)) => Decision::Supposed(rule),
             (None, None) => Decision::Unexplained,

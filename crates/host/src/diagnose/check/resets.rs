@@ -47,7 +47,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         "another cable, another port, a supply of its own",
         "most resets end there",
     ));
-    if evidence.driver() == Some("uas") && evidence.usb_storage_takes_it() {
+    if evidence.driver() == Some("uas") && evidence.speaks_bot() {
         check.advise(advice::keep_off_uas(evidence))
     } else {
         check

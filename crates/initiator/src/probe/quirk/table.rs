@@ -157,5 +157,7 @@ mod tests {
             }
         }
         assert!(STORAGE.iter().all(|row| !row.flags.contains(Flag::IgnoreUas)));
+        // So a device that usb-storage leaves alone is one that the user says so of.
+        assert!(STORAGE.iter().chain(UAS).all(|row| !row.flags.contains(Flag::IgnoreDevice)));
     }
 }

@@ -1,0 +1,105 @@
+//! What each advice says, and what it keeps.
+
+use super::lines::*;
+use super::*;
+
+#[test]
+fn the_quirk_line_keeps_the_other_entries_and_the_other_flags() {
+    let lines = ids(0x357d, 0x7788) + &quirks("1:2:u") + &bound("usb-storage");
+    let diagnosis = diagnosed("3-3", &lines);
+    let advice = &diagnosis.judgement(Rule::NotIgnored).expect("judged").advice[0];
+    let steps: Vec<&str> = advice.steps.iter().map(|step| step.line.as_str()).collect();
+    assert_eq!(
+        steps[..3],
+        [
+            "usb-storage.quirks=1:2:u,357d:7788:f",
+            "options usb-storage quirks=1:2:u,357d:7788:f",
+            "echo 1:2:u,357d:7788:f | sudo tee /sys/module/usb_storage/parameters/quirks",
+        ]
+    );
+    let back = &advice.back.last().expect("a way back").line;
+    assert_eq!(back, "echo 1:2:u | sudo tee /sys/module/usb_storage/parameters/quirks");
+}
+
+#[test]
+fn a_drive_that_nobody_takes_is_given_back_or_its_driver_loaded() {
+    let first_step = |lines: String| {
+        let diagnosis = diagnosed("3-3", &(ids(0x357d, 0x7788) + &unbound() + &lines));
+        assert!(!diagnosis.agrees());
+        diagnosis.advice[0].steps[0].line.clone()
+    };
+    assert_eq!(first_step(String::new()), "echo 3-3:1.0 | sudo tee /sys/bus/usb/drivers_probe");
+    assert_eq!(first_step("/sys/bus/usb/drivers/usb-storage -\n".into()), "sudo modprobe usb-storage");
+}
+
+#[test]
+fn the_users_own_entry_is_taken_back_where_it_is() {
+    let lines = quirks("1209:0001:u")
+        + "/proc/cmdline = quiet usb-storage.quirks=1209:0001:u\n"
+        + "/etc/modprobe.d/my.conf = options usb-storage quirks=1:2:u,1209:0001:u\n"
+        + &bound("usb-storage");
+    let diagnosis = diagnosed("3-3", &lines);
+    let advice = &diagnosis.judgement(Rule::NotIgnored).expect("judged").advice[0];
+    let steps: Vec<(&str, &str)> =
+        advice.steps.iter().map(|step| (step.place.as_str(), step.line.as_str())).collect();
+    assert_eq!(
+        steps[..3],
+        [
+            ("/etc/modprobe.d/my.conf", "options usb-storage quirks=1:2:u"),
+            ("on the kernel command line", "take out: usb-storage.quirks=1209:0001:u"),
+            ("until the next boot", "echo '' | sudo tee /sys/module/usb_storage/parameters/quirks"),
+        ]
+    );
+}
+
+#[test]
+fn a_value_that_the_kernel_would_refuse_is_told() {
+    let long = (0..10).map(|number| format!("1209:1{number:03}:u")).collect::<Vec<_>>().join(",");
+    let diagnosis = diagnosed("3-3", &quirks(&long));
+    let cautions = &diagnosis.advice[0].cautions;
+    assert!(cautions.iter().any(|caution| caution.contains("the kernel takes 127")), "{cautions:?}");
+}
+
+/// The steps of the advice whose purpose begins so.
+fn steps_of<'a>(diagnosis: &'a Diagnosis, purpose: &str) -> Vec<(&'a str, &'a str)> {
+    let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
+    let advice = of_rules.chain(&diagnosis.advice).find(|advice| advice.purpose.starts_with(purpose));
+    let steps = advice.iter().flat_map(|advice| &advice.steps);
+    steps.map(|step| (step.place.as_str(), step.line.as_str())).collect()
+}
+
+#[test]
+fn an_entry_that_has_usb_storage_leave_a_drive_alone_is_taken_back() {
+    let unbound = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";
+    let entry = "/etc/modprobe.d/my.conf = options usb-storage quirks=46f4:0001:i\n";
+    let diagnosis = diagnosed("3-2", &(quirks("1:2:u,46f4:0001:i") + entry + unbound));
+    assert_eq!(
+        steps_of(&diagnosis, "Have usb-storage take it")[..2],
+        [
+            ("/etc/modprobe.d/my.conf", "take out: options usb-storage quirks=46f4:0001:i"),
+            ("until the next boot", "echo 1:2:u | sudo tee /sys/module/usb_storage/parameters/quirks"),
+        ]
+    );
+}
+
+#[test]
+fn of_an_entry_with_other_letters_the_one_that_leaves_the_drive_alone_is_taken_out() {
+    let diagnosis = diagnosed("3-3", &(quirks("1209:0001:iu") + &unbound()));
+    let line = |purpose| steps_of(&diagnosis, purpose)[0];
+    assert_eq!(
+        line("Have usb-storage take it"),
+        ("on the kernel command line", "usb-storage.quirks=1209:0001:u")
+    );
+    assert_eq!(line("Have UAS used: take the entry back").0, "until the next boot");
+}
+
+#[test]
+fn a_line_that_keeps_a_drive_off_uas_has_usb_storage_take_it() {
+    let absent = quirks("1209:0001:fi") + &uas_absent() + &unbound();
+    for (lines, purpose, at) in
+        [(quirks("1209:0001:fi"), "Keep it off UAS", 0), (absent, "Get the driver", 2)]
+    {
+        let diagnosis = diagnosed("3-3", &lines);
+        assert_eq!(steps_of(&diagnosis, purpose)[at].1, "usb-storage.quirks=1209:0001:fu");
+    }
+}

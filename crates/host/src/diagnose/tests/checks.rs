@@ -1,0 +1,110 @@
+//! What each check sees.
+
+use super::lines::*;
+use super::*;
+
+/// A check, the lines that bring it about, how it looks, and a word of the reason.
+type CheckCase = (CheckKind, String, Health, &'static str);
+
+fn check_cases() -> Vec<CheckCase> {
+    use CheckKind::{Link, Power, Resets, Serial, Settings, Smart, Trim};
+    use Health::{Concern, Good, Unknown};
+    let unit = format!("{DRIVE}/3-3:1.0/host3/target3:0:0/3:0:0:0");
+    let mode = |mode: &str| format!("{unit}/scsi_disk/3:0:0:0/provisioning_mode = {mode}\n");
+    let no_pages = format!("{unit}/vpd_pgb0 -\n{unit}/vpd_pgb2 -\n");
+    let port = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-0:1.0/usb3-port3";
+    // The capability descriptor of a drive that can 5 Gb/s.
+    let bos = format!("{DRIVE}/bos_descriptors : 050f0f00010a1003000e00010aff07\n");
+    let older = descriptors(|bytes| bytes[2..4].copy_from_slice(&[0x10, 0x02])) + &high_speed();
+    let twin = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-1";
+    vec![
+        (Link, String::new(), Good, "5 Gb/s"),
+        (Link, high_speed() + &bos, Concern, "can super speed"),
+        (Link, older, Unknown, "bcdUSB 2.10"),
+        (Link, high_speed() + &format!("{DRIVE}/bos_descriptors : 050f050000\n"), Good, "no faster"),
+        (
+            Link,
+            log("usb 3-3: not running at top speed; connect to a high speed hub"),
+            Concern,
+            "could be faster",
+        ),
+        (Power, String::new(), Good, "supply of its own"),
+        (Power, at("bMaxPower", "896mA"), Good, "896 mA at most"),
+        (Power, at("bMaxPower", "904mA"), Concern, "gives 900 mA"),
+        (Power, at("bMaxPower", "504mA") + &high_speed(), Concern, "gives 500 mA"),
+        (Power, format!("{port}/over_current_count = 2\n"), Concern, "too much"),
+        (Power, at("bMaxPower", ""), Unknown, "not configured"),
+        (Serial, String::new(), Good, "no other drive"),
+        (Serial, format!("{DRIVE}/serial -\n"), Concern, "no serial number"),
+        (
+            Serial,
+            format!("{twin}/idVendor = 1209\n{twin}/idProduct = 0001\n{twin}/serial = SERIAL-6\n"),
+            Concern,
+            "3-1 has the same",
+        ),
+        (Trim, String::new(), Good, "unmap"),
+        (Trim, mode("full"), Concern, "takes UNMAP"),
+        (Trim, mode("disabled"), Concern, "has refused it"),
+        (Trim, mode("full") + &no_pages + &bound("usb-storage"), Unknown, "over BOT"),
+        (
+            Trim,
+            mode("full") + &format!("{unit}/vpd_pgb0 -\n{unit}/vpd_pgb2 : 00b2000400000000\n"),
+            Good,
+            "takes none",
+        ),
+        (Smart, String::new(), Good, "no quirk"),
+        (Smart, ids(0x0bc2, 0x0001), Concern, "blocks ATA"),
+        (Smart, quirks("1209:0001:t"), Concern, "blocks ATA"),
+        (Resets, String::new(), Good, "none"),
+        (Resets, "/dev/kmsg -\n".into(), Unknown, "could not be read"),
+        (Resets, log("usb 3-3: USB disconnect, device number 4"), Good, "disconnects: 1"),
+        (Resets, log("usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd"), Concern, "resets: 1"),
+        (Settings, String::new(), Good, "nobody"),
+        (Settings, quirks("1209:0001:f"), Concern, "after the next boot: no entry"),
+        (Settings, "/proc/cmdline = usb-storage.quirks=1209:0001:u\n".into(), Concern, "in force: no entry"),
+        (
+            Settings,
+            quirks("1209:0001:f") + "/proc/cmdline = usb-storage.quirks=1209:0001:f\n",
+            Good,
+            "for the next boot, too",
+        ),
+        (
+            Settings,
+            format!("/proc/cmdline = usb-storage.quirks={}\n", "1:2:u,".repeat(30)),
+            Concern,
+            "refuses all of it",
+        ),
+    ]
+}
+
+#[test]
+fn each_check_sees_what_is_wrong_and_what_is_not() {
+    for (kind, lines, health, word) in check_cases() {
+        let diagnosis = diagnosed("3-3", &lines);
+        let check = check_of(&diagnosis, kind);
+        assert_eq!(check.health, health, "{check:#?}\n{lines}");
+        assert!(check.because.contains(word), "{word:?} in {:?}", check.because);
+        assert!(health != Health::Concern || !check.readings.is_empty(), "{check:#?}");
+    }
+}
+
+#[test]
+fn units_with_the_same_serial_are_told() {
+    let unit = format!("{DRIVE}/3-3:1.0/host3/target3:0:0/3:0:0:");
+    let page = "0080000853455249414c2d36";
+    let lines = format!("{unit}1/vpd_pg80 : {page}\n{unit}1/queue_depth = 30\n");
+    let diagnosis = diagnosed("3-3", &lines);
+    let check = check_of(&diagnosis, CheckKind::Serial);
+    assert_eq!((check.health, check.because.contains("0 and 1")), (Health::Concern, true), "{check:#?}");
+}
+
+#[test]
+fn a_hub_that_is_fed_by_the_bus_gives_little() {
+    // QEMU's hub says that it has a supply of its own: bmAttributes E0h.
+    let hub = "/sys/devices/pci0000:00/0000:00:02.0/usb2/2-8";
+    let blob = "12011001090000080904aa5501010102030109021900010100a000090400000109000000070581030200ff";
+    let lines = format!("{hub}/descriptors : {blob}\n{hub}/2-8.2/bMaxPower = 498mA\n");
+    let diagnosis = diagnosed("2-8.2", &lines);
+    let check = check_of(&diagnosis, CheckKind::Power);
+    assert_eq!((check.health, check.because.contains("gives 100 mA")), (Health::Concern, true), "{check:#?}");
+}

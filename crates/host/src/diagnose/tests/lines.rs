@@ -1,0 +1,104 @@
+//! Lines that change the recorded machine.
+
+use super::GUEST;
+
+/// A drive with UAS and BOT at super speed, which most situations change.
+pub(super) const DRIVE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3";
+pub(super) const CONTROLLER: &str = "/sys/devices/pci0000:00/0000:00:02.0";
+pub(super) const REGISTERS: &str = "/sys/kernel/debug/usb/xhci/0000:00:02.0/reg-cap";
+pub(super) const PARAMETER: &str = crate::inventory::PARAMETER;
+pub(super) const INDEX: &str = "/lib/modules/6.1.0-56-amd64/modules.dep";
+
+pub(super) fn bound(driver: &str) -> String {
+    format!("{DRIVE}/3-3:1.0/driver -> ../../../../../../bus/usb/drivers/{driver}\n")
+}
+
+/// A driver has the device as a whole.
+pub(super) fn at_device(driver: &str) -> String {
+    format!("{DRIVE}/driver -> ../../../../../bus/usb/drivers/{driver}\n")
+}
+
+pub(super) fn unbound() -> String {
+    format!("{DRIVE}/3-3:1.0/driver -\n")
+}
+
+pub(super) fn at(name: &str, value: &str) -> String {
+    format!("{DRIVE}/{name} = {value}\n")
+}
+
+pub(super) fn ids(vendor: u16, product: u16) -> String {
+    at("idVendor", &format!("{vendor:04x}")) + &at("idProduct", &format!("{product:04x}"))
+}
+
+pub(super) fn quirks(value: &str) -> String {
+    format!("{PARAMETER} = {value}\n")
+}
+
+pub(super) fn log(line: &str) -> String {
+    format!("/dev/kmsg = {line}\n")
+}
+
+/// The drive's descriptors with changes.
+pub(super) fn descriptors(change: impl Fn(&mut Vec<u8>)) -> String {
+    let prefix = format!("{DRIVE}/descriptors : ");
+    let digits = GUEST.lines().find_map(|line| line.strip_prefix(&prefix)).expect("recorded");
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).expect("digits");
+    let mut bytes: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+    change(&mut bytes);
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{prefix}{digits}\n")
+}
+
+/// bMaxPower of the configuration, whose descriptor follows that of the device.
+pub(super) fn max_power(value: u8) -> String {
+    descriptors(|bytes| bytes[18 + 8] = value)
+}
+
+/// The device draws current, and each companion offers two to the power of `exponent` streams.
+pub(super) fn asmedia(product: u16, exponent: u8) -> String {
+    let streams = |bytes: &mut Vec<u8>| {
+        bytes[18 + 8] = 18;
+        for at in 0..bytes.len() - 6 {
+            // A companion with streams: 6 bytes, type 30h, bursts of 16, an exponent.
+            if bytes[at..at + 3] == [0x06, 0x30, 0x0f] && bytes[at + 3] == 5 {
+                bytes[at + 3] = exponent;
+            }
+        }
+    };
+    ids(0x174c, product) + &descriptors(streams)
+}
+
+/// No pipe usage descriptor says that it is the status pipe.
+pub(super) fn without_status_pipe() -> String {
+    descriptors(|bytes| {
+        let usage = bytes.windows(3).position(|three| three == [0x04, 0x24, 0x02]).expect("a pipe usage");
+        bytes[usage + 2] = 0x07;
+    })
+}
+
+/// Every companion says that there are no streams.
+pub(super) fn without_streams() -> String {
+    descriptors(|bytes| {
+        for at in 0..bytes.len() - 6 {
+            if bytes[at..at + 2] == [0x06, 0x30] {
+                bytes[at + 3] = 0;
+            }
+        }
+    })
+}
+
+pub(super) fn high_speed() -> String {
+    at("speed", "480")
+}
+
+pub(super) fn controller(driver: &str) -> String {
+    format!("{CONTROLLER}/driver -> ../../../bus/platform/drivers/{driver}\n{REGISTERS} -\n/dev/kmsg -\n")
+}
+
+pub(super) fn uas_absent() -> String {
+    format!("/sys/bus/usb/drivers/uas -\n{INDEX} = kernel/drivers/usb/storage/usb-storage.ko.xz:\n")
+}
+
+pub(super) fn uas_loadable() -> String {
+    format!("/sys/bus/usb/drivers/uas -\n{INDEX} = kernel/drivers/usb/storage/uas.ko.xz: usb-storage\n")
+}

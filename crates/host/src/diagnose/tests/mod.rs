@@ -1,0 +1,166 @@
+//! Situations: a recorded machine with a few lines changed, and what is to be said of it.
+//!
+//! [`situations`] is the list; one test judges each, another one sees to it that together they have every rule with
+//! every verdict, every rule in Linux's code, every controller without streams and every check.
+
+mod advice;
+mod checks;
+mod lines;
+mod situations;
+
+use super::*;
+use crate::inventory::Scope;
+use crate::tree::Tree;
+use initiator::probe::quirk::table::{STORAGE, TableRow, UAS};
+use initiator::probe::quirk::{CodedRule, Flag};
+use lines::*;
+use situations::{Situation, situations};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// A guest of QEMU with six drives, recorded by `uaskit list --record`.
+const GUEST: &str = include_str!("../../../tests/trees/guest.tree");
+
+/// The guest's drive on `port`, with lines changed.
+fn diagnosed(port: &str, lines: &str) -> Diagnosis {
+    let record = format!("{GUEST}{lines}").parse().expect("a record");
+    let inventory = Inventory::read(&Tree::of(record), Scope::Whole { log: None });
+    let device = inventory.devices.iter().find(|device| device.port == port).expect("it is plugged in");
+    let mut diagnoses = diagnose(&inventory, device);
+    assert_eq!(diagnoses.len(), 1);
+    diagnoses.remove(0)
+}
+
+fn check_of(diagnosis: &Diagnosis, kind: CheckKind) -> &Check {
+    diagnosis.checks.iter().find(|check| check.kind == kind).expect("it was looked at")
+}
+
+/// Every situation with its diagnosis: making the files takes longer than looking at them.
+static DIAGNOSED: LazyLock<Vec<(Situation, Diagnosis)>> = LazyLock::new(|| {
+    let diagnosed = |one: Situation| {
+        let diagnosis = diagnosed(one.port, &one.lines);
+        (one, diagnosis)
+    };
+    situations().into_iter().map(diagnosed).collect()
+});
+
+#[test]
+fn each_situation_is_explained() {
+    assert!(DIAGNOSED.len() >= 25, "{}", DIAGNOSED.len());
+    for (Situation { name, expected, decision, .. }, diagnosis) in &*DIAGNOSED {
+        assert_eq!(
+            (diagnosis.expected, diagnosis.decision),
+            (*expected, *decision),
+            "{name}: {diagnosis:#?}"
+        );
+    }
+}
+
+#[test]
+fn together_they_have_every_rule_with_every_verdict() {
+    let mut seen = BTreeSet::new();
+    let mut coded = Vec::new();
+    for (_, diagnosis) in &*DIAGNOSED {
+        coded.extend(diagnosis.quirks.built_in.coded);
+        seen.extend(diagnosis.judgements.iter().map(|one| (one.rule.name(), format!("{:?}", one.verdict))));
+    }
+    for rule in Rule::ALL {
+        for verdict in [Verdict::Met, Verdict::Refused] {
+            assert!(seen.contains(&(rule.name(), format!("{verdict:?}"))), "no {rule:?} is {verdict:?}");
+        }
+    }
+    for rule in [Rule::Built, Rule::AlternateSetting, Rule::ScatterGather, Rule::Streams, Rule::Loaded] {
+        assert!(seen.contains(&(rule.name(), "Unknown".into())), "no {rule:?} is unknown");
+    }
+    assert!(CodedRule::ALL.iter().all(|rule| coded.contains(rule)), "{coded:?}");
+}
+
+/// The drive with the ids of a row, as the kernel would have it.
+fn diagnosed_by_row(row: &TableRow) -> Diagnosis {
+    let revision = format!("{:04x}", row.revisions.0);
+    let driver = if row.flags.contains(Flag::IgnoreUas) { "usb-storage" } else { "uas" };
+    let lines = ids(row.id.vendor, row.id.product) + &at("bcdDevice", &revision) + &bound(driver);
+    diagnosed("3-3", &lines)
+}
+
+#[test]
+fn every_row_of_the_table_is_found_and_obeyed() {
+    for row in UAS {
+        let diagnosis = diagnosed_by_row(row);
+        assert_eq!(diagnosis.quirks.built_in.row, Some(row));
+        let ignored = row.flags.contains(Flag::IgnoreUas);
+        let decision = if ignored { Decision::Decided(Rule::NotIgnored) } else { Decision::AllMet };
+        assert_eq!(diagnosis.decision, decision, "{}", row.name);
+        let blocked = diagnosis.in_force().contains(Flag::NoAta1x);
+        let smart = if blocked { Health::Concern } else { Health::Good };
+        assert_eq!(check_of(&diagnosis, CheckKind::Smart).health, smart, "{}", row.name);
+    }
+}
+
+#[test]
+fn every_row_of_usb_storage_counts_once_it_has_the_drive() {
+    for row in STORAGE {
+        let diagnosis = diagnosed_by_row(row);
+        assert_eq!(diagnosis.quirks.built_in.storage_row, Some(row));
+        assert_eq!(diagnosis.quirks.storage(), row.flags, "{}", row.name);
+        // Its line keeps what usb-storage knows, and nothing that uas alone does.
+        let off_uas = &diagnosis.advice.iter().find(|advice| advice.purpose.starts_with("Keep it off UAS"));
+        let letters = row.flags.union(Flags::of(&[Flag::IgnoreUas])).letters();
+        let line = format!("usb-storage.quirks={}:{letters}", row.id);
+        assert_eq!(off_uas.map(|advice| advice.steps[0].line.as_str()), Some(line.as_str()), "{}", row.name);
+    }
+}
+
+#[test]
+fn every_verdict_has_its_evidence() {
+    for (Situation { name, .. }, diagnosis) in &*DIAGNOSED {
+        for judgement in &diagnosis.judgements {
+            let is_owed = matches!(judgement.verdict, Verdict::Met | Verdict::Refused);
+            assert!(!is_owed || !judgement.readings.is_empty(), "{name}: {judgement:#?}");
+            let is_advised = judgement.verdict != Verdict::Refused || !judgement.advice.is_empty();
+            assert!(is_advised, "{name}: {judgement:#?}");
+        }
+    }
+}
+
+#[test]
+fn flags_that_the_user_replaces_are_gone() {
+    let diagnosis = diagnosed("3-3", &(ids(0x0bc2, 0x331a) + &quirks("0bc2:331a:g")));
+    assert_eq!(diagnosis.quirks.built_in.uas(), Flags::of(&[Flag::NoReportLuns, Flag::NoAta1x]));
+    assert_eq!(diagnosis.quirks.uas(), Flags::of(&[Flag::MaxSectors240]));
+    assert_eq!(check_of(&diagnosis, CheckKind::Smart).health, Health::Good);
+}
+
+#[test]
+fn what_only_root_could_read_is_said_of_a_log() {
+    let mut inventory =
+        Inventory::read(&Tree::of(GUEST.parse().expect("a record")), Scope::Whole { log: None });
+    inventory.log = Some(Err(crate::tree::Unread::Refused));
+    for controller in &mut inventory.controllers {
+        controller.stream_arrays = Err(crate::tree::Unread::Refused);
+    }
+    let device = inventory.find("5-1")[0];
+    let diagnosis = &diagnose(&inventory, device)[0];
+    assert!(check_of(diagnosis, CheckKind::Resets).root_adds.is_some());
+    assert!(diagnosis.judgement(Rule::Streams).is_some_and(|streams| streams.root_adds.is_some()));
+    assert_eq!(diagnosis.decision, Decision::Supposed(Rule::Streams));
+}
+
+mod anything {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Any descriptors, any quirks, any words in the log.
+        #[test]
+        fn any_drive_is_diagnosed(blob: Vec<u8>, value in "[^\n]{0,200}", words in "[^\n]{0,200}") {
+            let digits: String = blob.iter().map(|byte| format!("{byte:02x}")).collect();
+            let value = value.replace('\\', "");
+            let lines = format!("{DRIVE}/descriptors : {digits}\n{PARAMETER} = {value}\n/dev/kmsg = usb 3-3: {}\n", words.replace('\\', ""));
+            let diagnosis = diagnosed("3-3", &lines);
+            prop_assert_eq!(diagnosis.judgements.len(), Rule::ALL.len());
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The list of situations.
+
+use super::lines::*;
+use crate::diagnose::rules::BROKEN_STREAMS;
+use crate::diagnose::{Decision, Expected, Rule};
+
+pub(super) struct Situation {
+    pub(super) name: &'static str,
+    pub(super) port: &'static str,
+    pub(super) lines: String,
+    pub(super) expected: Expected,
+    pub(super) decision: Decision,
+}
+
+fn situation(
+    name: &'static str,
+    port: &'static str,
+    lines: String,
+    expected: Expected,
+    decision: Decision,
+) -> Situation {
+    Situation { name, port, lines, expected, decision }
+}
+
+/// The drive on port 3-3, changed, as `usb-storage` has it because of that rule.
+fn on_bot(name: &'static str, lines: String, rule: Rule) -> Situation {
+    situation(name, "3-3", lines + &bound("usb-storage"), Expected::UsbStorage, Decision::Decided(rule))
+}
+
+/// The same, as `uas` has it.
+fn on_uas(name: &'static str, lines: String) -> Situation {
+    situation(name, "3-3", lines, Expected::Uas, Decision::AllMet)
+}
+
+/// The same, without a driver.
+fn alone(name: &'static str, lines: String, decision: Decision) -> Situation {
+    situation(name, "3-3", lines + &unbound(), Expected::NoDriver, decision)
+}
+
+pub(super) fn situations() -> Vec<Situation> {
+    use Decision::Decided;
+    let mut all = vec![
+        on_uas("UAS with streams", String::new()),
+        situation("UAS in turns", "2-4", String::new(), Expected::Uas, Decision::AllMet),
+        situation("a drive that is UAS alone", "3-1", String::new(), Expected::Uas, Decision::AllMet),
+        situation("BOT alone", "3-2", String::new(), Expected::UsbStorage, Decided(Rule::AlternateSetting)),
+        situation(
+            "behind a hub",
+            "2-8.2",
+            String::new(),
+            Expected::UsbStorage,
+            Decided(Rule::AlternateSetting),
+        ),
+        situation("UAS alone, no streams", "5-1", String::new(), Expected::NoDriver, Decided(Rule::Streams)),
+        situation(
+            "the same without a log",
+            "5-1",
+            "/dev/kmsg -\n".into(),
+            Expected::NoDriver,
+            Decided(Rule::Streams),
+        ),
+        on_bot("no streams, says debugfs", format!("{REGISTERS} = HCCPARAMS1 = 0x00080001\n"), Rule::Streams),
+        on_bot("vhci_hcd at super speed", controller("vhci_hcd"), Rule::Streams),
+        on_uas("vhci_hcd at high speed", controller("vhci_hcd") + &high_speed()),
+        on_bot("dummy_hcd at super speed", controller("dummy_hcd"), Rule::Streams),
+        on_bot("a pipe is not told", without_status_pipe(), Rule::Pipes),
+        on_bot("a row of the table", ids(0x357d, 0x7788), Rule::NotIgnored),
+        on_uas("another revision than the row's", ids(0x0984, 0x0301) + &at("bcdDevice", "0129")),
+        on_bot("ASMedia below super speed", asmedia(0x55aa, 4) + &high_speed(), Rule::NotIgnored),
+        on_bot("ASMedia with 32 streams", asmedia(0x5106, 5), Rule::NotIgnored),
+        on_uas("ASMedia with 16 streams", asmedia(0x55aa, 4)),
+        on_uas("ASMedia without power from the bus", ids(0x174c, 0x55aa)),
+        on_uas("Seagate", ids(0x0bc2, 0xab38)),
+        on_bot(
+            "HIKSEMI MD202",
+            ids(0x0bda, 0x9210) + &at("manufacturer", "HIKSEMI") + &at("product", "MD202"),
+            Rule::NotIgnored,
+        ),
+        on_uas("Realtek of others", ids(0x0bda, 0x9210) + &at("manufacturer", "HIKSEMI")),
+        on_bot("the user says u", quirks("1209:0001:u"), Rule::NotIgnored),
+        on_uas("the user says nothing of u", ids(0x357d, 0x7788) + &quirks("357d:7788:f")),
+        on_uas("an empty entry", ids(0x174c, 0x55aa) + &max_power(18) + &quirks("1:2:u,174c:55aa:")),
+        on_bot(
+            "no scatter-gather",
+            log(
+                "usb 3-3: The driver for the USB controller xhci_hcd does not support scatter-gather which is",
+            ),
+            Rule::ScatterGather,
+        ),
+    ];
+    all.extend(driver_situations());
+    all.extend(unclear_situations());
+    all.extend(stray_situations());
+    all.extend(BROKEN_STREAMS.iter().map(|(vendor, device, name)| {
+        let pci = format!("{CONTROLLER}/vendor = 0x{vendor:04x}\n{CONTROLLER}/device = 0x{device:04x}\n");
+        on_bot(name, pci, Rule::Streams)
+    }));
+    all
+}
+
+/// The driver is not built, not there, not loaded, or has given up.
+fn driver_situations() -> Vec<Situation> {
+    use Decision::Decided;
+    vec![
+        on_bot(
+            "a kernel without UAS",
+            "/boot/config-6.1.0-56-amd64 = # CONFIG_USB_UAS is not set\n/sys/bus/usb/drivers/uas -\n".into(),
+            Rule::Built,
+        ),
+        alone("the module is absent", uas_absent(), Decided(Rule::Loaded)),
+        alone("the module is not loaded", uas_loadable(), Decided(Rule::Loaded)),
+        alone(
+            "the module is forbidden",
+            uas_loadable() + "/etc/modprobe.d/no.conf = blacklist uas\n",
+            Decided(Rule::Loaded),
+        ),
+        alone(
+            "the module of a configured kernel is absent",
+            uas_absent() + "/boot/config-6.1.0-56-amd64 = CONFIG_USB_UAS=m\n",
+            Decided(Rule::Loaded),
+        ),
+        alone("uas gave up", String::new(), Decided(Rule::Started)),
+        alone("a pipe has no streams", without_streams(), Decided(Rule::Started)),
+    ]
+}
+
+/// What cannot be explained, or not for certain.
+fn unclear_situations() -> Vec<Situation> {
+    use Decision::Supposed;
+    let other = |name, lines, driver, expected, decision| {
+        let lines: String = lines;
+        situation(name, "3-3", lines + &bound(driver), expected, decision)
+    };
+    let unread = |port: &str| format!("/sys/kernel/debug/usb/xhci/{port}/reg-cap -\n/dev/kmsg -\n");
+    let last =
+        format!("{}/sys/devices/pci0000:00/0000:00:02.0/usb3/3-1/3-1:1.0/driver -\n", unread("0000:00:02.0"));
+    vec![
+        other("streams not known", last, "usb-storage", Expected::Uas, Supposed(Rule::Streams)),
+        other(
+            "a controller not known",
+            controller("musb-hdrc"),
+            "usb-storage",
+            Expected::Uas,
+            Supposed(Rule::ScatterGather),
+        ),
+        other(
+            "a kernel not known",
+            "/sys/bus/usb/drivers/uas -\n".into(),
+            "usb-storage",
+            Expected::Uas,
+            Supposed(Rule::Built),
+        ),
+        other(
+            "a row that this kernel lacks",
+            ids(0x0781, 0x55e8),
+            "uas",
+            Expected::UsbStorage,
+            Decision::Unexplained,
+        ),
+        other("bound by hand", String::new(), "usb-storage", Expected::Uas, Decision::Unexplained),
+        situation(
+            "not configured",
+            "3-3",
+            at("bConfigurationValue", "") + &unbound(),
+            Expected::NoDriver,
+            Supposed(Rule::AlternateSetting),
+        ),
+        situation(
+            "no driver and no module known",
+            "3-3",
+            "/sys/bus/usb/drivers/uas -\n".to_owned() + &unbound(),
+            Expected::Uas,
+            Supposed(Rule::Built),
+        ),
+    ]
+}
+
+/// Somebody else has the drive, or nobody although somebody should.
+fn stray_situations() -> Vec<Situation> {
+    let taken = |name, lines| situation(name, "3-3", lines, Expected::Uas, Decision::TakenAway);
+    let forsaken = |name, port, lines| situation(name, port, lines, Expected::UsbStorage, Decision::NotTaken);
+    let left =
+        |name, port, lines, rule| situation(name, port, lines, Expected::NoDriver, Decision::LeftAlone(rule));
+    let bot_unbound = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";
+    vec![
+        taken("claimed by a program", bound("usbfs")),
+        taken("taken by another driver", bound("ums-realtek")),
+        taken("exported by USB/IP", at_device("usbip-host") + &unbound()),
+        forsaken("BOT alone, and nobody has it", "3-2", bot_unbound.into()),
+        left(
+            "BOT alone, and the user says i",
+            "3-2",
+            quirks("46f4:0001:i") + bot_unbound,
+            Rule::AlternateSetting,
+        ),
+        left("the user says i and u", "3-3", quirks("1209:0001:iu") + &unbound(), Rule::NotIgnored),
+        on_uas("the user says i, which uas does not mind", quirks("1209:0001:i")),
+        forsaken("ignored by uas, and nobody has it", "3-3", ids(0x357d, 0x7788) + &unbound()),
+    ]
+}
