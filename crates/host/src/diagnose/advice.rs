@@ -6,7 +6,7 @@
 use super::Decision;
 use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
-use crate::inventory::{COMMAND_LINE, PARAMETER, Transport, UsbDevice};
+use crate::inventory::{COMMAND_LINE, PARAMETER, QuirkSettings, Transport, UsbDevice};
 use initiator::probe::quirk::{Flag, Flags};
 
 /// Something that can be done.
@@ -61,37 +61,62 @@ impl Advice {
 /// The file of modprobe in which our line goes.
 const MODPROBE_FILE: &str = "/etc/modprobe.d/uaskit.conf";
 
+/// Its name, by which modprobe orders files.
+const MODPROBE_NAME: &str = "uaskit.conf";
+
 /// Sets the letters of a device, in all the places where one can.
 pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: &str) -> Advice {
     let (device, settings) = (evidence.device, &evidence.inventory.quirks);
     let before = settings.value();
     let value = entry::with(before, device.id, letters);
-    let options = format!("options usb-storage quirks={value}");
-    let mut advice = Advice::new(purpose)
-        .step("on the kernel command line", format!("usb-storage.quirks={value}"))
-        .step(format!("or in {MODPROBE_FILE}, then rebuild the initramfs"), &options)
-        .step("or until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
-        .step("in each case, then", "unplug the drive and plug it in again");
     let old = if before.is_empty() { "''" } else { before };
+    let mut advice =
+        Advice::new(purpose).step("on the kernel command line", format!("usb-storage.quirks={value}"));
     advice = match settings.places.iter().find(|place| place.path == COMMAND_LINE) {
-        Some(place) => {
-            advice
-                .cautions
-                .push("the kernel command line has such a word already, and it wins over modprobe.d".into());
-            advice.back("on the kernel command line", &place.line)
-        }
+        Some(place) => advice
+            .caution("the kernel command line has such a word already, and it wins over modprobe.d")
+            .back("on the kernel command line", &place.line),
         None => advice.back("on the kernel command line", "take the word out again"),
     };
-    advice = advice
-        .back(format!("or {MODPROBE_FILE}, then rebuild the initramfs"), format!("sudo rm {MODPROBE_FILE}"))
-        .back("or until the next boot", format!("echo {old} | sudo tee {PARAMETER}"));
+    advice = in_modprobe_file(advice, settings, &value)
+        .step("or until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
+        .back("or until the next boot", format!("echo {old} | sudo tee {PARAMETER}"))
+        .step("in each case, then", "unplug the drive and plug it in again");
     if value.len() > VALUE_BYTES_MAX {
         let length = value.len();
-        advice
-            .cautions
-            .push(format!("the value has {length} characters and the kernel takes {VALUE_BYTES_MAX}"));
+        advice = advice
+            .caution(format!("the value has {length} characters and the kernel takes {VALUE_BYTES_MAX}"));
     }
     advice
+}
+
+/// The line in our file of modprobe's. Files are read in the order of their names, whatever directory they are in, and
+/// the last value of a parameter counts (modprobe.d(5)).
+fn in_modprobe_file(advice: Advice, settings: &QuirkSettings, value: &str) -> Advice {
+    let later =
+        settings.places.iter().rfind(|place| place.path != COMMAND_LINE && place.file_name() > MODPROBE_NAME);
+    let advice = match later {
+        Some(place) => advice.caution(format!(
+            "{} is read after {MODPROBE_FILE}, and its quirks= would win: change the line there, `{}`",
+            place.path, place.line
+        )),
+        None => advice,
+    };
+    let back = format!("or in {MODPROBE_FILE}, then rebuild the initramfs");
+    match settings.places.iter().rfind(|place| place.path == MODPROBE_FILE) {
+        Some(place) => advice
+            .step(
+                format!("or in {MODPROBE_FILE}, in place of the line there, then rebuild the initramfs"),
+                place.with(value),
+            )
+            .back(back, &place.line),
+        None => advice
+            .step(
+                format!("or in {MODPROBE_FILE}, then rebuild the initramfs"),
+                format!("options usb-storage quirks={value}"),
+            )
+            .back(back, "take the line out again"),
+    }
 }
 
 /// Has UAS used for a drive for which it is ignored: what other flags there are stay, except the one that would have
@@ -131,11 +156,7 @@ fn take_entry_back(purpose: &str, evidence: &Evidence<'_>) -> Advice {
     let mut advice = Advice::new(purpose);
     for place in settings.places.iter().filter(|place| entry::letters_of(&place.value, id).is_some()) {
         let rest = entry::without(&place.value, id);
-        let line = if rest.is_empty() {
-            format!("take out: {}", place.line)
-        } else {
-            place.line.replace(&place.value, &rest)
-        };
+        let line = if rest.is_empty() { format!("take out: {}", place.line) } else { place.with(&rest) };
         let where_to = self::place(&place.path);
         advice = advice.step(where_to, line).back(where_to, &place.line);
     }

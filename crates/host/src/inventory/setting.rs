@@ -32,6 +32,18 @@ pub struct SettingPlace {
     pub value: String,
 }
 
+impl SettingPlace {
+    /// The line with another value.
+    pub fn with(&self, value: &str) -> String {
+        self.line.replacen(&format!("quirks={}", self.value), &format!("quirks={value}"), 1)
+    }
+
+    /// The name of the file without its directory.
+    pub fn file_name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+}
+
 impl QuirkSettings {
     pub(super) fn read(tree: &Tree) -> Self {
         let lines = modprobe_lines(tree, |line| option(line).is_some());

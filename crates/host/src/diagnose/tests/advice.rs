@@ -103,3 +103,28 @@ fn a_line_that_keeps_a_drive_off_uas_has_usb_storage_take_it() {
         assert_eq!(steps_of(&diagnosis, purpose)[at].1, "usb-storage.quirks=1209:0001:fu");
     }
 }
+
+#[test]
+fn a_line_that_was_in_the_file_is_put_back() {
+    let file = "/etc/modprobe.d/uaskit.conf = options usb-storage delay_use=1 quirks=174c:55aa:u\n";
+    let diagnosis = diagnosed("3-3", &(quirks("174c:55aa:u") + file));
+    let advice = &diagnosis.advice[0];
+    assert_eq!(advice.steps[1].line, "options usb-storage delay_use=1 quirks=174c:55aa:u,1209:0001:u");
+    assert_eq!(advice.back[1].line, "options usb-storage delay_use=1 quirks=174c:55aa:u");
+    let lines = advice.steps.iter().chain(&advice.back).map(|step| &step.line);
+    assert!(lines.clone().all(|line| !line.contains("sudo rm")), "{:?}", lines.collect::<Vec<_>>());
+}
+
+#[test]
+fn a_file_that_modprobe_reads_later_is_told() {
+    let cautions = |path: &str| {
+        let file = format!("{path} = options usb-storage quirks=174c:55aa:u\n");
+        diagnosed("3-3", &(quirks("174c:55aa:u") + &file)).advice[0].cautions.join("; ")
+    };
+    for later in ["/etc/modprobe.d/zz.conf", "/usr/lib/modprobe.d/zz.conf"] {
+        assert!(cautions(later).contains(&format!("{later} is read after")), "{}", cautions(later));
+    }
+    // Lower in the order of names, although in a later directory.
+    assert_eq!(cautions("/usr/lib/modprobe.d/aa.conf"), "");
+    assert_eq!(cautions("/etc/modprobe.d/uaskit.conf"), "");
+}
