@@ -1,4 +1,4 @@
-//! `uaskit list` and `why` of another machine: what is one, and what is none.
+//! `uaskit list` and `why` of another machine: what is one, what is none, and what is said of a changed one.
 
 mod place;
 
@@ -24,4 +24,62 @@ fn what_is_no_machine_is_not_taken_for_one_without_usb() {
     let output = from("list", &machine);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout.starts_with(b"There is no USB"), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// A guest of QEMU with six drives.
+const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/trees/guest.tree");
+/// The drive that is UAS alone, and the ones that are BOT alone and both, without a driver.
+const UAS_ALONE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-1/3-1:1.0/driver -\n";
+const BOT_ALONE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-2/3-2:1.0/driver -\n";
+const BOTH: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/driver -\n";
+const QUIRKS: &str = "/sys/module/usb_storage/parameters/quirks";
+const UAS_ABSENT: &str = "/sys/bus/usb/drivers/uas -\n\
+    /lib/modules/6.1.0-56-amd64/modules.dep = kernel/drivers/usb/storage/usb-storage.ko.xz:\n";
+
+/// What is said of the guest with lines changed.
+fn told(arguments: &[&str], lines: &str) -> String {
+    let place = Place::new();
+    let machine = place.file("machine.tree");
+    let guest = std::fs::read_to_string(GUEST).expect("the recorded guest");
+    std::fs::write(&machine, guest + lines).expect("a record");
+    let output = Command::new(UASKIT).args(arguments).args(["--from", &machine]).output();
+    let output = output.expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_drive_of_uas_alone_without_the_module_is_said_in_one_line() {
+    let lines = UAS_ABSENT.to_owned() + UAS_ALONE;
+    let line = "the drive speaks UAS alone, and there is no module uas: nothing else here can drive it.\n";
+    for arguments in [&["why", "3-1"][..], &["why"]] {
+        let text = told(arguments, &lines);
+        assert!(text.contains(&format!("It has no driver: {line}")), "{text}");
+    }
+    let text = told(&["list"], &lines);
+    assert!(
+        text.contains(&format!("3-1:1.0 has no driver: {line}What can be done: uaskit why 3-1")),
+        "{text}"
+    );
+    assert!(!text.contains("echo 3-1:1.0"), "{text}");
+}
+
+#[test]
+fn a_drive_that_is_left_alone_is_said_to_be() {
+    for (port, lines, because) in [
+        ("3-2", format!("{QUIRKS} = 46f4:0001:i\n{BOT_ALONE}"), "the drive speaks no UAS"),
+        ("3-3", format!("{QUIRKS} = 1209:0001:iu\n{BOTH}"), "has the letter u for 1209:0001"),
+    ] {
+        let text = told(&["why", port], &lines);
+        let left =
+            format!("{because}, and usb-storage leaves it alone, since usb-storage.quirks= has the letter i");
+        assert!(text.contains(&left) && !text.contains("no Bulk-Only"), "{text}");
+        let text = told(&["why", port, "--json"], &lines);
+        assert!(text.contains("\"decision\": \"left-alone\""), "{text}");
+        let text = told(&["list"], &lines);
+        assert!(
+            text.contains(&format!("{port}:1.0 has no driver: usb-storage.quirks= has it left alone")),
+            "{text}"
+        );
+    }
 }

@@ -9,6 +9,7 @@ use crate::args::ListArguments;
 use crate::failure::Failure;
 use crate::outlet;
 use crate::survey;
+use host::diagnose::{Decision, Diagnosis, Rule, diagnose};
 use host::inventory::{Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use host::tree::{Tree, Unread};
 use host::usbfs::give_back_command;
@@ -105,10 +106,15 @@ fn forsaken(inventory: &Inventory) -> String {
     text
 }
 
-/// A program that is killed while it holds an interface leaves it without a driver, though the drivers are there.
+/// A program that is killed while it holds an interface leaves it without a driver, though the drivers are there. Where
+/// the rules say that there is none, the kernel cannot take it back.
 fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interface) -> String {
     let drivers = [&inventory.drivers.uas, &inventory.drivers.usb_storage];
     let (name, port) = (&interface.name, &device.port);
+    let diagnoses = diagnose(inventory, device);
+    if let Some(because) = diagnoses.iter().find(|one| one.interface == *name).and_then(needs_more) {
+        return format!("\n{name} has no driver: {because}.\nWhat can be done: uaskit why {port}\n");
+    }
     if !drivers.iter().any(|driver| matches!(driver, Module::Registered(_))) {
         return format!(
             "\n{name} has no driver: neither uas nor usb-storage is loaded. They are with\n  \
@@ -120,6 +126,18 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
          {}\nOtherwise: uaskit why {port}\n",
         give_back_command(name)
     )
+}
+
+/// Why no driver that is loaded would take an interface, where that is certain: the driver that it is left to is not
+/// there, or a quirk has it left alone.
+fn needs_more(diagnosis: &Diagnosis) -> Option<String> {
+    match diagnosis.decision {
+        Decision::Decided(Rule::Loaded) => {
+            diagnosis.judgement(Rule::Loaded).map(|loaded| loaded.because.clone())
+        }
+        Decision::LeftAlone(_) => Some("usb-storage.quirks= has it left alone, by the letter i".to_owned()),
+        _ => None,
+    }
 }
 
 fn storage_interfaces(inventory: &Inventory) -> impl Iterator<Item = (&UsbDevice, &Interface)> {

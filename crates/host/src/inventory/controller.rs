@@ -1,7 +1,7 @@
 //! Host controllers: the parent of a root hub in sysfs, and whether it can streams as far as that can be told.
 //!
 //! An xHCI controller has one device and two buses. Streams need MaxPSASize of 4 or more in HCCPARAMS1 (xHCI 1.2
-//! clause 5.3.6), which only debugfs shows, and only to root.
+//! clause 5.3.6), which only debugfs shows, and only to root; the version is in HCIVERSION (clause 5.3.2).
 
 use super::UsbDevice;
 use crate::tree::{Tree, Unread};
@@ -26,6 +26,8 @@ pub struct Controller {
 /// The largest primary stream array of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamArrays {
+    /// HCIVERSION in BCD, such as 0100h; `None` if it is not told.
+    pub version: Option<u16>,
     /// MaxPSASize; the array has two to the power of this and one more entries.
     pub max_psa_size: u8,
     /// The file that told.
@@ -66,11 +68,16 @@ impl StreamArrays {
     fn read(tree: &Tree, controller: &str) -> Result<Self, Unread> {
         let path = format!("/sys/kernel/debug/usb/xhci/{controller}/reg-cap");
         let registers = tree.text(&path)?;
-        let line = registers.lines().find(|line| line.starts_with("HCCPARAMS1")).ok_or(Unread::Failed)?;
-        let digits = line.split("0x").nth(1).ok_or(Unread::Failed)?.trim();
+        let digits = |register: &str| {
+            let line = registers.lines().find(|line| line.starts_with(register))?;
+            line.split("0x").nth(1).map(str::trim)
+        };
         // Bits 15:12 are the fourth digit from the right.
-        let digit = digits.chars().rev().nth(3).and_then(|digit| digit.to_digit(16));
+        let digit = digits("HCCPARAMS1").and_then(|digits| digits.chars().rev().nth(3)?.to_digit(16));
         let max_psa_size = digit.and_then(|digit| u8::try_from(digit).ok()).ok_or(Unread::Failed)?;
-        Ok(Self { max_psa_size, path })
+        // The register of CAPLENGTH has HCIVERSION in bits 31:16, which are the first four of its eight digits.
+        let version = digits("CAPLENGTH").filter(|digits| digits.len() == 8);
+        let version = version.and_then(|digits| u16::from_str_radix(digits.get(..4)?, 16).ok());
+        Ok(Self { version, max_psa_size, path })
     }
 }

@@ -52,7 +52,7 @@ pub struct Inventory {
 /// How much is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
-    /// What a list shows; quick.
+    /// What a list shows; quick, unless a drive has no driver: then the index of modules is looked at as well.
     Brief,
     /// What a diagnosis needs as well: the kernel's log, the index of its modules, and what drives below super speed
     /// say that they can.
@@ -69,7 +69,11 @@ impl Inventory {
         let (devices, controllers) = device::read_all(tree);
         let mut inventory =
             Self { controllers, devices, quirks: QuirkSettings::read(tree), ..Self::default() };
-        let index = release.as_deref().filter(|_| scope != Scope::Brief);
+        let is_forsaken = |device: &UsbDevice| {
+            device.taken_by().is_none() && Interface::storage_of(device).any(|one| one.driver.is_none())
+        };
+        let asks_for_modules = scope != Scope::Brief || inventory.devices.iter().any(is_forsaken);
+        let index = release.as_deref().filter(|_| asks_for_modules);
         inventory.drivers = Drivers::read(tree, index);
         inventory.release = release;
         if let Scope::Whole { log } = scope {

@@ -3,11 +3,12 @@
 //! Before the kernel's questions: was the driver built? Its questions: an alternate setting that is UAS, four pipes,
 //! not ignored, scatter-gather, streams. After them: is the driver loaded, and did it start?
 
+mod ignored;
+pub(super) mod streams;
+
 use super::advice::{self, Advice};
 use super::evidence::{Evidence, Reading};
 use crate::inventory::{ConfigChoice, Module};
-use crate::tree::Unread;
-use initiator::probe::quirk::{BridgeFacts, Flag};
 use initiator::probe::{self, Evidence as Seen};
 use wire::uas::PipeUsage;
 use wire::usb::ClassCode;
@@ -115,10 +116,10 @@ impl Rule {
             Self::Built => built(evidence),
             Self::AlternateSetting => alternate_setting(evidence),
             Self::Pipes => pipes(evidence),
-            Self::NotIgnored => not_ignored(evidence),
+            Self::NotIgnored => ignored::judge(evidence),
             Self::ScatterGather => scatter_gather(evidence),
-            Self::Streams => streams(evidence),
-            Self::Loaded => loaded(evidence),
+            Self::Streams => streams::judge(evidence),
+            Self::Loaded => loaded(evidence, before),
             Self::Started => started(evidence, before),
         }
     }
@@ -223,55 +224,6 @@ fn pipes(evidence: &Evidence<'_>) -> Judgement {
 
 const PIPES: [PipeUsage; 4] = [PipeUsage::Command, PipeUsage::Status, PipeUsage::DataIn, PipeUsage::DataOut];
 
-fn not_ignored(evidence: &Evidence<'_>) -> Judgement {
-    let rule = Rule::NotIgnored;
-    if !evidence.speaks_uas() {
-        return rule.says(Verdict::NotAsked, "there is no UAS to ignore");
-    }
-    let quirks = &evidence.quirks;
-    let (built_in, in_force) = (&quirks.built_in, quirks.uas());
-    let because = if !in_force.contains(Flag::IgnoreUas) {
-        match quirks.user {
-            Some(_) if built_in.uas().contains(Flag::IgnoreUas) => {
-                "Linux would ignore it, and usb-storage.quirks= says not to".to_owned()
-            }
-            _ => format!("quirks in force: {in_force}"),
-        }
-    } else if quirks.user.is_some_and(|user| user.contains(Flag::IgnoreUas)) {
-        format!("usb-storage.quirks= has the letter u for {}", evidence.device.id)
-    } else if built_in.row.is_some_and(|row| row.flags.contains(Flag::IgnoreUas)) {
-        format!("Linux's own table says to ignore UAS for {}", evidence.device.id)
-    } else {
-        built_in.coded.map_or_else(String::new, |coded| coded.reason().to_owned())
-    };
-    let verdict = if in_force.contains(Flag::IgnoreUas) { Verdict::Refused } else { Verdict::Met };
-    let mut judgement = rule.says(verdict, because);
-    if let Some(row) = built_in.row {
-        let found = format!("{}: {}", row.name, row.flags);
-        judgement = judgement.seen(Reading::new("Linux, unusual_uas.h", found));
-    }
-    if let Some(coded) = built_in.coded {
-        judgement = judgement.seen(Reading::new("Linux, uas-detect.h", coded.reason()));
-    }
-    if let (Some(_), Some(Seen::Bridge { bridge, .. })) =
-        (built_in.coded, evidence.finding(probe::Rule::NotIgnored).map(|finding| &finding.evidence))
-    {
-        let BridgeFacts { max_power, status_streams, .. } = bridge;
-        let found = format!("bMaxPower {max_power}, {status_streams} streams on the status pipe");
-        judgement = judgement.seen(evidence.attribute("descriptors", found));
-        judgement = judgement.seen(evidence.attribute("speed", evidence.device.speed.to_string()));
-    }
-    let value = evidence.inventory.quirks.value();
-    let value = if value.is_empty() { "empty" } else { value };
-    judgement = judgement.seen(Reading::new(evidence.inventory.quirks.path(), value));
-    if verdict == Verdict::Met {
-        return judgement;
-    }
-    let line = ["UAS is ignored for this device", "UAS is blacklisted for this device"];
-    let line = line.iter().find_map(|words| evidence.log_line(words));
-    judgement.seen_if_any(line).advise(advice::use_uas(evidence))
-}
-
 fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
     let rule = Rule::ScatterGather;
     if !evidence.speaks_uas() {
@@ -299,105 +251,29 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
     }
 }
 
-fn streams(evidence: &Evidence<'_>) -> Judgement {
-    let rule = Rule::Streams;
-    if !evidence.speaks_uas() {
-        return rule.says(Verdict::NotAsked, "an earlier rule has decided");
-    }
-    let speed = evidence.attribute("speed", evidence.device.speed.to_string());
-    if !evidence.device.speed.is_super() {
-        return rule.says(Verdict::Met, "below super speed none are needed").seen(speed);
-    }
-    let Some(controller) = evidence.controller else {
-        return rule.says(Verdict::Unknown, "the controller is not to be seen").seen(speed);
-    };
-    if let Some(line) = evidence.log_line("does not support streams") {
-        return rule
-            .says(Verdict::Refused, "the kernel says that the controller has no streams")
-            .seen(line)
-            .advise(advice::other_controller());
-    }
-    if evidence.driver() == Some("uas") {
-        return rule.says(Verdict::Met, "uas is bound, and would not be").seen(evidence.driver_reading());
-    }
-    let driver = controller.driver.as_deref().unwrap_or_default();
-    let driver_reading = Reading::new(format!("{}/driver", controller.path), format!("→ {driver}"));
-    if NEVER_STREAMS.contains(&driver) {
-        return rule
-            .says(Verdict::Refused, format!("{driver} never has streams"))
-            .seen(driver_reading)
-            .advise(advice::without_streams(driver));
-    }
-    if let Some((vendor, device, name)) =
-        BROKEN_STREAMS.iter().find(|row| controller.pci == Some((row.0, row.1)))
-    {
-        let reading =
-            Reading::new(format!("{}/device", controller.path), format!("{vendor:04x}:{device:04x}, {name}"));
-        let because = format!("Linux does not use the streams of the {name}, since they are broken");
-        return rule.says(Verdict::Refused, because).seen(reading).advise(advice::other_controller());
-    }
-    let neighbour = evidence.inventory.devices.iter().filter(|device| device.bus == evidence.device.bus);
-    let bound =
-        neighbour.flat_map(|device| &device.interfaces).find(|one| one.driver.as_deref() == Some("uas"));
-    match (&controller.stream_arrays, bound) {
-        (Ok(arrays), _) => {
-            let reading = Reading::new(&arrays.path, format!("MaxPSASize {}", arrays.max_psa_size));
-            if arrays.max_psa_size >= MAX_PSA_SIZE_MIN {
-                return rule.says(Verdict::Met, "its stream arrays are large enough").seen(reading);
-            }
-            let because = format!("the controller has no streams: MaxPSASize is below {MAX_PSA_SIZE_MIN}");
-            rule.says(Verdict::Refused, because).seen(reading).advise(advice::other_controller())
-        }
-        (Err(_), Some(interface)) => rule
-            .says(Verdict::Met, "another drive of this bus is on UAS")
-            .seen(Reading::new(interface.attribute("driver"), "→ uas")),
-        (Err(unread), None) => {
-            let mut judgement = rule
-                .says(Verdict::Unknown, "most xHCI controllers have them; this one has not been asked")
-                .seen(speed);
-            if *unread == Unread::Refused {
-                judgement.root_adds =
-                    Some("debugfs tells MaxPSASize, and the kernel's log tells refusals".into());
-            }
-            judgement
-        }
-    }
-}
-
-/// Controllers' drivers that never set `can_do_streams`.
-const NEVER_STREAMS: [&str; 2] = ["vhci_hcd", "dummy_hcd"];
-
-/// The least MaxPSASize with which Linux uses streams: 32 entries of the array.
-const MAX_PSA_SIZE_MIN: u8 = 4;
-
-/// Controllers of which Linux knows that their streams are broken (drivers/usb/host/xhci-pci.c). Those in MediaTek's
-/// chips are not on PCI and show a MaxPSASize of 4.
-pub(super) const BROKEN_STREAMS: [(u16, u16, &str); 6] = [
-    (0x1106, 0x3432, "VIA VL80x"),
-    (0x1b21, 0x1042, "ASMedia ASM1042"),
-    (0x1b6f, 0x7023, "Etron EJ168"),
-    (0x1b6f, 0x7052, "Etron EJ188"),
-    (0x1b73, 0x1000, "Fresco Logic FL1000"),
-    (0x1b73, 0x1009, "Fresco Logic FL1009"),
-];
-
-fn loaded(evidence: &Evidence<'_>) -> Judgement {
+fn loaded(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
     let rule = Rule::Loaded;
     let drivers = &evidence.inventory.drivers;
+    if let Module::Registered(path) = &drivers.uas {
+        return rule.says(Verdict::Met, "it is registered").seen(Reading::new(path, "exists"));
+    }
+    if before.iter().any(|judgement| judgement.verdict == Verdict::Refused) {
+        return rule.says(Verdict::NotAsked, "the drive is not left to it: an earlier rule has decided");
+    }
+    // What follows for a drive that could do without, and for one that cannot.
+    let left = |what: &str, and: &str| {
+        if evidence.speaks_bot() || !evidence.speaks_uas() {
+            format!("{what}: usb-storage leaves the drive to it{and}")
+        } else {
+            format!("the drive speaks UAS alone, and {what}: nothing else here can drive it")
+        }
+    };
+    let unregistered = Reading::new("/sys/bus/usb/drivers/uas", "does not exist");
     match &drivers.uas {
-        Module::Registered(path) => {
-            rule.says(Verdict::Met, "it is registered").seen(Reading::new(path, "exists"))
-        }
-        _ if matches!(drivers.config, Some((ConfigChoice::Off, _))) => {
-            rule.says(Verdict::NotAsked, "this kernel has none")
-        }
         Module::Loadable(path) => {
             let judgement = rule
-                .says(
-                    Verdict::Refused,
-                    "the module uas is there and not loaded: usb-storage leaves the drive to it",
-                )
-                .seen(Reading::new("/sys/bus/usb/drivers/uas", "does not exist"))
+                .says(Verdict::Refused, left("the module uas is there and not loaded", ""))
+                .seen(unregistered)
                 .seen(Reading::new(path, "lists uas"));
             match &drivers.forbidden {
                 Some((line, path)) => judgement
@@ -407,16 +283,13 @@ fn loaded(evidence: &Evidence<'_>) -> Judgement {
             }
         }
         Module::Absent(path) => rule
-            .says(
-                Verdict::Refused,
-                "there is no module uas: usb-storage leaves the drive to it, and nobody takes it",
-            )
-            .seen(Reading::new("/sys/bus/usb/drivers/uas", "does not exist"))
+            .says(Verdict::Refused, left("there is no module uas", ", and nobody takes it"))
+            .seen(unregistered)
             .seen(Reading::new(path, "does not list uas"))
             .advise(advice::install_module(evidence)),
-        Module::Unknown => rule
+        Module::Registered(_) | Module::Unknown => rule
             .says(Verdict::Unknown, "it is not registered, and the index of modules could not be read")
-            .seen(Reading::new("/sys/bus/usb/drivers/uas", "does not exist")),
+            .seen(unregistered),
     }
 }
 

@@ -95,6 +95,14 @@ pub(super) fn controller(driver: &str) -> String {
     format!("{CONTROLLER}/driver -> ../../../bus/platform/drivers/{driver}\n{REGISTERS} -\n/dev/kmsg -\n")
 }
 
+/// The controller of one of MediaTek's chips, whose debugfs shows these registers before HCCPARAMS1.
+pub(super) fn mediatek(registers: &str) -> String {
+    controller("xhci-mtk") + &format!("{REGISTERS} = {registers}HCCPARAMS1 = 0x00004001\n")
+}
+
+/// The drive that has no Bulk-Only setting, without a driver.
+pub(super) const UAS_ALONE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-1/3-1:1.0/driver -\n";
+
 pub(super) fn uas_absent() -> String {
     format!("/sys/bus/usb/drivers/uas -\n{INDEX} = kernel/drivers/usb/storage/usb-storage.ko.xz:\n")
 }

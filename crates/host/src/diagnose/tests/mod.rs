@@ -164,3 +164,17 @@ mod anything {
         }
     }
 }
+
+#[test]
+fn a_drive_of_uas_alone_without_the_module_is_said_in_the_rule_that_decides() {
+    let because = |port, lines: &str| {
+        let diagnosis = diagnosed(port, lines);
+        diagnosis.judgement(Rule::Loaded).map(|loaded| (loaded.verdict, loaded.because.clone()))
+    };
+    let alone = "the drive speaks UAS alone, and there is no module uas: nothing else here can drive it";
+    assert_eq!(because("3-1", &(uas_absent() + UAS_ALONE)), Some((Verdict::Refused, alone.into())));
+    let left = "there is no module uas: usb-storage leaves the drive to it, and nobody takes it";
+    assert_eq!(because("3-3", &(uas_absent() + &unbound())), Some((Verdict::Refused, left.into())));
+    // A drive without UAS is not left to it.
+    assert_eq!(because("3-2", &uas_absent()).map(|one| one.0), Some(Verdict::NotAsked));
+}

@@ -1,7 +1,7 @@
 //! The list of situations.
 
 use super::lines::*;
-use crate::diagnose::rules::BROKEN_STREAMS;
+use crate::diagnose::rules::streams::BROKEN_STREAMS;
 use crate::diagnose::{Decision, Expected, Rule};
 
 pub(super) struct Situation {
@@ -63,6 +63,7 @@ pub(super) fn situations() -> Vec<Situation> {
         on_bot("vhci_hcd at super speed", controller("vhci_hcd"), Rule::Streams),
         on_uas("vhci_hcd at high speed", controller("vhci_hcd") + &high_speed()),
         on_bot("dummy_hcd at super speed", controller("dummy_hcd"), Rule::Streams),
+        on_bot("MediaTek's xHCI 0.96", mediatek("CAPLENGTH = 0x00960020\\n"), Rule::Streams),
         on_bot("a pipe is not told", without_status_pipe(), Rule::Pipes),
         on_bot("a row of the table", ids(0x357d, 0x7788), Rule::NotIgnored),
         on_uas("another revision than the row's", ids(0x0984, 0x0301) + &at("bcdDevice", "0129")),
@@ -108,6 +109,20 @@ fn driver_situations() -> Vec<Situation> {
             Rule::Built,
         ),
         alone("the module is absent", uas_absent(), Decided(Rule::Loaded)),
+        situation(
+            "UAS alone, and the module is absent",
+            "3-1",
+            uas_absent() + UAS_ALONE,
+            Expected::NoDriver,
+            Decided(Rule::Loaded),
+        ),
+        situation(
+            "BOT alone, which needs no module of UAS",
+            "3-2",
+            uas_absent(),
+            Expected::UsbStorage,
+            Decided(Rule::AlternateSetting),
+        ),
         alone("the module is not loaded", uas_loadable(), Decided(Rule::Loaded)),
         alone(
             "the module is forbidden",
@@ -142,6 +157,20 @@ fn unclear_situations() -> Vec<Situation> {
             "usb-storage",
             Expected::Uas,
             Supposed(Rule::ScatterGather),
+        ),
+        other(
+            "MediaTek's xHCI of a version not known",
+            mediatek(""),
+            "usb-storage",
+            Expected::Uas,
+            Supposed(Rule::Streams),
+        ),
+        other(
+            "MediaTek's xHCI 1.10",
+            mediatek("CAPLENGTH = 0x01100020\\n"),
+            "usb-storage",
+            Expected::Uas,
+            Decision::Unexplained,
         ),
         other(
             "a kernel not known",
