@@ -8,7 +8,7 @@ use uaskit_interop::{
     Result, Shared,
     drive::{self, Drive},
     guest::{Disk, Guest},
-    qemu::{Machine, Vm},
+    qemu::{Bus, Machine, Vm},
     scratch::Scratch,
     tools::capture,
 };
@@ -38,6 +38,46 @@ fn boot() -> Result<Bench> {
 }
 
 static BENCH: Shared<Bench> = Shared::new(boot);
+
+/// A guest with drives that are slow, odd, or not well.
+struct Ward {
+    vm: Vm,
+    drives: Vec<Drive>,
+    _images: Scratch,
+}
+
+/// At high speed without streams; and two on which something goes wrong, the second as long as it is plugged in.
+const WARD: &[(&str, Bus, &[&str])] = &[
+    ("bench-high", Bus::Ehci, &["--speed", "high"]),
+    ("bench-faulty", Bus::Xhci, &["--fault", "stall-data@100", "--fault", "stall-status@400"]),
+    ("bench-pulled", Bus::Xhci, &[]),
+];
+
+/// QEMU's bridge for BOT with a disk behind it, at high speed.
+const BOT_HIGH: &str = "bench-bot-high";
+
+static WARDED: Shared<Ward> = Shared::new(|| {
+    let images = Scratch::new()?;
+    let image = images.image(BOT_HIGH, 64 << 20)?;
+    let node = format!("driver=raw,node-name={BOT_HIGH},file.driver=file,file.filename={}", image.display());
+    let bridge = format!("usb-bot,id=bridge,bus=ehci.0,serial={BOT_HIGH}");
+    let disk = format!("scsi-hd,drive={BOT_HIGH},bus=bridge.0");
+    let arguments = ["-blockdev", &node, "-device", &bridge, "-device", &disk];
+    let mut machine = Machine::new("bench-ward").kernel_words("usb_storage.delay_use=0");
+    machine = machine.arguments(arguments.map(str::to_owned));
+    let mut drives = Vec::new();
+    for (serial, bus, words) in WARD {
+        let drive = Drive::serve(serial, &[&["--ram", "64M"], *words].concat())?;
+        let mut redirect = drive.plug();
+        redirect.bus = *bus;
+        machine = machine.redirect(&redirect);
+        drives.push(drive);
+    }
+    let mut vm = machine.boot()?;
+    vm.guest.await_disks(WARD.len() + 1, PLUG_LIMIT)?;
+    vm.guest.install(&drive::binary()?)?;
+    Ok(Ward { vm, drives, _images: images })
+});
 
 /// The disk of QEMU that is driven by this driver, or ours.
 fn disk(guest: &mut Guest, kind: &str) -> Result<Disk> {
@@ -194,4 +234,61 @@ fn ctrl_c_gives_the_driver_back_and_keeps_the_figures() -> Result<()> {
     assert!(record["interrupted"] == true && record["iops"].as_f64() > Some(0.0), "{record}");
     assert_eq!(disk(guest, "uas")?.driver, before.driver);
     Ok(())
+}
+
+#[test]
+fn drives_at_high_speed_are_measured_over_bot_and_uas_in_turns() -> Result<()> {
+    let guest = &mut WARDED.lock()?.vm.guest;
+    for (serial, transports) in [("bench-high", &["bot", "turbo", "uas"][..]), (BOT_HIGH, &["bot", "turbo"])]
+    {
+        let port = guest.await_disk(serial, PLUG_LIMIT)?.port;
+        let list = transports.join(",");
+        let words = "--rw randrw --bs 8k --depth 4 --size 8M --verify --yes";
+        let record = measure(guest, &format!("{port} --transport {list} {words} --write={port}"))?;
+        assert_eq!(
+            record["target"]["usb_speed"].as_str().map(|speed| speed.contains("480")),
+            Some(true),
+            "{record}"
+        );
+        let rows = record["rows"].as_array().expect("rows");
+        assert_eq!(rows.iter().map(|row| &row["transport"]).collect::<Vec<_>>(), transports);
+        for row in rows {
+            assert!(row["ios"].as_u64() > Some(0) && row["verify"]["wrong"] == 0, "{row}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_goes_wrong_and_is_mended_is_told() -> Result<()> {
+    let guest = &mut WARDED.lock()?.vm.guest;
+    let port = guest.await_disk("bench-faulty", PLUG_LIMIT)?.port;
+    let words = "--transport uas --rw randread --bs 4k --depth 4 --seconds 2 --rounds 1 --json";
+    let printed = guest.stdout_within(RUN_LIMIT, &format!("uaskit bench {port} {words}"))?;
+    let record: Value = serde_json::from_str(&printed).expect("it prints JSON");
+    let (row, troubles) = (&record["rows"][0], &record["troubles"]);
+    assert!(row["ios"].as_u64() > Some(500) && row["errors"] == 0, "{record}");
+    assert!(troubles["stalls"].as_u64() > Some(0) && troubles["retries"].as_u64() > Some(0), "{troubles}");
+    Ok(())
+}
+
+#[test]
+fn a_drive_that_is_pulled_out_ends_its_row_and_the_program_with_1() -> Result<()> {
+    let ward = &mut *WARDED.lock()?;
+    let drive =
+        ward.drives.iter().find(|drive| drive.plug().id == "bench-pulled").expect("it is served").plug();
+    let port = ward.vm.guest.await_disk("bench-pulled", PLUG_LIMIT)?.port;
+    let words = "--transport bot,uas --rw randread --depth 4 --warm-up 0 --seconds 2 --rounds 50 --steady 0.01 --json";
+    let job = ward.vm.guest.start(&format!("uaskit bench {port} {words}"))?;
+    // Both transports have had a round by then.
+    ward.vm.guest.stdout_of("sleep 7")?;
+    ward.vm.detach(&drive.id)?;
+    let output = ward.vm.guest.finish(job, RUN_LIMIT)?;
+    ward.vm.attach(&drive)?;
+    assert_eq!(output.status, 1, "{}{}", output.stdout, output.stderr);
+    let record: Value = serde_json::from_str(&output.stdout).expect("it prints JSON");
+    let rows = record["rows"].as_array().expect("rows");
+    assert!(rows.iter().any(|row| row["failed"] == true), "{record}");
+    assert!(record["errors"].as_u64() > Some(0), "{record}");
+    ward.vm.guest.await_disk("bench-pulled", PLUG_LIMIT).map(drop)
 }
