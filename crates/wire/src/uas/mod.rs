@@ -81,6 +81,7 @@ pub enum StatusIu<'a> {
 
 impl<'a> StatusIu<'a> {
     /// Decodes the one IU that a transfer on the status pipe brought.
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let &[id, ..] = header(bytes)?;
         match IuId::from(id) {
@@ -176,10 +177,12 @@ impl core::error::Error for CommandPipeError {
     }
 }
 
+#[inline]
 fn header(bytes: &[u8]) -> Result<&[u8; HEADER_LEN], DecodeError> {
     bytes.first_chunk().ok_or(DecodeError::Truncated { needed: HEADER_LEN, got: bytes.len() })
 }
 
+#[inline]
 fn expect_id(expected: IuId, found: u8) -> Result<(), DecodeError> {
     let expected = u8::from(expected);
     if found == expected {

@@ -30,18 +30,19 @@ impl<'a> SenseIu<'a> {
     pub const LEN: usize = 16;
 
     /// Decodes an IU; bytes past the sense data length are ignored, a length past the bytes is an error.
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, DecodeError> {
-        let (head, rest) = bytes
-            .split_first_chunk::<16>()
-            .ok_or(DecodeError::Truncated { needed: Self::LEN, got: bytes.len() })?;
+        let Some((head, rest)) = bytes.split_first_chunk::<16>() else {
+            return Err(truncated(Self::LEN, bytes));
+        };
         expect_id(IuId::Sense, head[0])?;
         let sense_len = usize::from(u16::from_be_bytes([head[14], head[15]]));
-        let needed = Self::LEN + sense_len;
+        let Some(sense) = rest.get(..sense_len) else { return Err(truncated(Self::LEN + sense_len, bytes)) };
         Ok(Self {
             tag: u16::from_be_bytes([head[2], head[3]]),
             status_qualifier: u16::from_be_bytes([head[4], head[5]]),
             status: Status::from(head[6]),
-            sense: rest.get(..sense_len).ok_or(DecodeError::Truncated { needed, got: bytes.len() })?,
+            sense,
         })
     }
 
@@ -67,6 +68,11 @@ impl<'a> SenseIu<'a> {
         put().map_err(|_: NoRoom| NoRoom { needed, got })?;
         Ok(needed)
     }
+}
+
+#[cold]
+const fn truncated(needed: usize, bytes: &[u8]) -> DecodeError {
+    DecodeError::Truncated { needed, got: bytes.len() }
 }
 
 impl fmt::Display for SenseIu<'_> {
