@@ -27,6 +27,8 @@ pub struct CommandId {
 
 /// The bytes of a command descriptor block, 1 to [`CDB_BYTES_MAX`] of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
+// Moved in whole words, as it is made.
+#[repr(align(8))]
 pub struct CommandBlock {
     bytes: [u8; CDB_BYTES_MAX],
     len: u8,
@@ -79,6 +81,16 @@ impl CommandBlock {
         &self.bytes
     }
 
+    /// The bytes as a COMMAND IU carries them: the first 16, those that follow, zero past the length, and how many of
+    /// these are sent, in fours.
+    #[inline]
+    pub(crate) fn in_iu(&self) -> (&[u8; 16], &[u8; 16], usize) {
+        let (cdb, additional) = self.bytes.split_first_chunk::<16>().expect("a block has 32 bytes");
+        let additional = additional.first_chunk::<16>().expect("a block has 32 bytes");
+        let len = self.len().saturating_sub(cdb.len()).next_multiple_of(4);
+        (cdb, additional, len.min(additional.len()))
+    }
+
     /// How many bytes count.
     #[allow(clippy::len_without_is_empty, reason = "no command descriptor block is empty")]
     pub const fn len(&self) -> usize {
@@ -93,8 +105,9 @@ impl CommandBlock {
 
 impl From<Cdb> for CommandBlock {
     fn from(cdb: Cdb) -> Self {
-        let mut block = Self { bytes: [0; CDB_BYTES_MAX], len: cdb.len() as u8 };
-        block.bytes[..cdb.len()].copy_from_slice(&cdb);
+        let mut block = Self { bytes: [0; CDB_BYTES_MAX], len: cdb.width().len() as u8 };
+        // A length that is known when compiling is copied without a call.
+        block.bytes[..16].copy_from_slice(cdb.padded());
         block
     }
 }

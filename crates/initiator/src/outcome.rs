@@ -15,7 +15,15 @@ pub const SENSE_BYTES_MAX: usize = 96;
 /// Sense data as it came, cut at [`SENSE_BYTES_MAX`]. It lies apart, since few commands bring any and every outcome is
 /// handed on several times.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SenseBytes(Option<Box<[u8]>>);
+pub struct SenseBytes(Option<Box<Kept>>);
+
+/// Sense data that there are.
+#[derive(Clone, PartialEq, Eq)]
+struct Kept {
+    /// Zero past the length.
+    bytes: [u8; SENSE_BYTES_MAX],
+    len: u8,
+}
 
 /// The unit's own word about a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,22 +81,34 @@ impl SenseBytes {
     pub const NONE: Self = Self(None);
 
     /// Keeps `bytes`; what is past [`SENSE_BYTES_MAX`] is cut.
-    #[inline]
+    #[inline(always)]
     pub fn new(bytes: &[u8]) -> Self {
-        if bytes.is_empty() {
-            return Self::NONE;
-        }
-        Self(Some(bytes[..bytes.len().min(SENSE_BYTES_MAX)].into()))
+        if bytes.is_empty() { Self::NONE } else { Self::keep(bytes) }
+    }
+
+    #[cold]
+    fn keep(bytes: &[u8]) -> Self {
+        let len = bytes.len().min(SENSE_BYTES_MAX);
+        let mut kept = Kept { bytes: [0; SENSE_BYTES_MAX], len: len as u8 };
+        kept.bytes[..len].copy_from_slice(&bytes[..len]);
+        Self(Some(Box::new(kept)))
     }
 
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or_default()
+        self.0.as_ref().map_or(&[], |kept| &kept.bytes[..kept.len.into()])
     }
 
     /// What they say, if they say anything.
     pub fn decode(&self) -> Option<Sense> {
         Sense::decode(self.as_bytes()).ok()
+    }
+}
+
+impl Answer {
+    /// Whether the unit says that the command went well.
+    pub(crate) const fn is_good(&self) -> bool {
+        matches!(self.status, Status::Good | Status::ConditionMet)
     }
 }
 
@@ -145,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_outcome_is_small() {
-        assert!(size_of::<Outcome>() <= 24, "{} bytes", size_of::<Outcome>());
+        assert!(size_of::<Outcome>() <= 16, "{} bytes", size_of::<Outcome>());
     }
 
     #[test]

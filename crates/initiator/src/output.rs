@@ -22,6 +22,8 @@ pub const PEEK_BYTES_MAX: usize = Csw::LEN;
 
 /// Bytes that are small enough to be carried in an output.
 #[derive(Clone, Copy, PartialEq, Eq)]
+// Moved in whole words, as it is made.
+#[repr(align(8))]
 pub struct Inline {
     bytes: [u8; INLINE_BYTES_MAX],
     len: u8,
@@ -182,15 +184,13 @@ impl Inline {
         inline
     }
 
-    /// Carries `head` and then `tail`, which together must not be longer than [`INLINE_BYTES_MAX`].
-    pub(crate) fn of_parts(head: &[u8], tail: &[u8]) -> Self {
-        let mut inline = Self::new(head);
-        let start = head.len().min(INLINE_BYTES_MAX);
-        for (place, byte) in inline.bytes[start..].iter_mut().zip(tail) {
-            *place = *byte;
-            inline.len += 1;
-        }
-        inline
+    /// Carries `head` and then the first `tail_len` bytes of `tail`, which is zero past them.
+    #[inline]
+    pub(crate) fn of_parts(head: &[u8; CommandIu::LEN], tail: &[u8; 16], tail_len: usize) -> Self {
+        let mut bytes = [0; INLINE_BYTES_MAX];
+        bytes[..CommandIu::LEN].copy_from_slice(head);
+        bytes[CommandIu::LEN..].copy_from_slice(tail);
+        Self { bytes, len: (CommandIu::LEN + tail_len) as u8 }
     }
 
     /// The bytes.

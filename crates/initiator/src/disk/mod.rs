@@ -20,6 +20,7 @@ mod request;
 mod requests;
 mod riders;
 mod run;
+mod send;
 mod slots;
 mod survey;
 #[cfg(test)]
@@ -207,15 +208,15 @@ impl Disk {
     pub fn handle_outcome(&mut self, now: Instant, id: CommandId, outcome: &Outcome, answer: &[u8]) {
         let Some(task) = self.slots.take_back(id) else { return };
         match task.work {
-            Work::Survey => self.end_step(now, task, outcome, answer),
-            Work::Blocks { .. } | Work::Flush { .. } => self.end_command(now, id.slot, task, outcome),
+            Work::Survey => self.end_step(now, outcome, answer),
+            Work::Blocks { .. } | Work::Flush { .. } => self.end_command(now, id.slot, outcome),
         }
         self.advance(now);
     }
 
     /// The transport did not take a command.
     pub fn handle_refusal(&mut self, now: Instant, id: CommandId, refusal: Refusal) {
-        let Some(task) = self.slots.take_back(id) else { return };
+        let Some(&task) = self.slots.take_back(id) else { return };
         self.refuse(now, id.slot, task, refusal);
         self.advance(now);
     }
@@ -240,8 +241,8 @@ impl Disk {
     /// which are more; its data phase names a range of them. Valid until
     /// its outcome is handed in.
     pub fn parameters(&self, id: CommandId) -> &[u8] {
-        match self.slots.task(id.slot).map(|task| task.work) {
-            Some(Work::Blocks { part, .. }) if part.sends_list() => self.slots.list(id.slot).unwrap_or(&[]),
+        match self.slots.task(id.slot).map(|task| &task.work) {
+            Some(Work::Blocks { share, .. }) if share.sends_list() => self.slots.list(id.slot).unwrap_or(&[]),
             _ => &ZEROES,
         }
     }

@@ -9,7 +9,7 @@
 use super::geometry::{Geometry, UnmapMethod};
 use super::request::Operation;
 use crate::CommandBlock;
-use units::{BlockCount, ByteCount, ByteRange, Extent};
+use units::{BlockCount, ByteCount, ByteRange, Extent, Lba};
 use wire::scsi::block::{UnmapDescriptor, UnmapList};
 use wire::scsi::cdb::{CdbWidth, Read, SynchronizeCache, Unmap, Write, WriteSame};
 
@@ -64,6 +64,16 @@ pub(super) struct Part {
     pub(super) unmaps: bool,
 }
 
+/// What is kept of a part while its command is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) blocks: BlockCount,
+    pub(super) data: ByteRange,
+    operation_code: u8,
+    pub(super) fua: bool,
+    pub(super) unmaps: bool,
+}
+
 impl Part {
     /// Whether its data are an UNMAP parameter list.
     pub(super) fn sends_list(&self) -> bool {
@@ -75,14 +85,28 @@ impl Part {
         Self { data: ByteRange::new(0, list_bytes(runs) as u32), cdb: unmap_block(runs), ..self }
     }
 
-    /// Whether it is a WRITE SAME.
-    pub(super) fn is_same(&self) -> bool {
-        WRITE_SAME.contains(&self.cdb.operation_code())
+    #[inline]
+    pub(super) fn share(&self) -> Share {
+        let Self { extent, data, cdb, fua, unmaps } = self;
+        let operation_code = cdb.operation_code();
+        Share { blocks: extent.blocks, data: *data, operation_code, fua: *fua, unmaps: *unmaps }
+    }
+}
+
+impl Share {
+    /// Whether its data are an UNMAP parameter list.
+    pub(super) const fn sends_list(&self) -> bool {
+        self.operation_code == UNMAP
     }
 
-    /// Whether it is a READ or a WRITE that six bytes could say as well.
-    pub(super) fn could_be_six(&self) -> bool {
-        READ_WRITE_TEN.contains(&self.cdb.operation_code()) && self.extent.lba.0 <= LBA_MAX_SIX
+    /// Whether it is a WRITE SAME.
+    pub(super) fn is_same(&self) -> bool {
+        WRITE_SAME.contains(&self.operation_code)
+    }
+
+    /// Whether it is a READ or a WRITE that six bytes could say as well; its first block is `lba`.
+    pub(super) fn could_be_six(&self, lba: Lba) -> bool {
+        READ_WRITE_TEN.contains(&self.operation_code) && lba.0 <= LBA_MAX_SIX
     }
 }
 
@@ -99,27 +123,48 @@ pub(super) fn first_part(
     geometry: &Geometry,
     rules: Rules,
 ) -> Part {
-    let blocks = first_blocks(operation, rest, geometry, rules);
-    let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };
-    let fua = operation.fua() && geometry.fua && !rules.habits.no_fua && !rules.habits.six_bytes;
-    let block_bytes = geometry.block_size.bytes();
-    let unmaps =
-        operation == Operation::Zero { may_unmap: true } && zeroes_by_unmapping(geometry, rules.habits);
-    let data = match operation {
-        // No part is longer than the request, whose bytes were counted in 32 bits.
-        Operation::Read { .. } | Operation::Write { .. } => {
-            ByteRange::new(offset, blocks as u32 * block_bytes)
+    let Rules { transfer_bytes_max, habits } = rules;
+    let (fua, dpo, bytes_max) = match operation {
+        Operation::Read { fua, dpo, .. } | Operation::Write { fua, dpo } => (fua, dpo, transfer_bytes_max),
+        // Zeroes are written, from the first on.
+        Operation::Zero { .. } if habits.no_same => {
+            (false, false, transfer_bytes_max.min(PARAMETER_BYTES_MAX))
         }
-        Operation::Zero { .. } if rules.habits.no_same => ByteRange::new(0, blocks as u32 * block_bytes),
-        Operation::Zero { .. } | Operation::WriteSame => ByteRange::new(0, block_bytes),
+        _ => return first_unmoved(operation, rest, geometry, habits),
+    };
+    let blocks = moved_blocks(rest, bytes_max, geometry, habits);
+    let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };
+    let has_bits = geometry.fua && !habits.six_bytes;
+    let (fua, dpo) = (fua && has_bits && !habits.no_fua, dpo && has_bits);
+    let (lba, blocks) = (rest.lba.0, blocks as u32);
+    // No part is longer than the request, whose bytes were counted in 32 bits.
+    let data = ByteRange::new(offset, blocks * geometry.block_size.bytes());
+    // An encoding widens by itself where a field would not fit.
+    let width = if habits.six_bytes { CdbWidth::Six } else { CdbWidth::Ten };
+    let cdb = if operation.changes_blocks() {
+        Write { width, lba, blocks, fua, dpo, ..Write::default() }.encode()
+    } else {
+        Read { width, lba, blocks, fua, dpo, ..Read::default() }.encode()
+    };
+    Part { extent, data, cdb: cdb.into(), fua, unmaps: false }
+}
+
+/// The first part of what does not move its blocks.
+#[inline(never)]
+fn first_unmoved(operation: Operation, rest: Extent, geometry: &Geometry, habits: Habits) -> Part {
+    let blocks = unmoved_blocks(operation, rest, geometry);
+    let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };
+    let block_bytes = geometry.block_size.bytes();
+    let unmaps = operation == Operation::Zero { may_unmap: true } && zeroes_by_unmapping(geometry, habits);
+    let data = match operation {
         Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => {
             ByteRange::new(0, list_bytes(1) as u32)
         }
-        Operation::Unmap => ByteRange::new(0, block_bytes),
         Operation::Flush => ByteRange::default(),
+        _ => ByteRange::new(0, block_bytes),
     };
-    let cdb = command_block(operation, extent, geometry, rules.habits, fua);
-    Part { extent, data, cdb, fua, unmaps }
+    let cdb = unmoved_block(operation, extent, geometry, habits);
+    Part { extent, data, cdb, fua: false, unmaps }
 }
 
 /// What bounds a part besides the geometry.
@@ -161,16 +206,9 @@ pub(super) fn flush_block() -> CommandBlock {
     SynchronizeCache::default().encode().into()
 }
 
-fn first_blocks(operation: Operation, rest: Extent, geometry: &Geometry, rules: Rules) -> u64 {
+fn unmoved_blocks(operation: Operation, rest: Extent, geometry: &Geometry) -> u64 {
     let limits = &geometry.limits;
     let (max, granule, aligned) = match operation {
-        Operation::Read { .. } | Operation::Write { .. } => {
-            moved_blocks(rest, rules.transfer_bytes_max, geometry, rules.habits)
-        }
-        Operation::Zero { .. } if rules.habits.no_same => {
-            let bytes = rules.transfer_bytes_max.min(PARAMETER_BYTES_MAX);
-            moved_blocks(rest, bytes, geometry, rules.habits)
-        }
         Operation::Unmap | Operation::Zero { may_unmap: true } => {
             let max = if geometry.unmap == Some(UnmapMethod::Unmap) && operation == Operation::Unmap {
                 or_no_limit(limits.maximum_unmap_lba_count.into()).min(u32::MAX.into())
@@ -180,21 +218,24 @@ fn first_blocks(operation: Operation, rest: Extent, geometry: &Geometry, rules: 
             let aligned = limits.unmap_granularity_alignment.unwrap_or(0);
             (max, u64::from(limits.optimal_unmap_granularity), u64::from(aligned))
         }
-        Operation::Zero { .. } | Operation::WriteSame => (write_same_max(geometry, false), 1, 0),
         Operation::Flush => return 0,
+        _ => (write_same_max(geometry, false), 1, 0),
     };
-    cut(rest, max, granule, aligned)
+    cut(rest, max, || (granule, aligned))
 }
 
-/// What bounds a READ or a WRITE: blocks at most, and the boundaries that the unit likes.
-fn moved_blocks(rest: Extent, bytes_max: u32, geometry: &Geometry, habits: Habits) -> (u64, u64, u64) {
+/// Blocks of a READ or a WRITE, as the unit's limits, its boundaries and the field in the CDB allow.
+#[inline]
+fn moved_blocks(rest: Extent, bytes_max: u32, geometry: &Geometry, habits: Habits) -> u64 {
     let limits = &geometry.limits;
     let transport = geometry.block_size.blocks_in(ByteCount(bytes_max.into())).0.max(1);
     let six = habits.six_bytes && rest.lba.0 <= LBA_MAX_SIX;
     let field = if six { BLOCKS_MAX_SIX } else { BLOCKS_MAX_TEN };
     let max = or_no_limit(limits.maximum_transfer_length.into()).min(transport).min(field);
-    let granule = u64::from(limits.optimal_transfer_length_granularity).max(geometry.physical_blocks());
-    (max, granule, u64::from(geometry.lowest_aligned_lba))
+    cut(rest, max, || {
+        let granule = u64::from(limits.optimal_transfer_length_granularity).max(geometry.physical_blocks());
+        (granule, u64::from(geometry.lowest_aligned_lba))
+    })
 }
 
 fn write_same_max(geometry: &Geometry, unmaps: bool) -> u64 {
@@ -209,14 +250,19 @@ const fn or_no_limit(reported: u64) -> u64 {
 }
 
 /// Blocks from the front of `rest`: at most `max`, and where that does not reach its end, up to a boundary: an address
-/// that is `aligned` more than a multiple of `granule`.
-fn cut(rest: Extent, max: u64, granule: u64, aligned: u64) -> u64 {
+/// that is `aligned` more than a multiple of `granule`, which are asked for only then.
+#[inline]
+fn cut(rest: Extent, max: u64, boundaries: impl FnOnce() -> (u64, u64)) -> u64 {
     let max = max.max(1);
     if rest.blocks.0 <= max {
         return rest.blocks.0;
     }
-    let granule = granule.max(1);
-    let start = rest.lba.0;
+    let (granule, aligned) = boundaries();
+    cut_at_boundary(rest.lba.0, max, granule.max(1), aligned)
+}
+
+#[cold]
+fn cut_at_boundary(start: u64, max: u64, granule: u64, aligned: u64) -> u64 {
     let end = start.saturating_add(max);
     let past_boundary = (end % granule + granule - aligned % granule) % granule;
     match (end - past_boundary.min(end)).checked_sub(start) {
@@ -225,40 +271,20 @@ fn cut(rest: Extent, max: u64, granule: u64, aligned: u64) -> u64 {
     }
 }
 
-fn command_block(
-    operation: Operation,
-    extent: Extent,
-    geometry: &Geometry,
-    habits: Habits,
-    fua: bool,
-) -> CommandBlock {
+fn unmoved_block(operation: Operation, extent: Extent, geometry: &Geometry, habits: Habits) -> CommandBlock {
     let (lba, blocks) = (extent.lba.0, extent.blocks.0 as u32);
-    // An encoding widens by itself where a field would not fit.
-    let width = if habits.six_bytes { CdbWidth::Six } else { CdbWidth::Ten };
-    let keeps_dpo = geometry.fua && !habits.six_bytes;
     let same = WriteSame { lba, blocks, ..WriteSame::default() };
     let wide = geometry.unmap == Some(UnmapMethod::WriteSame16);
     let unmapping =
         WriteSame { unmap: true, width: if wide { CdbWidth::Sixteen } else { CdbWidth::Ten }, ..same };
     match operation {
-        Operation::Read { dpo, .. } => {
-            let dpo = dpo && keeps_dpo;
-            Read { width, lba, blocks, fua, dpo, ..Read::default() }.encode().into()
-        }
-        Operation::Write { dpo, .. } => {
-            let dpo = dpo && keeps_dpo;
-            Write { width, lba, blocks, fua, dpo, ..Write::default() }.encode().into()
-        }
         Operation::Flush => flush_block(),
         Operation::Unmap if geometry.unmap == Some(UnmapMethod::Unmap) => unmap_block(1),
         Operation::Unmap => unmapping.encode().into(),
-        Operation::Zero { .. } if habits.no_same => {
-            Write { width, lba, blocks, ..Write::default() }.encode().into()
-        }
         Operation::Zero { may_unmap: true } if zeroes_by_unmapping(geometry, habits) => {
             unmapping.encode().into()
         }
-        Operation::Zero { .. } | Operation::WriteSame => same.encode().into(),
+        _ => same.encode().into(),
     }
 }
 
@@ -275,7 +301,6 @@ mod tests {
     use super::super::geometry::Facts;
     use super::*;
     use proptest::prelude::*;
-    use units::Lba;
     use wire::scsi::capacity::Capacity10;
     use wire::scsi::inquiry::StandardInquiry;
 

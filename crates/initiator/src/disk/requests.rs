@@ -25,8 +25,8 @@ pub(super) struct Active {
     pub(super) flush_due: bool,
     /// A write without FUA went out that should have had it.
     pub(super) unforced: bool,
-    /// The caller took it back.
-    aborted: bool,
+    /// Nothing of it is to be sent any more, or again: it was taken back, or something of it failed.
+    over: bool,
     /// Something was not done, for that or for an error.
     hole: bool,
     short_at: Option<u32>,
@@ -56,7 +56,7 @@ impl Active {
             commands: 0,
             flush_due: flush,
             unforced: false,
-            aborted: false,
+            over: false,
             hole: false,
             short_at: None,
             error: None,
@@ -72,7 +72,7 @@ impl Active {
     /// The command that it shared was not carried out: it begins again, unless it is over. Whether it does.
     pub(super) fn go_alone(&mut self) -> bool {
         self.alone = true;
-        if self.is_over() {
+        if self.over {
             self.hole = true;
             return false;
         }
@@ -82,7 +82,7 @@ impl Active {
 
     /// Whether nothing of it is to be sent any more, or again.
     pub(super) const fn is_over(&self) -> bool {
-        self.aborted || self.hole || self.error.is_some()
+        self.over
     }
 
     /// Moves past the blocks that a command was made for.
@@ -110,11 +110,11 @@ impl Active {
 
     /// The caller took it back: nothing more is to be sent, or again.
     pub(super) fn abort(&mut self) {
-        self.aborted = true;
         self.stop();
     }
 
     fn stop(&mut self) {
+        self.over = true;
         self.hole |= !self.rest.is_empty() || self.flush_due;
         self.rest.blocks = BlockCount(0);
         self.flush_due = false;
@@ -122,6 +122,7 @@ impl Active {
 
     /// A command of it was given up.
     pub(super) fn give_up(&mut self) {
+        self.over = true;
         self.hole = true;
     }
 
@@ -161,21 +162,27 @@ impl Requests {
         }
     }
 
+    #[inline]
     pub(super) fn leave_line(&mut self, at: u16) {
         if let Some(active) = self.get_mut(at)
             && active.queued
         {
             active.queued = false;
-            // It is nearly always the first.
-            match self.line.front() {
-                Some(&first) if first == at => drop(self.line.pop_front()),
-                _ => self.line.retain(|&waiting| waiting != at),
-            }
+            self.line.retain(|&waiting| waiting != at);
         }
     }
 
     pub(super) fn first(&self) -> Option<u16> {
         self.line.front().copied()
+    }
+
+    /// The first of the line leaves it.
+    pub(super) fn drop_first(&mut self) {
+        if let Some(first) = self.line.pop_front()
+            && let Some(active) = self.get_mut(first)
+        {
+            active.queued = false;
+        }
     }
 
     pub(super) fn get_mut(&mut self, at: u16) -> Option<&mut Active> {
@@ -186,12 +193,15 @@ impl Requests {
         self.table.get(usize::from(at))?.as_ref()
     }
 
-    /// Ends a request.
-    pub(super) fn remove(&mut self, at: u16) -> Option<Active> {
+    /// Ends a request; says which, and how.
+    pub(super) fn remove(&mut self, at: u16) -> Option<(RequestId, Result<Done, Error>)> {
         self.leave_line(at);
-        let active = self.table.get_mut(usize::from(at))?.take()?;
+        let place = self.table.get_mut(usize::from(at))?;
+        let active = place.as_ref()?;
+        let ended = (active.request.id, active.result());
+        *place = None;
         self.free.push(at);
-        Some(active)
+        Some(ended)
     }
 
     pub(super) fn find(&self, id: RequestId) -> Option<u16> {

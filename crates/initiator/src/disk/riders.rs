@@ -12,14 +12,13 @@ use units::Extent;
 
 impl Disk {
     /// Takes along what is next in the line, and returns the part that carries it all.
+    #[inline(never)]
     pub(super) fn take_riders(&mut self, at: u16, request: u16, part: Part) -> Part {
         let is_whole = self
             .requests
             .get(request)
             .is_some_and(|active| active.request.extent == part.extent && !active.is_alone());
-        let Some(geometry) = self.geometry.as_ref().filter(|_| part.sends_list() && is_whole) else {
-            return part;
-        };
+        let Some(geometry) = self.geometry.as_ref().filter(|_| is_whole) else { return part };
         let (runs_max, blocks_max) = part::unmap_room(geometry);
         let mut room = blocks_max.saturating_sub(part.extent.blocks.0);
         while self.slots.riders(at).len() + 1 < runs_max {
@@ -43,6 +42,7 @@ impl Disk {
     }
 
     /// Before a command is sent once more: whether its riders can come along, as things are now. If not, they get off.
+    #[inline(never)]
     pub(super) fn keep_riders(&mut self, at: u16, rest: Extent, part: Part) -> Part {
         let riders = self.slots.riders(at);
         if riders.is_empty() {
@@ -64,12 +64,13 @@ impl Disk {
     }
 
     /// The runs of a command, its own first.
-    pub(super) fn set_runs(&mut self, at: u16, part: Part) {
+    #[inline(never)]
+    pub(super) fn set_runs(&mut self, at: u16, own: Extent) {
         let mut runs = [Extent::default(); part::RUNS_MAX];
         let riders = self.slots.riders(at).iter().filter_map(|&rider| self.requests.get(rider));
         let extents = riders.map(|rider| rider.request.extent);
         let mut count = 0;
-        for (run, extent) in runs.iter_mut().zip([part.extent].into_iter().chain(extents)) {
+        for (run, extent) in runs.iter_mut().zip([own].into_iter().chain(extents)) {
             *run = extent;
             count += 1;
         }
@@ -77,12 +78,10 @@ impl Disk {
     }
 
     /// The command has ended well, and with it its riders.
+    #[inline]
     pub(super) fn end_riders(&mut self, at: u16) {
         while let Some(rider) = self.slots.take_rider(at) {
-            if let Some(active) = self.requests.get_mut(rider) {
-                active.commands -= 1;
-            }
-            self.settle(rider);
+            self.settle_after(rider, 1);
         }
     }
 

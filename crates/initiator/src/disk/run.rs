@@ -1,24 +1,20 @@
-//! How a disk gets on: what to send next, and what to make of what came back (SAM-5 clause 5).
+//! What a disk makes of what came back (SAM-5 clause 5).
 //!
-//! First commands that are to be sent again, then the request at the head of the line. While a survey is under way
-//! nothing else is begun, since it is not known what the unit is. A command that came back is done, is kept to be sent
-//! again, or ends its request; a request that is over waits for its commands and ends then.
+//! A command that came back is done, is kept to be sent again, or ends its request; a request that is over waits for its
+//! commands and ends then.
 //!
 //! Always true: a place is released exactly once, and the request is told; a request without commands that has nothing
-//! to send is ended at once. Left out: priorities among requests.
+//! to send is ended at once.
 
-use super::part::{self, Part, Rules};
 use super::request::{Error, Operation};
 use super::slots::{Stage, Task, WaitReason, Work};
 use super::survey::{Survey, SurveyError};
 use super::verdict::{Cause, Judged, Next, Trouble, Verdict, judge};
-use super::{Disk, Memory, Output, State, UnderSurvey};
-use crate::{Command, CommandBlock, CommandId, DataPhase, Outcome, Refusal};
-use bus::Direction;
-use units::{BlockCount, ByteRange, Duration, Extent, Instant, Lba};
+use super::{Disk, Output, State, UnderSurvey};
+use crate::{Outcome, Refusal};
+use units::{BlockCount, Duration, Extent, Instant, Lba};
 use wire::scsi::Status;
 use wire::scsi::sense::AdditionalSense;
-use wire::uas::TaskAttribute;
 
 /// How long to leave a transport alone that had no room.
 const REFUSED_WAIT: Duration = Duration::from_ms(10);
@@ -31,188 +27,26 @@ enum PutOff {
     GivenUp(Error),
 }
 
-/// Sending.
-impl Disk {
-    /// Sends what there is to send and room for.
-    pub(super) fn advance(&mut self, now: Instant) {
-        while self.slots.has_room(now) {
-            if self.survey.is_some() {
-                // Nothing else is begun until it is known what the unit is.
-                self.send_step(now);
-                return;
-            }
-            match self.slots.take_ready() {
-                Some(at) => self.send_again(now, at),
-                None if self.send_first(now) => {}
-                None => return,
-            }
-        }
-    }
-
-    pub(super) fn begin_survey(&mut self, restarts: u8) {
-        self.counts.surveys = self.counts.surveys.saturating_add(1);
-        let survey = Survey::new(self.config.report_luns);
-        self.survey = Some(UnderSurvey { survey, stale: false, restarts });
-        self.slots.fill(self.slots.survey(), Task::new(Work::Survey));
-    }
-
-    fn send_step(&mut self, now: Instant) {
-        let at = self.slots.survey();
-        let Some(under) = &self.survey else { return };
-        if self.slots.task(at).is_none_or(|task| task.stage != Stage::Ready) {
-            return;
-        }
-        let (cdb, bytes) = under.survey.command();
-        let phase =
-            (bytes > 0).then(|| DataPhase { direction: Direction::In, range: ByteRange::new(0, bytes) });
-        let memory = if bytes > 0 { Memory::Answer } else { Memory::None };
-        let id = self.slots.send(at, Work::Survey);
-        let timeout = self.config.patience.command_timeout;
-        self.push(id, cdb, phase, memory, now + timeout);
-    }
-
-    /// Sends the next command of the request at the head of the line. `false`: there is none, or no place for it.
-    fn send_first(&mut self, now: Instant) -> bool {
-        let Some(request) = self.requests.first() else { return false };
-        if let Some(error) = self.objection(request) {
-            self.fail_request(request, Lba(0), error);
-            return true;
-        }
-        let (Some(active), Some(geometry)) = (self.requests.get_mut(request), &self.geometry) else {
-            return false;
-        };
-        if active.rest.is_empty() && !active.flush_due {
-            self.requests.leave_line(request);
-            self.settle(request);
-            return true;
-        }
-        let Some(at) = self.slots.take_free() else { return false };
-        active.commands += 1;
-        if active.flush_due {
-            active.flush_due = false;
-            self.requests.leave_line(request);
-            self.slots.fill(at, Task::new(Work::Flush { request }));
-            self.send_flush(now, at, request);
-            return true;
-        }
-        let rules = Rules { transfer_bytes_max: self.config.transfer_bytes_max, habits: self.habits };
-        let offset = active.offset;
-        let part = part::first_part(active.request.operation, active.rest, offset, geometry, rules);
-        active.advance(part.extent.blocks.0, part.data.len);
-        if active.rest.is_empty() {
-            self.requests.leave_line(request);
-        }
-        let part = self.take_riders(at, request, part);
-        let work = Work::Blocks { request, rest: part.extent, offset, part };
-        self.slots.fill(at, Task::new(work));
-        self.send_part(now, at, work, part);
-        true
-    }
-
-    /// Sends a command once more, or the rest of what it was to do; the unit may have changed meanwhile.
-    fn send_again(&mut self, now: Instant, at: u16) {
-        let Some(task) = self.slots.task(at) else { return };
-        self.counts.sent_again = self.counts.sent_again.saturating_add(1);
-        match task.work {
-            Work::Survey => {}
-            Work::Flush { request } => self.send_flush(now, at, request),
-            Work::Blocks { request, rest, offset, .. } => {
-                let objection = self.objection(request);
-                let (Some(active), Some(geometry)) = (self.requests.get(request), &self.geometry) else {
-                    return;
-                };
-                let beyond = !rest.fits(geometry.capacity);
-                if let Some(error) = objection.or(beyond.then_some(Error::OutOfRange)) {
-                    return self.end_with(at, request, rest.lba, error);
-                }
-                let rules = Rules { transfer_bytes_max: self.config.transfer_bytes_max, habits: self.habits };
-                let part = part::first_part(active.request.operation, rest, offset, geometry, rules);
-                let part = self.keep_riders(at, rest, part);
-                self.send_part(now, at, Work::Blocks { request, rest, offset, part }, part);
-            }
-        }
-    }
-
-    /// Why nothing of a request can be sent as things are now.
-    pub(super) fn objection(&self, request: u16) -> Option<Error> {
-        let (active, geometry) = (self.requests.get(request)?, self.geometry.as_ref()?);
-        let operation = active.request.operation;
-        if operation == Operation::Flush {
-            return None;
-        }
-        if active.block_size != geometry.block_size || !active.request.extent.fits(geometry.capacity) {
-            return Some(Error::OutOfRange);
-        }
-        if operation.changes_blocks() && geometry.write_protected {
-            return Some(Error::WriteProtected);
-        }
-        (!part::is_supported(operation, geometry)).then_some(Error::Unsupported)
-    }
-
-    fn send_part(&mut self, now: Instant, at: u16, work: Work, part: Part) {
-        let Some(active) = work.request().and_then(|request| self.requests.get(request)) else { return };
-        let request = active.request;
-        let (direction, memory, timeout) = match request.operation {
-            Operation::Read { .. } => {
-                (Direction::In, Memory::Request(request.id), self.config.patience.command_timeout)
-            }
-            Operation::Write { .. } => {
-                (Direction::Out, Memory::Request(request.id), self.config.patience.command_timeout)
-            }
-            Operation::WriteSame => {
-                (Direction::Out, Memory::Request(request.id), self.config.patience.long_timeout)
-            }
-            Operation::Unmap | Operation::Zero { .. } | Operation::Flush => {
-                (Direction::Out, Memory::Parameters, self.config.patience.long_timeout)
-            }
-        };
-        if part.sends_list() {
-            self.set_runs(at, part);
-        }
-        let id = self.slots.send(at, work);
-        self.push(id, part.cdb, Some(DataPhase { direction, range: part.data }), memory, now + timeout);
-    }
-
-    fn send_flush(&mut self, now: Instant, at: u16, request: u16) {
-        let cached = self.geometry.as_ref().and_then(|geometry| geometry.write_cache);
-        if cached == Some(false) || self.habits.no_flush {
-            // There is nothing to flush, or nothing to do it with.
-            let result = if cached == Some(true) { Err(Error::Unsupported) } else { Ok(()) };
-            return self.end_flush(at, request, result);
-        }
-        let id = self.slots.send(at, Work::Flush { request });
-        let timeout = self.config.patience.long_timeout;
-        self.push(id, part::flush_block(), None, Memory::None, now + timeout);
-    }
-
-    fn push(
-        &mut self,
-        id: CommandId,
-        cdb: CommandBlock,
-        data_phase: Option<DataPhase>,
-        memory: Memory,
-        deadline: Instant,
-    ) {
-        self.counts.commands = self.counts.commands.saturating_add(1);
-        let attribute = TaskAttribute::Simple;
-        let command = Command { id, lun: self.config.lun, attribute, cdb, data_phase, deadline };
-        self.outputs.push_back(Output::Submit(command, memory));
-    }
-}
-
 /// Ends of commands.
 impl Disk {
     /// A command of a request has ended and was taken back.
-    pub(super) fn end_command(&mut self, now: Instant, at: u16, task: Task, outcome: &Outcome) {
+    pub(super) fn end_command(&mut self, now: Instant, at: u16, outcome: &Outcome) {
+        match outcome {
+            Outcome::Answered(answer) if answer.is_good() => self.end_done(now, at, answer.moved),
+            _ => self.end_unusually(now, at, outcome),
+        }
+    }
+
+    fn end_unusually(&mut self, now: Instant, at: u16, outcome: &Outcome) {
         let judged = judge(outcome);
         self.note(&judged, outcome);
+        let Some(&task) = self.slots.task(at) else { return };
         let Some(request) = task.work.request() else { return };
         let over = self.requests.get(request).is_none_or(|active| active.is_over());
         match judged.verdict {
             Verdict::Done => {
-                self.slots.widen();
                 let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };
-                self.end_done(now, at, task, moved);
+                self.end_done(now, at, moved);
             }
             // Of a request that has failed nothing is tried again.
             Verdict::Trouble(_) if over => self.end_given_up(at, request),
@@ -282,36 +116,20 @@ impl Disk {
 
     /// GOOD, or as good. Whether all bytes were moved is looked at here: if not, the command is sent again, since what is missing may have
     /// been lost on the way.
-    fn end_done(&mut self, now: Instant, at: u16, task: Task, moved: u32) {
-        let (request, rest, offset, part) = match task.work {
-            Work::Survey => return,
-            Work::Flush { request } => return self.end_flush(at, request, Ok(())),
-            Work::Blocks { request, rest, offset, part } => (request, rest, offset, part),
+    fn end_done(&mut self, now: Instant, at: u16, moved: u32) {
+        self.slots.widen();
+        let (request, rest, offset, share) = match self.slots.task(at).map(|task| &task.work) {
+            None | Some(Work::Survey) => return,
+            Some(&Work::Flush { request }) => return self.end_flush(at, request, Ok(())),
+            Some(Work::Blocks { request, rest, offset, share }) => (*request, rest, *offset, share),
         };
         let Some(active) = self.requests.get_mut(request) else { return };
-        let expected = part.data.len;
-        let operation = active.request.operation;
-        if moved != expected {
-            let error = Error::Residue { moved, expected };
-            if moved > expected {
-                return self.end_with(at, request, rest.lba, error);
-            }
-            if !matches!(operation, Operation::Read { may_be_short: true, .. }) {
-                if active.is_over() {
-                    return self.end_given_up(at, request);
-                }
-                let trouble = Trouble { cause: Cause::Passing, error };
-                if let PutOff::GivenUp(error) = self.put_off(now, at, task, trouble) {
-                    self.end_with(at, request, rest.lba, error);
-                }
-                return;
-            }
-            active.end_short(part.data.start + moved);
-            self.requests.leave_line(request);
-            return self.end_well(at, request);
+        if moved != share.data.len {
+            return self.end_otherwise(now, at, request, moved);
         }
-        active.unforced |= matches!(operation, Operation::Write { fua: true, .. }) && !part.fua;
-        let blocks = part.extent.blocks.0;
+        let operation = active.request.operation;
+        active.unforced |= matches!(operation, Operation::Write { fua: true, .. }) && !share.fua;
+        let blocks = share.blocks.0;
         let left = BlockCount(rest.blocks.0 - blocks);
         if left.0 == 0 {
             return self.end_well(at, request);
@@ -321,30 +139,57 @@ impl Disk {
         }
         let rest = Extent { lba: Lba(rest.lba.0 + blocks), blocks: left };
         let offset = if operation.moves_blocks() { offset + moved } else { offset };
-        self.slots.keep(at, Task::new(Work::Blocks { request, rest, offset, part }));
+        let work = Work::Blocks { request, rest, offset, share: *share };
+        self.slots.keep(at, Task::new(work));
+    }
+
+    /// GOOD, but not as many bytes as were expected.
+    #[cold]
+    fn end_otherwise(&mut self, now: Instant, at: u16, request: u16, moved: u32) {
+        let (Some(&task), Some(active)) = (self.slots.task(at), self.requests.get_mut(request)) else {
+            return;
+        };
+        let Work::Blocks { rest, share, .. } = task.work else { return };
+        let expected = share.data.len;
+        let error = Error::Residue { moved, expected };
+        if moved > expected {
+            return self.end_with(at, request, rest.lba, error);
+        }
+        if matches!(active.request.operation, Operation::Read { may_be_short: true, .. }) {
+            active.end_short(share.data.start + moved);
+            self.requests.leave_line(request);
+            return self.end_well(at, request);
+        }
+        if active.is_over() {
+            return self.end_given_up(at, request);
+        }
+        let trouble = Trouble { cause: Cause::Passing, error };
+        if let PutOff::GivenUp(error) = self.put_off(now, at, task, trouble) {
+            self.end_with(at, request, rest.lba, error);
+        }
     }
 
     /// A refusal that teaches something. `true`: the command is to be sent again, otherwise.
     fn learn(&mut self, task: Task, error: Error) -> bool {
-        let Work::Blocks { request, part, .. } = task.work else { return false };
+        let Work::Blocks { request, rest, share, .. } = task.work else { return false };
         let operation = self.requests.get(request).map(|active| active.request.operation);
         let zeroes = matches!(operation, Some(Operation::Zero { .. }));
         match error {
-            Error::Unsupported if part.could_be_six() => {
+            Error::Unsupported if share.could_be_six(rest.lba) => {
                 self.habits.six_bytes = true;
                 true
             }
             // First another WRITE SAME, then none: each way is tried once.
             Error::Unsupported
             | Error::IllegalRequest { additional: AdditionalSense::INVALID_FIELD_IN_CDB, .. }
-                if zeroes && part.is_same() =>
+                if zeroes && share.is_same() =>
             {
-                self.habits.no_unmapping_same |= part.unmaps;
-                self.habits.no_same |= !part.unmaps;
+                self.habits.no_unmapping_same |= share.unmaps;
+                self.habits.no_same |= !share.unmaps;
                 true
             }
             Error::IllegalRequest { additional: AdditionalSense::INVALID_FIELD_IN_CDB, field }
-                if part.fua && field.is_none_or(|field| field.in_cdb && field.byte == 1) =>
+                if share.fua && field.is_none_or(|field| field.in_cdb && field.byte == 1) =>
             {
                 self.habits.no_fua = true;
                 true
@@ -371,7 +216,7 @@ impl Disk {
         }
     }
 
-    fn end_flush(&mut self, at: u16, request: u16, result: Result<(), Error>) {
+    pub(super) fn end_flush(&mut self, at: u16, request: u16, result: Result<(), Error>) {
         let asked = self.requests.get(request).is_some_and(|a| a.request.operation == Operation::Flush);
         let result = match (result, self.lost) {
             (Ok(()), Some(lost)) if asked => {
@@ -386,16 +231,14 @@ impl Disk {
         }
     }
 
+    #[inline(always)]
     fn end_well(&mut self, at: u16, request: u16) {
         self.end_riders(at);
         self.slots.release(at);
-        if let Some(active) = self.requests.get_mut(request) {
-            active.commands -= 1;
-        }
-        self.settle(request);
+        self.settle_after(request, 1);
     }
 
-    fn end_with(&mut self, at: u16, request: u16, lba: Lba, error: Error) {
+    pub(super) fn end_with(&mut self, at: u16, request: u16, lba: Lba, error: Error) {
         self.set_down_riders(at);
         self.slots.release(at);
         if let Some(active) = self.requests.get_mut(request) {
@@ -435,7 +278,7 @@ impl Disk {
 /// Ends of requests.
 impl Disk {
     /// A request is over, for this reason or for one at an earlier block.
-    fn fail_request(&mut self, request: u16, lba: Lba, error: Error) {
+    pub(super) fn fail_request(&mut self, request: u16, lba: Lba, error: Error) {
         if let Some(active) = self.requests.get_mut(request) {
             active.fail(lba, error);
         }
@@ -471,7 +314,14 @@ impl Disk {
 
     /// Ends a request that has no commands, unless there is more to send.
     pub(super) fn settle(&mut self, request: u16) {
+        self.settle_after(request, 0);
+    }
+
+    /// The same, when so many commands of it have ended well.
+    #[inline(always)]
+    pub(super) fn settle_after(&mut self, request: u16, commands: u16) {
         let Some(active) = self.requests.get_mut(request) else { return };
+        active.commands -= commands;
         let more = !active.rest.is_empty() || active.flush_due;
         if active.commands > 0 || (more && !active.is_over()) {
             return;
@@ -484,8 +334,8 @@ impl Disk {
             self.requests.join_line(request);
             return;
         }
-        if let Some(active) = self.requests.remove(request) {
-            self.outputs.push_back(Output::Finished(active.request.id, active.result()));
+        if let Some((id, result)) = self.requests.remove(request) {
+            self.outputs.push_back(Output::Finished(id, result));
         }
     }
 
@@ -509,6 +359,13 @@ impl Disk {
 
 /// The survey.
 impl Disk {
+    pub(super) fn begin_survey(&mut self, restarts: u8) {
+        self.counts.surveys = self.counts.surveys.saturating_add(1);
+        let survey = Survey::new(self.config.report_luns);
+        self.survey = Some(UnderSurvey { survey, stale: false, restarts });
+        self.slots.fill(self.slots.survey(), Task::new(Work::Survey));
+    }
+
     /// What the survey found may not hold any more.
     fn look_again(&mut self) {
         match &mut self.survey {
@@ -519,10 +376,11 @@ impl Disk {
     }
 
     /// A step of the survey has ended and was taken back.
-    pub(super) fn end_step(&mut self, now: Instant, task: Task, outcome: &Outcome, answer: &[u8]) {
+    pub(super) fn end_step(&mut self, now: Instant, outcome: &Outcome, answer: &[u8]) {
         let judged = judge(outcome);
         self.note(&judged, outcome);
         let at = self.slots.survey();
+        let Some(&task) = self.slots.task(at) else { return };
         match judged.verdict {
             Verdict::Done => {
                 let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };

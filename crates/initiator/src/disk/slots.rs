@@ -5,7 +5,7 @@
 //! go well. Always true: as many commands under way as the depth allows; an outcome finds its command only while that is under way, since each sending has a generation of
 //! its own.
 
-use super::part::{self, LIST_BYTES_MAX, Part, RUNS_MAX};
+use super::part::{self, LIST_BYTES_MAX, RUNS_MAX, Share};
 use super::verdict::Tries;
 use crate::CommandId;
 use alloc::collections::VecDeque;
@@ -25,7 +25,7 @@ pub(super) enum Work {
         /// Where its data begin in the request's buffer.
         offset: u32,
         /// What was sent last.
-        part: Part,
+        share: Share,
     },
     /// SYNCHRONIZE CACHE, asked for or after a write that should have been forced.
     Flush { request: u16 },
@@ -38,6 +38,8 @@ pub(super) enum Stage {
     Ready,
     /// The transport has it.
     UnderWay,
+    /// The transport has given it back: it is about to be kept or released.
+    Back,
     /// To be sent at a time.
     Waiting { until: Instant, reason: WaitReason },
 }
@@ -171,37 +173,42 @@ impl Slots {
         self.slots[usize::from(at)].task = Some(task);
     }
 
+    /// Whether a command is to be sent again.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
     /// The next command to send again.
     pub(super) fn take_ready(&mut self) -> Option<u16> {
         self.ready.pop_front()
     }
 
-    pub(super) fn task(&self, at: u16) -> Option<Task> {
-        self.slots.get(usize::from(at))?.task
+    pub(super) fn task(&self, at: u16) -> Option<&Task> {
+        self.slots.get(usize::from(at))?.task.as_ref()
     }
 
-    /// Puts a command under way, as `work`, and names it.
+    /// Puts a command under way, as `work`, and names it. It counts on where it was sent before.
     pub(super) fn send(&mut self, at: u16, work: Work) -> CommandId {
         let slot = &mut self.slots[usize::from(at)];
         slot.generation = slot.generation.wrapping_add(1);
-        if let Some(task) = &mut slot.task {
-            task.work = work;
-            task.stage = Stage::UnderWay;
+        match &mut slot.task {
+            Some(task) => (task.work, task.stage) = (work, Stage::UnderWay),
+            none => *none = Some(Task { stage: Stage::UnderWay, ..Task::new(work) }),
         }
         self.under_way += 1;
         CommandId { slot: at, generation: slot.generation }
     }
 
     /// The command that `id` names is not under way any more, if it was.
-    pub(super) fn take_back(&mut self, id: CommandId) -> Option<Task> {
+    pub(super) fn take_back(&mut self, id: CommandId) -> Option<&Task> {
         let slot = self.slots.get_mut(usize::from(id.slot))?;
         let task = slot.task.as_mut()?;
         if slot.generation != id.generation || task.stage != Stage::UnderWay {
             return None;
         }
-        task.stage = Stage::Ready;
+        task.stage = Stage::Back;
         self.under_way -= 1;
-        Some(*task)
+        Some(task)
     }
 
     /// Keeps a task that was taken back, to be sent as soon as there is room or at a time.
@@ -209,20 +216,24 @@ impl Slots {
         match task.stage {
             Stage::Ready if at != self.survey() => self.ready.push_back(at),
             Stage::Waiting { .. } => self.waiting += 1,
-            Stage::Ready | Stage::UnderWay => {}
+            Stage::Ready | Stage::UnderWay | Stage::Back => {}
         }
         self.fill(at, task);
     }
 
     /// Forgets a command that is not under way.
+    #[inline(always)]
     pub(super) fn release(&mut self, at: u16) {
         let survey = self.survey();
-        let Some(task) = self.slots[usize::from(at)].task.take() else { return };
+        let place = &mut self.slots[usize::from(at)].task;
+        let Some(task) = place else { return };
         match task.stage {
+            Stage::Back => {}
             Stage::Waiting { .. } => self.waiting -= 1,
             Stage::Ready => self.ready.retain(|&ready| ready != at),
             Stage::UnderWay => self.under_way -= 1,
         }
+        *place = None;
         if at != survey {
             self.free.push(at);
         }
@@ -254,9 +265,9 @@ impl Slots {
         if self.waiting == 0 {
             return held;
         }
-        let waits = self.slots.iter().filter_map(|slot| match slot.task?.stage {
+        let waits = self.slots.iter().filter_map(|slot| match slot.task.as_ref()?.stage {
             Stage::Waiting { until, reason } => Some((until, reason)),
-            Stage::Ready | Stage::UnderWay => None,
+            Stage::Ready | Stage::UnderWay | Stage::Back => None,
         });
         waits.chain(held).min_by_key(|&(until, _)| until)
     }
@@ -264,7 +275,7 @@ impl Slots {
     /// Places and names of the commands of a request, or of all requests.
     pub(super) fn of_request(&self, request: Option<u16>) -> Vec<(u16, CommandId, Stage)> {
         let slots = (0u16..).zip(&self.slots);
-        let tasks = slots.filter_map(|(at, slot)| slot.task.map(|task| (at, slot.generation, task)));
+        let tasks = slots.filter_map(|(at, slot)| slot.task.as_ref().map(|task| (at, slot.generation, task)));
         tasks
             .filter(|(_, _, task)| match request {
                 Some(request) => task.work.request() == Some(request),

@@ -140,7 +140,7 @@ fn judge_failure(failure: Failure) -> Verdict {
 fn judge_answer(answer: &Answer) -> Judged {
     let status = answer.status;
     match status {
-        Status::Good | Status::ConditionMet => plain(Verdict::Done),
+        _ if answer.is_good() => plain(Verdict::Done),
         Status::CheckCondition => match answer.sense.decode() {
             Some(sense) => judge_sense(&sense),
             None => plain(passing(Error::Status(status))),
@@ -153,7 +153,7 @@ fn judge_answer(answer: &Answer) -> Judged {
         }
         Status::ReservationConflict => plain(Verdict::End(Error::ReservationConflict)),
         Status::TaskAborted => plain(passing(Error::Status(status))),
-        Status::AcaActive | Status::Unknown(_) => plain(Verdict::End(Error::Status(status))),
+        _ => plain(Verdict::End(Error::Status(status))),
     }
 }
 

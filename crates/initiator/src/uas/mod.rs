@@ -117,10 +117,9 @@ impl Uas {
         self.config.streams.is_some()
     }
 
-    /// Queues what a command needs, in the order that works: status, data, COMMAND IU.
+    /// Queues what a command needs that is running from here on, in the order that works: status, data, COMMAND IU.
     fn start(&mut self, index: u16) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
-        task.stage = Stage::Running;
         self.pipes.expect_status(&mut self.outputs);
         let has_streams = self.config.streams.is_some();
         task.status = match has_streams {
@@ -171,7 +170,7 @@ impl Uas {
     /// Ends a task, if it can.
     #[inline]
     fn finish(&mut self, index: u16) {
-        if self.tasks[usize::from(index)].as_ref().is_some_and(Task::is_at_rest) {
+        if self.tasks[usize::from(index)].as_ref().is_some_and(Task::has_ended) {
             self.end(index);
         }
     }
@@ -204,23 +203,38 @@ impl Uas {
         }
         let was_cancelled = matches!(flight, Flight::Cancelling(_));
         *flight = Flight::Back;
-        if place.role != Role::Command {
-            // A status ends what was waited for, data may be the last of it.
-            self.forget_deadline(place.index);
-        }
+        // Nothing but a status ends a task that has not ended yet.
+        let has_ended = task.has_ended();
+        let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
         match place.role {
-            Role::Command => self.after_command(place.index, completion, was_cancelled),
-            Role::Status => self.after_status(now, place.index, (completion, was_cancelled), bytes),
-            Role::DataIn | Role::DataOut => self.after_data(place.index, completion, was_cancelled),
-            Role::Anyone => {}
+            Role::Status => {
+                self.after_status(now, place.index, (completion, was_cancelled), bytes);
+                return self.finish(place.index);
+            }
+            Role::DataIn | Role::DataOut => {
+                task.moved = completion.actual;
+                let id = task.command.id;
+                // A rung may have waited for it.
+                self.unsettled |= matches!(self.ladder, Ladder::Next(..));
+                if !came {
+                    self.after_lost_data(place.index, completion, was_cancelled);
+                }
+                if has_ended {
+                    self.forget_deadline(id);
+                }
+            }
+            Role::Command if !came => self.after_lost_command(place.index, completion, was_cancelled),
+            Role::Command | Role::Anyone => {}
         }
-        self.finish(place.index);
+        if has_ended {
+            self.end(place.index);
+        }
     }
 
-    fn after_command(&mut self, index: u16, completion: Completion, was_cancelled: bool) {
+    #[cold]
+    fn after_lost_command(&mut self, index: u16, completion: Completion, was_cancelled: bool) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         match completion.status {
-            TransferStatus::Done | TransferStatus::Short => {}
             TransferStatus::Cancelled if was_cancelled => {}
             // The device has not taken it, so that the command cannot have begun.
             TransferStatus::Stall if !task.resent && task.stage == Stage::Running => {
@@ -233,13 +247,10 @@ impl Uas {
         }
     }
 
-    fn after_data(&mut self, index: u16, completion: Completion, was_cancelled: bool) {
+    #[cold]
+    fn after_lost_data(&mut self, index: u16, completion: Completion, was_cancelled: bool) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
-        task.moved = completion.actual;
-        // A rung may have waited for it.
-        self.unsettled |= matches!(self.ladder, Ladder::Next(..));
         match completion.status {
-            TransferStatus::Done | TransferStatus::Short => {}
             TransferStatus::Cancelled if was_cancelled => {}
             // The status says what the device thinks of it.
             TransferStatus::Stall => task.data_fault = Some(Failure::Stalled),
@@ -276,6 +287,9 @@ impl Uas {
             self.restart(index);
         }
         while let Some(index) = self.held.pop_front() {
+            if let Some(task) = &mut self.tasks[usize::from(index)] {
+                task.stage = Stage::Running;
+            }
             self.start(index);
         }
         self.pipes.top_up(&mut self.outputs);
@@ -309,19 +323,18 @@ impl Uas {
     }
 
     /// The deadline of a task may not be what it was.
-    fn forget_deadline(&self, index: u16) {
-        let Earliest::Known(Some(Deadline { at, reason })) = self.earliest.get() else { return };
-        let (DeadlineReason::Command(id) | DeadlineReason::DataAfterStatus(id)) = reason else { return };
-        let task = self.tasks.get(usize::from(index)).and_then(Option::as_ref);
-        if task.is_some_and(|task| task.command.id == id) {
+    #[inline(always)]
+    fn forget_deadline(&self, id: CommandId) {
+        if let Earliest::Known(Some(Deadline { at, reason })) = self.earliest.get()
+            && (reason == DeadlineReason::Command(id) || reason == DeadlineReason::DataAfterStatus(id))
+        {
             self.earliest.set(Earliest::NotBefore(at));
         }
     }
 
     /// A task has a deadline that it did not have.
-    fn note_deadline(&self, index: u16) {
-        let task = self.tasks.get(usize::from(index)).and_then(Option::as_ref);
-        let Some(deadline) = task.and_then(Self::task_deadline) else { return };
+    #[inline]
+    fn note_deadline(&self, deadline: Deadline) {
         match self.earliest.get() {
             Earliest::Known(Some(first)) if first.at <= deadline.at => {}
             Earliest::Known(_) => self.earliest.set(Earliest::Known(Some(deadline))),
@@ -380,9 +393,12 @@ impl Transport for Uas {
             // Tags that were never used come in their order.
             self.tasks.push(None);
         }
-        self.tasks[usize::from(index)] = Some(Task::new(*command, Stage::Held));
-        self.note_deadline(index);
-        if self.held.is_empty() && self.pipes.are_clear() && self.ladder.lets_commands_pass() {
+        let passes = self.held.is_empty() && self.pipes.are_clear() && self.ladder.lets_commands_pass();
+        let stage = if passes { Stage::Running } else { Stage::Held };
+        self.tasks[usize::from(index)] = Some(Task::new(*command, stage));
+        let reason = DeadlineReason::Command(command.id);
+        self.note_deadline(Deadline { at: command.deadline, reason });
+        if passes {
             self.start(index);
         } else {
             self.held.push_back(index);
@@ -413,8 +429,10 @@ impl Transport for Uas {
         if completion.status == TransferStatus::Disconnected && !self.gone {
             self.leave(Failure::Disconnected);
         }
-        self.reset_when_drained(now);
-        self.settle(now);
+        if self.unsettled || matches!(self.ladder, Ladder::Draining) {
+            self.reset_when_drained(now);
+            self.settle(now);
+        }
     }
 
     fn handle_answer(&mut self, now: Instant, id: RequestId, answer: BusAnswer) {

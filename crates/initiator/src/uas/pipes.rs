@@ -75,19 +75,25 @@ impl Place {
     }
 
     fn of(id: TransferId) -> Self {
-        let role = match id.0 % ROLES {
-            0 => Role::Command,
-            1 => Role::Status,
-            2 => Role::DataIn,
-            3 => Role::DataOut,
-            _ => Role::Anyone,
-        };
+        let role = ROLE_OF_NAME[(id.0 % ROLES) as usize];
         Self { index: (id.0 / ROLES % (u64::from(Self::LADDER) + 1)) as u16, role }
     }
 }
 
 /// Room for roles in a name.
 const ROLES: u64 = 8;
+
+/// The role that a name's last bits say.
+static ROLE_OF_NAME: [Role; ROLES as usize] = [
+    Role::Command,
+    Role::Status,
+    Role::DataIn,
+    Role::DataOut,
+    Role::Anyone,
+    Role::Anyone,
+    Role::Anyone,
+    Role::Anyone,
+];
 
 impl Pipes {
     pub(super) fn new(endpoints: UasEndpoints, has_streams: bool) -> Self {
@@ -126,19 +132,27 @@ impl Pipes {
     }
 
     /// Notes that a transfer is back; says whose it was.
+    #[inline]
     pub(super) fn handle_completion(&mut self, completion: &Completion) -> Place {
         self.under_way = self.under_way.saturating_sub(1);
         let place = Place::of(completion.id);
         if completion.status == TransferStatus::Stall {
-            let endpoint = self.endpoint(place.role);
-            if !self.halted.contains(&endpoint) {
-                self.halted.push(endpoint);
-            }
-        }
-        if place.role == Role::Anyone {
-            self.anyones.retain(|&id| id != completion.id);
+            self.note_halt(place.role);
         }
         place
+    }
+
+    #[cold]
+    fn note_halt(&mut self, role: Role) {
+        let endpoint = self.endpoint(role);
+        if !self.halted.contains(&endpoint) {
+            self.halted.push(endpoint);
+        }
+    }
+
+    /// A status transfer that belongs to nobody is back.
+    pub(super) fn forget_anyone(&mut self, id: TransferId) {
+        self.anyones.retain(|&own| own != id);
     }
 
     /// One more IU is due on the status pipe. Without streams, a transfer for it is queued if there is room.
@@ -153,8 +167,15 @@ impl Pipes {
     }
 
     /// Without streams: as many status transfers as IUs are due.
+    #[inline]
     pub(super) fn top_up(&mut self, outputs: &mut Outputs) {
-        while !self.has_streams && self.are_clear() && self.anyones.len() < self.due.min(READY_STATUSES_MAX) {
+        if !self.has_streams {
+            self.submit_anyones(outputs);
+        }
+    }
+
+    fn submit_anyones(&mut self, outputs: &mut Outputs) {
+        while self.are_clear() && self.anyones.len() < self.due.min(READY_STATUSES_MAX) {
             let place = Place::task(0, Role::Anyone);
             if let Flight::UnderWay(id) = self.submit_status(outputs, place) {
                 self.anyones.push(id);
@@ -167,10 +188,12 @@ impl Pipes {
         outputs.extend(self.anyones.iter().copied().map(Output::Cancel));
     }
 
+    #[inline]
     pub(super) fn submit_status(&mut self, outputs: &mut Outputs, place: Place) -> Flight {
-        self.submit(outputs, place, self.pipe(place), Payload::Message)
+        self.submit_message(outputs, place, self.pipe(place))
     }
 
+    #[inline(always)]
     pub(super) fn submit_data(
         &mut self,
         outputs: &mut Outputs,
@@ -182,53 +205,59 @@ impl Pipes {
             Direction::In => Role::DataIn,
             Direction::Out => Role::DataOut,
         };
-        let payload = Payload::Buffer(Piece { command, range: phase.range });
         let place = Place::task(index, role);
-        self.submit(outputs, place, self.pipe(place), payload)
+        let (id, pipe, range) = (self.begin(place), self.pipe(place), phase.range);
+        let payload = Payload::Buffer(Piece { command, range });
+        outputs.push_back(Output::Submit(Transfer { id, pipe, length: range.len, payload }));
+        Flight::UnderWay(id)
     }
 
+    #[inline(always)]
     pub(super) fn submit_command(&mut self, outputs: &mut Outputs, index: u16, command: &Command) -> Flight {
-        let (cdb, additional) = command.cdb.padded().split_first_chunk::<16>().expect("a block has 32 bytes");
-        let additional_len = command.cdb.len().saturating_sub(cdb.len()).next_multiple_of(4);
-        let additional_cdb = &additional[..additional_len.min(additional.len())];
+        let (cdb, additional, additional_len) = command.cdb.in_iu();
         let iu = CommandIu {
             tag: index + 1,
             attribute: command.attribute,
             priority: 0,
             lun: command.lun.0,
             cdb,
-            additional_cdb,
+            additional_cdb: &additional[..additional_len],
         };
-        let inline = Inline::of_parts(&iu.encode(), additional_cdb);
-        self.submit_iu(outputs, Place::task(index, Role::Command), inline)
+        let inline = Inline::of_parts(&iu.encode(), additional, additional_len);
+        let place = Place::task(index, Role::Command);
+        let (id, pipe, length) = (self.begin(place), self.pipe(place), inline.as_bytes().len() as u32);
+        outputs.push_back(Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }));
+        Flight::UnderWay(id)
     }
 
     pub(super) fn submit_function(&mut self, outputs: &mut Outputs, iu: TaskManagementIu) -> Flight {
-        self.submit_iu(outputs, Place::ladder(Role::Command), Inline::new(&iu.encode()))
+        let inline = Inline::new(&iu.encode());
+        let place = Place::ladder(Role::Command);
+        let (id, pipe, length) = (self.begin(place), self.pipe(place), inline.as_bytes().len() as u32);
+        outputs.push_back(Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }));
+        Flight::UnderWay(id)
     }
 
     /// With streams: a status transfer for a task management function.
     pub(super) fn submit_function_status(&mut self, outputs: &mut Outputs, tag: u16) -> Flight {
         let pipe = Pipe { endpoint: self.endpoints.status, stream: StreamId::new(tag) };
-        self.submit(outputs, Place::ladder(Role::Status), pipe, Payload::Message)
+        self.submit_message(outputs, Place::ladder(Role::Status), pipe)
     }
 
-    fn submit_iu(&mut self, outputs: &mut Outputs, place: Place, inline: Inline) -> Flight {
-        self.submit(outputs, place, self.pipe(place), Payload::Inline(inline))
+    #[inline]
+    fn submit_message(&mut self, outputs: &mut Outputs, place: Place, pipe: Pipe) -> Flight {
+        let id = self.begin(place);
+        let payload = Payload::Message;
+        outputs.push_back(Output::Submit(Transfer { id, pipe, length: STATUS_ROOM, payload }));
+        Flight::UnderWay(id)
     }
 
-    #[inline(always)]
-    fn submit(&mut self, outputs: &mut Outputs, place: Place, pipe: Pipe, payload: Payload) -> Flight {
+    /// A transfer of this place begins: its name.
+    #[inline]
+    fn begin(&mut self, place: Place) -> TransferId {
         self.serial += 1;
         self.under_way += 1;
-        let id = place.name(self.serial);
-        let length = match &payload {
-            Payload::Inline(inline) => inline.as_bytes().len() as u32,
-            Payload::Buffer(piece) => piece.range.len,
-            Payload::Message | Payload::Pieces(_) => STATUS_ROOM,
-        };
-        outputs.push_back(Output::Submit(Transfer { id, pipe, length, payload }));
-        Flight::UnderWay(id)
+        place.name(self.serial)
     }
 
     fn endpoint(&self, role: Role) -> EndpointAddress {

@@ -24,6 +24,7 @@ pub const LOST_STATUSES_MAX: u8 = 16;
 
 impl Uas {
     /// With streams: the status transfer of a task has completed.
+    #[inline(always)]
     pub(super) fn after_status(
         &mut self,
         now: Instant,
@@ -31,15 +32,22 @@ impl Uas {
         (completion, was_cancelled): (Completion, bool),
         bytes: &[u8],
     ) {
+        if !matches!(completion.status, TransferStatus::Done | TransferStatus::Short) {
+            return self.after_lost_status(index, completion, was_cancelled);
+        }
+        match decode(bytes) {
+            Some(iu) if iu.tag() == index + 1 => self.take_iu(now, index, &iu),
+            _ if bytes.is_empty() => self.wait_again(index),
+            _ => {
+                self.counters.odd_statuses += 1;
+                self.fault(index, Failure::BadStatus);
+            }
+        }
+    }
+
+    #[cold]
+    fn after_lost_status(&mut self, index: u16, completion: Completion, was_cancelled: bool) {
         match completion.status {
-            TransferStatus::Done | TransferStatus::Short if bytes.is_empty() => self.wait_again(index),
-            TransferStatus::Done | TransferStatus::Short => match decode(bytes) {
-                Some(iu) if iu.tag() == index + 1 => self.take_iu(now, index, iu),
-                _ => {
-                    self.counters.odd_statuses += 1;
-                    self.fault(index, Failure::BadStatus);
-                }
-            },
             TransferStatus::Stall => self.wait_again(index),
             TransferStatus::Cancelled if was_cancelled => {}
             TransferStatus::Babble => {
@@ -51,7 +59,9 @@ impl Uas {
     }
 
     /// Without streams: a status transfer has completed.
+    #[inline(never)]
     pub(super) fn after_anyones_status(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
+        self.pipes.forget_anyone(completion.id);
         if !self.ladder.wants_statuses() || completion.status == TransferStatus::Disconnected {
             return;
         }
@@ -65,7 +75,9 @@ impl Uas {
                 if matches!(iu, StatusIu::Ready(_)) {
                     self.pipes.top_up(&mut self.outputs);
                 }
-                self.take_iu(now, iu.tag() - 1, iu);
+                let index = iu.tag() - 1;
+                self.take_iu(now, index, &iu);
+                self.finish(index);
             }
             _ => {
                 self.counters.odd_statuses += 1;
@@ -84,16 +96,17 @@ impl Uas {
     }
 
     /// An IU for a task that the device may have.
-    fn take_iu(&mut self, now: Instant, index: u16, iu: StatusIu<'_>) {
+    #[inline(always)]
+    fn take_iu(&mut self, now: Instant, index: u16, iu: &StatusIu<'_>) {
         let Some(task) = &self.tasks[usize::from(index)] else { return };
         if !task.is_with_device() {
             self.counters.odd_statuses += 1;
             return;
         }
         let is_late = self.config.streams.is_some() && task.iu != Flight::Back;
-        match iu {
+        match *iu {
             _ if is_late => self.wait_again(index),
-            StatusIu::Sense(iu) => self.answer(now, index, &iu),
+            StatusIu::Sense(ref iu) => self.answer(now, index, iu),
             StatusIu::Response(ResponseIu { code, .. }) => {
                 if let Some(task) = &mut self.tasks[usize::from(index)] {
                     // What the device has refused it does not have, whatever was wrong with it before.
@@ -103,10 +116,10 @@ impl Uas {
             }
             StatusIu::Ready(ReadyIu { direction, .. }) => self.be_ready(index, direction),
         }
-        self.finish(index);
     }
 
     /// The end of a command. Data that an unsuccessful one has not moved will not come.
+    #[inline(always)]
     fn answer(&mut self, now: Instant, index: u16, iu: &SenseIu<'_>) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         let SenseIu { status, status_qualifier, sense, .. } = *iu;
@@ -114,13 +127,21 @@ impl Uas {
         task.stage = Stage::Answered { answer, data_by: now + self.config.patience.data_after_status };
         self.pipes.expect_no_status();
         self.port_resets = 0;
-        // A device that answers what it has not taken would leave it there for ever.
-        self.outputs.extend(task.iu.cancel().map(Output::Cancel));
-        if status != Status::Good && status != Status::ConditionMet {
-            self.outputs.extend(task.data.cancel().map(Output::Cancel));
+        if let Some(iu) = task.iu.cancel() {
+            // A device that answers what it has not taken would leave it there for ever.
+            self.outputs.push_back(Output::Cancel(iu));
         }
-        self.forget_deadline(index);
-        self.note_deadline(index);
+        if status != Status::Good
+            && status != Status::ConditionMet
+            && let Some(data) = task.data.cancel()
+        {
+            self.outputs.push_back(Output::Cancel(data));
+        }
+        let (id, deadline) = (task.command.id, Self::task_deadline(task));
+        self.forget_deadline(id);
+        if let Some(deadline) = deadline {
+            self.note_deadline(deadline);
+        }
     }
 
     /// READ READY or WRITE READY: data of this task are next.
@@ -163,10 +184,13 @@ impl Uas {
 }
 
 /// An IU of the status pipe. Sense data that are shorter than their length says are taken as they are.
+#[inline(always)]
 pub(super) fn decode(bytes: &[u8]) -> Option<StatusIu<'_>> {
-    if let Ok(iu) = StatusIu::decode(bytes) {
-        return Some(iu);
-    }
+    StatusIu::decode(bytes).ok().or_else(|| decode_cut(bytes))
+}
+
+#[cold]
+fn decode_cut(bytes: &[u8]) -> Option<StatusIu<'_>> {
     let (head, sense) = bytes.split_first_chunk::<{ SenseIu::LEN }>()?;
     let mut head = *head;
     head[SenseIu::LEN - 2..].fill(0);
