@@ -19,7 +19,7 @@ enum Stages {
     /// Not all of it is there.
     Incomplete,
     /// All, in this many TDs.
-    Whole(SetupPacket, usize),
+    Whole(SetupPacket, u32),
     /// They do not go together.
     Wrong,
 }
@@ -41,7 +41,7 @@ impl Controller {
             return Ok(false);
         };
         let mut has_passed = false;
-        while ring.tds.front().is_some_and(|td| !td.moves) {
+        while ring.first().is_some_and(|td| !td.moves) {
             ring.advance(0, true, |tell| events.post(at, tell.event(to.slot, to.endpoint)));
             has_passed = true;
         }
@@ -57,7 +57,7 @@ impl Controller {
                 if count == 3 && setup.direction == Direction::Out {
                     gather(memory, ring, 1, (0, setup.length.into()), &mut data_out);
                 }
-                let number = ring.tds.front().map_or(0, |td| td.number);
+                let number = ring.first().map_or(0, |td| td.number);
                 let request = ControlRequest { slot: to.slot, number, setup, data_out };
                 self.outputs.push_back(Output::Control(way, request));
             }
@@ -98,8 +98,7 @@ impl Controller {
         let found = self.slots.get_mut(usize::from(slot)).and_then(|slot| slot.endpoint_mut(to.endpoint));
         let Some(endpoint) = found else { return Ok(()) };
         let rules = endpoint.rules(version);
-        let is_it =
-            |ring: &&mut Ring| ring.on_link > 0 && ring.tds.front().is_some_and(|td| td.number == number);
+        let is_it = |ring: &&mut Ring| ring.on_link > 0 && ring.first().is_some_and(|td| td.number == number);
         let Some(ring) = endpoint.rings.first_mut().filter(is_it) else {
             self.counters.stale_progress += 1;
             return Ok(());
@@ -122,11 +121,8 @@ impl Controller {
         }
         let ControlAnswer::Done(data_in) = answer else { return Ok(()) };
         if has_data {
-            let (bytes, is_in) = ring.tds.front().map_or((0, false), |td| {
-                (
-                    td.bytes,
-                    matches!(ring.step().map(|step| step.act), Some(Act::ControlData(_, Direction::In))),
-                )
+            let (bytes, is_in) = ring.first().map_or((0, false), |td| {
+                (td.bytes, matches!(td.step.act, Act::ControlData(_, Direction::In)))
             });
             let came = if is_in { (data_in.len() as u32).min(bytes) } else { bytes };
             if is_in {
@@ -144,10 +140,7 @@ impl Controller {
 }
 
 fn stages(ring: &Ring) -> Stages {
-    let act = |td: usize| {
-        let skipped: u32 = ring.tds.iter().take(td).map(|td| td.steps).sum();
-        ring.tds.get(td).and_then(|_| ring.step_at(skipped as usize)).map(|step| step.act)
-    };
+    let act = |place: usize| ring.td(place).map(|td| td.step.act);
     match (act(0), act(1), act(2)) {
         (None, ..) => Stages::Incomplete,
         (Some(Act::Setup(setup, _)), ..) if is_set_address(setup) => Stages::Wrong,

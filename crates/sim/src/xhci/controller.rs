@@ -212,10 +212,15 @@ impl Controller {
     }
 
     /// Writes the events that can be seen by now.
+    #[inline]
     pub(super) fn show_events(&mut self, now: Instant, memory: &mut Memory) {
-        if self.events.ring.next_at().is_none_or(|at| at > now) || !self.is_running() {
-            return;
+        if self.events.ring.next_at().is_some_and(|at| at <= now) && self.is_running() {
+            self.write_events(now, memory);
         }
+    }
+
+    #[inline(never)]
+    fn write_events(&mut self, now: Instant, memory: &mut Memory) {
         let written = self.events.ring.write(now, memory);
         self.survive(written);
     }

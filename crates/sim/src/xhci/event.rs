@@ -27,9 +27,10 @@ pub(super) struct EventRing {
     pub(super) dequeue: EventRingDequeue,
     segments: Vec<EventRingSegment>,
     places: u32,
-    /// Where the next event goes, as a segment and a place in it, and counted from the first.
+    /// Where the next event goes, in which segment that is, how many places are left there, and counted from the first.
+    at: u64,
     segment: usize,
-    index: u16,
+    left: u16,
     enqueue: u32,
     /// The driver's place, counted from the first.
     taken: u32,
@@ -76,8 +77,9 @@ impl EventRing {
             dequeue: EventRingDequeue::default(),
             segments: Vec::new(),
             places: 0,
+            at: 0,
             segment: 0,
-            index: 0,
+            left: 0,
             enqueue: 0,
             taken: 0,
             cycle: true,
@@ -102,7 +104,8 @@ impl EventRing {
             self.segments.push(segment);
         }
         self.places = self.segments.iter().map(|segment| u32::from(segment.trbs)).sum();
-        (self.segment, self.index, self.enqueue, self.cycle) = (0, 0, 0, true);
+        (self.enqueue, self.cycle) = (0, true);
+        self.begin_segment(0);
         self.acknowledge(self.dequeue);
         Ok(())
     }
@@ -150,17 +153,12 @@ impl EventRing {
 
     /// Writes what can be seen by now, as far as there is room.
     pub(super) fn write(&mut self, now: Instant, memory: &mut Memory) -> Result<(), Fault> {
-        while let Some((at, event)) = self.waiting.front().copied() {
-            let room = self.room();
-            if at > now || room == 0 {
-                break;
+        while let Some(&(_, event)) = self.waiting.front().filter(|(at, _)| *at <= now) {
+            match self.room() {
+                0 => break,
+                1 => return self.fill(memory),
+                _ => self.is_full = false,
             }
-            if room == 1 {
-                (self.is_full, self.times_full) = (true, self.times_full + 1);
-                self.put(memory, EventTrb::HostController { code: CompletionCode::EventRingFull })?;
-                break;
-            }
-            self.is_full = false;
             match self.tampered {
                 None => self.put(memory, event)?,
                 Some(tampering) => self.put_tampered(memory, event, tampering)?,
@@ -168,6 +166,13 @@ impl EventRing {
             self.waiting.pop_front();
         }
         Ok(())
+    }
+
+    /// Takes the last place to say that there is none.
+    #[cold]
+    fn fill(&mut self, memory: &mut Memory) -> Result<(), Fault> {
+        (self.is_full, self.times_full) = (true, self.times_full + 1);
+        self.put(memory, EventTrb::HostController { code: CompletionCode::EventRingFull })
     }
 
     /// Writes an event of a transfer as it should not be; others are written as they are.
@@ -209,17 +214,35 @@ impl EventRing {
         self.taken + ahead - self.enqueue - 1
     }
 
+    #[inline]
     fn put(&mut self, memory: &mut Memory, event: EventTrb) -> Result<(), Fault> {
-        let Some(segment) = self.segments.get(self.segment) else { return Ok(()) };
-        memory.write(segment.base + u64::from(self.index) * TRB_BYTES as u64, &event.encode(self.cycle))?;
-        (self.index, self.enqueue) = (self.index + 1, self.enqueue + 1);
-        if self.index >= segment.trbs {
-            (self.index, self.segment) = (0, self.segment + 1);
+        if self.segments.is_empty() {
+            return Ok(());
         }
-        if self.segment >= self.segments.len() {
-            (self.segment, self.enqueue, self.cycle) = (0, 0, !self.cycle);
+        memory.write_array(self.at, event.encode(self.cycle))?;
+        (self.at, self.enqueue) = (self.at + TRB_BYTES as u64, self.enqueue + 1);
+        self.left = self.left.saturating_sub(1);
+        if self.left == 0 {
+            self.end_segment();
         }
         Ok(())
+    }
+
+    #[cold]
+    fn end_segment(&mut self) {
+        let next = self.segment + 1;
+        if next < self.segments.len() {
+            return self.begin_segment(next);
+        }
+        (self.enqueue, self.cycle) = (0, !self.cycle);
+        self.begin_segment(0);
+    }
+
+    fn begin_segment(&mut self, number: usize) {
+        self.segment = number;
+        if let Some(segment) = self.segments.get(number) {
+            (self.at, self.left) = (segment.base, segment.trbs);
+        }
     }
 }
 

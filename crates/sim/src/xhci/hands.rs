@@ -3,6 +3,7 @@
 use super::controller::Controller;
 use super::memory::Memory;
 use units::Instant;
+use wire::xhci::TRB_BYTES;
 use xhci::{DmaLayout, DmaMemory, Registers};
 
 /// A controller and its memory, for one call of a driver.
@@ -46,5 +47,13 @@ impl DmaMemory for Hands<'_> {
 
     fn write_bytes(&mut self, address: u64, bytes: &[u8]) {
         self.memory.write_bytes(address, bytes);
+    }
+
+    fn write_trb(&mut self, address: u64, trb: &[u8; TRB_BYTES]) {
+        self.memory.write_trb(address, trb);
+    }
+
+    fn read_trb(&mut self, address: u64) -> [u8; TRB_BYTES] {
+        self.memory.read_trb(address)
     }
 }

@@ -8,6 +8,7 @@
 //!
 //! Always true: two pieces share no page; an access lies within one piece or comes to nothing.
 
+use wire::xhci::TRB_BYTES;
 use xhci::{DmaLayout, DmaMemory};
 
 /// Bytes of a page.
@@ -34,10 +35,14 @@ pub struct Memory {
 
 #[derive(Clone, Debug, Default)]
 struct Piece {
-    base: u64,
-    pages: usize,
     bytes: Vec<u8>,
+    /// Its first page, and how many it has.
+    first: u32,
+    pages: u32,
 }
+
+// Each access goes by one, of which there are thousands: two to a line of a cache.
+const _: () = assert!(size_of::<Piece>() <= 32);
 
 /// There is no memory at an address, or not enough of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +87,9 @@ impl Memory {
     /// # Errors
     /// As [`Memory::slice`].
     pub fn read<const N: usize>(&self, address: u64) -> Result<[u8; N], Fault> {
-        let slice = self.slice(address, N)?;
-        slice.first_chunk().copied().ok_or(Fault { address })
+        let (piece, at) = self.find(address)?;
+        let bytes = self.pieces[piece].bytes.get(at..);
+        bytes.and_then(<[u8]>::first_chunk).copied().ok_or(Fault { address })
     }
 
     /// Writes bytes.
@@ -92,6 +98,17 @@ impl Memory {
     /// As [`Memory::slice`].
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), Fault> {
         self.slice_mut(address, bytes.len())?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Writes so many bytes, known when compiling.
+    ///
+    /// # Errors
+    /// As [`Memory::slice`].
+    pub fn write_array<const N: usize>(&mut self, address: u64, array: [u8; N]) -> Result<(), Fault> {
+        let (piece, at) = self.find(address)?;
+        let bytes = self.pieces[piece].bytes.get_mut(at..);
+        *bytes.and_then(<[u8]>::first_chunk_mut).ok_or(Fault { address })? = array;
         Ok(())
     }
 
@@ -105,7 +122,7 @@ impl Memory {
     pub fn lend(&mut self, window: u64, buffer: Vec<u8>) -> Option<Vec<u8>> {
         let (piece, at) = self.find(window).ok()?;
         let piece = &mut self.pieces[piece];
-        let fits = at == 0 && buffer.len() as u64 <= piece.pages as u64 * PAGE_BYTES;
+        let fits = at == 0 && buffer.len() as u64 <= u64::from(piece.pages) * PAGE_BYTES;
         fits.then(|| std::mem::replace(&mut piece.bytes, buffer))
     }
 
@@ -129,13 +146,15 @@ impl Memory {
         self.left = pages;
     }
 
+    #[inline]
     fn find(&self, address: u64) -> Result<(usize, usize), Fault> {
         let page = usize::try_from(address / PAGE_BYTES).unwrap_or(usize::MAX);
         match self.pages.get(page) {
             None | Some(0) => Err(Fault { address }),
             Some(number) => {
                 let piece = *number as usize - 1;
-                Ok((piece, (address - self.pieces[piece].base) as usize))
+                let base = u64::from(self.pieces[piece].first) * PAGE_BYTES;
+                Ok((piece, (address - base) as usize))
             }
         }
     }
@@ -146,7 +165,7 @@ impl Memory {
         self.left = self.left.checked_sub(pages)?;
         let first = self.find_pages(layout, pages)?;
         let base = first as u64 * PAGE_BYTES;
-        let piece = Piece { base, pages, bytes };
+        let piece = Piece { bytes, first: first as u32, pages: pages as u32 };
         let number = match self.spare.pop() {
             Some(number) => {
                 self.pieces[number as usize] = piece;
@@ -227,8 +246,8 @@ impl DmaMemory for Memory {
             self.faults += 1;
             return;
         };
-        let Piece { pages, .. } = std::mem::take(&mut self.pieces[number]);
-        let first = (address / PAGE_BYTES) as usize;
+        let Piece { first, pages, .. } = std::mem::take(&mut self.pieces[number]);
+        let (first, pages) = (first as usize, pages as usize);
         self.pages[first..first + pages].fill(0);
         self.spare.push(number as u32);
         self.left += pages;
@@ -249,6 +268,22 @@ impl DmaMemory for Memory {
         if self.write(address, bytes).is_err() {
             self.faults += 1;
         }
+    }
+
+    // Nobody looks on while the driver is at it.
+    #[inline]
+    fn write_trb(&mut self, address: u64, trb: &[u8; TRB_BYTES]) {
+        if self.write_array(address, *trb).is_err() {
+            self.faults += 1;
+        }
+    }
+
+    #[inline]
+    fn read_trb(&mut self, address: u64) -> [u8; TRB_BYTES] {
+        self.read(address).unwrap_or_else(|_| {
+            self.faults += 1;
+            [0; TRB_BYTES]
+        })
     }
 }
 

@@ -17,6 +17,7 @@
 //! Always true: every TD that was taken on is told once, or is given back by a stop; nothing is read or written where no
 //! memory is (that is a Host System Error); nothing depends on a clock.
 
+mod alone;
 mod command;
 mod configure;
 mod control;

@@ -215,6 +215,14 @@ impl Controller {
         }
         match at {
             DOORBELLS.. => self.ring_doorbell(now, memory, (at - DOORBELLS) / 4, Doorbell::decode(value)),
+            _ => self.write_other(now, memory, at, value),
+        }
+    }
+
+    /// Writes any register but a doorbell.
+    #[inline(never)]
+    fn write_other(&mut self, now: Instant, memory: &mut Memory, at: u32, value: u32) {
+        match at {
             _ if now < self.registers.ready_at => self.counters.odd_writes += 1,
             OPERATIONAL..PORTS => self.write_operational(now, memory, at - OPERATIONAL, value),
             PORTS..EXTENDED if (at - PORTS).is_multiple_of(0x10) => {

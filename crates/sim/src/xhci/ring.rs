@@ -37,28 +37,41 @@ pub(super) struct Rules {
     pub(super) version: u16,
 }
 
+// With several drives it is in no near cache: it begins where a line of a cache does.
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))]
 pub(super) struct Ring {
     /// Where the next TD is looked for.
     next: Cursor,
-    /// TDs that were taken on, oldest first.
-    pub(super) tds: VecDeque<Td>,
-    /// Of all of them, what is not done yet.
-    steps: VecDeque<Step>,
+    /// The oldest TD that was taken on, which is mostly the only one, and has one TRB.
+    first: Option<Td>,
+    /// What is beside that; made when it is needed, and kept.
+    more: Option<Box<More>>,
     /// TDs that the link has.
-    pub(super) on_link: usize,
+    pub(super) on_link: u32,
+    numbers: u32,
     /// Whether it is known where the ring is.
     pub(super) is_loaded: bool,
-    numbers: u32,
+}
+
+const _: () = assert!(size_of::<Ring>() <= 128);
+
+/// TDs behind the first, and of all TDs the TRBs behind that at hand, in the order of the ring.
+#[derive(Clone, Debug, Default)]
+struct More {
+    tds: VecDeque<Td>,
+    steps: VecDeque<Step>,
 }
 
 /// A TD under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Td {
+    /// The TRB that is not done yet.
+    pub(super) step: Step,
     /// Counts the TDs of a ring.
     pub(super) number: u32,
-    /// Steps of it that are left.
-    pub(super) steps: u32,
+    /// Steps of it that are left, with that.
+    steps: u32,
     /// Bytes that it moves, and that have moved.
     pub(super) bytes: u32,
     pub(super) moved: u32,
@@ -78,7 +91,7 @@ pub(super) struct Step {
     pub(super) at: Cursor,
     pub(super) act: Act,
     pub(super) length: u32,
-    flags: TrbFlags,
+    pub(super) flags: TrbFlags,
 }
 
 /// What a TRB does.
@@ -123,9 +136,17 @@ pub(super) struct Tell {
 impl Ring {
     /// Forgets everything, and goes on elsewhere.
     pub(super) fn restart(&mut self, at: Cursor) {
-        self.tds.clear();
-        self.steps.clear();
-        (self.next, self.on_link, self.is_loaded) = (at, 0, true);
+        self.forget();
+        (self.next, self.is_loaded) = (at, true);
+    }
+
+    fn forget(&mut self) {
+        self.first = None;
+        if let Some(more) = &mut self.more {
+            more.tds.clear();
+            more.steps.clear();
+        }
+        self.on_link = 0;
     }
 
     /// The TRB that is read next.
@@ -135,99 +156,227 @@ impl Ring {
 
     /// Where the controller stands: the TRB that is not done yet.
     pub(super) fn stands(&self) -> Cursor {
-        self.steps.front().map_or(self.next, |step| step.at)
+        self.first.map_or(self.next, |td| td.step.at)
     }
 
-    /// The step that is under way.
-    pub(super) fn step(&self) -> Option<&Step> {
-        self.steps.front()
+    /// The oldest TD that was taken on.
+    pub(super) const fn first(&self) -> Option<&Td> {
+        self.first.as_ref()
     }
 
-    /// The step that is so many after that.
-    pub(super) fn step_at(&self, number: usize) -> Option<&Step> {
-        self.steps.get(number)
+    /// The TD that is so many after the oldest.
+    pub(super) fn td(&self, place: usize) -> Option<&Td> {
+        match place.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(place) => self.more.as_ref()?.tds.get(place),
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn td_mut(&mut self, place: usize) -> Option<&mut Td> {
+        match place.checked_sub(1) {
+            None => self.first.as_mut(),
+            Some(place) => self.more.as_mut()?.tds.get_mut(place),
+        }
+    }
+
+    /// TDs that were taken on, oldest first.
+    pub(super) fn tds(&self) -> impl Iterator<Item = &Td> {
+        self.first.iter().chain(self.more.iter().flat_map(|more| &more.tds))
+    }
+
+    /// How many those are.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.as_ref().map_or(0, |more| more.tds.len())
+    }
+
+    /// The first TD is gone, and its steps are.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<Td> {
+        let gone = self.first.take();
+        if let Some(more) = &mut self.more {
+            self.first = more.tds.pop_front();
+        }
+        gone
+    }
+
+    fn pop_step(more: &mut Option<Box<More>>) -> Option<Step> {
+        more.as_mut()?.steps.pop_front()
     }
 
     /// Takes the link's TDs back. One that has begun stays, the others are read again.
     pub(super) fn unwind(&mut self) {
-        let kept = self.tds.front().filter(|td| td.moved > 0).map_or(0, |td| td.steps as usize);
-        if let Some(first) = self.steps.get(kept) {
-            self.next = first.at;
+        let kept = self.first.filter(|td| td.moved > 0);
+        if let Some(td) = self.td(usize::from(kept.is_some())) {
+            self.next = td.step.at;
         }
-        self.steps.truncate(kept);
-        self.tds.truncate(usize::from(kept > 0));
-        self.on_link = 0;
+        let (steps, more) = (kept.map_or(0, |td| td.steps as usize - 1), &mut self.more);
+        if let Some(more) = more {
+            more.tds.clear();
+            more.steps.truncate(steps);
+        }
+        (self.first, self.on_link) = (kept, 0);
     }
 
     /// Whether nothing of it is under way, and the driver has put nothing behind that.
     pub(super) fn is_at_rest(&self, memory: &Memory) -> Result<bool, Fault> {
-        Ok(self.tds.is_empty() && cycle_of(&memory.read::<TRB_BYTES>(self.next.at)?) != self.next.cycle)
+        Ok(self.first.is_none() && self.has_nothing_new(memory)?)
+    }
+
+    /// Whether the link has all that was taken on, and the driver has put nothing behind that.
+    #[inline]
+    pub(super) fn has_nothing_new(&self, memory: &Memory) -> Result<bool, Fault> {
+        let has_all = self.on_link as usize == self.count();
+        Ok(has_all && cycle_of(&memory.read(self.next.at)?) != self.next.cycle)
+    }
+
+    /// The first TD, if the TRB at hand is the last of it and moves something.
+    #[inline]
+    pub(super) fn last_step_mut(&mut self) -> Option<&mut Td> {
+        let is_it = |td: &&mut Td| {
+            td.steps == 1 && td.moves && td.step.act.moves() && td.before + td.step.length == td.bytes
+        };
+        self.first.as_mut().filter(is_it)
+    }
+
+    /// Looks for a TD of one Normal TRB, with nothing behind it, if the link has all before it and no more than `ahead`
+    /// are to be taken on. `None` if there is another one, or no memory.
+    #[inline]
+    pub(super) fn fetch_alone(&mut self, memory: &Memory, rules: Rules, ahead: usize) -> Option<Found> {
+        let count = self.count();
+        if self.on_link as usize != count {
+            return None;
+        }
+        if count >= ahead {
+            return Some(Found::Nothing);
+        }
+        let at = self.next;
+        let both = memory.slice(at.at, 2 * TRB_BYTES).ok()?;
+        let (bytes, behind) = (both.first_chunk()?, both.last_chunk()?);
+        if cycle_of(bytes) != at.cycle {
+            return Some(Found::Nothing);
+        }
+        if cycle_of(behind) == at.cycle {
+            return None;
+        }
+        let Ok((trb @ TransferTrb::Normal { flags, length, .. }, _)) = TransferTrb::decode(bytes) else {
+            return None;
+        };
+        let act = rules.act_of(&trb)?;
+        if flags.has(TrbFlags::CHAIN) || !rules.allow(&trb, true) {
+            return None;
+        }
+        self.take_on(
+            Td::begun(Step { at, act, length, flags }),
+            Cursor { at: at.at + TRB_BYTES as u64, ..at },
+        );
+        Some(Found::Td)
     }
 
     /// Looks for another TD.
     pub(super) fn fetch(&mut self, memory: &Memory, rules: Rules) -> Result<Found, Fault> {
-        let (mut at, known) = (self.next, self.steps.len());
-        let mut td = Td {
-            number: self.numbers,
-            steps: 0,
-            bytes: 0,
-            moved: 0,
-            base: 0,
-            before: 0,
-            accumulated: 0,
-            moves: false,
-        };
+        let at = self.next;
+        let bytes = memory.read::<TRB_BYTES>(at.at)?;
+        if cycle_of(&bytes) != at.cycle {
+            return Ok(Found::Nothing);
+        }
+        let decoded = TransferTrb::decode(&bytes).ok().map(|(trb, _)| trb);
+        let Some(trb) = decoded.filter(|trb| rules.allow(trb, true)) else { return Ok(Found::Broken(at)) };
+        let flags = trb.flags();
+        match rules.act_of(&trb) {
+            // Nothing can be wrong with the TD Size of a TRB alone but that it says more packets follow, which would do no harm.
+            Some(act) if !flags.has(TrbFlags::CHAIN) => {
+                let next = Cursor { at: at.at + TRB_BYTES as u64, ..at };
+                let step = Step { at, act, length: trb.length(), flags };
+                self.take_on(Td::begun(step), behind(&trb, next));
+                Ok(Found::Td)
+            }
+            _ => self.fetch_chain(memory, rules),
+        }
+    }
+
+    /// Looks for a TD of several TRBs, or behind a link.
+    #[inline(never)]
+    fn fetch_chain(&mut self, memory: &Memory, rules: Rules) -> Result<Found, Fault> {
+        let known = self.more.as_ref().map_or(0, |more| more.steps.len());
+        let (mut at, mut begun) = (self.next, None);
         for _ in 0..TD_TRBS_MAX {
             let bytes = memory.read::<TRB_BYTES>(at.at)?;
             if cycle_of(&bytes) != at.cycle {
-                self.steps.truncate(known);
+                self.truncate(known);
                 return Ok(Found::Nothing);
             }
             let decoded = TransferTrb::decode(&bytes).ok().map(|(trb, _)| trb);
-            let Some(trb) = decoded.filter(|trb| rules.allow(trb, td.steps == 0)) else {
+            let Some(trb) = decoded.filter(|trb| rules.allow(trb, begun.is_none())) else {
                 return Ok(self.refuse(known, at));
             };
             let flags = trb.flags();
             if let Some(act) = rules.act_of(&trb) {
-                let length = trb.length();
-                td.moves |= !matches!(act, Act::Tell(_) | Act::Nothing);
-                td.bytes = td.bytes.saturating_add(length);
-                td.steps += 1;
-                self.steps.push_back(Step { at, act, length, flags });
-            }
-            at = match trb {
-                TransferTrb::Link { segment, toggle_cycle, .. } => {
-                    Cursor { at: segment, cycle: at.cycle ^ toggle_cycle }
+                let step = Step { at, act, length: trb.length(), flags };
+                match &mut begun {
+                    None => begun = Some(Td::begun(step)),
+                    Some(td) => {
+                        td.add(step);
+                        self.more.get_or_insert_default().steps.push_back(step);
+                    }
                 }
-                _ => Cursor { at: at.at + TRB_BYTES as u64, ..at },
-            };
+            }
+            at = behind(&trb, Cursor { at: at.at + TRB_BYTES as u64, ..at });
             // A link outside a TD is only passed.
-            if flags.has(TrbFlags::CHAIN) || td.steps == 0 {
-                continue;
+            let Some(td) = begun.filter(|_| !flags.has(TrbFlags::CHAIN)) else { continue };
+            let others = self.more.iter().flat_map(|more| more.steps.range(known..));
+            if td.steps > 1
+                && !rules.has_right_sizes(std::iter::once(&td.step).chain(others), td.bytes, memory)?
+            {
+                return Ok(self.refuse(known, td.step.at));
             }
-            if !rules.has_right_sizes(self.steps.range(known..), td.bytes, memory)? {
-                let at = self.steps.get(known).map_or(at, |step| step.at);
-                return Ok(self.refuse(known, at));
-            }
-            self.next = at;
-            self.numbers = self.numbers.wrapping_add(1);
-            self.tds.push_back(td);
+            self.take_on(td, at);
             return Ok(Found::Td);
         }
         Ok(self.refuse(known, at))
     }
 
+    /// Takes a TD on behind the others.
+    #[inline]
+    fn take_on(&mut self, td: Td, next: Cursor) {
+        let td = Td { number: self.numbers, ..td };
+        (self.next, self.numbers) = (next, self.numbers.wrapping_add(1));
+        match self.first {
+            None => self.first = Some(td),
+            Some(_) => self.more.get_or_insert_default().tds.push_back(td),
+        }
+    }
+
+    fn truncate(&mut self, known: usize) {
+        if let Some(more) = &mut self.more {
+            more.steps.truncate(known);
+        }
+    }
+
     fn refuse(&mut self, known: usize, at: Cursor) -> Found {
-        self.steps.truncate(known);
+        self.truncate(known);
         Found::Broken(at)
     }
 
     /// Of a TD's bytes from `offset` on, the first that lie together, at most `bytes`: where they are.
     #[inline(always)]
-    pub(super) fn run(&self, td: usize, offset: u32, bytes: u32) -> Option<(Act, u32, u32)> {
-        let skipped: u32 = self.tds.iter().take(td).map(|td| td.steps).sum();
-        let mut before = self.tds.get(td)?.before;
-        for step in self.steps.range(skipped as usize..) {
+    pub(super) fn run(&self, place: usize, offset: u32, bytes: u32) -> Option<(Act, u32, u32)> {
+        let td = self.td(place)?;
+        if offset < td.before + td.step.length {
+            let within = offset - td.before;
+            return Some((td.step.act, within, bytes.min(td.step.length - within)));
+        }
+        self.run_behind(place, offset, bytes)
+    }
+
+    /// The same of a TRB that is not at hand yet.
+    #[inline(never)]
+    fn run_behind(&self, place: usize, offset: u32, bytes: u32) -> Option<(Act, u32, u32)> {
+        let (td, more) = (self.td(place)?, self.more.as_ref()?);
+        let skipped: u32 = self.tds().take(place).map(|td| td.steps - 1).sum();
+        let mut before = td.before + td.step.length;
+        for step in more.steps.iter().skip(skipped as usize).take(td.steps as usize - 1) {
             if offset < before + step.length {
                 let within = offset - before;
                 return Some((step.act, within, bytes.min(step.length - within)));
@@ -241,9 +390,10 @@ impl Ring {
     /// empty packets as well.
     #[inline(always)]
     pub(super) fn advance(&mut self, moved: u32, is_over: bool, mut tell: impl FnMut(Tell)) {
-        let Some(td) = self.tds.front_mut() else { return };
+        let Some(td) = &mut self.first else { return };
         td.moved = moved;
-        while let Some(step) = self.steps.front().filter(|_| td.steps > 0) {
+        loop {
+            let step = &td.step;
             let is_told = step.flags.has(TrbFlags::INTERRUPT_ON_COMPLETION);
             let end = td.before + step.length;
             let (pointer, code) = (step.at.at, CompletionCode::Success);
@@ -264,22 +414,28 @@ impl Ring {
                     }
                 }
             }
-            (td.before, td.steps) = (end, td.steps - 1);
-            self.steps.pop_front();
+            td.before = end;
+            td.steps -= 1;
+            if td.steps == 0 {
+                break;
+            }
+            td.step = Self::pop_step(&mut self.more).expect("a step is left");
         }
-        self.tds.pop_front();
+        self.pop();
     }
 
     /// A short packet has ended the first TD. It is told where it came, if that is wanted; the last TRB is told once more by
     /// controllers from version 1.0 on (clause 4.10.1.1).
     pub(super) fn cut(&mut self, moved: u32, rules: Rules, mut tell: impl FnMut(Tell)) {
         self.advance(moved, false, &mut tell);
-        let Some(td) = self.tds.pop_front() else { return };
+        let Some(td) = self.pop() else { return };
         let code = CompletionCode::ShortPacket;
         let last_code = if rules.version >= 0x0110 { code } else { CompletionCode::Success };
-        let (mut accumulated, mut came) = (td.accumulated, false);
+        let (mut accumulated, mut came, mut step) = (td.accumulated, false, td.step);
         for number in 1..=td.steps {
-            let Some(step) = self.steps.pop_front() else { return };
+            if number > 1 {
+                step = Self::pop_step(&mut self.more).expect("a step is left");
+            }
             let is_told = step.flags.has(TrbFlags::INTERRUPT_ON_COMPLETION);
             let pointer = step.at.at;
             match step.act {
@@ -307,14 +463,49 @@ impl Ring {
 
     /// What an event says of the step that is under way: where, and how much of it has not moved.
     pub(super) fn here(&self, code: CompletionCode) -> Option<Tell> {
-        let (step, td) = (self.steps.front()?, self.tds.front()?);
-        let length = step.length - (td.moved - td.before).min(step.length);
-        Some(Tell { pointer: step.at.at, length, code, event_data: false })
+        let td = self.first.as_ref()?;
+        let length = td.step.length - (td.moved - td.before).min(td.step.length);
+        Some(Tell { pointer: td.step.at.at, length, code, event_data: false })
+    }
+}
+
+impl Td {
+    /// A TD that begins with this.
+    #[inline]
+    fn begun(step: Step) -> Self {
+        let (number, moved, base, before, accumulated) = (0, 0, 0, 0, 0);
+        let (steps, bytes, moves) = (1, step.length, step.act.moves());
+        Self { step, number, steps, bytes, moved, base, before, accumulated, moves }
+    }
+
+    /// There is one more TRB.
+    fn add(&mut self, step: Step) {
+        self.moves |= step.act.moves();
+        self.bytes = self.bytes.saturating_add(step.length);
+        self.steps += 1;
+    }
+}
+
+impl Act {
+    /// Whether it moves anything, be it an empty packet.
+    const fn moves(self) -> bool {
+        !matches!(self, Self::Tell(_) | Self::Nothing)
+    }
+}
+
+/// Where a ring goes on behind a TRB, which is `next` unless that is a link.
+fn behind(trb: &TransferTrb, next: Cursor) -> Cursor {
+    match *trb {
+        TransferTrb::Link { segment, toggle_cycle, .. } => {
+            Cursor { at: segment, cycle: next.cycle ^ toggle_cycle }
+        }
+        _ => next,
     }
 }
 
 impl Rules {
     /// Whether a TRB may be on the ring here.
+    #[inline]
     fn allow(self, trb: &TransferTrb, is_first: bool) -> bool {
         let is_bulk = self.direction.is_some();
         match *trb {
@@ -337,6 +528,7 @@ impl Rules {
     }
 
     /// What a TRB does; nothing of a link that is not told.
+    #[inline]
     fn act_of(self, trb: &TransferTrb) -> Option<Act> {
         Some(match *trb {
             TransferTrb::Normal { buffer, flags, .. } if flags.has(TrbFlags::IMMEDIATE_DATA) => {
@@ -356,12 +548,11 @@ impl Rules {
     /// Whether TD Size of every TRB of a TD says the packets that follow it (clause 4.11.2.4).
     fn has_right_sizes<'a>(
         self,
-        steps: impl ExactSizeIterator<Item = &'a Step>,
+        steps: impl Iterator<Item = &'a Step>,
         bytes: u32,
         memory: &Memory,
     ) -> Result<bool, Fault> {
-        // Nothing can be wrong with a TRB alone but that it says more packets follow, which would do no harm.
-        if self.version < 0x0100 || steps.len() < 2 {
+        if self.version < 0x0100 {
             return Ok(true);
         }
         let packets = bytes.div_ceil(self.packet_bytes);

@@ -16,6 +16,7 @@ use super::ring::{Act, Cursor, Found, Ring, Tell};
 use super::slot::Endpoint;
 use crate::link::bulk::{End, Message, Piece, Progress, Transfer};
 use bus::{Pipe, StreamId, TransferId};
+use std::collections::VecDeque;
 use units::{Duration, Instant};
 use wire::usb::{Direction, EndpointAddress};
 use wire::xhci::{CompletionCode as Code, Doorbell, EndpointId, EndpointState};
@@ -38,7 +39,7 @@ pub(super) struct Fetch {
 /// Until when memory is busy, either way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dma {
-    written_at: Instant,
+    pub(super) written_at: Instant,
     read_at: Instant,
 }
 
@@ -60,12 +61,12 @@ const TDS_PASSED_MAX: u32 = 4096;
 
 impl RingName {
     /// The link's name for a TD.
-    const fn transfer(self, number: u32) -> TransferId {
+    pub(super) const fn transfer(self, number: u32) -> TransferId {
         let ([s0, s1], [n0, n1, n2, n3]) = (self.stream.to_be_bytes(), number.to_be_bytes());
         TransferId(u64::from_be_bytes([self.slot, self.endpoint.get(), s0, s1, n0, n1, n2, n3]))
     }
 
-    const fn of(id: TransferId) -> Option<(Self, u32)> {
+    pub(super) const fn of(id: TransferId) -> Option<(Self, u32)> {
         let [slot, endpoint, s0, s1, n0, n1, n2, n3] = id.0.to_be_bytes();
         let (stream, number) = (u16::from_be_bytes([s0, s1]), u32::from_be_bytes([n0, n1, n2, n3]));
         match EndpointId::new(endpoint) {
@@ -81,7 +82,7 @@ impl RingName {
 
 impl Dma {
     /// Payload is on its way for so long; when it is through.
-    fn occupy(at: &mut Instant, now: Instant, bytes: u64, byte_ps: u64) -> Instant {
+    pub(super) fn occupy(at: &mut Instant, now: Instant, bytes: u64, byte_ps: u64) -> Instant {
         *at = (*at).max(now) + Duration::from_ps(bytes * byte_ps);
         *at
     }
@@ -115,13 +116,11 @@ impl Controller {
     /// An endpoint runs from its doorbell on; what is behind it is known when it has been read.
     fn ring_endpoint(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
         let misbehaves = self.part.misbehaviour.ignores_streams;
-        let attachment = self.part.attachment;
-        let slot = self.slots.get(usize::from(to.slot));
-        let way = slot.map_or(Way::default(), |slot| slot.way);
         let heeds = |endpoint: &&Endpoint| {
             let runs = matches!(endpoint.state, EndpointState::Running | EndpointState::Stopped);
             runs && !(misbehaves && endpoint.streams.is_some())
         };
+        let slot = self.slots.get(usize::from(to.slot));
         let endpoint = slot.and_then(|slot| slot.endpoint(to.endpoint)).filter(heeds);
         let Some(endpoint) = endpoint.filter(|_| self.fetches.len() < FETCHES_MAX) else {
             self.counters.idle_doorbells += 1;
@@ -130,20 +129,31 @@ impl Controller {
         // The TRB; of a stream its context before that; what goes out after it.
         let is_out = to.endpoint.get().is_multiple_of(2);
         let reads = 1 + u64::from(endpoint.streams.is_some()) + u64::from(is_out);
+        let attachment = &self.part.attachment;
         let span = attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps();
         let at = now + Duration::from_ps(span);
         let at = self.fetches.back().map_or(at, |last| at.max(last.at));
-        if let Some(code) = endpoint.halted_by.filter(|_| endpoint.state == EndpointState::Stopped) {
-            return self.run_into_halt(now, memory, RingName { stream: 0, ..to }, code);
-        }
-        if endpoint.state == EndpointState::Stopped {
-            if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
-                self.outputs.push_back(Output::Link(way, LinkAct::Resume(address)));
-            }
-            self.set_state(memory, to.which(), EndpointState::Running)?;
+        if endpoint.state == EndpointState::Stopped && !self.set_running(now, memory, to)? {
+            return Ok(());
         }
         self.fetches.push_back(Fetch { at, to });
         Ok(())
+    }
+
+    /// An endpoint that was stopped is to run again. Whether it does.
+    #[cold]
+    fn set_running(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<bool, Fault> {
+        let slot = &self.slots[usize::from(to.slot)];
+        let Some(endpoint) = slot.endpoint(to.endpoint) else { return Ok(false) };
+        if let Some(code) = endpoint.halted_by {
+            self.run_into_halt(now, memory, RingName { stream: 0, ..to }, code)?;
+            return Ok(false);
+        }
+        if let Some(address) = endpoint.address().filter(|_| endpoint.is_on_link) {
+            self.outputs.push_back(Output::Link(slot.way, LinkAct::Resume(address)));
+        }
+        self.set_state(memory, to.which(), EndpointState::Running)?;
+        Ok(true)
     }
 
     /// An endpoint is to run that has halted on the link while it was stopped.
@@ -189,17 +199,23 @@ impl Controller {
     }
 
     /// Takes on TDs of a ring, as many as it takes at once, and gives them to the link.
-    fn refill(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
-        let version = self.part.version;
+    #[inline]
+    pub(super) fn refill(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
+        if self.take_on_alone(memory, to) { Ok(()) } else { self.take_on_all(now, memory, to) }
+    }
+
+    #[inline(never)]
+    fn take_on_all(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
         // Each round passes at least one TD that moves nothing, and rings have an end; the bound is for what lies.
         for _ in 0..TDS_PASSED_MAX {
-            let Some(endpoint) = self.slots[usize::from(to.slot)].endpoint_mut(to.endpoint) else {
-                return Ok(());
-            };
+            let slot = &mut self.slots[usize::from(to.slot)];
+            let way = slot.way;
+            let Some(endpoint) = slot.endpoint_mut(to.endpoint) else { return Ok(()) };
             if let Err(code) = endpoint.load(memory, to.stream)? {
                 return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
             }
-            let rules = endpoint.rules(version);
+            let rules = endpoint.rules(self.part.version);
+            let address = endpoint.address().filter(|_| endpoint.is_on_link);
             let ring = &mut endpoint.rings[usize::from(to.stream)];
             let mut broken = None;
             // The stages of a control transfer begin together (clause 4.11.2.2), whatever is taken on at once elsewhere.
@@ -207,24 +223,34 @@ impl Controller {
                 Some(_) => self.part.tds_ahead,
                 None => self.part.tds_ahead.max(CONTROL_STAGES),
             };
-            while ring.tds.len() < ahead && !self.events.ring.is_full() && broken.is_none() {
+            let mut room = if self.events.ring.is_full() { 0 } else { ahead.saturating_sub(ring.count()) };
+            while room > 0 {
                 let from = ring.next();
                 match ring.fetch(memory, rules)? {
                     Found::Td => self.events.notes.td(memory, to, (from, ring.next())),
                     Found::Nothing => break,
-                    Found::Broken(at) => broken = Some(at),
+                    Found::Broken(at) => {
+                        broken = Some(at);
+                        break;
+                    }
                 }
+                room -= 1;
             }
-            let has_any = !ring.tds.is_empty();
             let has_passed = if rules.direction.is_none() {
                 self.start_control(now, memory, to)?
-            } else if let Some(code) = self.script.transfers.pop_front_if(|_| has_any) {
+            } else if !self.script.transfers.is_empty() && ring.first().is_some() {
+                let code = self.script.transfers.pop_front().unwrap_or(Code::UsbTransactionError);
                 return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
             } else {
-                self.give_to_link(now, to)
+                let at = now + self.part.attachment.memory_write;
+                give_to_link((to, ring), (way, address), &mut self.outputs, |tell| {
+                    self.events.post(at, tell.event(to.slot, to.endpoint));
+                })
             };
-            self.tell_broken(now, memory, to, broken)?;
-            if !has_passed || broken.is_some() {
+            if let Some(broken) = broken {
+                return self.tell_broken(now, memory, to, broken);
+            }
+            if !has_passed {
                 return Ok(());
             }
         }
@@ -232,54 +258,24 @@ impl Controller {
     }
 
     /// A TRB that is none ends what is before it first.
+    #[cold]
     fn tell_broken(
         &mut self,
         now: Instant,
         memory: &mut Memory,
         to: RingName,
-        broken: Option<Cursor>,
+        broken: Cursor,
     ) -> Result<(), Fault> {
-        let is_next = self.ring_mut(to).is_some_and(|ring| ring.tds.is_empty());
-        match broken.filter(|_| is_next) {
-            Some(at) => {
-                let tell = Tell { pointer: at.at, length: 0, code: Code::TrbError, event_data: false };
-                self.fail(now, memory, (to, Some(tell)), (Code::TrbError, EndpointState::Error))
-            }
-            None => Ok(()),
+        if self.ring_mut(to).is_none_or(|ring| ring.first().is_some()) {
+            return Ok(());
         }
+        let tell = Tell { pointer: broken.at, length: 0, code: Code::TrbError, event_data: false };
+        self.fail(now, memory, (to, Some(tell)), (Code::TrbError, EndpointState::Error))
     }
 
     pub(super) fn ring_mut(&mut self, to: RingName) -> Option<&mut Ring> {
         let endpoint = self.slots.get_mut(usize::from(to.slot))?.endpoint_mut(to.endpoint)?;
         endpoint.rings.get_mut(usize::from(to.stream))
-    }
-
-    /// Gives the link what it does not have yet; what moves nothing ends where it is met. Whether there was such.
-    fn give_to_link(&mut self, now: Instant, to: RingName) -> bool {
-        let slot = &mut self.slots[usize::from(to.slot)];
-        let way = slot.way;
-        let Some(endpoint) = slot.endpoint_mut(to.endpoint) else { return false };
-        let address = endpoint.address().filter(|_| endpoint.is_on_link);
-        let Some(ring) = endpoint.rings.get_mut(usize::from(to.stream)) else { return false };
-        let at = now + self.part.attachment.memory_write;
-        let mut has_passed = false;
-        loop {
-            let Some(td) = ring.tds.get_mut(ring.on_link) else { return has_passed };
-            if td.moves {
-                let Some(endpoint) = address else { return has_passed };
-                td.base = td.moved;
-                let transfer = Transfer { id: to.transfer(td.number), bytes: td.bytes - td.moved };
-                let pipe = Pipe { endpoint, stream: StreamId::new(to.stream) };
-                self.outputs.push_back(Output::Link(way, LinkAct::Queue(pipe, transfer)));
-                ring.on_link += 1;
-            } else if ring.on_link == 0 {
-                let events = &mut self.events;
-                ring.advance(0, true, |tell| events.post(at, tell.event(to.slot, to.endpoint)));
-                has_passed = true;
-            } else {
-                return has_passed;
-            }
-        }
     }
 
     /// Something of a transfer has moved. `bytes` is what came, of an In transfer. Whether the controller may have something
@@ -291,6 +287,9 @@ impl Controller {
         progress: &Progress,
         bytes: &[u8],
     ) -> bool {
+        if let Some(is_told) = self.progress_alone(now, memory, progress, bytes) {
+            return is_told;
+        }
         let posted = self.events.posted;
         let done = self.progress(now, memory, progress, bytes);
         let is_told = done.is_err() || progress.ended.is_some() || self.events.posted != posted;
@@ -298,6 +297,7 @@ impl Controller {
         is_told
     }
 
+    #[inline(never)]
     fn progress(
         &mut self,
         now: Instant,
@@ -311,18 +311,19 @@ impl Controller {
             let endpoint = self.slots.get_mut(usize::from(to.slot))?.endpoint_mut(to.endpoint)?;
             let rules = endpoint.rules(version);
             let ring = endpoint.rings.get_mut(usize::from(to.stream))?;
-            let td = ring.tds.front().copied().filter(|td| td.number == number && ring.on_link > 0)?;
-            Some((to, rules, ring, td))
+            let td = ring.first().filter(|td| td.number == number && ring.on_link > 0)?;
+            let (base, before) = (td.base, td.moved);
+            Some((to, rules, ring, (base, before)))
         });
-        let Some((to, rules, ring, td)) = found.filter(|_| ended != Some(End::Withdrawn)) else {
+        let Some((to, rules, ring, (base, before))) = found.filter(|_| ended != Some(End::Withdrawn)) else {
             self.counters.stale_progress += u32::from(ended != Some(End::Withdrawn));
             return Ok(());
         };
-        let moved = td.base + moved;
+        let moved = base + moved;
         let mut at = now;
         if piece.is_some() {
-            let came = (moved - td.moved) as usize;
-            scatter(memory, ring, td.moved, bytes.get(..came).unwrap_or(bytes))?;
+            let came = (moved - before) as usize;
+            scatter(memory, ring, before, bytes.get(..came).unwrap_or(bytes))?;
             let byte_ps = self.part.attachment.inward_byte_ps;
             at = Dma::occupy(&mut self.dma.written_at, now, bytes.len() as u64, byte_ps);
         }
@@ -426,7 +427,7 @@ impl Controller {
         let has_streams = endpoint.streams.is_some();
         let mut told = Vec::new();
         for ring in &endpoint.rings {
-            match ring.tds.front() {
+            match ring.first() {
                 Some(td) if td.moved > 0 => told.extend(ring.here(Code::Stopped)),
                 // Controllers of version 1.0 tell where they stand, even if nothing has moved.
                 Some(_) if is_new && !has_streams => {
@@ -456,8 +457,9 @@ impl Controller {
         let found = RingName::of(piece.transfer).and_then(|(to, number)| {
             let endpoint = self.slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
             let ring = endpoint.rings.get(usize::from(to.stream))?;
-            let at = ring.tds.iter().position(|td| td.number == number)?;
-            Some((ring, at, ring.tds.get(at)?.base + piece.offset))
+            let is_first = ring.first().is_some_and(|td| td.number == number);
+            let at = if is_first { 0 } else { ring.tds().position(|td| td.number == number)? };
+            Some((ring, at, ring.td(at)?.base + piece.offset))
         });
         let Some((ring, td, offset)) = found else { return &[] };
         let wanted = u32::from(piece.bytes);
@@ -504,12 +506,39 @@ impl Controller {
         }
         let at = RingName::of(piece.transfer).and_then(|(to, number)| {
             let endpoint = self.slots.get(usize::from(to.slot))?.endpoint(to.endpoint)?;
-            let mut tds = endpoint.rings.get(usize::from(to.stream))?.tds.iter();
+            let mut tds = endpoint.rings.get(usize::from(to.stream))?.tds();
             tds.find(|td| td.number == number).map(|td| td.base + piece.offset)
         });
         match at.filter(|at| *at >= READ_AHEAD_BYTES && at.is_multiple_of(PAGE_BYTES)) {
             Some(_) => self.part.next_trb_out,
             None => Duration::ZERO,
+        }
+    }
+}
+
+/// Gives the link what it does not have yet; what moves nothing ends where it is met. Whether there was such.
+#[inline(always)]
+fn give_to_link(
+    (to, ring): (RingName, &mut Ring),
+    (way, address): (Way, Option<EndpointAddress>),
+    outputs: &mut VecDeque<Output>,
+    mut tell: impl FnMut(Tell),
+) -> bool {
+    let mut has_passed = false;
+    loop {
+        let Some(td) = ring.td_mut(ring.on_link as usize) else { return has_passed };
+        if td.moves {
+            let Some(endpoint) = address else { return has_passed };
+            td.base = td.moved;
+            let transfer = Transfer { id: to.transfer(td.number), bytes: td.bytes - td.moved };
+            let pipe = Pipe { endpoint, stream: StreamId::new(to.stream) };
+            outputs.push_back(Output::Link(way, LinkAct::Queue(pipe, transfer)));
+            ring.on_link += 1;
+        } else if ring.on_link == 0 {
+            ring.advance(0, true, &mut tell);
+            has_passed = true;
+        } else {
+            return has_passed;
         }
     }
 }
