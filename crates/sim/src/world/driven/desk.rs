@@ -14,7 +14,8 @@ use crate::world::host::Finished;
 use crate::world::observer::{CoreTurn, HostTransfer, Observers, WorkedFor};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
 use initiator::{
-    Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, Payload, Piece, Refusal, Transfer, Transport,
+    Command, CommandId, Flights, Outcome, PEEK_BYTES_MAX, PackId, Payload, Piece, Refusal, Transfer,
+    Transport,
 };
 use units::Instant;
 use wire::usb::Direction;
@@ -28,8 +29,9 @@ pub(super) struct Desk {
     flights: Flights<Flight>,
     /// Where commands have their memory, by slot.
     windows: Vec<Window>,
-    /// Where a pack lies while it is under way, and its memory while it is not.
+    /// Where a pack lies while it is under way, whose memory it is of, and its own memory while it is not.
     pack: Window,
+    pack_pieces: Vec<Piece>,
     pack_memory: Vec<u8>,
     pub(super) observers: Observers,
     pub(super) write_turn: WriteTurn,
@@ -46,12 +48,23 @@ struct Window {
 /// A transfer under way.
 #[derive(Debug)]
 struct Flight {
-    payload: Payload,
+    address: u64,
+    carries: Carries,
     pipe: Pipe,
     length: u32,
-    address: u64,
-    /// Whose memory a pack is of.
-    pieces: Vec<Piece>,
+}
+
+/// What is left of a payload once its bytes are where the driver finds them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carries {
+    /// Bytes that lie at a place of their own.
+    Inline,
+    /// The same, for bytes that come.
+    Message,
+    /// Memory of a command.
+    Buffer(CommandId),
+    /// The pack.
+    Pack,
 }
 
 impl Desk {
@@ -62,6 +75,7 @@ impl Desk {
             flights: Flights::new(),
             windows: Vec::new(),
             pack: Window::default(),
+            pack_pieces: Vec::new(),
             pack_memory: Vec::new(),
             observers: Observers::default(),
             write_turn: WriteTurn::default(),
@@ -97,11 +111,14 @@ impl Desk {
     }
 
     /// Lays a pack out: what goes out is in it, end to end. `None` if one is under way.
-    fn lend_pack(&mut self, machine: &mut Machine, pieces: &[Piece], goes_out: bool) -> Option<u64> {
+    fn lend_pack(&mut self, machine: &mut Machine, pack: PackId, goes_out: bool) -> Option<u64> {
+        let pieces = self.transport.pieces(pack);
         let owner = pieces.first().filter(|_| self.pack.owner.is_none())?.command;
+        self.pack_pieces.clear();
+        self.pack_pieces.extend_from_slice(pieces);
         let mut bytes = std::mem::take(&mut self.pack_memory);
         bytes.clear();
-        for piece in pieces {
+        for piece in &self.pack_pieces {
             let length = bytes.len() + piece.range.len as usize;
             if goes_out {
                 let from = self.address_of(piece)?;
@@ -114,11 +131,11 @@ impl Desk {
     }
 
     /// A pack has been carried: what it has brought goes to whose it is.
-    fn deal_pack(&mut self, machine: &mut Machine, pieces: &[Piece], brought: usize) -> Vec<u8> {
+    fn deal_pack(&mut self, machine: &mut Machine, brought: usize) -> Vec<u8> {
         self.pack.owner = None;
         let bytes = machine.memory.take_back(self.pack.address);
         let mut rest = bytes.get(..brought).unwrap_or_default();
-        for piece in pieces {
+        for piece in &self.pack_pieces {
             let (own, others) = rest.split_at(rest.len().min(piece.range.len as usize));
             if let Some(to) = self.address_of(piece) {
                 let _ = machine.memory.write(to, own);
@@ -137,7 +154,7 @@ impl Desk {
     pub(super) fn copied_after(&self, number: TransferId, brought: u32) -> u32 {
         let of = self.flights.get(number).map(|(_, flight)| flight);
         let is_copied = |flight: &&Flight| {
-            matches!(flight.payload, Payload::Pieces(_)) && flight.pipe.endpoint.direction() == Direction::In
+            flight.carries == Carries::Pack && flight.pipe.endpoint.direction() == Direction::In
         };
         of.filter(is_copied).map_or(0, |_| brought)
     }
@@ -175,37 +192,30 @@ impl Desk {
         device: Option<DeviceId>,
         transfer: Transfer,
     ) {
-        let Transfer { id, pipe, length, payload } = transfer;
-        let pieces = match payload {
-            Payload::Pieces(pack) => self.transport.pieces(pack).to_vec(),
-            _ => Vec::new(),
-        };
+        let Transfer { id, pipe, length, payload } = &transfer;
+        let (id, pipe, length) = (*id, *pipe, *length);
         let goes_out = pipe.endpoint.direction() == Direction::Out;
-        let address = match &payload {
-            Payload::Buffer(piece) => self.address_of(piece),
-            Payload::Pieces(_) => self.lend_pack(machine, &pieces, goes_out),
-            Payload::Inline(_) | Payload::Message if length <= INLINE_BYTES => machine.take_place(),
-            _ => None,
+        let (carries, address) = match payload {
+            Payload::Buffer(piece) => (Carries::Buffer(piece.command), self.address_of(piece)),
+            Payload::Pieces(pack) => (Carries::Pack, self.lend_pack(machine, *pack, goes_out)),
+            Payload::Inline(_) if length <= INLINE_BYTES => (Carries::Inline, machine.take_place()),
+            Payload::Message if length <= INLINE_BYTES => (Carries::Message, machine.take_place()),
+            Payload::Inline(_) | Payload::Message => (Carries::Message, None),
         };
         let Some((address, device)) = address.zip(device) else {
-            if !pieces.is_empty() && address.is_some() {
-                self.pack_memory = self.deal_pack(machine, &[], 0);
+            if carries == Carries::Pack && address.is_some() {
+                self.pack_memory = self.deal_pack(machine, 0);
             }
             machine.told(self.drive);
             let refused = Completion { id, status: TransferStatus::Error, actual: 0 };
             return self.transport.handle_completion(now, refused, &[]);
         };
-        if let Payload::Inline(inline) = &payload {
+        if let Payload::Inline(inline) = payload {
             machine.memory.write_bytes(address, inline.as_bytes());
         }
-        let flight = Flight { payload, pipe, length, address, pieces };
+        let flight = Flight { address, carries, pipe, length };
         if !self.observers.is_empty() {
-            let bytes = match pipe.endpoint.direction() {
-                Direction::Out => machine.memory.slice(address, length as usize).unwrap_or_default(),
-                Direction::In => &[],
-            };
-            let shown = flight.shown(id);
-            self.observers.tell(|observer| observer.submitted(now, &shown, bytes));
+            self.show(machine, now, id, &flight);
         }
         let number = self.flights.insert(id, flight);
         let transfer = xhci::Transfer { id: number, device, pipe, buffer: address, length };
@@ -214,6 +224,19 @@ impl Desk {
             let refused = Completion { id: number, status: TransferStatus::Error, actual: 0 };
             self.complete(machine, (None, CoreTurn::at_once(now)), refused);
         }
+    }
+
+    /// Shows a transfer to who looks on.
+    #[inline(never)]
+    fn show(&mut self, machine: &Machine, now: Instant, id: TransferId, flight: &Flight) {
+        let bytes = match flight.pipe.endpoint.direction() {
+            Direction::Out => {
+                machine.memory.slice(flight.address, flight.length as usize).unwrap_or_default()
+            }
+            Direction::In => &[],
+        };
+        let shown = flight.shown(id);
+        self.observers.tell(|observer| observer.submitted(now, &shown, bytes));
     }
 
     /// The transport takes a transfer back.
@@ -250,27 +273,30 @@ impl Desk {
         let Some((id, flight)) = self.flights.remove(number) else { return false };
         let is_in = flight.pipe.endpoint.direction() == Direction::In;
         let brought = if is_in { actual as usize } else { 0 };
-        let pack = match flight.payload {
-            Payload::Pieces(_) => Some(self.deal_pack(machine, &flight.pieces, brought)),
-            _ => None,
+        if flight.carries == Carries::Pack {
+            self.pack_memory = self.deal_pack(machine, brought);
+        }
+        let bytes = match flight.carries {
+            Carries::Pack => self.pack_memory.get(..brought),
+            // Of a long one nobody is told the bytes, unless somebody looks on.
+            Carries::Buffer(_) if brought > PEEK_BYTES_MAX && self.observers.is_empty() => None,
+            _ => machine.memory.slice(flight.address, brought).ok(),
         };
-        let bytes = match &pack {
-            Some(pack) => pack.get(..brought).unwrap_or_default(),
-            None => machine.memory.slice(flight.address, brought).unwrap_or_default(),
-        };
+        let bytes = bytes.unwrap_or_default();
         if !self.observers.is_empty() {
             let shown = flight.shown(id);
-            interrupt.into_iter().chain([turn]).for_each(|turn| self.worked(turn, WorkedFor::Transfer(id)));
+            for turn in interrupt.into_iter().chain([turn]).filter(|turn| turn.ended > turn.since) {
+                self.observers.tell(|observer| observer.worked(turn, WorkedFor::Transfer(id)));
+            }
             self.observers.tell(|observer| observer.completed(now, &shown, (status, actual), bytes));
         }
-        let is_told = matches!(flight.payload, Payload::Message) || bytes.len() <= PEEK_BYTES_MAX;
+        let is_told = flight.carries == Carries::Message || bytes.len() <= PEEK_BYTES_MAX;
         let bytes = if is_told { bytes } else { &[] };
         self.transport.handle_completion(now, Completion { id, status, actual }, bytes);
         machine.told(self.drive);
-        if matches!(flight.payload, Payload::Inline(_) | Payload::Message) {
+        if matches!(flight.carries, Carries::Inline | Carries::Message) {
             machine.give_place(flight.address);
         }
-        self.pack_memory = pack.unwrap_or_else(|| std::mem::take(&mut self.pack_memory));
         true
     }
 }
@@ -296,8 +322,8 @@ impl Window {
 impl Flight {
     /// How it looks to who looks on.
     fn shown(&self, id: TransferId) -> HostTransfer {
-        let command = match self.payload {
-            Payload::Buffer(piece) => Some(piece.command),
+        let command = match self.carries {
+            Carries::Buffer(command) => Some(command),
             _ => None,
         };
         HostTransfer { id, pipe: self.pipe, length: self.length, command }
