@@ -7,6 +7,7 @@ use host::diagnose::{
     Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
 };
 use host::inventory::{Transport, UsbDevice, bridge_family};
+use initiator::probe::quirk::Flag;
 use std::fmt::Write;
 
 /// Several drives: for each the answer, and the checks that are to be looked at.
@@ -49,7 +50,13 @@ fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
     for (number, judgement) in diagnosis.judgements.iter().enumerate() {
         text += &judged(number, judgement, decides(diagnosis, judgement));
     }
-    text += &format!("\nQuirks in force: {}\n", diagnosis.in_force());
+    let in_force = diagnosis.in_force();
+    text += &match diagnosis.transport {
+        Transport::Uas { .. } if in_force.contains(Flag::IgnoreUas) => {
+            format!("\nQuirks by the rules, which the kernel did not go by: {in_force}\n")
+        }
+        _ => format!("\nQuirks in force: {in_force}\n"),
+    };
     let on_bot = diagnosis.quirks.storage();
     if on_bot != diagnosis.in_force() {
         text += &format!("On usb-storage they would be: {on_bot}\n");
@@ -97,7 +104,8 @@ fn answer(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
             device.id
         ),
         Decision::Supposed(rule) => {
-            format!("nothing that could be read explains it. Not known is whether {}", rule.title())
+            let (title, because) = (rule.title(), because(rule));
+            format!("nothing that could be read explains it. Not known is whether {title}: {because}")
         }
         Decision::TakenAway => {
             return format!("{now}; by the rules it would be on {}.", driver(diagnosis.expected));

@@ -5,7 +5,8 @@ use super::quirks::Quirks;
 use crate::inventory::{Controller, Interface, Inventory, KernelLog, Module, UsbDevice};
 use crate::tree::Unread;
 use initiator::probe::configuration::Setting;
-use initiator::probe::quirk::{BuiltIn, Flag};
+use initiator::probe::quirk::table::{self, TABLES_OF, TableRow};
+use initiator::probe::quirk::{BuiltIn, Flag, KernelVersion, Versions};
 use initiator::probe::{Finding, Link, LinuxJudgement, Rule, STREAMS_MAX};
 use wire::usb::ClassCode;
 
@@ -19,6 +20,16 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// A row of a table of Linux, with the versions that have it.
+    pub(super) fn of_row(row: &TableRow) -> Self {
+        let versions = if row.versions == Versions::default() {
+            format!("Linux {TABLES_OF}")
+        } else {
+            row.versions.to_string()
+        };
+        Self::new(format!("{versions}, unusual_uas.h"), format!("{}: {}", row.name, row.flags))
+    }
+
     /// A reading.
     pub fn new(place: impl Into<String>, found: impl Into<String>) -> Self {
         Self { place: place.into(), found: found.into() }
@@ -42,6 +53,8 @@ pub struct Evidence<'a> {
     pub controller: Option<&'a Controller>,
     /// Its quirks.
     pub quirks: Quirks,
+    /// A row that came after this kernel, which may have taken it over.
+    pub later_row: Option<&'static TableRow>,
 }
 
 impl<'a> Evidence<'a> {
@@ -55,16 +68,18 @@ impl<'a> Evidence<'a> {
             device.configuration.iter().flat_map(|one| one.settings_of(interface.number)).collect();
         // What the controller can is asked elsewhere: descriptors do not tell.
         let link = Link { speed: device.speed.on_the_bus(), streams_max: STREAMS_MAX };
-        let judged =
-            |configuration| LinuxJudgement::of(&device.identity(), configuration, interface.number, link);
+        let identity = device.identity();
+        let user = entry::flags_of(inventory.quirks.value(), device.id);
+        let (kernel, later_row) = tables_of(inventory, device, user.is_some());
+        let judged = |configuration| {
+            LinuxJudgement::in_kernel(&identity, configuration, interface.number, link, kernel)
+        };
         let linux = device.configuration.as_ref().map(judged);
         let built_in = linux.as_ref().map(|linux| linux.built_in);
-        let quirks = Quirks {
-            built_in: built_in.unwrap_or_else(|| BuiltIn::of(&device.identity(), None)),
-            user: entry::flags_of(inventory.quirks.value(), device.id),
-        };
+        let built_in = built_in.unwrap_or_else(|| BuiltIn::in_kernel(&identity, None, kernel));
+        let quirks = Quirks { built_in, user };
         let controller = inventory.controller_of(device);
-        Self { inventory, device, interface, settings, linux, controller, quirks }
+        Self { inventory, device, interface, settings, linux, controller, quirks, later_row }
     }
 
     /// What a rule about descriptors found; `None` if it could not be asked.
@@ -133,3 +148,23 @@ impl<'a> Evidence<'a> {
         log.last(self.device, words).map(|line| Reading::new(&log.path, line))
     }
 }
+
+/// The version by whose tables a device is judged, and the row of a later one that may count already. A kernel that says
+/// that it ignores UAS for the device, which nobody else told it to, has taken the later row over.
+fn tables_of(
+    inventory: &Inventory,
+    device: &UsbDevice,
+    user_says: bool,
+) -> (Option<KernelVersion>, Option<&'static TableRow>) {
+    let Some(kernel) = inventory.release.as_deref().and_then(KernelVersion::of_release) else {
+        return (None, None);
+    };
+    let later = table::later_uas_row(device.id, device.revision, kernel);
+    let ignores = later.is_some_and(|row| row.flags.contains(Flag::IgnoreUas));
+    let log = inventory.log.as_ref().and_then(|log| log.as_ref().ok());
+    let said = log.is_some_and(|log| log.last(device, IGNORED_WORDS).is_some());
+    if ignores && said && !user_says { (None, None) } else { (Some(kernel), later) }
+}
+
+/// What the kernel says where it ignores UAS for a device.
+pub(super) const IGNORED_WORDS: &str = "UAS is ignored for this device";

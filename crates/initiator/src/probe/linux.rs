@@ -9,7 +9,7 @@ use super::configuration::Configuration;
 use super::identity::Identity;
 use super::own::{about_endpoints, host_streams, setting_finding, streams_offered};
 use super::pipes::Pipes;
-use super::quirk::{BridgeFacts, BuiltIn, Flag};
+use super::quirk::{BridgeFacts, BuiltIn, Flag, KernelVersion};
 use super::rule::{Evidence, Finding, Rule};
 use alloc::vec::Vec;
 use wire::usb::ClassCode;
@@ -26,22 +26,33 @@ pub struct LinuxJudgement {
 impl LinuxJudgement {
     /// Judges one interface of a device. What is behind `link.streams_max` only the rules of streams look at.
     pub fn of(identity: &Identity<'_>, configuration: &Configuration, interface: u8, link: Link) -> Self {
+        Self::in_kernel(identity, configuration, interface, link, None)
+    }
+
+    /// The same by the tables of a version of Linux; `None` is the newest that is known.
+    pub fn in_kernel(
+        identity: &Identity<'_>,
+        configuration: &Configuration,
+        interface: u8,
+        link: Link,
+        kernel: Option<KernelVersion>,
+    ) -> Self {
         let mut findings = Vec::new();
         findings.push(setting_finding(configuration, interface, ClassCode::UAS, Rule::UasSetting));
         let Some(setting) = configuration.setting_of_class(interface, ClassCode::UAS) else {
-            return Self { findings, built_in: BuiltIn::of(identity, None) };
+            return Self { findings, built_in: BuiltIn::in_kernel(identity, None, kernel) };
         };
         let pipes = Pipes::of(setting);
         findings.push(about_endpoints(Rule::PipeUsages, pipes.is_some(), setting, &setting.endpoints));
         let Some(pipes) = pipes else {
-            return Self { findings, built_in: BuiltIn::of(identity, None) };
+            return Self { findings, built_in: BuiltIn::in_kernel(identity, None, kernel) };
         };
         let bridge = BridgeFacts {
             max_power: configuration.head.max_power,
             speed: link.speed,
             status_streams: pipes.status.streams(),
         };
-        let built_in = BuiltIn::of(identity, Some(bridge));
+        let built_in = BuiltIn::in_kernel(identity, Some(bridge), kernel);
         findings.push(Finding {
             rule: Rule::NotIgnored,
             met: !built_in.uas().contains(Flag::IgnoreUas),

@@ -16,14 +16,18 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let reading = if user {
         settings(evidence)
     } else if let Some(row) = quirks.built_in.row.filter(|row| row.flags.contains(Flag::NoAta1x)) {
-        Reading::new("Linux, unusual_uas.h", format!("{}: {}", row.name, row.flags))
+        Reading::of_row(row)
     } else {
         let reason = quirks.built_in.coded.map_or("", |coded| coded.reason());
         Reading::new("Linux, uas-detect.h", reason)
     };
-    kind.says(Health::Concern, "the flag t blocks ATA pass-through: smartctl and hdparm get no answer")
-        .seen(reading)
-        .advise(advice::let_smart_through(evidence))
+    let mut because = "the flag t blocks ATA pass-through: smartctl and hdparm get no answer".to_owned();
+    // Stable branches have taken over that the row is for fewer revisions.
+    if !user && let Some(before) = quirks.built_in.row.and_then(|row| row.versions.before) {
+        because =
+            format!("in Linux before {before} {because}; a later release of this branch may not block it");
+    }
+    kind.says(Health::Concern, because).seen(reading).advise(advice::let_smart_through(evidence))
 }
 
 fn settings(evidence: &Evidence<'_>) -> Reading {

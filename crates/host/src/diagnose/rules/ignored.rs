@@ -1,8 +1,12 @@
 //! Whether a quirk says to ignore UAS: the user's own entry, a row of Linux's table, a rule in its code.
+//!
+//! Tables are those of the kernel's version, as far as the versions of their rows are known. Of a row that came later it
+//! is not known whether the kernel has taken it over, unless what has the drive or the kernel's log tells.
 
 use super::{Judgement, Rule, Verdict};
 use crate::diagnose::advice;
-use crate::diagnose::evidence::{Evidence, Reading};
+use crate::diagnose::evidence::{Evidence, IGNORED_WORDS, Reading};
+use initiator::probe::quirk::table::TableRow;
 use initiator::probe::quirk::{BridgeFacts, Flag};
 use initiator::probe::{self, Evidence as Seen};
 
@@ -11,46 +15,101 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     if !evidence.speaks_uas() {
         return rule.says(Verdict::NotAsked, "there is no UAS to ignore");
     }
-    let quirks = &evidence.quirks;
-    let (built_in, in_force) = (&quirks.built_in, quirks.uas());
-    let because = if !in_force.contains(Flag::IgnoreUas) {
-        match quirks.user {
-            Some(_) if built_in.uas().contains(Flag::IgnoreUas) => {
-                "Linux would ignore it, and usb-storage.quirks= says not to".to_owned()
-            }
-            _ => format!("quirks in force: {in_force}"),
-        }
-    } else if quirks.user.is_some_and(|user| user.contains(Flag::IgnoreUas)) {
-        format!("usb-storage.quirks= has the letter u for {}", evidence.device.id)
+    let later = evidence.later_row.filter(|row| row.flags.contains(Flag::IgnoreUas));
+    let is_ignored = evidence.quirks.uas().contains(Flag::IgnoreUas);
+    let judgement = match later {
+        Some(row) if !is_ignored && evidence.quirks.user.is_none() => return by_later(evidence, row),
+        _ if is_ignored => rule.says(Verdict::Refused, refusal(evidence)),
+        _ => rule.says(Verdict::Met, no_refusal(evidence)),
+    };
+    let judgement = readings(evidence).into_iter().fold(judgement, Judgement::seen);
+    if !is_ignored {
+        return judgement;
+    }
+    if evidence.driver() == Some("uas") {
+        return judgement.seen(evidence.driver_reading());
+    }
+    let line = [IGNORED_WORDS, "UAS is blacklisted for this device"];
+    let line = line.iter().find_map(|words| evidence.log_line(words));
+    judgement.seen_if_any(line).advise(advice::use_uas(evidence))
+}
+
+/// Who says to ignore it.
+fn refusal(evidence: &Evidence<'_>) -> String {
+    let (quirks, id) = (&evidence.quirks, evidence.device.id);
+    let built_in = &quirks.built_in;
+    let because = if quirks.user.is_some_and(|user| user.contains(Flag::IgnoreUas)) {
+        format!("usb-storage.quirks= has the letter u for {id}")
     } else if built_in.row.is_some_and(|row| row.flags.contains(Flag::IgnoreUas)) {
-        format!("Linux's own table says to ignore UAS for {}", evidence.device.id)
+        format!("Linux's own table says to ignore UAS for {id}")
     } else {
         built_in.coded.map_or_else(String::new, |coded| coded.reason().to_owned())
     };
-    let verdict = if in_force.contains(Flag::IgnoreUas) { Verdict::Refused } else { Verdict::Met };
-    let mut judgement = rule.says(verdict, because);
-    if let Some(row) = built_in.row {
-        let found = format!("{}: {}", row.name, row.flags);
-        judgement = judgement.seen(Reading::new("Linux, unusual_uas.h", found));
+    if evidence.driver() == Some("uas") {
+        return format!("{because}; uas has it all the same");
     }
+    because
+}
+
+/// Why it is not ignored.
+fn no_refusal(evidence: &Evidence<'_>) -> String {
+    let quirks = &evidence.quirks;
+    match quirks.user {
+        Some(_) if quirks.built_in.uas().contains(Flag::IgnoreUas) => {
+            "Linux would ignore it, and usb-storage.quirks= says not to".to_owned()
+        }
+        _ => format!("quirks in force: {}", quirks.uas()),
+    }
+}
+
+/// A later version ignores UAS for the device.
+fn by_later(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
+    let rule = Rule::NotIgnored;
+    let judgement = match evidence.driver() {
+        Some("uas") => rule
+            .says(
+                Verdict::Met,
+                format!("{} ignores UAS for it; this kernel does not: uas is bound", row.versions),
+            )
+            .seen(evidence.driver_reading()),
+        _ => rule.says(
+            Verdict::Unknown,
+            format!("{} ignores UAS for it, and this older kernel may have taken that over", row.versions),
+        ),
+    };
+    let release = evidence.inventory.release.as_deref().unwrap_or_default();
+    let mut judgement = judgement
+        .seen(Reading::of_row(row))
+        .seen(Reading::new("/proc/sys/kernel/osrelease", release))
+        .seen(settings(evidence));
+    if judgement.verdict == Verdict::Unknown && evidence.log_is_refused() {
+        judgement.root_adds = Some("the kernel's log tells whether UAS was ignored".into());
+    }
+    judgement
+}
+
+/// What was looked at.
+fn readings(evidence: &Evidence<'_>) -> Vec<Reading> {
+    let built_in = &evidence.quirks.built_in;
+    let mut readings: Vec<Reading> = built_in.row.map(Reading::of_row).into_iter().collect();
     if let Some(coded) = built_in.coded {
-        judgement = judgement.seen(Reading::new("Linux, uas-detect.h", coded.reason()));
+        readings.push(Reading::new("Linux, uas-detect.h", coded.reason()));
     }
     if let (Some(_), Some(Seen::Bridge { bridge, .. })) =
         (built_in.coded, evidence.finding(probe::Rule::NotIgnored).map(|finding| &finding.evidence))
     {
         let BridgeFacts { max_power, status_streams, .. } = bridge;
         let found = format!("bMaxPower {max_power}, {status_streams} streams on the status pipe");
-        judgement = judgement.seen(evidence.attribute("descriptors", found));
-        judgement = judgement.seen(evidence.attribute("speed", evidence.device.speed.to_string()));
+        readings.push(evidence.attribute("descriptors", found));
+        readings.push(evidence.attribute("speed", evidence.device.speed.to_string()));
     }
-    let value = evidence.inventory.quirks.value();
-    let value = if value.is_empty() { "empty" } else { value };
-    judgement = judgement.seen(Reading::new(evidence.inventory.quirks.path(), value));
-    if verdict == Verdict::Met {
-        return judgement;
-    }
-    let line = ["UAS is ignored for this device", "UAS is blacklisted for this device"];
-    let line = line.iter().find_map(|words| evidence.log_line(words));
-    judgement.seen_if_any(line).advise(advice::use_uas(evidence))
+    readings.push(settings(evidence));
+    readings
+}
+
+/// The user's own entries.
+fn settings(evidence: &Evidence<'_>) -> Reading {
+    let settings = &evidence.inventory.quirks;
+    let value = settings.value();
+    Reading::new(settings.path(), if value.is_empty() { "empty" } else { value })
 }

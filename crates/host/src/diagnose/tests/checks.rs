@@ -55,6 +55,8 @@ fn check_cases() -> Vec<CheckCase> {
         (Smart, String::new(), Good, "no quirk"),
         (Smart, ids(0x0bc2, 0x0001), Concern, "blocks ATA"),
         (Smart, quirks("1209:0001:t"), Concern, "blocks ATA"),
+        (Smart, ids(0x13fd, 0x3940) + &at("bcdDevice", "0310"), Concern, "in Linux before 6.19 the flag t"),
+        (Smart, ids(0x13fd, 0x3940) + &at("bcdDevice", "0310") + &kernel("6.19.0"), Good, "no quirk"),
         (Resets, String::new(), Good, "none"),
         (Resets, "/dev/kmsg -\n".into(), Unknown, "could not be read"),
         (Resets, log("usb 3-3: USB disconnect, device number 4"), Good, "disconnects: 1"),

@@ -100,6 +100,11 @@ pub(super) fn mediatek(registers: &str) -> String {
     controller("xhci-mtk") + &format!("{REGISTERS} = {registers}HCCPARAMS1 = 0x00004001\n")
 }
 
+/// Another kernel, of the same modules.
+pub(super) fn kernel(release: &str) -> String {
+    format!("/proc/sys/kernel/osrelease = {release}\n")
+}
+
 /// The drive that has no Bulk-Only setting, without a driver.
 pub(super) const UAS_ALONE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-1/3-1:1.0/driver -\n";
 

@@ -69,7 +69,15 @@ fn together_they_have_every_rule_with_every_verdict() {
             assert!(seen.contains(&(rule.name(), format!("{verdict:?}"))), "no {rule:?} is {verdict:?}");
         }
     }
-    for rule in [Rule::Built, Rule::AlternateSetting, Rule::ScatterGather, Rule::Streams, Rule::Loaded] {
+    let unknown = [
+        Rule::Built,
+        Rule::AlternateSetting,
+        Rule::NotIgnored,
+        Rule::ScatterGather,
+        Rule::Streams,
+        Rule::Loaded,
+    ];
+    for rule in unknown {
         assert!(seen.contains(&(rule.name(), "Unknown".into())), "no {rule:?} is unknown");
     }
     assert!(CodedRule::ALL.iter().all(|rule| coded.contains(rule)), "{coded:?}");
@@ -80,7 +88,8 @@ fn diagnosed_by_row(row: &TableRow) -> Diagnosis {
     let revision = format!("{:04x}", row.revisions.0);
     let driver = if row.flags.contains(Flag::IgnoreUas) { "usb-storage" } else { "uas" };
     let lines = ids(row.id.vendor, row.id.product) + &at("bcdDevice", &revision) + &bound(driver);
-    diagnosed("3-3", &lines)
+    let release = row.versions.since.map_or_else(String::new, |since| kernel(&format!("{since}.0")));
+    diagnosed("3-3", &(lines + &release))
 }
 
 #[test]
@@ -117,8 +126,10 @@ fn every_verdict_has_its_evidence() {
         for judgement in &diagnosis.judgements {
             let is_owed = matches!(judgement.verdict, Verdict::Met | Verdict::Refused);
             assert!(!is_owed || !judgement.readings.is_empty(), "{name}: {judgement:#?}");
-            let is_advised = judgement.verdict != Verdict::Refused || !judgement.advice.is_empty();
-            assert!(is_advised, "{name}: {judgement:#?}");
+            // Nobody needs to be told how a drive comes to UAS that is on it.
+            let is_on_uas = matches!(diagnosis.transport, crate::inventory::Transport::Uas { .. });
+            let is_owed = judgement.verdict == Verdict::Refused && !is_on_uas;
+            assert_eq!(!judgement.advice.is_empty(), is_owed, "{name}: {judgement:#?}");
         }
     }
 }
@@ -177,4 +188,20 @@ fn a_drive_of_uas_alone_without_the_module_is_said_in_the_rule_that_decides() {
     assert_eq!(because("3-3", &(uas_absent() + &unbound())), Some((Verdict::Refused, left.into())));
     // A drive without UAS is not left to it.
     assert_eq!(because("3-2", &uas_absent()).map(|one| one.0), Some(Verdict::NotAsked));
+}
+
+#[test]
+fn a_row_is_told_with_its_versions() {
+    let told = |lines: String| {
+        let diagnosis = diagnosed("3-3", &lines);
+        let judgement = diagnosis.judgement(Rule::NotIgnored).expect("judged");
+        let table = judgement.readings.iter().find(|reading| reading.place.ends_with("unusual_uas.h"));
+        (judgement.verdict, table.map(|reading| reading.place.clone()))
+    };
+    let since = |verdict| (verdict, Some("Linux since 6.16, unusual_uas.h".to_owned()));
+    assert_eq!(told(ids(0x0781, 0x55e8)), since(Verdict::Met));
+    let new = ids(0x0781, 0x55e8) + &kernel("6.16.3-arch1-1") + &bound("usb-storage");
+    assert_eq!(told(new), since(Verdict::Refused));
+    let all = (Verdict::Refused, Some("Linux 7.0, unusual_uas.h".to_owned()));
+    assert_eq!(told(ids(0x357d, 0x7788) + &bound("usb-storage")), all);
 }

@@ -7,9 +7,11 @@
 mod coded;
 mod flags;
 pub mod table;
+mod version;
 
 pub use coded::{BridgeFacts, CodedRule};
 pub use flags::{Flag, Flags};
+pub use version::{KernelVersion, Versions};
 
 use super::identity::Identity;
 use table::TableRow;
@@ -28,10 +30,19 @@ pub struct BuiltIn {
 impl BuiltIn {
     /// What holds for a device; `bridge` is what the coded rules look at, where a setting is UAS.
     pub fn of(identity: &Identity<'_>, bridge: Option<BridgeFacts>) -> Self {
+        Self::in_kernel(identity, bridge, None)
+    }
+
+    /// The same by the tables of a version of Linux; `None` is the newest that is known.
+    pub fn in_kernel(
+        identity: &Identity<'_>,
+        bridge: Option<BridgeFacts>,
+        kernel: Option<KernelVersion>,
+    ) -> Self {
         Self {
-            row: table::uas_row(identity.id, identity.revision),
+            row: table::uas_row(identity.id, identity.revision, kernel),
             coded: bridge.and_then(|facts| CodedRule::of(identity, facts)),
-            storage_row: table::storage_row(identity.id, identity.revision),
+            storage_row: table::storage_row(identity.id, identity.revision, kernel),
         }
     }
 

@@ -3,9 +3,10 @@
 //! [`UAS`] is unusual_uas.h, whole. [`STORAGE`] is unusual_devs.h as far as disks and bridges to disks go; cameras,
 //! players, telephones, card readers and modems are left out. `usb-storage` looks through its own table and then
 //! through that of `uas`; the first row that fits counts, so that the two drivers may see different flags. A row counts
-//! for a range of bcdDevice, most for all. An older kernel has fewer rows, or wider ones; a newer one may have more.
+//! for a range of bcdDevice, most for all. An older kernel has fewer rows, or wider ones; a newer one may have more. Of
+//! which versions a row is, is said where it is known for certain; others are taken for those of every kernel.
 
-use super::{Flag, Flags};
+use super::{Flag, Flags, KernelVersion, Versions};
 use crate::probe::identity::DeviceId;
 
 /// A row of a table.
@@ -19,23 +20,46 @@ pub struct TableRow {
     pub flags: Flags,
     /// Maker and product.
     pub name: &'static str,
+    /// The versions of Linux that have the row.
+    pub versions: Versions,
 }
 
+/// The version of Linux of which the tables are.
+pub const TABLES_OF: KernelVersion = KernelVersion::new(7, 0);
+
 impl TableRow {
+    /// The row, which came with a version.
+    const fn since(self, major: u16, minor: u16) -> Self {
+        let since = Some(KernelVersion::new(major, minor));
+        Self { versions: Versions { since, ..self.versions }, ..self }
+    }
+
+    /// The row, which went with a version.
+    const fn before(self, major: u16, minor: u16) -> Self {
+        let before = Some(KernelVersion::new(major, minor));
+        Self { versions: Versions { before, ..self.versions }, ..self }
+    }
+
     /// Whether the row is for a device with these ids and this bcdDevice.
     pub fn is_for(&self, id: DeviceId, revision: u16) -> bool {
         self.id == id && (self.revisions.0..=self.revisions.1).contains(&revision)
     }
 }
 
-/// The row of a device as `uas` finds it.
-pub fn uas_row(id: DeviceId, revision: u16) -> Option<&'static TableRow> {
-    UAS.iter().find(|row| row.is_for(id, revision))
+/// The row of a device as `uas` finds it in a kernel; `None` is the newest that is known.
+pub fn uas_row(id: DeviceId, revision: u16, kernel: Option<KernelVersion>) -> Option<&'static TableRow> {
+    UAS.iter().find(|row| row.is_for(id, revision) && row.versions.contain(kernel))
 }
 
-/// The row of a device as `usb-storage` finds it.
-pub fn storage_row(id: DeviceId, revision: u16) -> Option<&'static TableRow> {
-    STORAGE.iter().chain(UAS).find(|row| row.is_for(id, revision))
+/// The row of a device as `usb-storage` finds it in a kernel; `None` is the newest that is known.
+pub fn storage_row(id: DeviceId, revision: u16, kernel: Option<KernelVersion>) -> Option<&'static TableRow> {
+    STORAGE.iter().chain(UAS).find(|row| row.is_for(id, revision) && row.versions.contain(kernel))
+}
+
+/// The row of `uas` for a device that came after a kernel. A stable branch may have taken it over.
+pub fn later_uas_row(id: DeviceId, revision: u16, kernel: KernelVersion) -> Option<&'static TableRow> {
+    let is_later = |row: &TableRow| row.versions.since.is_some_and(|since| since > kernel);
+    UAS.iter().find(|row| row.is_for(id, revision) && is_later(row))
 }
 
 const fn row(vendor: u16, product: u16, flags: &[Flag], name: &'static str) -> TableRow {
@@ -49,7 +73,13 @@ const fn rows(
     flags: &[Flag],
     name: &'static str,
 ) -> TableRow {
-    TableRow { id: DeviceId::new(vendor, product), revisions, flags: Flags::of(flags), name }
+    TableRow {
+        id: DeviceId::new(vendor, product),
+        revisions,
+        flags: Flags::of(flags),
+        name,
+        versions: Versions { since: None, before: None },
+    }
 }
 
 /// What `uas` knows, in the order of ids.
@@ -57,14 +87,17 @@ pub const UAS: &[TableRow] = &[
     row(0x054c, 0x087d, &[Flag::NoReportOpcodes], "Sony PSZ-HA*"),
     row(0x059f, 0x105f, &[Flag::NoReportOpcodes, Flag::NoSame], "LaCie 2Big Quadra USB3"),
     row(0x059f, 0x1061, &[Flag::NoReportOpcodes, Flag::NoSame], "LaCie Rugged USB3-FW"),
-    row(0x0781, 0x55e8, &[Flag::IgnoreUas], "SanDisk"),
+    // Of May 2025; in stable branches since June of that year, from 6.15.2 down to 5.4.
+    row(0x0781, 0x55e8, &[Flag::IgnoreUas], "SanDisk").since(6, 16),
     row(0x090c, 0x2000, &[Flag::IgnoreUas], "Hiksemi External HDD"),
     rows(0x0984, 0x0301, (0x0128, 0x0128), &[Flag::IgnoreUas], "Apricorn"),
     row(0x0b05, 0x1932, &[Flag::IgnoreUas], "ASUS External HDD"),
     row(0x0bc2, 0x331a, &[Flag::NoReportLuns], "Seagate Expansion Desk"),
     rows(0x125f, 0xa94a, (0x0160, 0x0160), &[Flag::NoAta1x], "ADATA Portable HDD CH94"),
-    // Every revision until Linux 6.18.
-    rows(0x13fd, 0x3940, (0x0000, 0x0309), &[Flag::NoAta1x, Flag::IgnoreResidue], "Initio INIC-3069"),
+    // Every revision up to Linux 6.18; stable branches have taken the narrower row over.
+    row(0x13fd, 0x3940, &[Flag::NoAta1x, Flag::IgnoreResidue], "Initio INIC-3069").before(6, 19),
+    rows(0x13fd, 0x3940, (0x0000, 0x0309), &[Flag::NoAta1x, Flag::IgnoreResidue], "Initio INIC-3069")
+        .since(6, 19),
     row(0x152d, 0x0539, &[Flag::NoReportOpcodes], "JMicron JMS539"),
     row(0x152d, 0x0567, &[Flag::BrokenFua, Flag::NoReportOpcodes], "JMicron JMS567"),
     row(0x152d, 0x0578, &[Flag::BrokenFua], "JMicron JMS567"),
@@ -118,11 +151,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_in_order_and_there_once() {
-        for (table, len) in [(UAS, 23), (STORAGE, 23)] {
+    fn rows_are_in_order_and_there_once_in_a_kernel() {
+        let kernels = [5, 15, 16, 18, 19].map(|minor| Some(KernelVersion::new(6, minor)));
+        for (table, len) in [(UAS, 24), (STORAGE, 23)] {
             assert!(table.is_sorted_by_key(|row| row.id));
-            assert!(table.windows(2).all(|rows| rows[0].id != rows[1].id));
             assert!(table.iter().all(|row| row.revisions.0 <= row.revisions.1));
+            for kernel in kernels.into_iter().chain([Some(TABLES_OF), None]) {
+                let mut rows = table.iter().filter(|row| row.versions.contain(kernel)).map(|row| row.id);
+                assert!(rows.clone().zip(rows.by_ref().skip(1)).all(|(one, next)| one != next), "{kernel:?}");
+            }
             assert_eq!(table.len(), len);
         }
     }
@@ -130,20 +167,35 @@ mod tests {
     #[test]
     fn a_row_counts_for_its_revisions_alone() {
         let apricorn = DeviceId::new(0x0984, 0x0301);
-        assert_eq!(uas_row(apricorn, 0x0128).map(|row| row.flags), Some(Flags::of(&[Flag::IgnoreUas])));
-        assert_eq!(uas_row(apricorn, 0x0127), None);
-        assert_eq!(uas_row(apricorn, 0x0129), None);
-        assert_eq!(uas_row(DeviceId::new(0x2109, 0x0711), 0xf001), None);
+        let ignored = Some(Flags::of(&[Flag::IgnoreUas]));
+        assert_eq!(uas_row(apricorn, 0x0128, None).map(|row| row.flags), ignored);
+        assert_eq!(uas_row(apricorn, 0x0127, None), None);
+        assert_eq!(uas_row(apricorn, 0x0129, None), None);
+        assert_eq!(uas_row(DeviceId::new(0x2109, 0x0711), 0xf001, None), None);
+    }
+
+    #[test]
+    fn a_row_counts_in_its_kernels_alone() {
+        let (sandisk, initio) = (DeviceId::new(0x0781, 0x55e8), DeviceId::new(0x13fd, 0x3940));
+        let old = KernelVersion::new(6, 1);
+        let has = |id, revision, kernel| uas_row(id, revision, kernel).is_some();
+        assert!(!has(sandisk, 0x0001, Some(old)) && has(sandisk, 0x0001, Some(KernelVersion::new(6, 16))));
+        assert_eq!(later_uas_row(sandisk, 0x0001, old), uas_row(sandisk, 0x0001, None));
+        assert_eq!(later_uas_row(sandisk, 0x0001, TABLES_OF), None);
+        assert!(has(initio, 0x0310, Some(KernelVersion::new(6, 18))));
+        assert!(!has(initio, 0x0310, Some(KernelVersion::new(6, 19))) && !has(initio, 0x0310, None));
+        assert!(has(initio, 0x0309, Some(old)) && has(initio, 0x0309, None));
+        assert_eq!(later_uas_row(initio, 0x0310, old), None);
     }
 
     #[test]
     fn usb_storage_looks_into_its_own_table_first() {
         let jms567 = DeviceId::new(0x152d, 0x0567);
         let flags = |row: Option<&TableRow>| row.map(|row| row.flags);
-        assert_eq!(flags(storage_row(jms567, 0x0114)), Some(Flags::of(&[Flag::BrokenFua])));
+        assert_eq!(flags(storage_row(jms567, 0x0114, None)), Some(Flags::of(&[Flag::BrokenFua])));
         let of_uas = Flags::of(&[Flag::BrokenFua, Flag::NoReportOpcodes]);
-        assert_eq!(flags(uas_row(jms567, 0x0114)), Some(of_uas));
-        assert_eq!(flags(storage_row(jms567, 0x0115)), Some(of_uas));
+        assert_eq!(flags(uas_row(jms567, 0x0114, None)), Some(of_uas));
+        assert_eq!(flags(storage_row(jms567, 0x0115, None)), Some(of_uas));
     }
 
     /// Otherwise `uas` would leave a device to `usb-storage`, and `usb-storage` to `uas`.
@@ -151,7 +203,8 @@ mod tests {
     fn both_drivers_agree_on_whom_to_ignore() {
         for row in UAS {
             for revision in [row.revisions.0, row.revisions.1] {
-                let seen = storage_row(row.id, revision).expect("it looks here as well");
+                let kernel = row.versions.since.or(Some(KernelVersion::new(6, 1)));
+                let seen = storage_row(row.id, revision, kernel).expect("it looks here as well");
                 let ignores = |flags: Flags| flags.contains(Flag::IgnoreUas);
                 assert_eq!(ignores(row.flags), ignores(seen.flags), "{}", row.name);
             }
