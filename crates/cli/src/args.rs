@@ -256,8 +256,8 @@ pub(crate) struct WhyArguments {
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Read the kernel's log from a file, as dmesg or journalctl -k prints it.
-    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    /// Read the kernel's log from a file, as dmesg or journalctl -k prints it. With --from it is that machine's.
+    #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machine: MachineArguments,

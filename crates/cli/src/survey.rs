@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// Bytes of a recorded machine; a large one has some hundred thousand.
-const RECORD_BYTES_MAX: u64 = 64 << 20;
+const RECORD_BYTES_MAX: u64 = 16 << 20;
 
 /// The files of the machine that the arguments name: the running one, a directory in place of `/`, or a record.
 pub(crate) fn tree(arguments: &MachineArguments) -> Result<Tree, Failure> {
@@ -25,8 +25,11 @@ pub(crate) fn tree(arguments: &MachineArguments) -> Result<Tree, Failure> {
 fn recorded(file: &Path) -> Result<Record, Failure> {
     let what = || format!("cannot look at the machine recorded in {}", file.display());
     let mut text = String::new();
-    File::open(file)
-        .and_then(|file| file.take(RECORD_BYTES_MAX).read_to_string(&mut text))
+    let len = File::open(file)
+        .and_then(|file| file.take(RECORD_BYTES_MAX + 1).read_to_string(&mut text))
         .map_err(|error| Failure::new(what()).because(error))?;
+    if len as u64 > RECORD_BYTES_MAX {
+        return Err(Failure::new(what()).because(format!("it is longer than {} MiB", RECORD_BYTES_MAX >> 20)));
+    }
     text.parse().map_err(|error: host::tree::RecordError| Failure::new(what()).because(error))
 }

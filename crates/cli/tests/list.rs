@@ -83,3 +83,26 @@ fn a_drive_that_is_left_alone_is_said_to_be() {
         );
     }
 }
+
+#[test]
+fn what_never_ends_is_no_machine_and_is_told_in_a_line() {
+    let place = Place::new();
+    let zeros = place.file("zeros");
+    std::fs::write(&zeros, [0; 1 << 20]).expect("a file");
+    for (machine, because) in [("/dev/zero", "longer than 16 MiB"), (&zeros, "line 1 is no entry")] {
+        let output = from("list", machine);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(because) && told.len() < 1000, "{} bytes: {told:.1000}", told.len());
+    }
+}
+
+#[test]
+fn a_recorded_machine_gets_its_log_from_a_file() {
+    let place = Place::new();
+    let log = place.file("log");
+    std::fs::write(&log, "[ 9.0] usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd\n")
+        .expect("a log");
+    let text = told(&["why", "3-3", "--log", &log], "/dev/kmsg -\n");
+    assert!(text.contains("resets: 1"), "{text}");
+}

@@ -14,7 +14,7 @@ use crate::list::print;
 use crate::survey;
 use host::diagnose::{Diagnosis, diagnose};
 use host::inventory::{Inventory, Scope, UsbDevice};
-use host::tree::Unread;
+use host::tree::{Tree, Unread};
 
 pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     if let Some(setup) = &arguments.simulate {
@@ -26,7 +26,11 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
         std::path::absolute(file).and_then(std::fs::canonicalize).map_err(unreadable)
     });
     let log = log.transpose()?.map(|path| path.display().to_string());
-    let inventory = Inventory::read(&tree, Scope::Whole { log: log.as_deref() });
+    let mut inventory = Inventory::read(&tree, Scope::Whole { log: None });
+    if let Some(path) = &log {
+        // A file of this machine, whichever it is about.
+        inventory.read_log(&Tree::running(), path);
+    }
     if let (Some(file), Some(Err(unread))) = (&arguments.log, &inventory.log) {
         return Err(
             Failure::new(format!("cannot read {} as a log", file.display())).because(words_of(*unread))

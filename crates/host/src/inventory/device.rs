@@ -8,7 +8,7 @@ use super::{Controller, DEVICES, Port, descriptors};
 use crate::tree::Tree;
 use bus::Speed;
 use initiator::probe::configuration::Configuration;
-use initiator::probe::{DeviceId, Identity, Names, fastest_speed};
+use initiator::probe::{DeviceId, Identity, Names, fastest_lane_mbps, fastest_speed};
 use std::collections::BTreeMap;
 use std::fmt;
 use wire::usb::{BcdVersion, ClassCode, Descriptor, Descriptors};
@@ -46,8 +46,8 @@ pub struct UsbDevice {
     pub hub_ports: u32,
     /// The port that it is plugged into, as the kernel knows it.
     pub plugged: Option<Port>,
-    /// Whether its BOS descriptor says that it can super speed; `None` if the kernel does not tell.
-    pub super_speed_capable: Option<bool>,
+    /// What its binary device object store says of its speeds; `None` if the kernel does not tell.
+    pub able: Option<AbleSpeeds>,
     /// The driver of the device as a whole: `usb`, unless somebody has taken all of it.
     pub driver: Option<String>,
     /// The interfaces of the active configuration.
@@ -73,6 +73,15 @@ pub struct Interface {
     pub scatter_gather_entries: Option<u64>,
     /// Its disks, or other logical units.
     pub disks: Vec<Disk>,
+}
+
+/// How fast a device can be, by its binary device object store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AbleSpeeds {
+    /// It can super speed.
+    pub super_speed: bool,
+    /// Mb/s of its fastest lane, if it can more than super speed or more than one lane.
+    pub lane_mbps: Option<u32>,
 }
 
 /// How fast a device is connected.
@@ -205,15 +214,24 @@ impl UsbDevice {
         }
     }
 
-    /// Asks a drive that could be faster than its link whether it can, where the kernel does not show what it knows.
-    /// Only a version of 2.01 or above has an object store (USB 3.2 clause 9.6.2).
-    pub(super) fn ask_for_super_speed(&mut self, tree: &Tree) {
-        let has_store = self.usb_version.is_some_and(|version| version > BcdVersion::USB_2_0);
-        if self.super_speed_capable.is_some() || self.speed.is_super() || !has_store || !self.is_storage() {
+    /// Whether it may be faster than its link: a version of 2.01 or above has an object store that would tell (USB 3.2
+    /// clause 9.6.2), one of 3.1 or above may have more than 5 Gb/s.
+    pub fn may_be_faster(&self) -> bool {
+        let above = match self.speed {
+            LinkSpeed::Super { mbps } if mbps > MBPS_OF_USB_3_0 => return false,
+            LinkSpeed::Super { .. } => BcdVersion::USB_3_0,
+            _ => BcdVersion::USB_2_0,
+        };
+        self.usb_version.is_some_and(|version| version > above)
+    }
+
+    /// Asks a drive that may be faster than its link whether it can, where the kernel does not show what it knows.
+    pub(super) fn ask_for_speeds(&mut self, tree: &Tree) {
+        if self.able.is_some() || !self.may_be_faster() || !self.is_storage() {
             return;
         }
         let store = tree.object_store(&format!("{}/bos_descriptors", self.path), self.bus, self.number);
-        self.super_speed_capable = store.ok().map(|bos| says_super_speed(&bos));
+        self.able = store.ok().map(|bos| AbleSpeeds::of(&bos));
     }
 
     fn read(tree: &Tree, port: &str) -> Option<Self> {
@@ -244,7 +262,7 @@ impl UsbDevice {
             configuration,
             hub_ports: tree.number(&at("maxchild")).and_then(|ports| u32::try_from(ports).ok()).unwrap_or(0),
             plugged: Port::read(tree, &at("port")),
-            super_speed_capable: tree.bytes(&at("bos_descriptors")).ok().map(|bos| says_super_speed(&bos)),
+            able: tree.bytes(&at("bos_descriptors")).ok().map(|bos| AbleSpeeds::of(&bos)),
             driver: tree.link_name(&at("driver")),
             interfaces: Vec::new(),
             path,
@@ -320,9 +338,14 @@ fn place(device: &UsbDevice) -> (u16, Vec<u32>) {
     (device.bus, ports.split('.').filter_map(|port| port.parse().ok()).collect())
 }
 
-fn says_super_speed(bos: &[u8]) -> bool {
-    fastest_speed(bos) == Some(Speed::Super)
+impl AbleSpeeds {
+    fn of(bos: &[u8]) -> Self {
+        Self { super_speed: fastest_speed(bos) == Some(Speed::Super), lane_mbps: fastest_lane_mbps(bos) }
+    }
 }
+
+/// Mb/s of one lane before USB 3.1.
+const MBPS_OF_USB_3_0: u32 = 5000;
 
 fn usb_version(blob: &[u8]) -> Option<BcdVersion> {
     match Descriptors::new(blob).next() {

@@ -1,7 +1,7 @@
 //! Which chip is behind an id, where ids tell.
 //!
 //! Vendors of enclosures reuse ids for several chips, and vendors of chips for whole lines of them, so a name here is
-//! a hint and never evidence. Sources: the comments of Linux's unusual_uas.h, and usb.ids.
+//! a hint and never evidence. Sources: the comments of Linux's unusual_uas.h, usb.ids, and smartmontools' list of bridges.
 
 use super::DeviceId;
 
@@ -13,12 +13,16 @@ pub fn bridge_family(id: DeviceId) -> Option<&'static str> {
 const FAMILIES: &[(u16, u16, &str)] = &[
     (0x067b, 0x2773, "Prolific PL2773"),
     (0x0bda, 0x9210, "Realtek RTL9210"),
+    (0x0bda, 0x9220, "Realtek RTL9220"),
     (0x13fd, 0x3940, "Initio INIC-3069"),
     (0x152d, 0x0539, "JMicron JMS539"),
     (0x152d, 0x0562, "JMicron JMS562"),
     (0x152d, 0x0567, "JMicron JMS567"),
     (0x152d, 0x0578, "JMicron JMS578"),
+    (0x152d, 0x0580, "JMicron JMS580"),
     (0x152d, 0x0583, "JMicron JMS583"),
+    (0x174c, 0x2362, "ASMedia ASM2362"),
+    (0x174c, 0x2364, "ASMedia ASM2364"),
     (0x174c, 0x5106, "ASMedia ASM1051"),
     (0x174c, 0x5136, "ASMedia ASM1053"),
     (0x174c, 0x51d6, "ASMedia ASM1051W"),

@@ -17,7 +17,7 @@ mod transport;
 
 pub use controller::{Controller, StreamArrays};
 pub(crate) use descriptors::active_configuration;
-pub use device::{Interface, LinkSpeed, UsbDevice};
+pub use device::{AbleSpeeds, Interface, LinkSpeed, UsbDevice};
 pub use disk::{Disk, UnmapSupport};
 pub use driver::{ConfigChoice, Drivers, Module};
 pub use family::bridge_family;
@@ -54,8 +54,8 @@ pub struct Inventory {
 pub enum Scope<'a> {
     /// What a list shows; quick, unless a drive has no driver: then the index of modules is looked at as well.
     Brief,
-    /// What a diagnosis needs as well: the kernel's log, the index of its modules, and what drives below super speed
-    /// say that they can.
+    /// What a diagnosis needs as well: the kernel's log, the index of its modules, and what drives say that they can
+    /// which may be faster than their link.
     Whole {
         /// The log's path in the tree; `None` for `/dev/kmsg`.
         log: Option<&'a str>,
@@ -77,10 +77,16 @@ impl Inventory {
         inventory.drivers = Drivers::read(tree, index);
         inventory.release = release;
         if let Scope::Whole { log } = scope {
-            inventory.devices.iter_mut().for_each(|device| device.ask_for_super_speed(tree));
+            inventory.devices.iter_mut().for_each(|device| device.ask_for_speeds(tree));
             inventory.log = Some(KernelLog::read(tree, log.unwrap_or(kernel_log::PATH)));
         }
         inventory
+    }
+
+    /// Has the kernel's log come out of another file, whose path is one of `tree`: of a machine that was recorded without
+    /// its log, for one.
+    pub fn read_log(&mut self, tree: &Tree, path: &str) {
+        self.log = Some(KernelLog::read(tree, path));
     }
 
     /// The controller of a device's bus.

@@ -166,7 +166,7 @@ fn hexadecimal(bytes: &[u8]) -> Result<String, fmt::Error> {
 pub struct RecordError {
     /// Its number, from one.
     pub number: usize,
-    /// Its text.
+    /// Its text, or as much of it as is worth showing.
     pub text: String,
 }
 
@@ -188,7 +188,13 @@ impl FromStr for Record {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let broken = || RecordError { number: index + 1, text: line.to_owned() };
+            let broken = || {
+                let mut text: String = line.chars().take(SHOWN_LETTERS_MAX).collect();
+                if text.len() < line.len() {
+                    text.push('…');
+                }
+                RecordError { number: index + 1, text }
+            };
             let (path, entry) = parsed(line).ok_or_else(broken)?;
             match entry {
                 Some(entry) => drop(entries.insert(path.to_owned(), entry)),
@@ -198,6 +204,9 @@ impl FromStr for Record {
         Ok(Self { entries })
     }
 }
+
+/// Letters of a line that is no entry that are shown.
+const SHOWN_LETTERS_MAX: usize = 60;
 
 /// Why a recorded tree did not become files.
 #[derive(Debug)]
@@ -374,6 +383,12 @@ mod tests {
             let told = format!("# a tree\n{wrong}\n").parse::<Record>().expect_err("no entry");
             assert_eq!(told, RecordError { number: 2, text: wrong.into() });
         }
+    }
+
+    #[test]
+    fn of_a_long_line_that_is_no_entry_the_beginning_is_told() {
+        let told = "\0".repeat(1 << 20).parse::<Record>().expect_err("no entry");
+        assert_eq!(told.text, "\0".repeat(60) + "…");
     }
 
     proptest::proptest! {

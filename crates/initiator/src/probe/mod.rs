@@ -144,6 +144,17 @@ pub fn fastest_speed(bos: &[u8]) -> Option<Speed> {
     speeds.max()
 }
 
+/// Mb/s of the fastest lane that a device has by the SuperSpeedPlus capability of its binary device object store (USB 3.2
+/// clause 9.6.2.5); `None` if there is none. How many lanes it can use at once is not told there.
+pub fn fastest_lane_mbps(bos: &[u8]) -> Option<u32> {
+    let capabilities = Descriptors::new(bos).filter_map(|descriptor| match descriptor {
+        Ok(Descriptor::Capability(DeviceCapability::SuperSpeedPlus(capability))) => Some(capability),
+        _ => None,
+    });
+    let lanes = capabilities.flat_map(|capability| capability.sublinks());
+    lanes.map(|lane| u32::try_from(lane.bits_per_second() / 1_000_000).unwrap_or(u32::MAX)).max()
+}
+
 /// The fastest speed of a set.
 fn fastest_of(set: SpeedSet) -> Option<Speed> {
     [(SpeedSet::SUPER, Speed::Super), (SpeedSet::HIGH, Speed::High), (SpeedSet::FULL, Speed::Full)]

@@ -246,6 +246,7 @@ fn a_super_speed_plus_capability_is_super_speed() {
     assert_eq!(fastest_speed(&high), Some(Speed::High));
     let plus = [20, 0x10, 0x0a, 0, 0, 0, 0, 0, 0, 0x11, 0, 0, 0x30, 0x40, 0x0a, 0, 0xb0, 0x40, 0x0a, 0];
     assert_eq!(fastest_speed(&[&high[..], &plus].concat()), Some(Speed::Super));
+    assert_eq!((fastest_lane_mbps(&high), fastest_lane_mbps(&plus)), (None, Some(10_000)));
 }
 
 #[test]

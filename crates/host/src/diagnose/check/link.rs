@@ -1,6 +1,6 @@
 //! Cable and port against what the drive can.
 //!
-//! A drive that can super speed and is connected at high speed has bcdUSB 2.10 and a BOS with a SuperSpeed capability
+//! A drive that can 10 Gb/s has a BOS with a SuperSpeedPlus capability. One that can super speed and is connected at high speed has bcdUSB 2.10 and a BOS with a SuperSpeed capability
 //! (USB 3.2 clause 9.6.2). Newer kernels show the BOS in sysfs; on others the drive itself is asked, which root may, and
 //! else only bcdUSB gives a hint.
 
@@ -22,15 +22,13 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .advise(faster());
     }
     match device.speed {
-        LinkSpeed::Super { .. } => {
-            return kind.says(Health::Good, device.speed.to_string()).seen(speed);
-        }
+        LinkSpeed::Super { mbps } => return above_high_speed(evidence, mbps),
         LinkSpeed::Unknown => {
             return kind.says(Health::Unknown, "the kernel does not tell the speed").seen(speed);
         }
         _ => {}
     }
-    match (device.super_speed_capable, device.usb_version) {
+    match (device.able.map(|able| able.super_speed), device.usb_version) {
         (Some(true), _) => kind
             .says(Health::Concern, format!("the drive can super speed and is connected at {}", device.speed))
             .seen(speed)
@@ -53,6 +51,35 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
                 .seen(speed)
                 .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
         }
+    }
+}
+
+/// Of drives at 5 Gb/s and above. How many lanes a drive can use is not told, so one that has a link of its fastest lane
+/// is as fast as it says.
+fn above_high_speed(evidence: &Evidence<'_>, mbps: u32) -> Check {
+    let kind = CheckKind::Link;
+    let device = evidence.device;
+    let speed = evidence.attribute("speed", device.speed.to_string());
+    if let Some(lane) = device.able.and_then(|able| able.lane_mbps).filter(|lane| *lane > mbps) {
+        let lane = LinkSpeed::Super { mbps: lane };
+        return kind
+            .says(Health::Concern, format!("the drive can {lane} and is connected at {}", device.speed))
+            .seen(speed)
+            .seen(
+                evidence.attribute("bos_descriptors", format!("SuperSpeedPlus capability, a lane of {lane}")),
+            )
+            .advise(faster());
+    }
+    match device.usb_version.filter(|_| device.able.is_none() && device.may_be_faster()) {
+        Some(version) => kind
+            .says(
+                Health::Unknown,
+                format!("connected at {}; a drive of bcdUSB {version} may be faster or not", device.speed),
+            )
+            .seen(speed)
+            .seen(evidence.attribute("descriptors", format!("bcdUSB {version}")))
+            .root_adds("the drive's own answer: whether its BOS has a SuperSpeedPlus capability"),
+        None => kind.says(Health::Good, device.speed.to_string()).seen(speed),
     }
 }
 

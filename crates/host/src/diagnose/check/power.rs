@@ -1,5 +1,5 @@
 //! bMaxPower against what the port gives (USB 2.0 clause 7.2.1, USB 3.2 clause 11.4.5): 500 mA or 900 mA from a hub
-//! with a supply of its own, 100 mA or 150 mA from one that is fed by the bus.
+//! with a supply of its own, 100 mA or 150 mA from one that is fed by the bus. At 10 Gb/s it is as at 5 Gb/s.
 
 use super::{Check, CheckKind, Health};
 use crate::diagnose::advice;

@@ -16,6 +16,11 @@ fn check_cases() -> Vec<CheckCase> {
     // The capability descriptor of a drive that can 5 Gb/s.
     let bos = format!("{DRIVE}/bos_descriptors : 050f0f00010a1003000e00010aff07\n");
     let older = descriptors(|bytes| bytes[2..4].copy_from_slice(&[0x10, 0x02])) + &high_speed();
+    let plus = format!(
+        "{DRIVE}/bos_descriptors : 050f230002{}{}\n",
+        "0a1003000e00010aff07", "14100a00010000000011000030400a00b0400a00"
+    );
+    let usb_3_2 = descriptors(|bytes| bytes[2..4].copy_from_slice(&[0x20, 0x03]));
     let twin = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-1";
     vec![
         (Link, String::new(), Good, "5 Gb/s"),
@@ -28,7 +33,14 @@ fn check_cases() -> Vec<CheckCase> {
             Concern,
             "could be faster",
         ),
+        (Link, plus.clone(), Concern, "can 10 Gb/s and is connected at 5 Gb/s"),
+        (Link, plus + &at("speed", "10000"), Good, "10 Gb/s"),
+        (Link, usb_3_2.clone(), Unknown, "bcdUSB 3.20 may be faster or not"),
+        (Link, usb_3_2.clone() + &bos, Good, "5 Gb/s"),
+        (Link, usb_3_2 + &at("speed", "10000"), Good, "10 Gb/s"),
         (Power, String::new(), Good, "supply of its own"),
+        (Power, at("bMaxPower", "896mA") + &at("speed", "10000"), Good, "896 mA at most"),
+        (Power, at("bMaxPower", "904mA") + &at("speed", "10000"), Concern, "gives 900 mA"),
         (Power, at("bMaxPower", "896mA"), Good, "896 mA at most"),
         (Power, at("bMaxPower", "904mA"), Concern, "gives 900 mA"),
         (Power, at("bMaxPower", "504mA") + &high_speed(), Concern, "gives 500 mA"),
