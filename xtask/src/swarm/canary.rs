@@ -5,6 +5,7 @@ use sim::check::Law;
 use sim::fault::Bug;
 use sim::swarm::{self, Case};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// How a planted bug fared.
 #[derive(Debug)]
@@ -19,9 +20,9 @@ pub(crate) struct Caught {
 }
 
 /// Plants each bug in the worlds of all seeds, on all threads of the pool at hand.
-pub(crate) fn canary(from: u64, seeds: u64) -> Vec<Caught> {
+pub(crate) fn canary(seeds: Range<u64>) -> Vec<Caught> {
     let of = |bug| {
-        let seeds = (from..from.saturating_add(seeds)).into_par_iter();
+        let seeds = seeds.clone().into_par_iter();
         let found = seeds.filter_map(|seed| {
             let violation = swarm::run(&Case::of_seed(seed), Some(bug)).verdict.err()?;
             Some((seed, violation.law))

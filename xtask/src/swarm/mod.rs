@@ -1,21 +1,24 @@
 //! `cargo xtask swarm`: random worlds, in which random things go wrong, on all processors.
 //!
 //! A seed makes a case, a case is run by `sim::swarm`, and a case that breaks a law is made smaller and printed as one line that
-//! runs it again: `cargo xtask swarm --replay '…'`. `--canary` plants known bugs, one at a time, and fails if one is not
+//! runs it again: `cargo xtask swarm --replay '…'`. As it was, it is printed as soon as it is red, since to make it smaller takes many
+//! runs, and time for that is limited. `--show` prints the line of a seed. `--canary` plants known bugs, one at a time, and fails if one is not
 //! found. Each world has a thread to itself while it runs, and no thread knows of another; so what comes out does not depend
 //! on how many there are, which the digest over all of them shows.
 //!
 //! Left out: judging; what must hold is `sim::check`.
 
 mod canary;
+mod jobs;
 
 use crate::release;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use rayon::prelude::*;
 use sim::engine::{Digest, Entry, Trace};
 use sim::fault::Bug;
-use sim::swarm::{self, Case, Shrunk, Toll};
-use std::time::Instant;
+use sim::swarm::{self, Case, Report, Shrunk, Toll};
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
 pub(crate) use canary::{Caught, canary};
 
@@ -28,10 +31,14 @@ pub(crate) struct Options {
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     from: u64,
-    /// Threads; one for each processor if not said
+    /// Threads; one for each processor if not said, and four for each at most
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Runs this case, as a red seed has printed it, and tells what comes of it
+    /// Prints the case of a seed, as --replay takes it
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "from", "canary", "replay"])]
+    show: Option<u64>,
+    /// Runs this case, as a red seed or --show has printed it, and tells what comes of it. What it does not say is as in any case, and
+    /// not as its seed has it
     #[arg(long, value_name = "CASE", conflicts_with_all = ["seeds", "from", "canary"])]
     replay: Option<String>,
     /// Plants known bugs, one at a time, and counts the seeds that find each
@@ -71,39 +78,68 @@ pub(crate) struct Verdicts {
 const PATIENCE_SEEDS: u64 = 2_000;
 /// Red cases that are made smaller; the others are as red.
 const SHRUNK_MAX: usize = 8;
+/// Time for making red cases smaller, all of them together.
+const SHRINKING_MAX: Duration = Duration::from_secs(60);
 
 /// Runs what was asked for; whether all held.
 pub(crate) fn run(options: &Options) -> Result<bool> {
+    let seeds = seeds(options.from, options.seeds)?;
+    let threads = jobs::threads(options.jobs)?;
+    if let Some(seed) = options.show {
+        println!("{}", Case::of_seed(seed));
+        return Ok(true);
+    }
     if cfg!(debug_assertions) && options.seeds > PATIENCE_SEEDS {
         return release::hand_over();
     }
     if let Some(line) = &options.replay {
         return replay(line, options.bug, options.trace);
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs.unwrap_or(0)).build()?;
-    pool.install(|| if options.canary { canary_table(options) } else { Ok(survey(options)) })
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
+    pool.install(|| if options.canary { canary_table(seeds) } else { Ok(survey(seeds)) })
 }
 
-/// Runs seeds, on all threads of the pool at hand.
-pub(crate) fn hunt(from: u64, seeds: u64) -> Verdicts {
-    let reports: Vec<_> = (from..from.saturating_add(seeds))
-        .into_par_iter()
-        .map(|seed| {
-            let case = Case::of_seed(seed);
-            let report = swarm::run(&case, None);
-            (case, report)
-        })
-        .collect();
+/// So many seeds from one on, all of which there are.
+fn seeds(from: u64, seeds: u64) -> Result<Range<u64>> {
+    let end = from.checked_add(seeds);
+    let end = end.with_context(|| format!("there are no {seeds} seeds from {from} on: seeds end at 2^64"))?;
+    Ok(from..end)
+}
+
+/// Runs seeds, on all threads of the pool at hand. A red one is printed as soon as it is found.
+pub(crate) fn hunt(seeds: Range<u64>) -> Verdicts {
+    let of_seed = |seed| {
+        let case = Case::of_seed(seed);
+        let report = swarm::run(&case, None);
+        if let Err(violation) = report.verdict {
+            println!("seed {seed} is red: {violation}\n    {}", replay_command(&case));
+        }
+        (case, report)
+    };
+    let count = seeds.end - seeds.start;
+    let reports: Vec<_> = seeds.into_par_iter().map(of_seed).collect();
     let mut digest = Digest::new();
     let mut toll = Toll::default();
     for (_, report) in &reports {
         digest.mix(report.digest);
         toll = toll.and(report.toll);
     }
-    let red: Vec<&Case> =
-        reports.iter().filter(|(_, report)| report.verdict.is_err()).map(|(case, _)| case).collect();
-    let red = red.into_par_iter().take(SHRUNK_MAX).filter_map(|case| swarm::shrink(case, None)).collect();
-    Verdicts { seeds, toll, digest: digest.value(), red }
+    let red: Vec<_> = reports.into_iter().filter(|(_, report)| report.verdict.is_err()).collect();
+    Verdicts { seeds: count, toll, digest: digest.value(), red: smaller(red) }
+}
+
+/// Red cases made smaller, as far as there is time.
+fn smaller(mut red: Vec<(Case, Report)>) -> Vec<Shrunk> {
+    red.truncate(SHRUNK_MAX);
+    if !red.is_empty() {
+        let (cases, seconds) = (red.len(), SHRINKING_MAX.as_secs());
+        println!("making {cases} of the red cases smaller, for {seconds} s at most");
+    }
+    let began = Instant::now();
+    let has_time = || began.elapsed() < SHRINKING_MAX;
+    red.into_par_iter()
+        .filter_map(|(case, report)| swarm::shrink_while(&case, report, None, &has_time))
+        .collect()
 }
 
 /// A red case in two lines: what was broken, and how to see it again.
@@ -117,9 +153,9 @@ pub(crate) fn replay_command(case: &Case) -> String {
     format!("cargo xtask swarm --replay '{case}'")
 }
 
-fn survey(options: &Options) -> bool {
+fn survey(seeds: Range<u64>) -> bool {
     let began = Instant::now();
-    let verdicts = hunt(options.from, options.seeds);
+    let verdicts = hunt(seeds);
     let Verdicts { seeds, toll, digest, red } = &verdicts;
     red.iter().for_each(|red| println!("{}", told(red)));
     println!(
@@ -159,11 +195,12 @@ fn replay(line: &str, bug: Option<Bug>, trace: bool) -> Result<bool> {
     Ok(report.verdict.is_ok())
 }
 
-fn canary_table(options: &Options) -> Result<bool> {
-    let caught = canary(options.from, options.seeds);
+fn canary_table(seeds: Range<u64>) -> Result<bool> {
+    let count = seeds.end - seeds.start;
+    let caught = canary(seeds);
     for Caught { bug, red, first, laws } in &caught {
         let first = first.map_or_else(|| "no seed".to_owned(), |first| format!("first by seed {first}"));
-        println!("{bug:<20} {red:>5} of {} seeds, {first}: {laws}", options.seeds);
+        println!("{bug:<20} {red:>5} of {count} seeds, {first}: {laws}");
     }
     Ok(caught.iter().all(|caught| caught.first.is_some()))
 }
@@ -180,13 +217,28 @@ mod tests {
 
     fn on_threads(threads: usize) -> Verdicts {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| hunt(0, 24))
+        pool.install(|| hunt(0..24))
     }
 
     #[test]
     fn the_number_of_threads_changes_nothing() {
         let (alone, four) = (on_threads(1), on_threads(4));
         assert_eq!((alone.digest, alone.toll), (four.digest, four.toll));
+    }
+
+    #[test]
+    fn seeds_that_are_not_there_are_not_counted() {
+        assert_eq!(seeds(7, 3).unwrap(), 7..10);
+        assert_eq!(seeds(u64::MAX - 3, 3).unwrap(), u64::MAX - 3..u64::MAX);
+        let refusal = seeds(7, u64::MAX - 6).unwrap_err().to_string();
+        assert_eq!(refusal, "there are no 18446744073709551609 seeds from 7 on: seeds end at 2^64");
+    }
+
+    #[test]
+    fn the_line_of_a_seed_is_its_case_and_its_number_alone_is_not() {
+        let case = Case::of_seed(3);
+        assert_eq!(case.to_string().parse(), Ok(case.clone()));
+        assert_ne!("seed=3".parse(), Ok(case));
     }
 
     #[test]

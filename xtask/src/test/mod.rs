@@ -172,13 +172,13 @@ fn tidied() -> Result<Outcome> {
 /// Random worlds, and known bugs that they must find.
 fn swarmed(seeds: u64) -> Outcome {
     const CANARY_SEEDS: u64 = 30;
-    let verdicts = swarm::hunt(0, seeds);
+    let verdicts = swarm::hunt(0..seeds);
     let repeat = format!("cargo xtask swarm --seeds {seeds}");
     let mut outcome =
         Outcome::of_check(verdicts.red.is_empty(), &format!("swarm of {seeds} seeds"), &repeat, {
             verdicts.red.iter().map(swarm::told).collect::<Vec<_>>().join("\n")
         });
-    for caught in swarm::canary(0, CANARY_SEEDS) {
+    for caught in swarm::canary(0..CANARY_SEEDS) {
         let what = format!("planted bug {}", caught.bug);
         let repeat = format!("cargo xtask swarm --canary --seeds {CANARY_SEEDS}");
         let not_found = format!("{what}: none of {CANARY_SEEDS} seeds finds it\n");

@@ -7,6 +7,7 @@
 use super::Toll;
 use super::case::{Case, Wire};
 use super::host::Host;
+use super::pace::Pace;
 use super::stage::Stage;
 use crate::check::{About, Law, Violation};
 use crate::engine::Level;
@@ -19,11 +20,6 @@ use std::collections::BTreeMap;
 use units::{ByteRange, Duration, Instant};
 use wire::usb::Direction;
 
-/// Within this much virtual time some request ends: all the patience that a disk has with one, and some more.
-const PROGRESS_SPAN: Duration = Duration::from_secs(1_500);
-/// Within so many events some request ends; a translator is asked some thirty times for each packet of 64 bytes, and has eight times as
-/// many.
-const PROGRESS_EVENTS: u64 = 1_000_000;
 /// Surveys that may fail in one life because of faults.
 const SURVEYS_MAX: u32 = 8;
 /// How often a disk sends a command before it gives up, which takes as many faults.
@@ -43,8 +39,8 @@ pub(super) struct Life<'a, W> {
     sent: BTreeMap<CommandId, Sent>,
     requests: Level,
     commands: Level,
-    /// When something ended last, and how many events had happened.
-    progress: (Instant, u64),
+    /// When something ended last.
+    pace: Pace,
     surveys: u32,
     is_surveyed: bool,
     is_disturbed: bool,
@@ -55,7 +51,7 @@ pub(super) struct Life<'a, W> {
     /// Whether it is on a bus of USB 2.0.
     is_on_bus: bool,
     /// Events within which some request ends.
-    progress_events: u64,
+    events_max: u64,
     /// Whether a stall is a way to say that there are no more data, as it is with BOT where they end with a full packet.
     may_stall: bool,
 }
@@ -96,7 +92,7 @@ impl<'a, W: Stage> Life<'a, W> {
             sent: BTreeMap::new(),
             requests: Level::default(),
             commands: Level::default(),
-            progress: (Instant::ZERO, 0),
+            pace: Pace::START,
             surveys: 0,
             is_surveyed: false,
             is_disturbed: false,
@@ -104,7 +100,7 @@ impl<'a, W: Stage> Life<'a, W> {
             toll: Toll::default(),
             struck_before,
             is_on_bus: case.is_on_bus(),
-            progress_events: if case.is_translated() { 8 * PROGRESS_EVENTS } else { PROGRESS_EVENTS },
+            events_max: Pace::events_max(case),
             may_stall: case.wire != Wire::Uas,
         }
     }
@@ -253,7 +249,7 @@ impl<'a, W: Stage> Life<'a, W> {
             return self.broken(Law::RequestOnce, About::Request(id));
         };
         self.requests.leave(now, open.since);
-        self.progress = (now, self.world.borrow().happened());
+        self.pace = Pace::ended(now, self.world.borrow().happened());
         self.toll.requests += 1;
         self.world.borrow_mut().mix(id.0 << u32::BITS | u64::from(result.is_ok()));
         if let Err(error) = result {
@@ -300,7 +296,7 @@ impl<'a, W: Stage> Life<'a, W> {
 
     fn survey(&mut self, result: Result<(), Error>) -> Result<(), Violation> {
         let now = self.now();
-        self.progress = (now, self.world.borrow().happened());
+        self.pace = Pace::ended(now, self.world.borrow().happened());
         match result {
             Ok(()) if !self.is_surveyed => {
                 self.is_surveyed = true;
@@ -337,11 +333,10 @@ impl<'a, W: Stage> Life<'a, W> {
         }
     }
 
-    fn has_progress(&mut self) -> Result<(), Violation> {
-        let (at, events) = self.progress;
-        let is_late = self.now().since(at) > PROGRESS_SPAN;
-        let is_stuck = is_late || self.world.borrow().happened() - events > self.progress_events;
-        if is_stuck && !self.is_over() {
+    /// `last` are the events that had happened when something ended last in any life.
+    fn has_progress(&self, last: u64) -> Result<(), Violation> {
+        let since_any = self.world.borrow().happened() - last;
+        if self.pace.is_stuck(self.now(), since_any, self.events_max) && !self.is_over() {
             let first = self.open.keys().next().copied().map_or(About::World("a survey"), About::Request);
             return self.broken(Law::Progress, first);
         }
@@ -411,7 +406,7 @@ pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> R
         }
         let deadline = lives.iter().filter_map(Life::deadline).min();
         // A hub of USB 2.0 is asked for its report for ever, so that time goes on where nothing else does.
-        let until = deadline.unwrap_or(world.borrow().now() + PROGRESS_SPAN);
+        let until = deadline.unwrap_or(world.borrow().now() + Pace::SPAN);
         let finished = world.borrow_mut().run_until(Some(until));
         world.borrow_mut().audit()?;
         let now = world.borrow().now();
@@ -426,10 +421,9 @@ pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> R
                 return Err(Violation { law: Law::Progress, at: now, about });
             }
         }
-        for life in lives.iter_mut() {
-            life.look_for_strays();
-            life.has_progress()?;
-        }
+        lives.iter_mut().for_each(Life::look_for_strays);
+        let last = Pace::last_of(lives.iter().map(|life| life.pace));
+        lives.iter().try_for_each(|life| life.has_progress(last))?;
     }
     let is_anyone_struck = lives.iter_mut().any(Life::was_struck);
     lives.iter_mut().try_for_each(|life| life.close(is_anyone_struck))

@@ -13,11 +13,12 @@
 mod case;
 mod host;
 mod life;
+mod pace;
 mod shrink;
 mod stage;
 
 pub use case::{Case, CaseError, Desk, Finale, Mix, Wire};
-pub use shrink::{Shrunk, shrink};
+pub use shrink::{Shrunk, shrink, shrink_while};
 
 use crate::check::{About, Law, Violation};
 use crate::engine::{Digest, Trace};
@@ -91,14 +92,19 @@ pub fn run_with(case: &Case, bug: Option<Bug>, trace: Option<MakeTrace<'_>>) -> 
         digest: Digest::new(),
         toll: Toll::default(),
         remains: (0..case.asked()).map(|drive| remains_of(case, drive, bug)).collect(),
+        struck: Script::default(),
     };
-    // A panic is a bug of ours like others, and is told as one.
-    let verdict = catch_unwind(AssertUnwindSafe(|| run.finish())).unwrap_or_else(|_| {
-        let about = About::World("somewhere, see above");
-        Err(Violation { law: Law::Panic, at: Instant::ZERO, about })
-    });
-    let struck = run.remains.iter().flat_map(|remains| remains.faults.struck().strikes()).copied().collect();
-    Report { verdict, struck, digest: run.digest.value(), toll: run.toll }
+    let verdict = unless_it_panics(|| run.finish()).unwrap_or_else(|| panicked(Instant::ZERO));
+    Report { verdict, struck: run.struck, digest: run.digest.value(), toll: run.toll }
+}
+
+/// A panic is a bug of ours like others, and is told as one; who looks on has seen what it says.
+fn unless_it_panics<R>(part: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(part)).ok()
+}
+
+fn panicked(at: Instant) -> Result<(), Violation> {
+    Err(Violation { law: Law::Panic, at, about: About::World("somewhere, see above") })
 }
 
 /// A case under way, between two lives of its device.
@@ -111,6 +117,8 @@ struct Run<'a> {
     toll: Toll,
     /// What the next life begins with, by drive.
     remains: Vec<Remains>,
+    /// What has struck up to the end of the last life, however that came.
+    struck: Script,
 }
 
 impl Run<'_> {
@@ -180,11 +188,15 @@ impl Run<'_> {
         let world = RefCell::new(world);
         let life = |(drive, host)| Life::new(&world, drive, host, self.case);
         let mut lives: Vec<_> = self.hosts.iter_mut().enumerate().map(life).collect();
-        let verdict = life::live(&world, &mut lives);
+        let lived = unless_it_panics(|| life::live(&world, &mut lives));
         lives.iter().for_each(|life| life.count(&mut self.toll));
         drop(lives);
-        let world = world.into_inner();
+        let mut world = world.into_inner();
+        let struck = |drive| world.faults(drive).struck().strikes().to_vec();
+        self.struck = (0..self.hosts.len()).flat_map(struck).collect();
         self.digest.mix(world.digest());
+        // A world that has panicked is as it was in the middle of something, and is not ended.
+        let Some(verdict) = lived else { return panicked(world.now()) };
         let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
         let kind = world.gone().unwrap_or(match self.case.finale {
             Finale::PowerLoss if !is_inspecting => Kind::PowerLoss,
@@ -192,6 +204,8 @@ impl Run<'_> {
         });
         self.remains = world.end(kind);
         self.remains.truncate(self.hosts.len());
+        let struck = self.remains.iter().flat_map(|remains| remains.faults.struck().strikes());
+        self.struck = struck.copied().collect();
         for host in &mut self.hosts {
             match kind {
                 Kind::PowerLoss => host.blocks.lose_power(),

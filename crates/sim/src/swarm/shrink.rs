@@ -25,33 +25,47 @@ pub struct Shrunk {
 
 /// Makes a red case smaller. `None` if it is not red.
 pub fn shrink(case: &Case, bug: Option<Bug>) -> Option<Shrunk> {
-    let report = run(case, bug);
+    shrink_while(case, run(case, bug), bug, &|| true)
+}
+
+/// The same of a case of which is known what comes of it, as long as whoever wants it has time; it is asked before each run.
+pub fn shrink_while(
+    case: &Case,
+    report: Report,
+    bug: Option<Bug>,
+    has_time: &dyn Fn() -> bool,
+) -> Option<Shrunk> {
     let law = report.verdict.err()?.law;
     let scripted = case.clone().with_faults(report.struck.clone());
-    let mut search = Search { bug, law, best: Shrunk { case: case.clone(), report, runs: 1 } };
-    // The script is what the dice did, so this is as red; unless it was lost in a panic.
+    let best = Shrunk { case: case.clone(), report, runs: 1 };
+    let mut search = Search { bug, law, best, has_time, is_over: false };
+    // The script is what the dice did, so this is as red; unless a panic came when a life was to end, and took the last of it.
     search.tries(scripted);
     loop {
         let before = search.best.case.clone();
         search.fewer_requests();
         search.fewer_faults();
         search.less_of_all();
-        if search.best.case == before || search.best.runs >= RUNS_MAX {
+        if search.best.case == before || search.is_over {
             return Some(search.best);
         }
     }
 }
 
-struct Search {
+struct Search<'a> {
     bug: Option<Bug>,
     law: Law,
     best: Shrunk,
+    has_time: &'a dyn Fn() -> bool,
+    /// Whether it ran out of runs or of time.
+    is_over: bool,
 }
 
-impl Search {
+impl Search<'_> {
     /// Tries a case; keeps it if it is as red.
     fn tries(&mut self, case: Case) -> bool {
-        if self.best.runs >= RUNS_MAX {
+        self.is_over |= self.best.runs >= RUNS_MAX || !(self.has_time)();
+        if self.is_over {
             return false;
         }
         self.best.runs += 1;

@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 16] = [
+const ONCE_RED: [(&str, &str); 17] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -142,6 +142,12 @@ const ONCE_RED: [(&str, &str); 16] = [
         "seed=2567 wire=uas rate=high controller=chipset hubs=2 drives=3 translated=each nap=never streams=2 depth=2 \
          transfer=65536 block=4096 blocks=32 latency-us=0 at-once=1 cache=no requests=27 longest=32 reads=20 through=10 \
          flushes=0 zeroes=0 aborts=0 again=0 finale=unplug faults=status-tag@4/3",
+    ),
+    (
+        "a disk that waited out its patience was taken for stuck, by the events that others' requests made meanwhile",
+        "seed=2026 wire=uas rate=high controller=early-card hubs=1 drives=3 translated=one nap=idle streams=16 depth=8 \
+         transfer=4096 block=4096 blocks=256 latency-us=60 at-once=2 cache=yes requests=120 longest=32 reads=20 through=10 \
+         flushes=10 zeroes=0 aborts=0 again=0 finale=unplug faults=dice",
     ),
 ];
 
@@ -430,6 +436,52 @@ fn a_red_case_becomes_smaller_and_stays_red() {
     assert_eq!(after.faults, Some(Script::default()), "it does not take a fault");
     assert_eq!(run(&case(&after.to_string()), Some(Bug::LostWrite)), report);
     assert!(report.verdict.is_err());
+}
+
+#[test]
+fn a_fault_that_it_takes_is_kept_and_the_others_go() {
+    let line = "wire=uas cache=yes depth=4 requests=80 reads=20 through=60 flushes=0 aborts=0 blocks=8 longest=4 finale=unplug";
+    let before = case(&format!("{line} faults=not-ready@9,power-loss@600,medium-error@4"));
+    let Shrunk { case: after, report, .. } = shrink(&before, Some(Bug::IgnoredFua)).unwrap();
+    assert!(report.verdict.is_err() && after.requests < before.requests, "{after}: {report:?}");
+    assert_eq!(after.faults.unwrap().to_string(), "power-loss@600");
+}
+
+/// Takes notes until there are too many of them.
+struct Touchy(u32);
+
+impl Trace for Touchy {
+    fn record(&mut self, _: crate::engine::Entry<'_>) {
+        self.0 -= 1;
+        assert!(self.0 > 0, "a trace that is full");
+    }
+}
+
+#[test]
+fn what_had_struck_before_a_panic_is_told() {
+    for controller in ["none", "chipset"] {
+        let line = format!(
+            "wire=uas controller={controller} requests=40 aborts=0 faults=header-damaged@10,medium-error@3,not-ready@4000"
+        );
+        let touchy: MakeTrace<'_> = &|| Box::new(Touchy(2_000));
+        let Report { verdict, struck, .. } = run_with(&case(&line), None, Some(touchy));
+        let violation = verdict.unwrap_err();
+        assert_eq!(violation.law, Law::Panic, "{controller}");
+        assert!(violation.at > Instant::ZERO);
+        assert_eq!(struck.to_string(), "header-damaged@10,medium-error@3", "{controller}");
+    }
+}
+
+#[test]
+fn who_has_no_time_any_more_gets_what_was_found_so_far() {
+    let before = case("wire=uas depth=16 requests=120 faults=medium-error@5,slow@30");
+    let runs = std::cell::Cell::new(0);
+    let has_time = || runs.replace(runs.get() + 1) < 3;
+    let report = run(&before, Some(Bug::LostWrite));
+    let shrunk = shrink_while(&before, report, Some(Bug::LostWrite), &has_time).unwrap();
+    assert_eq!(shrunk.runs, 4, "the one that was given, and three");
+    assert!(shrunk.report.verdict.is_err() && shrunk.case.requests < 120, "{}", shrunk.case);
+    assert!(shrunk.case.depth > 1, "{}", shrunk.case);
 }
 
 #[test]
