@@ -44,6 +44,8 @@ pub enum Bug {
     WrongLength,
     /// A controller does not carry out a TD.
     SkippedTd,
+    /// An event makes another one at the same time, and that the next.
+    Echo,
 }
 
 /// A bug in its place, or none.
@@ -55,7 +57,7 @@ pub struct Planted {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::LostEnd,
         Self::EndTwice,
         Self::Residue,
@@ -74,6 +76,7 @@ impl Bug {
         Self::WrongPointer,
         Self::WrongLength,
         Self::SkippedTd,
+        Self::Echo,
     ];
 
     /// It shows at every so manieth opportunity: seldom, as bugs do, unless there are few opportunities.
@@ -120,6 +123,7 @@ impl Bug {
             Self::WrongPointer => "wrong-pointer",
             Self::WrongLength => "wrong-length",
             Self::SkippedTd => "skipped-td",
+            Self::Echo => "echo",
         }
     }
 }

@@ -134,6 +134,11 @@ impl<T: Transport> HostSide<T> {
         Some((number, flight.pipe))
     }
 
+    /// Transfers that have not ended, but for those on one pipe.
+    pub(super) fn under_way_beside(&self, pipe: Pipe) -> usize {
+        self.flights.iter().filter(|(_, (_, flight))| flight.pipe != pipe).count()
+    }
+
     pub(super) fn is_cancelled(&self, number: TransferId) -> bool {
         self.flights.get(number).is_some_and(|(_, flight)| flight.is_cancelled)
     }

@@ -21,6 +21,7 @@ mod observer;
 mod plain;
 mod planted;
 mod plug;
+mod stopped;
 mod trouble;
 
 pub(crate) use commanded::Begins;
@@ -31,9 +32,10 @@ pub(crate) use observer::Observers;
 pub use observer::{CoreTurn, HostTransfer, Observer, WorkedFor};
 pub use plain::Plain;
 pub use plug::{PlugError, Plugged, bot, turbo, uas};
+pub use stopped::Stopped;
 pub use trouble::Remains;
 
-use crate::check::{About, Law, Violation};
+use crate::check::{About, Law};
 use crate::engine::{Alarm, Engine, Event, QueueFull, Turn};
 use crate::link::bulk::Message;
 use crate::link::superspeed::{Link, Side, Sleep};
@@ -45,7 +47,7 @@ use drive::DriveSide;
 use endings::Endings;
 use host::HostSide;
 use initiator::{Command, CommandId, Outcome, Output, Refusal, Transport};
-use std::fmt;
+use stopped::Pulse;
 use target::device::STATUS;
 use trouble::{Sent, Trouble};
 use units::{Duration, Instant};
@@ -63,18 +65,8 @@ pub struct World<T> {
     /// When a bus of USB 2.0 goes on.
     bus_alarm: Alarm,
     fates: Option<Box<dyn Fates>>,
+    pulse: Pulse,
     stopped: Option<Stopped>,
-}
-
-/// Why a world does not go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
-    /// One end sent what it could not have sent: a fault of ours.
-    Violation,
-    /// See [`QueueFull`].
-    QueueFull,
-    /// A law was broken.
-    Broken(Violation),
 }
 
 /// Something that happens.
@@ -133,6 +125,7 @@ impl<T: Transport> World<T> {
             alarm: Alarm::default(),
             bus_alarm: Alarm::default(),
             fates: None,
+            pulse: Pulse::default(),
             stopped: None,
         }
     }
@@ -254,7 +247,12 @@ impl<T: Transport> World<T> {
 
     /// Lets the next thing happen, if there is one.
     fn step(&mut self) -> bool {
-        self.engine.next().map(|event| self.handle(event)).is_some()
+        let Some(event) = self.engine.next() else { return false };
+        if self.pulse.is_lost(self.engine.now(), self.engine.happened()) {
+            self.stopped = Some(Stopped::StandsStill);
+        }
+        self.handle(event);
+        true
     }
 
     fn handle(&mut self, event: Happens) {
@@ -276,6 +274,7 @@ impl<T: Transport> World<T> {
                 while let Some(transfer) = self.trouble.take_late(now) {
                     self.offer(transfer);
                 }
+                self.echo();
             }
             Happens::Deadline if self.alarm.ring(now) => {
                 self.host.has_news = true;
@@ -343,7 +342,7 @@ impl<T: Transport> World<T> {
         let trouble = &mut self.trouble;
         let sent = self.joint.step(self.engine.now(), &mut |_, packet| trouble.fate_on_bus(packet));
         for sent in sent.into_iter().flatten() {
-            self.engine.note(name(sent.from), format_args!("{}", sent.packet));
+            self.engine.note_of(sent.begins, name(sent.from), format_args!("{}", sent.packet));
             self.show_on_bus(&sent);
         }
         self.tell_progress();
@@ -439,6 +438,14 @@ impl<T: Transport> World<T> {
             if !self.host.finish(now, id, outcome.clone()) {
                 self.trouble.ledger.break_law(Law::CommandOnce, now, About::Command(id));
             }
+        }
+        self.echo();
+    }
+
+    /// [`Bug::Echo`](crate::fault::Bug::Echo): an event that makes the next.
+    fn echo(&mut self) {
+        if self.trouble.echoes() {
+            self.at(self.engine.now(), Happens::Ready);
         }
     }
 
@@ -581,20 +588,6 @@ const fn name(side: Side) -> &'static str {
         Side::Device => "device",
     }
 }
-
-impl fmt::Display for Stopped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Violation => {
-                f.write_str("one end sent what it could not have sent, which is a fault of the model")
-            }
-            Self::QueueFull => QueueFull.fmt(f),
-            Self::Broken(violation) => violation.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Stopped {}
 
 #[cfg(test)]
 mod tests;

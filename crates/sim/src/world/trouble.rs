@@ -49,6 +49,8 @@ pub(super) struct Trouble {
     misled: u64,
     /// [`Bug::EarlyTag`]: the message of the command before.
     last_command: Option<Inline>,
+    /// Whether [`Bug::Echo`] has shown.
+    echoes: bool,
 }
 
 /// How long a device says NRDY after [`Kind::NotReady`].
@@ -239,6 +241,12 @@ impl Trouble {
         if self.faults.shows(Bug::EndTwice) { 2 } else { 1 }
     }
 
+    /// [`Bug::Echo`]: whether what happens now is to happen again now. Once it has shown it does not end.
+    pub(super) fn echoes(&mut self) -> bool {
+        self.echoes = self.echoes || self.faults.shows(Bug::Echo);
+        self.echoes
+    }
+
     /// Whether a message is heard.
     pub(super) fn hears(&mut self, message: Message) -> bool {
         if let Message::Data { endpoint: STATUS, stream: Some(StreamField::Stream(stream)), .. } = message {
@@ -361,9 +369,25 @@ impl<T: Transport> World<T> {
             Some(Stopped::QueueFull) => {
                 self.trouble.ledger.break_law(Law::Progress, now, About::World("too many events"));
             }
+            Some(Stopped::StandsStill) => {
+                self.trouble.ledger.break_law(Law::Progress, now, About::World("time stands still"));
+            }
             Some(Stopped::Broken(_)) | None => {}
         }
         self.trouble.ledger.broken().map_or(Ok(()), Err)
+    }
+
+    /// Compares what must be even when nobody wants anything any more: each transfer of the host has ended. Unless a status was taken
+    /// for that of an earlier command, so that its own waits for ever; where commands take turns on one status pipe, one may wait there.
+    ///
+    /// # Errors
+    /// The violation.
+    pub fn audit_rest(&self) -> Result<(), Violation> {
+        if self.trouble.misled == 0 && self.host.under_way_beside(Pipe::plain(STATUS)) > 0 {
+            let about = About::World("a transfer that has not ended");
+            return Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about });
+        }
+        Ok(())
     }
 
     /// The end of a world, by its device being pulled out or losing its power if it has not yet. What the medium has begun is
@@ -374,8 +398,9 @@ impl<T: Transport> World<T> {
             self.unplug();
         }
         while self.gone() == Some(Kind::Unplug) && self.drive.is_busy() {
-            let Some(event) = self.engine.next() else { break };
-            self.handle(event);
+            if self.stopped.is_some() || !self.step() {
+                break;
+            }
         }
         let Self { drive, trouble, .. } = self;
         trouble.leave(drive)

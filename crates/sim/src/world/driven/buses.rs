@@ -27,7 +27,8 @@ impl Driven {
         for sent in met.sent.iter().flatten() {
             if self.engine.is_traced() {
                 let below = if met.is_below { "below the translator: " } else { "" };
-                self.engine.note(name(sent.from), format_args!("{}{below}{}", self.tag(number), sent.packet));
+                let text = format_args!("{}{below}{}", self.tag(number), sent.packet);
+                self.engine.note_of(sent.begins, name(sent.from), text);
             }
             self.see_on_bus(number, &met, sent);
         }

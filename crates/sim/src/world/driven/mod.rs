@@ -52,6 +52,7 @@ pub use transport::AnyTransport;
 
 use self::core::Work;
 use super::observer::Observer;
+use super::stopped::Pulse;
 use super::{Finished, Stopped};
 use crate::engine::{Alarm, Engine, Event};
 use crate::few::Few;
@@ -77,7 +78,6 @@ pub struct Driven {
     sleeps: bool,
     /// What the driver makes of neighbours over BOT.
     packing: Option<Packing>,
-    /// Of all drives.
     /// Root ports of the controller before those of the world's rate.
     ports_before: u8,
     /// Whether what goes out is with the controller for one command at a time, over UAS.
@@ -109,6 +109,7 @@ pub struct Driven {
     /// a bridge.
     leaves_out: Few,
     scratch: Vec<u8>,
+    pulse: Pulse,
     stopped: Option<Stopped>,
     /// Whether things go wrong, and books are kept, with the first drive.
     is_troubled: bool,
@@ -210,6 +211,9 @@ impl Driven {
     #[inline(always)]
     fn step(&mut self) -> bool {
         let Some(event) = self.engine.next() else { return false };
+        if self.pulse.is_lost(self.engine.now(), self.engine.happened()) {
+            self.stopped = Some(Stopped::StandsStill);
+        }
         self.handle(event);
         true
     }

@@ -18,6 +18,7 @@ use super::{AnyTransport, Driven, Enclosure};
 use crate::engine::{Alarm, Engine};
 use crate::few::Few;
 use crate::link::hub::NoPlace;
+use crate::world::stopped::Pulse;
 use crate::world::{Commanded, Observer, Plain};
 use crate::xhci::{Controller, Way};
 use bus::{EndpointAddress, Speed, TransferStatus};
@@ -31,7 +32,7 @@ use target::Device;
 use units::{Duration, Instant};
 use wire::usb::hub::HubPortSpeed;
 use wire::usb::{BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, SetupPacket};
-use wire::xhci::RouteString;
+use wire::xhci::{CompletionCode, RouteString};
 use xhci::{Answer, Location, Request};
 
 /// Each step of bringing a drive up ends within this, or never.
@@ -46,6 +47,8 @@ pub enum PowerOnError {
     Controller,
     /// A device, or the controller for it, refused something.
     Refused(&'static str),
+    /// The controller has no more endpoints for it; how many are all, besides control endpoints.
+    Endpoints(u16),
     /// The device does not offer the transport, or the controller has no streams for it.
     NotOffered,
     /// There are too few streams.
@@ -147,6 +150,7 @@ impl Driven {
             stopping: Few::NONE,
             leaves_out,
             scratch: Vec::new(),
+            pulse: Pulse::default(),
             stopped: None,
             is_troubled: false,
             shows_packets: false,
@@ -333,6 +337,9 @@ impl Driven {
         for step in steps {
             match self.ask(number, step)? {
                 Came::Answer(Answer::Done) | Came::Ended(TransferStatus::Done, _) => {}
+                Came::Answer(Answer::Failed(CompletionCode::ResourceError)) => {
+                    return Err(PowerOnError::Endpoints(self.controller().part().endpoints_max));
+                }
                 _ => return Err(PowerOnError::Refused("its configuration")),
             }
         }
@@ -384,6 +391,10 @@ impl fmt::Display for PowerOnError {
             Self::Setup(error) => error.fmt(f),
             Self::Controller => f.write_str("the controller did not come up, or did not answer"),
             Self::Refused(what) => write!(f, "the device did not get {what}"),
+            Self::Endpoints(most) => write!(
+                f,
+                "the controller has {most} endpoints besides those for control, and the drives and hubs together need more"
+            ),
             Self::NotOffered => f.write_str(
                 "the device does not offer this transport, or the controller has no streams for it",
             ),

@@ -10,7 +10,7 @@
 //! have.
 
 use super::seat::Seat;
-use super::{AnyTransport, Driven, Spot};
+use super::{AnyTransport, Driven, Happens, Spot};
 use crate::check::{About, Law, Violation};
 use crate::fault::{Bug, Faults, Kind};
 use crate::link::Fate;
@@ -158,6 +158,9 @@ impl Driven {
                 ledger.break_law(Law::Protocol, now, About::World("a message at the wrong time"));
             }
             Some(Stopped::QueueFull) => ledger.break_law(Law::Progress, now, About::World("too many events")),
+            Some(Stopped::StandsStill) => {
+                ledger.break_law(Law::Progress, now, About::World("time stands still"))
+            }
             Some(Stopped::Broken(_)) | None => {}
         }
         ledger.broken().map_or(Ok(()), Err)
@@ -172,8 +175,11 @@ impl Driven {
         // One that came back with its hub is there; in turns a transfer for a status may wait for ever, as with one that never went.
         let is_back = self.gone() == Some(Kind::HubReset) && self.roots[0].bus().is_some();
         let is_gone = self.gone().is_some() && !is_back;
-        let is_idle = is_gone || matches!(desk.transport, AnyTransport::Bot(_) | AnyTransport::Turbo(_));
-        if is_idle && desk.under_way() > 0 {
+        let takes_turns = matches!(desk.transport, AnyTransport::Uas(_)) && self.roots[0].bus().is_some();
+        let waits = usize::from(takes_turns && !is_gone);
+        // The status of a command that another's was taken for waits for ever as well.
+        let is_misled = self.misled(drive) > 0 && !is_gone;
+        if desk.under_way() > waits && !is_misled {
             let about = About::World("a TD that has not ended");
             return Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about });
         }
@@ -187,8 +193,9 @@ impl Driven {
             self.leave_port();
         }
         while self.gone() != Some(Kind::PowerLoss) && self.seats.iter().any(|seat| seat.drive.is_busy()) {
-            let Some(event) = self.engine.next() else { break };
-            self.handle(event);
+            if self.stopped.is_some() || !self.step() {
+                break;
+            }
         }
         let is_up = self.gone() == Some(Kind::HubReset);
         let (kind, digest) = (self.gone().unwrap_or(kind), self.engine.digest());
@@ -273,6 +280,14 @@ impl Driven {
         while let Some(transfer) = self.seats[drive].trouble.take_late(self.engine.now()) {
             self.offer(drive, transfer);
         }
+        self.echo(drive);
+    }
+
+    /// [`Bug::Echo`]: an event that makes the next.
+    fn echo(&mut self, drive: usize) {
+        if self.is_troubled && self.seats[drive].trouble.echoes() {
+            self.at(self.engine.now(), Happens::Ready(drive as u8));
+        }
     }
 
     /// Endpoints of the drive halt, or are not ready, by themselves.
@@ -308,6 +323,7 @@ impl Driven {
             let finished = seat.desk.finish(&mut self.machine, now, id, outcome.clone());
             self.finished.push_back(finished);
         }
+        self.echo(drive);
     }
 
     /// The controller is about to tell of events: what a bug of its own makes of the next.

@@ -27,6 +27,32 @@ fn first<T: Transport>(world: &mut World<T>) {
 }
 
 #[test]
+fn a_trace_of_a_bus_has_each_packet_when_it_begins() {
+    #[derive(Clone, Default)]
+    struct Shared(std::rc::Rc<std::cell::RefCell<Vec<(u64, String)>>>);
+    impl crate::engine::Trace for Shared {
+        fn record(&mut self, entry: crate::engine::Entry<'_>) {
+            if entry.component == "host" || entry.component == "device" {
+                self.0.borrow_mut().push((entry.at.as_ps() / 1_000, entry.text.to_string()));
+            }
+        }
+    }
+    let plain = plain(Duration::from_us(20), 4);
+    let connection = Connection::from(usb2::Rate::High);
+    let device = plain.device_with(target::Transports::Dual, connection.speed());
+    let mut world = World::new(connection, bot(device).unwrap(), plain);
+    let shared = Shared::default();
+    world.trace_to(Box::new(shared.clone()));
+    first(&mut world);
+    let lines = shared.0.borrow();
+    // A start of frame of 19 bytes at 480 Mb/s; then the token, of whose transaction 19 bytes are before the data; the CBW of 31.
+    let begins: Vec<u64> = lines.iter().take(3).map(|(at, _)| *at).collect();
+    assert_eq!(begins[0], 316, "{lines:?}");
+    assert!(lines[0].1.starts_with("OUT ") && lines[1].1.starts_with("DATA0"), "{lines:?}");
+    assert!(begins.is_sorted_by(|before, after| before < after), "{lines:?}");
+}
+
+#[test]
 fn what_is_read_is_what_was_written_on_both_transports() {
     let plain = plain(Duration::from_us(20), 4);
     for connection in CONNECTIONS {
