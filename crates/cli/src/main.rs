@@ -24,6 +24,7 @@ mod recorder;
 mod save;
 mod serve;
 mod survey;
+mod threads;
 mod unprinted;
 mod validate;
 mod why;

@@ -210,11 +210,44 @@ fn what_makes_no_sense_is_a_usage_error() {
         &["--raw", "--controller", "asm1042"],
         &["--latency", "5"],
         &["--depth", "257"],
+        &["--block", "1T"],
+        &["--raw", "--power-states", "--block", "64K"],
+        &["--raw", "--power-states", "--write"],
+        &["--raw", "--power-states", "--drives", "2"],
         &["--depth", "1", "--commands", "5"],
     ] {
         let output = compare(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}");
         assert!(!output.stderr.is_empty());
+    }
+}
+
+#[test]
+fn what_is_beyond_a_limit_is_refused_with_the_limit() {
+    for (wrong, limit) in [
+        (&["--raw", "--block", "5M"][..], "one command moves 4194304 bytes at most"),
+        (&["--raw", "--block", "15M", "--controller", "none"], "one command moves 8388608 bytes at most"),
+        (&["--raw", "--depth", "8", "--commands", "1"], "8 commands are under way at once"),
+        (&["--raw", "--drives", "15", "--hubs", "5"], "the controller has 64 endpoints"),
+        (&["--raw", "--threads", "65535"], "more make nothing faster"),
+        (&["--threads", "65535"], "more make nothing faster"),
+    ] {
+        let output = compare(wrong);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {told}");
+        assert!(told.contains(limit), "{wrong:?}: {told}");
+    }
+}
+
+#[test]
+fn parts_of_one_drive_of_several_add_up_to_its_own_mean() {
+    let record = json(&["--raw", "--depth", "4", "--commands", "300", "--explain", "--drives", "2"]);
+    for way in ["bot", "uas"] {
+        let run = &record["rows"][0][way];
+        let (explained, drive) = (&run["explained"], &run["drives"][0]);
+        assert_eq!(explained["commands"], drive["commands"], "{way}");
+        let mean_ps = explained["latency_ps"].as_u64().unwrap() / explained["commands"].as_u64().unwrap();
+        assert_eq!((drive["mean_ns"].as_f64().unwrap() * 1e3).round() as u64, mean_ps, "{way}");
     }
 }
 

@@ -5,16 +5,19 @@
 //! and protocols allow at most. BOT takes one command at a time, whatever is asked for. Behind a controller there may be
 //! several drives, each with a loop of its own.
 
+mod error;
+
+pub use error::RawError;
+
 use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
 use crate::link::superspeed::{Side, Traffic};
 use crate::link::{AnyRate, Connection, usb2};
 pub use crate::world::driven::Protocol;
-use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, PowerOnError, Setup};
-use crate::world::{self, Commanded, Finished, Observer, Plain, PlugError, Plugged, Stopped, World};
+use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, Setup};
+use crate::world::{self, Commanded, Finished, Observer, Plain, Plugged, World};
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use std::cell::RefCell;
-use std::fmt;
 use std::rc::Rc;
 use target::Transports;
 use units::{BlockCount, BlockSize, ByteRange, Duration, Instant, Lba};
@@ -33,13 +36,14 @@ pub struct Load {
     pub connection: Connection,
     /// Whether blocks are written.
     pub writes: bool,
-    /// Bytes of a command: whole blocks of 512, 1 to 65,535 of them.
+    /// Bytes of a command: whole blocks of 512, [`Load::bytes_max`] at most.
     pub bytes: u32,
     /// Drives, and hubs between them and the host. More than one drive needs a controller.
     pub drives: Drives,
     /// Commands under way with each drive, at most [`DEPTH_MAX`].
     pub depth: u16,
-    /// Commands in all, over all drives, after as many as are under way to begin with.
+    /// Commands in all, over all drives, after as many as are under way to begin with. They are more than these, since as many can end
+    /// at one time.
     pub commands: u32,
     /// What the drive takes for a command.
     pub latency: Duration,
@@ -68,8 +72,17 @@ pub struct Figures {
     pub events: u64,
     /// The digest of all that happened.
     pub digest: u64,
-    /// Where the time of all commands together went, if that was to be explained.
-    pub shares: Option<Shares>,
+    /// Where the time of the first drive's commands went, if that was to be explained.
+    pub explained: Option<Explained>,
+}
+
+/// Where the time of a drive's commands went, all of them together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Explained {
+    /// Time by stage.
+    pub shares: Shares,
+    /// Commands of which it is the time.
+    pub commands: u64,
 }
 
 /// How many drives there are, and what is between them and the host.
@@ -115,27 +128,6 @@ pub struct Watch {
     pub explain: bool,
 }
 
-/// Why there are no figures.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RawError {
-    /// No whole blocks, too many of them, or no commands.
-    Load,
-    /// The drive has not the transport.
-    Plug(PlugError),
-    /// The drive cannot be brought up on its controller.
-    PowerOn(PowerOnError),
-    /// Several drives are behind a controller alone.
-    OneDrive,
-    /// The world does not go on.
-    Stopped(Stopped),
-    /// A command failed, which none should.
-    Failed(Outcome),
-    /// A drive has read, or was made to write, what belongs elsewhere.
-    Contents,
-    /// Nothing happens any more, and commands are under way.
-    Stuck,
-}
-
 const FULL: AnyRate = AnyRate::Usb2(usb2::Rate::Full);
 
 /// Ports of a hub here: as many as a route has names for.
@@ -159,6 +151,7 @@ const PATIENCE: Duration = Duration::from_secs(3600);
 /// # Errors
 /// See [`RawError`].
 pub fn measure(load: &Load, protocol: Protocol, watch: Watch) -> Result<Run, RawError> {
+    load.check()?;
     if let Some(host) = load.host {
         let (world, watch) = load.power_on(host, protocol, watch)?;
         return Measurement::begin(load, world, watch)?.whole();
@@ -211,6 +204,29 @@ impl Figures {
 }
 
 impl Load {
+    /// Bytes of a command at most: what the driver gives to its controller in one transfer, or else what the drive takes.
+    pub const fn bytes_max(&self) -> u32 {
+        match self.host {
+            Some(_) => ::xhci::limit::TRANSFER_BYTES_MAX,
+            None => target::unit::limits::TRANSFER_BYTES_MAX,
+        }
+    }
+
+    /// Commands under way at once, with all drives together.
+    pub fn under_way(&self) -> u32 {
+        u32::from(self.depth) * u32::from(self.drives.count)
+    }
+
+    fn check(&self) -> Result<(), RawError> {
+        let (most, under_way) = (self.bytes_max(), self.under_way());
+        match () {
+            () if self.bytes > most => Err(RawError::TooLong(most)),
+            () if self.blocks().is_none() => Err(RawError::Load),
+            () if self.commands <= under_way => Err(RawError::TooFew(under_way)),
+            () => Ok(()),
+        }
+    }
+
     fn plain(&self) -> Plain {
         let plain = Plain::stamped(BlockCount(self.medium_blocks().into()), BLOCK_SIZE);
         plain.serving(self.latency, self.at_once).with_streams(self.streams())
@@ -319,7 +335,7 @@ pub struct Measurement<W> {
     traffic: Option<[Traffic; 2]>,
     /// By drive.
     tallies: Vec<Tally>,
-    shares: Option<Shares>,
+    explained: Option<Explained>,
 }
 
 /// Commands of a drive that have ended, and their times together.
@@ -383,7 +399,7 @@ impl<W: Commanded> Measurement<W> {
             events: turns.world.happened(),
             traffic: turns.traffic(),
             tallies: vec![Tally::default(); drives],
-            shares: turns.take_shares().map(|_| Shares::default()),
+            explained: turns.take_explained().map(|_| Explained::default()),
             turns,
         })
     }
@@ -398,8 +414,9 @@ impl<W: Commanded> Measurement<W> {
             let tally = &mut self.tallies[drive];
             tally.stays += stay;
             tally.commands += 1;
-            if let (Some(all), Some(one)) = (&mut self.shares, self.turns.take_shares()) {
-                all.add(&one);
+            if let (Some(all), Some(one)) = (&mut self.explained, self.turns.take_explained()) {
+                all.shares.add(&one.shares);
+                all.commands += one.commands;
             }
         }
         Ok(())
@@ -427,7 +444,7 @@ impl<W: Commanded> Measurement<W> {
             traffic,
             events: self.turns.world.happened() - self.events,
             digest: self.turns.world.digest(),
-            shares: self.shares,
+            explained: self.explained,
         }
     }
 
@@ -473,12 +490,13 @@ impl<W: Commanded> Loop<W> {
         }
     }
 
-    /// Where the time of all commands went that have ended since it was asked last, if it is to be explained.
-    fn take_shares(&mut self) -> Option<Shares> {
+    /// Where the time of the first drive's commands went that have ended since it was asked last, if it is to be explained.
+    fn take_explained(&mut self) -> Option<Explained> {
         let mut explain = self.explain.as_ref()?.borrow_mut();
-        let mut all = Shares::default();
+        let mut all = Explained::default();
         while let Some(explained) = explain.poll() {
-            all.add(&explained.shares);
+            all.shares.add(&explained.shares);
+            all.commands += 1;
         }
         Some(all)
     }
@@ -547,28 +565,6 @@ impl Drives {
     /// A drive at a root port.
     pub const ONE: Self = Self { count: 1, hubs: 0 };
 }
-
-impl fmt::Display for RawError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Load => write!(
-                f,
-                "a command moves 1 to 65,535 whole blocks of {BLOCK_BYTES} bytes, and there is at least one command"
-            ),
-            Self::Plug(error) => error.fmt(f),
-            Self::PowerOn(error) => error.fmt(f),
-            Self::OneDrive => f.write_str("without a controller there is one drive, and no hub"),
-            Self::Stopped(stopped) => stopped.fmt(f),
-            Self::Failed(outcome) => write!(f, "a command failed in a world without faults: {outcome:?}"),
-            Self::Contents => f.write_str("a block holds what belongs elsewhere: a fault of the model"),
-            Self::Stuck => {
-                f.write_str("nothing happens any more, and commands are under way: a fault of the model")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RawError {}
 
 #[cfg(test)]
 mod tests {
@@ -701,12 +697,66 @@ mod tests {
             let load = Load { writes, commands: 500, ..load(depth, 4096) };
             let watched = measure(&load, protocol, Watch { explain: true, ..Watch::default() }).unwrap();
             let watched = watched.total;
-            let shares = watched.shares.unwrap();
+            let Explained { shares, commands } = watched.explained.unwrap();
+            assert_eq!(commands, 500);
             // The mean is cut down to a whole picosecond.
             assert_eq!(shares.total().as_ps() / 500, watched.mean.as_ps(), "{protocol:?} {writes}");
             assert_eq!(shares.of(Stage::Drive), Duration::from_us(60 * 500), "{protocol:?} {writes}");
             let waits = shares.of(Stage::Waiting).as_ps() / 500;
             assert_eq!(waits > 1_000_000, depth > 1, "{protocol:?} {writes}: {waits} ps");
+        }
+    }
+
+    #[test]
+    fn shares_of_one_drive_of_several_add_up_to_the_time_of_its_own_commands() {
+        for protocol in [Protocol::Bot, Protocol::Uas] {
+            for hubs in [0, 1] {
+                let drives = Drives { count: 2, hubs };
+                let load = Load {
+                    host: Some(Host::with(Part::CHIPSET)),
+                    drives,
+                    commands: 301,
+                    ..load(4, 64 << 10)
+                };
+                let watch = Watch { explain: true, ..Watch::default() };
+                let Run { total, drives } = measure(&load, protocol, watch).unwrap();
+                let Explained { shares, commands } = total.explained.unwrap();
+                assert_eq!(commands, drives[0].commands, "{protocol:?} {hubs}");
+                assert!((100..=200).contains(&commands), "{commands}");
+                assert_eq!(shares.total().as_ps() / commands, drives[0].mean.as_ps(), "{protocol:?} {hubs}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_is_as_long_as_the_driver_or_the_drive_takes_and_no_longer() {
+        let of = |host, bytes| {
+            let load = Load { host, commands: 2, ..load(1, bytes) };
+            measure(&load, Protocol::Uas, Watch::default()).map(|run| run.total.bytes)
+        };
+        let chipset = Some(Host::with(Part::CHIPSET));
+        assert_eq!(of(chipset, 4 << 20), Ok(8 << 20));
+        assert_eq!(of(chipset, (4 << 20) + 512), Err(RawError::TooLong(4_194_304)));
+        assert_eq!(of(None, 8 << 20), Ok(16 << 20));
+        assert_eq!(of(None, (8 << 20) + 512), Err(RawError::TooLong(8_388_608)));
+    }
+
+    #[test]
+    fn what_may_end_at_one_time_is_not_measured() {
+        for depth in [1, 8, 30] {
+            let of = |commands| {
+                let load = Load { commands, latency: Duration::ZERO, ..load(depth, 512) };
+                [Protocol::Bot, Protocol::Uas].map(|protocol| measure(&load, protocol, Watch::default()))
+            };
+            for few in [1, u32::from(depth)] {
+                assert!(
+                    of(few).iter().all(|run| run.as_ref().err() == Some(&RawError::TooFew(depth.into())))
+                );
+            }
+            for run in of(u32::from(depth) + 1) {
+                let figures = run.unwrap().total;
+                assert!(figures.elapsed > Duration::ZERO && figures.iops().is_finite(), "{depth}");
+            }
         }
     }
 
@@ -743,12 +793,7 @@ mod tests {
 
     #[test]
     fn a_load_that_makes_no_sense_is_refused() {
-        for wrong in [
-            Load { bytes: 0, ..load(1, 512) },
-            load(1, 513),
-            load(1, 64 << 20),
-            Load { commands: 0, ..load(1, 512) },
-        ] {
+        for wrong in [Load { bytes: 0, ..load(1, 512) }, load(1, 513), Load { commands: 0, ..load(1, 512) }] {
             assert_eq!(uas(&wrong).err(), Some(RawError::Load), "{wrong:?}");
         }
     }

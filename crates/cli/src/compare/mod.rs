@@ -179,7 +179,8 @@ pub(crate) struct CompareArguments {
     snap: Option<u32>,
     #[command(flatten, next_help_heading = KEPT)]
     keeping: SaveArguments,
-    /// Worlds that run at once; as many as there are processors unless told. What comes out does not depend on it.
+    /// Worlds that run at once; as many as there are processors unless told, four times as many at most. What comes out does not
+    /// depend on it.
     #[arg(long, help_heading = MEASURED, value_name = "N", conflicts_with_all = ["trace", "capture"], value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Print JSON.

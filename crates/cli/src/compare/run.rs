@@ -9,6 +9,7 @@ use super::runs::{self, Wanted};
 use super::table::{aligned, empty};
 use super::{CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, report, timeline};
 use crate::failure::Failure;
+use crate::threads;
 use comfy_table::{CellAlignment, Table};
 use rayon::ThreadPool;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use sim::measure::Stretch;
 use sim::parts::{Carried, Catalogue, Kind};
 use sim::setups::{Assembly, DriveName, Setup};
 use sim::trial::{self, Terms, Trial, TrialError, Watch};
-use units::Duration;
+use units::{ByteCount, Duration};
 use workload::{Job, Share};
 
 /// What came of a job on each column.
@@ -133,7 +134,10 @@ pub(super) fn jobs(arguments: &CompareArguments) -> Result<Vec<Job>, Failure> {
     }
     let read_percent = if arguments.write { 0 } else { 100 };
     if arguments.block.is_some() || arguments.write || depths.is_some() {
-        let bytes = u32::try_from(arguments.block.map_or(4096, |block| block.0)).unwrap_or(u32::MAX);
+        let block = arguments.block.unwrap_or(ByteCount(4096));
+        let bytes = u32::try_from(block.0).map_err(|_| {
+            Failure::usage(format!("a request of {block} is too large")).because("4 GiB are too many")
+        })?;
         let share = Share::all(bytes, read_percent, 100);
         return Ok(depths
             .unwrap_or(&[1, 2, 4, 8, 16, 32])
@@ -183,9 +187,7 @@ impl CompareArguments {
 
     /// Threads for worlds, as many as there are processors unless told.
     pub(super) fn pool(&self) -> Result<ThreadPool, Failure> {
-        let threads = self.threads.map_or(0, usize::from);
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map_err(|error| Failure::new("no threads for the worlds").because(error))
+        threads::pool(self.threads)
     }
 
     const fn is_looked_on(&self) -> bool {

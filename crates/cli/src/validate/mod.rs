@@ -13,6 +13,7 @@ use crate::compare::{self, table};
 use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::page;
+use crate::threads;
 use clap::Args;
 use comfy_table::Table;
 use runs::Processors;
@@ -53,7 +54,8 @@ pub(crate) struct ValidateArguments {
     /// Where random places come from.
     #[arg(long, default_value = "1")]
     seed: u64,
-    /// Worlds that run at once; as many as there are processors unless told. What comes out does not depend on it.
+    /// Worlds that run at once; as many as there are processors unless told, four times as many at most. What comes out does not
+    /// depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Write all of it as charts into one HTML file that needs nothing but a browser.
@@ -91,9 +93,7 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
     if decided.decisions.is_empty() {
         return Err(Failure::usage("no row is left").try_this("leave --only out, or shorten it"));
     }
-    let threads = arguments.threads.map_or(0, usize::from);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| Failure::new("no threads for the worlds").because(error))?;
+    let pool = threads::pool(arguments.threads)?;
     let terms = Terms { seed: arguments.seed, ..Terms::USUAL };
     let facts = Facts { catalogue: &catalogue, setups: &setups };
     let mut processors = Processors { setups: &setups, terms, what: "rows" };

@@ -12,6 +12,7 @@ mod report;
 use super::{CompareArguments, ControllerArgument, LinkArgument};
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::threads;
 use capture::{Capture, RUNS_MAX};
 use clap::ValueEnum;
 use rayon::prelude::*;
@@ -46,6 +47,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         .because("all that is under way is sent at once, and its drives have 64 streams at most")
         .try_this("parts, without --raw, queue what their driver does not send"));
     }
+    arguments.check_pauses()?;
     arguments.outlets()?;
     let keeper = arguments.keeping.keeper()?;
     let mut capture = arguments.start_capture()?;
@@ -78,7 +80,11 @@ fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Paus
         println!("Each drive\n{}", report::each_drive(rows));
     }
     if arguments.explain {
-        println!("Where a command's time goes on average; the parts add up\n{}", report::explained(rows));
+        let whose = if arguments.drives > 1 { " of the first drive" } else { "" };
+        println!(
+            "Where a command's time{whose} goes on average; the parts add up\n{}",
+            report::explained(rows)
+        );
     }
     if let Some(pauses) = pauses {
         println!(
@@ -134,6 +140,24 @@ impl CompareArguments {
         self.block.unwrap_or(ByteCount(4096))
     }
 
+    /// Pauses are tried with reads of 4 KiB of one drive, one at a time, and nothing else.
+    fn check_pauses(&self) -> Result<(), Failure> {
+        let is_otherwise = [
+            (self.block().0 != 4096, "--block"),
+            (self.write, "--write"),
+            (self.drives > 1, "--drives"),
+            (self.hubs > 0, "--hubs"),
+        ];
+        match is_otherwise.into_iter().find(|(is, _)| *is) {
+            Some((_, option)) if self.power_states => {
+                Err(Failure::usage(format!("--raw --power-states does not go with {option}"))
+                    .because("pauses are tried with reads of 4 KiB of one drive without hubs")
+                    .try_this("run it twice, once with each"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What pauses cost on a link that sleeps, if that is asked for.
     fn think(&self) -> Result<Option<Vec<power::Pause>>, Failure> {
         let Connection::SuperSpeed(rate) = self.link().connection() else {
@@ -175,9 +199,7 @@ impl CompareArguments {
 
     /// Each world on a thread of its own: worlds share nothing, so that it does not matter how many there are.
     fn measure_at_once(&self) -> Result<Vec<Row>, Failure> {
-        let threads = self.threads.map_or(0, usize::from);
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|error| Failure::new("no threads for the worlds").because(error))?;
+        let pool = threads::pool(self.threads)?;
         let row = |&depth: &u16| {
             let of = |protocol| self.measure(depth, protocol, None);
             let (bot, uas) = rayon::join(|| of(Protocol::Bot), || of(Protocol::Uas));
@@ -205,7 +227,20 @@ impl CompareArguments {
             RawError::Load => {
                 Failure::usage(format!("no drive takes a command of {}", self.block())).because(error)
             }
+            RawError::TooLong(_) => {
+                Failure::usage(format!("a command of {} is too large", self.block())).because(error)
+            }
+            RawError::TooFew(_) => {
+                Failure::usage(format!("{} are too few", counted(self.commands().into(), "command")))
+                    .because(error)
+                    .try_this("say --commands with more, or leave it out")
+            }
             RawError::OneDrive => Failure::usage("these drives cannot be plugged in").because(error),
+            RawError::PowerOn(PowerOnError::Endpoints(_)) => {
+                Failure::usage("these drives cannot be plugged in all at once")
+                    .because(error)
+                    .try_this("take fewer --drives, or fewer --hubs, each of which needs one")
+            }
             RawError::PowerOn(PowerOnError::Setup(_)) => {
                 Failure::usage("these drives cannot be plugged in; --hubs puts them behind one port")
                     .because(error)

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::page::{self, course, hue, reach};
 use report::{Axis, Bars, Cell, Fact, Figure, Group, Lines, Page, Picture, Point, Section, Series, Table};
 use sim::engine::Stage;
-use sim::raw::{Figures, Run};
+use sim::raw::{Explained, Figures, Run};
 use std::path::Path;
 
 /// A way's name, and which run of a row is its.
@@ -80,10 +80,11 @@ fn figure(title: &str, unit: &str, rows: &[Row], value: fn(&Figures) -> f64) -> 
 }
 
 fn stages(rows: &[Row]) -> Figure {
+    let is_one_of_several = rows.iter().any(|row| row.uas.drives.len() > 1);
     let mut groups = Vec::new();
     for (name, of) in WAYS {
         for row in rows {
-            let Figures { shares: Some(shares), commands, .. } = of(row).total else { continue };
+            let Some(Explained { shares, commands }) = of(row).total.explained else { continue };
             let us = |stage| Some(shares.of(stage).as_ps() as f64 / commands.max(1) as f64 / 1e6);
             groups.push(Group {
                 label: format!("{name}, {} deep", row.depth),
@@ -99,7 +100,8 @@ fn stages(rows: &[Row]) -> Figure {
         is_stacked: true,
     };
     let text = format!(
-        "Mean time of a command by where it is spent; parts add up to the whole. {}",
+        "Mean time of a command{} by where it is spent; parts add up to the whole. {}",
+        if is_one_of_several { " of the first drive" } else { "" },
         reach(&bars, "µs")
     );
     Figure::new("Stages of a command", text, Picture::Bars(bars))

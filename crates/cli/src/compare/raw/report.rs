@@ -4,8 +4,8 @@ use super::{CompareArguments, Row};
 use crate::compare::table::{aligned, empty};
 use comfy_table::Table;
 use serde_json::{Map, Value, json};
-use sim::engine::{Shares, Stage};
-use sim::raw::{DriveFigures, Figures, Run};
+use sim::engine::Stage;
+use sim::raw::{DriveFigures, Explained, Figures, Run};
 
 /// Both transports at each depth.
 pub(super) fn table(rows: &[Row]) -> Table {
@@ -48,18 +48,19 @@ pub(super) fn each_drive(rows: &[Row]) -> Table {
     aligned(table)
 }
 
-/// Where the time of a command goes, on average.
+/// Where the time of a command of the first drive goes, on average.
 pub(super) fn explained(rows: &[Row]) -> Table {
     let of_row = |row: &Row| [("BOT", row.depth, row.bot.total), ("UAS", row.depth, row.uas.total)];
     let runs: Vec<_> = rows.iter().flat_map(of_row).collect();
     let is_met = |stage: &Stage| {
-        runs.iter().any(|(.., run)| run.shares.is_some_and(|shares| shares.of(*stage).as_ps() > 0))
+        let is_met_by = |of: Explained| of.shares.of(*stage).as_ps() > 0;
+        runs.iter().any(|(.., run)| run.explained.is_some_and(is_met_by))
     };
     let stages: Vec<_> = Stage::ALL.into_iter().filter(is_met).collect();
     let names = stages.iter().map(|stage| stage.name());
     let mut table = empty(&["depth", "", "ns"].into_iter().chain(names).collect::<Vec<_>>());
     for (name, depth, run) in runs {
-        let parts = mean_parts(run.shares.unwrap_or_default(), run.commands, &stages);
+        let parts = mean_parts(&run.explained.unwrap_or_default(), &stages);
         let cells = [parts.iter().sum::<u64>()].into_iter().chain(parts).map(|ns| ns.to_string());
         table.add_row([depth.to_string(), name.to_owned()].into_iter().chain(cells));
     }
@@ -67,7 +68,8 @@ pub(super) fn explained(rows: &[Row]) -> Table {
 }
 
 /// The mean nanoseconds in each stage, rounded so that they add up to the rounded whole.
-fn mean_parts(shares: Shares, commands: u64, stages: &[Stage]) -> Vec<u64> {
+fn mean_parts(explained: &Explained, stages: &[Stage]) -> Vec<u64> {
+    let &Explained { shares, commands } = explained;
     let (mut ps, mut told) = (0, 0);
     let part = |stage: &Stage| {
         ps += shares.of(*stage).as_ps();
@@ -124,10 +126,14 @@ fn of_run(Run { total: figures, drives }: &Run) -> Value {
         "digest": format!("{:016x}", figures.digest),
         "drives": drives.iter().map(of_drive).collect::<Vec<_>>(),
     });
-    if let Some(shares) = figures.shares {
+    if let Some(Explained { shares, commands }) = figures.explained {
         let stage = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
         let stages: Map<_, Value> = Stage::ALL.into_iter().map(stage).collect();
-        run["explained"] = json!({ "latency_ps": shares.total().as_ps(), "stages_ps": stages });
+        run["explained"] = json!({
+            "commands": commands,
+            "latency_ps": shares.total().as_ps(),
+            "stages_ps": stages,
+        });
     }
     run
 }
@@ -145,7 +151,7 @@ mod tests {
         journey.enter(Instant::from_ps(3_000), Stage::Waiting);
         let (_, shares) = journey.end(Instant::from_ps(4_500));
         let stages = [Stage::Link, Stage::Drive, Stage::Waiting];
-        assert_eq!(mean_parts(shares, 1, &stages), [2, 1, 2]);
-        assert_eq!(mean_parts(shares, 3, &stages), [1, 0, 1]);
+        assert_eq!(mean_parts(&Explained { shares, commands: 1 }, &stages), [2, 1, 2]);
+        assert_eq!(mean_parts(&Explained { shares, commands: 3 }, &stages), [1, 0, 1]);
     }
 }

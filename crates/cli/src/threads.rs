@@ -1,0 +1,43 @@
+//! Threads for simulated worlds: more than a few for each processor make nothing faster, and each costs memory.
+
+use crate::failure::Failure;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::thread;
+
+/// Threads for each processor at most.
+const PER_PROCESSOR: usize = 4;
+
+/// As many threads as were asked for; one for each processor unless told.
+pub(crate) fn pool(asked: Option<u16>) -> Result<ThreadPool, Failure> {
+    let asked = of_processors(asked, thread::available_parallelism().map_or(1, usize::from))?;
+    let pool = ThreadPoolBuilder::new().num_threads(asked).build();
+    pool.map_err(|error| Failure::new("no threads for the worlds").because(error))
+}
+
+/// The same as a number, where 0 is one for each processor.
+fn of_processors(asked: Option<u16>, processors: usize) -> Result<usize, Failure> {
+    let (asked, most) = (asked.map_or(0, usize::from), PER_PROCESSOR * processors);
+    if asked > most {
+        return Err(Failure::usage(format!("--threads {asked} are too many"))
+            .because(format!(
+                "{PER_PROCESSOR} for each processor are {most} here, and more make nothing faster"
+            ))
+            .try_this("leave it out for one for each processor"));
+    }
+    Ok(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_a_few_for_each_processor_at_most() {
+        assert_eq!([None, Some(1), Some(8)].map(|asked| of_processors(asked, 2).unwrap()), [0, 1, 8]);
+        let refusal = of_processors(Some(9), 2).unwrap_err().to_string();
+        assert!(
+            refusal.starts_with("--threads 9 are too many: 4 for each processor are 8 here"),
+            "{refusal}"
+        );
+    }
+}
