@@ -1,4 +1,7 @@
 //! What is known of one interface before the rules look at it, and where it was read.
+//!
+//! Left out: what the controller can, which the rules ask themselves. Always true: quirks are those of the kernel's version
+//! as far as the versions of their rows are known, unless the kernel says that it has a later row.
 
 use super::entry;
 use super::quirks::Quirks;

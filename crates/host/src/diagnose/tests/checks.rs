@@ -6,12 +6,10 @@ use super::*;
 /// A check, the lines that bring it about, how it looks, and a word of the reason.
 type CheckCase = (CheckKind, String, Health, &'static str);
 
-fn check_cases() -> Vec<CheckCase> {
-    use CheckKind::{Link, Power, Resets, Serial, Settings, Smart, Trim};
+/// Of the cable, the port, and what comes through it.
+fn link_cases() -> Vec<CheckCase> {
+    use CheckKind::{Link, Power};
     use Health::{Concern, Good, Unknown};
-    let unit = format!("{DRIVE}/3-3:1.0/host3/target3:0:0/3:0:0:0");
-    let mode = |mode: &str| format!("{unit}/scsi_disk/3:0:0:0/provisioning_mode = {mode}\n");
-    let no_pages = format!("{unit}/vpd_pgb0 -\n{unit}/vpd_pgb2 -\n");
     let port = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-0:1.0/usb3-port3";
     // The capability descriptor of a drive that can 5 Gb/s.
     let bos = format!("{DRIVE}/bos_descriptors : 050f0f00010a1003000e00010aff07\n");
@@ -21,7 +19,6 @@ fn check_cases() -> Vec<CheckCase> {
         "0a1003000e00010aff07", "14100a00010000000011000030400a00b0400a00"
     );
     let usb_3_2 = descriptors(|bytes| bytes[2..4].copy_from_slice(&[0x20, 0x03]));
-    let twin = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-1";
     vec![
         (Link, String::new(), Good, "5 Gb/s"),
         (Link, high_speed() + &bos, Concern, "can super speed"),
@@ -46,6 +43,18 @@ fn check_cases() -> Vec<CheckCase> {
         (Power, at("bMaxPower", "504mA") + &high_speed(), Concern, "gives 500 mA"),
         (Power, format!("{port}/over_current_count = 2\n"), Concern, "too much"),
         (Power, at("bMaxPower", ""), Unknown, "not configured"),
+    ]
+}
+
+/// Of what is on the disk.
+fn disk_cases() -> Vec<CheckCase> {
+    use CheckKind::{Serial, Trim};
+    use Health::{Concern, Good, Unknown};
+    let unit = format!("{DRIVE}/3-3:1.0/host3/target3:0:0/3:0:0:0");
+    let mode = |mode: &str| format!("{unit}/scsi_disk/3:0:0:0/provisioning_mode = {mode}\n");
+    let no_pages = format!("{unit}/vpd_pgb0 -\n{unit}/vpd_pgb2 -\n");
+    let twin = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-1";
+    vec![
         (Serial, String::new(), Good, "no other drive"),
         (Serial, format!("{DRIVE}/serial -\n"), Concern, "no serial number"),
         (
@@ -64,6 +73,14 @@ fn check_cases() -> Vec<CheckCase> {
             Good,
             "takes none",
         ),
+    ]
+}
+
+/// Of the kernel and its settings.
+fn kernel_cases() -> Vec<CheckCase> {
+    use CheckKind::{Resets, Settings, Smart};
+    use Health::{Concern, Good, Unknown};
+    vec![
         (Smart, String::new(), Good, "no quirk"),
         (Smart, ids(0x0bc2, 0x0001), Concern, "blocks ATA"),
         (Smart, quirks("1209:0001:t"), Concern, "blocks ATA"),
@@ -93,7 +110,7 @@ fn check_cases() -> Vec<CheckCase> {
 
 #[test]
 fn each_check_sees_what_is_wrong_and_what_is_not() {
-    for (kind, lines, health, word) in check_cases() {
+    for (kind, lines, health, word) in [link_cases(), disk_cases(), kernel_cases()].concat() {
         let diagnosis = diagnosed("3-3", &lines);
         let check = check_of(&diagnosis, kind);
         assert_eq!(check.health, health, "{check:#?}\n{lines}");

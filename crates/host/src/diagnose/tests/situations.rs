@@ -91,6 +91,7 @@ pub(super) fn situations() -> Vec<Situation> {
     ];
     all.extend(driver_situations());
     all.extend(unclear_situations());
+    all.extend(row_situations());
     all.extend(stray_situations());
     all.extend(BROKEN_STREAMS.iter().map(|(vendor, device, name)| {
         let pci = format!("{CONTROLLER}/vendor = 0x{vendor:04x}\n{CONTROLLER}/device = 0x{device:04x}\n");
@@ -179,34 +180,6 @@ fn unclear_situations() -> Vec<Situation> {
             Expected::Uas,
             Supposed(Rule::Built),
         ),
-        other(
-            "a row that came after this kernel, which has not taken it over",
-            ids(0x0781, 0x55e8),
-            "uas",
-            Expected::Uas,
-            Decision::AllMet,
-        ),
-        other(
-            "a row that came after this kernel, which may have taken it over",
-            ids(0x0781, 0x55e8),
-            "usb-storage",
-            Expected::Uas,
-            Supposed(Rule::NotIgnored),
-        ),
-        other(
-            "a row that came after this kernel, which has taken it over",
-            ids(0x0781, 0x55e8) + &log("usb 3-3: UAS is ignored for this device, using usb-storage instead"),
-            "usb-storage",
-            Expected::UsbStorage,
-            Decision::Decided(Rule::NotIgnored),
-        ),
-        other(
-            "a row of this kernel, which does otherwise",
-            ids(0x357d, 0x7788),
-            "uas",
-            Expected::UsbStorage,
-            Decision::Unexplained,
-        ),
         other("bound by hand", String::new(), "usb-storage", Expected::Uas, Decision::Unexplained),
         situation(
             "not configured",
@@ -221,6 +194,44 @@ fn unclear_situations() -> Vec<Situation> {
             "/sys/bus/usb/drivers/uas -\n".to_owned() + &unbound(),
             Expected::Uas,
             Supposed(Rule::Built),
+        ),
+    ]
+}
+
+/// Rows of quirks that this kernel, 6.1, may lack, and one that it has.
+fn row_situations() -> Vec<Situation> {
+    let other = |name, lines, driver, expected, decision| {
+        let lines: String = lines;
+        situation(name, "3-3", lines + &bound(driver), expected, decision)
+    };
+    vec![
+        other(
+            "a row that came after this kernel, which has not taken it over",
+            ids(0x0781, 0x55e8),
+            "uas",
+            Expected::Uas,
+            Decision::AllMet,
+        ),
+        other(
+            "a row that came after this kernel, which may have taken it over",
+            ids(0x0781, 0x55e8),
+            "usb-storage",
+            Expected::Uas,
+            Decision::Supposed(Rule::NotIgnored),
+        ),
+        other(
+            "a row that came after this kernel, which has taken it over",
+            ids(0x0781, 0x55e8) + &log("usb 3-3: UAS is ignored for this device, using usb-storage instead"),
+            "usb-storage",
+            Expected::UsbStorage,
+            Decision::Decided(Rule::NotIgnored),
+        ),
+        other(
+            "a row of this kernel, which does otherwise",
+            ids(0x357d, 0x7788),
+            "uas",
+            Expected::UsbStorage,
+            Decision::Unexplained,
         ),
     ]
 }
