@@ -108,7 +108,7 @@ fn answer(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
             format!("nothing that could be read explains it. Not known is whether {title}: {because}")
         }
         Decision::TakenAway => {
-            return format!("{now}; by the rules it would be on {}.", driver(diagnosis.expected));
+            return format!("{now}; by the rules {} would have it.", driver(diagnosis.expected));
         }
         Decision::NotTaken => {
             "usb-storage should have it, and is not loaded, gave up, or was not given it back by a \
@@ -116,7 +116,7 @@ fn answer(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
                 .to_owned()
         }
         Decision::Unexplained => format!(
-            "by the rules it would be on {}: quirks have changed since it was plugged in, or this kernel has other rules",
+            "by the rules {} would have it: quirks have changed since it was plugged in, or this kernel has other rules",
             driver(diagnosis.expected)
         ),
     };
