@@ -391,7 +391,8 @@ impl<W: Commanded> Measurement<W> {
         }
         // What fills the pipes is not counted.
         for _ in 0..depths.iter().map(|depth| u32::from(*depth)).sum() {
-            turns.next(load)?;
+            let (drive, _) = turns.next(load)?;
+            turns.take_shares(drive);
         }
         Ok(Self {
             load: load.clone(),
@@ -399,7 +400,7 @@ impl<W: Commanded> Measurement<W> {
             events: turns.world.happened(),
             traffic: turns.traffic(),
             tallies: vec![Tally::default(); drives],
-            explained: turns.take_explained().map(|_| Explained::default()),
+            explained: turns.explain.as_ref().map(|_| Explained::default()),
             turns,
         })
     }
@@ -414,9 +415,9 @@ impl<W: Commanded> Measurement<W> {
             let tally = &mut self.tallies[drive];
             tally.stays += stay;
             tally.commands += 1;
-            if let (Some(all), Some(one)) = (&mut self.explained, self.turns.take_explained()) {
-                all.shares.add(&one.shares);
-                all.commands += one.commands;
+            if let (Some(all), Some(one)) = (&mut self.explained, self.turns.take_shares(drive)) {
+                all.shares.add(&one);
+                all.commands += 1;
             }
         }
         Ok(())
@@ -490,15 +491,11 @@ impl<W: Commanded> Loop<W> {
         }
     }
 
-    /// Where the time of the first drive's commands went that have ended since it was asked last, if it is to be explained.
-    fn take_explained(&mut self) -> Option<Explained> {
-        let mut explain = self.explain.as_ref()?.borrow_mut();
-        let mut all = Explained::default();
-        while let Some(explained) = explain.poll() {
-            all.shares.add(&explained.shares);
-            all.commands += 1;
-        }
-        Some(all)
+    /// Where the time of the command went that has just ended, if it is to be explained. Of several that end at one time each is asked
+    /// after by itself, in the order in which they ended.
+    fn take_shares(&mut self, drive: usize) -> Option<Shares> {
+        let explain = self.explain.as_ref().filter(|_| drive == 0)?;
+        explain.borrow_mut().poll().map(|explained| explained.shares)
     }
 
     /// A drive that was just plugged in says so to the first command.
@@ -513,7 +510,9 @@ impl<W: Commanded> Loop<W> {
             deadline: self.world.now() + PATIENCE,
         };
         let _ = self.world.submit(drive, &command, Vec::new());
-        self.world.run().map_err(RawError::Stopped)?.map(drop).ok_or(RawError::Stuck)
+        self.world.run().map_err(RawError::Stopped)?.ok_or(RawError::Stuck)?;
+        self.take_shares(drive);
+        Ok(())
     }
 
     fn submit(&mut self, load: &Load, drive: usize, slot: u16) -> Result<(), RawError> {

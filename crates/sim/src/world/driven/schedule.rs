@@ -16,6 +16,10 @@ impl Driven {
     /// The same as part of its caller, which is most of all events.
     #[inline(always)]
     pub(super) fn schedule_at(&mut self, turn: Turn, event: Happens) {
+        if self.is_troubled {
+            let now = self.engine.now();
+            self.seats[0].trouble.ledger.schedule(now, turn.at());
+        }
         if let Err(QueueFull) = self.engine.at_turn(turn, event) {
             self.stopped = Some(Stopped::QueueFull);
         }

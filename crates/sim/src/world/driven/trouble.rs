@@ -150,6 +150,9 @@ impl Driven {
         }
         let of_others = self.seats.iter().find_map(|seat| seat.trouble.ledger.broken());
         let ledger = &mut self.seats[DRIVE].trouble.ledger;
+        if !self.core.level().is_consistent(now) {
+            ledger.break_law(Law::Little, now, About::Queue("the core"));
+        }
         if let Some(Violation { law, at, about }) = of_others {
             ledger.break_law(law, at, about);
         }
