@@ -230,11 +230,9 @@ impl CompareArguments {
             RawError::TooLong(_) => {
                 Failure::usage(format!("a command of {} is too large", self.block())).because(error)
             }
-            RawError::TooFew(_) => {
-                Failure::usage(format!("{} are too few", counted(self.commands().into(), "command")))
-                    .because(error)
-                    .try_this("say --commands with more, or leave it out")
-            }
+            RawError::TooFew(_) => Failure::usage(format!("--commands {} is too few", self.commands()))
+                .because(error)
+                .try_this("say --commands with more, or leave it out"),
             RawError::OneDrive => Failure::usage("these drives cannot be plugged in").because(error),
             RawError::PowerOn(PowerOnError::Endpoints(_)) => {
                 Failure::usage("these drives cannot be plugged in all at once")
