@@ -1,4 +1,8 @@
 //! What is measured: from a word on the command line to a rig.
+//!
+//! A port is driven by our own drivers, a block device or a file by the kernel's, a virtual drive by nobody else. Left out: what is asked
+//! of it. Always true: a rig that may write is made only after its owner was asked, and one that takes a drive from its driver only
+//! of a drive that nobody uses.
 
 use super::arguments::{BenchArguments, RouteArgument};
 use super::consent::Victim;
