@@ -54,6 +54,35 @@ impl<T> Line<T> {
         self.others.pop_back().or_else(|| self.first.take())
     }
 
+    /// The one that many behind the first.
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<&T> {
+        match place.checked_sub(1) {
+            None => self.first.as_ref(),
+            Some(place) => self.others.get(place),
+        }
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        match place.checked_sub(1) {
+            None => self.first.as_mut(),
+            Some(place) => self.others.get_mut(place),
+        }
+    }
+
+    /// All, the first first.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().chain(&self.others)
+    }
+
+    /// The same, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.first.iter_mut().chain(&mut self.others)
+    }
+
     /// How many wait.
     pub fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.others.len()
@@ -119,6 +148,11 @@ mod tests {
                 prop_assert_eq!(line.len(), queue.len());
                 prop_assert_eq!(line.front_mut(), queue.front_mut());
                 prop_assert_eq!(line.is_empty(), queue.is_empty());
+                prop_assert!(line.iter().eq(&queue) && line.iter_mut().eq(&mut queue));
+                for place in 0..3 {
+                    prop_assert_eq!(line.get(place), queue.get(place));
+                    prop_assert_eq!(line.get_mut(place), queue.get_mut(place));
+                }
             }
         }
     }

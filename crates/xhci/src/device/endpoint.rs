@@ -10,14 +10,13 @@
 use super::spacing::Spacing;
 use super::streams::{StreamArrays, StreamShape};
 use super::td::{Kind, Order, Td, TdState, Writing};
-use super::tds::Tds;
 use crate::hardware::DmaMemory;
 use crate::limit::LOST_HALTS_MAX;
 use crate::retire::{Actual, Ending, Place, Recovery, Retirement, retire};
 use crate::ring::{Position, ProducerRing, RingShape};
 use crate::words::{EndpointPlan, Refusal};
 use alloc::vec::Vec;
-use bus::{Completion, StreamId, TransferId, TransferStatus};
+use bus::{Completion, Line, StreamId, TransferId, TransferStatus};
 use units::Instant;
 use wire::xhci::{
     CompletionCode, EndpointContext, EndpointId, StreamContext, StreamDequeue, TransferTrb, TrbFlags,
@@ -74,7 +73,8 @@ pub(crate) enum State {
 #[repr(align(64))]
 struct Ring {
     ring: ProducerRing,
-    tds: Tds,
+    /// A stream has mostly one, or none, which then lies here.
+    tds: Line<Td>,
     /// A TD that the controller stands in has ended.
     must_move: bool,
 }
@@ -183,7 +183,7 @@ impl Endpoint {
             self.bases.insert(at, (base, number));
         }
         self.spacing.add(number, ring.address(0));
-        self.rings.push(Ring { ring, tds: Tds::default(), must_move: false });
+        self.rings.push(Ring { ring, tds: Line::new(), must_move: false });
         Some(())
     }
 
@@ -201,7 +201,7 @@ impl Endpoint {
     pub(crate) fn restart(&mut self, hw: &mut impl DmaMemory) {
         for ring in &mut self.rings {
             ring.ring.clear(hw);
-            (ring.must_move, ring.tds) = (false, Tds::default());
+            (ring.must_move, ring.tds) = (false, Line::new());
         }
         (self.state, self.stops, self.retries, self.lost_halts) = (State::Running, 0, 0, 0);
         self.moves.clear();
@@ -257,7 +257,7 @@ impl Endpoint {
         let number = self.submitted;
         let ring = self.ring_of(stream).ok_or(Refusal::NoSuchPipe)?;
         let td = Td::write(hw, &mut ring.ring, (id, number), what, writing).ok_or(Refusal::Full)?;
-        ring.tds.push(td);
+        ring.tds.push_back(td);
         self.submitted += 1;
         Ok(())
     }
@@ -292,7 +292,7 @@ impl Endpoint {
     pub(crate) fn retire_alone(&mut self, event: TransferEvent) -> Option<Completion> {
         let may_retry = self.retries < self.retries_max;
         let ring = self.rings.get_mut(self.spacing.guess(event.pointer)).filter(|ring| !ring.must_move)?;
-        let td = ring.tds.first()?;
+        let td = ring.tds.front()?;
         let is_alone = td.trbs == 1 && td.state == TdState::Live && !event.event_data;
         if !is_alone || ring.ring.address(td.first().index) != event.pointer {
             return None;
@@ -305,7 +305,7 @@ impl Endpoint {
         let actual = td.length.saturating_sub(event.length);
         let status = if actual == td.length { TransferStatus::Done } else { TransferStatus::Short };
         let completion = Completion { id: td.id, status, actual };
-        ring.tds.pop_first();
+        ring.tds.pop_front();
         ring.ring.give_back(1);
         ring.give_back();
         (self.retries, self.lost_halts) = (0, 0);
@@ -494,8 +494,9 @@ impl Endpoint {
 impl Ring {
     #[inline]
     fn give_back(&mut self) {
-        while let Some(td) = self.tds.pop_over() {
-            self.ring.give_back(td.trbs);
+        while let Some(trbs) = self.tds.front().filter(|td| td.state == TdState::Over).map(|td| td.trbs) {
+            self.tds.pop_front();
+            self.ring.give_back(trbs);
         }
     }
 

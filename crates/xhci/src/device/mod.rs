@@ -6,7 +6,6 @@ pub(crate) mod endpoint;
 mod spacing;
 pub(crate) mod streams;
 pub(crate) mod td;
-pub(crate) mod tds;
 
 use crate::hardware::{DmaLayout, DmaMemory};
 use crate::words::{Answer, DeviceId, RequestId};
