@@ -9,7 +9,14 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-use crate::{Error, Result, child, child::Leashed, qemu::Redirect, scratch, scratch::Scratch, wait};
+use crate::{
+    Error, Result, child,
+    child::Leashed,
+    qemu::{Bus, Machine, Redirect},
+    scratch,
+    scratch::Scratch,
+    wait,
+};
 
 /// A served drive. The server is killed when this is dropped.
 #[derive(Debug)]
@@ -20,6 +27,22 @@ pub struct Drive {
     log: PathBuf,
     server: Leashed,
     _place: Scratch,
+}
+
+/// A drive of ours: its name, which is its serial number as well; the controller; the arguments of `uaskit serve`.
+pub type Ours = (&'static str, Bus, &'static [&'static str]);
+
+/// Starts drives of ours with so much memory each, such as `64M`, and plugs them into a machine.
+pub fn serve_all(mut machine: Machine, ours: &[Ours], memory: &str) -> Result<(Machine, Vec<Drive>)> {
+    let mut drives = Vec::new();
+    for (name, bus, arguments) in ours {
+        let drive = Drive::serve(name, &[&["--ram", memory], *arguments].concat())?;
+        let mut redirect = drive.plug();
+        redirect.bus = *bus;
+        machine = machine.redirect(&redirect);
+        drives.push(drive);
+    }
+    Ok((machine, drives))
 }
 
 impl Drive {

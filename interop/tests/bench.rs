@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use uaskit_interop::{
     Result, Shared,
-    drive::{self, Drive},
+    drive::{self, Drive, Ours},
     guest::{Disk, Guest},
     qemu::{Bus, Machine, Vm},
     scratch::Scratch,
@@ -47,7 +47,7 @@ struct Ward {
 }
 
 /// At high speed without streams; and two on which something goes wrong, the second as long as it is plugged in.
-const WARD: &[(&str, Bus, &[&str])] = &[
+const WARD: &[Ours] = &[
     ("bench-high", Bus::Ehci, &["--speed", "high"]),
     ("bench-faulty", Bus::Xhci, &["--fault", "stall-data@100", "--fault", "stall-status@400"]),
     ("bench-pulled", Bus::Xhci, &[]),
@@ -59,20 +59,9 @@ const BOT_HIGH: &str = "bench-bot-high";
 static WARDED: Shared<Ward> = Shared::new(|| {
     let images = Scratch::new()?;
     let image = images.image(BOT_HIGH, 64 << 20)?;
-    let node = format!("driver=raw,node-name={BOT_HIGH},file.driver=file,file.filename={}", image.display());
-    let bridge = format!("usb-bot,id=bridge,bus=ehci.0,serial={BOT_HIGH}");
-    let disk = format!("scsi-hd,drive={BOT_HIGH},bus=bridge.0");
-    let arguments = ["-blockdev", &node, "-device", &bridge, "-device", &disk];
-    let mut machine = Machine::new("bench-ward").kernel_words("usb_storage.delay_use=0");
-    machine = machine.arguments(arguments.map(str::to_owned));
-    let mut drives = Vec::new();
-    for (serial, bus, words) in WARD {
-        let drive = Drive::serve(serial, &[&["--ram", "64M"], *words].concat())?;
-        let mut redirect = drive.plug();
-        redirect.bus = *bus;
-        machine = machine.redirect(&redirect);
-        drives.push(drive);
-    }
+    let machine = Machine::new("bench-ward").kernel_words("usb_storage.delay_use=0");
+    let machine = machine.numbered_disk("usb-bot", BOT_HIGH, Bus::Ehci, &image);
+    let (machine, drives) = drive::serve_all(machine, WARD, "64M")?;
     let mut vm = machine.boot()?;
     vm.guest.await_disks(WARD.len() + 1, PLUG_LIMIT)?;
     vm.guest.install(&drive::binary()?)?;

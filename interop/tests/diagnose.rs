@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 use uaskit_interop::{
     Result, Shared,
-    drive::{self, Drive},
+    drive::{self, Drive, Ours},
     guest::Guest,
     qemu::{Bus, Machine, Vm},
     scratch::Scratch,
@@ -21,21 +21,11 @@ struct Bench {
     _images: Scratch,
 }
 
-/// The name, which is the serial number as well; the controller; the arguments of `uaskit serve`.
-type Kind = (&'static str, Bus, &'static [&'static str]);
-
 const PLUG_LIMIT: Duration = Duration::from_secs(60);
 
 /// Boots `machine` with drives of ours, and waits for `disks` of them.
-fn boot(mut machine: Machine, kinds: &[Kind], disks: usize, images: Scratch) -> Result<Bench> {
-    let mut drives = Vec::new();
-    for (name, bus, arguments) in kinds {
-        let drive = Drive::serve(name, &[&["--ram", "16M"], *arguments].concat())?;
-        let mut redirect = drive.plug();
-        redirect.bus = *bus;
-        machine = machine.redirect(&redirect);
-        drives.push(drive);
-    }
+fn boot(machine: Machine, ours: &[Ours], disks: usize, images: Scratch) -> Result<Bench> {
+    let (machine, drives) = drive::serve_all(machine, ours, "16M")?;
     let mut vm = machine.boot()?;
     vm.guest.await_disks(disks, PLUG_LIMIT)?;
     vm.guest.install(&drive::binary()?)?;
@@ -99,7 +89,7 @@ const fn refused(rule: &str) -> [&str; 3] {
 }
 
 /// With one drive more, every port of the SuperSpeed controller is taken but the last, into which QEMU puts a hub.
-const KINDS: &[Kind] = &[
+const KINDS: &[Ours] = &[
     ("streams", Bus::Xhci, &[]),
     ("bot-alone", Bus::Xhci, &["--transport", "bot"]),
     ("asm1153", Bus::Xhci, &["--usb-id", "174c:55aa"]),
@@ -429,7 +419,7 @@ fn through_usbip_uas_needs_high_speed() -> Result<()> {
         "ehci-pci",
         "xhci-pci",
     ]);
-    let kinds: &[Kind] = &[("turns", Bus::Ehci, &["--speed", "high"]), ("streams", Bus::Xhci, &[])];
+    let kinds: &[Ours] = &[("turns", Bus::Ehci, &["--speed", "high"]), ("streams", Bus::Xhci, &[])];
     let mut bench = boot(machine, kinds, kinds.len(), Scratch::new()?)?;
     let guest = &mut bench.vm.guest;
     assert_eq!(

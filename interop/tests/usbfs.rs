@@ -1,11 +1,11 @@
 //! Our own initiator over usbfs in a guest: QEMU's drives and ours, each transport, at super and high speed, with what
 //! can go wrong on the way. Afterwards the kernel's driver is bound again and finds what it left.
 
-use std::{path::Path, time::Duration};
+use std::time::Duration;
 
 use uaskit_interop::{
     Result, Shared, drive,
-    drive::Drive,
+    drive::{Drive, Ours},
     guest::{Disk, Guest},
     qemu::{Bus, Machine, Vm},
     scratch::Scratch,
@@ -25,17 +25,14 @@ struct Bench {
 }
 
 /// Drives of QEMU's: device, serial number, bus.
-const QEMUS: &[(&str, &str, &str)] = &[
-    ("usb-uas", "uas-super", "xhci.0"),
-    ("usb-storage", "storage-super", "xhci.0"),
-    ("usb-bot", "bot-super", "xhci.0"),
-    ("usb-uas", "uas-high", "ehci.0"),
-    ("usb-storage", "storage-high", "ehci.0"),
-    ("usb-bot", "bot-high", "ehci.0"),
+const QEMUS: &[(&str, &str, Bus)] = &[
+    ("usb-uas", "uas-super", Bus::Xhci),
+    ("usb-storage", "storage-super", Bus::Xhci),
+    ("usb-bot", "bot-super", Bus::Xhci),
+    ("usb-uas", "uas-high", Bus::Ehci),
+    ("usb-storage", "storage-high", Bus::Ehci),
+    ("usb-bot", "bot-high", Bus::Ehci),
 ];
-
-/// Drives of ours: serial number, bus, arguments of `uaskit serve`.
-type Ours = (&'static str, Bus, &'static [&'static str]);
 
 const OURS: &[Ours] = &[
     ("our-super", Bus::Xhci, &[]),
@@ -73,7 +70,7 @@ static BENCH: Shared<Bench> = Shared::new(|| {
     let mut machine = machine("usbfs").memory_mib(768);
     for (kind, serial, bus) in QEMUS {
         let image = images.image(serial, 64 << 20)?;
-        machine = machine.arguments(qemu_drive(kind, serial, bus, &image));
+        machine = machine.numbered_disk(kind, serial, *bus, &image);
     }
     boot(machine, OURS, QEMUS.len(), images)
 });
@@ -85,34 +82,12 @@ fn machine(name: &str) -> Machine {
     Machine::new(name).kernel_words("usb_storage.delay_use=0")
 }
 
-fn boot(mut machine: Machine, ours: &[Ours], others: usize, images: Scratch) -> Result<Bench> {
-    let mut drives = Vec::new();
-    for (serial, bus, arguments) in ours {
-        let drive = Drive::serve(serial, &[&["--ram", "64M"], *arguments].concat())?;
-        let mut redirect = drive.plug();
-        redirect.bus = *bus;
-        machine = machine.redirect(&redirect);
-        drives.push(drive);
-    }
+fn boot(machine: Machine, ours: &[Ours], others: usize, images: Scratch) -> Result<Bench> {
+    let (machine, drives) = drive::serve_all(machine, ours, "64M")?;
     let mut vm = machine.boot()?;
     vm.guest.await_disks(others + ours.len(), PLUG_LIMIT)?;
     vm.guest.install(&drive::example("exercise")?)?;
     Ok(Bench { vm, drives, _images: images })
-}
-
-/// A drive of QEMU's, with a serial number.
-fn qemu_drive(kind: &str, serial: &str, bus: &str, image: &Path) -> Vec<String> {
-    let file = format!("file.driver=file,file.filename={}", image.display());
-    let node = format!("driver=raw,node-name={serial},discard=unmap,{file}");
-    let device = match kind {
-        "usb-storage" => vec![format!("usb-storage,drive={serial},bus={bus},serial={serial}")],
-        bridge => vec![
-            format!("{bridge},id={serial}-bridge,bus={bus},serial={serial}"),
-            format!("scsi-hd,drive={serial},bus={serial}-bridge.0"),
-        ],
-    };
-    let devices = device.into_iter().flat_map(|device| ["-device".to_owned(), device]);
-    ["-blockdev".to_owned(), node].into_iter().chain(devices).collect()
 }
 
 /// Exit status, and what the trial program printed.
@@ -373,7 +348,7 @@ fn speed_beside_the_kernels_driver() -> Result<()> {
     const ROUNDS: usize = 5;
     let images = Scratch::new()?;
     let image = images.image("speed", 64 << 20)?;
-    let machine = machine("usbfs-speed").arguments(qemu_drive("usb-uas", "speed", "xhci.0", &image));
+    let machine = machine("usbfs-speed").numbered_disk("usb-uas", "speed", Bus::Xhci, &image);
     let mut bench = boot(machine, &[], 1, images)?;
     let guest = &mut bench.vm.guest;
     for (pattern, words, bytes, depth, least) in [

@@ -165,24 +165,25 @@ impl Machine {
     /// QEMU's own UAS drive with the image as its disk.
     #[must_use]
     pub fn uas_disk(self, id: &str, image: &Path) -> Self {
-        let device = format!("usb-uas,id={id}-bridge,bus={}", Bus::Xhci.path());
-        let disk = format!("scsi-hd,drive={id},bus={id}-bridge.0");
-        self.drive(id, image).arguments(["-device".into(), device, "-device".into(), disk])
+        self.usb_disk(("usb-uas", ""), id, Bus::Xhci, image)
     }
 
     /// QEMU's own BOT drive with the image as its disk.
     #[must_use]
     pub fn storage_disk(self, id: &str, image: &Path) -> Self {
-        let device = format!("usb-storage,id={id}-bridge,drive={id},bus={}", Bus::Xhci.path());
-        self.drive(id, image).arguments(["-device".into(), device])
+        self.usb_disk(("usb-storage", ""), id, Bus::Xhci, image)
     }
 
     /// QEMU's BOT bridge with the image as a SCSI disk behind it.
     #[must_use]
     pub fn bot_disk(self, id: &str, image: &Path) -> Self {
-        let device = format!("usb-bot,id={id}-bridge,bus={}", Bus::Xhci.path());
-        let disk = format!("scsi-hd,drive={id},bus={id}-bridge.0");
-        self.drive(id, image).arguments(["-device".into(), device, "-device".into(), disk])
+        self.usb_disk(("usb-bot", ""), id, Bus::Xhci, image)
+    }
+
+    /// One of the three, by its name in QEMU (`usb-uas`, `usb-storage`, `usb-bot`), on a bus. Its id is its serial number as well.
+    #[must_use]
+    pub fn numbered_disk(self, kind: &str, id: &str, bus: Bus, image: &Path) -> Self {
+        self.usb_disk((kind, &format!(",serial={id}")), id, bus, image)
     }
 
     /// Has QEMU itself write down the transfers of a drive of its own that was added before. The file is whole when the bridge
@@ -215,6 +216,17 @@ impl Machine {
     /// Starts the machine and leaves it to itself.
     pub fn launch(&self) -> Result<Vm> {
         Vm::launch(self)
+    }
+
+    /// A drive that QEMU knows how to make, or a bridge of its with a SCSI disk behind; with more words about it.
+    fn usb_disk(self, (kind, words): (&str, &str), id: &str, bus: Bus, image: &Path) -> Self {
+        let device = format!("{kind},id={id}-bridge,bus={}{words}", bus.path());
+        let devices = match kind {
+            "usb-storage" => vec![format!("{device},drive={id}")],
+            _ => vec![device, format!("scsi-hd,drive={id},bus={id}-bridge.0")],
+        };
+        let devices = devices.into_iter().flat_map(|device| ["-device".to_owned(), device]);
+        self.drive(id, image).arguments(devices)
     }
 
     fn drive(self, id: &str, image: &Path) -> Self {
