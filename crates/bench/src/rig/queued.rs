@@ -4,11 +4,15 @@
 //! way, whatever the depth. With a queue in front, all commands that the host has sent are with the drive until its next
 //! turn, as with a drive that takes time. Left out: the time.
 //!
+//! A drive that knows what comes next does not begin with it only then. Some lines of each job's blocks are fetched when the job
+//! comes, and some more when the one before it is done, so that memory works while the protocol does.
+//!
 //! Always true: jobs end in the order in which they came.
 
 use server::medium::{Finished, Job, Medium, RamMedium};
 use std::collections::VecDeque;
 use std::io;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use units::{BlockCount, BlockSize};
 
@@ -19,6 +23,11 @@ pub(super) struct Queued {
     waiting: VecDeque<Job>,
 }
 
+/// Lines of a job's blocks that are fetched when it comes: fewer than a processor has under way.
+const LINES_AT_FIRST: Range<usize> = 0..16;
+/// Those that are fetched when it is next. The rest of a block of 4 KiB comes by itself while these are copied.
+const LINES_BEFORE: Range<usize> = 16..48;
+
 impl Queued {
     /// With nothing in the queue.
     pub(super) const fn new(medium: RamMedium) -> Self {
@@ -28,6 +37,7 @@ impl Queued {
 
 impl Medium for Queued {
     fn submit(&mut self, job: Job) -> Option<Finished> {
+        self.medium.expect(job.request.extent, LINES_AT_FIRST);
         self.waiting.push_back(job);
         None
     }
@@ -37,7 +47,11 @@ impl Medium for Queued {
     fn poll(&mut self) -> Option<Finished> {
         let job = self.waiting.pop_front()?;
         // Memory has done it when it returns; were it not so, it would say so later.
-        self.medium.submit(job).or_else(|| self.medium.poll())
+        let finished = self.medium.submit(job).or_else(|| self.medium.poll());
+        if let Some(next) = self.waiting.front() {
+            self.medium.expect(next.request.extent, LINES_BEFORE);
+        }
+        finished
     }
 
     /// Whoever has memory does not sleep before it.

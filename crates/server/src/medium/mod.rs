@@ -15,6 +15,7 @@
 //! Always true: each job brings exactly one `Finished` with the same buffer. How many there are at once is bounded by
 //! the buffers that the caller owns.
 
+mod ahead;
 mod compound;
 mod empty;
 mod file;

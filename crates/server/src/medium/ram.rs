@@ -12,14 +12,14 @@
 //!
 //! Always true: bytes of an unmapped granule are zero; what has no chunk is unmapped.
 
-use super::{Finished, Geometry, Job, Medium, STATE_BYTES_MAX, Span, compound};
+use super::{Finished, Geometry, Job, Medium, STATE_BYTES_MAX, Span, ahead, compound};
 use memmap2::{Advice, MmapMut};
 use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use target::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
-use units::{BlockCount, BlockSize, ByteCount};
+use units::{BlockCount, BlockSize, ByteCount, Extent};
 
 /// Bytes of a chunk.
 const CHUNK_BYTES: u64 = 64 << 20;
@@ -62,6 +62,9 @@ pub struct RamTooLarge {
 }
 
 impl RamMedium {
+    /// Bytes of a line that [`RamMedium::expect`] counts in.
+    pub const LINE_BYTES: usize = ahead::LINE_BYTES;
+
     /// A medium of the whole blocks in `size`, all unmapped.
     ///
     /// # Errors
@@ -76,6 +79,23 @@ impl RamMedium {
         let chunks = (0..count).map(|_| None).collect();
         let huge_pages = len <= HUGE_PAGES_BYTES_MAX;
         Ok(Self { geometry, chunks, huge_pages, mapped: GranuleMap::new(len), state: None })
+    }
+
+    /// The blocks of `extent` will be read or written soon: has some lines of them fetched into a near cache, counted in units
+    /// of [`RamMedium::LINE_BYTES`] from the first. Nothing else comes of it; lines that do not exist are left out.
+    pub fn expect(&self, extent: Extent, lines: Range<usize>) {
+        if !extent.fits(self.geometry.capacity) {
+            return;
+        }
+        let block_bytes = self.geometry.block_bytes();
+        let (start, len) = (extent.lba.0 * block_bytes, extent.blocks.0 * block_bytes);
+        let at = |line: usize| (line as u64).saturating_mul(ahead::LINE_BYTES as u64).min(len);
+        let (from, to) = (start + at(lines.start), start + at(lines.end));
+        for piece in pieces(Span { start: from, len: to.saturating_sub(from) }) {
+            if let Some(bytes) = self.stored(&piece) {
+                ahead::fetch(bytes);
+            }
+        }
     }
 
     fn perform(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> Result<MediumDone, MediumError> {
