@@ -225,21 +225,39 @@ impl Drive {
     /// [`Full`] when the host has too many outstanding; the transfer is dropped.
     pub fn submit_message(&mut self, id: u64, pipe: Pipe, bytes: &[u8]) -> Result<(), Full> {
         let length = bytes.len() as u32;
-        let takes = |entry: &DeviceEntry| matches!(entry.payload, Payload::Message);
-        let Some(Ended { kept, status, actual, .. }) = self.bus.pass(pipe, length, takes) else {
+        if !self.hand_over(pipe, bytes) {
             let mut payload = self.memory.pool.take(bytes.len());
             payload[..bytes.len()].copy_from_slice(bytes);
             return self.submit(HostTransfer { id, pipe, length, payload });
-        };
+        }
         if let Some(observer) = &mut self.observer {
             observer.submitted(id, pipe, length, bytes);
         }
-        self.device.handle_completion(Completion { id: kept.id, status, actual }, bytes);
         let status = TransferStatus::Done;
         let sent = HostCompletion { id, pipe, length, status, actual: length, body: Body::Empty };
         self.completions.push_back(sent);
         self.settle();
         Ok(())
+    }
+
+    /// Sends a few bytes, if the device waits for just such a message and nobody looks on. `true`: all of them are sent, and
+    /// no completion comes. `false`: nothing has happened.
+    pub fn pass_message(&mut self, pipe: Pipe, bytes: &[u8]) -> bool {
+        let is_sent = self.observer.is_none() && self.hand_over(pipe, bytes);
+        if is_sent {
+            self.settle();
+        }
+        is_sent
+    }
+
+    /// Hands the device a message that it waits for. Whether it did.
+    #[inline(always)]
+    fn hand_over(&mut self, pipe: Pipe, bytes: &[u8]) -> bool {
+        let takes = |entry: &DeviceEntry| matches!(entry.payload, Payload::Message);
+        let Some(ended) = self.bus.pass(pipe, bytes.len() as u32, takes) else { return false };
+        let Ended { kept, status, actual, .. } = ended;
+        self.device.handle_completion(Completion { id: kept.id, status, actual }, bytes);
+        true
     }
 
     /// Takes a host's transfer back. It completes, as cancelled or as what it was before. `false` if there is none.

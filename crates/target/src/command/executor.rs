@@ -372,7 +372,7 @@ impl Executor {
             let units = self.units.len() as u8;
             let state = &mut self.units[usize::from(unit)];
             let mut context = Context { unit: state, reply: &mut task.reply, step: &mut task.step, units };
-            let plan = match gate::admit(context.unit, task.cdb.as_bytes(), &self.index) {
+            let plan = match gate::admit(context.unit, task.row, task.cdb.as_bytes(), &self.index) {
                 Ok(row) => gate::begin(row, &mut context, task.cdb.as_bytes()),
                 Err(plan) => plan,
             };

@@ -18,7 +18,16 @@ impl Memory {
         Self { limit_bytes, held_bytes: 0, waiting: VecDeque::new() }
     }
 
-    /// A command wants so many bytes.
+    /// A command wants so many bytes, and gets them if nobody waits and there is room. Whether it does.
+    pub(super) fn take(&mut self, bytes: u32) -> bool {
+        let is_free = self.waiting.is_empty() && self.has_room(bytes);
+        if is_free {
+            self.held_bytes = self.held_bytes.saturating_add(bytes);
+        }
+        is_free
+    }
+
+    /// A command wants so many bytes, and waits for them.
     pub(super) fn ask(&mut self, id: CommandId, bytes: u32) {
         self.waiting.push_back((id, bytes));
     }
@@ -31,12 +40,15 @@ impl Memory {
     /// The next command that gets what it asked for.
     pub(super) fn grant(&mut self) -> Option<(CommandId, u32)> {
         let &(_, bytes) = self.waiting.front()?;
-        let held_bytes = self.held_bytes.saturating_add(bytes);
-        if self.held_bytes > 0 && held_bytes > self.limit_bytes {
+        if !self.has_room(bytes) {
             return None;
         }
-        self.held_bytes = held_bytes;
+        self.held_bytes = self.held_bytes.saturating_add(bytes);
         self.waiting.pop_front()
+    }
+
+    const fn has_room(&self, bytes: u32) -> bool {
+        self.held_bytes == 0 || self.held_bytes.saturating_add(bytes) <= self.limit_bytes
     }
 
     /// So many bytes are free again.

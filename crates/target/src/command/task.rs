@@ -80,7 +80,11 @@ impl Cdb {
     pub(super) fn new(cdb: &[u8]) -> Self {
         let mut bytes = [0; CDB_BYTES_MAX];
         let len = cdb.len().min(CDB_BYTES_MAX);
-        bytes[..len].copy_from_slice(&cdb[..len]);
+        // A COMMAND IU has 16 bytes of it, which are two words when that is known.
+        match cdb.as_array::<16>() {
+            Some(whole) => bytes[..whole.len()].copy_from_slice(whole),
+            None => bytes[..len].copy_from_slice(&cdb[..len]),
+        }
         Self { bytes, len: len as u8 }
     }
 

@@ -57,7 +57,7 @@ impl Fixture {
         self.step = 0;
         self.reply = Reply::default();
         self.list.clear();
-        match gate::admit(&mut self.unit, cdb, &self.index) {
+        match gate::admit(&mut self.unit, None, cdb, &self.index) {
             Ok(row) => gate::begin(row, &mut self.context(), cdb),
             Err(plan) => plan,
         }

@@ -11,9 +11,14 @@ use wire::scsi::lun::{Lun, LunField, WellKnownLun};
 use wire::scsi::opcode::OperationCode;
 use wire::scsi::sense::{AdditionalSense, KeySpecific, Sense, SenseKey};
 
-/// Lets a command through to its `plan`, or says how it ends instead.
-pub(crate) fn admit(unit: &mut Unit, cdb: &[u8], index: &Index) -> Result<&'static Row, Plan> {
-    let row = index.find(cdb).and_then(|row| offered(unit, row));
+/// Lets a command through to its `plan`, or says how it ends instead. `row` is the one that is known of it, if there is one.
+pub(crate) fn admit(
+    unit: &mut Unit,
+    row: Option<&'static Row>,
+    cdb: &[u8],
+    index: &Index,
+) -> Result<&'static Row, Plan> {
+    let row = row.map_or_else(|| index.find(cdb), Ok).and_then(|row| offered(unit, row));
     let ignores_attention = row.is_ok_and(|row| row.needs.ignores_attention);
     // Sense data lasts until the next command, unless that one asks for it (SAM-5 clause 5.13).
     if !row.is_ok_and(|row| row.opcode == OperationCode::RequestSense) {

@@ -14,11 +14,17 @@ use units::ByteRange;
 
 impl Executor {
     pub(super) fn await_memory(&mut self, id: CommandId, plan: MediumPlan) {
-        if let Some(task) = self.task(id) {
-            task.phase = Phase::Memory(plan);
-            self.memory.ask(id, plan.bytes);
+        let Some(task) = self.tasks.get_mut(usize::from(id.slot)).filter(|it| it.generation == id.generation)
+        else {
+            return;
+        };
+        if self.memory.take(plan.bytes) {
+            task.buffer_bytes = plan.bytes;
+            self.wants.push_back(Output::Acquire(id, plan.bytes));
+            return self.start_movement(id, plan);
         }
-        self.grant_memory();
+        task.phase = Phase::Memory(plan);
+        self.memory.ask(id, plan.bytes);
     }
 
     /// Gives buffers to those who wait for one, while there is room.
