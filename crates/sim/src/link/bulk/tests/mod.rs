@@ -1,7 +1,9 @@
 //! Both ends over a link: scripts with times worked out by hand, ceilings, and random orders.
 
+mod bursts;
 mod damage;
 mod endings;
+mod proposals;
 
 use super::*;
 use crate::link::superspeed::{Side, TurnRound};
