@@ -1,6 +1,7 @@
 //! Both transports over packets: data right, times as they must be.
 
 mod endings;
+mod streams;
 
 use super::fixture::{BLOCK, BLOCKS, command, plain, write_and_read};
 use super::*;
