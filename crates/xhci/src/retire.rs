@@ -211,6 +211,8 @@ impl Retirement {
 }
 
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod tests {
     use super::*;
     use Place::{ControlData, EventData, Inner, Last, Setup, Status};
