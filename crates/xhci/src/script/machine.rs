@@ -197,19 +197,8 @@ impl Machine {
 
     /// Carries out the commands that lie there.
     pub(crate) fn execute(&mut self) {
-        loop {
-            let (at, cycle) = self.command;
-            let mut trb = [0; 16];
-            self.memory.read_bytes(at, &mut trb);
-            if cycle_of(&trb) != cycle {
-                return;
-            }
-            if let Ok((TransferTrb::Link { segment, toggle_cycle, .. }, _)) = TransferTrb::decode(&trb) {
-                self.command = (segment, cycle ^ toggle_cycle);
-                continue;
-            }
+        while let Some((at, trb)) = self.take_command() {
             let (command, _) = CommandTrb::decode(&trb).unwrap();
-            self.command.0 += 16;
             self.commands.push(command);
             let refusal = self.refusals.iter().position(|(kind, _)| *kind == command.trb_type());
             let (code, slot) = match refusal.and_then(|at| self.refusals.remove(at)) {
@@ -217,6 +206,27 @@ impl Machine {
                 None => self.carry_out(command),
             };
             self.post(EventTrb::CommandCompletion { pointer: at, parameter: 0, code, slot });
+        }
+    }
+
+    /// The next command that lies there, and where, for who answers it in the place of the machine.
+    pub(crate) fn take_command(&mut self) -> Option<(u64, [u8; 16])> {
+        loop {
+            let (at, cycle) = self.command;
+            let mut trb = [0; 16];
+            self.memory.read_bytes(at, &mut trb);
+            if cycle_of(&trb) != cycle {
+                return None;
+            }
+            match TransferTrb::decode(&trb) {
+                Ok((TransferTrb::Link { segment, toggle_cycle, .. }, _)) => {
+                    self.command = (segment, cycle ^ toggle_cycle);
+                }
+                _ => {
+                    self.command.0 += 16;
+                    return Some((at, trb));
+                }
+            }
         }
     }
 
