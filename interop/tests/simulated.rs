@@ -20,6 +20,24 @@ static PACKETS: Shared<Capture> =
 static AT_HIGH_SPEED: Shared<Capture> =
     Shared::new(|| capture::simulated(&[RUN, &["--capture-as", "packets", "--speed", "high"]].concat()));
 
+/// With parts: requests of each run, beside as many as are under way before they count.
+const REQUESTS: usize = 100;
+const REQUESTS_AT_ONCE: usize = 4;
+
+const PARTS: &[&str] = &["--block", "64K", "--depth", "4", "--commands", "100"];
+/// A drive on a bridge that speaks both, once on BOT and once on UAS.
+const BOTH: &[&str] = &["--transport", "bot,uas"];
+/// tshark goes by the last alternate setting, and opens BOT where there is no other.
+const BOT_ALONE: &[&str] = &["--driver", "windows7-usbstor", "--bridge", "generic-bot"];
+const HIGH: &[&str] = &["--link", "high"];
+
+static OF_BOTH: Shared<Capture> = Shared::new(|| capture::compared(&[PARTS, BOTH].concat()));
+static OF_BOTH_AT_HIGH_SPEED: Shared<Capture> =
+    Shared::new(|| capture::compared(&[PARTS, BOTH, HIGH].concat()));
+static OF_BOT: Shared<Capture> = Shared::new(|| capture::compared(&[PARTS, BOT_ALONE].concat()));
+static OF_BOT_AT_HIGH_SPEED: Shared<Capture> =
+    Shared::new(|| capture::compared(&[PARTS, BOT_ALONE, HIGH].concat()));
+
 /// Fails for each filter that does not select so many packets.
 fn counts(capture: &Shared<Capture>, expected: &[(&str, usize)]) -> Result<()> {
     let capture = capture.lock()?;
@@ -42,7 +60,9 @@ fn counts_ended(capture: &Shared<Capture>, filter: &str, reached: usize) -> Resu
 
 #[test]
 fn nothing_is_malformed() -> Result<()> {
-    for capture in [&READS, &WRITES, &CUT, &PACKETS, &AT_HIGH_SPEED] {
+    let plain = [&READS, &WRITES, &CUT, &PACKETS, &AT_HIGH_SPEED];
+    let of_parts = [&OF_BOTH, &OF_BOTH_AT_HIGH_SPEED, &OF_BOT, &OF_BOT_AT_HIGH_SPEED];
+    for capture in plain.into_iter().chain(of_parts) {
         assert_eq!(capture.lock()?.malformed()?, [""; 0]);
     }
     Ok(())
@@ -181,6 +201,78 @@ fn decode_counts_what_tshark_counts() -> Result<()> {
                 (&format!("{status} 1"), ended("failed")),
                 (&format!("uasp.iu_id == 1 && scsi_sbc.opcode == {opcode}"), commands("UAS", opcode)),
                 ("uasp.iu_id == 1 && scsi_sbc.opcode == 0", commands("UAS", 0)),
+                ("uasp.iu_id == 3 && uasp.sense.status == 0", ended("GOOD")),
+                ("uasp.iu_id == 3 && uasp.sense.status == 2", ended("CHECK CONDITION")),
+            ],
+        )?;
+        assert_eq!(decoded.faults(), [""; 0]);
+    }
+    Ok(())
+}
+
+/// A request is one command of 64 KiB. The run ends with the last that counts, and the others of the depth have begun by then: these
+/// have no status, and no others. At high speed READ READY says whose data come next.
+#[test]
+fn of_parts_on_uas_each_command_has_a_status_but_those_under_way_at_the_end() -> Result<()> {
+    let under_way = REQUESTS_AT_ONCE - 1;
+    for (capture, has_turns) in [(&OF_BOTH, false), (&OF_BOTH_AT_HIGH_SPEED, true)] {
+        counts(
+            capture,
+            &[
+                ("uasp.iu_id == 1 && scsi_sbc.opcode == 0x28", REQUESTS + REQUESTS_AT_ONCE + under_way),
+                // Of the power-on.
+                ("uasp.iu_id == 3 && uasp.sense.status == 2", 1),
+            ],
+        )?;
+        let count = |unit: u8| capture.lock()?.count(&format!("uasp.iu_id == {unit}"));
+        assert_eq!(count(1)?, count(3)? + under_way);
+        let turns = count(6)?;
+        let expected = if has_turns { REQUESTS + REQUESTS_AT_ONCE..usize::MAX } else { 0..1 };
+        assert!(expected.contains(&turns), "{turns}");
+    }
+    Ok(())
+}
+
+/// One at a time, and so none is under way when the last one has ended.
+#[test]
+fn of_parts_on_bot_each_command_has_a_status() -> Result<()> {
+    for capture in [&OF_BOT, &OF_BOT_AT_HIGH_SPEED] {
+        let reads = "usbms.dCBWSignature == 0x43425355 && scsi_sbc.opcode == 0x28";
+        counts(
+            capture,
+            &[
+                (reads, REQUESTS + REQUESTS_AT_ONCE),
+                ("usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus == 1", 1),
+            ],
+        )?;
+        let count = |filter| capture.lock()?.count(filter);
+        let commands = count("usbms.dCBWSignature == 0x43425355")?;
+        assert_eq!(commands, count("usbms.dCSWSignature == 0x53425355")?);
+    }
+    // Where the drive speaks UAS as well they are there, behind 64 bytes of usbmon, and stay closed.
+    for capture in [&OF_BOTH, &OF_BOTH_AT_HIGH_SPEED] {
+        let count =
+            |signature| capture.lock()?.count(&format!("usb.bus_id == 1 && frame[64:4] == {signature}"));
+        let commands = count("55:53:42:43")?;
+        assert!(commands > REQUESTS + REQUESTS_AT_ONCE, "{commands}");
+        assert_eq!(commands, count("55:53:42:53")?);
+    }
+    Ok(())
+}
+
+/// As above of link and protocols alone.
+#[test]
+fn of_parts_decode_counts_what_tshark_counts() -> Result<()> {
+    for capture in [&OF_BOTH, &OF_BOTH_AT_HIGH_SPEED, &OF_BOT, &OF_BOT_AT_HIGH_SPEED] {
+        let decoded = capture.lock()?.decoded()?;
+        let on = |transport: &str| decoded.commands(|one| one["transport"] == transport);
+        let ended = |outcome: &str| decoded.commands(|one| one["outcome"] == outcome);
+        counts(
+            capture,
+            &[
+                ("frame[64:4] == 55:53:42:43", on("BOT")),
+                ("frame[64:4] == 55:53:42:53", ended("passed") + ended("failed")),
+                ("uasp.iu_id == 1", on("UAS")),
                 ("uasp.iu_id == 3 && uasp.sense.status == 0", ended("GOOD")),
                 ("uasp.iu_id == 3 && uasp.sense.status == 2", ended("CHECK CONDITION")),
             ],

@@ -40,9 +40,14 @@ pub fn start(guest: &mut Guest, usb_bus: u8) -> Result<Running> {
 
 /// What `uaskit compare --raw ARGUMENTS` captures.
 pub fn simulated(arguments: &[&str]) -> Result<Capture> {
+    compared(&[&["--raw"], arguments].concat())
+}
+
+/// What `uaskit compare ARGUMENTS` captures.
+pub fn compared(arguments: &[&str]) -> Result<Capture> {
     let place = Scratch::new()?;
     let mut compare = Command::new(drive::binary()?);
-    compare.args(["compare", "--raw"]).args(arguments).arg("--capture").arg(place.path(FILE));
+    compare.arg("compare").args(arguments).arg("--capture").arg(place.path(FILE));
     child::output_of(&mut compare)?;
     Ok(Capture { place })
 }
