@@ -2,6 +2,7 @@
 
 mod endings;
 mod streams;
+mod turns;
 
 use super::fixture::{BLOCK, BLOCKS, command, plain, write_and_read};
 use super::*;

@@ -146,26 +146,26 @@ fn read_status(has_status: u64) -> (Vec<Line>, u64) {
 }
 
 /// COMMAND IU, tag 1: TEST UNIT READY.
-const TEST_UNIT_READY: [u8; 32] = {
+pub(super) const TEST_UNIT_READY: [u8; 32] = {
     let mut unit = [0; 32];
     (unit[0], unit[3]) = (0x01, 0x01);
     unit
 };
 /// COMMAND IU, tag 1: READ(10), block 0, one block of 4,096 bytes.
-const READ_10: [u8; 32] = {
+pub(super) const READ_10: [u8; 32] = {
     let mut unit = TEST_UNIT_READY;
     (unit[16], unit[24]) = (0x28, 0x01);
     unit
 };
 /// SENSE IU, tag 1: CHECK CONDITION, 18 bytes; UNIT ATTENTION, POWER ON OCCURRED (29h, 01h).
-const ATTENTION: [u8; 34] = {
+pub(super) const ATTENTION: [u8; 34] = {
     let mut unit = [0; 34];
     (unit[0], unit[3], unit[6], unit[15]) = (0x03, 0x01, 0x02, 18);
     (unit[16], unit[18], unit[23], unit[28], unit[29]) = (0x70, 0x06, 10, 0x29, 0x01);
     unit
 };
 /// SENSE IU, tag 1: GOOD.
-const GOOD: [u8; 16] = [0x03, 0, 0, 0x01, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+pub(super) const GOOD: [u8; 16] = [0x03, 0, 0, 0x01, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 #[test]
 fn a_read_of_4_kib_over_streams_packet_by_packet() {
