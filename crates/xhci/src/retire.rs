@@ -91,10 +91,15 @@ pub struct Retirement {
     pub recovery: Recovery,
 }
 
+/// The first of the codes that vendors define for information.
+const VENDOR_DEFINED_INFO: u8 = 224;
+
 /// What an event with `code` that points to `place` means. `residual` is the event's length; `may_retry` says that a
 /// transaction error may be tried again.
 pub fn retire(place: Place, code: CompletionCode, residual: u32, may_retry: bool) -> Retirement {
     use CompletionCode as Code;
+    // What a vendor has to say beside (table 6-90) is no error.
+    let code = if let Code::Unknown(VENDOR_DEFINED_INFO..) = code { Code::Success } else { code };
     match place {
         Place::Nowhere => return nowhere(code, may_retry),
         // Some controllers say too late where a halt was; the endpoint needs help all the same.
@@ -351,7 +356,7 @@ mod tests {
 
     #[test]
     fn codes_nobody_knows_end_a_td_and_stop_the_endpoint() {
-        for code in [0, 7, 17, 30, 33, 200, 255] {
+        for code in [0, 7, 17, 30, 33, 200, 223] {
             assert_eq!(cell(Last, code, 0), (Ending::With(Error, Actual::ThisTrb), Recovery::Stop));
         }
     }
