@@ -180,6 +180,29 @@ fn a_capture_has_both_transports_and_says_how_much_it_has() {
 }
 
 #[test]
+fn an_older_capture_stays_until_a_newer_one_is_whole() {
+    let place = Place::new();
+    let (file, folder) = (PathBuf::from(place.file("good.pcapng")), place.file(""));
+    let name = file.to_str().unwrap();
+    let written = compare(&["--raw", "--depth", "1", "--commands", "50", "--capture", name]);
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let good = std::fs::read(&file).unwrap();
+    for (refused, code) in [
+        (&["--raw", "--depth", "8", "--commands", "1"][..], 2),
+        (&["--raw", "--drives", "300"], 2),
+        (&["--block", "100"], 2),
+    ] {
+        let output = compare(&[refused, &["--capture", name]].concat());
+        assert_eq!(output.status.code(), Some(code), "{refused:?}");
+        assert!(std::fs::read(&file).unwrap() == good, "{refused:?} changes it");
+    }
+    // Nor is anything left beside it, neither of those nor of the whole one.
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    let other = compare(&["--raw", "--depth", "2", "--commands", "50", "--capture", name]);
+    assert!(other.status.success() && std::fs::read(&file).unwrap() != good);
+}
+
+#[test]
 fn a_capture_that_cannot_be_written_names_its_file() {
     let all = [("/nowhere/both.pcapng", 2, "its folder does not exist"), ("/dev/full", 1, "No space left")];
     for (file, code, reason) in all {

@@ -224,6 +224,12 @@ fn a_measurement_of_hardware_is_laid_beside_its_transport() {
     let number = |value: &Value| value.as_f64().unwrap();
     let ratio = number(&beside[0]["megabytes_per_second"]) / number(&row["measured_megabytes_per_second"]);
     assert!((ratio - 1.0 - number(&beside[0]["error"])).abs() < 1e-9, "{record}");
+    let of_bot =
+        String::from_utf8(run(&["compare", "--against", &file, "--transport", "bot"]).stdout).unwrap();
+    assert!(
+        of_bot.contains("nothing is simulated on these transports: uas") && !of_bot.contains("% "),
+        "{of_bot}"
+    );
     let page = folder.file("page.html");
     assert!(run(&["compare", "--against", &file, "--report", &page]).status.success());
     let html = std::fs::read_to_string(&page).unwrap();
@@ -255,6 +261,8 @@ fn hardware_that_nobody_owns_is_asked_the_same_rules() {
     let text = String::from_utf8(run(&["why", "--simulate", "geerling"]).stdout).unwrap();
     assert!(text.contains("uasp: ASMedia ASM1153") && text.contains("every rule is met"), "{text}");
     assert!(text.contains("NOT MET") && text.contains("takes no scatter-gather lists"), "{text}");
+    assert!(text.contains("does the host controller take scatter-gather lists?"), "{text}");
+    assert!(text.contains("uaskit compare --setup geerling;"), "{text}");
     let record = json(&["why", "--simulate", "geerling"]);
     let uasp = record["variants"].as_array().unwrap().iter().find(|of| of["variant"] == "uasp").unwrap();
     assert_eq!(uasp["transport"], "uas");

@@ -113,12 +113,20 @@ fn text(setup: &Setup, answers: &[Answer], catalogue: &Catalogue) -> String {
             let decides = activation.decisive() == Some(reason);
             let (mark, verdict) =
                 (if decides { "→" } else { " " }, if reason.is_met { "met" } else { "NOT MET" });
-            let _ = writeln!(text, " {mark}{number} {verdict:<9}  {}: {}", reason.driver, reason.because);
+            let (number, question) = (number + 1, reason.rule.question());
+            let _ = writeln!(
+                text,
+                " {mark}{number} {verdict:<9}  {}: {question}\n              {}",
+                reason.driver, reason.because
+            );
         }
         text += "\nWhat each transport would bring, MB/s (10^6 bytes)\n";
         text += &table(activation, ways);
     }
-    text + "\nSimulated; all figures of a setup: uaskit compare --setup, and what they are worth: uaskit validate\n"
+    let name = &setup.name;
+    text + &format!(
+        "\nSimulated. All figures: uaskit compare --setup {name}; what such figures are worth: uaskit validate\n"
+    )
 }
 
 fn table(runs: &Activation, ways: &[Way]) -> String {

@@ -77,6 +77,10 @@ pub(super) fn show(
     if !record.unknown.is_empty() {
         println!("Left out, since what these jobs ask is not known: {}", list(&record.unknown));
     }
+    let alone = record.alone(columns);
+    if !alone.is_empty() {
+        println!("Left out, since nothing is simulated on these transports: {}", list(&alone));
+    }
     Ok(())
 }
 
@@ -147,14 +151,27 @@ impl Record {
             ("kernel", "usb-storage") => "bot",
             (other, _) => other,
         };
+        // One that is not known, of a driver or a file, stands beside all.
+        let is_known = ["bot", "turbo", "uas"].contains(&word);
         let is_alike = |column: &Column| match column.activation.transport {
+            _ if !is_known => true,
             Carried::Bot => word == "bot",
             Carried::Turbo => word == "turbo",
             Carried::Uas(_) => word == "uas",
             Carried::Sata => false,
         };
-        let alike: Vec<_> = (0..columns.len()).filter(|place| is_alike(&columns[*place])).collect();
-        if alike.is_empty() { (0..columns.len()).collect() } else { alike }
+        (0..columns.len()).filter(|place| is_alike(&columns[*place])).collect()
+    }
+
+    /// The transports of rows beside which nothing stands.
+    fn alone(&self, columns: &[Column]) -> Vec<String> {
+        let mut alone = Vec::new();
+        for row in self.rows.iter().filter(|row| self.beside(row, columns).is_empty()) {
+            if !alone.contains(&row.transport) {
+                alone.push(row.transport.clone());
+            }
+        }
+        alone
     }
 
     /// The simulated figures that stand beside a row, by column.

@@ -46,6 +46,9 @@ pub(in crate::compare) struct Capture {
 /// What all runs share.
 struct Output {
     out: Pcapng<BufWriter<File>>,
+    file: String,
+    /// What takes that name when it is whole.
+    beside: Option<outlet::Beside>,
     /// The first thing that went wrong; nothing is written after it.
     error: Option<WriteError>,
     /// When the latest record was.
@@ -72,8 +75,11 @@ impl Capture {
     pub(in crate::compare) fn create(path: &Path, kind: CaptureKind, snap: u32) -> Result<Self, Failure> {
         let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
         outlet::is_free(path, outlet::Kind::Capture)?;
-        let out = Pcapng::create(path, application).map_err(failure)?;
-        let output = Output { out, error: None, latest: Instant::ZERO };
+        let file = path.display().to_string();
+        let failed = |cause| failure(WriteError { file: file.clone(), cause });
+        let (beside, out) = outlet::Beside::create(path).map_err(failed)?;
+        let out = Pcapng::new(BufWriter::new(out), file.clone(), application).map_err(failure)?;
+        let output = Output { out, file, beside: Some(beside), error: None, latest: Instant::ZERO };
         Ok(Self { file: Rc::new(RefCell::new(output)), kind, snap, runs: 0 })
     }
 
@@ -108,10 +114,15 @@ impl Capture {
     /// Ends the capture: how many records it has.
     pub(in crate::compare) fn finish(self) -> Result<u64, Failure> {
         let mut output = self.file.borrow_mut();
-        match output.error.take() {
-            Some(error) => Err(failure(error)),
-            None => output.out.flush().map(|()| output.out.records()).map_err(failure),
-        }
+        let Output { out, file, beside, error, .. } = &mut *output;
+        let whole = match error.take() {
+            Some(error) => Err(error),
+            None => out.flush().and_then(|()| match beside.take() {
+                Some(beside) => beside.take_name().map_err(|cause| WriteError { file: file.clone(), cause }),
+                None => Ok(()),
+            }),
+        };
+        whole.map(|()| out.records()).map_err(failure)
     }
 }
 
@@ -123,7 +134,7 @@ impl Recorder {
         write: impl FnOnce(&mut Form, &mut Pcapng<BufWriter<File>>, Instant) -> Result<(), WriteError>,
     ) {
         let mut output = self.file.borrow_mut();
-        let Output { out, error, latest } = &mut *output;
+        let Output { out, error, latest, .. } = &mut *output;
         if error.is_none() {
             *latest = at + self.begins;
             *error = write(&mut self.form, out, *latest).err();

@@ -88,7 +88,8 @@ fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Paus
     }
     if let Some(pauses) = pauses {
         println!(
-            "Reads of 4 KiB one at a time, on a link that never sleeps and on one that does\n{}",
+            "Reads of 4 KiB over UAS, one at a time with pauses, on a link that never sleeps and on one that does, which is late for what \
+             comes after a pause\n{}",
             power::table(pauses)
         );
     }
@@ -233,7 +234,9 @@ impl CompareArguments {
             RawError::TooFew(_) => Failure::usage(format!("--commands {} is too few", self.commands()))
                 .because(error)
                 .try_this("say --commands with more, or leave it out"),
-            RawError::OneDrive => Failure::usage("these drives cannot be plugged in").because(error),
+            RawError::OneDrive => Failure::usage("these drives cannot be plugged in")
+                .because(error)
+                .try_this("add --controller chipset, or leave --drives and --hubs out"),
             RawError::PowerOn(PowerOnError::Endpoints(_)) => {
                 Failure::usage("these drives cannot be plugged in all at once")
                     .because(error)

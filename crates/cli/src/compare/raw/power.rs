@@ -37,8 +37,18 @@ pub(super) fn measure(host: Option<Host>, rate: Rate, latency: Duration) -> Resu
 }
 
 pub(super) fn table(pauses: &[Pause]) -> Table {
-    let header =
-        ["pause us", "mean us", "asleep", "U0 %", "U1 %", "U2 %", "exit %", "J per GB", "asleep", "saved %"];
+    let header = [
+        "pause us",
+        "awake us",
+        "asleep us",
+        "U0 %",
+        "U1 %",
+        "U2 %",
+        "exit %",
+        "awake J/GB",
+        "asleep J/GB",
+        "saved %",
+    ];
     let mut table = empty(&header);
     for Pause { pause, outlays: [awake, asleep] } in pauses {
         let us = |outlay: &Outlay| format!("{:.1}", outlay.mean.as_ps() as f64 / 1e6);
