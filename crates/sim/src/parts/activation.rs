@@ -100,6 +100,20 @@ pub enum Rule {
     Streams,
 }
 
+impl Rule {
+    /// The question in words.
+    pub const fn question(self) -> &'static str {
+        match self {
+            Self::Driver => "does the driver speak UAS?",
+            Self::Controller => "is the driver for this host controller?",
+            Self::AlternateSetting => "does an alternate setting speak UAS?",
+            Self::NotIgnored => "is no quirk set to ignore UAS?",
+            Self::ScatterGather => "does the host controller take scatter-gather lists?",
+            Self::Streams => "has the host controller streams, where they are needed?",
+        }
+    }
+}
+
 /// Why parts make no chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainError {

@@ -487,6 +487,10 @@ impl HostEndpoint {
                 let queues = &self.queues;
                 let [said, _] =
                     pipe.receive(FromDevice::Erdy(stream), |stream| !queues.is_empty(Some(stream)))?;
+                let begins = self.under_way == 0 && pipe.current() == Some(stream);
+                if begins {
+                    self.limit = packets.min(self.endpoint.burst);
+                }
                 self.say(said);
             }
             _ => return Err(Violation),

@@ -75,6 +75,33 @@ fn a_prime_for_a_write_that_the_device_has_no_room_for_is_answered_and_the_devic
 }
 
 #[test]
+fn a_write_takes_no_more_than_the_device_had_room_for_when_it_asked() {
+    let mut wire = Wire::new(&[streamed(OUT)]);
+    wire.joint.host.queue(on(OUT, 3), transfer(1, 2048)).unwrap();
+    rest_until_later(&mut wire, 404);
+    // Room for one packet, and behind that for another.
+    for id in [1, 2] {
+        wire.joint.device.queue(on(OUT, 3), transfer(id, 1024)).unwrap();
+    }
+    wire.run();
+    assert_script(
+        &wire,
+        &[
+            "    0    64 -> DATA 2 OUT stream Prime number 0, 0 bytes, the last",
+            "  264   304 <- NRDY 2 OUT stream Prime",
+            " 5000  5040 <- ERDY 2 OUT stream 3 for 1",
+            " 5140  7252 -> DATA 2 OUT stream 3 number 0, 1024 bytes",
+            // 7,252 + 200, and 7,492 + 100: the host has waited to be told of more room.
+            " 7452  7492 <- ACK 2 OUT stream 3 expects 1, takes 1",
+            " 7592  9704 -> DATA 2 OUT stream 3 number 1, 1024 bytes, the last",
+            " 9904  9944 <- ACK 2 OUT stream 3 expects 2, takes 0",
+        ],
+    );
+    assert_eq!(wire.ended(Side::Host), [(1, 2048, End::Full)]);
+    assert_eq!(wire.ended(Side::Device), [(1, 1024, End::Full), (2, 1024, End::Full)]);
+}
+
+#[test]
 fn a_proposal_that_the_host_has_no_buffers_for_is_refused_and_made_again_after_the_next_prime() {
     let mut wire = Wire::new(&[streamed(IN)]);
     wire.joint.host.queue(on(IN, 1), transfer(1, 16)).unwrap();
