@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 17] = [
+const ONCE_RED: [(&str, &str); 18] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -148,6 +148,12 @@ const ONCE_RED: [(&str, &str); 17] = [
         "seed=2026 wire=uas rate=high controller=early-card hubs=1 drives=3 translated=one nap=idle streams=16 depth=8 \
          transfer=4096 block=4096 blocks=256 latency-us=60 at-once=2 cache=yes requests=120 longest=32 reads=20 through=10 \
          flushes=10 zeroes=0 aborts=0 again=0 finale=unplug faults=dice",
+    ),
+    (
+        "a transfer for the response to an abort was taken for one that is lost, since the request had ended before it was answered",
+        "seed=1284 wire=uas rate=gen2x2 controller=chipset hubs=0 drives=1 translated=none nap=never streams=64 depth=16 \
+         transfer=16384 block=4096 blocks=4 latency-us=1 at-once=1 cache=no requests=14 longest=1 reads=20 through=0 \
+         flushes=0 zeroes=0 aborts=5 again=40 finale=power-loss faults=none",
     ),
 ];
 

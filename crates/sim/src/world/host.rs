@@ -134,9 +134,9 @@ impl<T: Transport> HostSide<T> {
         Some((number, flight.pipe))
     }
 
-    /// Transfers that have not ended, but for those on one pipe.
-    pub(super) fn under_way_beside(&self, pipe: Pipe) -> usize {
-        self.flights.iter().filter(|(_, (_, flight))| flight.pipe != pipe).count()
+    /// Pipes of the transfers that have not ended.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = Pipe> {
+        self.flights.iter().map(|(_, (_, flight))| flight.pipe)
     }
 
     pub(super) fn is_cancelled(&self, number: TransferId) -> bool {

@@ -21,6 +21,7 @@ mod observer;
 mod plain;
 mod planted;
 mod plug;
+mod rest;
 mod stopped;
 mod trouble;
 

@@ -8,6 +8,7 @@
 use super::drive::DriveSide;
 use super::plain::Plain;
 use super::planted::{PlantedMedium, is_status, tag_of, with_another_tag, without_attention};
+use super::rest::AtRest;
 use super::{Stopped, World};
 use crate::check::{About, Law, Ledger, Violation};
 use crate::engine::Random;
@@ -377,13 +378,15 @@ impl<T: Transport> World<T> {
         self.trouble.ledger.broken().map_or(Ok(()), Err)
     }
 
-    /// Compares what must be even when nobody wants anything any more: each transfer of the host has ended. Unless a status was taken
-    /// for that of an earlier command, so that its own waits for ever; where commands take turns on one status pipe, one may wait there.
+    /// Compares what must be even when nobody wants anything any more: each transfer of the host has ended that [`AtRest`] does not
+    /// let wait. Unless a status was taken for that of an earlier command, so that its own waits for ever.
     ///
     /// # Errors
     /// The violation.
     pub fn audit_rest(&self) -> Result<(), Violation> {
-        if self.trouble.misled == 0 && self.host.under_way_beside(Pipe::plain(STATUS)) > 0 {
+        let takes_turns = self.joint.bus().is_some();
+        let rest = AtRest { takes_turns, awaits: self.host.transport.poll_timeout().is_some() };
+        if self.trouble.misled == 0 && !rest.lets_host_wait(self.host.under_way()) {
             let about = About::World("a transfer that has not ended");
             return Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about });
         }

@@ -159,9 +159,9 @@ impl Desk {
         of.filter(is_copied).map_or(0, |_| brought)
     }
 
-    /// Transfers that the driver has not completed.
-    pub(super) fn under_way(&self) -> usize {
-        self.flights.iter().count()
+    /// Pipes of the transfers that the driver has not completed.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = Pipe> {
+        self.flights.iter().map(|(_, (_, flight))| flight.pipe)
     }
 
     /// A command has ended.

@@ -10,12 +10,13 @@
 //! have.
 
 use super::seat::Seat;
-use super::{AnyTransport, Driven, Happens, Spot};
+use super::{Driven, Happens, Spot};
 use crate::check::{About, Law, Violation};
 use crate::fault::{Bug, Faults, Kind};
 use crate::link::Fate;
 use crate::link::bulk::Message;
 use crate::link::superspeed::Side;
+use crate::world::rest::AtRest;
 use crate::world::trouble::Remains;
 use crate::world::{Finished, Stopped};
 use crate::xhci::Tampering;
@@ -169,20 +170,22 @@ impl Driven {
         ledger.broken().map_or(Ok(()), Err)
     }
 
-    /// Compares what must be even when nobody wants anything any more: each TD has ended.
+    /// Compares what must be even when nobody wants anything any more: each TD has ended that [`AtRest`] does not let wait.
     ///
     /// # Errors
     /// The violation.
     pub fn audit_rest(&self, drive: usize) -> Result<(), Violation> {
         let Some(Seat { desk, .. }) = self.seats.get(drive) else { return Ok(()) };
-        // One that came back with its hub is there; in turns a transfer for a status may wait for ever, as with one that never went.
+        // One that came back with its hub is there.
         let is_back = self.gone() == Some(Kind::HubReset) && self.roots[0].bus().is_some();
         let is_gone = self.gone().is_some() && !is_back;
-        let takes_turns = matches!(desk.transport, AnyTransport::Uas(_)) && self.roots[0].bus().is_some();
-        let waits = usize::from(takes_turns && !is_gone);
-        // The status of a command that another's was taken for waits for ever as well.
-        let is_misled = self.misled(drive) > 0 && !is_gone;
-        if desk.under_way() > waits && !is_misled {
+        // The status of a command that another's was taken for waits for ever.
+        if self.misled(drive) > 0 && !is_gone {
+            return Ok(());
+        }
+        let takes_turns = self.roots[0].bus().is_some() && !is_gone;
+        let rest = AtRest { takes_turns, awaits: desk.transport.poll_timeout().is_some() };
+        if !rest.lets_host_wait(desk.under_way()) {
             let about = About::World("a TD that has not ended");
             return Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about });
         }

@@ -1,0 +1,75 @@
+//! What of a transport's transfers may be left when nobody wants anything any more.
+//!
+//! All of them have ended then, but for those of UAS that are nobody's request: where commands take turns, a transfer stands for the
+//! next status, and may do so for ever; and a request may have ended while the function was still to be answered
+//! that was to end it, which has its message on the command pipe and its response on the status pipe.
+//!
+//! Always true: data are never left, and of everything else there is one at most.
+
+use bus::Pipe;
+use target::device::{COMMAND, STATUS};
+
+/// How a transport waits that nobody wants anything of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtRest {
+    /// Whether commands over UAS take turns on one status pipe.
+    pub(super) takes_turns: bool,
+    /// Whether something has a deadline: a function of task management, for which no request waits any more.
+    pub(super) awaits: bool,
+}
+
+impl AtRest {
+    /// Whether transfers of the host may be left on these pipes.
+    pub(super) fn lets_host_wait(self, pipes: impl Iterator<Item = Pipe>) -> bool {
+        let mut statuses = u32::from(self.takes_turns || self.awaits);
+        let mut messages = u32::from(self.awaits);
+        for pipe in pipes {
+            let places = match pipe.endpoint {
+                STATUS => &mut statuses,
+                COMMAND => &mut messages,
+                _ => return false,
+            };
+            let Some(fewer) = places.checked_sub(1) else { return false };
+            *places = fewer;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use target::device::DATA_IN;
+
+    const CALM: AtRest = AtRest { takes_turns: false, awaits: false };
+
+    fn lets(rest: AtRest, endpoints: &[bus::EndpointAddress]) -> bool {
+        rest.lets_host_wait(endpoints.iter().map(|endpoint| Pipe::plain(*endpoint)))
+    }
+
+    #[test]
+    fn nothing_is_left_over_streams() {
+        assert!(lets(CALM, &[]));
+        for endpoint in [STATUS, COMMAND, DATA_IN] {
+            assert!(!lets(CALM, &[endpoint]), "{endpoint:?}");
+        }
+    }
+
+    #[test]
+    fn in_turns_one_transfer_stands_for_a_status() {
+        let turns = AtRest { takes_turns: true, ..CALM };
+        assert!(lets(turns, &[STATUS]));
+        assert!(!lets(turns, &[STATUS, STATUS]));
+        assert!(!lets(turns, &[COMMAND]));
+    }
+
+    #[test]
+    fn a_function_that_is_not_answered_has_its_message_and_its_response() {
+        let awaits = AtRest { awaits: true, ..CALM };
+        assert!(lets(awaits, &[STATUS]));
+        assert!(lets(awaits, &[COMMAND, STATUS]));
+        assert!(!lets(awaits, &[STATUS, STATUS]));
+        assert!(!lets(awaits, &[COMMAND, COMMAND]));
+        assert!(!lets(awaits, &[STATUS, DATA_IN]));
+    }
+}
