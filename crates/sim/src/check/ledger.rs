@@ -5,15 +5,16 @@
 
 use super::{About, Law, Violation};
 use crate::link::bulk::{End, Progress};
-use crate::link::superspeed::{Link, Side};
-use crate::link::usb2::Bus;
+use crate::link::superspeed::{Link, Side, Traffic};
+use crate::link::usb2::{self, Bus};
 use crate::power::Meter;
 use bus::TransferId;
 use units::{Duration, Instant};
 
 /// Payload that is sent and not yet taken, at most: four packets have a credit (USB 3.2 clause 7.2.4.1.1).
 const ON_THE_WAY_BYTES_MAX: u64 = 4 * 1024;
-/// What a lane may have begun to send before now and ends after it: a packet and what goes before it.
+/// What a lane may have begun to send before now and ends after it: a packet and what goes before it. So much more than the time
+/// between them a lane can seem to have carried between any two audits, and no more, whatever went before.
 const UNDER_WAY_MAX: Duration = Duration::from_us(5);
 
 /// Books of one world.
@@ -28,8 +29,13 @@ pub struct Ledger {
     /// What was copied for a transfer, by side and number.
     copied: [Vec<u32>; 2],
     broken: Option<Violation>,
-    /// Payload that each side had sent before the books were begun.
+    /// Payload that each side had sent before the books were begun; that of a bus is the host's.
     before: [u64; 2],
+    /// Payload of the packet that is on its way on a bus of USB 2.0, and below a translator.
+    on_bus: [u32; 2],
+    /// By how much what each lane has carried was behind the time there was, at the audit where that was most: what is carried from then
+    /// on has only the time from then on. That of a bus is the host's.
+    most_behind: [Behind; 2],
     /// Hubs on the way, each of which has room for as much as a link.
     hubs: u32,
 }
@@ -37,9 +43,19 @@ pub struct Ledger {
 impl Ledger {
     /// Begins the books of a link on which something was carried already, and nothing with payload is on its way. There are so
     /// many hubs between it and the device.
-    pub fn begin(&mut self, link: &Link, hubs: u32) {
+    pub fn begin(&mut self, now: Instant, link: &Link, hubs: u32) {
         self.hubs = hubs;
-        self.before = [Side::Host, Side::Device].map(|side| link.lane(side).traffic().payload);
+        self.before = SIDES.map(|side| link.lane(side).traffic().payload);
+        let link = &link.settled(now);
+        self.most_behind = SIDES.map(|side| Behind::at(now, carried_for(link, side)));
+        self.fresh = 0;
+    }
+
+    /// The same of a bus of USB 2.0.
+    pub fn begin_on_bus(&mut self, now: Instant, bus: &Bus) {
+        self.before = [bus.payload(), 0];
+        self.most_behind = [Behind::at(now, bus_carried_for(bus)); 2];
+        self.fresh = 0;
     }
 
     /// A side has taken so many bytes that are new in the packet that is being looked at; who has them looks after their
@@ -84,7 +100,7 @@ impl Ledger {
         self.in_vain[side as usize] += u64::from(payload) - fresh;
     }
 
-    /// A packet with so much payload has arrived at a side of another device of the same link, which has books of its own.
+    /// A packet with so much payload has arrived at a side of another device of the same link or bus, which has books of its own.
     pub const fn arrive_elsewhere(&mut self, side: Side, payload: u32) {
         self.taken[side as usize] += payload as u64;
     }
@@ -101,11 +117,19 @@ impl Ledger {
         self.copied[side as usize].clear();
     }
 
-    /// Something has happened on a bus of USB 2.0, and the transfers that it befell were told of before. The payload that they took.
-    pub fn take_from_bus(&mut self) -> u32 {
+    /// Something has happened on a bus of USB 2.0, or below a translator, and the transfers that it befell were told of before: what
+    /// was on its way has arrived, and so much payload is sent. That is in vain until somebody takes it; what a device takes below a
+    /// translator, that had from the bus above.
+    pub fn cross_bus(&mut self, now: Instant, payload: u32, is_below: bool) {
         let fresh = std::mem::take(&mut self.fresh);
+        let came = std::mem::replace(&mut self.on_bus[usize::from(is_below)], payload);
+        let in_vain = &mut self.in_vain[Side::Host as usize];
+        match in_vain.checked_sub(fresh) {
+            Some(rest) if fresh <= u64::from(came) => *in_vain = rest,
+            _ => return self.break_law(Law::Conservation, now, About::World("the bus")),
+        }
+        *in_vain += if is_below { 0 } else { u64::from(payload) };
         self.taken[Side::Host as usize] += fresh;
-        fresh as u32
     }
 
     /// An event is scheduled.
@@ -125,7 +149,7 @@ impl Ledger {
         self.broken
     }
 
-    /// Payload that was carried and not taken: sent again after NRDY, or to nobody.
+    /// Payload that was carried and not taken: sent again after NRDY, or to nobody. On a bus of USB 2.0 with what is on its way.
     pub const fn in_vain(&self) -> u64 {
         self.in_vain[0] + self.in_vain[1]
     }
@@ -144,8 +168,9 @@ impl Ledger {
 
     /// Compares the books with what the link has carried and drawn.
     pub fn audit(&mut self, now: Instant, link: &Link) {
+        let link = &link.settled(now);
         self.audit_meter(now, &link.meter(now), "the link");
-        for side in [Side::Host, Side::Device] {
+        for side in SIDES {
             let traffic = link.lane(side).traffic();
             let arrived = self.taken[side.other() as usize] + self.in_vain[side.other() as usize];
             let on_the_way = traffic.payload.checked_sub(self.before[side as usize] + arrived);
@@ -153,23 +178,64 @@ impl Ledger {
             if on_the_way.is_none_or(|bytes| bytes > most) {
                 self.break_law(Law::Conservation, now, About::Lane(side));
             }
-            let symbols = u128::from(traffic.packets + traffic.commands + traffic.skips);
-            let busy_ps = symbols * u128::from(link.rate().symbols(1_000_000).as_ps()) / 1_000_000;
-            if busy_ps > u128::from((now + UNDER_WAY_MAX).as_ps()) {
+            if !self.most_behind[side as usize].allows(now, carried_for(link, side), UNDER_WAY_MAX) {
                 self.break_law(Law::Capacity, now, About::Lane(side));
             }
         }
     }
 }
 
+/// How far what was carried is behind the time there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Behind(i128);
+
+impl Behind {
+    /// At a time by which as much was carried as takes so long.
+    fn at(now: Instant, carried: Duration) -> Self {
+        Self(i128::from(now.as_ps()) - i128::from(carried.as_ps()))
+    }
+
+    /// Whether so much may have been carried by `now`, since it was most behind and at any time between. A rest does not give the time
+    /// back that it took.
+    fn allows(&mut self, now: Instant, carried: Duration, under_way: Duration) -> bool {
+        let behind = Self::at(now, carried);
+        let catches_up = self.0 - behind.0;
+        *self = (*self).max(behind);
+        catches_up <= i128::from(under_way.as_ps())
+    }
+}
+
+const SIDES: [Side; 2] = [Side::Host, Side::Device];
+
+/// How long it takes to carry what a lane has carried.
+fn carried_for(link: &Link, side: Side) -> Duration {
+    let Traffic { packets, commands, skips, .. } = link.lane(side).traffic();
+    let symbols = u128::from(packets + commands + skips);
+    let ps = symbols * u128::from(link.rate().symbols(1_000_000).as_ps()) / 1_000_000;
+    Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
+/// The same of the payload of a bus, as if there were nothing around it.
+fn bus_carried_for(bus: &Bus) -> Duration {
+    bus_time(bus.rate(), bus.payload())
+}
+
+fn bus_time(rate: usb2::Rate, bytes: u64) -> Duration {
+    let ps = u128::from(bytes) * 8 * u128::from(rate.frame().as_ps()) / u128::from(rate.frame_bits());
+    Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
 impl Ledger {
-    /// The same with what a bus of USB 2.0 has carried, whose directions are one.
+    /// The same with what a bus of USB 2.0 has carried, whose directions are one, and on which nothing is on its way between two things
+    /// that happen.
     pub fn audit_bus(&mut self, now: Instant, bus: &Bus) {
-        if self.taken[Side::Host as usize] > bus.payload() {
+        let arrived = self.taken.iter().chain(&self.in_vain).sum::<u64>();
+        if bus.payload() != self.before[Side::Host as usize] + arrived {
             self.break_law(Law::Conservation, now, About::World("the bus"));
         }
-        let frames = u128::from(now.as_ps() / bus.rate().frame().as_ps() + 1);
-        if u128::from(bus.payload()) * 8 > frames * u128::from(bus.rate().frame_bits()) {
+        // Of one packet all is counted when it begins.
+        let under_way = bus_time(bus.rate(), bus.rate().packet_bytes().into());
+        if !self.most_behind[Side::Host as usize].allows(now, bus_carried_for(bus), under_way) {
             self.break_law(Law::Capacity, now, About::World("the bus"));
         }
     }
@@ -258,6 +324,64 @@ mod tests {
         arrive(&mut ledger, 5, true);
         ledger.audit(Instant::from_ps(5_000_000), &link());
         assert_eq!(ledger.broken().map(|violation| violation.law), Some(Law::Capacity));
+    }
+
+    #[test]
+    fn a_burst_is_not_excused_by_a_rest_before_it() {
+        let (mut ledger, mut link) = (Ledger::default(), Link::new(Rate::Gen1, Duration::from_ns(5)));
+        let at = |us| Instant::ZERO + Duration::from_us(us);
+        let broken = |ledger: &mut Ledger, link: &Link, us| {
+            ledger.audit(at(us), link);
+            ledger.broken().map(|violation| violation.law)
+        };
+        assert_eq!(broken(&mut ledger, &link, 100), None);
+        let mut send = |ledger: &mut Ledger, us, packets| {
+            for _ in 0..packets {
+                link.send(at(us), Side::Device, Packet::Data(1024), Duration::ZERO).unwrap();
+                link.take(at(us), Side::Host);
+                ledger.arrive(at(us), Side::Host, 1024);
+            }
+            link.clone()
+        };
+        // Two of 2.1 us each have begun.
+        let sent = send(&mut ledger, 100, 2);
+        assert_eq!(broken(&mut ledger, &sent, 100), None);
+        let sent = send(&mut ledger, 110, 4);
+        assert_eq!(broken(&mut ledger, &sent, 114), None);
+        // There was time for three of them since, though the lane has rested nearly all the time that there was.
+        let sent = send(&mut ledger, 120, 7);
+        assert_eq!(broken(&mut ledger, &sent, 121), Some(Law::Capacity));
+    }
+
+    #[test]
+    fn on_a_bus_all_that_was_carried_was_taken_or_in_vain() {
+        let mut bus = Bus::new(usb2::Rate::High, 0);
+        let data = |bytes| {
+            let piece = Piece { transfer: TransferId(3), offset: 0, bytes };
+            usb2::Packet::Data(usb2::Toggle::Data0, piece)
+        };
+        let mut ledger = Ledger::default();
+        let audit = |ledger: &Ledger, bus: &Bus| {
+            let mut ledger = ledger.clone();
+            ledger.audit_bus(NOW, bus);
+            ledger.broken().map(|violation| violation.law)
+        };
+        bus.send(&data(512));
+        assert_eq!(audit(&ledger, &bus), Some(Law::Conservation), "nobody has heard of it");
+        ledger.cross_bus(NOW, 512, false);
+        assert_eq!((audit(&ledger, &bus), ledger.in_vain()), (None, 512));
+        ledger.take(500);
+        ledger.cross_bus(NOW, 0, false);
+        assert_eq!((audit(&ledger, &bus), ledger.in_vain()), (None, 12));
+        // The device takes from a translator what that had.
+        ledger.cross_bus(NOW, 12, true);
+        ledger.take(12);
+        ledger.cross_bus(NOW, 0, true);
+        assert_eq!((audit(&ledger, &bus), ledger.in_vain()), (None, 0));
+        // And no more.
+        ledger.take(1);
+        ledger.cross_bus(NOW, 0, true);
+        assert_eq!(audit(&ledger, &bus), Some(Law::Conservation));
     }
 
     #[test]

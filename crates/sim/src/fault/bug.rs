@@ -46,6 +46,12 @@ pub enum Bug {
     SkippedTd,
     /// An event makes another one at the same time, and that the next.
     Echo,
+    /// A machine that has nothing more to say is asked for ever.
+    Restless,
+    /// What is sent on a SuperSpeed link takes no time.
+    Haste,
+    /// A drive is not told that something of its own has gone out.
+    UntoldEnd,
 }
 
 /// A bug in its place, or none.
@@ -57,7 +63,7 @@ pub struct Planted {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 22] = [
         Self::LostEnd,
         Self::EndTwice,
         Self::Residue,
@@ -77,6 +83,9 @@ impl Bug {
         Self::WrongLength,
         Self::SkippedTd,
         Self::Echo,
+        Self::Restless,
+        Self::Haste,
+        Self::UntoldEnd,
     ];
 
     /// It shows at every so manieth opportunity: seldom, as bugs do, unless there are few opportunities.
@@ -85,6 +94,8 @@ impl Bug {
             Self::SkippedFlush | Self::IgnoredFua | Self::ForgottenAttention => 1,
             // A drive is looked at by a dozen commands before it is asked for anything.
             bug if bug.is_of_controller() => 64,
+            // There are many packets.
+            Self::Haste | Self::UntoldEnd => 64,
             _ => 3,
         }
     }
@@ -124,6 +135,9 @@ impl Bug {
             Self::WrongLength => "wrong-length",
             Self::SkippedTd => "skipped-td",
             Self::Echo => "echo",
+            Self::Restless => "restless",
+            Self::Haste => "haste",
+            Self::UntoldEnd => "untold-end",
         }
     }
 }

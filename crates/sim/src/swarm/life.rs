@@ -12,7 +12,7 @@ use super::stage::Stage;
 use crate::check::{About, Law, Violation};
 use crate::engine::Level;
 use crate::fault::Kind;
-use crate::world::Finished;
+use crate::world::{Finished, REST};
 use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
 use initiator::{Command, CommandId, Counters};
 use std::cell::RefCell;
@@ -370,7 +370,7 @@ impl<'a, W: Stage> Life<'a, W> {
         if !(is_calm && is_calm_below || is_excused) {
             return self.broken(Law::Calm, About::World("a recovery"));
         }
-        self.world.borrow().audit_rest(self.drive)?;
+        self.world.borrow().audit_rest(self.drive, false)?;
         self.world.borrow_mut().audit()
     }
 
@@ -427,6 +427,22 @@ pub(super) fn live<W: Stage>(world: &RefCell<W>, lives: &mut [Life<'_, W>]) -> R
     }
     let is_anyone_struck = lives.iter_mut().any(Life::was_struck);
     lives.iter_mut().try_for_each(|life| life.close(is_anyone_struck))
+}
+
+/// Leaves a world alone in which nobody wants anything any more, and looks at what is left then of so many drives.
+pub(super) fn leave_alone(world: &mut impl Stage, drives: usize) -> Result<(), Violation> {
+    if world.gone().is_some() {
+        return Ok(());
+    }
+    let finished = world.run_until(Some(world.now() + REST));
+    world.audit()?;
+    let broken = |law, about| Err(Violation { law, at: world.now(), about });
+    match finished {
+        Ok(None) if world.gone().is_some() => Ok(()),
+        Ok(None) => (0..drives).try_for_each(|drive| world.audit_rest(drive, true)),
+        Ok(Some(finished)) => broken(Law::CommandOnce, About::Command(finished.id)),
+        Err(_) => broken(Law::Progress, About::World("nothing happens any more")),
+    }
 }
 
 /// What memory holds that was to be read into.

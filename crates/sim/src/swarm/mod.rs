@@ -185,6 +185,7 @@ impl Run<'_> {
         if let Some(make) = self.trace {
             world.trace_to(make());
         }
+        let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
         let world = RefCell::new(world);
         let life = |(drive, host)| Life::new(&world, drive, host, self.case);
         let mut lives: Vec<_> = self.hosts.iter_mut().enumerate().map(life).collect();
@@ -195,9 +196,15 @@ impl Run<'_> {
         let struck = |drive| world.faults(drive).struck().strikes().to_vec();
         self.struck = (0..self.hosts.len()).flat_map(struck).collect();
         self.digest.mix(world.digest());
+        // Who pulls a drive out waits until it is at rest; the power fails when it will.
+        let lived = match lived {
+            Some(Ok(())) if is_inspecting || self.case.finale == Finale::Unplug => {
+                unless_it_panics(|| life::leave_alone(&mut world, self.hosts.len()))
+            }
+            _ => lived,
+        };
         // A world that has panicked is as it was in the middle of something, and is not ended.
         let Some(verdict) = lived else { return panicked(world.now()) };
-        let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
         let kind = world.gone().unwrap_or(match self.case.finale {
             Finale::PowerLoss if !is_inspecting => Kind::PowerLoss,
             Finale::PowerLoss | Finale::Unplug => Kind::Unplug,

@@ -37,7 +37,7 @@ pub(super) trait Stage {
     /// Compares all books.
     fn audit(&mut self) -> Result<(), Violation>;
     /// Compares what must be when all commands have ended.
-    fn audit_rest(&self, drive: usize) -> Result<(), Violation>;
+    fn audit_rest(&self, drive: usize, is_left_alone: bool) -> Result<(), Violation>;
     fn trace_to(&mut self, trace: Box<dyn Trace>);
     /// What is left of each drive.
     fn end(self, kind: Kind) -> Vec<Remains>;
@@ -104,8 +104,8 @@ impl<T: Transport> Stage for World<T> {
         self.audit()
     }
 
-    fn audit_rest(&self, _: usize) -> Result<(), Violation> {
-        self.audit_rest()
+    fn audit_rest(&self, _: usize, is_left_alone: bool) -> Result<(), Violation> {
+        self.audit_rest(is_left_alone)
     }
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {
@@ -178,8 +178,8 @@ impl Stage for Driven {
         self.audit()
     }
 
-    fn audit_rest(&self, drive: usize) -> Result<(), Violation> {
-        self.audit_rest(drive)
+    fn audit_rest(&self, drive: usize, is_left_alone: bool) -> Result<(), Violation> {
+        self.audit_rest(drive, is_left_alone)
     }
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {

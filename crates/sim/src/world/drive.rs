@@ -7,7 +7,7 @@
 
 use super::driven::{Done, Enclosure};
 use super::plain::Plain;
-use super::planted::is_status;
+use super::planted::{is_response, is_status};
 use super::trouble::Trouble;
 use crate::check::Ledger;
 use crate::link::DevicePort;
@@ -308,6 +308,15 @@ impl DriveSide {
     /// Whether a transfer of this number has not ended.
     pub(super) fn is_under_way(&self, number: TransferId) -> bool {
         self.offers.get(number).is_some()
+    }
+
+    /// Pipes of the transfers that have not ended, but for what may stand for ever: statuses that are sent once more for nobody, and
+    /// responses to functions that the host has given up, each of which waits for the next function of its tag.
+    pub(super) fn offered(&self) -> impl Iterator<Item = Pipe> {
+        self.offers.iter().filter_map(|(_, (id, offer))| match &offer.payload {
+            Payload::Inline(inline) if NOBODY.contains(&id.0) || is_response(inline) => None,
+            _ => Some(offer.pipe),
+        })
     }
 
     /// Where a transfer goes that has not ended.

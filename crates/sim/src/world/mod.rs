@@ -18,6 +18,7 @@ mod enumerate;
 mod fixture;
 mod host;
 mod observer;
+mod on_bus;
 mod plain;
 mod planted;
 mod plug;
@@ -33,6 +34,7 @@ pub(crate) use observer::Observers;
 pub use observer::{CoreTurn, HostTransfer, Observer, WorkedFor};
 pub use plain::Plain;
 pub use plug::{PlugError, Plugged, bot, turbo, uas};
+pub use rest::REST;
 pub use stopped::Stopped;
 pub use trouble::Remains;
 
@@ -40,7 +42,7 @@ use crate::check::{About, Law};
 use crate::engine::{Alarm, Engine, Event, QueueFull, Turn};
 use crate::link::bulk::Message;
 use crate::link::superspeed::{Link, Side, Sleep};
-use crate::link::usb2::{self, Bus};
+use crate::link::usb2::Bus;
 use crate::link::{Arrival, Connection, Crossing, Fate, Fates, Joint, Missed, Wake};
 use crate::power::Meter;
 use bus::Pipe;
@@ -48,7 +50,7 @@ use drive::DriveSide;
 use endings::Endings;
 use host::HostSide;
 use initiator::{Command, CommandId, Outcome, Output, Refusal, Transport};
-use stopped::Pulse;
+use stopped::{AT_ONCE_MAX, Pulse};
 use target::device::STATUS;
 use trouble::{Sent, Trouble};
 use units::{Duration, Instant};
@@ -335,23 +337,6 @@ impl<T: Transport> World<T> {
         }
     }
 
-    /// The next thing happens on a bus of USB 2.0.
-    fn go_on_with_bus(&mut self) {
-        if self.trouble.ends_life() {
-            self.unplug();
-        }
-        let trouble = &mut self.trouble;
-        let sent = self.joint.step(self.engine.now(), &mut |_, packet| trouble.fate_on_bus(packet));
-        for sent in sent.into_iter().flatten() {
-            self.engine.note_of(sent.begins, name(sent.from), format_args!("{}", sent.packet));
-            self.show_on_bus(&sent);
-        }
-        self.tell_progress();
-        self.trouble.ledger.take_from_bus();
-        self.look_after_endpoints();
-        self.look_after_endpoint_0();
-    }
-
     /// Tells both sides what of their transfers has moved or ended.
     fn tell_progress(&mut self) {
         let now = self.engine.now();
@@ -376,6 +361,9 @@ impl<T: Transport> World<T> {
     fn tell_drive(&mut self) {
         while let Some(progress) = self.joint.device.poll_progress() {
             self.book(Side::Device, &progress);
+            if self.trouble.keeps_end(&progress) {
+                continue;
+            }
             if let Some(piece) = progress.piece {
                 self.host.taken(piece);
             }
@@ -384,17 +372,23 @@ impl<T: Transport> World<T> {
         }
     }
 
-    /// Carries what both machines want, until they want nothing; then sees who may send, and when to wake up.
-    fn settle(&mut self) {
-        loop {
+    /// Carries what both machines want, until they want nothing.
+    fn carry_all(&mut self) {
+        for _ in 0..AT_ONCE_MAX {
             if let Some(output) = self.host.transport.poll_output() {
                 self.carry_out(output);
             } else if let Some(output) = self.drive.device.poll_output() {
                 self.carry_out_of_device(output);
-            } else {
-                break;
+            } else if !self.trouble.is_restless {
+                return;
             }
         }
+        self.stopped = Some(Stopped::NeverSettles);
+    }
+
+    /// Carries what both machines want; then sees who may send, and when to wake up.
+    fn settle(&mut self) {
+        self.carry_all();
         for side in [Side::Host, Side::Device] {
             match self.joint.wakes(side, |turn| self.engine.is_over(turn)) {
                 Wake::Never => {}
@@ -513,6 +507,9 @@ impl<T: Transport> World<T> {
         if !self.joint.rests(side, free) {
             self.at_turn(free, Happens::Free(side));
         }
+        if self.trouble.hurries() {
+            self.joint.hurry(side);
+        }
         let now = self.engine.now();
         let fate = match &mut self.fates {
             Some(fates) => fates.fate(now, side, &message),
@@ -557,21 +554,6 @@ impl<T: Transport> World<T> {
         if let Err(QueueFull) = self.engine.at_turn(turn, event) {
             self.stopped = Some(Stopped::QueueFull);
         }
-    }
-
-    /// Shows a packet on a bus of USB 2.0 to who looks on.
-    fn show_on_bus(&mut self, sent: &usb2::Sent) {
-        if self.host.observers.is_empty() {
-            return;
-        }
-        let mut observers = std::mem::take(&mut self.host.observers);
-        let bytes = match (sent.packet, sent.from) {
-            (usb2::Packet::Data(_, piece), Side::Host) => self.host.bytes(piece),
-            (usb2::Packet::Data(_, piece), Side::Device) => self.drive.bytes(piece),
-            _ => &[][..],
-        };
-        observers.tell(|observer| observer.crossed(sent, bytes));
-        self.host.observers = observers;
     }
 
     fn at(&mut self, at: Instant, event: Happens) {

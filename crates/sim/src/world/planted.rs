@@ -100,6 +100,11 @@ pub(super) fn is_status(inline: &Inline) -> bool {
     Csw::decode(bytes).is_ok() || matches!(StatusIu::decode(bytes), Ok(StatusIu::Sense(_)))
 }
 
+/// Whether a transfer of the device is the response to a function.
+pub(super) fn is_response(inline: &Inline) -> bool {
+    matches!(StatusIu::decode(inline.as_bytes()), Ok(StatusIu::Response(_)))
+}
+
 /// [`Bug::ForgottenAttention`]: the same, but all is well; `None` if all is.
 pub(super) fn without_attention(status: &Inline) -> Option<Inline> {
     let bytes = status.as_bytes();
@@ -148,6 +153,12 @@ mod tests {
         let passed = without_attention(&Inline::new(&CSW)).unwrap();
         assert_eq!(Csw::decode(passed.as_bytes()).unwrap().status, CswStatus::Passed);
         assert!(without_attention(&passed).is_none());
+    }
+
+    #[test]
+    fn responses_are_to_functions() {
+        assert!(is_response(&Inline::new(&[0x04, 0, 0, 9, 0, 0, 0, 0])));
+        assert!(!is_response(&Inline::new(&ATTENTION)) && !is_response(&Inline::new(&CSW)));
     }
 
     #[test]

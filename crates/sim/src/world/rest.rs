@@ -4,10 +4,17 @@
 //! next status, and may do so for ever; and a request may have ended while the function was still to be answered
 //! that was to end it, which has its message on the command pipe and its response on the status pipe.
 //!
+//! The drive is ready for the next message, and offers nothing else.
+//!
 //! Always true: data are never left, and of everything else there is one at most.
 
 use bus::Pipe;
-use target::device::{COMMAND, STATUS};
+use target::device::{ActiveTransport, COMMAND, DATA_OUT, STATUS};
+use units::Duration;
+
+/// For so long a world is left alone before the drive is asked what it still offers: acknowledgements are on their way when a
+/// command ends, a drive may not be ready for the next one for a millisecond, and a link may have to be woken.
+pub const REST: Duration = Duration::from_ms(10);
 
 /// How a transport waits that nobody wants anything of.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +43,21 @@ impl AtRest {
     }
 }
 
+impl AtRest {
+    /// Whether a device that speaks this may go on offering transfers on these pipes.
+    pub(super) fn lets_device_wait(
+        transport: ActiveTransport,
+        mut pipes: impl Iterator<Item = Pipe>,
+    ) -> bool {
+        let message = match transport {
+            ActiveTransport::Uas { .. } => COMMAND,
+            _ => DATA_OUT,
+        };
+        let first = pipes.next();
+        first.is_none_or(|pipe| pipe.endpoint == message) && pipes.next().is_none()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,6 +75,19 @@ mod tests {
         for endpoint in [STATUS, COMMAND, DATA_IN] {
             assert!(!lets(CALM, &[endpoint]), "{endpoint:?}");
         }
+    }
+
+    #[test]
+    fn a_drive_at_rest_is_ready_for_one_message() {
+        let offers = |transport, endpoints: &[bus::EndpointAddress]| {
+            AtRest::lets_device_wait(transport, endpoints.iter().map(|endpoint| Pipe::plain(*endpoint)))
+        };
+        let uas = ActiveTransport::Uas { streams: true };
+        assert!(offers(uas, &[]) && offers(uas, &[COMMAND]));
+        assert!(offers(ActiveTransport::Bot, &[DATA_OUT]));
+        assert!(!offers(uas, &[COMMAND, COMMAND]));
+        assert!(!offers(uas, &[DATA_OUT]) && !offers(ActiveTransport::Bot, &[DATA_IN]));
+        assert!(!offers(uas, &[STATUS]) && !offers(uas, &[COMMAND, STATUS]));
     }
 
     #[test]

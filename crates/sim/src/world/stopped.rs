@@ -1,4 +1,5 @@
-//! Why a world does not go on, and how one is noticed whose events make each other while time stands still.
+//! Why a world does not go on, and how one is noticed that goes round in a circle: whose events make each other while time stands
+//! still, or whose machines make each other want something while nothing happens.
 //!
 //! Always true: a world that has stopped says why, whoever lets it go on.
 
@@ -16,9 +17,15 @@ pub enum Stopped {
     QueueFull,
     /// Events make each other, and time stands still.
     StandsStill,
+    /// Machines of ours make each other want something, without an end and without an event.
+    NeverSettles,
     /// A law was broken.
     Broken(Violation),
 }
+
+/// Things that machines of a world want one after the other, before anything else happens: a few for each drive and command, and
+/// not so many.
+pub(super) const AT_ONCE_MAX: u32 = 1 << 16;
 
 /// Whether time goes on, which is looked at now and then: what happens at one instant happens a few times for each drive, and
 /// not so often.
@@ -48,6 +55,9 @@ impl fmt::Display for Stopped {
             Self::StandsStill => {
                 f.write_str("events make each other while time stands still, which is a fault of the model")
             }
+            Self::NeverSettles => f.write_str(
+                "machines make each other want something and nothing happens, which is a fault of the model",
+            ),
             Self::Broken(violation) => violation.fmt(f),
         }
     }

@@ -52,6 +52,8 @@ pub(super) struct Trouble {
     last_command: Option<Inline>,
     /// Whether [`Bug::Echo`] has shown.
     echoes: bool,
+    /// Whether [`Bug::Restless`] has.
+    pub(super) is_restless: bool,
 }
 
 /// How long a device says NRDY after [`Kind::NotReady`].
@@ -182,6 +184,11 @@ impl Trouble {
         self.storms.pop()
     }
 
+    /// [`Bug::Haste`]: whether what is sent on a link takes no time from now on.
+    pub(super) fn hurries(&mut self) -> bool {
+        self.faults.shows(Bug::Haste)
+    }
+
     /// What becomes of a packet that is sent.
     pub(super) fn fate(&mut self, message: Message) -> Fate {
         if self.faults.strikes(Kind::HeaderDamaged).is_some() {
@@ -234,8 +241,14 @@ impl Trouble {
         (Some(Progress { ended: None, ..progress }), Progress { moved, piece: None, ..progress })
     }
 
+    /// [`Bug::UntoldEnd`]: whether the drive is not told of something of its own that has moved.
+    pub(super) fn keeps_end(&mut self, progress: &Progress) -> bool {
+        progress.piece.is_none() && progress.ended.is_some() && self.faults.shows(Bug::UntoldEnd)
+    }
+
     /// How often the end of a command is told.
     pub(super) fn ends(&mut self) -> usize {
+        self.is_restless = self.is_restless || self.faults.shows(Bug::Restless);
         if self.faults.shows(Bug::LostEnd) {
             return 0;
         }
@@ -373,24 +386,35 @@ impl<T: Transport> World<T> {
             Some(Stopped::StandsStill) => {
                 self.trouble.ledger.break_law(Law::Progress, now, About::World("time stands still"));
             }
+            Some(Stopped::NeverSettles) => {
+                self.trouble.ledger.break_law(Law::Progress, now, About::World("nobody comes to rest"));
+            }
             Some(Stopped::Broken(_)) | None => {}
         }
         self.trouble.ledger.broken().map_or(Ok(()), Err)
     }
 
     /// Compares what must be even when nobody wants anything any more: each transfer of the host has ended that [`AtRest`] does not
-    /// let wait. Unless a status was taken for that of an earlier command, so that its own waits for ever.
+    /// let wait, and when the world has been left alone for [`REST`](super::REST) the drive offers nothing else. Unless a status was
+    /// taken for that of an earlier command, so that its own waits for ever.
     ///
     /// # Errors
     /// The violation.
-    pub fn audit_rest(&self) -> Result<(), Violation> {
+    pub fn audit_rest(&self, is_left_alone: bool) -> Result<(), Violation> {
         let takes_turns = self.joint.bus().is_some();
         let rest = AtRest { takes_turns, awaits: self.host.transport.poll_timeout().is_some() };
-        if self.trouble.misled == 0 && !rest.lets_host_wait(self.host.under_way()) {
-            let about = About::World("a transfer that has not ended");
-            return Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about });
+        if self.trouble.misled > 0 {
+            return Ok(());
         }
-        Ok(())
+        let drive = &self.drive;
+        let about = if !rest.lets_host_wait(self.host.under_way()) {
+            "a transfer that has not ended"
+        } else if is_left_alone && !AtRest::lets_device_wait(drive.device.transport(), drive.offered()) {
+            "a transfer that the drive still offers"
+        } else {
+            return Ok(());
+        };
+        Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about: About::World(about) })
     }
 
     /// The end of a world, by its device being pulled out or losing its power if it has not yet. What the medium has begun is

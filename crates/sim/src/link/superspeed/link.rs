@@ -149,6 +149,17 @@ impl Link {
         self.doze_and(now, |sleeper| sleeper.work(now, is_at_work));
     }
 
+    /// The link as it is at `now`: what an idle one does by itself is counted otherwise when somebody comes to send.
+    #[must_use]
+    pub fn settled(&self, now: Instant) -> Self {
+        let mut link = self.clone();
+        link.doze_and(now, |_| {});
+        if link.sleeper.as_ref().is_none_or(|sleeper| sleeper.state() == LinkState::U0) {
+            link.send_timestamps(now);
+        }
+        link
+    }
+
     /// What both ports have drawn in each [`LinkState`], up to `now`.
     pub fn meter(&self, now: Instant) -> Meter<4> {
         let mut link = self.clone();
@@ -248,6 +259,11 @@ impl Link {
     pub fn credit_at(&mut self, now: Instant, from: Side) -> Instant {
         self.acknowledge(from.other(), now);
         now.max(self.credits[from as usize].last_back())
+    }
+
+    /// A planted bug: what a side sends takes no time from now on.
+    pub const fn hurry(&mut self, side: Side) {
+        self.lanes[side as usize].hurry();
     }
 
     /// Both ports were reset: all credits are back.

@@ -46,6 +46,15 @@ pub struct Sent {
 /// What is sent in one step: a token of a split transaction, a token, data.
 pub type AllSent = [Option<Sent>; 3];
 
+/// Bytes of payload of what was sent in one step.
+pub fn payload_of(sent: &AllSent) -> u32 {
+    let payload = |sent: &Sent| match sent.packet {
+        Packet::Data(_, piece) => u32::from(piece.bytes),
+        _ => 0,
+    };
+    sent.iter().flatten().map(payload).sum()
+}
+
 /// What becomes of a packet that a side sends.
 pub(super) type Befalls<'a> = &'a mut dyn FnMut(Side, &Packet) -> Fate;
 

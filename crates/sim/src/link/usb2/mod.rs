@@ -31,7 +31,7 @@ mod tree;
 mod wires;
 
 pub use device::DeviceEndpoint;
-pub use exchange::{AllSent, Exchange, Fate, Sent};
+pub use exchange::{AllSent, Exchange, Fate, Sent, payload_of};
 pub use host::{HostEndpoint, Pacing, TRIES_MAX};
 pub use packet::{Answer, Ask, Half, Handshake, Order, Packet, Toggle};
 pub use port::{DevicePort, HostPort, Turn};

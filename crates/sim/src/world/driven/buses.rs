@@ -32,7 +32,13 @@ impl Driven {
             }
             self.see_on_bus(number, &met, sent);
         }
-        self.tell_of_bus(number, has_trouble);
+        self.tell_of_bus(number);
+        if has_trouble {
+            self.book_bus(number, &met);
+        }
+        if number < self.seats.len() {
+            self.look_after_stops(number);
+        }
     }
 
     /// Lets something happen on the bus: whom it is about, and what.
@@ -59,7 +65,7 @@ impl Driven {
     }
 
     /// What has moved is told to whom it is about.
-    fn tell_of_bus(&mut self, number: usize, has_trouble: bool) {
+    fn tell_of_bus(&mut self, number: usize) {
         if number >= self.seats.len() {
             self.tell_controller_of_hub(number);
             self.tell_hub(number);
@@ -67,14 +73,18 @@ impl Driven {
         }
         self.tell_controller(number);
         self.tell_drive(number);
-        if has_trouble {
-            let taken = self.seats[number].trouble.ledger.take_from_bus();
-            if number != DRIVE {
-                self.seats[DRIVE].trouble.ledger.arrive_elsewhere(Side::Host, taken);
-            }
-        }
         self.look_after_endpoint_0(number);
-        self.look_after_stops(number);
+    }
+
+    /// What has crossed is booked with whom it is about; the bus is the first drive's.
+    fn book_bus(&mut self, number: usize, met: &Met) {
+        let (now, payload) = (self.engine.now(), usb2::payload_of(&met.sent));
+        if let Some(seat) = self.seats.get_mut(number) {
+            seat.trouble.ledger.cross_bus(now, payload, met.is_below);
+        }
+        if number != DRIVE && !met.is_below {
+            self.seats[DRIVE].trouble.ledger.arrive_elsewhere(Side::Host, payload);
+        }
     }
 
     /// A packet was sent: who looks on is shown it, and a translator takes what it carries.

@@ -52,7 +52,7 @@ pub use transport::AnyTransport;
 
 use self::core::Work;
 use super::observer::Observer;
-use super::stopped::Pulse;
+use super::stopped::{AT_ONCE_MAX, Pulse};
 use super::{Finished, Stopped};
 use crate::engine::{Alarm, Engine, Event};
 use crate::few::Few;
@@ -410,7 +410,12 @@ impl Driven {
     /// Carries out what anybody wants, until nobody wants anything.
     #[inline(never)]
     fn carry_all(&mut self, now: Instant) {
-        while self.carry_on(now) && self.has_more(now) {}
+        for _ in 0..AT_ONCE_MAX {
+            if !(self.carry_on(now) && self.has_more(now)) {
+                return;
+            }
+        }
+        self.stopped = Some(Stopped::NeverSettles);
     }
 
     /// Carries out one thing, if anybody wants something.
@@ -449,7 +454,7 @@ impl Driven {
                 self.carry_out_of_device(now, drive, output);
                 return true;
             }
-            if self.look_into_enclosure(now, drive) {
+            if self.look_into_enclosure(now, drive) || self.seats[drive].trouble.is_restless {
                 return true;
             }
             self.stirs.remove(drive);

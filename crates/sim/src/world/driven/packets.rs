@@ -215,6 +215,9 @@ impl Driven {
         while let Some(progress) = device.poll_progress() {
             if self.is_troubled {
                 seat.trouble.ledger.progress(self.engine.now(), Side::Device, &progress);
+                if seat.trouble.keeps_end(&progress) {
+                    continue;
+                }
             }
             let bytes = match progress.piece {
                 None => &[][..],
@@ -365,6 +368,9 @@ impl Driven {
         let number = self.roots[root].first;
         let Wires::Direct(joint) = &mut self.roots[root].wires else { return Fate::Arrives };
         let Some(&message) = joint.sent(side) else { return Fate::Arrives };
+        if self.seats[number].trouble.hurries() {
+            joint.hurry(side);
+        }
         let fate = self.seats[number].trouble.fate(message);
         match fate {
             Fate::Arrives => {}

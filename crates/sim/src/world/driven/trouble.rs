@@ -33,8 +33,12 @@ impl Driven {
     #[must_use]
     pub fn with_faults(mut self, faults: impl IntoIterator<Item = Faults>) -> Self {
         let Some(seat) = self.seats.first_mut() else { return self };
+        let now = self.engine.now();
         if let Some(link) = self.roots[0].link() {
-            seat.trouble.ledger.begin(link, self.fronts[DRIVE].way.route.tiers());
+            seat.trouble.ledger.begin(now, link, self.fronts[DRIVE].way.route.tiers());
+        }
+        if let Some(bus) = self.roots[0].bus() {
+            seat.trouble.ledger.begin_on_bus(now, bus);
         }
         for (seat, faults) in self.seats.iter_mut().zip(faults) {
             seat.trouble.faults = faults;
@@ -165,31 +169,36 @@ impl Driven {
             Some(Stopped::StandsStill) => {
                 ledger.break_law(Law::Progress, now, About::World("time stands still"))
             }
+            Some(Stopped::NeverSettles) => {
+                ledger.break_law(Law::Progress, now, About::World("nobody comes to rest"));
+            }
             Some(Stopped::Broken(_)) | None => {}
         }
         ledger.broken().map_or(Ok(()), Err)
     }
 
-    /// Compares what must be even when nobody wants anything any more: each TD has ended that [`AtRest`] does not let wait.
+    /// See [`World::audit_rest`](crate::world::World::audit_rest).
     ///
     /// # Errors
     /// The violation.
-    pub fn audit_rest(&self, drive: usize) -> Result<(), Violation> {
-        let Some(Seat { desk, .. }) = self.seats.get(drive) else { return Ok(()) };
+    pub fn audit_rest(&self, number: usize, is_left_alone: bool) -> Result<(), Violation> {
+        let Some(Seat { desk, drive, .. }) = self.seats.get(number) else { return Ok(()) };
         // One that came back with its hub is there.
         let is_back = self.gone() == Some(Kind::HubReset) && self.roots[0].bus().is_some();
         let is_gone = self.gone().is_some() && !is_back;
-        // The status of a command that another's was taken for waits for ever.
-        if self.misled(drive) > 0 && !is_gone {
+        if self.misled(number) > 0 && !is_gone {
             return Ok(());
         }
         let takes_turns = self.roots[0].bus().is_some() && !is_gone;
         let rest = AtRest { takes_turns, awaits: desk.transport.poll_timeout().is_some() };
-        if !rest.lets_host_wait(desk.under_way()) {
-            let about = About::World("a TD that has not ended");
-            return Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about });
-        }
-        Ok(())
+        let about = if !rest.lets_host_wait(desk.under_way()) {
+            "a TD that has not ended"
+        } else if is_left_alone && !AtRest::lets_device_wait(drive.device.transport(), drive.offered()) {
+            "a transfer that the drive still offers"
+        } else {
+            return Ok(());
+        };
+        Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about: About::World(about) })
     }
 
     /// The end of a world, and what is left of each drive: see [`World::end`](crate::world::World::end).
