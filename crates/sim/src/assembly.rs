@@ -6,6 +6,7 @@
 //! Always true: two setups that name the same parts are the same world; nothing here knows a setup or a figure by name.
 
 use crate::bridge::{Chip, StorePart, Times};
+use crate::check::Violation;
 use crate::drive::disk::Disk as HardDisk;
 use crate::drive::solid::{Contents, Solid};
 use crate::drive::{AnyDrive, Deferred, Mechanism, SECTOR_BYTES};
@@ -110,6 +111,17 @@ impl Assembled {
         match &self.stack {
             OnStack::Usb(stack) => books(stack.world()),
             OnStack::Native(stack) => books(stack.world()),
+        }
+    }
+
+    /// Compares the books of the world.
+    ///
+    /// # Errors
+    /// The first violation.
+    pub fn audit(&mut self) -> Result<(), Violation> {
+        match &mut self.stack {
+            OnStack::Usb(stack) => stack.world_mut().audit(),
+            OnStack::Native(stack) => stack.world_mut().audit(),
         }
     }
 

@@ -9,6 +9,7 @@
 //! Always true: a command ends once; what is written lies where it belongs.
 
 use crate::bridge::{Store, StorePart};
+use crate::check::{About, Law, Violation};
 use crate::drive::AnyDrive;
 use crate::engine::{Digest, Entry, Processor, Trace};
 use crate::fault::Faults;
@@ -278,6 +279,13 @@ impl Commanded for Native {
     }
 
     /// Commands and frames on the cable are noted: there are no packets of USB.
+    fn audit(&mut self) -> Result<(), Violation> {
+        if self.core.level().is_consistent(self.now) {
+            return Ok(());
+        }
+        Err(Violation { law: Law::Little, at: self.now, about: About::Queue("the core") })
+    }
+
     fn trace_to(&mut self, trace: Box<dyn Trace>) {
         self.trace = Some(trace);
         self.store.take_notes(true);

@@ -15,7 +15,7 @@ use crate::link::superspeed::{Side, Traffic};
 use crate::link::{AnyRate, Connection, usb2};
 pub use crate::world::driven::Protocol;
 use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, Setup};
-use crate::world::{self, Commanded, Finished, Observer, Plain, Plugged, World};
+use crate::world::{self, Commanded, Finished, Observer, Plain, Plugged, Stopped, World};
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -463,6 +463,7 @@ impl<W: Commanded> Measurement<W> {
 
     fn whole(mut self) -> Result<Run, RawError> {
         self.go_on(self.load.commands)?;
+        self.turns.audit()?;
         Ok(Run { total: self.figures(), drives: self.drives() })
     }
 }
@@ -489,6 +490,11 @@ impl<W: Commanded> Loop<W> {
             explain,
             noted,
         }
+    }
+
+    /// A world whose books are broken has no figures.
+    fn audit(&mut self) -> Result<(), RawError> {
+        self.world.audit().map_err(|violation| RawError::Stopped(Stopped::Broken(violation)))
     }
 
     /// Where the time of the command went that has just ended, if it is to be explained. Of several that end at one time each is asked
@@ -788,6 +794,25 @@ mod tests {
         let plugged = world::uas(plain.device(), None).unwrap();
         let ended = Measurement::bare(&load, plugged, plain, Watch::default()).map(|_| ());
         assert_eq!(ended, Err(RawError::Contents));
+    }
+
+    #[test]
+    fn a_world_whose_books_are_broken_has_no_figures() {
+        use crate::check::Law;
+        use crate::fault::{Bug, Faults};
+        let load = load(8, 64 << 10);
+        let ended = |bug| {
+            let (plugged, plain) = load.uas().unwrap();
+            let world = World::new(load.connection, plugged, plain);
+            let world = world.with_faults(Faults::never().with_bug(bug));
+            Measurement::begin(&load, world, Watch::default()).unwrap().whole()
+        };
+        assert!(ended(None).is_ok());
+        let Err(RawError::Stopped(Stopped::Broken(violation))) = ended(Some(Bug::Haste)) else {
+            panic!("a lane that took no time was not noticed");
+        };
+        assert_eq!(violation.law, Law::Capacity);
+        assert!(violation.to_string().contains("a lane carries no more than it can"), "{violation}");
     }
 
     #[test]

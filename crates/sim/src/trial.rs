@@ -17,7 +17,7 @@ use crate::parts::{Carried, Catalogue};
 use crate::power::machine::{Bill, Spent};
 use crate::published::{Access, Facts, Measurement, Outcome, Way, Workload};
 use crate::setups::{Assembly, DriveName};
-use crate::world::{Commanded, Observer};
+use crate::world::{Commanded, Observer, Stopped};
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
@@ -147,6 +147,9 @@ pub fn watch(
     metered.latencies = watch.latencies;
     let measured = measure(&mut metered, job, size, &terms.stretch, terms.seed);
     let measured = measured.map_err(TrialError::Measure)?;
+    // A world whose books are broken has no figures.
+    let audited = metered.disk.audit().map_err(|violation| MeasureError::Stopped(Stopped::Broken(violation)));
+    audited.map_err(TrialError::Measure)?;
     let spent = metered.spent();
     let (_, events, digest) = metered.disk.books();
     let explained = explain.map(|explain| sum(&mut explain.borrow_mut()));

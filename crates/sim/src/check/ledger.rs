@@ -168,8 +168,6 @@ impl Ledger {
 
     /// Compares the books with what the link has carried and drawn.
     pub fn audit(&mut self, now: Instant, link: &Link) {
-        let link = &link.settled(now);
-        self.audit_meter(now, &link.meter(now), "the link");
         for side in SIDES {
             let traffic = link.lane(side).traffic();
             let arrived = self.taken[side.other() as usize] + self.in_vain[side.other() as usize];
@@ -178,10 +176,33 @@ impl Ledger {
             if on_the_way.is_none_or(|bytes| bytes > most) {
                 self.break_law(Law::Conservation, now, About::Lane(side));
             }
+        }
+        self.audit_lanes(now, link);
+    }
+
+    /// What a link has carried and drawn by itself, for which nobody need keep the books of packets.
+    pub fn audit_lanes(&mut self, now: Instant, link: &Link) {
+        let link = &link.settled(now);
+        self.audit_meter(now, &link.meter(now), "the link");
+        for side in SIDES {
             if !self.most_behind[side as usize].allows(now, carried_for(link, side), UNDER_WAY_MAX) {
                 self.break_law(Law::Capacity, now, About::Lane(side));
             }
         }
+    }
+
+    /// The same of a bus of USB 2.0.
+    pub fn audit_bus_alone(&mut self, now: Instant, bus: &Bus) {
+        // Of one packet all is counted when it begins.
+        let under_way = bus_time(bus.rate(), bus.rate().packet_bytes().into());
+        if !self.most_behind[Side::Host as usize].allows(now, bus_carried_for(bus), under_way) {
+            self.break_law(Law::Capacity, now, About::World("the bus"));
+        }
+    }
+
+    /// Bytes that a host has taken in all, where nobody keeps the books of packets.
+    pub const fn taken_in_all(&self) -> u64 {
+        self.fresh
     }
 }
 
@@ -233,11 +254,7 @@ impl Ledger {
         if bus.payload() != self.before[Side::Host as usize] + arrived {
             self.break_law(Law::Conservation, now, About::World("the bus"));
         }
-        // Of one packet all is counted when it begins.
-        let under_way = bus_time(bus.rate(), bus.rate().packet_bytes().into());
-        if !self.most_behind[Side::Host as usize].allows(now, bus_carried_for(bus), under_way) {
-            self.break_law(Law::Capacity, now, About::World("the bus"));
-        }
+        self.audit_bus_alone(now, bus);
     }
 }
 

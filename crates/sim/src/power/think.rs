@@ -69,8 +69,6 @@ pub enum HabitError {
 /// A world whose drive has a meter.
 trait Metered: Commanded {
     fn drive_meter(&self) -> Option<&Meter<2>>;
-
-    fn audit(&mut self) -> Result<(), Stopped>;
 }
 
 /// Time in each state, of link and drive, and what that has cost.
@@ -122,7 +120,7 @@ fn spend(habit: &Habit, world: &mut impl Metered) -> Result<Outlay, HabitError> 
         read(world, nth)?;
         stays += world.now() - next;
     }
-    world.audit().map_err(HabitError::Stopped)?;
+    world.audit().map_err(|violation| HabitError::Stopped(Stopped::Broken(violation)))?;
     let after = Reading::of(world)?;
     Ok(Outlay {
         mean: Duration::from_ps(stays.as_ps() / u64::from(commands)),
@@ -138,20 +136,11 @@ impl Metered for World<Uas> {
     fn drive_meter(&self) -> Option<&Meter<2>> {
         Some(self.drive_meter())
     }
-
-    fn audit(&mut self) -> Result<(), Stopped> {
-        self.audit().map_err(Stopped::Broken)
-    }
 }
 
 impl Metered for Driven {
     fn drive_meter(&self) -> Option<&Meter<2>> {
         self.drive_meter(0)
-    }
-
-    /// It keeps no books unless something goes wrong; its meters are compared when they are read.
-    fn audit(&mut self) -> Result<(), Stopped> {
-        Ok(())
     }
 }
 

@@ -3,6 +3,7 @@
 //! Drives have numbers from 0. Of one that is not there nothing is known, and it takes nothing.
 
 use super::{Finished, Observer, Stopped, World};
+use crate::check::Violation;
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
 use initiator::{Command, CommandId, Refusal, Transport};
@@ -44,6 +45,12 @@ pub trait Commanded {
     /// Blocks of a drive that were written with what belongs elsewhere, where blocks hold their number
     /// ([`Plain::stamped`](super::Plain::stamped)).
     fn strays(&self, drive: usize) -> u64;
+
+    /// Compares the books that are kept whatever happens. To be asked when a run ends.
+    ///
+    /// # Errors
+    /// The first violation.
+    fn audit(&mut self) -> Result<(), Violation>;
 
     /// Sends notes of every packet to a trace.
     fn trace_to(&mut self, trace: Box<dyn Trace>);
@@ -105,6 +112,10 @@ impl<T: Transport> Commanded for World<T> {
 
     fn strays(&self, drive: usize) -> u64 {
         if drive == 0 { self.drive.plain.strays() } else { 0 }
+    }
+
+    fn audit(&mut self) -> Result<(), Violation> {
+        self.audit()
     }
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {

@@ -4,6 +4,7 @@
 
 use super::core::Work;
 use super::{Driven, Observer};
+use crate::check::Violation;
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
 use crate::world::{Begins, Commanded, Finished, Stopped};
@@ -37,6 +38,10 @@ impl Commanded for Driven {
 
     fn strays(&self, drive: usize) -> u64 {
         self.seats.get(drive).map_or(0, |seat| seat.drive.plain.strays())
+    }
+
+    fn audit(&mut self) -> Result<(), Violation> {
+        self.audit()
     }
 
     fn trace_to(&mut self, trace: Box<dyn Trace>) {

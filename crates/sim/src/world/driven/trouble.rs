@@ -141,14 +141,10 @@ impl Driven {
     /// The first violation.
     pub fn audit(&mut self) -> Result<(), Violation> {
         let now = self.engine.now();
-        // A link that was trained anew has forgotten what it carried.
-        let is_anew = self.gone() == Some(Kind::HubReset);
-        let seat = &mut self.seats[DRIVE];
-        if let Some(link) = self.roots[0].link().filter(|_| !is_anew) {
-            seat.trouble.ledger.audit(now, link);
-        }
-        if let Some(bus) = self.roots[0].bus() {
-            seat.trouble.ledger.audit_bus(now, bus);
+        if self.is_troubled {
+            self.audit_packets(now);
+        } else {
+            self.audit_roots(now);
         }
         for seat in &mut self.seats {
             seat.drive.audit(now, &mut seat.trouble.ledger);
@@ -175,6 +171,42 @@ impl Driven {
             Some(Stopped::Broken(_)) | None => {}
         }
         ledger.broken().map_or(Ok(()), Err)
+    }
+
+    /// What was carried at the first drive's root port, where each packet is booked.
+    fn audit_packets(&mut self, now: Instant) {
+        // A link that was trained anew has forgotten what it carried.
+        let is_anew = self.gone() == Some(Kind::HubReset);
+        let ledger = &mut self.seats[DRIVE].trouble.ledger;
+        if let Some(link) = self.roots[0].link().filter(|_| !is_anew) {
+            ledger.audit(now, link);
+        }
+        if let Some(bus) = self.roots[0].bus() {
+            ledger.audit_bus(now, bus);
+        }
+    }
+
+    /// The same at each root port where nobody books packets: that it is no more than there was time for, and that the host has not
+    /// taken more of its drives than they have sent. For worlds whose links were trained once, when they were powered on.
+    fn audit_roots(&mut self, now: Instant) {
+        for root in &self.roots {
+            let of_drives = || root.fronts.iter().copied().filter(|number| *number < self.seats.len());
+            let taken: u64 = of_drives().map(|number| self.seats[number].trouble.ledger.taken_in_all()).sum();
+            let Some(first) = of_drives().next() else { continue };
+            let ledger = &mut self.seats[first].trouble.ledger;
+            let mut sent = 0;
+            if let Some(link) = root.link() {
+                ledger.audit_lanes(now, link);
+                sent = link.lane(Side::Device).traffic().payload;
+            }
+            if let Some(bus) = root.bus() {
+                ledger.audit_bus_alone(now, bus);
+                sent = bus.payload();
+            }
+            if taken > sent {
+                ledger.break_law(Law::Conservation, now, About::Lane(Side::Device));
+            }
+        }
     }
 
     /// See [`World::audit_rest`](crate::world::World::audit_rest).
