@@ -36,6 +36,8 @@ pub struct Case {
     pub translated: Translated,
     /// When the link at the root port sleeps; never on a bus of USB 2.0 or behind hubs.
     pub nap: Nap,
+    /// Whether faults strike from the first packet on, while devices are brought up; where there is no controller that takes no packets.
+    pub is_early: bool,
     /// Streams of the device: a power of two, 2 to 256.
     pub streams: u16,
     /// Commands under way, and requests: 1 to 64.
@@ -191,6 +193,7 @@ impl Case {
             translated: [Translated::None, Translated::One, Translated::Each]
                 [Random::new(seed, "translated").below(3) as usize],
             nap: [Nap::Never, Nap::Never, Nap::Idle, Nap::AtWork][Random::new(seed, "nap").below(4) as usize],
+            is_early: Random::new(seed, "early").below(4) == 0,
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
             depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
             transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
@@ -359,6 +362,7 @@ impl Case {
             "drives" => self.drives = value.parse().ok()?,
             "translated" => self.translated = of_name(value, &TRANSLATED)?,
             "nap" => self.nap = of_name(value, &NAPS)?,
+            "early" => self.is_early = of_name(value, &YES_NO)?,
             "streams" => self.streams = value.parse().ok()?,
             "depth" => self.depth = value.parse().ok()?,
             "transfer" => self.transfer_bytes = value.parse().ok()?,
@@ -366,7 +370,7 @@ impl Case {
             "blocks" => self.blocks = value.parse().ok()?,
             "latency-us" => self.latency_us = value.parse().ok()?,
             "at-once" => self.at_once = value.parse().ok()?,
-            "cache" => self.is_cached = of_name(value, &[("yes", true), ("no", false)])?,
+            "cache" => self.is_cached = of_name(value, &YES_NO)?,
             "requests" => self.requests = value.parse().ok()?,
             "longest" => self.longest = value.parse().ok()?,
             "reads" => self.mix.reads = value.parse().ok()?,
@@ -421,6 +425,7 @@ fn rates(seed: u64) -> Rates {
     rates
 }
 
+const YES_NO: [(&str, bool); 2] = [("yes", true), ("no", false)];
 const WIRES: [(&str, Wire); 3] = [("uas", Wire::Uas), ("bot", Wire::Bot), ("turbo", Wire::Turbo)];
 const RATES: [(&str, AnyRate); 5] = [
     ("gen1", AnyRate::SuperSpeed(superspeed::Rate::Gen1)),
@@ -450,7 +455,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed={} wire={} rate={} controller={} hubs={} drives={} translated={} nap={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
+            "seed={} wire={} rate={} controller={} hubs={} drives={} translated={} nap={} early={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
             self.seed,
             name_of(self.wire, &WIRES),
             name_of(self.rate, &RATES),
@@ -459,6 +464,7 @@ impl fmt::Display for Case {
             self.drives,
             name_of(self.translated, &TRANSLATED),
             name_of(self.nap, &NAPS),
+            name_of(self.is_early, &YES_NO),
             self.streams,
             self.depth,
             self.transfer_bytes,
@@ -471,7 +477,7 @@ impl fmt::Display for Case {
         write!(
             f,
             " cache={} requests={} longest={} reads={reads} through={through} flushes={flushes} zeroes={zeroes}",
-            if self.is_cached { "yes" } else { "no" },
+            name_of(self.is_cached, &YES_NO),
             self.requests,
             self.longest,
         )?;
@@ -486,9 +492,9 @@ impl fmt::Display for Case {
 impl FromStr for Case {
     type Err = CaseError;
 
-    /// What a line does not say is as the seed 0 has it.
+    /// What a line does not say is as the seed 0 has it, but for faults while devices are brought up, which are said.
     fn from_str(line: &str) -> Result<Self, CaseError> {
-        let mut case = Self::of_seed(0);
+        let mut case = Self { is_early: false, ..Self::of_seed(0) };
         for part in line.split_whitespace() {
             let taken = part.split_once('=').and_then(|(name, value)| case.take(name, value));
             taken.ok_or_else(|| CaseError { part: part.into() })?;

@@ -76,11 +76,16 @@ struct Sent {
 }
 
 impl<'a, W: Stage> Life<'a, W> {
-    pub(super) fn new(world: &'a RefCell<W>, drive: usize, host: &'a mut Host, case: &Case) -> Self {
+    /// A life of a drive, before which so many faults had struck it.
+    pub(super) fn new(
+        world: &'a RefCell<W>,
+        (drive, struck_before): (usize, usize),
+        host: &'a mut Host,
+        case: &Case,
+    ) -> Self {
         let most = world.borrow().depth(drive);
         let depth = case.depth.min(u16::try_from(most).unwrap_or(u16::MAX)).max(1);
         let config = DiskConfig { requests_max: case.depth, ..DiskConfig::new(depth, case.transfer_bytes) };
-        let struck_before = world.borrow_mut().faults(drive).struck().len();
         Self {
             world,
             drive,

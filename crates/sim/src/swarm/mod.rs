@@ -23,7 +23,7 @@ pub use shrink::{Shrunk, shrink, shrink_while};
 use crate::check::{About, Law, Violation};
 use crate::engine::{Digest, Trace};
 use crate::fault::{Bug, Faults, Kind, Script};
-use crate::world::driven::{Drive, Occupant, Setup};
+use crate::world::driven::{Drive, Driven, NotUp, Occupant, Setup};
 use crate::world::{self, Plain, PlugError, Plugged, Remains, World};
 use host::Host;
 use initiator::Transport;
@@ -34,6 +34,12 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use units::Instant;
 
+/// Without faults a device comes up, and with some that nobody above the link notices.
+const NOT_UP: Result<(), Violation> = Err(Violation {
+    law: Law::Recovery,
+    at: Instant::ZERO,
+    about: About::World("a device that is brought up once more"),
+});
 /// Lives of a device in one run at most, before the last one, in which nothing goes wrong.
 const LIVES_MAX: u32 = 6;
 
@@ -158,7 +164,8 @@ impl Run<'_> {
         };
         let mut world = World::new(self.case.connection(), plugged, plain).with_faults(faults);
         self.case.sleep().into_iter().for_each(|sleep| world.let_sleep(sleep));
-        self.live_in(world)
+        let struck_before = vec![world.faults().struck().len()];
+        self.live_in(world, &struck_before)
     }
 
     /// The same behind a controller.
@@ -172,22 +179,45 @@ impl Run<'_> {
         let occupy = |_: usize, drive: &Drive| {
             occupants.pop_front().unwrap_or_else(|| Occupant::of(drive, setup.rate_of(drive).speed()))
         };
-        match setup.power_on_with(occupy, Vec::new()) {
-            Ok(world) => self.live_in(world.with_faults(faults)),
-            Err(_) => {
-                let about = About::World("a device that is brought up once more");
-                Err(Violation { law: Law::Recovery, at: Instant::ZERO, about })
-            }
+        let struck_before: Vec<_> = faults.iter().map(|faults| faults.struck().len()).collect();
+        let powered = if self.case.is_early {
+            setup.power_on_struck(occupy, faults)
+        } else {
+            let powered = setup.power_on_with(occupy, Vec::new());
+            powered.map(|world| world.with_faults(faults)).map_err(|why| NotUp { why, world: None })
+        };
+        match powered {
+            Ok(world) => self.live_in(world, &struck_before),
+            Err(NotUp { world: Some(world), .. }) => self.give_up(*world, &struck_before),
+            Err(NotUp { world: None, .. }) => NOT_UP,
         }
     }
 
-    fn live_in<W: Stage>(&mut self, mut world: W) -> Result<(), Violation> {
+    /// A device that was not brought up has not lived. There is a reason, and it is plugged in again.
+    fn give_up(&mut self, mut world: Driven, struck_before: &[usize]) -> Result<(), Violation> {
+        let audited = Stage::audit(&mut world);
+        let is_on_bus = self.case.is_on_bus();
+        let mut drives = struck_before.iter().enumerate();
+        let is_struck =
+            drives.any(|(drive, before)| world.faults(drive).struck().is_felt(*before, is_on_bus));
+        self.toll.events += Stage::happened(&world);
+        self.toll.virtual_ms += (Stage::now(&world) - Instant::ZERO).as_ms();
+        self.digest.mix(Stage::digest(&world));
+        self.end(world);
+        audited?;
+        if is_struck { Ok(()) } else { NOT_UP }
+    }
+
+    fn live_in<W: Stage>(&mut self, mut world: W, struck_before: &[usize]) -> Result<(), Violation> {
         if let Some(make) = self.trace {
             world.trace_to(make());
         }
         let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
         let world = RefCell::new(world);
-        let life = |(drive, host)| Life::new(&world, drive, host, self.case);
+        let life = |(drive, host): (usize, _)| {
+            let before = struck_before.get(drive).copied().unwrap_or(0);
+            Life::new(&world, (drive, before), host, self.case)
+        };
         let mut lives: Vec<_> = self.hosts.iter_mut().enumerate().map(life).collect();
         let lived = unless_it_panics(|| life::live(&world, &mut lives));
         lives.iter().for_each(|life| life.count(&mut self.toll));
@@ -205,6 +235,13 @@ impl Run<'_> {
         };
         // A world that has panicked is as it was in the middle of something, and is not ended.
         let Some(verdict) = lived else { return panicked(world.now()) };
+        self.end(world);
+        verdict
+    }
+
+    /// The device is gone, or is pulled out, or loses its power; what is left begins the next life.
+    fn end<W: Stage>(&mut self, world: W) {
+        let is_inspecting = self.hosts.iter().any(Host::is_inspecting);
         let kind = world.gone().unwrap_or(match self.case.finale {
             Finale::PowerLoss if !is_inspecting => Kind::PowerLoss,
             Finale::PowerLoss | Finale::Unplug => Kind::Unplug,
@@ -219,7 +256,6 @@ impl Run<'_> {
                 _ => host.blocks.settle(),
             }
         }
-        verdict
     }
 }
 

@@ -111,6 +111,7 @@ impl Search<'_> {
             Case { longest: 1, ..case.clone() },
             Case { hubs: 0, ..case.clone() },
             Case { drives: 1, ..case.clone() },
+            Case { is_early: false, ..case.clone() },
             Case { translated: Translated::None, ..case.clone() },
             Case { at_once: 1, ..case.clone() },
             Case { blocks: case.longest.max(4), ..case.clone() },

@@ -279,6 +279,24 @@ fn a_device_that_was_pulled_out_or_lost_its_power_lives_again() {
 }
 
 #[test]
+fn a_device_that_is_struck_while_it_is_brought_up_comes_up_or_is_plugged_in_again() {
+    for rate in ["gen1", "high"] {
+        let line = format!("wire=uas rate={rate} controller=chipset early=yes requests=5 aborts=0");
+        let lives = |faults: &str| holds(&format!("{line} faults={faults}")).toll.lives;
+        // What the link or the controller puts right is not noticed.
+        for fault in ["header-damaged@30", "payload-damaged@5", "packet-lost@20"] {
+            assert_eq!(lives(fault), 2, "{rate} {fault}");
+        }
+        for fault in ["unplug@20", "power-loss@60", "controller-halt@40"] {
+            assert_eq!(lives(fault), 3, "{rate} {fault}");
+        }
+        // A control transfer is tried three times by the controller, and not again by its driver.
+        let often: Vec<_> = (20..26).map(|nth| format!("packet-lost@{nth}")).collect();
+        assert!(lives(&often.join(",")) > 2, "{rate}");
+    }
+}
+
+#[test]
 fn behind_hubs_every_law_holds_and_nobody_recovers_from_nothing() {
     for wire in ["uas", "bot"] {
         for hubs in 1..=3 {

@@ -46,7 +46,7 @@ pub use ::xhci::Config as DriverConfig;
 pub(super) use enclosure::Done;
 pub use enclosure::Enclosure;
 pub use hotplug::HotPlugError;
-pub use power_on::{Occupant, PowerOnError};
+pub use power_on::{NotUp, Occupant, PowerOnError};
 pub use setup::{Drive, Host, Hub, Keeping, Node, Packing, Plug, Protocol, Setup, SetupError, Spot};
 pub use transport::AnyTransport;
 

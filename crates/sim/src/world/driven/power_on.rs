@@ -16,6 +16,7 @@ use super::wiring::Wired;
 use super::write_turn::WriteTurn;
 use super::{AnyTransport, Driven, Enclosure};
 use crate::engine::{Alarm, Engine};
+use crate::fault::Faults;
 use crate::few::Few;
 use crate::link::hub::NoPlace;
 use crate::world::stopped::Pulse;
@@ -55,6 +56,15 @@ pub enum PowerOnError {
     Streams(TooFewStreams),
 }
 
+/// A world that did not come up while things went wrong.
+#[derive(Debug)]
+pub struct NotUp {
+    /// Why.
+    pub why: PowerOnError,
+    /// The world as far as it has come; `None` if it cannot be built.
+    pub world: Option<Box<Driven>>,
+}
+
 /// What is in the place of a drive.
 #[derive(Debug)]
 pub struct Occupant {
@@ -90,25 +100,51 @@ impl Setup {
     /// See [`PowerOnError`].
     pub fn power_on_with(
         &self,
-        mut occupant: impl FnMut(usize, &Drive) -> Occupant,
+        occupant: impl FnMut(usize, &Drive) -> Occupant,
         observers: Vec<(usize, Box<dyn Observer>)>,
     ) -> Result<Driven, PowerOnError> {
-        self.check().map_err(PowerOnError::Setup)?;
-        let drives = self.drives();
-        let seat = |(number, (_, drive)): (usize, &(_, Drive))| Seat::new(number, occupant(number, drive));
-        let seats = drives.iter().enumerate().map(seat).collect();
-        let mut world = Driven::unpowered(self, seats)?;
+        let mut world = self.occupied(occupant)?;
         for (drive, observer) in observers {
             world.observe(drive, observer);
         }
-        world.start()?;
-        let order: Vec<usize> = world.roots.iter().flat_map(|root| root.fronts.clone()).collect();
-        order.into_iter().try_for_each(|number| world.bring_up_here(number))?;
+        world.come_up()?;
         Ok(world)
+    }
+
+    /// The same with things that go wrong from the first packet on, by drive.
+    ///
+    /// # Errors
+    /// Why it does not come up, and what there is of the world.
+    pub fn power_on_struck(
+        &self,
+        occupant: impl FnMut(usize, &Drive) -> Occupant,
+        faults: impl IntoIterator<Item = Faults>,
+    ) -> Result<Driven, NotUp> {
+        let nothing = |why| NotUp { why, world: None };
+        let mut world = self.occupied(occupant).map_err(nothing)?.with_faults(faults);
+        match world.come_up() {
+            Ok(()) => Ok(world),
+            Err(why) => Err(NotUp { why, world: Some(Box::new(world)) }),
+        }
+    }
+
+    /// A world that has no power yet, with somebody in the place of each drive.
+    fn occupied(&self, mut occupant: impl FnMut(usize, &Drive) -> Occupant) -> Result<Driven, PowerOnError> {
+        self.check().map_err(PowerOnError::Setup)?;
+        let drives = self.drives();
+        let seat = |(number, (_, drive)): (usize, &(_, Drive))| Seat::new(number, occupant(number, drive));
+        Driven::unpowered(self, drives.iter().enumerate().map(seat).collect())
     }
 }
 
 impl Driven {
+    /// Gets power, and has all devices brought up.
+    fn come_up(&mut self) -> Result<(), PowerOnError> {
+        self.start()?;
+        let order: Vec<usize> = self.roots.iter().flat_map(|root| root.fronts.clone()).collect();
+        order.into_iter().try_for_each(|number| self.bring_up_here(number))
+    }
+
     fn unpowered(setup: &Setup, seats: Vec<Seat>) -> Result<Self, PowerOnError> {
         let (driver, controller) =
             (xhci::Controller::new(setup.host.config), Controller::new(setup.host.part));
