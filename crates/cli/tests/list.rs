@@ -106,3 +106,19 @@ fn a_recorded_machine_gets_its_log_from_a_file() {
     let text = told(&["why", "3-3", "--log", &log], "/dev/kmsg -\n");
     assert!(text.contains("resets: 1"), "{text}");
 }
+
+#[test]
+fn what_is_no_log_does_not_pass_for_one_without_trouble() {
+    let place = Place::new();
+    let binary = place.file("binary");
+    std::fs::write(&binary, b"\x7fELF\x02\x01\x01\0\0\0\nusb 3-3: reset\n").expect("a file");
+    let directory = std::env::temp_dir().display().to_string();
+    for log in [&directory, "/dev/zero", "/dev/full", &binary] {
+        let output = Command::new(UASKIT).args(["why", "3-3", "--from", GUEST, "--log", log]).output();
+        let output = output.expect("the program runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{told}");
+        assert!(told.contains(&format!("cannot read {log} as a log: it is no text")), "{told}");
+        assert!(told.contains("journalctl -k > FILE"), "{told}");
+    }
+}

@@ -32,9 +32,10 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
         inventory.read_log(&Tree::running(), path);
     }
     if let (Some(file), Some(Err(unread))) = (&arguments.log, &inventory.log) {
-        return Err(
-            Failure::new(format!("cannot read {} as a log", file.display())).because(words_of(*unread))
-        );
+        let failure = Failure::new(format!("cannot read {} as a log", file.display()));
+        return Err(failure
+            .because(words_of(*unread))
+            .try_this("Give it a text, such as dmesg > FILE or journalctl -k > FILE writes."));
     }
     let devices = meant(&inventory, arguments.drive.as_deref())?;
     let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =
@@ -53,7 +54,7 @@ const fn words_of(unread: Unread) -> &'static str {
     match unread {
         Unread::Absent => "it is not there",
         Unread::Refused => "permission denied",
-        Unread::Failed => "it is no file of lines",
+        Unread::Failed => "it is no text of lines",
     }
 }
 

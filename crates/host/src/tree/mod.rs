@@ -15,7 +15,6 @@ use record::Entry;
 use rustix::io::Errno;
 use source::Source;
 use std::cell::RefCell;
-use std::fs::File;
 use std::io::{self, BufRead, Read};
 use std::path::PathBuf;
 
@@ -113,36 +112,29 @@ impl Tree {
 
     /// The lines of a long file that `keep` wants, of its first [`LONG_FILE_BYTES_MAX`] bytes.
     pub fn lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let mut reader = self.source.reader(path)?.take(LONG_FILE_BYTES_MAX);
-        let mut kept = Vec::new();
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            match reader.read_until(b'\n', &mut line) {
-                Ok(0) => break,
-                Ok(_) => {}
-                // A directory opens, and fails here.
-                Err(error) if kept.is_empty() => return Err(Unread::from(&error)),
-                Err(_) => break,
-            }
-            let text = String::from_utf8_lossy(&line);
-            let text = text.trim_end();
-            if keep(text) {
-                kept.push(text.to_owned());
-            }
-        }
+        let kept = lines(&mut self.source.reader(path)?.take(LONG_FILE_BYTES_MAX), keep)?;
         if let Some(notes) = &self.notes {
             notes.borrow_mut().note_lines(flat("", path), &kept);
         }
         Ok(kept)
     }
 
-    /// The records of `/dev/kmsg`, or the lines of a plain file in its place, that `keep` wants; the last
-    /// [`LOG_LINES_MAX`] of them.
+    /// The records of `/dev/kmsg`, or the lines of a text of [`LONG_FILE_BYTES_MAX`] bytes in its place, that `keep` wants; the
+    /// last [`LOG_LINES_MAX`] of them.
+    ///
+    /// # Errors
+    /// [`Unread::Failed`] as well for what is no text: nothing would be found in it, and that would pass for good news.
     pub fn log(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let mut kept = match self.source.device(path)? {
+        let mut kept = match self.source.kernel_buffer(path)? {
             Some(mut file) => records(&mut file, &keep)?,
-            None => self.lines(path, &keep)?,
+            None => {
+                let mut reader = self.source.reader(path)?.take(LONG_FILE_BYTES_MAX);
+                let beginning = reader.fill_buf().map_err(|error| Unread::from(&error))?;
+                if beginning.iter().take(BEGINNING_BYTES).any(|byte| *byte == 0) {
+                    return Err(Unread::Failed);
+                }
+                lines(&mut reader, &keep)?
+            }
         };
         kept.drain(..kept.len().saturating_sub(LOG_LINES_MAX));
         self.note(path, || Entry::lines(&kept));
@@ -204,12 +196,33 @@ impl From<&io::Error> for Unread {
     }
 }
 
+/// The lines that `keep` wants. What fails at once fails; what ends early has lines until then.
+fn lines(reader: &mut impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+    let (mut kept, mut line, mut is_begun) = (Vec::new(), Vec::new(), false);
+    loop {
+        line.clear();
+        match reader.read_until(b'\n', &mut line) {
+            Ok(0) => break,
+            Ok(_) => is_begun = true,
+            // A directory opens, and fails here.
+            Err(error) if !is_begun => return Err(Unread::from(&error)),
+            Err(_) => break,
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end();
+        if keep(text) {
+            kept.push(text.to_owned());
+        }
+    }
+    Ok(kept)
+}
+
 /// One read of `/dev/kmsg` is one record; a record that was overwritten meanwhile is an error and no end.
-fn records(file: &mut File, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-    let mut kept = Vec::new();
+fn records(reader: &mut impl Read, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+    let (mut kept, mut is_begun) = (Vec::new(), false);
     let mut record = [0; RECORD_BYTES_MAX];
     for _ in 0..LOG_RECORDS_MAX {
-        match file.read(&mut record) {
+        match reader.read(&mut record) {
             Ok(0) => break,
             Ok(len) => {
                 let text = String::from_utf8_lossy(record.get(..len).unwrap_or_default());
@@ -219,9 +232,12 @@ fn records(file: &mut File, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, 
                 if keep(text) {
                     kept.push(text.to_owned());
                 }
+                is_begun = true;
             }
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(Unread::Refused),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => is_begun = true,
+            // The last record was read; a buffer that was cleared has none.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if !is_begun => return Err(Unread::from(&error)),
             Err(_) => break,
         }
     }
@@ -250,6 +266,9 @@ pub const LONG_FILE_BYTES_MAX: u64 = 16 << 20;
 /// Names of a directory.
 pub const NAMES_MAX: usize = 4096;
 
+/// Bytes of a log by which a text is told from what is none.
+const BEGINNING_BYTES: usize = 8192;
+
 /// Lines of the kernel's log that are kept.
 pub const LOG_LINES_MAX: usize = 4096;
 
@@ -262,7 +281,7 @@ const RECORD_BYTES_MAX: usize = 8192;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use std::fs::{self, File};
     use std::os::unix::fs::symlink;
 
     fn place() -> tempfile::TempDir {
@@ -311,6 +330,44 @@ mod tests {
         )
         .expect("a pipe");
         assert_eq!(Tree::at(place.path()).text("/pipe"), Ok(String::new()));
+    }
+
+    #[test]
+    fn what_is_no_log_is_none_without_lines() {
+        let place = place();
+        let write = |name: &str, bytes: &[u8]| fs::write(place.path().join(name), bytes).expect("written");
+        write("binary", b"\x7fELF\x02\x01\x01\0\0\nusb\n");
+        write("text", b"usb 1\nother\nusb 2\n");
+        write("empty", b"");
+        let log = |path: &str| Tree::at(place.path()).log(path, |line| line.starts_with("usb"));
+        assert_eq!(log("/binary"), Err(Unread::Failed));
+        assert_eq!(log("/"), Err(Unread::Failed));
+        assert_eq!(log("/text"), Ok(vec!["usb 1".into(), "usb 2".into()]));
+        assert_eq!(log("/empty"), Ok(vec![]));
+        assert_eq!(Tree::running().log("/dev/zero", |_| true), Err(Unread::Failed));
+    }
+
+    /// Answers reads one after another, as `/dev/kmsg` does.
+    struct Buffer(Vec<Result<&'static str, io::ErrorKind>>);
+
+    impl Read for Buffer {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let text = self.0.remove(0).map_err(io::Error::from)?;
+            into[..text.len()].copy_from_slice(text.as_bytes());
+            Ok(text.len())
+        }
+    }
+
+    #[test]
+    fn records_end_where_there_are_no_more_and_fail_where_there_are_none() {
+        use io::ErrorKind::{BrokenPipe, IsADirectory, Other, PermissionDenied, WouldBlock};
+        let read = |answers: Vec<_>| records(&mut Buffer(answers), |_| true);
+        let all = vec![Ok("6,1,0,-;one\n KEY=x\n"), Err(BrokenPipe), Ok("6,3,9,-;two\n"), Err(WouldBlock)];
+        assert_eq!(read(all), Ok(vec!["one".into(), "two".into()]));
+        assert_eq!(read(vec![Err(WouldBlock)]), Ok(vec![]));
+        assert_eq!(read(vec![Err(PermissionDenied)]), Err(Unread::Refused));
+        assert_eq!(read(vec![Err(IsADirectory)]), Err(Unread::Failed));
+        assert_eq!(read(vec![Ok("6,1,0,-;one\n"), Err(Other)]), Ok(vec!["one".into()]));
     }
 
     #[test]

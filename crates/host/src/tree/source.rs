@@ -5,14 +5,17 @@
 
 use super::record::{Entry, Record};
 use super::{Unread, flat};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, major, minor};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Links on the way to one file; Linux follows as many.
 const LINKS_MAX: usize = 40;
+
+/// The number of `/dev/kmsg` (Documentation/admin-guide/devices.txt).
+const KMSG: (u32, u32) = (1, 11);
 
 #[derive(Debug)]
 pub(super) enum Source {
@@ -35,12 +38,13 @@ impl Source {
         }
     }
 
-    /// The file itself, where it may be a device; `None` if it is a plain one, or in memory.
-    pub(super) fn device(&self, path: &str) -> Result<Option<File>, Unread> {
+    /// The kernel's buffer of records, where the path leads to it and to nothing else.
+    pub(super) fn kernel_buffer(&self, path: &str) -> Result<Option<File>, Unread> {
         let Self::Directory(root) = self else { return Ok(None) };
         let file = open(root, path)?;
-        let is_plain = file.metadata().map_err(|error| Unread::from(&error))?.is_file();
-        Ok((!is_plain).then_some(file))
+        let metadata = file.metadata().map_err(|error| Unread::from(&error))?;
+        let number = (major(metadata.rdev()), minor(metadata.rdev()));
+        Ok((metadata.file_type().is_char_device() && number == KMSG).then_some(file))
     }
 
     /// Names in a directory, `max` at most.
