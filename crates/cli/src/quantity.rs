@@ -29,6 +29,18 @@ pub(crate) fn snap(text: &str) -> Result<u32, String> {
     Ok(if bytes == 0 { u32::MAX } else { u32::try_from(bytes).unwrap_or(u32::MAX) })
 }
 
+/// Bytes of a file of a capture: a smaller one would hold little but what each begins with, and there would be thousands.
+const CAPTURE_BYTES_MIN: u64 = 64 << 10;
+
+/// A size at which another file of a capture begins.
+pub(crate) fn capture_size(text: &str) -> Result<ByteCount, String> {
+    let size = size(text)?;
+    if size.0 < CAPTURE_BYTES_MIN {
+        return Err(format!("'{text}' makes a file of every few transfers; 64K is the least"));
+    }
+    Ok(size)
+}
+
 /// A span of time in seconds, a fraction or whole, up to a day.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     const DAY: f64 = 86_400.0;
@@ -114,6 +126,14 @@ mod tests {
         assert!(size("G").is_err());
         assert!(size("16777216T").is_err());
         assert!(size("-1").is_err());
+    }
+
+    #[test]
+    fn files_of_a_capture_have_room() {
+        assert_eq!(capture_size("64K"), Ok(ByteCount(65_536)));
+        for wrong in ["0", "1", "65535"] {
+            assert!(capture_size(wrong).unwrap_err().contains("64K is the least"), "{wrong}");
+        }
     }
 
     #[test]

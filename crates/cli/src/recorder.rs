@@ -47,8 +47,8 @@ pub(crate) struct CaptureArguments {
     /// Keep the first bytes of each transfer, so many; 0 keeps all. 1K is all but blocks.
     #[arg(long, value_name = "SIZE", value_parser = quantity::snap, default_value = "1K", requires = "capture")]
     snap: u32,
-    /// Begin another file when one has about this many bytes: drive.pcapng, drive.1.pcapng, and on.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "capture")]
+    /// Begin another file when one has about this many bytes, 64K at least: drive.pcapng, drive.1.pcapng, and on.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::capture_size, allow_negative_numbers = true, requires = "capture")]
     capture_size: Option<ByteCount>,
 }
 
