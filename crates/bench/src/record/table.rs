@@ -112,9 +112,8 @@ impl Columns {
             cells.push(row.errors.to_string());
             return cells;
         };
-        let half = figures.iops_interval.map(|[low, high]| (high / low).ln() / 2.0 * 100.0);
         cells.push(rate(figures.iops));
-        cells.push(half.map_or_else(|| "-".into(), |percent| format!("{percent:.1} %")));
+        cells.push(figures.iops_interval.map_or_else(|| "-".into(), interval));
         cells.push(format!("{:.1}", figures.mb_per_s));
         let times = [figures.mean_us, figures.p50_us, figures.p99_us, figures.p999_us, figures.max_us];
         cells.extend(times.map(time));
@@ -166,6 +165,8 @@ fn remarks(record: &Record) -> Vec<String> {
                 findings.written, findings.checked, findings.wrong
             ));
             lines.extend(findings.first_wrong.iter().map(|wrong| format!("  {wrong}")));
+            let others = findings.wrong.saturating_sub(findings.first_wrong.len() as u64);
+            lines.extend((others > 0).then(|| format!("  and {others} more")));
         }
     }
     lines.extend(record.target.identity.notes.iter().map(|note| format!("Note: {note}.")));
@@ -173,6 +174,22 @@ fn remarks(record: &Record) -> Vec<String> {
         lines.push("Interrupted: these are the figures so far.".into());
     }
     lines
+}
+
+/// Half of an interval in percent; where that is no small part, the ends say more: they are not as far from the rate.
+fn interval([low, high]: [f64; 2]) -> String {
+    const PERCENT_MAX: f64 = 20.0;
+    match (high / low).ln() / 2.0 * 100.0 {
+        percent if percent <= PERCENT_MAX => format!("{percent:.1} %"),
+        _ => format!("{} to {}", roughly(low), roughly(high)),
+    }
+}
+
+/// Two digits of a rate: an end of a wide interval has no more.
+fn roughly(iops: f64) -> String {
+    let unit = 10_f64.powf(iops.log10().floor() - 1.0);
+    let (rounded, is_whole) = ((iops / unit).round() * unit, unit >= 1.0);
+    if is_whole { format!("{rounded:.0}") } else { format!("{rounded:.1}") }
 }
 
 /// A rate with as many digits as mean something.
@@ -187,5 +204,17 @@ fn time(us: f64) -> String {
         us if us < 1000.0 => format!("{us:.0} us"),
         us if us < 100_000.0 => format!("{:.1} ms", us / 1e3),
         us => format!("{:.2} s", us / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_interval_is_told_by_its_ends() {
+        assert_eq!(interval([980.0, 1020.2]), "2.0 %");
+        assert_eq!(interval([50.25, 904.0]), "50 to 900");
+        assert_eq!(interval([3.12, 26_950_000.0]), "3.1 to 27000000");
     }
 }

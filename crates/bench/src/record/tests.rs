@@ -70,7 +70,7 @@ fn three() -> Record {
         written: 8,
         checked: 8,
         uncertain: 0,
-        wrong: 1,
+        wrong: 4,
         first_wrong: vec![WrongBlock {
             lba: 5,
             expected: 2,
@@ -214,7 +214,7 @@ fn csv_quotes_what_it_must() {
         "{}",
         lines[1]
     );
-    assert!(lines[2].contains(",2.000,1.500,2.500,3,true,false,7,3,0,1,"), "{}", lines[2]);
+    assert!(lines[2].contains(",2.000,1.500,2.500,3,true,false,7,3,0,4,"), "{}", lines[2]);
     assert!(lines[3].ends_with(",\"no way, \"\"none\"\"\""), "{}", lines[3]);
     let columns = lines[0].split(',').count();
     assert_eq!(lines[1].split(',').count(), columns + 1, "the job has a comma of its own");
@@ -228,8 +228,8 @@ fn a_table_hides_nothing_that_went_wrong() {
         "4K random, 70 % read, turbo, depth 1: no figures: no way",
         "uas, depth 1: 7 failed: cannot be read at LBA 9",
         "uas, depth 1: 3 retries",
-        "8 blocks written, 8 read back, 1 wrong",
-        "LBA 5, write 2: it holds write 1",
+        "8 blocks written, 8 read back, 4 wrong",
+        "LBA 5, write 2: it holds write 1\n  and 3 more\n",
         "Note: something.",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
