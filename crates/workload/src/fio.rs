@@ -375,12 +375,12 @@ impl Line<'_> {
         Ok(time)
     }
 
-    /// A part of the drive; 100 % is all of it.
+    /// A part of the drive; 100 % is all of it, and so is 0 (fio's manual, "size").
     fn span(self, value: &str) -> Result<Option<u64>, JobFileError> {
         match value {
             "100%" => Ok(None),
             value if value.ends_with('%') => Err(self.error("a part in percent", "write it in bytes")),
-            value => self.bytes(value).map(Some),
+            value => self.bytes(value).map(|bytes| (bytes > 0).then_some(bytes)),
         }
     }
 
@@ -480,6 +480,14 @@ size=1g
         assert_eq!((error.line, error.text.as_str()), (2, "ioengine=psync"));
         assert!(parse("", "[a]\nrw=read\nioengine=psync\n").is_ok());
         assert!(parse("", "[global]\nioengine=psync\n[a]\nrw=read\nioengine=io_uring\niodepth=9\n").is_ok());
+    }
+
+    #[test]
+    fn a_size_of_nothing_is_the_whole_drive() {
+        for size in ["0", "0k", "100%"] {
+            let workload = parse("", &format!("[global]\nsize=1g\n[a]\nrw=read\nsize={size}\n"));
+            assert_eq!(workload.expect("it is understood").jobs[0].span_bytes, None, "{size}");
+        }
     }
 
     #[test]
