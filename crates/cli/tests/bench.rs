@@ -188,7 +188,7 @@ fn nothing_is_written_on_the_word_of_another_machine() {
 }
 
 #[test]
-fn a_row_that_comes_to_nothing_is_a_failure() {
+fn a_job_that_cannot_run_is_refused_before_anything_runs() {
     let arguments = [
         "--virtual",
         "--size",
@@ -200,7 +200,9 @@ fn a_row_that_comes_to_nothing_is_a_failure() {
         "--depth",
         "1",
     ];
-    fails(&arguments, 1, "no figures");
+    fails(&arguments, 2, "1048576 bytes have no room for an access of 2097152");
+    let output = bench(&arguments);
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
     // That a transport is not offered is none.
     let offered =
         bench(&["--virtual", "--size", "16M", "--speed", "full", "--transport", "all", "--rw", "read"]);
@@ -248,7 +250,7 @@ fn arguments_that_make_no_sense_are_told() {
     let image = place.image();
     fails(&[&image, "--transport", "uas"], 2, "the kernel's driver carries it");
     fails(&["--virtual", "--workload", "bonnie"], 2, "iometer-4k-read");
-    fails(&["--virtual", "--rw", "read", "--bs", "32M"], 2, "1 to 16777216 bytes are served");
+    fails(&["--virtual", "--rw", "read", "--bs", "32M"], 2, "--bs 32M: 1 byte to 16M are served");
     fails(&["--virtual", "--rw", "read", "--workload", "dd"], 2, "cannot be used with");
     let job = place.write("a.fio", "[one]\nrw=randread\n");
     for source in [["--workload", "dd"], ["--fio", &job], ["--icf", &job]] {
@@ -268,10 +270,10 @@ fn arguments_that_make_no_sense_are_told() {
     fails(&["/nowhere/image"], 1, "truncate -s 1G FILE makes one");
     fails(
         &[&image, "--rw", "read", "--bs", "5000"],
-        1,
+        2,
         "5000 bytes cannot be a length or place on blocks of",
     );
-    fails(&[&image, "--rw", "read", "--bs", "8M"], 1, "have no room for an access of 8388608");
+    fails(&[&image, "--rw", "read", "--bs", "8M"], 2, "have no room for an access of 8388608");
 }
 
 #[test]
@@ -397,4 +399,54 @@ fn what_the_kernel_carries_cannot_be_captured() {
     let (image, file) = (place.image(), place.0.join("drive.pcapng"));
     fails(&[&image, "--capture", &file.display().to_string()], 2, "the kernel's driver makes the transfers");
     assert!(!file.exists());
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused_with_what_to_do() {
+    let place = Place::new();
+    let image = place.image();
+    for target in [&image[..], "--virtual"] {
+        fails(&[target, "--rw", "read", "--size", "0"], 2, "Choose a multiple of 512");
+        fails(&[target, "--rw", "read", "--size", "1000"], 2, "Choose a multiple of 512");
+        fails(&[target, "--rw", "read", "--bs", "511"], 2, "alignments and offsets that are multiples of");
+        fails(&[target, "--rw", "read", "--align", "3"], 2, "alignments and offsets that are multiples of");
+        let deep = [target, "--rw", "read", "--bs", "16M", "--depth", "1,256"];
+        fails(&deep, 2, "256 requests of 16M take 4G, 1G are the most");
+    }
+    for [flag, value] in [["--depth", "-1"], ["--mix", "-1"], ["--rounds", "-1"]] {
+        fails(&["--virtual", "--rw", "randrw", flag, value], 2, "-1 is not in");
+    }
+    fails(&["--virtual", "--rw", "read", "--seconds", "-1"], 2, "not a number of seconds");
+    fails(&["--virtual", "--rw", "read", "--bs", "-1"], 2, "does not begin with a whole number");
+    let capture = place.0.join("drive.pcapng").display().to_string();
+    fails(&["--virtual", "--capture", &capture, "--capture-size", "1"], 2, "64K is the least");
+    assert!(!place.0.join("drive.pcapng").exists());
+}
+
+#[test]
+fn a_job_file_that_goes_beyond_the_drive_is_refused_by_name() {
+    let place = Place::new();
+    let image = place.image();
+    for line in ["size=1t", "offset=1t", "size=4m\noffset=4k"] {
+        let job = place.write("a.fio", format!("[one]\nrw=randread\n{line}\n"));
+        fails(&[&image, "--fio", &job], 2, "a.fio: one: 4K random read: the drive has no ");
+    }
+    let job = place.write("a.fio", "[one]\nrw=randread\nbs=16m\niodepth=256\n");
+    fails(&[&image, "--fio", &job], 2, "a.fio: one: 16M random read, depth 256: too much memory");
+    let job = place.write("a.fio", "[one]\nrw=randread\nsize=0\n");
+    assert_eq!(json(&[&image, "--fio", &job])["errors"], 0);
+}
+
+#[test]
+fn what_is_stamped_is_no_other_data() {
+    let place = Place::new();
+    let image = place.image();
+    for data in ["--zero-data", "--random-data"] {
+        fails(&["--virtual", "--rw", "write", "--verify", data], 2, "cannot be used with");
+    }
+    let job = place.write("a.fio", "[one]\nrw=write\nzero_buffers\n");
+    fails(&["--virtual", "--fio", &job, "--verify"], 2, "--verify stamps what is written");
+    // A part is verified, which may be more than there is.
+    let arguments = [&image, "--rw", "write", "--verify", "--write", &image, "--yes"];
+    assert_eq!(json(&arguments)["rows"][0]["verify"]["wrong"], 0);
 }

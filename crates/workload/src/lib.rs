@@ -135,6 +135,11 @@ impl Job {
         self.shares.iter().any(|share| share.read_percent < 100)
     }
 
+    /// Whether it looks at what is on the drive.
+    pub fn reads(&self) -> bool {
+        self.shares.iter().any(|share| share.read_percent > 0)
+    }
+
     /// Length of its longest access.
     pub fn bytes_max(&self) -> u32 {
         self.shares.iter().map(|share| share.bytes).max().unwrap_or(0)
@@ -145,6 +150,11 @@ impl Workload {
     /// Whether any of its jobs changes the drive.
     pub fn writes(&self) -> bool {
         self.jobs.iter().any(Job::writes)
+    }
+
+    /// Whether any of its jobs looks at what is on the drive.
+    pub fn reads(&self) -> bool {
+        self.jobs.iter().any(Job::reads)
     }
 
     /// Its jobs at these depths instead of their own, each once.

@@ -149,8 +149,8 @@ pub fn run(
     let accesses = Accesses::new(job, runner.block_size(), runner.capacity(), conditions.seed)
         .map_err(RunError::Misfit)?;
     runner.prepare(job.depth, job.bytes_max()).map_err(RunError::Rig)?;
-    let reads = job.shares.iter().any(|share| share.read_percent > 0);
-    let payload = Payload::new(job.fill.unwrap_or(conditions.fill), job.bytes_max(), reads, conditions.seed);
+    let fill = job.fill.unwrap_or(conditions.fill);
+    let payload = Payload::new(fill, job.bytes_max(), job.reads(), conditions.seed);
     let mut load = Load::new(runner, surroundings, job.depth);
     if job.writes() {
         (0..job.depth).for_each(|slot| payload.prepare(load.runner.memory(slot)));

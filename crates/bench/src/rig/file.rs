@@ -27,6 +27,8 @@ const MEMORY_ALIGN_BYTES: usize = 4096;
 pub struct FileRigOptions {
     /// It is written; else it is opened for reading only.
     pub writes: bool,
+    /// Nothing of it is read.
+    pub reads_nothing: bool,
     /// Through the page cache.
     pub cached: bool,
 }
@@ -69,7 +71,7 @@ impl FileRig {
         }
         let device = std::fs::metadata(path).ok().filter(|metadata| metadata.file_type().is_block_device());
         let device = device.and_then(|metadata| BlockDevice::of_number(&tree, metadata.rdev()));
-        notes.extend(holes(path));
+        notes.extend(holes(path).filter(|_| !options.reads_nothing));
         let identity = Identity {
             model: device.as_ref().map_or_else(|| Some("a file".into()), |device| device.model.clone()),
             serial: device.as_ref().and_then(|device| device.serial.clone()),
@@ -283,7 +285,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::write(&path, vec![1; 1 << 20]).expect("written");
-        let options = FileRigOptions { writes: true, cached: false };
+        let options = FileRigOptions { writes: true, ..FileRigOptions::default() };
         let mut rig = FileRig::open(&path, options, Tree::at(place.path())).expect("it opens");
         let runner = rig.put_up(Route::Kernel, ROOM).expect("it is up");
         runner.prepare(2, 8192).expect("memory");
@@ -317,7 +319,12 @@ mod tests {
         let place = tempfile::tempdir().expect("a directory");
         let path = place.path().join("file");
         std::fs::File::create(&path).and_then(|file| file.set_len(1 << 20)).expect("made");
-        let rig = FileRig::open(&path, FileRigOptions::default(), Tree::at(place.path())).expect("it opens");
-        assert!(rig.identity().notes.iter().any(|note| note.starts_with("100 % of the file are holes")));
+        let is_told = |reads_nothing| {
+            let options = FileRigOptions { writes: true, reads_nothing, cached: true };
+            let rig = FileRig::open(&path, options, Tree::at(place.path())).expect("it opens");
+            rig.identity().notes.iter().any(|note| note.starts_with("100 % of the file are holes"))
+        };
+        assert!(is_told(false));
+        assert!(!is_told(true), "writes do not care");
     }
 }

@@ -44,32 +44,32 @@ pub(crate) struct BenchArguments {
     /// What is done, and where.
     #[arg(long, value_enum)]
     pub(crate) rw: Option<PatternArgument>,
-    /// Bytes of each request.
-    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
+    /// Bytes of each request, 16M at most.
+    #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size, allow_negative_numbers = true, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) bs: ByteCount,
-    /// Requests at once, such as 32 or 1,4,16; instead of those of a named workload.
-    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=i64::from(DEPTH_MAX)))]
+    /// Requests at once, such as 32 or 1,4,16, 256 at most; instead of those of a named workload. 1 of --rw unless given.
+    #[arg(long, value_delimiter = ',', allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=i64::from(DEPTH_MAX)))]
     pub(crate) depth: Vec<u16>,
     /// Percent of reads, of rw and randrw; 50 unless given.
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100), requires = "rw", conflicts_with_all = OTHER_SOURCES)]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(0..=100), requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) mix: Option<u8>,
     /// Requests begin at multiples of this; of their own length unless given.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) align: Option<ByteCount>,
-    /// Use this much from the start of the drive, not all of it; the size of a virtual drive.
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    /// Use this much from the start of the drive, not all of it; the size of a virtual drive, 256M unless given.
+    #[arg(long, value_name = "SIZE", value_parser = quantity::size, allow_negative_numbers = true)]
     pub(crate) size: Option<ByteCount>,
-    /// Length of each run; a fraction is fine.
-    #[arg(long, value_name = "SECONDS", value_parser = quantity::some_seconds)]
+    /// Length of each run; a fraction is fine. 3 unless given, here or in a job file.
+    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = quantity::some_seconds)]
     pub(crate) seconds: Option<Duration>,
     /// What is dropped before each run; a quarter of it, a second at most, unless given.
-    #[arg(long, value_name = "SECONDS", value_parser = quantity::seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = quantity::seconds, allow_negative_numbers = true)]
     pub(crate) warm_up: Option<Duration>,
     /// Runs of each job at most; they end earlier when the figures are steady, but not before three.
-    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 6, allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rounds: u32,
     /// Steady is a rate whose 95 % interval is no wider than this to each side.
-    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = quantity::percent)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = quantity::percent, allow_negative_numbers = true)]
     pub(crate) steady: f64,
     /// Write bytes that nothing can compress; this is so unless told otherwise.
     #[arg(long, conflicts_with = "zero_data")]
@@ -87,13 +87,13 @@ pub(crate) struct BenchArguments {
     #[arg(long)]
     pub(crate) yes: bool,
     /// Stamp every block that is written, and read it back.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["random_data", "zero_data"])]
     pub(crate) verify: bool,
     /// Speed of the virtual drive's link.
     #[arg(long, value_enum, default_value_t = crate::args::SpeedArgument::Super, requires = "is_virtual", conflicts_with = "target")]
     pub(crate) speed: crate::args::SpeedArgument,
     /// Where places and payload come from; the same seed repeats them.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Print one JSON object.
     #[arg(long, conflicts_with = "csv")]

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod consent;
+mod fit;
 mod kept;
 mod progress;
 mod report;
@@ -49,11 +50,12 @@ const USUAL_MIX: u8 = 50;
 const VERIFIED_BYTES: u64 = 256 << 20;
 
 pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
-    let workloads = workloads(arguments)?;
+    let mut workloads = workloads(arguments)?;
     let writes = workloads.iter().any(Workload::writes);
     if arguments.verify && !writes {
         return Err(Failure::usage("--verify checks what was written, and the workload writes nothing"));
     }
+    fit::check_asked(arguments, &workloads)?;
     page::has_room(arguments.report.as_deref())?;
     outlet::are_apart(&[
         ("--report", arguments.report.as_deref()),
@@ -63,7 +65,9 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let keeper = arguments.keeping.keeper()?;
     let tree = arguments.machine.as_ref().map_or_else(Tree::running, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.
-    let mut bed = target::resolve(arguments, &tree, writes)?;
+    let mut bed = target::resolve(arguments, &tree, &workloads)?;
+    fit::check(arguments, &workloads, &bed.target.identity)?;
+    keep_verified_short(arguments, &mut workloads);
     let capture = watch(arguments, &mut bed)?;
     let plan = plan(arguments);
     let mut view = View::new(arguments.quiet)?;
@@ -168,9 +172,6 @@ fn workloads(arguments: &BenchArguments) -> Result<Vec<Workload>, Failure> {
         job.span_bytes = arguments.size.map(|size| size.0).or(job.span_bytes);
         job.run = arguments.seconds.or(job.run);
         job.warm_up = arguments.warm_up.or(job.warm_up);
-        if arguments.verify && !arguments.is_virtual {
-            job.span_bytes = job.span_bytes.or(Some(VERIFIED_BYTES.max(u64::from(job.bytes_max()))));
-        }
         if arguments.zero_data || arguments.random_data {
             job.fill = Some(if arguments.zero_data { Fill::Zero } else { Fill::Random });
         }
@@ -178,12 +179,21 @@ fn workloads(arguments: &BenchArguments) -> Result<Vec<Workload>, Failure> {
     Ok(workloads)
 }
 
+/// A verified run uses a part of the drive, unless it was told which.
+fn keep_verified_short(arguments: &BenchArguments, workloads: &mut [Workload]) {
+    if arguments.verify && !arguments.is_virtual {
+        for job in workloads.iter_mut().flat_map(|workload| &mut workload.jobs) {
+            job.span_bytes = job.span_bytes.or(Some(VERIFIED_BYTES.max(u64::from(job.bytes_max()))));
+        }
+    }
+}
+
 /// The workload of plain flags.
 fn plain(arguments: &BenchArguments, pattern: PatternArgument) -> Result<Workload, Failure> {
     let length = |flag: &str, bytes: u64| match u32::try_from(bytes) {
         Ok(bytes) if (1..=REQUEST_BYTES_MAX).contains(&bytes) => Ok(bytes),
-        _ => Err(Failure::usage(format!("{flag} {bytes}"))
-            .because(format!("1 to {REQUEST_BYTES_MAX} bytes are served"))),
+        _ => Err(Failure::usage(format!("{flag} {}", workload::short_bytes(bytes)))
+            .because(format!("1 byte to {} are served", workload::short_bytes(REQUEST_BYTES_MAX.into())))),
     };
     if arguments.mix.is_some() && !pattern.is_mixed() {
         return Err(Failure::usage("--mix is for rw and randrw; the others read or write alone"));

@@ -18,7 +18,7 @@ use host::tree::Tree;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 use units::{BlockSize, ByteCount};
-use workload::short_bytes;
+use workload::{Workload, short_bytes};
 
 /// Bytes of a virtual drive: more than the caches of a processor hold.
 const VIRTUAL_BYTES: ByteCount = ByteCount(256 << 20);
@@ -58,11 +58,16 @@ impl Bed {
 }
 
 /// Makes what the arguments name ready, and asks before anything can be lost.
-pub(super) fn resolve(arguments: &BenchArguments, tree: &Tree, writes: bool) -> Result<Bed, Failure> {
+pub(super) fn resolve(
+    arguments: &BenchArguments,
+    tree: &Tree,
+    workloads: &[Workload],
+) -> Result<Bed, Failure> {
+    let writes = workloads.iter().any(Workload::writes);
     let mut bed = match arguments.target.as_deref() {
         _ if arguments.is_virtual => in_memory(arguments),
         Some(name) if is_port(name) => port(name, arguments, tree, writes),
-        Some(name) => file(name, arguments, tree, writes),
+        Some(name) => file(name, arguments, tree, workloads),
         None => Err(Failure::usage("name a USB port, a block device or a file, or say --virtual")),
     }?;
     // A part of a virtual drive is all of it.
@@ -93,7 +98,8 @@ fn in_memory(arguments: &BenchArguments) -> Result<Bed, Failure> {
     })
 }
 
-fn file(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Result<Bed, Failure> {
+fn file(name: &str, arguments: &BenchArguments, tree: &Tree, workloads: &[Workload]) -> Result<Bed, Failure> {
+    let writes = workloads.iter().any(Workload::writes);
     let path = Path::new(name);
     let metadata = std::fs::metadata(path).map_err(|error| {
         Failure::new(format!("{name}: cannot be looked at"))
@@ -114,7 +120,11 @@ fn file(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Re
     if writes {
         Victim::of_path(path, tree)?.ask(arguments)?;
     }
-    let options = FileRigOptions { writes, cached: arguments.cached };
+    let options = FileRigOptions {
+        writes,
+        reads_nothing: !workloads.iter().any(Workload::reads),
+        cached: arguments.cached,
+    };
     let rig =
         FileRig::open(path, options, Tree::running()).map_err(|error| Failure::new(error.to_string()))?;
     let mut target = Target::of(name, if is_block { "block-device" } else { "file" }, rig.identity());
