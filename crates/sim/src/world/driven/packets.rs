@@ -164,7 +164,7 @@ impl Driven {
     /// Tells the controller what of its transfers has moved or ended.
     pub(super) fn tell_controller(&mut self, drive: usize) {
         let (now, End { root, device }) = (self.engine.now(), self.fronts[drive].end);
-        let (host, _) = self.roots[root].ports(device);
+        let (host, port) = self.roots[root].ports(device);
         if !host.has_news() {
             return;
         }
@@ -189,7 +189,7 @@ impl Driven {
             machine.is_touched |= is_told || progress.ended.is_some();
             if progress.ended.is_some() {
                 seat.desk.observers.tell(|observer| observer.carried(now, progress.id));
-                seat.forget(progress.id);
+                seat.forget(port, progress.id);
             }
             if !host.has_news() {
                 return;

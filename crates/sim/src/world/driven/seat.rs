@@ -5,7 +5,7 @@
 use super::desk::Desk;
 use crate::engine::{Alarm, Turn};
 use crate::link::bulk::Piece;
-use crate::link::{HostPort, usb2};
+use crate::link::{DevicePort, HostPort, usb2};
 use crate::world::drive::DriveSide;
 use crate::world::driven::Occupant;
 use crate::world::trouble::Trouble;
@@ -133,10 +133,21 @@ impl Seat {
         self.held = Held::default();
     }
 
-    /// A transfer of the host has ended.
-    pub(super) fn forget(&mut self, id: TransferId) {
+    /// A transfer of the host has ended: what the device has queued to end it is taken back, lest it end the next one. If that is what
+    /// has ended it, it is queued no more.
+    pub(super) fn forget(&mut self, device: &mut DevicePort, id: TransferId) {
         self.going_out.retain(|going| going.id != id);
-        self.endings.retain(|ending| ending.host != id);
+        if !self.endings.is_empty() {
+            self.take_back_endings(device, id);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_back_endings(&mut self, device: &mut DevicePort, id: TransferId) {
+        for ending in self.endings.extract_if(.., |ending| ending.host == id) {
+            self.drive.withdraw(device, ending.pipe, ending.device);
+        }
     }
 
     /// What the device has to queue to end a transfer of the host: the bytes of room, none for an empty packet. `None` if
