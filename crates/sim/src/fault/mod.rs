@@ -146,6 +146,12 @@ impl Faults {
         self.is_over = true;
     }
 
+    /// Whether a packet has not come to its end, at least not at once.
+    pub fn has_lost_packets(&self) -> bool {
+        let losers = [Kind::PacketLost, Kind::HeaderDamaged, Kind::PayloadDamaged];
+        losers.into_iter().any(|kind| self.struck.count(kind) > 0)
+    }
+
     /// What has struck, in the order in which it did.
     pub const fn struck(&self) -> &Script {
         &self.struck

@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 18] = [
+const ONCE_RED: [(&str, &str); 20] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -154,6 +154,24 @@ const ONCE_RED: [(&str, &str); 18] = [
         "seed=1284 wire=uas rate=gen2x2 controller=chipset hubs=0 drives=1 translated=none nap=never streams=64 depth=16 \
          transfer=16384 block=4096 blocks=4 latency-us=1 at-once=1 cache=no requests=14 longest=1 reads=20 through=0 \
          flushes=0 zeroes=0 aborts=5 again=40 finale=power-loss faults=none",
+    ),
+    (
+        "behind a controller what was to end a transfer that an abort was about stayed on its pipe when that had ended by itself",
+        "seed=6135 wire=uas rate=gen1 controller=chipset hubs=0 drives=1 translated=none nap=never early=no streams=4 depth=2 \
+         transfer=65536 block=512 blocks=4 latency-us=1 at-once=1 cache=no requests=52 longest=1 reads=40 through=0 flushes=0 \
+         zeroes=0 aborts=5 again=0 finale=unplug faults=none",
+    ),
+    (
+        "a status whose last acknowledgement was lost was taken for one that a drive ought not to offer",
+        "seed=3967 wire=uas rate=gen1 controller=chipset hubs=0 drives=1 translated=none nap=never early=yes streams=4 depth=4 \
+         transfer=512 block=512 blocks=32 latency-us=1000 at-once=1 cache=no requests=20 longest=32 reads=60 through=5 \
+         flushes=0 zeroes=0 aborts=0 again=70 finale=unplug faults=header-damaged@100,header-damaged@441,\
+         header-damaged@508,header-damaged@572,header-damaged@764,header-damaged@769,header-damaged@831,\
+         packet-lost@828,header-damaged@974,header-damaged@1125,header-damaged@1143,header-damaged@1679,\
+         packet-lost@1755,header-damaged@1795,header-damaged@1943,header-damaged@2122,packet-lost@2161,\
+         header-damaged@2220,header-damaged@2239,header-damaged@2457,header-damaged@2567,header-damaged@2628,\
+         header-damaged@2773,header-damaged@2867,packet-lost@2944,header-damaged@3057,header-damaged@3135,\
+         packet-lost@3380,packet-lost@3699,packet-lost@4131",
     ),
 ];
 

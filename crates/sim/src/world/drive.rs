@@ -310,11 +310,13 @@ impl DriveSide {
         self.offers.get(number).is_some()
     }
 
-    /// Pipes of the transfers that have not ended, but for what may stand for ever: statuses that are sent once more for nobody, and
-    /// responses to functions that the host has given up, each of which waits for the next function of its tag.
-    pub(super) fn offered(&self) -> impl Iterator<Item = Pipe> {
-        self.offers.iter().filter_map(|(_, (id, offer))| match &offer.payload {
+    /// Pipes of the transfers that have not ended, but for what may stand for ever: statuses that are sent once more for nobody;
+    /// responses to functions that the host has given up, each of which waits for the next function of its tag; and, if
+    /// `has_lost` packets, statuses whose acknowledgement did not come, since the host has them and asks for no more.
+    pub(super) fn offered(&self, has_lost: bool) -> impl Iterator<Item = Pipe> {
+        self.offers.iter().filter_map(move |(_, (id, offer))| match &offer.payload {
             Payload::Inline(inline) if NOBODY.contains(&id.0) || is_response(inline) => None,
+            Payload::Inline(inline) if has_lost && is_status(inline) => None,
             _ => Some(offer.pipe),
         })
     }

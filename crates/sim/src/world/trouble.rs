@@ -406,10 +406,12 @@ impl<T: Transport> World<T> {
         if self.trouble.misled > 0 {
             return Ok(());
         }
-        let drive = &self.drive;
+        let (drive, has_lost) = (&self.drive, self.trouble.faults.has_lost_packets());
         let about = if !rest.lets_host_wait(self.host.under_way()) {
             "a transfer that has not ended"
-        } else if is_left_alone && !AtRest::lets_device_wait(drive.device.transport(), drive.offered()) {
+        } else if is_left_alone
+            && !AtRest::lets_device_wait(drive.device.transport(), drive.offered(has_lost))
+        {
             "a transfer that the drive still offers"
         } else {
             return Ok(());

@@ -214,7 +214,8 @@ impl Driven {
     /// # Errors
     /// The violation.
     pub fn audit_rest(&self, number: usize, is_left_alone: bool) -> Result<(), Violation> {
-        let Some(Seat { desk, drive, .. }) = self.seats.get(number) else { return Ok(()) };
+        let Some(Seat { desk, drive, trouble, .. }) = self.seats.get(number) else { return Ok(()) };
+        let has_lost = trouble.faults.has_lost_packets();
         // One that came back with its hub is there.
         let is_back = self.gone() == Some(Kind::HubReset) && self.roots[0].bus().is_some();
         let is_gone = self.gone().is_some() && !is_back;
@@ -225,7 +226,9 @@ impl Driven {
         let rest = AtRest { takes_turns, awaits: desk.transport.poll_timeout().is_some() };
         let about = if !rest.lets_host_wait(desk.under_way()) {
             "a TD that has not ended"
-        } else if is_left_alone && !AtRest::lets_device_wait(drive.device.transport(), drive.offered()) {
+        } else if is_left_alone
+            && !AtRest::lets_device_wait(drive.device.transport(), drive.offered(has_lost))
+        {
             "a transfer that the drive still offers"
         } else {
             return Ok(());
