@@ -394,7 +394,7 @@ impl<T: Transport> World<T> {
         self.trouble.ledger.broken().map_or(Ok(()), Err)
     }
 
-    /// Compares what must be even when nobody wants anything any more: each transfer of the host has ended that [`AtRest`] does not
+    /// Compares what must be even when nobody wants anything any more: each transfer of the host has ended that `AtRest` does not
     /// let wait, and when the world has been left alone for [`REST`](super::REST) the drive offers nothing else. Unless a status was
     /// taken for that of an earlier command, so that its own waits for ever.
     ///
