@@ -3,7 +3,7 @@
 //!
 //! Always true: a world that has stopped says why, whoever lets it go on.
 
-use crate::check::Violation;
+use crate::check::{About, Law, Violation};
 use crate::engine::QueueFull;
 use std::fmt;
 use units::Instant;
@@ -21,6 +21,19 @@ pub enum Stopped {
     NeverSettles,
     /// A law was broken.
     Broken(Violation),
+}
+
+impl Stopped {
+    /// The law that a world breaks by stopping so, and what that is about; `None` for one whose broken law is known.
+    pub(super) const fn breaks(self) -> Option<(Law, About)> {
+        match self {
+            Self::Violation => Some((Law::Protocol, About::World("a message at the wrong time"))),
+            Self::QueueFull => Some((Law::Progress, About::World("too many events"))),
+            Self::StandsStill => Some((Law::Progress, About::World("time stands still"))),
+            Self::NeverSettles => Some((Law::Progress, About::World("nobody comes to rest"))),
+            Self::Broken(_) => None,
+        }
+    }
 }
 
 /// Things that machines of a world want one after the other, before anything else happens: a few for each drive and command, and

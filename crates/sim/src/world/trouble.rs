@@ -372,24 +372,8 @@ impl<T: Transport> World<T> {
             self.trouble.ledger.audit_bus(now, bus);
         }
         self.drive.audit(now, &mut self.trouble.ledger);
-        match self.stopped {
-            Some(Stopped::Violation) => {
-                self.trouble.ledger.break_law(
-                    Law::Protocol,
-                    now,
-                    About::World("a message at the wrong time"),
-                );
-            }
-            Some(Stopped::QueueFull) => {
-                self.trouble.ledger.break_law(Law::Progress, now, About::World("too many events"));
-            }
-            Some(Stopped::StandsStill) => {
-                self.trouble.ledger.break_law(Law::Progress, now, About::World("time stands still"));
-            }
-            Some(Stopped::NeverSettles) => {
-                self.trouble.ledger.break_law(Law::Progress, now, About::World("nobody comes to rest"));
-            }
-            Some(Stopped::Broken(_)) | None => {}
+        if let Some((law, about)) = self.stopped.and_then(Stopped::breaks) {
+            self.trouble.ledger.break_law(law, now, about);
         }
         self.trouble.ledger.broken().map_or(Ok(()), Err)
     }

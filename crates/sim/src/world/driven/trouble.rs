@@ -157,18 +157,8 @@ impl Driven {
         if let Some(Violation { law, at, about }) = of_others {
             ledger.break_law(law, at, about);
         }
-        match self.stopped {
-            Some(Stopped::Violation) => {
-                ledger.break_law(Law::Protocol, now, About::World("a message at the wrong time"));
-            }
-            Some(Stopped::QueueFull) => ledger.break_law(Law::Progress, now, About::World("too many events")),
-            Some(Stopped::StandsStill) => {
-                ledger.break_law(Law::Progress, now, About::World("time stands still"))
-            }
-            Some(Stopped::NeverSettles) => {
-                ledger.break_law(Law::Progress, now, About::World("nobody comes to rest"));
-            }
-            Some(Stopped::Broken(_)) | None => {}
+        if let Some((law, about)) = self.stopped.and_then(Stopped::breaks) {
+            ledger.break_law(law, now, about);
         }
         ledger.broken().map_or(Ok(()), Err)
     }
