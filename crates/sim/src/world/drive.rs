@@ -6,7 +6,7 @@
 //! Always true: each transfer of the device completes once; a buffer holds what the blocks held when they were read.
 
 use super::driven::{Done, Enclosure};
-use super::plain::Plain;
+use super::plain::{Named, Plain};
 use super::planted::{is_response, is_status};
 use super::trouble::Trouble;
 use crate::check::Ledger;
@@ -38,6 +38,8 @@ pub(super) struct DriveSide {
     next_name: u64,
     /// Memory of messages that the device was handed.
     spare: Spares<u8>,
+    /// Bytes of blocks that are named and lie nowhere, while they are looked at.
+    scratch: Vec<u8>,
 }
 
 /// A transfer on offer.
@@ -76,15 +78,14 @@ struct Buffers {
 struct Buffer {
     owner: Option<CommandId>,
     bytes: Vec<u8>,
-    /// Where on the medium lies what the whole of it holds, if that was read and not copied yet.
-    named: Option<usize>,
+    /// What the whole of it holds, if that was read and not copied yet.
+    named: Option<Named>,
 }
 
 impl Buffer {
     fn copy_named(&mut self, plain: &Plain) {
-        if let Some(place) = self.named.take() {
-            let blocks = plain.at(place..place + self.bytes.len());
-            self.bytes.copy_from_slice(blocks);
+        if let Some(named) = self.named.take() {
+            plain.copy_named(named, &mut self.bytes);
         }
     }
 }
@@ -106,6 +107,7 @@ impl DriveSide {
             phases: Vec::new(),
             next_name: NOBODY.start,
             spare: Spares::new(),
+            scratch: Vec::new(),
         }
     }
 
@@ -215,7 +217,7 @@ impl DriveSide {
         }
         self.buffers.copy_named(&self.plain);
         let empty = &mut Vec::new();
-        let buffer = self.buffers.get_mut(request.id.command).unwrap_or(empty);
+        let buffer = self.buffers.get_mut(request.id.command, &self.plain).unwrap_or(empty);
         let completion = trouble.medium.perform(&mut self.plain, request, buffer, &mut trouble.faults);
         self.device.handle_medium(completion);
     }
@@ -223,14 +225,14 @@ impl DriveSide {
     /// Has a buffer that is read into as a whole name its blocks. Whether it does.
     fn name_blocks(&mut self, request: &MediumRequest) -> bool {
         let MediumOp::Read = request.op else { return false };
-        let (Some(place), Some(buffer)) =
-            (self.plain.place_of(request.extent), self.buffers.owned(request.id.command))
+        let (Some((named, len)), Some(buffer)) =
+            (self.plain.name(request.extent), self.buffers.owned(request.id.command))
         else {
             return false;
         };
-        let is_whole = request.range.as_usize() == (0..place.len()) && place.len() == buffer.bytes.len();
+        let is_whole = request.range.as_usize() == (0..len) && len == buffer.bytes.len();
         if is_whole {
-            self.buffers.name(request.id.command, place.start);
+            self.buffers.name(request.id.command, named);
         }
         is_whole
     }
@@ -336,8 +338,7 @@ impl DriveSide {
             match offer.payload {
                 Payload::Buffer(command, range) => {
                     let at = range.start as usize + start;
-                    self.buffers.copy_named(&self.plain);
-                    if let Some(memory) = self.buffers.get_mut(command) {
+                    if let Some(memory) = self.buffers.get_mut(command, &self.plain) {
                         memory[at..at + bytes.len()].copy_from_slice(bytes);
                     }
                 }
@@ -391,7 +392,7 @@ impl DriveSide {
     }
 
     /// The bytes of a piece that the device sends.
-    pub(super) fn bytes(&self, piece: Piece) -> &[u8] {
+    pub(super) fn bytes(&mut self, piece: Piece) -> &[u8] {
         let Some((_, offer)) = self.offers.get(piece.transfer) else { return &[] };
         let (at, len) = (piece.offset as usize, usize::from(piece.bytes));
         match &offer.payload {
@@ -399,7 +400,7 @@ impl DriveSide {
             Payload::Reply(command) => self.device.reply(*command).get(at..at + len).unwrap_or(&[]),
             Payload::Buffer(command, range) => {
                 let start = range.start as usize + at;
-                self.buffers.get(*command, start..start + len, &self.plain)
+                self.buffers.get(*command, start..start + len, &self.plain, &mut self.scratch)
             }
             Payload::Message | Payload::Nowhere => &[],
         }
@@ -426,37 +427,49 @@ impl Buffers {
         }
     }
 
-    fn get<'a>(&'a self, id: CommandId, range: Range<usize>, plain: &'a Plain) -> &'a [u8] {
+    fn get<'a>(
+        &'a self,
+        id: CommandId,
+        range: Range<usize>,
+        plain: &'a Plain,
+        scratch: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
         let Some(buffer) = self.slots.get(usize::from(id.slot)).filter(|buffer| buffer.owner == Some(id))
         else {
             return &[];
         };
         match buffer.named {
-            Some(place) => plain.at(place + range.start..place + range.end),
+            Some(named) => plain.named(named, range, scratch),
             None => &buffer.bytes[range],
         }
     }
 
-    /// The same to be written: what it names is to be copied before.
-    fn get_mut(&mut self, id: CommandId) -> Option<&mut Vec<u8>> {
-        self.owned(id).map(|buffer| &mut buffer.bytes)
+    /// The same to be written: what it names is copied before.
+    fn get_mut(&mut self, id: CommandId, plain: &Plain) -> Option<&mut Vec<u8>> {
+        let slot = self.slots.get_mut(usize::from(id.slot));
+        let buffer = slot.filter(|buffer| buffer.owner == Some(id))?;
+        if buffer.named.is_some() {
+            buffer.copy_named(plain);
+            self.naming -= 1;
+        }
+        Some(&mut buffer.bytes)
     }
 
     fn owned(&mut self, id: CommandId) -> Option<&mut Buffer> {
         self.slots.get_mut(usize::from(id.slot)).filter(|buffer| buffer.owner == Some(id))
     }
 
-    /// The buffer of a command holds what lies there on the medium.
-    fn name(&mut self, id: CommandId, place: usize) {
+    /// The buffer of a command holds what has that name.
+    fn name(&mut self, id: CommandId, named: Named) {
         if let Some(buffer) = self.owned(id) {
-            let before = buffer.named.replace(place);
+            let before = buffer.named.replace(named);
             self.naming += usize::from(before.is_none());
         }
     }
 
-    /// Copies what any buffer names: the medium may be about to change.
+    /// Copies what any buffer names, if the medium may be about to change.
     fn copy_named(&mut self, plain: &Plain) {
-        if std::mem::take(&mut self.naming) > 0 {
+        if plain.changes() && std::mem::take(&mut self.naming) > 0 {
             self.slots.iter_mut().for_each(|buffer| buffer.copy_named(plain));
         }
     }
@@ -468,7 +481,7 @@ mod tests {
     use crate::fault::Faults;
     use target::command::Place;
     use target::medium::MediumRequestId;
-    use units::{BlockSize, Duration, Extent};
+    use units::{BlockCount, BlockSize, Duration, Extent, Lba};
 
     const COMMAND: CommandId = CommandId { slot: 1, generation: 0 };
 
@@ -487,15 +500,40 @@ mod tests {
     fn a_buffer_that_names_its_blocks_holds_what_they_held_when_they_were_read() {
         let mut plain = Plain::new(8, BlockSize::B512, Duration::ZERO, 1);
         write(&mut plain, 7);
-        let mut buffers = Buffers::default();
+        let (mut buffers, scratch) = (Buffers::default(), &mut Vec::new());
         buffers.acquire(COMMAND, 512);
-        assert_eq!(buffers.get(COMMAND, 0..512, &plain), [0; 512]);
-        buffers.name(COMMAND, 2 * 512);
-        assert_eq!(buffers.get(COMMAND, 510..512, &plain), [7, 7]);
+        assert_eq!(buffers.get(COMMAND, 0..512, &plain, scratch), [0; 512]);
+        buffers.name(COMMAND, Named::Bytes(2 * 512));
+        assert_eq!(buffers.get(COMMAND, 510..512, &plain, scratch), [7, 7]);
         buffers.copy_named(&plain);
         write(&mut plain, 8);
-        assert_eq!(buffers.get(COMMAND, 0..512, &plain), [7; 512]);
+        assert_eq!(buffers.get(COMMAND, 0..512, &plain, scratch), [7; 512]);
         assert_eq!(buffers.naming, 0);
+    }
+
+    #[test]
+    fn blocks_that_hold_their_numbers_are_made_where_they_are_looked_at() {
+        let plain = Plain::stamped(BlockCount(100), BlockSize::B512);
+        let (mut buffers, scratch) = (Buffers::default(), &mut vec![0xff; 3000]);
+        buffers.acquire(COMMAND, 4 * 512);
+        let (named, len) = plain.name(Extent::new(50, 4)).expect("there are such blocks");
+        assert_eq!(len, 4 * 512);
+        buffers.name(COMMAND, named);
+        let mut whole = vec![0; 4 * 512];
+        Plain::stamp_blocks(Lba(50), &mut whole, BlockSize::B512);
+        for range in [0..2048, 0..1024, 1024..2048, 500..530, 511..512, 1..511, 512 + 7..1024 + 9] {
+            assert_eq!(
+                buffers.get(COMMAND, range.clone(), &plain, scratch),
+                &whole[range.clone()],
+                "{range:?}"
+            );
+        }
+        // A write changes none of them.
+        buffers.copy_named(&plain);
+        assert_eq!(buffers.naming, 1);
+        assert_eq!(buffers.get_mut(COMMAND, &plain), Some(&mut whole));
+        assert_eq!(buffers.naming, 0);
+        assert!(plain.name(Extent::new(97, 4)).is_none() && plain.name(Extent::new(u64::MAX, 4)).is_none());
     }
 
     #[test]
@@ -503,11 +541,11 @@ mod tests {
         let plain = Plain::new(8, BlockSize::B512, Duration::ZERO, 1);
         let mut buffers = Buffers::default();
         buffers.acquire(COMMAND, 512);
-        buffers.name(COMMAND, 0);
-        buffers.name(COMMAND, 512);
+        buffers.name(COMMAND, Named::Bytes(0));
+        buffers.name(COMMAND, Named::Bytes(512));
         assert_eq!(buffers.naming, 1);
         buffers.release(COMMAND);
         assert_eq!(buffers.naming, 0);
-        assert!(buffers.get(COMMAND, 0..512, &plain).is_empty());
+        assert!(buffers.get(COMMAND, 0..512, &plain, &mut Vec::new()).is_empty());
     }
 }

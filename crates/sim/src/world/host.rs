@@ -173,7 +173,7 @@ impl<T: Transport> HostSide<T> {
         &mut self,
         now: Instant,
         progress: Progress,
-        drive: &DriveSide,
+        drive: &mut DriveSide,
     ) -> Option<(Pipe, TransferId)> {
         let Progress { id: number, moved, ended, piece } = progress;
         if let (Some(piece), Some((_, flight))) = (piece, self.flights.get_mut(number)) {

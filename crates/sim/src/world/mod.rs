@@ -350,7 +350,7 @@ impl<T: Transport> World<T> {
             }
             for progress in first.into_iter().chain([progress]) {
                 self.book(Side::Host, &progress);
-                let ending = self.host.progress(now, progress, &self.drive);
+                let ending = self.host.progress(now, progress, &mut self.drive);
                 self.forget_ending(ending);
             }
         }

@@ -13,6 +13,7 @@ use crate::fault::{Faults, Kind};
 use crate::power::{Meter, Microwatts};
 use bus::Speed;
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 use target::command::Limits;
 use target::medium::{MediumCompletion, MediumDone, MediumError, MediumOp, MediumRequest};
 use target::unit::{Unit, UnitConfig};
@@ -48,6 +49,15 @@ struct Stamped {
     blocks: u64,
     /// Blocks that were written with something else.
     strays: u64,
+}
+
+/// What a buffer holds that was read as a whole, in place of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Named {
+    /// Bytes of the medium from there on.
+    Bytes(usize),
+    /// Blocks that hold their numbers, from this one on.
+    Numbers(Lba),
 }
 
 /// What a power loss takes away.
@@ -285,14 +295,59 @@ impl Plain {
         }
     }
 
-    /// Where the blocks of an extent lie, if they are kept one by one.
-    pub(super) fn place_of(&self, extent: Extent) -> Option<std::ops::Range<usize>> {
-        if self.stamped.is_some() { None } else { self.range(extent) }
+    /// A name for what the blocks of an extent hold, good until something is written, and how many bytes that is. `None` if there
+    /// are no such blocks.
+    pub(super) fn name(&self, extent: Extent) -> Option<(Named, usize)> {
+        let Some(stamped) = &self.stamped else {
+            let range = self.range(extent)?;
+            return Some((Named::Bytes(range.start), range.len()));
+        };
+        let Extent { lba, blocks } = extent;
+        let bytes = blocks.0.checked_mul(u64::from(self.block_size.bytes()))?;
+        stamped.has(extent).then_some((Named::Numbers(lba), usize::try_from(bytes).ok()?))
     }
 
-    /// What lies there.
-    pub(super) fn at(&self, place: std::ops::Range<usize>) -> &[u8] {
-        self.bytes.get(place).unwrap_or_default()
+    /// Some of the bytes that a name stands for. `scratch` is where they are made if they lie nowhere.
+    pub(super) fn named<'a>(
+        &'a self,
+        named: Named,
+        range: Range<usize>,
+        scratch: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        match named {
+            Named::Bytes(place) => self.bytes.get(place + range.start..place + range.end).unwrap_or_default(),
+            Named::Numbers(lba) => {
+                scratch.clear();
+                scratch.resize(range.len(), 0);
+                self.put_numbers(lba, range.start, scratch);
+                scratch
+            }
+        }
+    }
+
+    /// Copies what a name stands for, from the first byte on.
+    pub(super) fn copy_named(&self, named: Named, bytes: &mut [u8]) {
+        match named {
+            Named::Bytes(place) => bytes.copy_from_slice(&self.bytes[place..place + bytes.len()]),
+            Named::Numbers(lba) => self.put_numbers(lba, 0, bytes),
+        }
+    }
+
+    /// Whether writing changes what its blocks hold.
+    pub(super) const fn changes(&self) -> bool {
+        self.stamped.is_none()
+    }
+
+    /// Puts the numbers of blocks from `lba` on where they belong in `bytes`, which begin with the byte `at` of the first block.
+    fn put_numbers(&self, lba: Lba, at: usize, bytes: &mut [u8]) {
+        let block_bytes = self.block_size.bytes() as usize;
+        for block in at / block_bytes..(at + bytes.len()).div_ceil(block_bytes) {
+            let (stamp, begin) = (Self::stamp(Lba(lba.0 + block as u64)), block * block_bytes);
+            let stamp = &stamp[at.saturating_sub(begin).min(stamp.len())..];
+            let place = &mut bytes[begin.saturating_sub(at)..];
+            let len = place.len().min(stamp.len());
+            place[..len].copy_from_slice(&stamp[..len]);
+        }
     }
 
     /// Does a request, with the buffer of its command.
@@ -381,7 +436,7 @@ impl Plain {
         }
     }
 
-    fn range(&self, extent: Extent) -> Option<std::ops::Range<usize>> {
+    fn range(&self, extent: Extent) -> Option<Range<usize>> {
         let block_bytes = u64::from(self.block_size.bytes());
         let start = usize::try_from(extent.lba.0.checked_mul(block_bytes)?).ok()?;
         let len = usize::try_from(extent.blocks.0.checked_mul(block_bytes)?).ok()?;
@@ -391,14 +446,19 @@ impl Plain {
 }
 
 impl Stamped {
+    /// Whether there are all these blocks.
+    fn has(&self, extent: Extent) -> bool {
+        extent.lba.0.checked_add(extent.blocks.0).is_some_and(|end| end <= self.blocks)
+    }
+
     fn done(
         &mut self,
         request: &MediumRequest,
         block_size: BlockSize,
         buffer: &mut [u8],
     ) -> Result<MediumDone, MediumError> {
-        let Extent { lba, blocks } = request.extent;
-        if lba.0.checked_add(blocks.0).is_none_or(|end| end > self.blocks) {
+        let lba = request.extent.lba;
+        if !self.has(request.extent) {
             return Err(MediumError::Shrunk);
         }
         let memory = buffer.get_mut(request.range.as_usize()).unwrap_or_default();

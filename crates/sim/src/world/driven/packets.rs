@@ -171,6 +171,10 @@ impl Driven {
         let seat = &mut self.seats[drive];
         while let Some(progress) = host.poll_progress() {
             let held = seat.take_held(progress.id, progress.piece);
+            let is_doubtful = seat.trouble.has_doubts()
+                && progress
+                    .piece
+                    .is_some_and(|piece| seat.drive.pipe_of(piece.transfer) == Some(Pipe::plain(STATUS)));
             let bytes = match (&held, progress.piece) {
                 (Some(held), _) => held,
                 (None, Some(piece)) => seat.drive.bytes(piece),
@@ -178,11 +182,9 @@ impl Driven {
             };
             if let Some(piece) = progress.piece {
                 seat.trouble.ledger.take(piece.bytes);
-                let is_doubtful = seat.trouble.has_doubts()
-                    && seat.drive.pipe_of(piece.transfer) == Some(Pipe::plain(STATUS));
-                if is_doubtful {
-                    seat.trouble.doubt(bytes);
-                }
+            }
+            if is_doubtful {
+                seat.trouble.doubt(bytes);
             }
             let machine = &mut self.machine;
             let is_told = machine.controller.handle_progress(now, &mut machine.memory, &progress, bytes);
