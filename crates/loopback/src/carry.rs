@@ -148,11 +148,14 @@ impl<T: Transport> Loopback<T> {
             while let Some(output) = self.transport.poll_output() {
                 self.carry_out(now, output);
             }
-            let Some(completion) = self.drive.poll() else { return };
-            self.complete(now, completion);
             // All that have ended, one after the other: what comes of them is carried out together.
+            let mut has_any = false;
             while let Some(completion) = self.drive.poll() {
                 self.complete(now, completion);
+                has_any = true;
+            }
+            if !has_any {
+                return;
             }
         }
     }

@@ -86,6 +86,11 @@ impl Outputs {
         self.queue.pop_front()
     }
 
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// Halts an endpoint.
     pub(crate) fn halt(&mut self, endpoint: EndpointAddress) {
         if !self.halted.contains(&endpoint) {

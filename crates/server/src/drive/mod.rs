@@ -368,6 +368,13 @@ impl Drive {
     /// Carries outputs to where they belong, until there are none.
     #[inline]
     fn settle(&mut self) {
+        if self.device.has_outputs() {
+            self.carry_out_all();
+        }
+    }
+
+    #[inline(never)]
+    fn carry_out_all(&mut self) {
         while let Some(output) = self.device.poll_output() {
             self.carry_out(output);
         }

@@ -211,6 +211,12 @@ impl Device {
         self.outputs.pop_front()
     }
 
+    /// Whether [`Self::poll_output`] has anything to tell.
+    #[inline]
+    pub fn has_outputs(&self) -> bool {
+        self.executor.wants() || !self.outputs.is_empty()
+    }
+
     /// What it was made as.
     pub const fn config(&self) -> &DeviceConfig {
         &self.config

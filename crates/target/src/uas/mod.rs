@@ -155,10 +155,15 @@ impl Uas {
 
     /// Joins the packets of an IU. Only at full speed can an IU be longer than a packet.
     fn handle_packets(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
-        let whole_packet = bytes.len() == self.packet_bytes as usize;
-        if self.begun.is_empty() && !whole_packet {
+        if self.begun.is_empty() && bytes.len() != self.packet_bytes as usize {
             return self.handle_iu(bytes, executor, outputs);
         }
+        self.join_packet(bytes, executor, outputs);
+    }
+
+    #[cold]
+    fn join_packet(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
+        let whole_packet = bytes.len() == self.packet_bytes as usize;
         let mut iu = core::mem::take(&mut self.begun);
         iu.extend_from_slice(bytes);
         let more = match CommandPipeIu::decode(&iu).map_err(|error| error.error) {
@@ -195,14 +200,12 @@ impl Uas {
             return self.handle_overlap(index, executor, outputs);
         }
         self.slots[index].begin(&iu, executor.unit_at(iu.lun));
-        let mut whole = [0; 16 + 252];
+        let whole;
         let cdb = match iu.additional_cdb {
             [] => iu.cdb,
             additional => {
-                let (first, rest) = whole.split_at_mut(16);
-                first.copy_from_slice(iu.cdb);
-                rest[..additional.len()].copy_from_slice(additional);
-                &whole[..16 + additional.len()]
+                whole = [iu.cdb, additional].concat();
+                &whole[..]
             }
         };
         match executor.submit(Request { lun: iu.lun, attribute: iu.attribute, cdb, asks: false }) {
@@ -331,15 +334,21 @@ impl Uas {
     }
 }
 
+const FITS: &str = "the IU is as long as its header and its sense data";
+
 /// The SENSE IU of an outcome.
 fn sense_iu(tag: u16, outcome: &Outcome) -> Inline {
-    const FITS: &str = "the IU is as long as its header and its sense data";
     let Some(value) = &outcome.sense else {
         let mut iu = [0; SenseIu::LEN];
         let value = SenseIu { tag, status_qualifier: 0, status: outcome.status, sense: &[] };
         value.encode(&mut iu).expect(FITS);
         return Inline::status(iu);
     };
+    sense_iu_with_data(tag, outcome, value)
+}
+
+#[cold]
+fn sense_iu_with_data(tag: u16, outcome: &Outcome, value: &Sense) -> Inline {
     let mut sense = [0; INLINE_BYTES_MAX - SenseIu::LEN];
     let len = value.encode(outcome.format, &mut sense).expect("sense data is at most 58 bytes");
     let sense = &sense[..len];
