@@ -5,6 +5,7 @@
 //! as [`Doubt`]s. Always true: there is a capacity, and the block size is one that is served.
 
 use super::request::Error;
+use super::temperature::Temperature;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -53,6 +54,8 @@ pub struct Geometry {
     pub fua: bool,
     /// A write may end before it is on the medium; `None` where the unit does not say.
     pub write_cache: Option<bool>,
+    /// How warm it was, where the survey asked and the unit told.
+    pub temperature: Option<Temperature>,
     /// Units behind the device, where the survey asked: at most as many as one answer holds.
     pub luns: Vec<LunField>,
     /// What does not fit together.
@@ -135,6 +138,7 @@ pub(super) struct Facts {
     pub(super) provisioning: Option<Provisioning>,
     pub(super) device_specific: Option<DeviceSpecific>,
     pub(super) write_cache: Option<bool>,
+    pub(super) temperature: Option<Temperature>,
     pub(super) doubts: Vec<Doubt>,
 }
 
@@ -209,6 +213,7 @@ impl Facts {
             write_protected: device_specific.write_protected,
             fua: device_specific.dpo_fua,
             write_cache: self.write_cache,
+            temperature: self.temperature,
             luns: self.luns,
             doubts: self.doubts,
         })

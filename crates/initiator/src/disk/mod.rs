@@ -23,6 +23,7 @@ mod run;
 mod send;
 mod slots;
 mod survey;
+mod temperature;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -33,6 +34,7 @@ pub use part::{LIST_BYTES_MAX, PARAMETER_BYTES_MAX};
 pub use request::{Done, Error, Field, LostWrite, Operation, Request, RequestId, RequestRefusal};
 pub use slots::WaitReason;
 pub use survey::{ANSWER_BYTES_MAX, Step, SurveyError};
+pub use temperature::{AskTemperature, Temperature, TemperatureSource};
 
 use crate::{Command, CommandId, Outcome, Refusal};
 use alloc::collections::VecDeque;
@@ -161,8 +163,14 @@ impl Disk {
     /// Surveys the unit: at the beginning, after a survey that failed, or to look again. Nothing happens while a survey
     /// is under way, or if the unit is gone. Ends with one [`Output::Surveyed`].
     pub fn start(&mut self, now: Instant) {
+        self.start_asking(now, AskTemperature::Not);
+    }
+
+    /// The same, and asks how warm the unit is: [`Geometry::temperature`]. A unit that does not tell, or refuses, is surveyed
+    /// all the same; one that does not answer may have to be reset. Surveys that a unit attention asks for do not ask.
+    pub fn start_asking(&mut self, now: Instant, ask: AskTemperature) {
         if self.state != State::Gone && self.survey.is_none() {
-            self.begin_survey(0);
+            self.begin_survey(0, ask);
             self.advance(now);
         }
     }

@@ -9,6 +9,7 @@
 use super::request::{Error, Operation};
 use super::slots::{Stage, Task, WaitReason, Work};
 use super::survey::{Survey, SurveyError};
+use super::temperature::AskTemperature;
 use super::verdict::{Cause, Judged, Next, Trouble, Verdict, judge};
 use super::{Disk, Output, State, UnderSurvey};
 use crate::{Outcome, Refusal};
@@ -359,9 +360,9 @@ impl Disk {
 
 /// The survey.
 impl Disk {
-    pub(super) fn begin_survey(&mut self, restarts: u8) {
+    pub(super) fn begin_survey(&mut self, restarts: u8, ask: AskTemperature) {
         self.counts.surveys = self.counts.surveys.saturating_add(1);
-        let survey = Survey::new(self.config.report_luns);
+        let survey = Survey::new(self.config.report_luns, ask);
         self.survey = Some(UnderSurvey { survey, stale: false, restarts });
         self.slots.fill(self.slots.survey(), Task::new(Work::Survey));
     }
@@ -370,7 +371,7 @@ impl Disk {
     fn look_again(&mut self) {
         match &mut self.survey {
             Some(under) => under.stale = true,
-            None if self.state == State::Surveyed => self.begin_survey(0),
+            None if self.state == State::Surveyed => self.begin_survey(0, AskTemperature::Not),
             None => {}
         }
     }
@@ -391,9 +392,13 @@ impl Disk {
                 if let (Cause::Attention { changed: true }, Some(under)) = (trouble.cause, &mut self.survey) {
                     under.stale = true;
                 }
-                let starts = trouble.cause == Cause::Stopped
-                    && self.survey.as_mut().is_some_and(|under| under.survey.start_unit());
-                if starts {
+                let is_put_off = !matches!(trouble.cause, Cause::Attention { .. });
+                let under = self.survey.as_mut();
+                if is_put_off && under.as_ref().is_some_and(|under| under.survey.step().is_tried_once()) {
+                    self.go_on_surveying(|survey| survey.fail(trouble.error));
+                } else if trouble.cause == Cause::Stopped
+                    && under.is_some_and(|under| under.survey.start_unit())
+                {
                     self.slots.fill(at, Task::new(Work::Survey));
                 } else if let PutOff::GivenUp(error) = self.put_off(now, at, task, trouble) {
                     self.go_on_surveying(|survey| survey.fail(error));
@@ -414,7 +419,7 @@ impl Disk {
                 self.survey = Some(under);
             }
             Ok(false) if under.stale && under.restarts < RESTARTS_MAX => {
-                self.begin_survey(under.restarts + 1)
+                self.begin_survey(under.restarts + 1, under.survey.asks())
             }
             Ok(false) => {
                 self.slots.release(at);

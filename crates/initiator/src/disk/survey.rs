@@ -2,7 +2,8 @@
 //!
 //! INQUIRY (36 bytes, which no device chokes on), TEST UNIT READY until it is, REPORT LUNS if wanted, READ CAPACITY(10)
 //! and, where it can matter, (16), the VPD pages that the unit lists, and the mode pages. A unit that does not claim an
-//! SPC is not asked for more than such a unit can stand. Only INQUIRY, readiness and READ CAPACITY(10) are needed; a
+//! SPC is not asked for more than such a unit can stand. If it is wanted, a unit that lists its pages is asked how warm it is
+//! ([`temperature`](super::temperature)). Only INQUIRY, readiness and READ CAPACITY(10) are needed; a
 //! step that fails otherwise leaves its facts unknown.
 //!
 //! Always true: every step goes forward, except that a stopped unit is started once and a page longer than was asked
@@ -10,6 +11,7 @@
 
 use super::geometry::{Doubt, Facts, Geometry, Provisioning};
 use super::request::Error;
+use super::temperature::{self, AskTemperature, TemperatureSource};
 use crate::CommandBlock;
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -65,6 +67,8 @@ pub enum Step {
     SupportedPages,
     /// One of them.
     Page(VpdPageCode),
+    /// How warm are you? Asked once, in a short time.
+    Temperature(TemperatureSource),
     /// The cache, by MODE SENSE(10).
     CachingPage,
     /// All mode pages, by MODE SENSE(6): for units that know no other.
@@ -86,17 +90,22 @@ pub(super) struct Survey {
     step: Step,
     facts: Facts,
     wants_luns: bool,
+    ask: AskTemperature,
+    /// Whether VPD page 89h is listed; `None` where the pages are not.
+    lists_ata: Option<bool>,
     started: bool,
     listed: [bool; PAGES.len()],
     page_bytes: u16,
 }
 
 impl Survey {
-    pub(super) fn new(wants_luns: bool) -> Self {
+    pub(super) fn new(wants_luns: bool, ask: AskTemperature) -> Self {
         Self {
             step: Step::Inquiry,
             facts: Facts::default(),
             wants_luns,
+            ask,
+            lists_ata: None,
             started: false,
             listed: [false; PAGES.len()],
             page_bytes: PAGE_BYTES,
@@ -105,6 +114,11 @@ impl Survey {
 
     pub(super) const fn step(&self) -> Step {
         self.step
+    }
+
+    /// What it was told to ask.
+    pub(super) const fn asks(&self) -> AskTemperature {
+        self.ask
     }
 
     /// The command of this step, and how many bytes it asks for.
@@ -129,6 +143,7 @@ impl Survey {
             }
             Step::SupportedPages => self.page_command(VpdPageCode::SupportedPages),
             Step::Page(page) => self.page_command(page),
+            Step::Temperature(source) => temperature::command(source),
             Step::CachingPage => mode_command(CdbWidth::Ten, ModePageCode::Caching),
             Step::AllModePages => mode_command(CdbWidth::Six, ModePageCode::All),
         }
@@ -163,6 +178,8 @@ impl Survey {
         match self.step {
             Step::Page(page) => self.facts.doubt(Doubt::Page(page)),
             Step::AllModePages => self.facts.doubt(Doubt::NoModePages),
+            // One that has not even refused is not asked otherwise.
+            Step::Temperature(_) if !is_refusal(error) => self.lists_ata = None,
             _ => {}
         }
         Ok(self.go_on())
@@ -202,6 +219,7 @@ impl Survey {
                 let at = PAGES.iter().position(|&known| known == page).unwrap_or(PAGES.len());
                 Some(self.page_from(at + 1))
             }
+            Step::Temperature(source) => Some(self.temperature_after(Some(source))),
             Step::CachingPage if self.facts.device_specific.is_none() => Some(Step::AllModePages),
             Step::CachingPage | Step::AllModePages => None,
         };
@@ -212,7 +230,22 @@ impl Survey {
     /// The first page at or after this place that is listed, else what comes after the pages.
     fn page_from(&self, at: usize) -> Step {
         let mut rest = PAGES.into_iter().zip(self.listed).skip(at);
-        rest.find_map(|(page, listed)| listed.then_some(Step::Page(page))).unwrap_or(Step::CachingPage)
+        let page = rest.find_map(|(page, listed)| listed.then_some(Step::Page(page)));
+        page.unwrap_or_else(|| self.temperature_after(None))
+    }
+
+    /// The next way to ask for the temperature after this one, else what comes after it.
+    fn temperature_after(&self, asked: Option<TemperatureSource>) -> Step {
+        let ask = if self.facts.temperature.is_some() { AskTemperature::Not } else { self.ask };
+        match (asked, ask, self.lists_ata) {
+            (None, AskTemperature::ByLog | AskTemperature::ByLogOrSmart, Some(_)) => {
+                Step::Temperature(TemperatureSource::LogPage)
+            }
+            (Some(TemperatureSource::LogPage), AskTemperature::ByLogOrSmart, Some(true)) => {
+                Step::Temperature(TemperatureSource::Smart)
+            }
+            _ => Step::CachingPage,
+        }
     }
 
     fn claims(&self, version: SpcVersion) -> bool {
@@ -239,6 +272,7 @@ impl Survey {
             Step::ReadCapacity10 => self.facts.ten = Some(Capacity10::decode(answer)?),
             Step::ReadCapacity16 => self.facts.sixteen = Some(Capacity16::decode(answer)?),
             Step::SupportedPages | Step::Page(_) => return self.read_page(answer),
+            Step::Temperature(source) => self.facts.temperature = temperature::read(source, answer)?,
             Step::CachingPage => self.read_mode(ModeForm::Ten, answer)?,
             Step::AllModePages => self.read_mode(ModeForm::Six, answer)?,
         }
@@ -256,7 +290,9 @@ impl Survey {
         match self.step {
             Step::SupportedPages => {
                 let pages = SupportedVpdPages::decode(answer)?;
-                self.listed = PAGES.map(|page| pages.pages().any(|listed| listed == page));
+                let is_listed = |page| pages.pages().any(|listed| listed == page);
+                self.listed = PAGES.map(is_listed);
+                self.lists_ata = Some(is_listed(VpdPageCode::AtaInformation));
             }
             Step::Page(page) if header.page != page => {
                 let (expected, found) = (u8::from(page).into(), u8::from(header.page).into());
@@ -287,6 +323,18 @@ impl Survey {
         self.facts.write_cache = caching.map(|page| page.write_cache);
         Ok(())
     }
+}
+
+impl Step {
+    /// Whether it is not sent again, and has little time: nothing depends on its answer.
+    pub(super) const fn is_tried_once(self) -> bool {
+        matches!(self, Self::Temperature(_))
+    }
+}
+
+/// Whether the unit has answered, if with nothing: it may be asked otherwise.
+const fn is_refusal(error: Error) -> bool {
+    matches!(error, Error::Unsupported | Error::IllegalRequest { .. } | Error::Answer(_))
 }
 
 /// What a step made of its answer.
@@ -348,6 +396,7 @@ impl fmt::Display for Step {
             Self::ReadCapacity16 => f.write_str("READ CAPACITY(16)"),
             Self::SupportedPages => f.write_str("INQUIRY of the list of VPD pages"),
             Self::Page(page) => write!(f, "INQUIRY of VPD page {page}"),
+            Self::Temperature(source) => source.fmt(f),
             Self::CachingPage => f.write_str("MODE SENSE(10) of the caching page"),
             Self::AllModePages => f.write_str("MODE SENSE(6) of all pages"),
         }

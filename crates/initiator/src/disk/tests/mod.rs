@@ -4,4 +4,5 @@ mod property;
 mod requests;
 mod stand;
 mod survey;
+mod temperature;
 mod unit;

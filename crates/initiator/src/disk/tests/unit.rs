@@ -31,6 +31,12 @@ pub(super) struct Unit {
     pub(super) write_protected: bool,
     pub(super) dpo_fua: bool,
     pub(super) write_cache: bool,
+    /// What LOG SENSE brings; there is no page otherwise.
+    pub(super) log_page: Option<Vec<u8>>,
+    /// It lists VPD page 89h.
+    pub(super) is_ata: bool,
+    /// What ATA PASS-THROUGH brings; it is refused otherwise.
+    pub(super) smart: Option<Vec<u8>>,
     /// Operation codes that it does not have.
     pub(super) missing: Vec<u8>,
     /// Answers in the place of its own, first to last, each for the first command with the operation code.
@@ -72,6 +78,9 @@ impl Unit {
             write_protected: false,
             dpo_fua: true,
             write_cache: true,
+            log_page: None,
+            is_ata: false,
+            smart: None,
             missing: Vec::new(),
             script: VecDeque::new(),
             log: Vec::new(),
@@ -149,6 +158,8 @@ impl Unit {
                 bytes[8..36].copy_from_slice(b"ACME    Disk of tests   1.0 ");
                 Some(bytes.to_vec())
             }
+            Command::LogSense(_) => self.log_page.clone(),
+            Command::AtaPassThrough(_) => self.smart.clone(),
             Command::ReportLuns(_) => Some(vec![0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
             Command::ReadCapacity10(_) => {
                 let last_lba = u32::try_from(self.last_lba).unwrap_or(u32::MAX);
@@ -190,9 +201,12 @@ impl Unit {
         let naa = [0x3a, 0, 0, 0, 0, 0, 0, 1];
         let len = match page {
             VpdPageCode::SupportedPages => {
-                let codes = [0x00, 0x80, 0x83, 0xb0, 0xb2];
-                VpdPage::SupportedPages(SupportedVpdPages { codes: &codes })
-                    .encode(Peripheral::DISK, &mut bytes)
+                let codes: &[u8] = if self.is_ata {
+                    &[0x00, 0x80, 0x83, 0x89, 0xb0, 0xb2]
+                } else {
+                    &[0x00, 0x80, 0x83, 0xb0, 0xb2]
+                };
+                VpdPage::SupportedPages(SupportedVpdPages { codes }).encode(Peripheral::DISK, &mut bytes)
             }
             VpdPageCode::UnitSerialNumber => {
                 UnitSerialNumber { serial: b"  UK0042" }.encode(Peripheral::DISK, &mut bytes)
