@@ -13,6 +13,7 @@ pub use table::{heading, table};
 use crate::measure::{Estimate, Figures, MeasureError, Row};
 use crate::rig::{Identity, Troubles};
 use crate::verify::Findings;
+use initiator::disk::{Temperature, TemperatureSource};
 use serde::Serialize;
 
 /// One benchmark.
@@ -93,8 +94,10 @@ pub struct Target {
     pub controller: Option<String>,
     /// The kernel's driver.
     pub driver: Option<String>,
-    /// Degrees Celsius before and after, where there is a sensor.
+    /// Degrees Celsius before and after, where the drive or a sensor tells.
     pub temperature_c: [Option<f64>; 2],
+    /// Who tells: `log-page` (LOG SENSE, 0Dh) or `smart` of the drive, else `kernel`.
+    pub temperature_source: Option<&'static str>,
 }
 
 /// How it was measured.
@@ -206,6 +209,21 @@ impl Target {
     /// What a rig knows of it.
     pub fn of(name: impl Into<String>, kind: &'static str, identity: Identity) -> Self {
         Self { name: name.into(), kind, identity, ..Self::default() }
+    }
+
+    /// Takes in what the drive has told, and the kernel's sensor: two sensors may differ, so both readings are of one.
+    pub fn add_temperatures(&mut self, of_drive: [Option<Temperature>; 2], of_kernel: [Option<f64>; 2]) {
+        let of_drive_c = of_drive.map(|told| told.map(|told| f64::from(told.celsius)));
+        let source = of_drive[0].or(of_drive[1]).map(|told| match told.source {
+            TemperatureSource::LogPage => "log-page",
+            TemperatureSource::Smart => "smart",
+        });
+        let told = |both: [Option<f64>; 2]| both.iter().flatten().count();
+        (self.temperature_c, self.temperature_source) = match (told(of_drive_c), told(of_kernel)) {
+            (0, 0) => ([None; 2], None),
+            (drive, kernel) if drive >= kernel => (of_drive_c, source),
+            _ => (of_kernel, Some("kernel")),
+        };
     }
 }
 

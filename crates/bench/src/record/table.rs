@@ -3,7 +3,7 @@
 //! Columns that nothing is known for are left out. What the table has no room for, such as reasons of failures and wrong
 //! blocks, has a line each: nothing that went wrong is hidden. Text of others comes out without control characters.
 
-use super::{Record, RecordRow, RowFigures};
+use super::{Record, RecordRow, RowFigures, Target};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use workload::short_bytes;
 
@@ -33,10 +33,25 @@ pub fn heading(record: &Record) -> String {
         machine.processor.as_deref().unwrap_or("processor"),
         record.version
     ));
-    if let [_, Some(after)] = target.temperature_c {
-        lines.push(format!("{after:.0} degrees Celsius at the end"));
-    }
+    lines.extend(temperature(target));
     lines.into_iter().map(|line| line.chars().map(visible).collect::<String>()).collect::<Vec<_>>().join("\n")
+}
+
+/// How warm the drive was.
+fn temperature(target: &Target) -> Option<String> {
+    let source = match target.temperature_source {
+        Some("log-page") => " (by LOG SENSE)",
+        Some("smart") => " (by SMART)",
+        Some("kernel") => " (by the kernel's sensor)",
+        _ => "",
+    };
+    let degrees = match target.temperature_c {
+        [Some(before), Some(after)] => format!("{before:.0} degrees Celsius before, {after:.0} after"),
+        [Some(before), None] => format!("{before:.0} degrees Celsius before"),
+        [None, Some(after)] => format!("{after:.0} degrees Celsius after"),
+        [None, None] => return None,
+    };
+    Some(degrees + source)
 }
 
 /// Text of others without what could play with a terminal.

@@ -238,3 +238,36 @@ fn a_table_hides_nothing_that_went_wrong() {
     let interrupted = Record { interrupted: true, ..three() };
     assert!(table(&interrupted).contains("Interrupted: these are the figures so far."));
 }
+
+#[test]
+fn both_temperatures_are_of_one_source_and_told_with_it() {
+    let degrees = |celsius, source| Some(Temperature { celsius, source });
+    let of = |of_drive, of_kernel| {
+        let mut record = record(&[]);
+        record.target.add_temperatures(of_drive, of_kernel);
+        let line = heading(&record).lines().find(|line| line.contains("degrees")).map(str::to_owned);
+        (record.target.temperature_c, record.target.temperature_source, line)
+    };
+    let (log, smart) = (TemperatureSource::LogPage, TemperatureSource::Smart);
+    assert_eq!(
+        of([degrees(35, log), degrees(41, log)], [Some(34.5), Some(40.0)]),
+        (
+            [Some(35.0), Some(41.0)],
+            Some("log-page"),
+            Some("35 degrees Celsius before, 41 after (by LOG SENSE)".into())
+        )
+    );
+    assert_eq!(
+        of([degrees(35, smart), None], [Some(34.5), Some(40.0)]),
+        (
+            [Some(34.5), Some(40.0)],
+            Some("kernel"),
+            Some("34 degrees Celsius before, 40 after (by the kernel's sensor)".into())
+        )
+    );
+    assert_eq!(
+        of([degrees(35, smart), None], [None, None]),
+        ([Some(35.0), None], Some("smart"), Some("35 degrees Celsius before (by SMART)".into()))
+    );
+    assert_eq!(of([None, None], [None, None]), ([None, None], None, None));
+}

@@ -12,13 +12,14 @@ mod file;
 mod memory;
 mod port;
 mod queued;
+mod thermometer;
 
 pub use file::{FileRig, FileRigOptions};
 pub use memory::MemoryRig;
 pub use port::PortRig;
 
 use bus::Observer;
-use initiator::disk;
+use initiator::disk::{self, Temperature};
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
@@ -72,6 +73,11 @@ pub trait Rig {
 
     /// What is known of the drive by now.
     fn identity(&self) -> Identity;
+
+    /// How warm the drive has said to be, before the first run and, once closed, after the last; where our drivers have asked it.
+    fn temperatures(&self) -> [Option<Temperature>; 2] {
+        [None; 2]
+    }
 }
 
 /// How much is under way at most.

@@ -1,10 +1,12 @@
 //! A drive at a USB port, taken from the kernel's driver: our own BOT, Turbo and UAS over usbfs.
 //!
 //! A route is an [`Attachment`]; to change it, the interface is given back and taken again, since streams and settings
-//! belong to one. As long as the route and its room stay the same it stays up. Left out: units other than the first.
+//! belong to one. As long as the route and its room stay the same it stays up. When it is put up first, and before it is closed, the
+//! drive is asked how warm it is. Left out: units other than the first.
 //!
 //! Always true: whatever ends the rig, the kernel's driver has the interface again.
 
+use super::thermometer::Thermometer;
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
 use host::attachment::{
     AttachConfig, AttachError, Attachment, AttachmentCounters, TransportChoice, driven_disks,
@@ -13,7 +15,7 @@ use host::door::{BusDoor, Watched};
 use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Tree;
 use host::usbfs::Door;
-use initiator::disk::{Error, Operation};
+use initiator::disk::{AskTemperature, Error, Operation, Temperature};
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize};
 use workload::{Access, Kind};
@@ -28,6 +30,7 @@ pub struct PortRig {
     routes: Vec<String>,
     up: Option<Up>,
     lookout: Option<Box<dyn Lookout>>,
+    thermometer: Thermometer,
 }
 
 #[derive(Debug)]
@@ -40,6 +43,9 @@ struct Up {
 /// A disk that is driven by us, over a door that somebody looks on at, or nobody.
 trait Attached: Runner + std::fmt::Debug {
     fn is_usable(&self) -> bool;
+
+    /// How warm the drive says to be now, if it tells.
+    fn temperature(&mut self, ask: AskTemperature) -> Option<Temperature>;
 
     fn close(self: Box<Self>) -> Result<(), RigError>;
 }
@@ -63,7 +69,15 @@ impl PortRig {
             bytes: disk.and_then(|disk| disk.bytes).unwrap_or_default(),
             ..Identity::default()
         };
-        Ok(Self { tree, port: port.to_owned(), identity, routes: Vec::new(), up: None, lookout: None })
+        Ok(Self {
+            tree,
+            port: port.to_owned(),
+            identity,
+            routes: Vec::new(),
+            up: None,
+            lookout: None,
+            thermometer: Thermometer::default(),
+        })
     }
 
     fn attach(&mut self, route: Route, room: Room) -> Result<Box<dyn Attached>, RigError> {
@@ -75,25 +89,62 @@ impl PortRig {
                 return Err(RigError::new("the kernel's driver was taken off; name the block device"));
             }
         };
+        let config =
+            AttachConfig { transport, slots: room.slots, slot_bytes: room.bytes, ..AttachConfig::default() };
         // Read again: a reset may have given the device another number.
         let inventory = Inventory::read(&self.tree, Scope::Brief);
         let device = find(&inventory, &self.port)?;
-        let config =
-            AttachConfig { transport, slots: room.slots, slot_bytes: room.bytes, ..AttachConfig::default() };
+        let ask_temperature = self.thermometer.asks(&inventory, device);
+        match self.open(route, device, &AttachConfig { ask_temperature, ..config }) {
+            Err(AttachError::Survey(_) | AttachError::SurveyTimedOut)
+                if ask_temperature != AskTemperature::Not =>
+            {
+                self.thermometer.note_before(None);
+                self.open_anew(route, &config)
+            }
+            opened => opened.map_err(unopened),
+        }
+    }
+
+    fn open(
+        &mut self,
+        route: Route,
+        device: &UsbDevice,
+        config: &AttachConfig,
+    ) -> Result<Box<dyn Attached>, AttachError> {
         let Some(lookout) = &self.lookout else {
-            let attachment = Attachment::open(&self.tree, device, &config).map_err(unopened)?;
+            let attachment = Attachment::open(&self.tree, device, config)?;
             self.learn(route, &attachment);
             return Ok(Box::new(PortRunner { attachment, over: Vec::new() }));
         };
-        let opened = Attachment::open_watched(&self.tree, device, &config, lookout.observer());
-        let attachment = opened.map_err(unopened)?;
+        let attachment = Attachment::open_watched(&self.tree, device, config, lookout.observer())?;
         self.learn(route, &attachment);
         Ok(Box::new(PortRunner::<Watched<Door>> { attachment, over: Vec::new() }))
+    }
+
+    /// Opens a drive that may have dropped off the bus when it was asked for what it does not know, and may come back.
+    fn open_anew(&mut self, route: Route, config: &AttachConfig) -> Result<Box<dyn Attached>, RigError> {
+        let until = Instant::now() + COME_BACK_MAX;
+        loop {
+            let inventory = Inventory::read(&self.tree, Scope::Brief);
+            let opened = find(&inventory, &self.port)
+                .and_then(|device| self.open(route, device, config).map_err(unopened));
+            if opened.is_ok() || Instant::now() >= until {
+                return opened;
+            }
+            std::thread::sleep(COME_BACK_POLL);
+        }
+    }
+
+    fn take_down(&mut self) -> Result<(), RigError> {
+        let Some(up) = self.up.take() else { return Ok(()) };
+        up.runner.close()
     }
 
     /// Notes what the disk says of itself, and how it is carried.
     fn learn<D: BusDoor>(&mut self, route: Route, attachment: &Attachment<D>) {
         let geometry = attachment.geometry();
+        self.thermometer.note_before(geometry.temperature);
         let who = &geometry.identity;
         self.identity.model = Some(format!("{} {}", who.vendor, who.product));
         self.identity.firmware = Some(who.revision.to_string());
@@ -135,7 +186,7 @@ impl Rig for PortRig {
     fn put_up(&mut self, route: Route, room: Room) -> Result<&mut dyn Runner, RigError> {
         let fits = |up: &Up| up.route == route && up.room == room && up.runner.is_usable();
         if !self.up.as_ref().is_some_and(fits) {
-            self.close()?;
+            self.take_down()?;
             let runner = self.attach(route, room)?;
             self.up = Some(Up { route, room, runner });
         }
@@ -144,8 +195,16 @@ impl Rig for PortRig {
     }
 
     fn close(&mut self) -> Result<(), RigError> {
-        let Some(up) = self.up.take() else { return Ok(()) };
-        up.runner.close()
+        if let (Some(up), Some(ask)) = (&mut self.up, self.thermometer.asks_again())
+            && up.runner.is_usable()
+        {
+            self.thermometer.note_after(up.runner.temperature(ask));
+        }
+        self.take_down()
+    }
+
+    fn temperatures(&self) -> [Option<Temperature>; 2] {
+        self.thermometer.told()
     }
 
     fn identity(&self) -> Identity {
@@ -164,6 +223,11 @@ struct PortRunner<D: BusDoor> {
 impl<D: BusDoor + std::fmt::Debug> Attached for PortRunner<D> {
     fn is_usable(&self) -> bool {
         self.attachment.depth() > 0
+    }
+
+    fn temperature(&mut self, ask: AskTemperature) -> Option<Temperature> {
+        // Nothing is wrong with a measurement whose drive does not tell.
+        self.attachment.temperature(ask).ok().flatten()
     }
 
     fn close(self: Box<Self>) -> Result<(), RigError> {
@@ -234,6 +298,12 @@ fn ended(finished: host::attachment::Finished) -> Ended {
 
 /// How long requests of an earlier run are waited for.
 const SETTLE_MAX: Duration = Duration::from_secs(30);
+
+/// How long a drive that was lost when it was asked for its temperature may take to be there again.
+const COME_BACK_MAX: Duration = Duration::from_secs(5);
+
+/// How often it is looked for.
+const COME_BACK_POLL: Duration = Duration::from_millis(250);
 
 #[cfg(test)]
 mod tests {

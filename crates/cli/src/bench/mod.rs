@@ -84,7 +84,8 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     }
     // Whatever was taken is given back before anything is printed; then the kernel can tell the temperature again.
     let closed = bed.rig.close();
-    record.target.temperature_c[1] = bed.temperature_c();
+    let of_kernel = [record.target.temperature_c[0], bed.temperature_c()];
+    record.target.add_temperatures(bed.rig.temperatures(), of_kernel);
     drop(bed);
     let captured = capture.map(Capture::finish).transpose();
     record.captured = captured.as_ref().ok().copied().flatten();

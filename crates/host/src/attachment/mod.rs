@@ -43,8 +43,10 @@ use crate::clock::{self, Clock};
 use crate::door::{BusDoor, DoorError, Readiness};
 use crate::usbfs;
 use carry::{Commands, Flight};
-use initiator::disk::{Counts, Disk, DiskPatience, Done, Error, Geometry, Operation, Request, RequestId};
-use initiator::disk::{RequestRefusal, SurveyError};
+use initiator::disk::{
+    AskTemperature, Counts, Disk, DiskPatience, Done, Error, Geometry, Operation, Request, RequestId,
+    RequestRefusal, SurveyError, Temperature,
+};
 use initiator::turbo::{LookAhead, TRANSFER_BYTES};
 use initiator::{Counters, Flights, Patience, Piece, Transport};
 use setup::Cells;
@@ -86,6 +88,8 @@ pub struct AttachConfig {
     pub patience: Patience,
     /// How often and how long the disk tries.
     pub disk_patience: DiskPatience,
+    /// Whether the survey asks how warm the disk is; what it told is in [`Geometry::temperature`].
+    pub ask_temperature: AskTemperature,
 }
 
 /// A request that has ended.
@@ -154,6 +158,7 @@ impl Default for AttachConfig {
             look_ahead: LookAhead::AfterNeighbour(Duration::from_us(100)),
             patience: Patience::default(),
             disk_patience: DiskPatience::DEFAULT,
+            ask_temperature: AskTemperature::Not,
         }
     }
 }
@@ -242,6 +247,18 @@ impl<D: BusDoor> Attachment<D> {
     /// Requests that were taken on and whose end [`Self::wait`] has not told yet.
     pub fn in_flight(&self) -> usize {
         self.disk.in_flight() + self.finished.len()
+    }
+
+    /// Surveys the disk again, and asks how warm it is. `None`: it does not tell, or requests are under way.
+    ///
+    /// # Errors
+    /// If the survey fails, or is not over in a few seconds.
+    pub fn temperature(&mut self, ask: AskTemperature) -> Result<Option<Temperature>, AttachError<D::Error>> {
+        if self.in_flight() > 0 {
+            return Ok(None);
+        }
+        self.survey(ask, Instant::now() + setup::SURVEY_AGAIN_TIMEOUT)?;
+        Ok(self.geometry().temperature)
     }
 
     /// What happened so far.

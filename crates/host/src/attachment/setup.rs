@@ -6,7 +6,7 @@ use super::carry::{Commands, LIST_BYTES, MESSAGE_BYTES};
 use super::{AttachConfig, AttachError, Attachment, Chosen, TransportChoice, Turn};
 use crate::clock::Clock;
 use crate::door::{BusDoor, CellBlock, CellId};
-use initiator::disk::{ANSWER_BYTES_MAX, Disk, DiskConfig, PARAMETER_BYTES_MAX};
+use initiator::disk::{ANSWER_BYTES_MAX, AskTemperature, Disk, DiskConfig, PARAMETER_BYTES_MAX};
 use initiator::probe::{Answers, BotPlan, Link, Matching, Plan, Probe, UasPlan, probe};
 use initiator::uas::TASKS_MAX;
 use initiator::{Bot, BotConfig, Flights, Transport, Turbo, TurboConfig, Uas, UasConfig, UasEndpoints};
@@ -18,6 +18,9 @@ pub(super) const STREAMS_WANTED: u16 = TASKS_MAX + 2;
 
 /// How long a survey may take: a disk that spins up, and recoveries on the way.
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// How long one may take of a disk that was surveyed and has worked since.
+pub(super) const SURVEY_AGAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Kinds of memory that an attachment has.
 pub(super) const BLOCKS: usize = 6;
@@ -120,14 +123,18 @@ impl<D: BusDoor> Attachment<D> {
             answer: Vec::with_capacity(ANSWER_BYTES_MAX as usize),
             is_gone: false,
         };
-        attachment.survey()?;
+        attachment.survey(config.ask_temperature, Instant::now() + SURVEY_TIMEOUT)?;
         Ok(attachment)
     }
 
-    fn survey(&mut self) -> Result<(), AttachError<D::Error>> {
-        let until = Instant::now() + SURVEY_TIMEOUT;
+    pub(super) fn survey(
+        &mut self,
+        ask: AskTemperature,
+        until: Instant,
+    ) -> Result<(), AttachError<D::Error>> {
+        self.surveyed = None;
         let now = self.clock.now();
-        self.disk.start(now);
+        self.disk.start_asking(now, ask);
         self.settle(now);
         loop {
             match self.surveyed.take() {

@@ -1,0 +1,126 @@
+//! How warm a drive at a port says to be, before the first run and after the last.
+//!
+//! Our drivers ask for it when they survey the drive, which is not measured; the rules of Linux say how far. A bridge that
+//! stumbles over a command is told by its quirks, of either driver, since we drive it both ways. Left out: the kernel's sensor.
+//!
+//! Always true: a drive that has told nothing is not asked again, and one that did not survive the question is put up without.
+
+use host::diagnose::Evidence;
+use host::inventory::{Inventory, UsbDevice};
+use initiator::disk::{AskTemperature, Temperature, TemperatureSource};
+use initiator::probe::quirk::{Flag, Flags};
+
+/// What was asked of a drive, and what it told.
+#[derive(Debug, Default)]
+pub(super) struct Thermometer {
+    is_asked: bool,
+    told: [Option<Temperature>; 2],
+}
+
+impl Thermometer {
+    /// How to ask a drive that is put up: once.
+    pub(super) fn asks(&self, inventory: &Inventory, device: &UsbDevice) -> AskTemperature {
+        if self.is_asked { AskTemperature::Not } else { allowed(inventory, device) }
+    }
+
+    /// It was put up, or did not survive the question.
+    pub(super) fn note_before(&mut self, told: Option<Temperature>) {
+        if !self.is_asked {
+            (self.is_asked, self.told[0]) = (true, told);
+        }
+    }
+
+    /// How to ask at the end: as it has told at the beginning, if it has.
+    pub(super) fn asks_again(&self) -> Option<AskTemperature> {
+        match self.told {
+            [Some(Temperature { source: TemperatureSource::LogPage, .. }), None] => {
+                Some(AskTemperature::ByLog)
+            }
+            [Some(Temperature { source: TemperatureSource::Smart, .. }), None] => {
+                Some(AskTemperature::ByLogOrSmart)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn note_after(&mut self, told: Option<Temperature>) {
+        self.told[1] = told;
+    }
+
+    /// Before the first run, and after the last.
+    pub(super) const fn told(&self) -> [Option<Temperature>; 2] {
+        self.told
+    }
+}
+
+/// How far a drive may be asked, by the flags that are in force for it in Linux.
+fn allowed(inventory: &Inventory, device: &UsbDevice) -> AskTemperature {
+    let quirks = Evidence::gather(inventory, device).into_iter().map(|evidence| evidence.quirks);
+    let flags = quirks.fold(Flags::NONE, |all, one| all.union(one.uas()).union(one.storage()));
+    if flags.contains(Flag::NoReportOpcodes) {
+        // One command that it does not know was too much for it.
+        AskTemperature::Not
+    } else if flags.contains(Flag::NoAta1x) {
+        AskTemperature::ByLog
+    } else {
+        AskTemperature::ByLogOrSmart
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::inventory::Scope;
+    use host::tree::Tree;
+
+    /// A recorded machine whose drive at port 3-3 has these ids; the user says so of quirks.
+    fn asks(id: (&str, &str), quirks: &str) -> AskTemperature {
+        const GUEST: &str = include_str!("../../../host/tests/trees/guest.tree");
+        const DEVICE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3";
+        const QUIRKS: &str = "/sys/module/usb_storage/parameters/quirks";
+        let (vendor, product) = id;
+        let text = format!(
+            "{GUEST}\n{DEVICE}/idVendor = {vendor}\n{DEVICE}/idProduct = {product}\n{QUIRKS} = {quirks}\n"
+        );
+        let tree = Tree::of(text.parse().expect("a record"));
+        let inventory = Inventory::read(&tree, Scope::Brief);
+        let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
+        assert_eq!(device.id.to_string(), format!("{vendor}:{product}"));
+        Thermometer::default().asks(&inventory, device)
+    }
+
+    #[test]
+    fn quirks_of_linux_say_how_far_a_drive_is_asked() {
+        assert_eq!(asks(("46f4", "0003"), ""), AskTemperature::ByLogOrSmart);
+        // VL711 has ATA pass-through blocked, all of Seagate as well; JMS567 chokes on REPORT SUPPORTED OPERATION CODES.
+        assert_eq!(asks(("2109", "0711"), ""), AskTemperature::ByLog);
+        assert_eq!(asks(("0bc2", "2312"), ""), AskTemperature::ByLog);
+        assert_eq!(asks(("152d", "0567"), ""), AskTemperature::Not);
+    }
+
+    #[test]
+    fn what_the_user_says_replaces_what_is_built_in() {
+        assert_eq!(asks(("46f4", "0003"), "46f4:0003:t"), AskTemperature::ByLog);
+        assert_eq!(asks(("46f4", "0003"), "46f4:0003:f"), AskTemperature::Not);
+        assert_eq!(asks(("2109", "0711"), "2109:0711:"), AskTemperature::ByLogOrSmart);
+    }
+
+    #[test]
+    fn a_drive_is_asked_once_before_and_once_after_if_it_has_told() {
+        let warm = |celsius, source| Some(Temperature { celsius, source });
+        let mut silent = Thermometer::default();
+        silent.note_before(None);
+        assert_eq!((silent.is_asked, silent.asks_again()), (true, None));
+        let mut telling = Thermometer::default();
+        telling.note_before(warm(35, TemperatureSource::LogPage));
+        // Another transport is put up, and was not asked.
+        telling.note_before(None);
+        assert_eq!(telling.asks_again(), Some(AskTemperature::ByLog));
+        telling.note_after(warm(41, TemperatureSource::LogPage));
+        assert_eq!(telling.told().map(|told| told.map(|told| told.celsius)), [Some(35), Some(41)]);
+        assert_eq!(telling.asks_again(), None);
+        let mut smart = Thermometer::default();
+        smart.note_before(warm(35, TemperatureSource::Smart));
+        assert_eq!(smart.asks_again(), Some(AskTemperature::ByLogOrSmart));
+    }
+}
