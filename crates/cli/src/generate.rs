@@ -50,11 +50,13 @@ fn with_names(command: Command) -> Result<Command, Failure> {
 
 /// All man pages into a directory, or the main one to standard output.
 pub(crate) fn man_pages(directory: Option<&Path>) -> Result<(), Failure> {
-    let written = match directory {
-        Some(directory) => clap_mangen::generate_to(Arguments::command(), directory),
-        None => clap_mangen::Man::new(Arguments::command()).render(&mut std::io::stdout()),
+    let Some(directory) = directory else {
+        let mut page = Vec::new();
+        let rendered = clap_mangen::Man::new(Arguments::command()).render(&mut page);
+        rendered.map_err(|error| Failure::new("cannot print the man page").because(error))?;
+        return crate::list::print(&String::from_utf8_lossy(&page));
     };
-    written.map_err(|error| {
+    clap_mangen::generate_to(Arguments::command(), directory).map_err(|error| {
         Failure::new("cannot write the man pages").because(error).try_this("Name a directory that exists.")
     })
 }

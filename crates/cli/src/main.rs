@@ -32,6 +32,7 @@ mod why;
 use args::{Arguments, Command};
 use clap::Parser;
 use failure::Failure;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -42,7 +43,12 @@ fn main() -> ExitCode {
 }
 
 fn run() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // Help and version as well.
+        Err(stop) => return stopped(&stop),
+    };
+    let outcome = match arguments.command {
         Command::Serve(serve) => serve::run(&serve),
         Command::Control(control) => control::run(&control),
         Command::Bench(bench) => bench::run(&bench),
@@ -60,6 +66,17 @@ fn run() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => told(&failure),
+    }
+}
+
+/// Prints what clap has to say in place of running, which its own way of ending takes for printed.
+fn stopped(stop: &clap::Error) -> ExitCode {
+    let printed = stop.print().and_then(|()| std::io::stdout().flush());
+    match printed {
+        Err(error) if !stop.use_stderr() && error.kind() != ErrorKind::BrokenPipe => {
+            told(&Failure::new("standard output cannot be written").because(error))
+        }
+        _ => u8::try_from(stop.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from),
     }
 }
 
