@@ -2,7 +2,7 @@
 
 use crate::args::MachineArguments;
 use crate::failure::Failure;
-use host::tree::{Record, Tree};
+use host::tree::{Record, RecordError, Tree};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -31,5 +31,13 @@ fn recorded(file: &Path) -> Result<Record, Failure> {
     if len as u64 > RECORD_BYTES_MAX {
         return Err(Failure::new(what()).because(format!("it is longer than {} MiB", RECORD_BYTES_MAX >> 20)));
     }
-    text.parse().map_err(|error: host::tree::RecordError| Failure::new(what()).because(error))
+    text.parse().map_err(|error: RecordError| {
+        let failure = Failure::new(what()).because(&error);
+        match error {
+            RecordError::CutShort { .. } => {
+                failure.try_this("Have it sent again, or recorded again with `uaskit list --record FILE`.")
+            }
+            RecordError::NoEntry { .. } => failure,
+        }
+    })
 }

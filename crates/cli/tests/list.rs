@@ -98,6 +98,24 @@ fn what_never_ends_is_no_machine_and_is_told_in_a_line() {
 }
 
 #[test]
+fn a_record_that_was_cut_short_is_told() {
+    let place = Place::new();
+    let recorded = place.file("recorded");
+    let whole =
+        Command::new(UASKIT).args(["list", "--record", &recorded]).output().expect("the program runs");
+    assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+    assert!(from("list", &recorded).status.success());
+    let text = std::fs::read_to_string(&recorded).expect("a record");
+    std::fs::write(&recorded, &text[..text.len() - 30]).expect("a record");
+    for command in ["list", "why"] {
+        let output = from(command, &recorded);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{told}");
+        assert!(told.contains("it is cut short") && told.contains("again"), "{told}");
+    }
+}
+
+#[test]
 fn a_recorded_machine_gets_its_log_from_a_file() {
     let place = Place::new();
     let log = place.file("log");

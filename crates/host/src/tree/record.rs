@@ -10,7 +10,8 @@
 //! ```
 //!
 //! `->` a link, `=` text (a backslash escapes itself and `n`), `:` bytes in hexadecimal, `/` a directory. A line that
-//! begins with `#` says something to people. Serial numbers are replaced, equal ones by equal ones. Left out: modes,
+//! begins with `#` says something to people; the first says that the last is [`END`], so that a record that was cut short on
+//! its way is not taken for a machine that lacks what is missing. Serial numbers are replaced, equal ones by equal ones. Left out: modes,
 //! times, whatever nobody read, and names with white space.
 
 use std::collections::BTreeMap;
@@ -18,6 +19,12 @@ use std::fmt::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 use std::{fs, io};
+
+/// The first line of a record: whoever finds it is to find [`END`] as well.
+const HEADER: &str = "# A tree of uaskit: what was read of a machine, up to a line `# End of the tree`; serial numbers are replaced.";
+
+/// The last line. More may follow, to say what is otherwise.
+const END: &str = "# End of the tree";
 
 /// What was read of a tree, by path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -119,7 +126,7 @@ fn is_root_hub(path: &str) -> bool {
 
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "# A tree of uaskit: what was read of a machine; serial numbers are replaced.")?;
+        writeln!(f, "{HEADER}")?;
         for (path, entry) in self.without_serials() {
             let breaks = |text: &str| text.contains(char::is_whitespace);
             match entry {
@@ -145,7 +152,7 @@ impl fmt::Display for Record {
                 },
             }
         }
-        Ok(())
+        writeln!(f, "{END}")
     }
 }
 
@@ -161,18 +168,33 @@ fn hexadecimal(bytes: &[u8]) -> Result<String, fmt::Error> {
     bytes.iter().try_fold(String::new(), |mut text, byte| write!(text, "{byte:02x}").map(|()| text))
 }
 
-/// A line that is no entry.
+/// Why a text is no record of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordError {
-    /// Its number, from one.
-    pub number: usize,
-    /// Its text, or as much of it as is worth showing.
-    pub text: String,
+pub enum RecordError {
+    /// A line is no entry.
+    NoEntry {
+        /// Its number, from one.
+        number: usize,
+        /// Its text, or as much of it as is worth showing.
+        text: String,
+    },
+    /// It says that it has an end, and has none.
+    CutShort {
+        /// Lines that there are.
+        lines: usize,
+    },
 }
 
 impl fmt::Display for RecordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {} is no entry of a tree: {}", self.number, self.text.escape_debug())
+        match self {
+            Self::NoEntry { number, text } => {
+                write!(f, "line {number} is no entry of a tree: {}", text.escape_debug())
+            }
+            Self::CutShort { lines } => {
+                write!(f, "it is cut short: its end is missing after line {lines}")
+            }
+        }
     }
 }
 
@@ -183,6 +205,10 @@ impl FromStr for Record {
 
     /// A later entry of a path replaces an earlier one, so that a test can say what is different about its machine.
     fn from_str(text: &str) -> Result<Self, RecordError> {
+        // Before its lines: the last of a record that was cut short may be no entry for that reason alone.
+        if text.starts_with(HEADER) && !text.lines().any(|line| line == END) {
+            return Err(RecordError::CutShort { lines: text.lines().count() });
+        }
         let mut entries = BTreeMap::new();
         for (index, line) in text.lines().enumerate() {
             if line.is_empty() || line.starts_with('#') {
@@ -193,7 +219,7 @@ impl FromStr for Record {
                 if text.len() < line.len() {
                     text.push('…');
                 }
-                RecordError { number: index + 1, text }
+                RecordError::NoEntry { number: index + 1, text }
             };
             let (path, entry) = parsed(line).ok_or_else(broken)?;
             match entry {
@@ -324,7 +350,8 @@ mod tests {
         assert_eq!(tree.text("/b/serial"), Ok("ABC\nDEF".into()));
         assert!(tree.exists("/c"));
         let text = tree.record().expect("it records").to_string();
-        let entries: String = text.lines().skip(1).map(|line| format!("{line}\n")).collect();
+        let body = text.strip_suffix("# End of the tree\n").expect("it has an end");
+        let entries: String = body.lines().skip(1).map(|line| format!("{line}\n")).collect();
         assert_eq!(entries, TREE.replace("ABC\\nDEF", "SERIAL-1"));
     }
 
@@ -335,7 +362,7 @@ mod tests {
             tree.lines("/a", |line| line.ends_with(wanted)).expect("read");
         }
         let text = tree.record().expect("it records").to_string();
-        assert!(text.ends_with("/a = 1 one\\n3 three\n"), "{text}");
+        assert!(text.ends_with("/a = 1 one\\n3 three\n# End of the tree\n"), "{text}");
     }
 
     #[test]
@@ -346,7 +373,7 @@ mod tests {
         tree.names("/", |_| true).iter().for_each(|name| drop(tree.text(&format!("/{name}"))));
         let text = tree.record().expect("it records").to_string();
         let lines: Vec<&str> = text.lines().skip(1).collect();
-        assert_eq!(lines, ["/a = 1", "# not recorded: /my file\\nb = 2"]);
+        assert_eq!(lines, ["/a = 1", "# not recorded: /my file\\nb = 2", "# End of the tree"]);
     }
 
     #[test]
@@ -381,14 +408,32 @@ mod tests {
             ["a = 1", "/a", "/a ? 1", "/../a = 1", "/a : 0", "/a : zz", "/a//b = 1", "/a/ = 1", "/./a = 1"]
         {
             let told = format!("# a tree\n{wrong}\n").parse::<Record>().expect_err("no entry");
-            assert_eq!(told, RecordError { number: 2, text: wrong.into() });
+            assert_eq!(told, RecordError::NoEntry { number: 2, text: wrong.into() });
         }
+    }
+
+    #[test]
+    fn a_record_that_was_cut_short_anywhere_is_told() {
+        let tree = Tree::at(expanded(TREE).path()).recording();
+        for path in ["/a/speed", "/b/blob", "/b/serial"] {
+            let _ = tree.bytes(path);
+        }
+        let text = tree.record().expect("it records").to_string();
+        let header = text.lines().next().expect("a header").len();
+        for end in header..text.len() - 1 {
+            let lines = text[..end].lines().count();
+            assert_eq!(text[..end].parse::<Record>(), Err(RecordError::CutShort { lines }), "{end}");
+        }
+        let whole: Record = text.parse().expect("it is whole");
+        let changed: Record = format!("{text}/a/speed = 480\n").parse().expect("more may follow");
+        assert_ne!(whole, changed);
+        assert!(TREE.parse::<Record>().is_ok(), "one that says nothing of an end needs none");
     }
 
     #[test]
     fn of_a_long_line_that_is_no_entry_the_beginning_is_told() {
         let told = "\0".repeat(1 << 20).parse::<Record>().expect_err("no entry");
-        assert_eq!(told.text, "\0".repeat(60) + "…");
+        assert_eq!(told, RecordError::NoEntry { number: 1, text: "\0".repeat(60) + "…" });
     }
 
     proptest::proptest! {
