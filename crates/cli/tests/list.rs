@@ -126,6 +126,24 @@ fn a_recorded_machine_gets_its_log_from_a_file() {
 }
 
 #[test]
+fn a_log_with_nothing_in_it_is_no_good_news() {
+    let place = Place::new();
+    let log = place.file("log");
+    for (log_text, has) in [
+        ("", "nothing in it"),
+        ("\n\n", "nothing in it"),
+        ("[ 1.0] Linux version 6.1\n[ 2.0] ACPI: all is well\n", "2 lines, and none is about USB"),
+    ] {
+        std::fs::write(&log, log_text).expect("a log");
+        let output = Command::new(UASKIT).args(["why", "3-3", "--from", GUEST, "--log", &log]).output();
+        let output = output.expect("the program runs");
+        let (text, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && told.contains(&format!("{log} has {has}: ")), "{told}");
+        assert!(text.contains("resets   unknown  the kernel's log has nothing about USB in it"), "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_log_does_not_pass_for_one_without_trouble() {
     let place = Place::new();
     let binary = place.file("binary");

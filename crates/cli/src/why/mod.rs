@@ -8,9 +8,10 @@ mod simulate;
 mod text;
 
 use crate::args::WhyArguments;
+use crate::counted::counted_len;
 use crate::failure::Failure;
 use crate::list::lines::nothing;
-use crate::list::print;
+use crate::list::{print, tame};
 use crate::survey;
 use host::diagnose::{Diagnosis, diagnose};
 use host::inventory::{Inventory, Scope, UsbDevice};
@@ -36,6 +37,18 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
         return Err(failure
             .because(words_of(*unread))
             .try_this("Give it a text, such as dmesg > FILE or journalctl -k > FILE writes."));
+    }
+    if let (Some(file), Some(Ok(log))) = (&arguments.log, &inventory.log)
+        && log.is_silent()
+    {
+        let file = tame(&file.display().to_string());
+        let has = match log.lines_read {
+            0 => "nothing in it".to_owned(),
+            lines => format!("{}, and none is about USB", counted_len(lines, "line")),
+        };
+        eprintln!(
+            "uaskit: {file} has {has}: what the kernel has said is not known. `dmesg > FILE` may need sudo."
+        );
     }
     let devices = meant(&inventory, arguments.drive.as_deref())?;
     let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =

@@ -5,6 +5,7 @@
 
 use super::UsbDevice;
 use crate::tree::{Tree, Unread};
+use std::cell::Cell;
 
 /// The log of the running kernel.
 pub(super) const PATH: &str = "/dev/kmsg";
@@ -14,6 +15,8 @@ pub(super) const PATH: &str = "/dev/kmsg";
 pub struct KernelLog {
     /// The file.
     pub path: String,
+    /// Lines that it has in all, as far as it was looked at; in a recorded machine those that were recorded.
+    pub lines_read: usize,
     lines: Vec<String>,
 }
 
@@ -36,11 +39,19 @@ pub struct Troubles {
 
 impl KernelLog {
     pub(super) fn read(tree: &Tree, path: &str) -> Result<Self, Unread> {
+        let lines_read = Cell::new(0);
         let is_wanted = |line: &str| {
+            lines_read.set(lines_read.get() + usize::from(!line.trim().is_empty()));
             ["usb ", "uas", "usb-storage", "hub ", "xhci"].iter().any(|word| line.contains(word))
                 && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word))
         };
-        Ok(Self { path: path.to_owned(), lines: tree.log(path, is_wanted)? })
+        let lines = tree.log(path, is_wanted)?;
+        Ok(Self { path: path.to_owned(), lines_read: lines_read.get(), lines })
+    }
+
+    /// Whether it says nothing about USB at all: a machine with a drive has such lines from its start on.
+    pub const fn is_silent(&self) -> bool {
+        self.lines.is_empty()
     }
 
     /// The last line about a device or its hub's port that contains `words`.

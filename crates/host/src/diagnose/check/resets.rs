@@ -16,6 +16,12 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             check
         };
     };
+    if log.is_silent() {
+        // Not good news: it was cleared, has gone on since, or was never read by the command that wrote the file.
+        return kind
+            .says(Health::Unknown, "the kernel's log has nothing about USB in it")
+            .seen(Reading::new(&log.path, "no line about USB"));
+    }
     let troubles = log.troubles(evidence.device);
     let counts = [
         (troubles.resets, "resets"),
