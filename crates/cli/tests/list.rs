@@ -65,6 +65,28 @@ fn a_drive_of_uas_alone_without_the_module_is_said_in_one_line() {
 }
 
 #[test]
+fn a_drive_of_uas_alone_that_was_refused_for_streams_is_not_offered_to_the_same_driver_again() {
+    const LOG: &str = "/dev/kmsg = usb 3-1: USB controller 0000:00:02.0 does not support streams\n";
+    const REGISTERS: &str = "/sys/kernel/debug/usb/xhci/0000:00:02.0/reg-cap";
+    let driven = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/driver -\n";
+    let no_streams = format!("{REGISTERS} = HCCPARAMS1 = 0x00080001\n{UAS_ALONE}{driven}");
+    let text = told(&["list"], &no_streams);
+    let about = text.split("\n\n").find(|part| part.starts_with("3-1:1.0")).expect("it has no driver");
+    assert!(about.contains("MaxPSASize is below 4, and the drive speaks UAS alone"), "{about}");
+    assert!(about.contains("a USB 2 port or cable: UAS does without streams there"), "{about}");
+    assert!(about.contains("a port of another xHCI controller"), "{about}");
+    assert!(!about.contains("drivers_probe"), "{about}");
+    // Without root neither the registers nor the log tell.
+    let unread = format!("{REGISTERS} -\n{LOG}{UAS_ALONE}{driven}");
+    let text = told(&["list"], &unread);
+    let about = text.split("\n\n").find(|part| part.starts_with("3-1:1.0")).expect("it has no driver");
+    assert!(
+        about.contains("drivers_probe") && about.contains("whether the controller has streams"),
+        "{about}"
+    );
+}
+
+#[test]
 fn a_drive_that_is_left_alone_is_said_to_be() {
     for (port, lines, because) in [
         ("3-2", format!("{QUIRKS} = 46f4:0001:i\n{BOT_ALONE}"), "the drive speaks no UAS"),

@@ -9,7 +9,7 @@ use crate::args::ListArguments;
 use crate::failure::Failure;
 use crate::outlet;
 use crate::survey;
-use host::diagnose::{Decision, Diagnosis, Rule, diagnose};
+use host::diagnose::{Decision, Diagnosis, Expected, Rule, diagnose};
 use host::inventory::{Interface, Inventory, Module, Scope, Transport, UsbDevice};
 use host::tree::{Tree, Unread};
 use host::usbfs::give_back_command;
@@ -43,7 +43,8 @@ fn terminal_columns() -> Option<usize> {
 
 /// Prints all at once; a reader that is gone is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::new("cannot print").because(error))
         }
@@ -112,8 +113,12 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
     let drivers = [&inventory.drivers.uas, &inventory.drivers.usb_storage];
     let (name, port) = (&interface.name, &device.port);
     let diagnoses = diagnose(inventory, device);
-    if let Some(because) = diagnoses.iter().find(|one| one.interface == *name).and_then(needs_more) {
-        return format!("\n{name} has no driver: {because}.\nWhat can be done: uaskit why {port}\n");
+    let diagnosis = diagnoses.iter().find(|one| one.interface == *name);
+    if let Some(because) = diagnosis.and_then(needs_more) {
+        let elsewhere: String = diagnosis.into_iter().flat_map(elsewhere).collect();
+        return format!(
+            "\n{name} has no driver: {because}.\n{elsewhere}What can be done: uaskit why {port}\n"
+        );
     }
     if !drivers.iter().any(|driver| matches!(driver, Module::Registered(_))) {
         return format!(
@@ -121,19 +126,41 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
              sudo modprobe uas\nOtherwise: uaskit why {port}\n"
         );
     }
+    let unknown = match diagnosis.map(|one| one.decision) {
+        Some(Decision::Supposed(rule)) if rule.is_question() => {
+            format!("It is of no use if uas has refused it: not known is whether {}.\n", rule.title())
+        }
+        _ => String::new(),
+    };
     format!(
         "\n{name} has no driver. If a program that had claimed it was killed, the kernel takes it back with\n  \
-         {}\nOtherwise: uaskit why {port}\n",
+         {}\n{unknown}Otherwise: uaskit why {port}\n",
         give_back_command(name)
     )
 }
 
+/// Lines of where the drive would have a driver, if that is not here: nothing that is typed on this machine helps it.
+fn elsewhere(diagnosis: &Diagnosis) -> Vec<String> {
+    let Decision::Decided(rule) = diagnosis.decision else { return Vec::new() };
+    let advice = diagnosis.judgement(rule).into_iter().flat_map(|judgement| &judgement.advice);
+    let of_hardware = advice.filter(|advice| rule.is_question() && advice.back.is_empty());
+    of_hardware
+        .flat_map(|advice| &advice.steps)
+        .map(|step| format!("  {}: {}\n", step.place, step.line))
+        .collect()
+}
+
 /// Why no driver that is loaded would take an interface, where that is certain: the driver that it is left to is not
-/// there, or a quirk has it left alone.
+/// there, a rule keeps `uas` from a drive that speaks nothing else, or a quirk has it left alone.
 fn needs_more(diagnosis: &Diagnosis) -> Option<String> {
     match diagnosis.decision {
         Decision::Decided(Rule::Loaded) => {
             diagnosis.judgement(Rule::Loaded).map(|loaded| loaded.because.clone())
+        }
+        // What uas has refused once it refuses again, and usb-storage does not speak it.
+        Decision::Decided(rule) if rule.is_question() && diagnosis.expected == Expected::NoDriver => {
+            let because = &diagnosis.judgement(rule)?.because;
+            Some(format!("{because}, and the drive speaks UAS alone"))
         }
         Decision::LeftAlone(_) => Some("usb-storage.quirks= has it left alone, by the letter i".to_owned()),
         _ => None,
