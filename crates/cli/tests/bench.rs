@@ -57,16 +57,17 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("it prints JSON")
 }
 
-/// Ends with this exit code and says this.
+/// Ends with this exit code and says this; all that it says.
 #[track_caller]
-fn fails(arguments: &[&str], code: i32, says: &str) {
+fn fails(arguments: &[&str], code: i32, says: &str) -> String {
     let output = bench(arguments);
-    let text = String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(
         (output.status.code(), text.contains(says)),
         (Some(code), true),
         "{says:?} is not in {text:?}"
     );
+    text
 }
 
 #[test]
@@ -185,6 +186,40 @@ fn nothing_is_written_on_the_word_of_another_machine() {
     let arguments = [&image, "--rw", "write", "--write", &image, "--yes", "--machine", &machine];
     fails(&arguments, 3, "judged by the files of another machine");
     assert!(fs::read(&image).expect("it is there") == vec![7; 4 << 20]);
+}
+
+/// A machine with drives at ports, in its files.
+const GUEST: &str = include_str!("../../host/tests/trees/guest.tree");
+
+#[test]
+fn nobody_is_asked_about_what_cannot_be() {
+    let place = Place::new();
+    let image = place.image();
+    let machine = place.0.join("machine");
+    fs::create_dir_all(&machine).expect("a directory can be made");
+    // Under a name that no disk of this machine has.
+    host::tree::expand(&GUEST.replace("sdc", "sdzzc"), &machine).expect("it is a tree");
+    let machine = machine.display().to_string();
+    // The drive at port 3-3 has 16 MiB.
+    for (target, much, why) in [
+        (image.as_str(), ["--size", "1G"], "has no 1G: it has 4M"),
+        (&image, ["--bs", "1000"], "multiples of"),
+        ("3-3", ["--size", "1G"], "3-3 has no 1G: it has 16M"),
+        ("3-3", ["--bs", "1000"], "multiples of"),
+    ] {
+        let write = ["--rw", "write", "--write", target, "--yes", "--machine", &machine];
+        let told = fails(&[&[target], &write[..], &much].concat(), 2, why);
+        assert!(!told.contains("will be overwritten"), "{told}");
+        // What fits comes as far as the question.
+        let told = fails(&[&[target], &write[..]].concat(), 3, "judged by the files of another machine");
+        assert!(told.contains("will be overwritten"), "{told}");
+    }
+    let capture = place.0.join("capture").display().to_string();
+    let told =
+        fails(&[&image, "--rw", "write", "--write", &image, "--yes", "--capture", &capture], 2, "captured");
+    assert!(!told.contains("will be overwritten"), "{told}");
+    let nowhere = ["99-9", "--rw", "write", "--write", "99-9", "--yes", "--machine", &machine];
+    fails(&nowhere, 1, "nothing is plugged into port 99-9");
 }
 
 #[test]

@@ -51,14 +51,13 @@ trait Attached: Runner + std::fmt::Debug {
 }
 
 impl PortRig {
-    /// The drive at a port of this machine. Nothing is taken yet.
+    /// The drive at a port of this machine, whose inventory has just been read. Nothing is taken yet.
     ///
     /// # Errors
     /// If there is no drive.
-    pub fn new(port: &str) -> Result<Self, RigError> {
+    pub fn new(port: &str, inventory: &Inventory) -> Result<Self, RigError> {
         let tree = Tree::running();
-        let inventory = Inventory::read(&tree, Scope::Brief);
-        let device = find(&inventory, port)?;
+        let device = find(inventory, port)?;
         let disk = driven_disks(&tree, device).into_iter().next().or_else(|| device.disks().next());
         let words = disk.map(|disk| [disk.vendor.as_deref(), disk.model.as_deref()]);
         let model = words.map(|words| words.into_iter().flatten().collect::<Vec<_>>().join(" "));
@@ -311,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_port_without_a_drive_is_told() {
-        let error = PortRig::new("99-9").expect_err("no machine has so many buses");
+        let error = PortRig::new("99-9", &Inventory::default()).expect_err("there is no drive at all");
         assert_eq!(error.to_string(), "nothing is plugged into port 99-9; see uaskit list --all");
     }
 }

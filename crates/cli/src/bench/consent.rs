@@ -83,8 +83,8 @@ impl Victim {
         Err(Failure::refused(format!("{} is not taken from its driver", self.name)).because(all.join("\n  ")))
     }
 
-    /// Whether it may be overwritten: named, free, and agreed to.
-    pub(super) fn ask(&self, arguments: &BenchArguments) -> Result<(), Failure> {
+    /// Whether it may be overwritten if its owner agrees: named, and free.
+    pub(super) fn check(&self, arguments: &BenchArguments) -> Result<(), Failure> {
         let name = &self.name;
         let Some(named) = &arguments.write else {
             let failure = refused(name, "the workload writes, and what is there would be lost".into());
@@ -100,12 +100,17 @@ impl Victim {
             let all: Vec<String> = self.objections.iter().map(Objection::to_string).collect();
             return Err(refused(name, all.join("\n  ")));
         }
+        Ok(())
+    }
+
+    /// Whether its owner agrees that it is overwritten.
+    pub(super) fn ask(&self, arguments: &BenchArguments) -> Result<(), Failure> {
         eprintln!("Everything on {} will be overwritten.", self.description);
         if !arguments.yes {
             self.ask_owner()?;
         }
         if arguments.machine.is_some() {
-            return Err(refused(name, "it was judged by the files of another machine".into()));
+            return Err(refused(&self.name, "it was judged by the files of another machine".into()));
         }
         Ok(())
     }

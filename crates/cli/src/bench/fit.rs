@@ -1,6 +1,6 @@
 //! Whether what is asked for can be: memory for it, whole blocks, a place on the drive.
 //!
-//! Asked before anything runs, of every job, so that nobody waits for a table without figures. Left out: what only a drive
+//! Asked before anything runs and before an owner is asked, of every job, so that nobody waits for a table without figures. Left out: what only a drive
 //! at a port knows, which is asked for its size when our drivers have it. Always true: what is refused is a matter of the
 //! arguments, and is said with what to change.
 

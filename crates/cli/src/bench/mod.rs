@@ -66,7 +66,6 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let tree = arguments.machine.as_ref().map_or_else(Tree::running, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.
     let mut bed = target::resolve(arguments, &tree, &workloads)?;
-    fit::check(arguments, &workloads, &bed.target.identity)?;
     keep_verified_short(arguments, &mut workloads);
     let capture = watch(arguments, &mut bed)?;
     let plan = plan(arguments);
@@ -107,13 +106,6 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
 /// Has the drive's transfers written down, if that is wanted.
 fn watch(arguments: &BenchArguments, bed: &mut Bed) -> Result<Option<Capture>, Failure> {
     let name = &bed.target.name;
-    if arguments.capture.is_wanted() && matches!(bed.target.kind, "file" | "block-device") {
-        return Err(Failure::usage(format!("{name}: nothing of it can be captured here"))
-            .because("the kernel's driver makes the transfers")
-            .try_this(
-                "Name its USB port (see uaskit list), or let usbmon look on: sudo tcpdump -i usbmon0 -w FILE",
-            ));
-    }
     let Some((capture, recorder)) = arguments.capture.start(format!("uaskit bench, {name}"))? else {
         return Ok(None);
     };

@@ -1,15 +1,16 @@
 //! What is measured: from a word on the command line to a rig.
 //!
 //! A port is driven by our own drivers, a block device or a file by the kernel's, a virtual drive by nobody else. Left out: what is asked
-//! of it. Always true: a rig that may write is made only after its owner was asked, and one that takes a drive from its driver only
-//! of a drive that nobody uses.
+//! of it. Always true: a rig that may write is made only after its owner was asked, and nobody is asked about what cannot be; one that
+//! takes a drive from its driver is made only of a drive that nobody uses.
 
 use super::arguments::{BenchArguments, RouteArgument};
 use super::consent::Victim;
+use super::fit;
 use crate::args::SpeedArgument;
 use crate::failure::Failure;
 use bench::record::Target;
-use bench::rig::{FileRig, FileRigOptions, MemoryRig, PortRig, Rig, Route};
+use bench::rig::{FileRig, FileRigOptions, Identity, MemoryRig, PortRig, Rig, Route};
 use bus::Speed;
 use host::attachment::driven_disks;
 use host::block::BlockDevice;
@@ -46,41 +47,50 @@ impl Bed {
         match &self.thermometer {
             Thermometer::None => None,
             Thermometer::Device(device) => device.temperature_c(&tree),
-            Thermometer::Port(port) => {
-                let inventory = Inventory::read(&tree, Scope::Brief);
-                let device = inventory.devices.iter().find(|device| device.port == *port)?;
-                let mut disks = driven_disks(&tree, device).into_iter();
-                let node = disks.find_map(|disk| disk.node.as_deref())?;
-                BlockDevice::of_name(&tree, node)?.temperature_c(&tree)
-            }
+            Thermometer::Port(port) => at_port_c(port, &tree, &Inventory::read(&tree, Scope::Brief)),
         }
     }
 }
 
-/// Makes what the arguments name ready, and asks before anything can be lost.
+/// Degrees Celsius of the disk at a port, where the kernel drives it and has a sensor for it.
+fn at_port_c(port: &str, tree: &Tree, inventory: &Inventory) -> Option<f64> {
+    let device = inventory.devices.iter().find(|device| device.port == port)?;
+    let node = driven_disks(tree, device).into_iter().find_map(|disk| disk.node.as_deref())?;
+    BlockDevice::of_name(tree, node)?.temperature_c(tree)
+}
+
+/// Makes what the arguments name ready. Whether that can be measured so is looked at first, then its owner is asked, before anything
+/// can be lost.
 pub(super) fn resolve(
     arguments: &BenchArguments,
     tree: &Tree,
     workloads: &[Workload],
 ) -> Result<Bed, Failure> {
-    let writes = workloads.iter().any(Workload::writes);
-    let mut bed = match arguments.target.as_deref() {
-        _ if arguments.is_virtual => in_memory(arguments),
-        Some(name) if is_port(name) => port(name, arguments, tree, writes),
+    match arguments.target.as_deref() {
+        _ if arguments.is_virtual => in_memory(arguments, workloads),
+        Some(name) if is_port(name) => port(name, arguments, tree, workloads),
         Some(name) => file(name, arguments, tree, workloads),
         None => Err(Failure::usage("name a USB port, a block device or a file, or say --virtual")),
-    }?;
-    // A part of a virtual drive is all of it.
-    let bytes = bed.target.identity.bytes;
-    if let Some(size) = arguments.size.filter(|size| size.0 > bytes && bytes > 0 && !arguments.is_virtual) {
-        return Err(Failure::usage(format!("{} has no {}", bed.target.name, short_bytes(size.0)))
-            .because(format!("it has {}", short_bytes(bytes))));
     }
-    bed.target.temperature_c[0] = bed.temperature_c();
-    Ok(bed)
 }
 
-fn in_memory(arguments: &BenchArguments) -> Result<Bed, Failure> {
+/// Whether what is asked for fits the drive.
+fn fits(
+    name: &str,
+    arguments: &BenchArguments,
+    workloads: &[Workload],
+    identity: &Identity,
+) -> Result<(), Failure> {
+    // A part of a virtual drive is all of it.
+    let bytes = identity.bytes;
+    if let Some(size) = arguments.size.filter(|size| size.0 > bytes && bytes > 0 && !arguments.is_virtual) {
+        return Err(Failure::usage(format!("{name} has no {}", short_bytes(size.0)))
+            .because(format!("it has {}", short_bytes(bytes))));
+    }
+    fit::check(arguments, workloads, identity)
+}
+
+fn in_memory(arguments: &BenchArguments, workloads: &[Workload]) -> Result<Bed, Failure> {
     let speed = match arguments.speed {
         SpeedArgument::Super => Speed::Super,
         SpeedArgument::High => Speed::High,
@@ -90,6 +100,7 @@ fn in_memory(arguments: &BenchArguments) -> Result<Bed, Failure> {
     let rig =
         MemoryRig::new(size, BlockSize::B512, speed).map_err(|error| Failure::new(error.to_string()))?;
     let target = Target::of("virtual", "virtual", rig.identity());
+    fits("virtual", arguments, workloads, &target.identity)?;
     Ok(Bed {
         rig: Box::new(rig),
         routes: routes(&arguments.transport, RouteArgument::Uas),
@@ -117,40 +128,60 @@ fn file(name: &str, arguments: &BenchArguments, tree: &Tree, workloads: &[Worklo
         let failure = Failure::usage(format!("{name}: the kernel's driver carries it"));
         return Err(failure.because("--transport is for our own drivers").try_this(remedy));
     }
-    if writes {
-        Victim::of_path(path, tree)?.ask(arguments)?;
+    if arguments.capture.is_wanted() {
+        return Err(Failure::usage(format!("{name}: nothing of it can be captured here"))
+            .because("the kernel's driver makes the transfers")
+            .try_this(
+                "Name its USB port (see uaskit list), or let usbmon look on: sudo tcpdump -i usbmon0 -w FILE",
+            ));
     }
-    let options = FileRigOptions {
-        writes,
-        reads_nothing: !workloads.iter().any(Workload::reads),
-        cached: arguments.cached,
+    let victim = writes.then(|| Victim::of_path(path, tree)).transpose()?;
+    victim.as_ref().map_or(Ok(()), |victim| victim.check(arguments))?;
+    let open = |writes| {
+        let options = FileRigOptions {
+            writes,
+            reads_nothing: !workloads.iter().any(Workload::reads),
+            cached: arguments.cached,
+        };
+        FileRig::open(path, options, Tree::running()).map_err(|error| Failure::new(error.to_string()))
     };
-    let rig =
-        FileRig::open(path, options, Tree::running()).map_err(|error| Failure::new(error.to_string()))?;
+    let looked_at = open(false)?;
+    fits(name, arguments, workloads, &looked_at.identity())?;
+    let rig = match victim {
+        Some(victim) => {
+            drop(looked_at);
+            victim.ask(arguments)?;
+            open(true)?
+        }
+        None => looked_at,
+    };
     let mut target = Target::of(name, if is_block { "block-device" } else { "file" }, rig.identity());
     if let Some(port) = device.as_ref().and_then(|device| device.usb_port.clone()) {
         target.add_usb(&Inventory::read(&Tree::running(), Scope::Brief), &port);
     }
+    target.temperature_c[0] = device.as_ref().and_then(|device| device.temperature_c(&Tree::running()));
     let thermometer = device.map_or(Thermometer::None, Thermometer::Device);
     Ok(Bed { rig: Box::new(rig), routes: vec![Route::Kernel], target, thermometer })
 }
 
-fn port(name: &str, arguments: &BenchArguments, tree: &Tree, writes: bool) -> Result<Bed, Failure> {
+fn port(name: &str, arguments: &BenchArguments, tree: &Tree, workloads: &[Workload]) -> Result<Bed, Failure> {
     if arguments.cached {
         return Err(Failure::usage("--cached is for files and block devices: our own drivers have no cache"));
     }
+    let writes = workloads.iter().any(Workload::writes);
     let inventory = Inventory::read(tree, Scope::Brief);
-    if let Some(device) = inventory.devices.iter().find(|device| device.port == name) {
-        // Whoever uses the disk would lose it while our drivers have it, whether they write or not.
-        let victim = Victim::of_port(device, tree);
-        victim.check_unused()?;
-        if writes {
-            victim.ask(arguments)?;
-        }
-    }
-    let rig = PortRig::new(name).map_err(|error| Failure::new(error.to_string()))?;
+    let rig = PortRig::new(name, &inventory).map_err(|error| Failure::new(error.to_string()))?;
+    let device = inventory.devices.iter().find(|device| device.port == name);
+    let victim = device.map(|device| Victim::of_port(device, tree));
+    // Whoever uses the disk would lose it while our drivers have it, whether they write or not.
+    victim.as_ref().map_or(Ok(()), Victim::check_unused)?;
+    let victim = victim.filter(|_| writes);
+    victim.as_ref().map_or(Ok(()), |victim| victim.check(arguments))?;
+    fits(name, arguments, workloads, &rig.identity())?;
+    victim.map_or(Ok(()), |victim| victim.ask(arguments))?;
     let mut target = Target::of(name, "usb-port", rig.identity());
     target.add_usb(&inventory, name);
+    target.temperature_c[0] = at_port_c(name, &Tree::running(), &inventory);
     let routes = routes(&arguments.transport, RouteArgument::All);
     Ok(Bed { rig: Box::new(rig), routes, target, thermometer: Thermometer::Port(name.to_owned()) })
 }
