@@ -35,6 +35,8 @@ mod hosted;
 mod in_use;
 mod open;
 mod setup;
+#[cfg(test)]
+mod tests;
 
 pub use error::AttachError;
 pub use open::driven_disks;

@@ -1,0 +1,327 @@
+//! A whole attachment on a bridge in memory, over Bulk-Only Transport: asked how warm its disk is, whatever it makes of that.
+
+use super::setup::Memory;
+use super::*;
+use crate::door::{CellId, Order};
+use bus::{Completion, Direction, EndpointAddress, TransferId, TransferStatus};
+use initiator::disk::TemperatureSource;
+use initiator::probe::{BotPlan, PipeEnd, Place, Plan};
+use units::ByteRange;
+use wire::usb::SetupPacket;
+
+/// A bridge with a disk of 32768 blocks that reads as zeroes.
+#[derive(Debug, Default)]
+struct Bridge {
+    cells: Vec<Vec<u8>>,
+    log_page: Answer,
+    smart: Answer,
+    /// The tag of the command under way, how many bytes it wants, and what it brings.
+    command: Option<(u32, u32, Answer)>,
+    /// The sense key and code of the last command that was refused.
+    sense: [u8; 2],
+    waiting: Vec<Order>,
+    ended: VecDeque<Completion>,
+    resets: u32,
+}
+
+/// What becomes of a command.
+#[derive(Clone, Debug, Default)]
+enum Answer {
+    Bytes(Vec<u8>),
+    /// With a stall where there is a data phase.
+    #[default]
+    Refused,
+    /// Nothing at all.
+    Silence,
+}
+
+#[derive(Debug)]
+struct Failed;
+
+impl Bridge {
+    fn index(&self, cell: CellId) -> usize {
+        let all = 0..self.cells.len();
+        all.into_iter().find(|at| CellId::default().after(*at as u16) == cell).expect("a cell of this door")
+    }
+
+    fn answer(&self, cdb: &[u8]) -> Answer {
+        let bytes: &[u8] = match (cdb[0], cdb[1] & 1) {
+            (0x12, 0) => b"\0\0\x06\x02\x1f\0\0\0ACME    Warm disk       1.0 ",
+            // Which VPD pages: 00h, and that of a SCSI / ATA translation.
+            (0x12, _) if cdb[2] == 0 => &[0, 0, 0, 2, 0, 0x89],
+            (0x25, _) => &[0, 0, 0x7f, 0xff, 0, 0, 2, 0],
+            (0x00, _) => &[],
+            (0x28, _) => return Answer::Bytes(vec![0; usize::from(cdb[8]) * 512]),
+            (0x03, _) => {
+                let [key, code] = self.sense;
+                return Answer::Bytes([0x70, 0, key, 0, 0, 0, 0, 10, 0, 0, 0, 0, code, 0, 0, 0, 0, 0].into());
+            }
+            (0x4d, _) => return self.log_page.clone(),
+            (0x85, _) => return self.smart.clone(),
+            _ => return Answer::Refused,
+        };
+        Answer::Bytes(bytes.to_vec())
+    }
+
+    fn end(&mut self, order: &Order, status: TransferStatus, actual: usize) {
+        self.ended.push_back(Completion { id: order.id, status, actual: actual as u32 });
+    }
+
+    fn take_wrapper(&mut self, order: &Order) {
+        let at = self.index(order.cell);
+        let wrapper = self.cells[at][order.range.as_usize()].to_vec();
+        assert_eq!((&wrapper[..4], wrapper.len()), (&b"USBC"[..], 31));
+        let word = |at: usize| u32::from_le_bytes(wrapper[at..at + 4].try_into().expect("four bytes"));
+        let answer = self.answer(&wrapper[15..]);
+        if matches!(answer, Answer::Refused) {
+            self.sense = [0x05, 0x20];
+        }
+        self.command = Some((word(4), word(8), answer));
+        self.end(order, TransferStatus::Done, 31);
+    }
+
+    /// The data of a command, then its status.
+    fn bring(&mut self, order: Order) {
+        let Some((tag, wanted, answer)) = self.command.take() else { return self.waiting.push(order) };
+        let is_status = wanted == 0;
+        let bytes = match answer {
+            Answer::Silence => {
+                self.command = Some((tag, wanted, answer));
+                return self.waiting.push(order);
+            }
+            Answer::Refused if is_status => status(tag, 1),
+            Answer::Refused => {
+                self.command = Some((tag, 0, answer));
+                return self.end(&order, TransferStatus::Stall, 0);
+            }
+            Answer::Bytes(_) if is_status => status(tag, 0),
+            Answer::Bytes(bytes) => {
+                self.command = Some((tag, 0, Answer::Bytes(Vec::new())));
+                bytes
+            }
+        };
+        let len = bytes.len().min(order.range.len as usize);
+        self.copy_in(order.cell, order.range, &bytes[..len]);
+        let whole = len == order.range.len as usize;
+        self.end(&order, if whole { TransferStatus::Done } else { TransferStatus::Short }, len);
+    }
+}
+
+/// A status wrapper; the residue is what the host has counted itself.
+fn status(tag: u32, status: u8) -> Vec<u8> {
+    [&b"USBS"[..], &tag.to_le_bytes(), &[0; 4], &[status]].concat()
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("failed")
+    }
+}
+
+impl std::error::Error for Failed {}
+
+impl DoorError for Failed {
+    fn is_stall(&self) -> bool {
+        false
+    }
+
+    fn is_disconnect(&self) -> bool {
+        false
+    }
+}
+
+impl BusDoor for Bridge {
+    type Error = Failed;
+
+    fn bytes(&mut self, cell: CellId) -> Option<&mut [u8]> {
+        let at = self.index(cell);
+        Some(&mut self.cells[at])
+    }
+
+    fn copy_out(&self, cell: CellId, range: ByteRange, into: &mut [u8]) -> usize {
+        let from = &self.cells[self.index(cell)][range.as_usize()];
+        let len = from.len().min(into.len());
+        into[..len].copy_from_slice(&from[..len]);
+        len
+    }
+
+    fn copy_in(&mut self, cell: CellId, range: ByteRange, from: &[u8]) -> usize {
+        let at = self.index(cell);
+        let into = &mut self.cells[at][range.as_usize()];
+        let len = from.len().min(into.len());
+        into[..len].copy_from_slice(&from[..len]);
+        len
+    }
+
+    fn copy_across(&mut self, from: (CellId, ByteRange), to: (CellId, ByteRange)) -> usize {
+        let mut bytes = vec![0; from.1.len as usize];
+        self.copy_out(from.0, from.1, &mut bytes);
+        self.copy_in(to.0, to.1, &bytes)
+    }
+
+    fn is_zero_copy(&self) -> bool {
+        true
+    }
+
+    fn submit(&mut self, order: Order) {
+        match order.pipe.endpoint.direction() {
+            Direction::Out => self.take_wrapper(&order),
+            Direction::In => self.bring(order),
+        }
+    }
+
+    fn cancel(&mut self, id: TransferId) {
+        if let Some(at) = self.waiting.iter().position(|order| order.id == id) {
+            let order = self.waiting.remove(at);
+            self.end(&order, TransferStatus::Cancelled, 0);
+        }
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        self.ended.pop_front()
+    }
+
+    fn reap(&mut self) -> Result<bool, Failed> {
+        Ok(!self.ended.is_empty())
+    }
+
+    fn wait(&mut self, limit: Option<std::time::Duration>) -> Result<Readiness, Failed> {
+        std::thread::sleep(limit.unwrap_or_default());
+        Ok(Readiness::TimeOver)
+    }
+
+    fn is_gone(&self) -> bool {
+        false
+    }
+
+    fn take_fault(&mut self) -> Option<Failed> {
+        None
+    }
+
+    fn select_alternate(&mut self, _alternate: u8) -> Result<(), Failed> {
+        Ok(())
+    }
+
+    fn allocate_streams(&mut self, _endpoints: [EndpointAddress; 3], _wanted: u16) -> Result<u16, Failed> {
+        Err(Failed)
+    }
+
+    /// Bulk-Only Mass Storage Reset.
+    fn control(&mut self, _setup: SetupPacket, _bytes: &mut [u8]) -> Result<usize, Failed> {
+        (self.command, self.resets) = (None, self.resets + 1);
+        Ok(0)
+    }
+
+    fn clear_halt(&mut self, _endpoint: EndpointAddress) -> Result<(), Failed> {
+        Ok(())
+    }
+
+    fn reset(&mut self) -> Result<(), Failed> {
+        (self.command, self.resets) = (None, self.resets + 1);
+        Ok(())
+    }
+
+    fn close(self) -> Result<(), Failed> {
+        Ok(())
+    }
+}
+
+/// The disk of a bridge, asked on its way up.
+fn attached(mut bridge: Bridge) -> Attachment<Bridge> {
+    let end = |address| PipeEnd { address, packet_bytes: 1024, burst_packets: 1 };
+    let place = Place { configuration: 1, interface: 0, alternate: 0 };
+    let plan = Plan::Bot(BotPlan {
+        place,
+        bulk_in: end(EndpointAddress::at::<1>(Direction::In)),
+        bulk_out: end(EndpointAddress::at::<2>(Direction::Out)),
+    });
+    let config = AttachConfig {
+        transport: TransportChoice::Bot,
+        slots: 2,
+        slot_bytes: 4096,
+        ask_temperature: AskTemperature::ByLogOrSmart,
+        ..AttachConfig::default()
+    };
+    let memory = Memory::of(plan, &config);
+    let firsts = memory.blocks.map(|block| {
+        let first = CellId::default().after(bridge.cells.len() as u16);
+        bridge.cells.extend((0..block.count).map(|_| vec![0; block.bytes as usize]));
+        first
+    });
+    let cells = memory.cells(firsts);
+    Attachment::set_up(bridge, cells, (plan, 0), &config).expect("the disk is surveyed whatever it tells")
+}
+
+/// Reads a block; what that had to bear.
+fn read(disk: &mut Attachment<Bridge>) -> AttachmentCounters {
+    let before = disk.counters();
+    let operation = Operation::Read { fua: false, dpo: false, may_be_short: false };
+    disk.submit(0, operation, Extent::new(9, 1)).expect("it is taken");
+    let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the door works");
+    assert_eq!(finished.map(|finished| finished.result), Some(Ok(Done { moved: 512 })));
+    let after = disk.counters();
+    assert_eq!(after.transport, before.transport, "a read bears nothing of what was asked before it");
+    assert_eq!(after.disk.sent_again, before.disk.sent_again);
+    after
+}
+
+fn told(disk: &Attachment<Bridge>) -> Option<(u8, TemperatureSource)> {
+    disk.geometry().temperature.map(|told| (told.celsius, told.source))
+}
+
+/// The temperature page, with so many degrees.
+fn page(celsius: u8) -> Answer {
+    Answer::Bytes(vec![0x8d, 0, 0, 6, 0, 0, 0x03, 2, 0, celsius])
+}
+
+/// SMART READ DATA with attribute 194.
+fn smart(celsius: u8) -> Answer {
+    let mut block = vec![0; 512];
+    (block[2], block[7]) = (194, celsius);
+    block[511] = block.iter().fold(0u8, |sum: u8, byte| sum.wrapping_sub(*byte));
+    Answer::Bytes(block)
+}
+
+#[test]
+fn a_disk_with_the_page_tells_before_and_after() {
+    let mut disk = attached(Bridge { log_page: page(35), smart: smart(60), ..Bridge::default() });
+    assert_eq!(told(&disk), Some((35, TemperatureSource::LogPage)));
+    read(&mut disk);
+    disk.door.log_page = page(41);
+    let after = disk.temperature(AskTemperature::ByLog).expect("it is surveyed again");
+    assert_eq!(after.map(|told| told.celsius), Some(41));
+    read(&mut disk);
+}
+
+#[test]
+fn a_stall_in_place_of_the_page_leads_to_smart() {
+    let mut disk = attached(Bridge { smart: smart(44), ..Bridge::default() });
+    assert_eq!(told(&disk), Some((44, TemperatureSource::Smart)));
+    assert!(read(&mut disk).transport.stalls > 0);
+    assert_eq!(disk.door.resets, 0);
+}
+
+#[test]
+fn a_disk_that_refuses_all_or_brings_nonsense_is_driven_as_any_other() {
+    for log_page in [Answer::Refused, Answer::Bytes(vec![0; 252]), Answer::Bytes(Vec::new()), page(0xff)] {
+        for smart in [Answer::Refused, Answer::Bytes(vec![0xff; 512]), Answer::Bytes(vec![1; 7])] {
+            let bridge = Bridge { log_page: log_page.clone(), smart, ..Bridge::default() };
+            let mut disk = attached(bridge);
+            assert_eq!(told(&disk), None, "{log_page:?}");
+            read(&mut disk);
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_does_not_answer_is_reset_and_then_left_alone() {
+    let began = Instant::now();
+    let bridge = Bridge { log_page: Answer::Silence, smart: smart(44), ..Bridge::default() };
+    let mut disk = attached(bridge);
+    let seconds = began.elapsed().as_secs();
+    assert!((3..30).contains(&seconds), "{seconds} s");
+    // It was not asked otherwise.
+    assert_eq!(told(&disk), None);
+    let counters = read(&mut disk);
+    assert_eq!((counters.transport.timeouts, disk.door.resets), (1, 1));
+}
