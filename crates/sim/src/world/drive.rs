@@ -210,16 +210,20 @@ impl DriveSide {
         }
     }
 
-    fn perform(&mut self, request: &MediumRequest, trouble: &mut Trouble) {
+    /// Does a request, and tells the device. Whether it could be done.
+    fn perform(&mut self, request: &MediumRequest, trouble: &mut Trouble) -> bool {
         if trouble.faults.are_none() && self.name_blocks(request) {
             let done = MediumCompletion { id: request.id, result: Ok(MediumDone::Done) };
-            return self.device.handle_medium(done);
+            self.device.handle_medium(done);
+            return true;
         }
         self.buffers.copy_named(&self.plain);
         let empty = &mut Vec::new();
         let buffer = self.buffers.get_mut(request.id.command, &self.plain).unwrap_or(empty);
         let completion = trouble.medium.perform(&mut self.plain, request, buffer, &mut trouble.faults);
+        let is_done = completion.result.is_ok();
         self.device.handle_medium(completion);
+        is_done
     }
 
     /// Has a buffer that is read into as a whole name its blocks. Whether it does.
@@ -268,7 +272,9 @@ impl DriveSide {
 
     /// Something that the enclosure is done with by now: a status that goes out, or a request and when it came.
     pub(super) fn poll_enclosure(&mut self, now: Instant, trouble: &mut Trouble) -> Option<Happened> {
-        Some(match self.enclosure.as_mut()?.poll_done(now)? {
+        let enclosure = self.enclosure.as_mut()?;
+        enclosure.abandon_dead(now, &self.device);
+        Some(match enclosure.poll_done(now)? {
             Done::Heard(since, completion, message) => {
                 self.device.handle_completion(completion, &message);
                 let tag = CommandIu::decode(&message).ok().map(|command| command.tag);
@@ -277,7 +283,11 @@ impl DriveSide {
             }
             Done::Status(since, transfer) => Happened::Status(since, transfer),
             Done::Request(since, request) => {
-                self.perform(&request, trouble);
+                if !self.perform(&request, trouble)
+                    && let Some(enclosure) = &mut self.enclosure
+                {
+                    enclosure.abandon(now, request.id.command);
+                }
                 Happened::Stored(since, request)
             }
         })
@@ -378,6 +388,18 @@ impl DriveSide {
             return;
         }
         let completion = Completion { id, status, actual };
+        if let (Payload::Buffer(command, _), Some(enclosure)) = (&offer.payload, &mut self.enclosure)
+            && actual < offer.length
+        {
+            match offer.pipe.endpoint.direction() {
+                // Nobody takes the rest of what has come for it.
+                Direction::In => {
+                    enclosure.give(now, *command, (offer.length, offer.moved));
+                }
+                // The host has less than the command says.
+                Direction::Out => enclosure.abandon(now, *command),
+            }
+        }
         match &mut self.enclosure {
             Some(enclosure)
                 if matches!(offer.payload, Payload::Message) && status != TransferStatus::Cancelled =>

@@ -38,6 +38,8 @@ pub struct Executor {
     memory: Memory,
     /// A command came or went since task sets were last looked at.
     stirred: bool,
+    /// Commands that were aborted so far.
+    aborted: u64,
     outputs: VecDeque<CommandOutput>,
     /// What the driver is to do: buffers and media.
     wants: VecDeque<Output>,
@@ -57,6 +59,7 @@ impl Executor {
             limits,
             memory: Memory::new(limits.buffer_bytes),
             stirred: false,
+            aborted: 0,
             outputs: VecDeque::new(),
             wants: VecDeque::new(),
         };
@@ -273,6 +276,7 @@ impl Executor {
         };
         let waited = matches!(task.phase, Phase::Waiting).then_some(task.unit).flatten();
         task.phase = Phase::Draining { outstanding };
+        self.aborted += 1;
         if let Some(unit) = waited {
             self.sets[usize::from(unit)].count_start(id.slot);
         }
@@ -292,6 +296,11 @@ impl Executor {
         for set in &mut self.sets {
             set.fenced = set.slots().iter().any(|&slot| self.tasks[usize::from(slot)].fences);
         }
+    }
+
+    /// Commands that were aborted so far, without those whose work goes on all the same.
+    pub const fn aborted(&self) -> u64 {
+        self.aborted
     }
 
     /// Whether a command has neither ended nor been aborted.

@@ -272,6 +272,17 @@ impl Device {
         self.executor.is_idle()
     }
 
+    /// Commands that were aborted so far: of those that the medium works for it waits until it lets go, and takes no more
+    /// notice of what they bring. Whoever moves blocks piece by piece need not wait for a bus to take them.
+    pub const fn aborted(&self) -> u64 {
+        self.executor.aborted()
+    }
+
+    /// Whether a command has neither ended nor been aborted.
+    pub fn is_live(&self, command: CommandId) -> bool {
+        self.executor.is_live(command)
+    }
+
     /// Commands under way.
     pub fn depth(&self) -> usize {
         self.executor.depth()

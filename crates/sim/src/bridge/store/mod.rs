@@ -170,6 +170,28 @@ impl<M: Mechanism> Store<M> {
         went_on
     }
 
+    /// A command brings nothing more, and nobody takes what was read for it, but its requests are still to be told of: it was aborted,
+    /// or has failed. The drive goes on as if it were over; a request that comes all the same is a command by itself.
+    pub fn abandon(&mut self, now: Instant, command: CommandId) {
+        self.announced.remove(command);
+        if let Some(sectors) = self.held.remove(command) {
+            self.cable.take(now, sectors);
+        }
+        if let Some(number) = self.by_command.get(command)
+            && let Some(job) = self.jobs.get_mut(*number)
+        {
+            job.is_orphan = true;
+        }
+        self.advance(now);
+    }
+
+    /// Commands that were announced or have something here; some of them more than once.
+    pub fn commands(&self) -> impl Iterator<Item = CommandId> {
+        let announced = self.announced.iter().map(|(command, _)| command);
+        let jobs = self.by_command.iter().map(|(command, _)| command);
+        announced.chain(jobs).chain(self.held.iter().map(|(command, _)| command))
+    }
+
     /// The command is over. What of it is under way goes on, and nobody waits for it; what has not left the bridge makes
     /// room.
     pub fn release(&mut self, now: Instant, command: CommandId) {
@@ -205,6 +227,11 @@ impl<M: Mechanism> Store<M> {
     pub fn at_work(&self, now: Instant) -> Duration {
         let [_, at_work] = self.at_work.times(now);
         at_work
+    }
+
+    /// The books of when the drive has had something to do, and when not.
+    pub(crate) const fn meter(&self) -> &Meter<2> {
+        &self.at_work
     }
 
     /// When it goes on.

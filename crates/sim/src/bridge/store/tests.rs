@@ -319,3 +319,44 @@ fn what_a_command_leaves_behind_makes_room() {
     unit.rest();
     assert_eq!(unit.ends(), [(0, 0), (1, 0)]);
 }
+
+#[test]
+fn what_an_aborted_read_still_brings_needs_no_room_and_each_of_its_requests_ends() {
+    let mut unit = Unit::new(StorePart { buffer_sectors: 16, ..PART });
+    unit.gives = false;
+    unit.read_in_pieces(1, 0);
+    unit.rest();
+    assert_eq!(unit.ends(), [(1, 0), (1, 1)], "the rest waits for room");
+    unit.store.abandon(unit.now, command(1));
+    unit.listen();
+    unit.rest();
+    assert_eq!(unit.ends(), [(1, 0), (1, 1), (1, 2), (1, 3)]);
+    assert!(!unit.store.is_busy());
+}
+
+#[test]
+fn what_comes_of_an_aborted_write_late_does_not_wait_for_the_rest() {
+    let mut unit = Unit::new(PART);
+    unit.store.announce(command(1), 32 * 512);
+    unit.store.abandon(unit.now, command(1));
+    unit.ask(1, 0, WRITE, (0, 8));
+    unit.rest();
+    assert_eq!(unit.ends(), [(1, 0)]);
+    assert!(!unit.store.is_busy());
+}
+
+#[test]
+fn a_write_that_is_aborted_in_the_middle_ends() {
+    for queued in [0, 4] {
+        let mut unit = Unit::new(StorePart { queued, ..PART });
+        unit.store.announce(command(1), 32 * 512);
+        unit.ask(1, 0, WRITE, (0, 8));
+        unit.rest();
+        assert_eq!(unit.ends(), [], "the drive waits for 24 blocks");
+        unit.store.abandon(unit.now, command(1));
+        unit.listen();
+        unit.rest();
+        assert_eq!(unit.ends(), [(1, 0)]);
+        assert!(!unit.store.is_busy());
+    }
+}

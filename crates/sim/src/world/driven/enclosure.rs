@@ -24,9 +24,9 @@ use crate::power::{Meter, Microwatts};
 use crate::sata::Note;
 use bus::{Completion, TransferId};
 use std::collections::VecDeque;
-use target::DeviceTransfer;
 use target::command::CommandId;
 use target::medium::{MediumOp, MediumRequest};
+use target::{Device, DeviceTransfer};
 use units::{BlockSize, Duration, Extent, Instant};
 use wire::scsi::cdb;
 use wire::uas::CommandIu;
@@ -49,6 +49,8 @@ pub struct Enclosure {
     done: VecDeque<MediumRequest>,
     turns: VecDeque<Turn>,
     keeps_turns: bool,
+    /// Commands that the device had aborted when it was last asked.
+    aborted: u64,
     /// Whether the bridge has anything to do. What it draws then is the machine's.
     at_work: Meter<2>,
 }
@@ -96,6 +98,7 @@ impl Enclosure {
             done: VecDeque::new(),
             turns: VecDeque::new(),
             keeps_turns: false,
+            aborted: 0,
             at_work: Meter::new([Microwatts(0); 2]),
         }
     }
@@ -186,6 +189,22 @@ impl Enclosure {
     ) -> bool {
         let sectors = moved / SECTOR_BYTES - before / SECTOR_BYTES;
         sectors > 0 && self.store.give(now, command, sectors)
+    }
+
+    /// A command has failed: of what it was to move nothing more moves.
+    pub(in crate::world) fn abandon(&mut self, now: Instant, command: CommandId) {
+        self.store.abandon(now, command);
+        self.listen(now);
+    }
+
+    /// The same of all commands that are not live any more: the device waits for their requests, which wait for nobody then.
+    pub(in crate::world) fn abandon_dead(&mut self, now: Instant, device: &Device) {
+        let aborted = device.aborted();
+        if std::mem::replace(&mut self.aborted, aborted) == aborted {
+            return;
+        }
+        let dead: Vec<_> = self.store.commands().filter(|command| !device.is_live(*command)).collect();
+        dead.into_iter().for_each(|command| self.abandon(now, command));
     }
 
     /// A command is over.
@@ -290,6 +309,8 @@ impl Enclosure {
                 ledger.break_law(Law::Little, now, About::Queue(queue));
             }
         }
+        ledger.audit_meter(now, &self.at_work, "the bridge");
+        ledger.audit_meter(now, self.store.meter(), "the drive behind the bridge");
     }
 
     /// Hears of the SATA side. What was read goes through the memory of the bridge, if that takes time.
