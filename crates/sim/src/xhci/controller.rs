@@ -230,7 +230,7 @@ impl Controller {
         let was_full = self.events.ring.is_full();
         self.events.ring.acknowledge(dequeue);
         if dequeue.handler_busy {
-            self.events.interrupter.rest();
+            self.events.interrupter.rest(now);
         }
         self.show_events(now, memory);
         if self.events.ring.has_untaken() {

@@ -267,9 +267,10 @@ impl Interrupter {
         self.wanted = None;
     }
 
-    /// The driver is through with what it saw.
-    pub(super) const fn rest(&mut self) {
+    /// The driver is through with what it saw. What came meanwhile is told from now on, and was not to be before.
+    pub(super) fn rest(&mut self, now: Instant) {
         self.is_busy = false;
+        self.wanted = self.wanted.map(|at| at.max(now));
     }
 
     /// When it speaks next.
@@ -370,12 +371,23 @@ mod tests {
         interrupter.speak(at(100));
         interrupter.want(at(200));
         assert_eq!(interrupter.due(), None, "the driver is at it");
-        interrupter.rest();
+        interrupter.rest(at(300));
         assert_eq!(interrupter.due(), Some(at(40_100)));
         interrupter.speak(at(40_100));
-        interrupter.rest();
+        interrupter.rest(at(40_200));
         interrupter.want(at(90_000));
         assert_eq!(interrupter.due(), Some(at(90_000)));
+    }
+
+    #[test]
+    fn what_comes_while_the_driver_is_long_at_it_is_told_when_it_is_through() {
+        let mut interrupter = Interrupter::new();
+        interrupter.management.enabled = true;
+        interrupter.moderation.interval_250ns = 160;
+        interrupter.speak(at(100));
+        interrupter.want(at(200));
+        interrupter.rest(at(70_000));
+        assert_eq!(interrupter.due(), Some(at(70_000)));
     }
 
     #[test]
@@ -383,7 +395,7 @@ mod tests {
         let mut interrupter = Interrupter::new();
         interrupter.management.enabled = true;
         interrupter.speak(NOW);
-        interrupter.rest();
+        interrupter.rest(NOW);
         interrupter.want(at(5));
         assert_eq!(interrupter.due(), Some(at(1_000_000)));
     }
