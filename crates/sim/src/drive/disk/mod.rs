@@ -257,13 +257,15 @@ impl Disk {
         }
     }
 
-    /// Up to where the next piece of a run goes: a frame of data, but not past the end of what somebody asked for.
+    /// Up to where the next piece of a run goes: a frame of data, but not past the end of what somebody asked for, nor, where nobody
+    /// has, past what others wait for at least.
     fn next_stop(&self, run: Run) -> u64 {
         let ends = self.flights.iter().flatten().filter_map(|flight| match flight.stage {
             Stage::Follows(_) => Some(flight.order.extent.lba.0 + flight.order.extent.blocks.0),
             _ => None,
         });
-        let end = ends.filter(|end| *end > run.have).min().unwrap_or(run.limit);
+        let least = if run.have < run.least { run.least } else { run.limit };
+        let end = ends.filter(|end| *end > run.have).min().unwrap_or(least);
         end.min(run.limit).min(run.have + CHUNK)
     }
 
