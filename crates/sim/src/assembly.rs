@@ -336,7 +336,8 @@ fn packing(of: crate::parts::Packing) -> Packing {
 }
 
 /// What of a bridge takes time.
-fn chip(of: &BridgePart) -> Chip {
+/// What of a bridge of the catalogue decides how long things take.
+pub(crate) fn chip(of: &BridgePart) -> Chip {
     let segment_bytes = of.write_piece_bytes.min(of.store.piece_sectors * SECTOR_BYTES);
     let FirmwareCosts { bot_command, bot_status, uas_command, uas_status, byte_ps } = of.firmware;
     Chip {

@@ -4,13 +4,15 @@
 //! dice, and so that it can be made smaller. Always true: a case that was read is within the limits here, whatever the line
 //! said.
 
+use super::parts::{self, Parts};
+use crate::bridge::Chip;
 use crate::engine::Random;
 use crate::fault::{Faults, Kind, Rates, Script};
 use crate::link::superspeed::{self, Sleep};
 use crate::link::usb2::{self, Pacing, Translators};
 use crate::link::{AnyRate, Connection};
 use crate::world::Plain;
-use crate::world::driven::{Drive, Host, Hub, Keeping, Node, Packing, Protocol, Setup};
+use crate::world::driven::{Drive, Enclosure, Host, HostCosts, Hub, Keeping, Node, Packing, Protocol, Setup};
 use crate::xhci::Part;
 use std::fmt;
 use std::str::FromStr;
@@ -38,6 +40,10 @@ pub struct Case {
     pub nap: Nap,
     /// Whether faults strike from the first packet on, while devices are brought up; where there is no controller that takes no packets.
     pub is_early: bool,
+    /// What the drives are made of; where there is no controller they are plain.
+    pub parts: Parts,
+    /// Whether the driver takes its time on the host's core; where there is no controller it takes none.
+    pub is_costing: bool,
     /// Streams of the device: a power of two, 2 to 256.
     pub streams: u16,
     /// Commands under way, and requests: 1 to 64.
@@ -194,6 +200,8 @@ impl Case {
                 [Random::new(seed, "translated").below(3) as usize],
             nap: [Nap::Never, Nap::Never, Nap::Idle, Nap::AtWork][Random::new(seed, "nap").below(4) as usize],
             is_early: Random::new(seed, "early").below(4) == 0,
+            parts: Parts::of_seed(seed),
+            is_costing: Random::new(seed, "costs").below(4) == 0,
             streams: pick(&[2, 4, 16, 32, 64]) as u16,
             depth: pick(&[1, 2, 4, 8, 16, 30]) as u16,
             transfer_bytes: pick(&[block_bytes, 4096.max(block_bytes), 16 << 10, 64 << 10]),
@@ -215,6 +223,7 @@ impl Case {
             finale: if pick(&[0, 1, 1]) == 0 { Finale::Unplug } else { Finale::PowerLoss },
             faults: None,
         }
+        .bounded()
     }
 
     /// What goes wrong with a drive. What ends the life of all that is behind a root port is the first drive's.
@@ -239,7 +248,32 @@ impl Case {
     pub fn plain(&self) -> Plain {
         let latency = Duration::from_us(self.latency_us.into());
         let plain = Plain::new(self.blocks, self.block, latency, self.at_once).with_streams(self.streams);
+        let plain = match self.bridge() {
+            Some(bridge) => plain.with_limits(bridge.limits),
+            None => plain,
+        };
         if self.is_cached { plain.with_volatile_cache() } else { plain }
+    }
+
+    /// The bridge that drives are behind, if they are made of parts.
+    fn bridge(&self) -> Option<Chip> {
+        self.parts.chip().filter(|_| self.controller != Desk::None)
+    }
+
+    /// What is behind the endpoints of a drive that is made of parts, as new.
+    pub(super) fn enclosure(&self, drive: usize) -> Option<Box<Enclosure>> {
+        let mut chip = self.bridge()?;
+        // Without streams the data of one command move at a time.
+        chip.store.reads_fit = self.is_on_bus() || self.own_rate(drive).is_some();
+        let protocol = self.protocol();
+        Some(Box::new(Enclosure::new(&chip, protocol, self.parts.drive()?, self.block)))
+    }
+
+    const fn protocol(&self) -> Protocol {
+        match self.wire {
+            Wire::Uas => Protocol::Uas,
+            Wire::Bot | Wire::Turbo => Protocol::Bot,
+        }
     }
 
     /// Its device, as it leaves the factory.
@@ -295,13 +329,9 @@ impl Case {
     /// The setup of a world with a controller, if it is one.
     pub(super) fn setup(&self) -> Option<Setup> {
         let part = Part { pacing: PACING, ..self.controller.part()? };
-        let (protocol, packing) = match self.wire {
-            Wire::Uas => (Protocol::Uas, None),
-            Wire::Bot => (Protocol::Bot, None),
-            Wire::Turbo => (Protocol::Bot, Some(Packing::TURBO)),
-        };
+        let packing = (self.wire == Wire::Turbo).then_some(Packing::TURBO);
         let drive = Drive {
-            protocol,
+            protocol: self.protocol(),
             depth: Some(self.depth),
             streams: self.streams,
             blocks: self.blocks,
@@ -321,7 +351,8 @@ impl Case {
                 (1..hubs).fold(last, |node, _| Node::Hub(hub().with(1, node)))
             }
         };
-        let host = Host { packing, ..Host::with(part) };
+        let costs = if self.is_costing { parts::costs(self.wire) } else { HostCosts::FREE };
+        let host = Host { packing, costs, ..Host::with(part) };
         let sleep = self.sleep();
         Some(Setup { sleep, ..Setup::new(host).at(self.rate).with(1, node) })
     }
@@ -338,6 +369,9 @@ impl Case {
     fn bounded(mut self) -> Self {
         if self.wire == Wire::Uas && self.controller == Desk::EarlyCard && !self.is_on_bus() {
             self.controller = Desk::Card;
+        }
+        if self.controller == Desk::None {
+            (self.parts, self.is_costing) = (Parts::Plain, false);
         }
         self.hubs = self.hubs.min(HUBS_MAX);
         self.drives = self.drives.clamp(1, DRIVES_MAX);
@@ -363,6 +397,8 @@ impl Case {
             "translated" => self.translated = of_name(value, &TRANSLATED)?,
             "nap" => self.nap = of_name(value, &NAPS)?,
             "early" => self.is_early = of_name(value, &YES_NO)?,
+            "parts" => self.parts = of_name(value, &parts::NAMES)?,
+            "costs" => self.is_costing = of_name(value, &YES_NO)?,
             "streams" => self.streams = value.parse().ok()?,
             "depth" => self.depth = value.parse().ok()?,
             "transfer" => self.transfer_bytes = value.parse().ok()?,
@@ -455,7 +491,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "seed={} wire={} rate={} controller={} hubs={} drives={} translated={} nap={} early={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
+            "seed={} wire={} rate={} controller={} hubs={} drives={} translated={} nap={} early={} parts={} costs={} streams={} depth={} transfer={} block={} blocks={} latency-us={} at-once={}",
             self.seed,
             name_of(self.wire, &WIRES),
             name_of(self.rate, &RATES),
@@ -465,6 +501,8 @@ impl fmt::Display for Case {
             name_of(self.translated, &TRANSLATED),
             name_of(self.nap, &NAPS),
             name_of(self.is_early, &YES_NO),
+            name_of(self.parts, &parts::NAMES),
+            name_of(self.is_costing, &YES_NO),
             self.streams,
             self.depth,
             self.transfer_bytes,
@@ -492,9 +530,11 @@ impl fmt::Display for Case {
 impl FromStr for Case {
     type Err = CaseError;
 
-    /// What a line does not say is as the seed 0 has it, but for faults while devices are brought up, which are said.
+    /// What a line does not say is as the seed 0 has it, but for faults while devices are brought up, parts, and what a driver takes, which
+    /// are said.
     fn from_str(line: &str) -> Result<Self, CaseError> {
-        let mut case = Self { is_early: false, ..Self::of_seed(0) };
+        let seed_0 = Self::of_seed(0);
+        let mut case = Self { is_early: false, parts: Parts::Plain, is_costing: false, ..seed_0 };
         for part in line.split_whitespace() {
             let taken = part.split_once('=').and_then(|(name, value)| case.take(name, value));
             taken.ok_or_else(|| CaseError { part: part.into() })?;

@@ -14,10 +14,12 @@ mod case;
 mod host;
 mod life;
 mod pace;
+mod parts;
 mod shrink;
 mod stage;
 
 pub use case::{Case, CaseError, Desk, Finale, Mix, Wire};
+pub use parts::Parts;
 pub use shrink::{Shrunk, shrink, shrink_while};
 
 use crate::check::{About, Law, Violation};
@@ -173,7 +175,7 @@ impl Run<'_> {
         let (mut occupants, mut faults) = (VecDeque::new(), Vec::new());
         for (drive, Remains { plain, device, faults: its }) in self.remains.drain(..).enumerate() {
             let device = device.unwrap_or_else(|| self.case.device(&plain, drive));
-            occupants.push_back(Occupant { device, plain, enclosure: None });
+            occupants.push_back(Occupant { device, plain, enclosure: self.case.enclosure(drive) });
             faults.push(its);
         }
         let occupy = |_: usize, drive: &Drive| {

@@ -5,7 +5,7 @@
 //! the number of runs is bounded.
 
 use super::case::Translated;
-use super::{Case, Report, run};
+use super::{Case, Parts, Report, run};
 use crate::check::Law;
 use crate::fault::{Bug, Script};
 
@@ -112,6 +112,8 @@ impl Search<'_> {
             Case { hubs: 0, ..case.clone() },
             Case { drives: 1, ..case.clone() },
             Case { is_early: false, ..case.clone() },
+            Case { parts: Parts::Plain, ..case.clone() },
+            Case { is_costing: false, ..case.clone() },
             Case { translated: Translated::None, ..case.clone() },
             Case { at_once: 1, ..case.clone() },
             Case { blocks: case.longest.max(4), ..case.clone() },

@@ -27,7 +27,7 @@ fn what_is_thrown_at_a_disk_breaks_no_law() {
 }
 
 /// Cases as they were printed when they were red, and what was wrong.
-const ONCE_RED: [(&str, &str); 20] = [
+const ONCE_RED: [(&str, &str); 27] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 streams=16 depth=4 transfer=4096 block=512 blocks=4 latency-us=10 at-once=4 cache=no \
@@ -172,6 +172,50 @@ const ONCE_RED: [(&str, &str); 20] = [
          header-damaged@2220,header-damaged@2239,header-damaged@2457,header-damaged@2567,header-damaged@2628,\
          header-damaged@2773,header-damaged@2867,packet-lost@2944,header-damaged@3057,header-damaged@3135,\
          packet-lost@3380,packet-lost@3699,packet-lost@4131",
+    ),
+    (
+        "a bridge whose buffer was full of what nobody took any more waited for room, and its drive for the bridge: after a reset",
+        "seed=215 wire=bot rate=gen2 controller=early-card hubs=1 drives=3 translated=none nap=never early=no parts=single-flash \
+         costs=no streams=16 depth=1 transfer=65536 block=4096 blocks=32 latency-us=0 at-once=1 cache=no requests=17 longest=32 \
+         reads=40 through=10 flushes=0 zeroes=0 aborts=0 again=40 finale=unplug faults=status-twice@35/2",
+    ),
+    (
+        "the same after an abort",
+        "seed=1418 wire=uas rate=gen1 controller=chipset hubs=2 drives=3 translated=none nap=idle early=no parts=sending-flash \
+         costs=yes streams=64 depth=1 transfer=65536 block=512 blocks=32 latency-us=10 at-once=1 cache=no requests=8 longest=32 \
+         reads=60 through=5 flushes=0 zeroes=0 aborts=5 again=40 finale=unplug faults=not-ready@2/3",
+    ),
+    (
+        "a drive behind a bridge waited for the rest of a write of which a block could not be written",
+        "seed=172 wire=bot rate=gen2x2 controller=card hubs=1 drives=2 translated=none nap=idle early=no parts=sending-flash costs=no \
+         streams=4 depth=1 transfer=16384 block=4096 blocks=32 latency-us=1 at-once=1 cache=no requests=82 longest=32 reads=20 \
+         through=10 flushes=0 zeroes=0 aborts=0 again=0 finale=power-loss \
+         faults=controller-halt@26558,medium-error@116/2,status-twice@252/2",
+    ),
+    (
+        "the same in a drive that was pulled out, which was waited for to come to rest",
+        "seed=1081 wire=turbo rate=gen2 controller=chipset hubs=2 drives=1 translated=none nap=idle early=yes parts=single-flash \
+         costs=no streams=64 depth=16 transfer=65536 block=4096 blocks=64 latency-us=1 at-once=1 cache=no requests=36 longest=32 \
+         reads=60 through=10 flushes=10 zeroes=0 aborts=0 again=0 finale=power-loss faults=power-loss@906,hub-reset@3789",
+    ),
+    (
+        "a disk of which others waited for the least to be read was asked for ever at the time when it passed",
+        "seed=9581 wire=uas rate=gen2x2 controller=card hubs=1 drives=1 translated=none nap=idle early=no parts=pieces-disk costs=yes \
+         streams=4 depth=4 transfer=512 block=512 blocks=16 latency-us=0 at-once=1 cache=no requests=109 longest=8 reads=40 through=5 \
+         flushes=10 zeroes=0 aborts=0 again=70 finale=power-loss faults=medium-error@35,status-tag@57,medium-error@115,\
+         hub-reset@1876,medium-error@196,medium-error@208,medium-error@254,medium-error@320,medium-error@362",
+    ),
+    (
+        "the same at full speed",
+        "seed=6561 wire=uas rate=full controller=chipset hubs=0 drives=1 translated=none nap=never early=no parts=pieces-disk costs=yes \
+         streams=32 depth=16 transfer=16384 block=512 blocks=256 latency-us=1000 at-once=1 cache=no requests=46 longest=4 reads=60 \
+         through=5 flushes=3 zeroes=5 aborts=0 again=70 finale=power-loss faults=not-ready-storm@120",
+    ),
+    (
+        "an interrupt that a slow driver had kept waiting was due before its time",
+        "seed=125 wire=uas rate=gen1 controller=card hubs=0 drives=1 translated=none nap=never early=no parts=plain costs=yes \
+         streams=64 depth=8 transfer=16384 block=4096 blocks=16 latency-us=10 at-once=1 cache=no requests=1 longest=1 reads=20 \
+         through=5 flushes=0 zeroes=0 aborts=0 again=0 finale=unplug faults=none",
     ),
 ];
 
@@ -485,6 +529,28 @@ fn a_red_case_becomes_smaller_and_stays_red() {
     assert_eq!(after.faults, Some(Script::default()), "it does not take a fault");
     assert_eq!(run(&case(&after.to_string()), Some(Bug::LostWrite)), report);
     assert!(report.verdict.is_err());
+}
+
+#[test]
+fn a_bridge_and_costs_that_it_does_not_take_are_left_away() {
+    let before =
+        case("wire=uas controller=chipset parts=pieces-disk costs=yes depth=4 requests=20 faults=none");
+    assert!(before.parts != Parts::Plain && before.is_costing);
+    let Shrunk { case: after, .. } = shrink(&before, Some(Bug::LostWrite)).unwrap();
+    assert!(after.parts == Parts::Plain && !after.is_costing, "{after}");
+}
+
+#[test]
+fn drives_made_of_parts_keep_every_law_and_a_driver_that_takes_its_time_does() {
+    for wire in ["uas", "bot", "turbo"] {
+        for (name, _) in super::parts::NAMES {
+            let line = format!(
+                "wire={wire} controller=chipset parts={name} costs=yes requests=20 blocks=256 faults=none"
+            );
+            let Toll { failed, timeouts, resets, .. } = holds(&line).toll;
+            assert_eq!((failed, timeouts, resets), (0, 0, 0), "{line}");
+        }
+    }
 }
 
 #[test]
