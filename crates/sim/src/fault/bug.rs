@@ -52,6 +52,10 @@ pub enum Bug {
     Haste,
     /// A drive is not told that something of its own has gone out.
     UntoldEnd,
+    /// A byte that crosses a bus of USB 2.0 is not counted.
+    UncountedByte,
+    /// A control transfer that went well is told to have failed.
+    LostAnswer,
 }
 
 /// A bug in its place, or none.
@@ -63,7 +67,7 @@ pub struct Planted {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::LostEnd,
         Self::EndTwice,
         Self::Residue,
@@ -86,6 +90,8 @@ impl Bug {
         Self::Restless,
         Self::Haste,
         Self::UntoldEnd,
+        Self::UncountedByte,
+        Self::LostAnswer,
     ];
 
     /// It shows at every so manieth opportunity: seldom, as bugs do, unless there are few opportunities.
@@ -95,7 +101,9 @@ impl Bug {
             // A drive is looked at by a dozen commands before it is asked for anything.
             bug if bug.is_of_controller() => 64,
             // There are many packets.
-            Self::Haste | Self::UntoldEnd => 64,
+            Self::Haste | Self::UntoldEnd | Self::UncountedByte => 64,
+            // A drive is asked seven things while it is brought up.
+            Self::LostAnswer => 5,
             _ => 3,
         }
     }
@@ -138,6 +146,8 @@ impl Bug {
             Self::Restless => "restless",
             Self::Haste => "haste",
             Self::UntoldEnd => "untold-end",
+            Self::UncountedByte => "uncounted-byte",
+            Self::LostAnswer => "lost-answer",
         }
     }
 }

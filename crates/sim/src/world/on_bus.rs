@@ -20,7 +20,8 @@ impl<T: Transport> World<T> {
             self.show_on_bus(sent);
         }
         self.tell_progress();
-        self.trouble.ledger.cross_bus(self.engine.now(), usb2::payload_of(&sent), false);
+        let counted = self.trouble.counted(usb2::payload_of(&sent));
+        self.trouble.ledger.cross_bus(self.engine.now(), counted, false);
         self.look_after_endpoints();
         self.look_after_endpoint_0();
     }

@@ -246,6 +246,11 @@ impl Trouble {
         progress.piece.is_none() && progress.ended.is_some() && self.faults.shows(Bug::UntoldEnd)
     }
 
+    /// [`Bug::UncountedByte`]: bytes of a packet on a bus of USB 2.0 as they are counted.
+    pub(super) fn counted(&mut self, payload: u32) -> u32 {
+        if payload > 0 && self.faults.shows(Bug::UncountedByte) { payload - 1 } else { payload }
+    }
+
     /// How often the end of a command is told.
     pub(super) fn ends(&mut self) -> usize {
         self.is_restless = self.is_restless || self.faults.shows(Bug::Restless);

@@ -80,7 +80,8 @@ impl Driven {
     fn book_bus(&mut self, number: usize, met: &Met) {
         let (now, payload) = (self.engine.now(), usb2::payload_of(&met.sent));
         if let Some(seat) = self.seats.get_mut(number) {
-            seat.trouble.ledger.cross_bus(now, payload, met.is_below);
+            let counted = seat.trouble.counted(payload);
+            seat.trouble.ledger.cross_bus(now, counted, met.is_below);
         }
         if number != DRIVE && !met.is_below {
             self.seats[DRIVE].trouble.ledger.arrive_elsewhere(Side::Host, payload);

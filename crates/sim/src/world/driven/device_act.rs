@@ -5,6 +5,7 @@
 
 use super::seat::Ending;
 use super::{Driven, Happens};
+use crate::fault::Bug;
 use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
 use crate::link::superspeed::Side;
 use crate::world::drive::Happened;
@@ -183,8 +184,11 @@ impl Driven {
                 control.data_in.extend_from_slice(control.reply.get(at..at + len).unwrap_or(&[]));
             }
             let Some(end) = progress.ended else { continue };
+            let brought = std::mem::take(&mut control.data_in);
+            let seat = self.seats.get_mut(number);
+            let is_lost = seat.is_some_and(|seat| seat.trouble.faults.shows(Bug::LostAnswer));
             let answer = match end {
-                ControlEnd::Done => model::ControlAnswer::Done(std::mem::take(&mut control.data_in)),
+                ControlEnd::Done if !is_lost => model::ControlAnswer::Done(brought),
                 _ => model::ControlAnswer::Stalled,
             };
             if let Some(request) = control.requests.pop_front() {
