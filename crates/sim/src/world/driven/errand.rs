@@ -279,7 +279,7 @@ impl Front {
 }
 
 impl Came {
-    fn is_good(&self) -> bool {
+    pub(super) fn is_good(&self) -> bool {
         match self {
             Self::Answer(answer) => {
                 !matches!(answer, Answer::Failed(_) | Answer::TimedOut | Answer::NoMemory | Answer::Gone)

@@ -6,7 +6,7 @@
 //! otherwise the second time. Always true: each step ends within [`PATIENCE`], with what it was for or with a reason.
 
 use super::core::Core;
-use super::errand::{Came, Step, set_configuration};
+use super::errand::{Came, OfHub, Step, set_configuration};
 use super::front::Front;
 use super::machine::Machine;
 use super::root::Root;
@@ -35,6 +35,9 @@ use wire::usb::hub::HubPortSpeed;
 use wire::usb::{BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDescriptor, SetupPacket};
 use wire::xhci::{CompletionCode, RouteString};
 use xhci::{Answer, Location, Request};
+
+/// How often a drive is brought up, with its port reset between: as often as Linux does (PORT_INIT_TRIES, drivers/usb/core/hub.c).
+const TRIES: u8 = 4;
 
 /// Each step of bringing a drive up ends within this, or never.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -231,9 +234,42 @@ impl Driven {
         self.bring_up_hub(number, location)
     }
 
-    /// Gives a drive an address and a transport.
+    /// Brings a drive up. What it does not answer may have been lost: its port is reset then, and it is asked again.
     fn bring_up(&mut self, number: usize) -> Result<(), PowerOnError> {
-        self.attach(number)?;
+        let mut came = self.try_to_bring_up(number);
+        for _ in 1..TRIES {
+            let Err(PowerOnError::Refused(_)) = came else { break };
+            match self.begin_anew(number) {
+                Ok(true) => came = self.try_to_bring_up(number),
+                Ok(false) => {}
+                Err(_) => break,
+            }
+        }
+        came
+    }
+
+    /// Resets the port that a device is at, which has the address then that it had. Whether all of that went well: behind a hub
+    /// nobody can ask for it in the name of a device that has no address yet.
+    fn begin_anew(&mut self, number: usize) -> Result<bool, PowerOnError> {
+        let Front { way: Way { port, route }, device, .. } = self.fronts[number];
+        let reset = match route.tiers() {
+            0 => Step::Driver(Request::ResetPort { port }),
+            _ => Step::HubAbove(OfHub::ResetPort),
+        };
+        let readdress = device.map(|device| Step::Driver(Request::Readdress(device)));
+        for step in [reset].into_iter().chain(readdress) {
+            if !self.ask(number, step)?.is_good() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives a drive an address, if it has none, and a transport.
+    fn try_to_bring_up(&mut self, number: usize) -> Result<(), PowerOnError> {
+        if self.fronts[number].device.is_none() {
+            self.attach(number)?;
+        }
         // What the transport before this one has left in the core's line is not for this one.
         self.wait_for(|world| !world.core.works_for(number))?;
         let Drive { protocol, depth, .. } = self.drives[number];
