@@ -131,6 +131,25 @@ fn streams_side_by_side_are_read_in_pieces_that_grow() {
     assert_eq!(places, [0, 2000, 10, 2010, 30, 2030, 70, 2070, 140, 2140, 260, 2260]);
 }
 
+#[test]
+fn the_arm_leaves_for_another_when_the_least_was_read() {
+    let mut script = disk();
+    script.read(0, 0, 10);
+    script.read(1, cylinder(10), 10);
+    script.until(2);
+    script.read(1, cylinder(10) + 10, 10);
+    script.read(0, 10, 10);
+    script.until(3);
+    script.read(2, cylinder(500), 10);
+    script.until(5);
+    // Ten are kept before the second piece of the first, so that ten more than it are read: they are no whole frame.
+    let places: Vec<u64> = script.turns.iter().map(|turn| turn.extent.lba.0).collect();
+    assert_eq!(places, [0, cylinder(10), 10, cylinder(500)]);
+    script.read(0, 20, 10);
+    script.until(6);
+    assert_eq!(script.turns.len(), 4, "they lie in a segment");
+}
+
 /// Orders 1, 2, 3, 4 at one cylinder, where the head comes by 3 first, then 2, 4, and 1.
 #[test]
 fn orders_at_once_are_served_as_the_platter_turns() {
