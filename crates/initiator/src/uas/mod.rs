@@ -224,7 +224,6 @@ impl Uas {
                 }
             }
             Role::Command if !came => self.after_lost_command(place.index, completion, was_cancelled),
-            Role::Command if !has_ended && task.early.is_some() => self.weigh_early(now, place.index),
             Role::Command | Role::Anyone => {}
         }
         if has_ended {
@@ -241,10 +240,6 @@ impl Uas {
             TransferStatus::Stall if !task.resent && task.stage == Stage::Running => {
                 task.resent = true;
                 task.iu = Flight::Idle;
-                // Whatever had answered was not this command.
-                if task.early.take().is_some() && task.status == Flight::Back {
-                    task.status = Flight::Idle;
-                }
                 self.counters.resends += 1;
             }
             TransferStatus::Stall => self.fault(index, Failure::Stalled),
@@ -318,9 +313,7 @@ impl Uas {
         let id = task.command.id;
         match task.stage {
             Stage::Held | Stage::Running => {
-                let by = task.early.as_ref().and_then(|early| early.by);
-                let at = by.map_or(task.command.deadline, |by| by.min(task.command.deadline));
-                Some(Deadline { at, reason: DeadlineReason::Command(id) })
+                Some(Deadline { at: task.command.deadline, reason: DeadlineReason::Command(id) })
             }
             Stage::Answered { data_by, .. } if matches!(task.data, Flight::UnderWay(_)) => {
                 Some(Deadline { at: data_by, reason: DeadlineReason::DataAfterStatus(id) })
@@ -373,9 +366,6 @@ impl Uas {
             Stage::Held => {
                 self.counters.timeouts += 1;
                 self.release(index, Failure::TimedOut);
-            }
-            Stage::Running if task.early.as_ref().is_some_and(|early| early.by.is_some()) => {
-                self.believe_early(now, index);
             }
             Stage::Running => {
                 self.counters.timeouts += 1;

@@ -4,17 +4,14 @@
 //! streams the tag in the IU is all there is; an IU for nobody is counted and dropped, as another transfer takes the
 //! place of the one it used up.
 //!
-//! With streams a status may come before it is known that the device has the COMMAND IU: completions of two
-//! endpoints come in any order, and the acknowledgement of the IU may have been lost. Or it is one of an earlier command
-//! that a device has sent twice, which comes as soon as it is asked for. If all data had moved, it is this command's, and
-//! counts once the IU is through. If not, another one is waited for, which would be the right one, for a while.
+//! With streams a status that comes before its COMMAND IU was taken is a late one of an earlier command; it is dropped
+//! and the transfer submitted again.
 
 use super::Uas;
-use super::task::{Early, Flight, Stage};
-use crate::{Answer, Deadline, DeadlineReason, Failure, Output, SenseBytes};
-use alloc::boxed::Box;
+use super::task::{Flight, Stage};
+use crate::{Answer, Failure, Output, SenseBytes};
 use bus::{Completion, Direction, TransferStatus};
-use units::{Duration, Instant};
+use units::Instant;
 use wire::scsi::Status;
 use wire::uas::{ReadyIu, ResponseIu, SenseIu, StatusIu};
 
@@ -24,9 +21,6 @@ pub const ODD_STATUSES_MAX: u8 = 4;
 /// Without streams: status transfers in a row that bring nothing of use (IUs for nobody, stalls, babble, errors) before
 /// the port is reset.
 pub const LOST_STATUSES_MAX: u8 = 16;
-
-/// With streams: for so long after its COMMAND IU was taken a command with an early status waits for another one.
-const EARLY_STATUS_WAITS: Duration = Duration::from_ms(200);
 
 impl Uas {
     /// With streams: the status transfer of a task has completed.
@@ -109,11 +103,10 @@ impl Uas {
             self.counters.odd_statuses += 1;
             return;
         }
-        let is_early = self.config.streams.is_some() && task.iu != Flight::Back;
+        let is_late = self.config.streams.is_some() && task.iu != Flight::Back;
         match *iu {
-            StatusIu::Sense(ref iu) if is_early => self.keep_early(index, iu),
-            _ if is_early => self.wait_again(index),
-            StatusIu::Sense(ref iu) => self.answer(now, index, answer_of(iu)),
+            _ if is_late => self.wait_again(index),
+            StatusIu::Sense(ref iu) => self.answer(now, index, iu),
             StatusIu::Response(ResponseIu { code, .. }) => {
                 if let Some(task) = &mut self.tasks[usize::from(index)] {
                     // What the device has refused it does not have, whatever was wrong with it before.
@@ -127,9 +120,10 @@ impl Uas {
 
     /// The end of a command. Data that an unsuccessful one has not moved will not come.
     #[inline(always)]
-    fn answer(&mut self, now: Instant, index: u16, answer: Answer) {
+    fn answer(&mut self, now: Instant, index: u16, iu: &SenseIu<'_>) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
-        let status = answer.status;
+        let SenseIu { status, status_qualifier, sense, .. } = *iu;
+        let answer = Answer { status, status_qualifier, moved: 0, sense: SenseBytes::new(sense) };
         task.stage = Stage::Answered { answer, data_by: now + self.config.patience.data_after_status };
         self.pipes.expect_no_status();
         self.port_resets = 0;
@@ -148,45 +142,6 @@ impl Uas {
         if let Some(deadline) = deadline {
             self.note_deadline(deadline);
         }
-    }
-
-    /// A status has come before the COMMAND IU was taken, as far as is known here.
-    #[cold]
-    fn keep_early(&mut self, index: u16, iu: &SenseIu<'_>) {
-        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
-        let is_own = task.stage == Stage::Running && task.has_moved_all();
-        task.early = Some(Box::new(Early { answer: answer_of(iu), is_own, by: None }));
-        if !is_own {
-            self.wait_again(index);
-        }
-    }
-
-    /// The COMMAND IU of a task was taken whose status has come before.
-    #[cold]
-    pub(super) fn weigh_early(&mut self, now: Instant, index: u16) {
-        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
-        let Some(early) = task.early.as_mut().filter(|_| task.stage == Stage::Running) else { return };
-        if early.is_own {
-            return self.believe_early(now, index);
-        }
-        let by = now + EARLY_STATUS_WAITS;
-        early.by = Some(by);
-        let (id, at) = (task.command.id, by.min(task.command.deadline));
-        self.forget_deadline(id);
-        self.note_deadline(Deadline { at, reason: DeadlineReason::Command(id) });
-    }
-
-    /// No other status has come, or none is needed: the early one was this task's.
-    #[cold]
-    pub(super) fn believe_early(&mut self, now: Instant, index: u16) {
-        let Some(task) = &mut self.tasks[usize::from(index)] else { return };
-        let Some(early) = task.early.take() else { return };
-        self.outputs.extend(task.status.cancel().map(Output::Cancel));
-        if task.status == Flight::Idle {
-            task.status = Flight::Back;
-        }
-        self.answer(now, index, early.answer);
-        self.finish(index);
     }
 
     /// READ READY or WRITE READY: data of this task are next.
@@ -226,11 +181,6 @@ impl Uas {
             self.unsettled = true;
         }
     }
-}
-
-fn answer_of(iu: &SenseIu<'_>) -> Answer {
-    let SenseIu { status, status_qualifier, sense, .. } = *iu;
-    Answer { status, status_qualifier, moved: 0, sense: SenseBytes::new(sense) }
 }
 
 /// An IU of the status pipe. Sense data that are shorter than their length says are taken as they are.

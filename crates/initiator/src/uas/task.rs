@@ -2,8 +2,7 @@
 //!
 //! Always true: a task ends when it is answered or released and none of its transfers is under way.
 
-use crate::{Answer, Command, DataPhase, Failure, Outcome, SenseBytes};
-use alloc::boxed::Box;
+use crate::{Answer, Command, Failure, Outcome, SenseBytes};
 use bus::TransferId;
 use units::Instant;
 use wire::scsi::Status;
@@ -27,18 +26,6 @@ pub(super) struct Task {
     pub(super) resent: bool,
     /// Statuses that were none, so far.
     pub(super) odd_statuses: u8,
-    /// With streams: a status that came before it was known that the device has the COMMAND IU.
-    pub(super) early: Option<Box<Early>>,
-}
-
-/// A status that came before its time.
-#[derive(Debug)]
-pub(super) struct Early {
-    pub(super) answer: Answer,
-    /// All data had moved by then, so that it is of this command.
-    pub(super) is_own: bool,
-    /// When it is believed if no other one comes, once the device has the COMMAND IU.
-    pub(super) by: Option<Instant>,
 }
 
 /// How far a task is.
@@ -82,7 +69,6 @@ impl Task {
             data_fault: None,
             resent: false,
             odd_statuses: 0,
-            early: None,
         }
     }
 
@@ -94,12 +80,6 @@ impl Task {
     /// Whether nothing but its transfers is waited for.
     pub(super) const fn has_ended(&self) -> bool {
         matches!(self.stage, Stage::Answered { .. } | Stage::Released(_))
-    }
-
-    /// Whether its whole data phase has moved; not if it has none.
-    pub(super) fn has_moved_all(&self) -> bool {
-        let is_whole = |phase: DataPhase| self.data == Flight::Back && self.moved == phase.range.len;
-        self.data_fault.is_none() && self.command.transfer().is_some_and(is_whole)
     }
 
     /// How it ended, if it has and none of its transfers is under way. Says so once.

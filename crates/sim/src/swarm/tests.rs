@@ -228,13 +228,6 @@ fn cases_that_were_red_are_green() {
 }
 
 #[test]
-fn a_status_that_comes_before_its_command_is_acknowledged_is_not_dropped() {
-    let (_, line) = ONCE_RED[19];
-    let Toll { timeouts, sent_again, .. } = holds(line).toll;
-    assert_eq!((timeouts, sent_again), (0, 0));
-}
-
-#[test]
 fn without_faults_nothing_is_sent_again_but_for_the_attention() {
     for wire in ["uas", "bot"] {
         let report = holds(&format!("wire={wire} requests=40 aborts=0 faults=none"));

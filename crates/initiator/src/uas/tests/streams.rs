@@ -205,52 +205,6 @@ fn a_status_before_its_command_is_a_late_one_of_an_earlier() {
 }
 
 #[test]
-fn an_early_status_after_all_data_ends_the_command_once_its_iu_is_through() {
-    let mut script = with_streams();
-    let read = script.start(read_10(0, 0, 1));
-    script.done(read.payload);
-    script.reply(read.status, &sense_iu(1, 0));
-    // The host controller still waits for the acknowledgement of the COMMAND IU, and is let do so.
-    script.expect_nothing();
-    script.done(read.command);
-    assert_eq!(script.expect_finished(0), good(512));
-    assert_eq!(script.transport.counters(), Counters::default());
-    script.expect_rest();
-}
-
-#[test]
-fn an_early_status_is_believed_if_no_other_one_comes() {
-    let mut script = with_streams();
-    let command = script.start(test_unit_ready(0));
-    script.reply(command.status, &sense_iu(1, 0));
-    let status = script.expect_transfer(STATUS);
-    script.done(command.command);
-    script.expect_nothing();
-    script.expect_timeout(DeadlineReason::Command(test_unit_ready(0).id));
-    assert_eq!(script.now, Instant::ZERO + Duration::from_ms(200));
-    script.cancelled(status);
-    assert_eq!(script.expect_finished(0), good(0));
-    assert_eq!(script.transport.counters().timeouts, 0);
-    script.expect_rest();
-}
-
-#[test]
-fn an_early_status_of_a_command_that_is_sent_again_was_not_its_own() {
-    let mut script = with_streams();
-    let read = script.start(read_10(0, 0, 1));
-    script.done(read.payload);
-    script.reply(read.status, &sense_iu(1, 0));
-    script.fail(read.command, TransferStatus::Stall);
-    script.grant(BusRequest::ClearHalt(COMMAND), BusAnswer::Done);
-    let status = script.expect_transfer(STATUS);
-    let again = script.expect_transfer(COMMAND);
-    script.done(again);
-    script.expect_nothing();
-    script.reply(status, &sense_iu(1, 0));
-    assert_eq!(script.expect_finished(0), good(512));
-}
-
-#[test]
 fn statuses_that_are_none_have_an_end() {
     let mut script = with_streams();
     let mut status = script.run(test_unit_ready(0)).status;
