@@ -335,8 +335,7 @@ fn packing(of: crate::parts::Packing) -> Packing {
     Packing { bytes_max: of.bytes_max, look_ahead, merges: of.merges }
 }
 
-/// What of a bridge takes time.
-/// What of a bridge of the catalogue decides how long things take.
+/// What of a bridge of the catalogue takes time.
 pub(crate) fn chip(of: &BridgePart) -> Chip {
     let segment_bytes = of.write_piece_bytes.min(of.store.piece_sectors * SECTOR_BYTES);
     let FirmwareCosts { bot_command, bot_status, uas_command, uas_status, byte_ps } = of.firmware;

@@ -153,7 +153,7 @@ impl Uas {
         }
     }
 
-    /// Joins the packets of an IU. Only at full speed can an IU be longer than a packet.
+    /// Takes a packet of the command pipe: mostly a whole IU.
     fn handle_packets(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
         if self.begun.is_empty() && bytes.len() != self.packet_bytes as usize {
             return self.handle_iu(bytes, executor, outputs);
@@ -161,6 +161,7 @@ impl Uas {
         self.join_packet(bytes, executor, outputs);
     }
 
+    /// Joins the packets of an IU. Only at full speed can an IU be longer than a packet.
     #[cold]
     fn join_packet(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
         let whole_packet = bytes.len() == self.packet_bytes as usize;
