@@ -142,7 +142,7 @@ impl Lanes {
             return None;
         };
         self.is_expected[side as usize] = true;
-        self.has_sent(side, &crossing);
+        self.has_sent(side, crossing.arrives);
         Some((crossing, packet.payload()))
     }
 
@@ -178,7 +178,7 @@ impl Lanes {
             return None;
         };
         self.on_the_way[side.other() as usize].push_back(message);
-        self.has_sent(side, &crossing);
+        self.has_sent(side, crossing.arrives);
         Some(crossing)
     }
 
@@ -248,20 +248,20 @@ impl Lanes {
     fn resend(&mut self, now: Instant, side: Side) -> Option<Crossing> {
         let message = self.retries[side as usize].packets.pop_front()?;
         let crossing = self.link.resend(now, side, message.packet());
-        self.link.take_on_arrival(&crossing, side.other());
+        self.link.take_on_arrival(crossing.arrives, side.other());
         self.on_the_way[side.other() as usize].push_back(message);
         Some(crossing)
     }
 
     /// What is the last in the line to the other side has been sent.
     #[inline(always)]
-    fn has_sent(&mut self, side: Side, crossing: &Crossing) {
+    fn has_sent(&mut self, side: Side, arrives: Instant) {
         if self.is_smooth {
-            return self.link.take_newest_on_arrival(crossing, side.other());
+            return self.link.take_newest_on_arrival(arrives, side.other());
         }
         let retry = &mut self.retries[side as usize];
         if retry.state == RetryState::None {
-            self.link.take_on_arrival(crossing, side.other());
+            self.link.take_on_arrival(arrives, side.other());
         } else {
             retry.packets.extend(self.on_the_way[side.other() as usize].back());
         }

@@ -109,8 +109,7 @@ impl Plain {
 
     /// What the beginning of a block holds of which nothing else is known: its number, and the complement of that.
     pub fn stamp(lba: Lba) -> [u8; 16] {
-        let (number, complement) = (lba.0.to_le_bytes(), (!lba.0).to_le_bytes());
-        std::array::from_fn(|at| if at < 8 { number[at] } else { complement[at - 8] })
+        (u128::from(!lba.0) << u64::BITS | u128::from(lba.0)).to_le_bytes()
     }
 
     /// Gives blocks from `lba` on their numbers.
@@ -124,7 +123,7 @@ impl Plain {
     /// Whether all blocks from `lba` on hold their numbers.
     pub fn are_stamped(lba: Lba, bytes: &[u8], block_size: BlockSize) -> bool {
         let mut blocks = (lba.0..).zip(bytes.chunks_exact(block_size.bytes() as usize));
-        blocks.all(|(number, block)| block.starts_with(&Self::stamp(Lba(number))))
+        blocks.all(|(number, block)| block.first_chunk() == Some(&Self::stamp(Lba(number))))
     }
 
     /// How many of the blocks from `lba` on hold neither their number nor nothing.

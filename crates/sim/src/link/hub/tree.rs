@@ -514,7 +514,7 @@ impl Tree {
         let passes_at = self.passes_at(branch, side, &crossing, &routed);
         if passes_at.is_none() {
             // Who it is for has room for it, always.
-            self.branches[branch].link.take_on_arrival(&crossing, side);
+            self.branches[branch].link.take_on_arrival(crossing.arrives, side);
         }
         let reaches_at = passes_at.unwrap_or(crossing.heard);
         self.next.push_back((crossing.ends, Happening::Free { branch: number, life, from }));

@@ -210,7 +210,7 @@ impl Link {
         self.send_timestamps(now);
         let back_at = self.spend(from).ok_or(Blocked)?;
         let crossing = self.carry(now.max(back_at), from, packet, gap);
-        self.has_crossed(&crossing);
+        self.has_crossed(crossing.arrives);
         Ok(crossing)
     }
 
@@ -219,7 +219,7 @@ impl Link {
         let now = self.awake(now, from);
         self.send_timestamps(now);
         let crossing = self.carry_seldom(now, from, packet);
-        self.has_crossed(&crossing);
+        self.has_crossed(crossing.arrives);
         crossing
     }
 
@@ -239,14 +239,14 @@ impl Link {
         self.credits[at.other() as usize].last_back()
     }
 
-    /// The packet that was sent last to `at` will be taken when it arrives.
-    pub const fn take_on_arrival(&mut self, crossing: &Crossing, at: Side) {
-        self.credits[at.other() as usize].take(crossing.arrives);
+    /// The packet that was sent last to `at` will be taken when it `arrives`.
+    pub const fn take_on_arrival(&mut self, arrives: Instant, at: Side) {
+        self.credits[at.other() as usize].take(arrives);
     }
 
     /// The same, if all packets that were sent to `at` before are taken, so that nobody has to look which is the next.
-    pub const fn take_newest_on_arrival(&mut self, crossing: &Crossing, at: Side) {
-        self.credits[at.other() as usize].take_newest(crossing.arrives);
+    pub const fn take_newest_on_arrival(&mut self, arrives: Instant, at: Side) {
+        self.credits[at.other() as usize].take_newest(arrives);
     }
 
     /// The packet for which [`Self::take_on_arrival`] was said last will not be taken.
@@ -334,9 +334,9 @@ impl Link {
         awake_at
     }
 
-    fn has_crossed(&mut self, crossing: &Crossing) {
+    fn has_crossed(&mut self, arrives: Instant) {
         if let Some(sleeper) = &mut self.sleeper {
-            sleeper.cross(crossing.arrives);
+            sleeper.cross(arrives);
         }
     }
 

@@ -305,21 +305,23 @@ impl Driven {
             Side::Device => Duration::ZERO,
         };
         let Some((crossing, bytes)) = joint.send_paced(now, side, pace) else { return };
-        let free = self.engine.turn(crossing.ends);
+        // Taken apart here, so that its times stay in registers, and put together again where somebody looks on.
+        let Crossing { begins, ends, arrives, heard } = crossing;
+        let free = self.engine.turn(ends);
         let rests = joint.rests(side, free);
         if self.shows_packets {
-            self.show_sent(root, side, &crossing);
+            self.show_sent(root, side, &Crossing { begins, ends, arrives, heard });
         }
         if !rests {
             self.schedule_at(free, Happens::Free(root as u8, side));
         }
         if self.is_troubled {
-            return self.send_struck(root, side, &crossing, bytes);
+            return self.send_struck(root, side, heard, bytes);
         }
-        if side == Side::Host && self.leaves_out.has(root) && self.leave_out(root, crossing.heard) {
+        if side == Side::Host && self.leaves_out.has(root) && self.leave_out(root, heard) {
             return;
         }
-        let heard = self.engine.turn(crossing.heard);
+        let heard = self.engine.turn(heard);
         self.schedule_at(heard, Happens::Arrives(root as u8, side.other(), bytes));
     }
 
@@ -347,12 +349,12 @@ impl Driven {
 
     /// Something may happen to what a side has sent.
     #[cold]
-    fn send_struck(&mut self, root: usize, side: Side, crossing: &Crossing, bytes: u16) {
+    fn send_struck(&mut self, root: usize, side: Side, heard: Instant, bytes: u16) {
         let happens = match self.strike(root, side) {
             Fate::Arrives => Happens::Arrives(root as u8, side.other(), bytes),
             fate => Happens::Suffers(root as u8, side.other(), bytes, fate),
         };
-        self.at(crossing.heard, happens);
+        self.at(heard, happens);
     }
 
     /// Shows what a side has sent to who looks on.

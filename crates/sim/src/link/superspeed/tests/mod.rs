@@ -183,7 +183,7 @@ fn a_port_acts_on_a_packet_after_its_turn_round_and_the_link_does_not_wait_for_i
     let turn_round = TurnRound::new(Duration::from_ns(100), Duration::from_ns(400));
     let mut link = Link::new(Rate::Gen1, Duration::from_ns(5)).between(turn_round);
     let asked = link.send(ns(0), Side::Host, Packet::Header, Duration::ZERO).unwrap();
-    link.take_on_arrival(&asked, Side::Device);
+    link.take_on_arrival(asked.arrives, Side::Device);
     assert_eq!((asked.arrives, asked.heard), (ns(45), ns(445)));
     // LGOOD and LCRD go from 45 to 77, long before the answer.
     assert_eq!(link.credit_at(ns(445), Side::Host), ns(445));

@@ -19,7 +19,7 @@ fn link(sleep: Sleep) -> Link {
 /// When a packet goes that a side has at a time.
 fn send(link: &mut Link, at: u64, from: Side) -> Instant {
     let crossing = link.send(ns(at), from, Packet::Header, Duration::ZERO).unwrap();
-    link.take_on_arrival(&crossing, from.other());
+    link.take_on_arrival(crossing.arrives, from.other());
     crossing.begins
 }
 
