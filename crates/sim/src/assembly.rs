@@ -235,7 +235,7 @@ impl Parts<'_> {
         };
         let profile = self.profile()?;
         let costs = HostCosts { command: profile.costs.command + of.command, ..profile.costs };
-        let plain = Plain::stamped(BlockCount(mechanism.sectors()), BLOCK_SIZE);
+        let plain = Plain::numbered(BlockCount(mechanism.sectors()), BLOCK_SIZE);
         let world = Native::new(costs, store, mechanism, plain);
         Stack::new(world, &profile).map_err(AssemblyError::Stack)
     }
@@ -255,7 +255,7 @@ impl Parts<'_> {
         let (mut chip, protocol) = (chip(bridge), profile.transport);
         // Without streams the data of one command move at a time.
         chip.store.reads_fit = rate.speed() != Speed::Super;
-        let plain = Plain::stamped(BlockCount(mechanism.sectors()), BLOCK_SIZE);
+        let plain = Plain::numbered(BlockCount(mechanism.sectors()), BLOCK_SIZE);
         let plain = plain.with_limits(chip.limits).with_streams(chip.streams);
         let device = plain.device_with(bridge.transports, rate.speed());
         let enclosure = Enclosure::new(&chip, protocol, mechanism, BLOCK_SIZE);

@@ -15,7 +15,7 @@ use crate::link::superspeed::{Side, Traffic};
 use crate::link::{AnyRate, Connection, usb2};
 pub use crate::world::driven::Protocol;
 use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, Setup};
-use crate::world::{self, Commanded, Finished, Observer, Plain, Plugged, Stopped, World};
+use crate::world::{self, Commanded, Finished, Observer, Plain, Plugged, Stopped, World, numbers};
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -228,7 +228,7 @@ impl Load {
     }
 
     fn plain(&self) -> Plain {
-        let plain = Plain::stamped(BlockCount(self.medium_blocks().into()), BLOCK_SIZE);
+        let plain = Plain::numbered(BlockCount(self.medium_blocks().into()), BLOCK_SIZE);
         plain.serving(self.latency, self.at_once).with_streams(self.streams())
     }
 
@@ -265,7 +265,7 @@ impl Load {
         };
         let (streams, latency, at_once) = (self.streams(), self.latency, self.at_once);
         let drive = Drive { streams, at_once, ..drive.latency(latency) };
-        let drive = drive.blocks(self.medium_blocks(), BLOCK_SIZE).stamped();
+        let drive = drive.blocks(self.medium_blocks(), BLOCK_SIZE).numbered();
         let ports = 1..=self.drives.count;
         if hubs == 0 {
             return ports.fold(Setup::new(host).at(rate), |setup, port| setup.with(port, drive));
@@ -527,7 +527,7 @@ impl<W: Commanded> Loop<W> {
         let command = load.command(slot, now, lba).ok_or(RawError::Load)?;
         let mut buffer = self.spare.pop().unwrap_or_else(|| vec![0; load.bytes as usize]);
         if load.writes {
-            Plain::stamp_blocks(lba, &mut buffer, BLOCK_SIZE);
+            numbers::put(lba, &mut buffer, BLOCK_SIZE);
         }
         self.begun[drive][usize::from(slot)] = (lba, now);
         // The transport refuses nothing within its depth.
@@ -544,7 +544,7 @@ impl<W: Commanded> Loop<W> {
         }
         let (lba, since) = self.begun[drive][usize::from(id.slot)];
         let is_right = match load.writes {
-            false => Plain::are_stamped(lba, &buffer, BLOCK_SIZE),
+            false => numbers::are_right(lba, &buffer, BLOCK_SIZE),
             true => self.world.strays(drive) == 0,
         };
         if !is_right {

@@ -10,7 +10,7 @@
 //!               ◄─ Ended ───────────────────────────────◄─ outcomes ──┘
 //! ```
 //!
-//! Blocks that are written hold their number ([`Plain::stamp`]), and what is read must hold that or have never been written.
+//! Blocks that are written hold their number ([`crate::world::Plain::numbered`]), and what is read must hold that or have never been written.
 //! Left out: caches of the system, flushes, more than one core, scheduling by place.
 //!
 //! Always true: each request that was taken ends once; no more than [`REQUESTS_MAX`] wait for a drive.
@@ -21,7 +21,7 @@ mod tests;
 
 pub use profile::{Profile, SOFTWARE_STREAMS_DEPTH, Streams};
 
-use crate::world::{Commanded, Finished, Plain, Stopped};
+use crate::world::{Commanded, Finished, Stopped, numbers};
 use initiator::disk::{
     Counts, Disk, DiskConfig, DiskPatience, Error, Memory, Operation, Output, RequestId, RequestRefusal,
     SurveyError,
@@ -268,7 +268,7 @@ impl<W: Commanded> Stack<W> {
             unit.sent.get_mut(usize::from(id.slot)).and_then(|sent| sent.take_if(|sent| sent.id == id));
         let Some(sent) = sent else { return };
         if let Some(lba) = sent.reads {
-            unit.strays += Plain::strays_among(lba, &buffer, unit.block_size);
+            unit.strays += numbers::strays_among(lba, &buffer, unit.block_size);
         }
         let answer = if sent.memory == Memory::Answer { &buffer[..] } else { &[] };
         unit.disk.handle_outcome(now, id, &outcome, answer);
@@ -337,7 +337,7 @@ impl<W: Commanded> Stack<W> {
             match direction {
                 Direction::In => reads = lba,
                 Direction::Out => {
-                    lba.into_iter().for_each(|lba| Plain::stamp_blocks(lba, &mut buffer, unit.block_size))
+                    lba.into_iter().for_each(|lba| numbers::put(lba, &mut buffer, unit.block_size))
                 }
             }
             // Each command has memory of its own.

@@ -43,7 +43,7 @@ pub trait Commanded {
     fn depth(&self, drive: usize) -> usize;
 
     /// Blocks of a drive that were written with what belongs elsewhere, where blocks hold their number
-    /// ([`Plain::stamped`](super::Plain::stamped)).
+    /// ([`Plain::numbered`](super::Plain::numbered)).
     fn strays(&self, drive: usize) -> u64;
 
     /// Compares the books that are kept whatever happens. To be asked when a run ends.

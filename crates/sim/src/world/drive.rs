@@ -535,14 +535,14 @@ mod tests {
 
     #[test]
     fn blocks_that_hold_their_numbers_are_made_where_they_are_looked_at() {
-        let plain = Plain::stamped(BlockCount(100), BlockSize::B512);
+        let plain = Plain::numbered(BlockCount(100), BlockSize::B512);
         let (mut buffers, scratch) = (Buffers::default(), &mut vec![0xff; 3000]);
         buffers.acquire(COMMAND, 4 * 512);
         let (named, len) = plain.name(Extent::new(50, 4)).expect("there are such blocks");
         assert_eq!(len, 4 * 512);
         buffers.name(COMMAND, named);
         let mut whole = vec![0; 4 * 512];
-        Plain::stamp_blocks(Lba(50), &mut whole, BlockSize::B512);
+        super::super::numbers::put(Lba(50), &mut whole, BlockSize::B512);
         for range in [0..2048, 0..1024, 1024..2048, 500..530, 511..512, 1..511, 512 + 7..1024 + 9] {
             assert_eq!(
                 buffers.get(COMMAND, range.clone(), &plain, scratch),

@@ -17,6 +17,7 @@ mod enumerate;
 #[cfg(test)]
 mod fixture;
 mod host;
+pub(crate) mod numbers;
 mod observer;
 mod on_bus;
 mod plain;

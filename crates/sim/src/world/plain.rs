@@ -1,12 +1,13 @@
 //! The simplest drive: each request takes the same time, and some are served at once.
 //!
 //! It stands for no product. Blocks lie in memory and change when their request is done; or they are too many for that, and
-//! each holds its own number ([`Plain::stamp`]). It may have a volatile cache: then
+//! each holds its own number ([`Plain::numbered`]). It may have a volatile cache: then
 //! what was neither flushed nor written through it may be lost with the power, block by block. Left out: comparing and
 //! oring, and keeping state; it says so.
 //!
 //! Always true: a request that has been taken is done once; what was flushed is there after [`Plain::lose_power`].
 
+use super::numbers::{self, Numbered};
 use crate::check::{About, Law, Ledger};
 use crate::engine::{Level, Random};
 use crate::fault::{Faults, Kind};
@@ -25,7 +26,7 @@ use units::{BlockCount, BlockSize, Duration, Extent, Instant, Lba};
 pub struct Plain {
     bytes: Vec<u8>,
     /// Blocks that hold their own number, in place of `bytes`.
-    stamped: Option<Stamped>,
+    numbered: Option<Numbered>,
     block_size: BlockSize,
     latency: Duration,
     streams: u16,
@@ -42,14 +43,6 @@ pub struct Plain {
 
 /// What it draws, bridge included: idle, and with a request under way. Chosen, not measured.
 const DRAWS: [Microwatts; 2] = [Microwatts::from_milliwatts(700), Microwatts::from_milliwatts(2_300)];
-
-/// Blocks each of which holds its own number.
-#[derive(Clone, Copy, Debug)]
-struct Stamped {
-    blocks: u64,
-    /// Blocks that were written with something else.
-    strays: u64,
-}
 
 /// What a buffer holds that was read as a whole, in place of a copy.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +79,7 @@ impl Plain {
     pub fn new(blocks: u32, block_size: BlockSize, latency: Duration, at_once: u16) -> Self {
         let plain = Self {
             bytes: vec![0; blocks as usize * block_size.bytes() as usize],
-            stamped: None,
+            numbered: None,
             block_size,
             latency: Duration::ZERO,
             streams: 32,
@@ -102,39 +95,9 @@ impl Plain {
 
     /// A drive of any size, of which no block is kept: each holds its own number at its beginning, and is to be written with
     /// that and nothing else. What lies behind the number is of no concern.
-    pub fn stamped(blocks: BlockCount, block_size: BlockSize) -> Self {
-        let stamped = Some(Stamped { blocks: blocks.0, strays: 0 });
-        Self { stamped, ..Self::new(0, block_size, Duration::ZERO, 1) }
-    }
-
-    /// What the beginning of a block holds of which nothing else is known: its number, and the complement of that.
-    pub fn stamp(lba: Lba) -> [u8; 16] {
-        (u128::from(!lba.0) << u64::BITS | u128::from(lba.0)).to_le_bytes()
-    }
-
-    /// Gives blocks from `lba` on their numbers.
-    pub fn stamp_blocks(lba: Lba, bytes: &mut [u8], block_size: BlockSize) {
-        for (number, block) in (lba.0..).zip(bytes.chunks_exact_mut(block_size.bytes() as usize)) {
-            let stamp = Self::stamp(Lba(number));
-            block[..stamp.len()].copy_from_slice(&stamp);
-        }
-    }
-
-    /// Whether all blocks from `lba` on hold their numbers.
-    pub fn are_stamped(lba: Lba, bytes: &[u8], block_size: BlockSize) -> bool {
-        let mut blocks = (lba.0..).zip(bytes.chunks_exact(block_size.bytes() as usize));
-        blocks.all(|(number, block)| block.first_chunk() == Some(&Self::stamp(Lba(number))))
-    }
-
-    /// How many of the blocks from `lba` on hold neither their number nor nothing.
-    pub fn strays_among(lba: Lba, bytes: &[u8], block_size: BlockSize) -> u64 {
-        let blocks = (lba.0..).zip(bytes.chunks_exact(block_size.bytes() as usize));
-        let is_stray = |(number, block): &(u64, &[u8])| {
-            let stamp = Self::stamp(Lba(*number));
-            let begins = &block[..stamp.len()];
-            begins != stamp && begins.iter().any(|byte| *byte != 0)
-        };
-        blocks.filter(is_stray).count() as u64
+    pub fn numbered(blocks: BlockCount, block_size: BlockSize) -> Self {
+        let numbered = Some(Numbered::new(blocks.0));
+        Self { numbered, ..Self::new(0, block_size, Duration::ZERO, 1) }
     }
 
     /// The same with each request taking `latency`, `at_once` of them together, at least one.
@@ -147,7 +110,7 @@ impl Plain {
 
     /// Blocks that were written with what belongs elsewhere, if blocks hold their number.
     pub fn strays(&self) -> u64 {
-        self.stamped.map_or(0, |stamped| stamped.strays)
+        self.numbered.map_or(0, |numbered| numbered.strays)
     }
 
     /// The same with a volatile cache.
@@ -173,8 +136,8 @@ impl Plain {
 
     /// Its blocks.
     pub fn capacity(&self) -> BlockCount {
-        if let Some(stamped) = self.stamped {
-            return BlockCount(stamped.blocks);
+        if let Some(numbered) = self.numbered {
+            return BlockCount(numbered.blocks);
         }
         BlockCount(self.bytes.len() as u64 / u64::from(self.block_size.bytes()))
     }
@@ -297,13 +260,13 @@ impl Plain {
     /// A name for what the blocks of an extent hold, good until something is written, and how many bytes that is. `None` if there
     /// are no such blocks.
     pub(super) fn name(&self, extent: Extent) -> Option<(Named, usize)> {
-        let Some(stamped) = &self.stamped else {
+        let Some(numbered) = &self.numbered else {
             let range = self.range(extent)?;
             return Some((Named::Bytes(range.start), range.len()));
         };
         let Extent { lba, blocks } = extent;
         let bytes = blocks.0.checked_mul(u64::from(self.block_size.bytes()))?;
-        stamped.has(extent).then_some((Named::Numbers(lba), usize::try_from(bytes).ok()?))
+        numbered.has(extent).then_some((Named::Numbers(lba), usize::try_from(bytes).ok()?))
     }
 
     /// Some of the bytes that a name stands for. `scratch` is where they are made if they lie nowhere.
@@ -318,7 +281,7 @@ impl Plain {
             Named::Numbers(lba) => {
                 scratch.clear();
                 scratch.resize(range.len(), 0);
-                self.put_numbers(lba, range.start, scratch);
+                numbers::put_from(lba, range.start, scratch, self.block_size);
                 scratch
             }
         }
@@ -328,25 +291,13 @@ impl Plain {
     pub(super) fn copy_named(&self, named: Named, bytes: &mut [u8]) {
         match named {
             Named::Bytes(place) => bytes.copy_from_slice(&self.bytes[place..place + bytes.len()]),
-            Named::Numbers(lba) => self.put_numbers(lba, 0, bytes),
+            Named::Numbers(lba) => numbers::put(lba, bytes, self.block_size),
         }
     }
 
     /// Whether writing changes what its blocks hold.
     pub(super) const fn changes(&self) -> bool {
-        self.stamped.is_none()
-    }
-
-    /// Puts the numbers of blocks from `lba` on where they belong in `bytes`, which begin with the byte `at` of the first block.
-    fn put_numbers(&self, lba: Lba, at: usize, bytes: &mut [u8]) {
-        let block_bytes = self.block_size.bytes() as usize;
-        for block in at / block_bytes..(at + bytes.len()).div_ceil(block_bytes) {
-            let (stamp, begin) = (Self::stamp(Lba(lba.0 + block as u64)), block * block_bytes);
-            let stamp = &stamp[at.saturating_sub(begin).min(stamp.len())..];
-            let place = &mut bytes[begin.saturating_sub(at)..];
-            let len = place.len().min(stamp.len());
-            place[..len].copy_from_slice(&stamp[..len]);
-        }
+        self.numbered.is_none()
     }
 
     /// Does a request, with the buffer of its command.
@@ -384,8 +335,8 @@ impl Plain {
 
     fn done(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> Result<MediumDone, MediumError> {
         let extent = request.extent;
-        if let Some(stamped) = &mut self.stamped {
-            return stamped.done(request, self.block_size, buffer);
+        if let Some(numbered) = &mut self.numbered {
+            return numbered.done(request, self.block_size, buffer);
         }
         let range = self.range(extent).ok_or(MediumError::Shrunk)?;
         let memory = buffer.get_mut(request.range.as_usize());
@@ -441,42 +392,6 @@ impl Plain {
         let len = usize::try_from(extent.blocks.0.checked_mul(block_bytes)?).ok()?;
         let range = start..start.checked_add(len)?;
         (range.end <= self.bytes.len()).then_some(range)
-    }
-}
-
-impl Stamped {
-    /// Whether there are all these blocks.
-    fn has(&self, extent: Extent) -> bool {
-        extent.lba.0.checked_add(extent.blocks.0).is_some_and(|end| end <= self.blocks)
-    }
-
-    fn done(
-        &mut self,
-        request: &MediumRequest,
-        block_size: BlockSize,
-        buffer: &mut [u8],
-    ) -> Result<MediumDone, MediumError> {
-        let lba = request.extent.lba;
-        if !self.has(request.extent) {
-            return Err(MediumError::Shrunk);
-        }
-        let memory = buffer.get_mut(request.range.as_usize()).unwrap_or_default();
-        let places = memory.chunks_exact_mut(block_size.bytes() as usize);
-        for (number, place) in (lba.0..).zip(places) {
-            let Some(head) = place.first_chunk_mut::<16>() else { continue };
-            match request.op {
-                MediumOp::Read => *head = Plain::stamp(Lba(number)),
-                MediumOp::Write { .. } => self.strays += u64::from(*head != Plain::stamp(Lba(number))),
-                _ => {}
-            }
-        }
-        match request.op {
-            MediumOp::Compare
-            | MediumOp::CompareSame
-            | MediumOp::CompareAndWrite { .. }
-            | MediumOp::Or { .. } => Err(MediumError::Unsupported),
-            _ => Ok(MediumDone::Done),
-        }
     }
 }
 
@@ -555,7 +470,7 @@ mod tests {
 
     #[test]
     fn a_block_that_is_written_elsewhere_is_noticed() {
-        let mut plain = Plain::stamped(BlockCount(1 << 40), BlockSize::B512);
+        let mut plain = Plain::numbered(BlockCount(1 << 40), BlockSize::B512);
         let lba = 0x12_3456_789a;
         let mut memory = [0; 512];
         let read = request(MediumOp::Read, lba, 1);

@@ -139,8 +139,8 @@ pub enum Keeping {
     Memory,
     /// In memory, behind a volatile cache.
     Cached,
-    /// Not at all: each holds its own number, see [`Plain::stamped`].
-    Stamped,
+    /// Not at all: each holds its own number, see [`Plain::numbered`].
+    Numbers,
 }
 
 /// A transport.
@@ -436,15 +436,15 @@ impl Drive {
 
     /// The same with blocks that hold their own number.
     #[must_use]
-    pub const fn stamped(self) -> Self {
-        Self { keeping: Keeping::Stamped, ..self }
+    pub const fn numbered(self) -> Self {
+        Self { keeping: Keeping::Numbers, ..self }
     }
 
     /// Its medium, on which nothing was written.
     pub fn plain(&self) -> Plain {
         let (blocks, block_size) = (self.blocks, self.block_size);
         let plain = match self.keeping {
-            Keeping::Stamped => Plain::stamped(BlockCount(blocks.into()), block_size),
+            Keeping::Numbers => Plain::numbered(BlockCount(blocks.into()), block_size),
             Keeping::Memory | Keeping::Cached => Plain::new(blocks, block_size, Duration::ZERO, 1),
         };
         let plain = plain.serving(self.latency, self.at_once).with_streams(self.streams);

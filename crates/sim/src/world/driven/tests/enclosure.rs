@@ -4,7 +4,7 @@ use super::super::*;
 use crate::bridge::{Chip, StorePart, Times};
 use crate::drive::solid::{Contents, FlashTimes, Solid, SolidPart};
 use crate::sata::Rate;
-use crate::world::{Commanded, Plain};
+use crate::world::{Commanded, Plain, numbers};
 use initiator::{Command, CommandBlock, DataPhase};
 use target::Transports;
 use target::command::Limits;
@@ -60,7 +60,7 @@ pub(super) fn power_on(bridge: &Chip, protocol: Protocol) -> Driven {
         Protocol::Uas => Drive::uas(),
     };
     let occupant = |_, _: &Drive| {
-        let plain = Plain::stamped(BlockCount(SECTORS), BlockSize::B512).with_limits(bridge.limits);
+        let plain = Plain::numbered(BlockCount(SECTORS), BlockSize::B512).with_limits(bridge.limits);
         let enclosure = Enclosure::new(bridge, protocol, solid().into(), BlockSize::B512);
         let device = plain.device_with(Transports::Dual, bus::Speed::Super);
         Occupant { device, plain, enclosure: Some(Box::new(enclosure)) }
@@ -88,7 +88,7 @@ pub(super) fn memory(direction: Direction, lba: u64, blocks: u32) -> Vec<u8> {
     let mut buffer = vec![0; blocks as usize * 512];
     for (number, block) in (lba..).zip(buffer.chunks_exact_mut(512)) {
         if direction == Direction::Out {
-            block[..16].copy_from_slice(&Plain::stamp(Lba(number)));
+            block[..16].copy_from_slice(&numbers::number(Lba(number)));
         }
     }
     buffer
@@ -125,7 +125,7 @@ fn each_part_takes_its_time() {
         let mut world = power_on(&BRIDGE, protocol);
         greet(&mut world);
         let (before, bytes) = latency(&mut world, Direction::In, 1 << 20, 8);
-        assert_eq!(bytes[7 * 512..][..16], Plain::stamp(Lba((1 << 20) + 7)));
+        assert_eq!(bytes[7 * 512..][..16], numbers::number(Lba((1 << 20) + 7)));
         // The firmware 15 us, the drive 5 + 50 + 40.96 for the page on its channel, its 4 KiB 7 on the cable and 9 on the bus;
         // the rest is what packets and controller take around that.
         assert!(before > Duration::from_us(127) && before < Duration::from_us(150), "{protocol}: {before}");
@@ -190,7 +190,7 @@ fn a_buffer_that_is_smaller_than_what_is_under_way_holds_nothing_up_for_ever() {
             let lba = u64::from(slot) * 512;
             let mut buffer = vec![0; 256 << 10];
             for (number, block) in (lba..).zip(buffer.chunks_exact_mut(512)) {
-                block[..16].copy_from_slice(&Plain::stamp(Lba(number)));
+                block[..16].copy_from_slice(&numbers::number(Lba(number)));
             }
             world.submit(0, &command(slot, direction, lba, 512, began), buffer).unwrap();
         }
