@@ -92,6 +92,8 @@ impl<T: Transport> World<T> {
         self.trouble.ledger.forget(Side::Host, number);
         let ending = self.host.end(self.engine.now(), number, status, moved);
         self.forget_ending(ending);
+        // Nothing may come any more upon which it would be told.
+        self.tell_drive();
     }
 
     pub(super) fn forget_ending(&mut self, ending: Option<(Pipe, TransferId)>) {

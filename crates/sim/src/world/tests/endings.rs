@@ -162,6 +162,24 @@ fn an_aborted_command_gives_its_transfers_back_and_the_drive_forgets_it() {
     }
 }
 
+#[test]
+fn whenever_a_command_is_aborted_the_drive_offers_nothing_of_it_afterwards() {
+    for (connection, writes, events) in
+        CONNECTIONS.iter().flat_map(|at| (0..80).map(move |events| (*at, events % 2 == 0, events)))
+    {
+        let mut world = uas_over(connection, &plain(Duration::from_ms(1), 4));
+        let command = command(0, writes, 0, 3);
+        world.submit(&command, pattern(1)).unwrap();
+        for _ in 0..events {
+            world.step();
+        }
+        world.abort(command.id);
+        world.run().unwrap().expect("the command ends");
+        assert!(world.run_until(Some(world.now() + REST)).unwrap().is_none());
+        assert_eq!(world.audit_rest(true), Ok(()), "{connection:?}, {command:?} after {events} events");
+    }
+}
+
 fn too_slow<T: Transport>(mut world: World<T>, rung: fn(&initiator::Counters) -> u32) {
     let command = within(Duration::from_ms(1), world.now(), command(0, false, 0, 3));
     assert_eq!(outcome_of(&mut world, &command), Outcome::Failed(Failure::TimedOut));

@@ -180,6 +180,31 @@ fn whenever_a_command_is_aborted_each_ends_once_and_the_next_ones_work() {
 }
 
 #[test]
+fn whenever_a_command_is_aborted_the_drive_offers_nothing_of_it_afterwards() {
+    let slow = || Drive { latency: Duration::from_ms(1), ..drive(Drive::uas()) };
+    let worlds: [&dyn Fn() -> Setup; 3] = [
+        &|| Setup::new(Host::chipset()).with(1, slow()),
+        &|| Setup::new(Host::chipset()).with(1, Hub::new(4).with(1, slow())),
+        &|| Setup::new(Host::chipset()).at(usb2::Rate::High).with(1, slow()),
+    ];
+    for (setup, writes, events) in
+        worlds.iter().flat_map(|setup| (0..160).map(move |events| (setup, events % 2 == 0, events)))
+    {
+        let mut world = setup().power_on().unwrap();
+        fixture::first(&mut world, 0);
+        let command = command(0, writes, 0, 4);
+        world.submit(0, &command, pattern(1, 4)).unwrap();
+        for _ in 0..events {
+            world.step();
+        }
+        world.abort(0, command.id);
+        assert_eq!(drain(&mut world, 1), [0]);
+        assert!(world.run_until(Some(world.now() + crate::world::REST)).unwrap().is_none());
+        assert_eq!(world.audit_rest(0, true), Ok(()), "{command:?} after {events} events");
+    }
+}
+
+#[test]
 fn an_endpoint_that_halts_is_reset_and_works_again() {
     for events in (0..300).step_by(37) {
         let mut world = on_bot(Part::CARD);
