@@ -154,7 +154,7 @@ impl ControlHost {
     /// What was asked was not taken, and is asked again then.
     pub(super) fn put_off(&mut self, until: Instant) {
         if self.asked.take().is_some() {
-            self.patient_until = until;
+            (self.patient_until, self.failures) = (until, 0);
         }
     }
 

@@ -199,10 +199,10 @@ impl HostEndpoint {
         false
     }
 
-    /// What was asked was not taken, and is asked again then.
+    /// What was asked was not taken, and is asked again then. Somebody has answered: what goes unanswered next is the first time.
     pub fn put_off(&mut self, until: Instant) {
         if self.asked.take().is_some() {
-            self.patient_until = until;
+            (self.patient_until, self.failures) = (until, 0);
         }
     }
 

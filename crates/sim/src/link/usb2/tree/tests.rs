@@ -1,5 +1,6 @@
 //! Several devices on one bus, and split transactions, packet by packet with times worked out by hand.
 
+use super::super::port::Turn;
 use super::super::{Pacing, Rate};
 use super::*;
 use crate::link::bulk::{End, Progress, Transfer};
@@ -224,6 +225,29 @@ fn a_translator_that_has_two_things_to_do_takes_no_third() {
     };
     assert_eq!(refused(Translators::One), (true, true));
     assert_eq!(refused(Translators::Each), (false, false));
+}
+
+#[test]
+fn tries_that_are_not_answered_are_counted_from_the_last_answer() {
+    for address in [IN, OUT] {
+        let mut net = Net::behind_hub(Translators::One, &[Rate::Full]);
+        net.host(1, address, 1, 64);
+        let host = net.tree.ports(DeviceId(1)).0;
+        let HostPort::Usb2(host) = host else { panic!("a port of USB 2.0") };
+        let mut ask = |is_answered: bool| {
+            let Turn::Ask(ask, _) = host.turn(Instant::ZERO) else { panic!("it has something to ask") };
+            host.ask(ask);
+            if is_answered {
+                host.put_off(Instant::ZERO, &ask);
+            } else {
+                host.answered(Instant::ZERO, &ask, None);
+            }
+            host.is_halted(address)
+        };
+        // Twice in vain, a translator that has no place, twice in vain: that is not three times in a row.
+        assert_eq!([false, false, true, false, false].map(&mut ask), [false; 5]);
+        assert!(ask(false));
+    }
 }
 
 #[test]
