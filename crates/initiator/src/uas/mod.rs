@@ -417,10 +417,8 @@ impl Transport for Uas {
 
     fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
         let place = self.pipes.handle_completion(&completion);
-        if completion.status == TransferStatus::Stall {
-            self.counters.stalls += 1;
-            self.unsettled = true;
-        }
+        self.counters.stalls += u32::from(completion.status == TransferStatus::Stall);
+        self.unsettled |= pipes::has_halted(completion.status);
         match place {
             Place { role: Role::Anyone, .. } => self.after_anyones_status(now, completion, bytes),
             Place { index: Place::LADDER, .. } => self.handle_ladder_completion(place, completion, bytes),

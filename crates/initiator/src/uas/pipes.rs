@@ -80,6 +80,13 @@ impl Place {
     }
 }
 
+/// Whether the host's end of a pipe has halted with a transfer that ended like this, so that the device's end is to be cleared. A
+/// host controller that has met babble or an error begins to count packets anew, whatever the device has counted: only when that begins
+/// anew as well do both agree again (xHCI 1.2 clause 4.6.8).
+pub(super) const fn has_halted(status: TransferStatus) -> bool {
+    matches!(status, TransferStatus::Stall | TransferStatus::Babble | TransferStatus::Error)
+}
+
 /// Room for roles in a name.
 const ROLES: u64 = 8;
 
@@ -136,7 +143,7 @@ impl Pipes {
     pub(super) fn handle_completion(&mut self, completion: &Completion) -> Place {
         self.under_way = self.under_way.saturating_sub(1);
         let place = Place::of(completion.id);
-        if completion.status == TransferStatus::Stall {
+        if has_halted(completion.status) {
             self.note_halt(place.role);
         }
         place

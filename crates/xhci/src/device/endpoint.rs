@@ -317,7 +317,7 @@ impl Endpoint {
     pub(crate) fn handle_event(&mut self, event: TransferEvent) -> Told {
         let told = self.retire(event);
         // The control endpoint's halt ends with the next SETUP.
-        let is_halt = told.completion.is_some_and(|completion| completion.status == TransferStatus::Stall);
+        let is_halt = told.completion.is_some() && told.recovery == Recovery::Reset;
         self.is_held |= is_halt && self.plan.is_some();
         told
     }

@@ -236,6 +236,7 @@ fn an_iu_that_is_too_long_makes_the_command_faulty() {
     let mut script = with_streams();
     let read = script.run(read_10(0, 0, 1));
     script.complete(read.status.id, TransferStatus::Babble, 112, &[3; 112]);
+    script.grant(BusRequest::ClearHalt(STATUS), BusAnswer::Done);
     script.abort_succeeds(1);
     script.cancelled(read.payload);
     assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::Babble));
@@ -262,12 +263,25 @@ fn a_good_status_after_data_that_stalled_or_babbled_is_not_believed() {
         let mut script = with_streams();
         let read = script.run(read_10(0, 0, 1));
         script.fail(read.payload, status);
-        if status == TransferStatus::Stall {
-            script.grant(BusRequest::ClearHalt(DATA_IN), BusAnswer::Done);
-        }
+        script.grant(BusRequest::ClearHalt(DATA_IN), BusAnswer::Done);
         script.reply(read.status, &sense_iu(1, 0));
         assert_eq!(script.expect_finished(0), Outcome::Failed(failure));
         script.expect_rest();
+    }
+}
+
+/// The host's end counts packets anew, and the device's would take the next for one that comes again.
+#[test]
+fn a_pipe_that_has_failed_is_cleared_before_the_command_is_aborted() {
+    for (pipe, which) in [(STATUS, 0), (DATA_IN, 1), (COMMAND, 2)] {
+        let mut script = with_streams();
+        let read = script.start(read_10(0, 0, 8));
+        let failed = [read.status, read.payload, read.command][which];
+        script.fail(failed, TransferStatus::Error);
+        let clear = script.expect_request(BusRequest::ClearHalt(pipe));
+        script.expect_nothing();
+        script.transport.handle_answer(script.now, clear, BusAnswer::Done);
+        script.abort_succeeds(1);
     }
 }
 

@@ -142,6 +142,7 @@ fn an_endless_row_of_useless_statuses_brings_a_port_reset() {
     let mut status = script.run_in_turn(test_unit_ready(0));
     for _ in 0..LOST_STATUSES_MAX {
         script.fail(status, TransferStatus::Error);
+        script.grant(BusRequest::ClearHalt(STATUS), BusAnswer::Done);
         status = script.expect_transfer(STATUS);
     }
     script.fail(status, TransferStatus::Error);
@@ -149,6 +150,30 @@ fn an_endless_row_of_useless_statuses_brings_a_port_reset() {
     script.grant(BusRequest::SelectAlternate { interface: 0, alternate: 1 }, BusAnswer::Done);
     assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::Reset));
     script.expect_rest();
+}
+
+/// The device still has packets of this command, and the next one's come after them. It throws away what it takes for a packet that
+/// has come before, or the host does.
+#[test]
+fn a_data_pipe_that_has_failed_is_cleared_before_anything_else_moves_there() {
+    let mut script = without_streams();
+    let first = script.run_in_turn(read_10(0, 0, 16));
+    let second = script.run_in_turn(read_10(1, 0, 8));
+    script.reply(first, &[6, 0, 0, 1]);
+    let third = script.expect_transfer(STATUS);
+    let payload = script.expect_transfer(DATA_IN);
+    script.complete(payload.id, TransferStatus::Error, 3008, &[]);
+    let clear = script.expect_request(BusRequest::ClearHalt(DATA_IN));
+    script.expect_nothing();
+    script.transport.handle_answer(script.now, clear, BusAnswer::Done);
+    script.expect_transfer(STATUS);
+    let abort = script.expect_message(COMMAND, &management_iu(31, 1, 1));
+    script.done(abort);
+    script.reply(second, &response_iu(31, 0));
+    assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::Bus));
+    script.reply(third, &[6, 0, 0, 2]);
+    let payload = script.expect_transfer(DATA_IN);
+    assert_eq!(payload.length, 4096);
 }
 
 #[test]

@@ -31,11 +31,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         6 => (any::<prop::sample::Index>(), 0u8..12).prop_map(|(which, how)| Step::End { which, how }),
         3 => Just(Step::Rest),
         2 => Just(Step::Clear),
-        1 => prop_oneof![Just(2), Just(4), Just(33)].prop_map(Step::Fail),
+        1 => prop_oneof![Just(2), Just(4), Just(UNDEFINED_ERROR)].prop_map(Step::Fail),
         4 => (0u16..500).prop_map(Step::Pass),
     ];
     prop::collection::vec(step, 1..120)
 }
+
+/// A completion code that says nothing of the endpoint.
+const UNDEFINED_ERROR: u8 = 33;
 
 struct Storm {
     stand: Stand,
@@ -45,6 +48,8 @@ struct Storm {
     open: BTreeMap<u64, (Pipe, u32)>,
     /// What has halted, by endpoint.
     halted: BTreeMap<u8, EndpointAddress>,
+    /// Whether what fails does so with [`UNDEFINED_ERROR`], once something was to fail.
+    fails_unknown: Option<bool>,
     next: u64,
 }
 
@@ -53,7 +58,8 @@ impl Storm {
         let (mut stand, device) =
             if has_streams { Stand::with_streams(part, config) } else { Stand::with_device(part, config) };
         stand.rests = false;
-        Self { stand, device, has_streams, open: BTreeMap::new(), halted: BTreeMap::new(), next: 0 }
+        let (open, halted) = (BTreeMap::new(), BTreeMap::new());
+        Self { stand, device, has_streams, open, halted, fails_unknown: None, next: 0 }
     }
 
     fn pipe(&self, number: u8) -> Pipe {
@@ -94,7 +100,7 @@ impl Storm {
                 }
             }
             Step::Clear => self.clear(),
-            Step::Fail(code) => self.stand.controller.fail_next(code.into()),
+            Step::Fail(code) => self.fail(code),
             Step::Pass(us) => self.stand.run_for(Duration::from_us(us.into())),
             Step::Cancel { .. } => {}
         }
@@ -128,7 +134,16 @@ impl Storm {
         self.stand.moves(pipe, so_far + moved, end);
     }
 
-    /// The device lets go of a halt.
+    /// The next transfer fails. Of an error that nobody knows the driver finds out by itself whether the endpoint has halted, and
+    /// nobody is to clear that; so all that fail in a storm are such, or none is.
+    fn fail(&mut self, code: u8) {
+        let is_unknown = code == UNDEFINED_ERROR;
+        if *self.fails_unknown.get_or_insert(is_unknown) == is_unknown {
+            self.stand.controller.fail_next(code.into());
+        }
+    }
+
+    /// The device lets go of a halt, or counts anew because the host does.
     fn clear(&mut self) {
         let Some((_, address)) = self.halted.pop_first() else { return };
         let stand = &mut self.stand;
@@ -144,7 +159,8 @@ impl Storm {
             match status {
                 TransferStatus::Done => assert_eq!(actual, length, "{id}"),
                 TransferStatus::Short => assert!(actual < length, "{id}"),
-                TransferStatus::Stall => {
+                TransferStatus::Error if self.fails_unknown == Some(true) => {}
+                TransferStatus::Stall | TransferStatus::Babble | TransferStatus::Error => {
                     self.halted.insert(pipe.endpoint.into(), pipe.endpoint);
                 }
                 _ => {}

@@ -172,6 +172,7 @@ fn a_failure_of_one_stream_is_its_own() {
     stand.controller.fail_next(2.into());
     stand.queue(device, stream(IN, 7), (2, 512));
     assert_eq!(stand.completions(), [(2, Error, 0)]);
+    assert_eq!(stand.ask(Request::ResetToggle(device, IN)), Ok(Answer::Done));
     stand.ends(stream(IN, 2), 512, End::Full);
     assert_eq!(stand.completions(), [(1, Done, 512)]);
 }

@@ -197,6 +197,7 @@ fn every_failure_of_a_transfer_is_handed_on_and_the_endpoint_works_again() {
         stand.queue(device, plain(IN), (1, 512));
         let ended = stand.completions();
         assert_eq!(ended, [(1, Error, 0)], "{code}");
+        assert_eq!(stand.ask(Request::ResetToggle(device, IN)), Ok(Answer::Done), "{code}");
         stand.queue(device, plain(IN), (2, 512));
         stand.ends(plain(IN), 512, End::Full);
         assert_eq!(stand.completions(), [(2, Done, 512)], "{code}");

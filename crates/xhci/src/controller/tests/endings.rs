@@ -97,6 +97,28 @@ fn a_transaction_error_is_tried_again_softly_and_then_told() {
 }
 
 #[test]
+fn after_an_error_or_babble_that_was_told_what_waits_moves_once_both_ends_count_anew() {
+    // USB transaction error where it is not tried again, babble.
+    for (code, status) in [(4, Error), (3, Babble)] {
+        let quirks = Quirks { no_soft_retry: true, ..Quirks::default() };
+        let (mut stand, device) = Stand::with_device(Config { quirks, ..Config::default() });
+        stand.submit(device, plain_in(), (1, 512)).unwrap();
+        stand.submit(device, plain_in(), (2, 512)).unwrap();
+        let at = stand.trbs(device, plain_in())[0].0;
+        stand.hw.set_state(device.slot(), IN, EndpointState::Halted);
+        stand.hw.rung.clear();
+        stand.event(device, bulk_in(), (at, code, 512));
+        assert_eq!(stand.completions(), [(1, status, 0)]);
+        let anew =
+            |command: &CommandTrb| matches!(command, CommandTrb::ResetEndpoint { preserve_state: false, .. });
+        assert!(stand.hw.commands.iter().any(anew));
+        assert_eq!(stand.hw.rung, [], "the device counts from where it was");
+        assert_eq!(stand.ask(Request::ResetToggle(device, bulk_in())), Ok(Answer::Done));
+        assert_eq!(stand.hw.rung, [(device.slot(), 3)]);
+    }
+}
+
+#[test]
 fn the_one_transfer_taken_back_moves_the_ring_past_it() {
     let (mut stand, device) = Stand::with_device(Config::default());
     stand.submit(device, plain_in(), (1, 512)).unwrap();

@@ -17,7 +17,7 @@ use crate::words::{
     Translator,
 };
 use crate::{Quirks, limit};
-use bus::TransferStatus::{Cancelled, Disconnected, Done, Error, Short, Stall};
+use bus::TransferStatus::{Babble, Cancelled, Disconnected, Done, Error, Short, Stall};
 use bus::{Pipe, StreamId};
 use proptest::prelude::*;
 use std::vec;

@@ -2,8 +2,11 @@
 
 use super::several::{busy_in, failed, spot};
 use super::*;
-use crate::link::usb2::{Rate, Translators};
+use crate::link::HostPort;
+use crate::link::usb2::{Ask, Rate, Translators, Turn};
 use crate::raw::{Drives, Load, Protocol, Run, Watch, measure};
+use bus::Pipe;
+use initiator::{Failure, Outcome};
 
 /// A hub with drives of both transports and, of high speed, of both rates, one behind another hub, and a drive at a root port.
 fn mixed(rate: Rate, translators: Translators) -> Setup {
@@ -72,6 +75,39 @@ fn all_are_asked_at_once_and_a_world_is_the_same_each_time() {
             (world.digest(), world.now())
         };
         assert_eq!(run(), run());
+    }
+}
+
+/// A read fails after an odd number of packets, so that who counts anew counts otherwise than who does not. Another waits.
+#[test]
+fn after_a_pipe_that_has_failed_the_next_read_has_all_of_its_packets() {
+    // Each with its packets' bytes, and how often it must fail before the driver has done with it.
+    for (of, packet, times) in [(Drive::uas(), 512, 4), (Drive::uas().full_speed(), 64, 1)] {
+        let hub = Hub::new(4).translating(Translators::Each).with(1, drive(of));
+        let mut world = Setup::new(Host::chipset()).at(Rate::High).with(1, hub).power_on().unwrap();
+        fixture::first(&mut world, 0);
+        fixture::ask(&mut world, 0, &command(0, true, 8, 3), pattern(7, 3));
+        world.submit(0, &command(1, false, 0, 3), room(3)).unwrap();
+        world.submit(0, &command(2, false, 8, 3), room(3)).unwrap();
+        let (end, ask) = (world.fronts[0].end, Ask::In(target::device::DATA_IN));
+        let mut failed = 0;
+        while world.finished.is_empty() {
+            let now = world.engine.now();
+            let HostPort::Usb2(host) = world.roots[end.root].ports(end.device).0 else { panic!("USB 2.0") };
+            let (left, _) = host.awaits(Pipe::plain(target::device::DATA_IN));
+            let is_odd = left.is_some_and(|left| left / packet % 2 == 1);
+            // The device hears nothing of these.
+            if is_odd && failed < times && matches!(host.turn(now), Turn::Ask(next, _) if next == ask) {
+                host.ask(ask);
+                host.fail(&ask);
+                failed += 1;
+            }
+            assert!(world.step());
+        }
+        let first = world.finished.pop_front().unwrap();
+        assert!(matches!(first.outcome, Outcome::Failed(Failure::Bus)), "{:?}", first.outcome);
+        let second = world.run().unwrap().unwrap();
+        assert!(second.buffer == pattern(7, 3), "{:?}", second.outcome);
     }
 }
 
