@@ -56,6 +56,8 @@ pub enum Bug {
     UncountedByte,
     /// A control transfer that went well is told to have failed.
     LostAnswer,
+    /// A drive is not told that something which was taken back is off the bus. Nobody waits for that.
+    KeptOffer,
 }
 
 /// A bug in its place, or none.
@@ -67,7 +69,7 @@ pub struct Planted {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::LostEnd,
         Self::EndTwice,
         Self::Residue,
@@ -92,12 +94,13 @@ impl Bug {
         Self::UntoldEnd,
         Self::UncountedByte,
         Self::LostAnswer,
+        Self::KeptOffer,
     ];
 
     /// It shows at every so manieth opportunity: seldom, as bugs do, unless there are few opportunities.
     const fn every(self) -> u32 {
         match self {
-            Self::SkippedFlush | Self::IgnoredFua | Self::ForgottenAttention => 1,
+            Self::SkippedFlush | Self::IgnoredFua | Self::ForgottenAttention | Self::KeptOffer => 1,
             // A drive is looked at by a dozen commands before it is asked for anything.
             bug if bug.is_of_controller() => 64,
             // There are many packets.
@@ -148,6 +151,7 @@ impl Bug {
             Self::UntoldEnd => "untold-end",
             Self::UncountedByte => "uncounted-byte",
             Self::LostAnswer => "lost-answer",
+            Self::KeptOffer => "kept-offer",
         }
     }
 }

@@ -516,6 +516,23 @@ fn every_planted_bug_is_found() {
     }
 }
 
+/// Of what nobody waits for nobody notices that it stays, but who looks when a drive is at rest.
+#[test]
+fn what_a_drive_goes_on_offering_is_found_when_it_is_at_rest_and_by_nothing_else() {
+    let red = |finale, controller| {
+        let line = format!(
+            "wire=uas controller={controller} depth=1 requests=60 aborts=40 finale={finale} faults=none"
+        );
+        run(&case(&line), Some(Bug::KeptOffer)).verdict.map_err(|Violation { law, about, .. }| (law, about))
+    };
+    for controller in ["none", "chipset"] {
+        let offers = About::World("a transfer that the drive still offers");
+        assert_eq!(red("unplug", controller), Err((Law::TransferOnce, offers)), "{controller}");
+        // The power fails when it will, and nobody looks before.
+        assert_eq!(red("power-loss", controller), Ok(()), "{controller}");
+    }
+}
+
 #[test]
 fn a_red_case_becomes_smaller_and_stays_red() {
     let before = case("wire=uas depth=16 requests=120 faults=medium-error@5,slow@30");

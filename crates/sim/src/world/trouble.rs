@@ -14,7 +14,7 @@ use crate::check::{About, Law, Ledger, Violation};
 use crate::engine::Random;
 use crate::fault::{Bug, Faults, Kind};
 use crate::link::Fate;
-use crate::link::bulk::{Message, Progress};
+use crate::link::bulk::{End, Message, Progress};
 use crate::link::streams::StreamField;
 use crate::link::superspeed::Side;
 use crate::link::usb2;
@@ -241,9 +241,12 @@ impl Trouble {
         (Some(Progress { ended: None, ..progress }), Progress { moved, piece: None, ..progress })
     }
 
-    /// [`Bug::UntoldEnd`]: whether the drive is not told of something of its own that has moved.
+    /// [`Bug::UntoldEnd`] and [`Bug::KeptOffer`]: whether the drive is not told of something of its own that has moved, or was taken
+    /// back.
     pub(super) fn keeps_end(&mut self, progress: &Progress) -> bool {
-        progress.piece.is_none() && progress.ended.is_some() && self.faults.shows(Bug::UntoldEnd)
+        let is_untold =
+            progress.piece.is_none() && progress.ended.is_some() && self.faults.shows(Bug::UntoldEnd);
+        is_untold || progress.ended == Some(End::Withdrawn) && self.faults.shows(Bug::KeptOffer)
     }
 
     /// [`Bug::UncountedByte`]: bytes of a packet on a bus of USB 2.0 as they are counted.
