@@ -94,6 +94,7 @@ impl Kind {
             read_only: self.read_only,
             removable: self.removable,
             rotational: false,
+            temperature_c: None,
             durable: true,
             atomic_writes: true,
             durable_state: None,

@@ -107,6 +107,7 @@ fn drive() -> Drive {
         read_only: false,
         removable: false,
         rotational: false,
+        temperature_c: None,
         durable: false,
         atomic_writes: false,
         durable_state: None,

@@ -99,6 +99,10 @@ pub(crate) struct ServeArguments {
     /// Tell the host that it is a disk that turns.
     #[arg(long)]
     pub(crate) rotational: bool,
+    /// Tell the host that the drive is so warm, in degrees Celsius, 0 to 254: by LOG SENSE and by SMART. Without it the
+    /// drive has no thermometer.
+    #[arg(long, value_name = "CELSIUS", value_parser = clap::value_parser!(u8).range(..=254))]
+    pub(crate) temperature: Option<u8>,
     /// T10 vendor identification, 8 characters at most.
     #[arg(long, default_value = "uaskit", value_parser = quantity::text::<8>)]
     pub(crate) vendor: String,

@@ -81,6 +81,7 @@ fn arguments_that_make_no_sense_are_a_usage_error() {
     serve(&["--vendor", "nine char"], "9 characters where 8 are the most");
     serve(&["--serial", ""], "has to have a serial number");
     serve(&["--size", "1M"], "cannot be used with");
+    serve(&["--temperature", "255"], "255 is not in 0..=254");
     serve(&["--control", "tcp:127.0.0.1:1"], "is no address for orders");
     refused(&["--ram", "511", "--usbredir", &address], 2, "less than one block of 512 bytes; make it larger");
     refused(&["--ram", "1X", "--usbredir", &address], 2, "write bytes, or a number with K, M, G or T");

@@ -172,6 +172,7 @@ fn drive(medium: Box<dyn Medium>) -> Drive {
         read_only: medium.is_read_only(),
         removable: false,
         rotational: false,
+        temperature_c: None,
         durable: medium.keeps_state(),
         atomic_writes: medium.writes_atomically(),
         durable_state: None,

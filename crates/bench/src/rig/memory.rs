@@ -156,6 +156,7 @@ fn drive(medium: RamMedium, speed: Speed) -> Drive {
         read_only: false,
         removable: false,
         rotational: false,
+        temperature_c: None,
         durable: false,
         atomic_writes: false,
         durable_state: None,

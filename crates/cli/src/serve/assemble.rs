@@ -142,6 +142,7 @@ fn unit(
         read_only: medium.is_read_only() || arguments.read_only,
         removable: arguments.removable,
         rotational: arguments.rotational,
+        temperature_c: arguments.temperature,
         durable: medium.keeps_state(),
         atomic_writes: medium.writes_atomically(),
         durable_state,

@@ -30,6 +30,7 @@ pub(crate) fn drive(speed: Speed, streams: u16, medium: Box<dyn Medium>) -> Driv
         read_only: false,
         removable: false,
         rotational: false,
+        temperature_c: None,
         durable: true,
         atomic_writes: true,
         durable_state: None,

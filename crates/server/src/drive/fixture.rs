@@ -26,6 +26,7 @@ pub(crate) fn drive_with(medium: Box<dyn Medium>, change: impl FnOnce(&mut UnitC
         read_only: medium.is_read_only(),
         removable: false,
         rotational: false,
+        temperature_c: None,
         durable: true,
         atomic_writes: medium.writes_atomically(),
         durable_state: medium.load_state().unwrap(),

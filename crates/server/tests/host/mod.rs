@@ -155,6 +155,7 @@ pub(crate) fn drive(medium: Box<dyn Medium>) -> Drive {
         read_only: medium.is_read_only(),
         removable: false,
         rotational: false,
+        temperature_c: None,
         durable: true,
         atomic_writes: true,
         durable_state: None,

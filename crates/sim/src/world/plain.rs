@@ -166,6 +166,7 @@ impl Plain {
             read_only: false,
             removable: false,
             rotational: false,
+            temperature_c: None,
             durable: true,
             atomic_writes: false,
             durable_state: None,

@@ -41,6 +41,7 @@ impl Fixture {
             read_only: false,
             removable: false,
             rotational: false,
+            temperature_c: None,
             durable: true,
             atomic_writes: true,
             durable_state: None,

@@ -71,6 +71,9 @@ pub struct UnitConfig {
     pub removable: bool,
     /// Whether it tells the rotation rate of a disk rather than "solid state".
     pub rotational: bool,
+    /// What its thermometer tells in degrees Celsius, always the same; 254 at most, since 255 means "not known" on the
+    /// wire (SPC-5, Temperature log page). `None`: it has no thermometer.
+    pub temperature_c: Option<u8>,
     /// Whether the medium keeps [`Unit::durable_state`] (APTPL, saved mode pages).
     pub durable: bool,
     /// Whether the medium can write all or nothing ([`MediumOp::WriteAtomic`](crate::medium::MediumOp::WriteAtomic)).

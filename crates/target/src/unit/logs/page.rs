@@ -56,7 +56,9 @@ pub fn encode(
         LogPageCode::ReadErrors => counters(logs.reads).encode(&mut writer)?,
         LogPageCode::VerifyErrors => counters(logs.verifies).encode(&mut writer)?,
         LogPageCode::NonMediumErrors => NonMediumErrorLog::default().encode(&mut writer)?,
-        LogPageCode::Temperature => TemperatureLog::default().encode(&mut writer)?,
+        LogPageCode::Temperature => {
+            TemperatureLog { celsius: config.temperature_c, reference_celsius: None }.encode(&mut writer)?;
+        }
         LogPageCode::StartStopCycles => {
             let cycles = Some(logs.start_stop_cycles);
             StartStopCycleLog { cycles, ..StartStopCycleLog::default() }.encode(&mut writer)?;
@@ -64,7 +66,11 @@ pub fn encode(
         LogPageCode::SelfTestResults => logs.self_tests().encode(&mut writer)?,
         LogPageCode::SolidStateMedia => SolidStateMediaLog::default().encode(&mut writer)?,
         LogPageCode::GeneralStatistics => statistics(&logs, config).encode(&mut writer)?,
-        LogPageCode::InformationalExceptions => InformationalExceptionsLog::default().encode(&mut writer)?,
+        LogPageCode::InformationalExceptions => {
+            let celsius = config.temperature_c;
+            InformationalExceptionsLog { celsius, ..InformationalExceptionsLog::default() }
+                .encode(&mut writer)?;
+        }
         _ => {}
     }
     writer.finish()

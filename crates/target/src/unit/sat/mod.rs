@@ -8,8 +8,8 @@
 //! Left out: NCQ, resets by PROTOCOL, security, host protected areas, SCT, selective self-tests, off-line
 //! collection by itself. A command that is not here is aborted, as ACS-4 has it.
 //!
-//! Always true: SMART tells nothing that was not counted. There is no clock and no thermometer here, so there are
-//! neither power-on hours nor temperatures; nothing predicts a failure.
+//! Always true: SMART tells nothing that was not counted. There is no clock here, so there are no power-on hours,
+//! and no temperature but the one that the unit's owner has said; nothing predicts a failure.
 
 mod blocks;
 mod features;

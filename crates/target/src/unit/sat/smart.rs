@@ -5,6 +5,7 @@
 
 use super::{Action, logs};
 use crate::unit::Unit;
+use alloc::vec::Vec;
 use wire::ata::{
     Attribute, AttributeFlags, AttributeThreshold, CommandRegisters, OfflineCapabilities, OfflineStatus,
     ResultRegisters, SelfTest, SelfTestStatus, SmartCapabilities, SmartReadings, SmartSubcommand,
@@ -21,7 +22,7 @@ pub(super) fn start(unit: &mut Unit, registers: &CommandRegisters) -> Action {
     }
     match subcommand {
         SmartSubcommand::ReadData => Action::Send(readings(unit).encode().to_vec()),
-        SmartSubcommand::ReadThresholds => Action::Send(thresholds().encode().to_vec()),
+        SmartSubcommand::ReadThresholds => Action::Send(thresholds(unit).encode().to_vec()),
         SmartSubcommand::ReadLog => logs::smart_read_log(unit, registers),
         SmartSubcommand::ReturnStatus => Action::End(ResultRegisters::smart_status(false)),
         SmartSubcommand::ExecuteOfflineImmediate => test(unit, SelfTest::from(registers.lba as u8)),
@@ -69,6 +70,7 @@ fn test(unit: &mut Unit, test: SelfTest) -> Action {
 const REALLOCATED_SECTORS: u8 = 5;
 const POWER_CYCLES: u8 = 12;
 const REPORTED_UNCORRECTABLE: u8 = 187;
+const TEMPERATURE: u8 = 194;
 const SECTORS_WRITTEN: u8 = 241;
 const SECTORS_READ: u8 = 242;
 
@@ -81,7 +83,7 @@ const REVISION: u16 = 16;
 fn readings(unit: &Unit) -> SmartReadings {
     SmartReadings {
         revision: REVISION,
-        attributes: Attribute::table(&attributes(unit)),
+        attributes: Attribute::table(&attributes(unit).collect::<Vec<_>>()),
         offline_status: unit.ata.offline,
         automatic_offline: false,
         self_test: SelfTestStatus::PASSED,
@@ -95,19 +97,27 @@ fn readings(unit: &Unit) -> SmartReadings {
     }
 }
 
-fn attributes(unit: &Unit) -> [Attribute; 5] {
+/// In the order of their ids.
+fn attributes(unit: &Unit) -> impl Iterator<Item = Attribute> {
     let block_bytes = u64::from(unit.config.block_size.bytes());
     let errors = unit.logs.reads.uncorrected_errors.saturating_add(unit.logs.writes.uncorrected_errors);
     let left = FINE - errors.min(u64::from(FINE) - 1) as u8;
     let counted = AttributeFlags::ONLINE.with(AttributeFlags::EVENT_COUNT);
     let spares = AttributeFlags::PRE_FAILURE.with(counted);
+    let warm = |celsius: u8| {
+        let left = FINE.saturating_sub(celsius).max(1);
+        attribute(TEMPERATURE, AttributeFlags::ONLINE, left, celsius.into())
+    };
     [
-        attribute(REALLOCATED_SECTORS, spares, FINE, 0),
-        attribute(POWER_CYCLES, counted, FINE, unit.ata.power_cycles),
-        attribute(REPORTED_UNCORRECTABLE, counted, left, errors),
-        attribute(SECTORS_WRITTEN, counted, FINE, unit.logs.writes.command_bytes / block_bytes),
-        attribute(SECTORS_READ, counted, FINE, unit.logs.reads.command_bytes / block_bytes),
+        Some(attribute(REALLOCATED_SECTORS, spares, FINE, 0)),
+        Some(attribute(POWER_CYCLES, counted, FINE, unit.ata.power_cycles)),
+        Some(attribute(REPORTED_UNCORRECTABLE, counted, left, errors)),
+        unit.config.temperature_c.map(warm),
+        Some(attribute(SECTORS_WRITTEN, counted, FINE, unit.logs.writes.command_bytes / block_bytes)),
+        Some(attribute(SECTORS_READ, counted, FINE, unit.logs.reads.command_bytes / block_bytes)),
     ]
+    .into_iter()
+    .flatten()
 }
 
 /// A reading that was never worse than it is.
@@ -115,10 +125,9 @@ const fn attribute(id: u8, flags: AttributeFlags, value: u8, raw: u64) -> Attrib
     Attribute { id, flags, value, worst: value, raw }
 }
 
-fn thresholds() -> SmartThresholds {
-    let ids = [REALLOCATED_SECTORS, POWER_CYCLES, REPORTED_UNCORRECTABLE, SECTORS_WRITTEN, SECTORS_READ];
+fn thresholds(unit: &Unit) -> SmartThresholds {
     let mut thresholds = [AttributeThreshold::default(); Attribute::COUNT];
-    for (place, id) in thresholds.iter_mut().zip(ids) {
+    for (place, Attribute { id, .. }) in thresholds.iter_mut().zip(attributes(unit)) {
         let threshold = if id == REALLOCATED_SECTORS { REALLOCATED_SECTORS_THRESHOLD } else { 0 };
         *place = AttributeThreshold { id, threshold };
     }

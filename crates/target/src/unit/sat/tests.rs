@@ -133,6 +133,24 @@ fn thresholds_stand_in_the_order_of_the_attributes() {
 }
 
 #[test]
+fn a_temperature_is_attribute_194_between_its_neighbours() {
+    let mut fixture = Fixture::with(|config| config.temperature_c = Some(38));
+    let told = fixture.read(&SMART_READ_DATA);
+    assert_eq!(told[26..28], [187, 0x12]);
+    assert_eq!(told[38..50], [194, 0x02, 0, 62, 62, 38, 0, 0, 0, 0, 0, 0]);
+    assert_eq!((told[50], told[62], &told[74..362]), (241, 242, &[0; 288][..]));
+    assert_eq!(told.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)), 0);
+    let told = fixture.read(&smart(0x08, 0x0e, 0xd1, 1, 0));
+    assert_eq!([26, 38, 50, 62].map(|at| (told[at], told[at + 1])), [(187, 0), (194, 0), (241, 0), (242, 0)]);
+}
+
+#[test]
+fn a_value_of_a_temperature_past_100_stays_one() {
+    let mut fixture = Fixture::with(|config| config.temperature_c = Some(254));
+    assert_eq!(fixture.read(&SMART_READ_DATA)[38..44], [194, 0x02, 0, 1, 1, 254]);
+}
+
+#[test]
 fn smart_wants_its_signature_and_to_be_on() {
     let mut fixture = Fixture::new();
     let mut unsigned = SMART_STATUS;

@@ -119,6 +119,16 @@ mod tests {
     }
 
     #[test]
+    fn a_temperature_is_told_if_the_owner_has_said_one() {
+        let page = |fixture: &mut Fixture, code| fixture.read(&cdb(code, 0)).to_vec();
+        let mut cold = Fixture::new();
+        assert_eq!(page(&mut cold, 0x0d), [0x8d, 0, 0, 6, 0, 0, 0x03, 2, 0, 0xff], "not known");
+        let mut warm = Fixture::with(|config| config.temperature_c = Some(38));
+        assert_eq!(page(&mut warm, 0x0d), [0x8d, 0, 0, 6, 0, 0, 0x03, 2, 0, 38]);
+        assert_eq!(page(&mut warm, 0x2f), [0xaf, 0, 0, 8, 0, 0, 0x03, 4, 0, 0, 38, 0]);
+    }
+
+    #[test]
     fn general_statistics_count_commands_and_blocks() {
         let mut fixture = Fixture::new();
         fixture.unit.logs.writes.commands = 3;
