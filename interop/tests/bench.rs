@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use uaskit_interop::{
     Result, Shared,
     drive::{self, Drive, Ours},
@@ -29,7 +29,7 @@ struct Bench {
 fn boot() -> Result<Bench> {
     let images = Scratch::new()?;
     let [uas, bot] = [images.image("uas", 64 << 20)?, images.image("bot", 64 << 20)?];
-    let ours = Drive::serve(OURS, &["--ram", "64M"])?;
+    let ours = Drive::serve(OURS, &["--ram", "64M", "--temperature", "41"])?;
     let machine = Machine::new("bench").uas_disk("uas", &uas).storage_disk("bot", &bot);
     let mut vm = machine.redirect(&ours.plug()).boot()?;
     vm.guest.await_disks(3, PLUG_LIMIT)?;
@@ -95,8 +95,11 @@ fn stamps_come_back(kind: &str, transport: &str, expected: &[&str]) -> Result<()
         "{port} --transport {transport} --rw randrw --bs 8k --depth 8 --size 8M --verify --yes --write={port}"
     );
     let record = measure(guest, &words)?;
-    // None of these drives has a sensor; that they were asked has not upset them.
-    assert_eq!(record["target"]["temperature_c"], serde_json::json!([null, null]));
+    // QEMU's drives have no thermometer; that they were asked has not upset them.
+    let (told, source) =
+        if kind == OURS { (json!(41.0), json!("log-page")) } else { (json!(null), json!(null)) };
+    assert_eq!(record["target"]["temperature_c"], json!([told, told]));
+    assert_eq!(record["target"]["temperature_source"], source);
     assert_eq!((&record["troubles"]["timeouts"], &record["troubles"]["resets"]), (&0.into(), &0.into()));
     let rows = record["rows"].as_array().expect("rows");
     assert_eq!(rows.iter().map(|row| &row["transport"]).collect::<Vec<_>>(), expected);

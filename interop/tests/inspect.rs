@@ -23,7 +23,8 @@ const PLUG_LIMIT: Duration = Duration::from_secs(60);
 static BENCH: Shared<Bench> = Shared::new(|| {
     let images = Scratch::new()?;
     let image = images.image("disk", 64 << 20)?.display().to_string();
-    let drive = Drive::serve("inspected", &[&image, "--vendor", "ACME", "--product", "Disk"])?;
+    let told = ["--vendor", "ACME", "--product", "Disk", "--temperature", "38"];
+    let drive = Drive::serve("inspected", &[&[&*image], &told[..]].concat())?;
     let mut vm = Machine::new("inspect").redirect(&drive.plug()).boot()?;
     let disk = vm.guest.await_disk("inspected", PLUG_LIMIT)?;
     Ok(Bench { vm, disk, _drive: drive, _images: images })
@@ -166,7 +167,15 @@ fn sg_modes_reads_every_page_of_parameters() -> Result<()> {
 #[test]
 fn sg_logs_reads_every_log() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
-    bench.tells("sg_logs -a", &["Supported log pages", "Temperature page", "Informational Exceptions page"])
+    bench.tells(
+        "sg_logs -a",
+        &[
+            "Supported log pages",
+            "Temperature page",
+            "Current temperature = 38 C",
+            "Informational Exceptions page",
+        ],
+    )
 }
 
 #[test]
@@ -201,6 +210,7 @@ fn smartctl_reads_health_and_attributes() -> Result<()> {
             "SMART support is: Enabled",
             "SMART overall-health self-assessment test result: PASSED",
             "Reallocated_Sector_Ct",
+            "194 Temperature_Celsius 0x0002 062 062 000 Old_age Always - 38",
             "Total_LBAs_Written",
             "No Errors Logged",
         ],
