@@ -2,10 +2,16 @@
 
 mod place;
 
+use capture::{Interface, LinkType, Pcapng, Record};
 use place::{Place, UASKIT};
-use serde_json::Value;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use units::Instant;
 
 const PAGE: &str = include_str!("../../../docs/JSON.md");
 
@@ -100,6 +106,152 @@ fn printed(arguments: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{arguments}: {error}"))
 }
 
+/// Lines of JSON, each under the name that it has in a field.
+fn named_lines(text: &str, field: &str) -> Value {
+    let named = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let name = line[field].as_str().expect("a line has a name").to_owned();
+        json!({ name: line })
+    };
+    text.lines().map(named).collect()
+}
+
+/// The file of a sweep.
+fn swept(place: &Place) -> Value {
+    let file = place.file("sweep.jsonl");
+    let sweep =
+        ["compare", "--sweep", "depth=1,block=4K,way=read|write", "--seconds", "0.002", "--out", &file];
+    let output = Command::new(UASKIT).args(sweep).output().expect("the program runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(&file).expect("it was written");
+    let mut lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let head = json!({ "head": lines.next() });
+    std::iter::once(head).chain(lines.map(|line| json!({ "point": line }))).collect()
+}
+
+/// Runs that were saved, and two of them compared.
+fn kept(place: &Place) -> Vec<(&'static str, Value)> {
+    let file = place.file("runs.db");
+    let bench = format!("bench --virtual --quiet --json --rw randread --seconds 0.02 --save={file}");
+    for more in ["--rounds 1", "--rounds 2 --transport all --seed 7"] {
+        printed(&format!("{bench} {more}"));
+    }
+    let history = format!("--file {file} --json");
+    vec![
+        ("history", printed(&format!("history {history}"))),
+        ("a-saved-run", printed(&format!("history last {history}"))),
+        ("diff", printed(&format!("diff last~1 last {history}"))),
+    ]
+}
+
+/// Captures: one that is whole, one with a status that is none, one with damage, one in which packets are missing.
+fn decoded(place: &Place) -> Vec<(&'static str, Value)> {
+    let path = place.file("whole.pcapng");
+    printed(&format!(
+        "bench --virtual --quiet --json --transport bot,uas --size 8M --rw randread --depth 4 --seconds 0.01 \
+         --warm-up 0 --rounds 1 --capture {path}"
+    ));
+    let whole = std::fs::read(&path).expect("a capture");
+    let status = whole.windows(4).rposition(|bytes| bytes == b"USBS").expect("a status of BOT");
+    let mut broken = whole.clone();
+    broken[status] = b'X';
+    let middle = whole.len() / 2;
+    let mut damaged = whole;
+    damaged[middle..middle + 5_000].fill(0xff);
+    let changed = [("broken.pcapng", broken), ("damaged.pcapng", damaged)].map(|(name, bytes)| {
+        std::fs::write(place.file(name), bytes).expect("it is written");
+        place.file(name)
+    });
+    let all = [path].into_iter().chain(changed).chain([dropped(place)]);
+    all.map(|path| {
+        let decode = ["decode", &path, "--json", "--stats", "--full"];
+        let output = Command::new(UASKIT).args(decode).output().expect("the program runs");
+        let told = String::from_utf8_lossy(&output.stdout);
+        ("decode", named_lines(&told, "kind"))
+    })
+    .collect()
+}
+
+/// A capture that says that packets are missing.
+fn dropped(place: &Place) -> String {
+    let path = place.file("dropped.pcapng");
+    let mut out = Pcapng::create(Path::new(&path), "").expect("a file can be made");
+    let interface = Interface { link_type: LinkType::Usbmon, name: "", description: "" };
+    let interface = out.add_interface(&interface).expect("it can be written");
+    out.drop_before_next(7);
+    let record = Record { at: Instant::ZERO, head: &[0; 64], body: &[], cut: 0, comment: "" };
+    out.add(interface, &record).expect("it can be written");
+    out.finish().expect("it can be written");
+    path
+}
+
+/// A drive that is served until this is dropped.
+struct Served(Child);
+
+impl Served {
+    fn start(arguments: &[&str]) -> (Self, BufReader<ChildStdout>) {
+        let mut child = Command::new(UASKIT);
+        child.args(["serve", "--json"]).args(arguments).stdout(Stdio::piped());
+        let mut child = child.spawn().expect("the program starts");
+        let out = BufReader::new(child.stdout.take().expect("it is piped"));
+        (Self(child), out)
+    }
+
+    fn interrupt(&self) {
+        kill_process(Pid::from_child(&self.0), Signal::INT).expect("it is there and ours");
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What `serve` tells from its beginning to its end, with one that connects and one that is turned away.
+fn served(place: &Place) -> Value {
+    let (capture, socket) = (place.file("served.pcapng"), place.unix("served.sock"));
+    let (served, mut out) = Served::start(&["--ram", "1M", "--capture", &capture, "--usbredir", &socket]);
+    let mut told = String::new();
+    let mut up_to = |event: &str| {
+        while !told.contains(&format!("\"event\":\"{event}\"")) {
+            assert!(out.read_line(&mut told).expect("lines are text") > 0, "no {event} in {told}");
+        }
+    };
+    let connect = || UnixStream::connect(place.file("served.sock")).expect("it listens");
+    up_to("listening");
+    let first = connect();
+    up_to("connected");
+    let second = connect();
+    up_to("turned_away");
+    drop((first, second));
+    up_to("disconnected");
+    served.interrupt();
+    out.read_to_string(&mut told).expect("lines are text");
+    named_lines(&told, "event")
+}
+
+/// Orders and their answers.
+fn ordered(place: &Place) -> Vec<(&'static str, Value)> {
+    let (first, second) = (place.file("first.img"), place.file("second.img"));
+    for image in [&first, &second] {
+        std::fs::write(image, [0; 4096]).expect("it is written");
+    }
+    let control = place.unix("control");
+    let socket = place.unix("ordered.sock");
+    let (_served, out) =
+        Served::start(&[&first, "--removable", "--control", &control, "--usbredir", &socket]);
+    let mut lines = out.lines();
+    assert!(lines.any(|line| line.expect("lines are text").contains("\"listening\"")), "it listens");
+    let orders = ["status".to_owned(), "resize".into(), "eject".into(), format!("insert {second}")];
+    let answers = orders.map(|order| {
+        let name = order.split(' ').next().expect("a name");
+        json!({ name: printed(&format!("control {control} --json {order}")) })
+    });
+    vec![("control", answers.into_iter().collect())]
+}
+
 #[test]
 fn every_field_that_is_printed_is_on_the_page_and_every_promise_is_kept() {
     let (page, place) = (page(), Place::new());
@@ -124,11 +276,16 @@ fn every_field_that_is_printed_is_on_the_page_and_every_promise_is_kept() {
         ("list", printed(&format!("list --all --json --from {GUEST}"))),
         ("why", printed(&format!("why --json --from {GUEST}"))),
         ("why---simulate", printed("why --simulate geerling --json")),
+        ("validate", printed("validate --only P022 --sensitivity --json")),
+        ("validate", printed("validate --only Q3 --json")),
+        ("compare---sweep", swept(&place)),
+        ("serve", served(&place)),
     ];
+    let outputs = outputs.into_iter().chain(kept(&place)).chain(decoded(&place)).chain(ordered(&place));
     let (mut met, mut strange) = (BTreeSet::new(), Vec::new());
-    for (section, output) in &outputs {
+    for (section, output) in outputs {
         let mut all = BTreeSet::new();
-        ways(output, &[], &mut all);
+        ways(&output, &[], &mut all);
         assert!(all.len() > 5, "{section}: {output}");
         for way in all {
             match find(&page, section, &way) {
