@@ -51,7 +51,8 @@ pub struct Trial {
     pub spent: Spent,
     /// What UAS has carried that is not payload.
     pub overhead: Overhead,
-    /// Where the time of all commands together went, their number, if that was to be explained.
+    /// Where the time of all commands together went, their number, if that was to be explained. They are those of the requests that are
+    /// counted, one of each, in the order of their ends; of requests that are longer than a command, all that have ended meanwhile.
     pub explained: Option<(Shares, u64)>,
 }
 
@@ -145,6 +146,7 @@ pub fn watch(
     });
     let mut metered = Metered::new(disk, traced);
     metered.latencies = watch.latencies;
+    metered.explain = explain;
     let measured = measure(&mut metered, job, size, &terms.stretch, terms.seed);
     let measured = measured.map_err(TrialError::Measure)?;
     // A world whose books are broken has no figures.
@@ -152,7 +154,7 @@ pub fn watch(
     audited.map_err(TrialError::Measure)?;
     let spent = metered.spent();
     let (_, events, digest) = metered.disk.books();
-    let explained = explain.map(|explain| sum(&mut explain.borrow_mut()));
+    let explained = metered.explain.is_some().then_some(metered.explained);
     let overhead = *overhead.borrow();
     Ok(Trial { measured, events, digest, spent, overhead, explained })
 }
@@ -165,17 +167,44 @@ struct Metered {
     traced: Option<u32>,
     /// How long requests took, if anybody asks, and since when they are under way, by their numbers.
     latencies: Option<Rc<RefCell<Vec<Duration>>>>,
-    since: Vec<Instant>,
+    under_way: Vec<Asked>,
+    /// Who explains commands, if that is wanted, and those of the requests that are counted.
+    explain: Option<Rc<RefCell<Explain>>>,
+    explained: (Shares, u64),
+}
+
+/// A request, by its number.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    since: Instant,
+    /// It is one command.
+    is_one: bool,
 }
 
 impl Metered {
     fn new(mut disk: Assembled, traced: Option<u32>) -> Self {
         let bill = Bill::new(disk.draws, disk.now(), disk.activity());
-        Self { disk, bill, traced, latencies: None, since: Vec::new() }
+        let (latencies, under_way) = (None, Vec::new());
+        Self { disk, bill, traced, latencies, under_way, explain: None, explained: Default::default() }
     }
 
     fn spent(&mut self) -> Spent {
         self.bill.spent(self.disk.now(), self.disk.activity())
+    }
+
+    /// A request has ended: adds what is told of its command. Several requests may have ended at this time, of which each
+    /// is asked after by itself.
+    fn explain(&mut self, request: Asked) {
+        let Some(explain) = &self.explain else { return };
+        let mut explain = explain.borrow_mut();
+        let (shares, commands) = &mut self.explained;
+        while let Some(one) = explain.poll() {
+            shares.add(&one.shares);
+            *commands += 1;
+            if request.is_one {
+                return;
+            }
+        }
     }
 }
 
@@ -186,10 +215,12 @@ impl Disk for Metered {
 
     fn submit(&mut self, number: u16, direction: Direction, extent: Extent) -> Result<(), MeasureError> {
         let place = usize::from(number);
-        if self.since.len() <= place {
-            self.since.resize(place + 1, Instant::ZERO);
+        if self.under_way.len() <= place {
+            self.under_way.resize(place + 1, Asked::default());
         }
-        self.since[place] = self.disk.now();
+        let bytes = extent.blocks.0 * u64::from(BLOCK_SIZE.bytes());
+        let is_one = bytes <= self.disk.activation.command_bytes_max.into();
+        self.under_way[place] = Asked { since: self.disk.now(), is_one };
         self.disk.submit(number, direction, extent)
     }
 
@@ -199,13 +230,14 @@ impl Disk for Metered {
         if self.bill.is_due(now) {
             self.bill.read(now, self.disk.activity());
         }
-        if let (Some(latencies), Some(since)) =
-            (&self.latencies, ended.and_then(|number| self.since.get(usize::from(number))))
-        {
-            let mut latencies = latencies.borrow_mut();
-            if latencies.len() < LATENCIES_MAX {
-                latencies.push(now - *since);
+        if let Some(request) = ended.and_then(|number| self.under_way.get(usize::from(number)).copied()) {
+            if let Some(latencies) = &self.latencies {
+                let mut latencies = latencies.borrow_mut();
+                if latencies.len() < LATENCIES_MAX {
+                    latencies.push(now - request.since);
+                }
             }
+            self.explain(request);
         }
         self.traced = self.traced.map(|left| left.saturating_sub(1));
         if self.traced == Some(0) {
@@ -223,18 +255,9 @@ impl Disk for Metered {
         if let Some(latencies) = &self.latencies {
             latencies.borrow_mut().clear();
         }
+        self.explained = Default::default();
         self.bill = Bill::new(self.disk.draws, self.disk.now(), self.disk.activity());
     }
-}
-
-/// Where the time of all commands that have ended went, and how many they are.
-fn sum(explain: &mut Explain) -> (Shares, u64) {
-    let (mut shares, mut commands) = (Shares::default(), 0);
-    while let Some(one) = explain.poll() {
-        shares.add(&one.shares);
-        commands += 1;
-    }
-    (shares, commands)
 }
 
 /// Makes a measurement of a published row.
@@ -430,7 +453,7 @@ mod tests {
             let (shares, commands) = told.explained.unwrap();
             let us = |stage| shares.of(stage).as_ps() as f64 / commands as f64 / 1e6;
             let mean = shares.total().as_ps() / commands;
-            assert!(mean.abs_diff(told.measured.mean.as_ps()) < mean / 50, "{depth}: {mean}");
+            assert_eq!((commands, mean), (told.measured.requests, told.measured.mean.as_ps()), "{depth}");
             let elsewhere = [Stage::Controller, Stage::Link, Stage::Bridge, Stage::Waiting];
             assert!(elsewhere.iter().all(|stage| us(*stage) == 0.0), "{depth}: {shares:?}");
             assert!(us(Stage::Driver) > 0.0 && us(Stage::Drive) > us(Stage::Driver), "{depth}: {shares:?}");
@@ -455,9 +478,9 @@ mod tests {
         {
             let Trial { measured, explained, .. } = of(setup, variant);
             let (shares, commands) = explained.unwrap();
-            // One request is one command here, so that its stages are the program's own latency.
-            let mean = shares.total().as_ps() / commands;
-            assert!(mean.abs_diff(measured.mean.as_ps()) < mean / 50, "{variant}: {mean} {measured:?}");
+            // One request is one command here, so that its stages are the program's own latency, to the picosecond.
+            assert_eq!(commands, measured.requests, "{variant}");
+            assert_eq!(shares.total().as_ps() / commands, measured.mean.as_ps(), "{variant}");
             let queued = shares.of(Stage::Queue).as_ps() as f64 / shares.total().as_ps() as f64;
             assert!(queued >= least && (least > 0.0 || queued < 0.05), "{variant}: {queued}");
         }
