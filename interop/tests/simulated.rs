@@ -68,8 +68,8 @@ fn nothing_is_malformed() -> Result<()> {
     Ok(())
 }
 
-/// TEST UNIT READY fails, since the drive has just been plugged in, and REQUEST SENSE says so; then one command that is not
-/// measured, those that are, and the one that is under way when the run ends.
+/// TEST UNIT READY fails, since the drive has just been plugged in, and REQUEST SENSE says so; then as many commands
+/// as are wanted at once that are not measured, those that are, and the one that is under way when the run ends.
 #[test]
 fn over_bot_the_commands_that_ran_are_found() -> Result<()> {
     for (capture, operation_code) in [(&READS, "0x28"), (&WRITES, "0x2a")] {
@@ -77,11 +77,11 @@ fn over_bot_the_commands_that_ran_are_found() -> Result<()> {
         counts(
             capture,
             &[
-                ("usbms.dCBWSignature == 0x43425355", COMMANDS + 4),
-                (&format!("{wrapper} {operation_code}"), COMMANDS + 2),
+                ("usbms.dCBWSignature == 0x43425355", COMMANDS + DEPTH + 3),
+                (&format!("{wrapper} {operation_code}"), COMMANDS + DEPTH + 1),
                 (&format!("{wrapper} 0x00"), 1),
                 (&format!("{wrapper} 0x03"), 1),
-                ("usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus == 0", COMMANDS + 2),
+                ("usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus == 0", COMMANDS + DEPTH + 1),
                 ("usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus == 1", 1),
             ],
         )?;
@@ -138,7 +138,7 @@ fn payload_that_was_cut_does_not_hide_a_command() -> Result<()> {
     counts(
         &CUT,
         &[
-            ("usb.bus_id == 1 && frame.cap_len < frame.len", COMMANDS + 1),
+            ("usb.bus_id == 1 && frame.cap_len < frame.len", COMMANDS + DEPTH),
             ("uasp.iu_id == 1", COMMANDS + 2 * DEPTH + 1),
         ],
     )
@@ -154,7 +154,7 @@ fn packets_of_high_speed_are_opened() -> Result<()> {
         &[
             ("usbll.invalid_pid_sequence || usbll.invalid_pid || usbll.undecoded", 0),
             ("usbll.crc5.status == \"Bad\" || usbll.crc16.status == \"Bad\"", 0),
-            ("usbms.dCBWSignature == 0x43425355", COMMANDS + 3),
+            ("usbms.dCBWSignature == 0x43425355", COMMANDS + DEPTH + 2),
             ("usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus == 0", 1),
             ("usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus == 1", 1),
         ],
@@ -173,7 +173,7 @@ fn packets_are_transactions_with_good_checks() -> Result<()> {
             ("usbll.crc5.status == \"Bad\" || usbll.crc16.status == \"Bad\"", 0),
             ("usb.setup.bRequest == 9", 2),
             // Four packets of 1,024 bytes for each read that has ended; identifier and check are three more.
-            ("usbll.src == \"1.1\" && frame.len == 1027", 4 * (COMMANDS + 1)),
+            ("usbll.src == \"1.1\" && frame.len == 1027", 4 * (COMMANDS + DEPTH)),
         ],
     )?;
     assert!(PACKETS.lock()?.count(r#"frame.comment == "stream Prime" && usbll.pid == 0x5a"#)? > 0);

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use units::Instant;
 
-/// Commands of each run that are measured, and the depth of the run on UAS.
+/// Commands of each run that are measured, and how many are wanted at once.
 const COMMANDS: usize = 100;
 const DEPTH: usize = 7;
 
@@ -49,8 +49,8 @@ fn every_simulated_command_is_told_once() {
                 &[("transport", transport.into()), ("opcode", opcode.into()), ("outcome", outcome.into())],
             )
         };
-        // One before those that are measured, and the one that is under way at the end.
-        assert_eq!((of("BOT", "passed"), of("BOT", "under way at the end")), (COMMANDS + 1, 1));
+        // Before those that are measured as many as are wanted at once; and the one that is under way at the end.
+        assert_eq!((of("BOT", "passed"), of("BOT", "under way at the end")), (COMMANDS + DEPTH, 1));
         let (good, under_way) = (of("UAS", "GOOD"), of("UAS", "under way at the end"));
         assert_eq!(good + under_way, COMMANDS + 2 * DEPTH);
         assert!(under_way <= DEPTH);
@@ -90,7 +90,7 @@ fn a_stream_is_told_and_the_sense_data_are_spelt_out() {
         lines[2].contains("UAS")
             && lines[2].ends_with("TEST UNIT READY → CHECK CONDITION: UNIT ATTENTION, POWER ON OCCURRED")
     );
-    assert!(lines[4].starts_with("219 commands of 2 drives, 2 shown"), "{text}");
+    assert!(lines[4].starts_with("225 commands of 2 drives, 2 shown"), "{text}");
 }
 
 #[test]

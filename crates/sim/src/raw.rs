@@ -1,15 +1,16 @@
 //! The same commands over each transport, on a plain drive: what the link and the two protocols are worth by themselves.
 //!
-//! A closed loop: so many commands are under way, at random places, and each that ends is followed by another. The host is a
+//! A closed loop: so many commands are wanted at once, at random places, and each that ends is followed by another. The host is a
 //! driver and a controller of whose times the controller's count; or there is neither, and what comes out is what link
-//! and protocols allow at most. BOT takes one command at a time, whatever is asked for. Behind a controller there may be
-//! several drives, each with a loop of its own.
+//! and protocols allow at most. BOT takes one command at a time, whatever is asked for: the others wait in their order, and their
+//! time counts from when they were wanted, as whoever wants them sees it. Behind a controller there may be several drives, each
+//! with a loop of its own.
 
 mod error;
 
 pub use error::RawError;
 
-use crate::engine::{Random, Shares, Trace};
+use crate::engine::{Journey, Random, Shares, Stage, Trace};
 use crate::explain::Explain;
 use crate::link::superspeed::{Side, Traffic};
 use crate::link::{AnyRate, Connection, usb2};
@@ -18,6 +19,7 @@ use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, Setup};
 use crate::world::{self, Commanded, Finished, Observer, Plain, Plugged, Stopped, World, numbers};
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use target::Transports;
 use units::{BlockCount, BlockSize, ByteRange, Duration, Instant, Lba};
@@ -40,7 +42,7 @@ pub struct Load {
     pub bytes: u32,
     /// Drives, and hubs between them and the host. More than one drive needs a controller.
     pub drives: Drives,
-    /// Commands under way with each drive, at most [`DEPTH_MAX`].
+    /// Commands that are wanted at once of each drive, at most [`DEPTH_MAX`]. What the transport does not take waits.
     pub depth: u16,
     /// Commands in all, over all drives, after as many as are under way to begin with. They are more than these, since as many can end
     /// at one time.
@@ -62,9 +64,9 @@ pub struct Figures {
     pub elapsed: Duration,
     /// Bytes that they moved.
     pub bytes: u64,
-    /// Mean time of a command.
+    /// Mean time of a command, from when it was wanted.
     pub mean: Duration,
-    /// Commands under way, on average.
+    /// Commands that the transport has, on average.
     pub depth: f64,
     /// What the lanes of a SuperSpeed link carried: the host's, the device's.
     pub traffic: Option<[Traffic; 2]>,
@@ -109,7 +111,7 @@ pub struct Run {
 pub struct DriveFigures {
     /// Commands that have ended.
     pub commands: u64,
-    /// Their mean time.
+    /// Their mean time, from when they were wanted.
     pub mean: Duration,
     /// Commands in a second.
     pub iops: f64,
@@ -342,15 +344,37 @@ pub struct Measurement<W> {
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     commands: u64,
+    /// From when they were wanted.
     stays: Duration,
+    /// From when the transport had them.
+    held: Duration,
+}
+
+/// A command that the transport has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Begun {
+    lba: Lba,
+    wanted: Instant,
+    at: Instant,
+}
+
+/// How long a command took.
+#[derive(Clone, Copy, Debug)]
+struct Stay {
+    /// Before the transport had it.
+    waited: Duration,
+    /// From then on.
+    held: Duration,
 }
 
 /// A load on a world.
 struct Loop<W> {
     world: W,
     random: Random,
-    /// Where and when the command of each slot began, by drive.
-    begun: Vec<Vec<(Lba, Instant)>>,
+    /// The command of each slot, by drive.
+    begun: Vec<Vec<Begun>>,
+    /// Since when the commands are wanted that the transport does not take yet, by drive.
+    waiting: Vec<VecDeque<Instant>>,
     /// Memory of commands that have ended.
     spare: Vec<Vec<u8>>,
     explain: Option<Rc<RefCell<Explain>>>,
@@ -387,10 +411,13 @@ impl<W: Commanded> Measurement<W> {
         let mut turns = Loop::new(world, load.seed, watch, &depths);
         (0..drives).try_for_each(|drive| turns.greet(drive))?;
         for (drive, &depth) in depths.iter().enumerate() {
-            (0..depth).try_for_each(|slot| turns.submit(load, drive, slot))?;
+            let now = turns.world.now();
+            (0..depth).try_for_each(|slot| turns.submit(load, drive, slot, now))?;
+            let waiting = load.depth.saturating_sub(depth).into();
+            turns.waiting[drive].extend(std::iter::repeat_n(now, waiting));
         }
         // What fills the pipes is not counted.
-        for _ in 0..depths.iter().map(|depth| u32::from(*depth)).sum() {
+        for _ in 0..load.under_way() {
             let (drive, _) = turns.next(load)?;
             turns.take_shares(drive);
         }
@@ -413,10 +440,12 @@ impl<W: Commanded> Measurement<W> {
         for _ in 0..commands {
             let (drive, stay) = self.turns.next(&self.load)?;
             let tally = &mut self.tallies[drive];
-            tally.stays += stay;
+            tally.stays += stay.waited + stay.held;
+            tally.held += stay.held;
             tally.commands += 1;
             if let (Some(all), Some(one)) = (&mut self.explained, self.turns.take_shares(drive)) {
                 all.shares.add(&one);
+                all.shares.add(&queued(stay.waited));
                 all.commands += 1;
             }
         }
@@ -435,13 +464,14 @@ impl<W: Commanded> Measurement<W> {
         for tally in &self.tallies {
             all.commands += tally.commands;
             all.stays += tally.stays;
+            all.held += tally.held;
         }
         Figures {
             commands: all.commands,
             elapsed,
             bytes: all.commands * u64::from(self.load.bytes),
             mean: all.mean(),
-            depth: all.stays.as_ps() as f64 / elapsed.as_ps() as f64,
+            depth: all.held.as_ps() as f64 / elapsed.as_ps() as f64,
             traffic,
             events: self.turns.world.happened() - self.events,
             digest: self.turns.world.digest(),
@@ -485,7 +515,8 @@ impl<W: Commanded> Loop<W> {
         Self {
             world,
             random: Random::new(seed, "places"),
-            begun: depths.iter().map(|depth| vec![(Lba(0), Instant::ZERO); usize::from(*depth)]).collect(),
+            begun: depths.iter().map(|depth| vec![Begun::default(); usize::from(*depth)]).collect(),
+            waiting: vec![VecDeque::new(); depths.len()],
             spare: Vec::new(),
             explain,
             noted,
@@ -521,7 +552,8 @@ impl<W: Commanded> Loop<W> {
         Ok(())
     }
 
-    fn submit(&mut self, load: &Load, drive: usize, slot: u16) -> Result<(), RawError> {
+    /// Gives the transport a command that is wanted since then.
+    fn submit(&mut self, load: &Load, drive: usize, slot: u16, wanted: Instant) -> Result<(), RawError> {
         let now = self.world.now();
         let lba = load.place(&mut self.random).ok_or(RawError::Load)?;
         let command = load.command(slot, now, lba).ok_or(RawError::Load)?;
@@ -529,20 +561,20 @@ impl<W: Commanded> Loop<W> {
         if load.writes {
             numbers::put(lba, &mut buffer, BLOCK_SIZE);
         }
-        self.begun[drive][usize::from(slot)] = (lba, now);
+        self.begun[drive][usize::from(slot)] = Begun { lba, wanted, at: now };
         // The transport refuses nothing within its depth.
         self.world.submit(drive, &command, buffer).map_err(|_| RawError::Stuck)
     }
 
-    /// A command ends, and another takes its place. Of which drive, and how long it took.
-    fn next(&mut self, load: &Load) -> Result<(usize, Duration), RawError> {
+    /// A command ends, and another is wanted; the one that waits longest takes its place. Of which drive, and how long it took.
+    fn next(&mut self, load: &Load) -> Result<(usize, Stay), RawError> {
         let finished = self.world.run().map_err(RawError::Stopped)?.ok_or(RawError::Stuck)?;
         let Finished { drive, id, outcome, buffer } = finished;
         match &outcome {
             Outcome::Answered(answer) if answer.status == Status::Good && answer.moved == load.bytes => {}
             _ => return Err(RawError::Failed(outcome)),
         }
-        let (lba, since) = self.begun[drive][usize::from(id.slot)];
+        let Begun { lba, wanted, at } = self.begun[drive][usize::from(id.slot)];
         let is_right = match load.writes {
             false => numbers::are_right(lba, &buffer, BLOCK_SIZE),
             true => self.world.strays(drive) == 0,
@@ -556,14 +588,21 @@ impl<W: Commanded> Loop<W> {
             self.world.take_trace();
         }
         let now = self.world.now();
-        self.submit(load, drive, id.slot)?;
-        Ok((drive, now - since))
+        self.waiting[drive].push_back(now);
+        let next = self.waiting[drive].pop_front().unwrap_or(now);
+        self.submit(load, drive, id.slot, next)?;
+        Ok((drive, Stay { waited: at - wanted, held: now - at }))
     }
 
     fn traffic(&self) -> Option<[Traffic; 2]> {
         let link = self.world.link(0)?;
         Some([Side::Host, Side::Device].map(|side| link.lane(side).traffic()))
     }
+}
+
+/// So long in the queue, and nowhere else.
+fn queued(waited: Duration) -> Shares {
+    Journey::start(Instant::ZERO, Stage::Queue).end(Instant::ZERO + waited).1
 }
 
 impl Drives {
@@ -574,7 +613,6 @@ impl Drives {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Stage;
     use crate::link::superspeed::Rate;
     use crate::xhci::Part;
 
@@ -597,12 +635,18 @@ mod tests {
         [bot(load).unwrap(), uas(load).unwrap()]
     }
 
+    /// What is counted begins later where more is wanted at once, and with that the ordered sets that come by.
+    fn are_as_long(runs: &[Figures]) -> bool {
+        let first = runs[0].elapsed.as_ps();
+        runs.iter().all(|run| run.elapsed.as_ps().abs_diff(first) < first / 10_000)
+    }
+
     #[test]
     fn bot_is_flat_and_uas_grows_with_depth_until_the_link_is_full() {
         let [bot_1, uas_1] = both(&load(1, 4096));
         let [bot_4, uas_4] = both(&load(4, 4096));
         let [bot_30, uas_30] = both(&load(30, 4096));
-        assert_eq!([bot_4.elapsed, bot_30.elapsed], [bot_1.elapsed; 2]);
+        assert!(are_as_long(&[bot_1, bot_4, bot_30]));
         assert!((uas_4.iops() / uas_1.iops() - 4.0).abs() < 0.01);
         // 4 KiB and a status take a lane at least 8.8 us.
         assert!((100_000.0..113_000.0).contains(&uas_30.iops()), "{}", uas_30.iops());
@@ -665,7 +709,7 @@ mod tests {
         let of =
             |depth| both(&Load { connection: usb2::Rate::High.into(), commands: 500, ..load(depth, 4096) });
         let ([bot_1, uas_1], [bot_8, uas_8]) = (of(1), of(8));
-        assert_eq!(bot_8.elapsed, bot_1.elapsed);
+        assert!(are_as_long(&[bot_1, bot_8]));
         assert!(uas_8.iops() > 1.5 * uas_1.iops(), "{} of {}", uas_8.iops(), uas_1.iops());
         // Eight packets of 567 bytes, a command of 87, READY and SENSE of 59 and 71: at least 79.2 us of the bus.
         assert!(uas_8.iops() < 12_626.0, "{}", uas_8.iops());
@@ -690,10 +734,24 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_for_the_one_command_of_bot_waits_in_its_latency() {
+        let alone = bot(&load(1, 4096)).unwrap();
+        for depth in [4, 30] {
+            let figures = bot(&load(depth, 4096)).unwrap();
+            assert!((figures.depth - 1.0).abs() < 0.01, "{}", figures.depth);
+            // As many as are wanted go before each.
+            let expected = alone.mean.as_ps() * u64::from(depth);
+            let off = figures.mean.as_ps().abs_diff(expected);
+            assert!(off < expected / 1000, "{depth}: {} of {expected}", figures.mean);
+        }
+    }
+
+    #[test]
     fn shares_add_up_to_the_time_of_all_commands() {
         for (protocol, depth, writes) in [
             (Protocol::Bot, 1, false),
             (Protocol::Bot, 1, true),
+            (Protocol::Bot, 8, false),
             (Protocol::Uas, 1, false),
             (Protocol::Uas, 1, true),
             (Protocol::Uas, 30, false),
@@ -707,7 +765,11 @@ mod tests {
             // The mean is cut down to a whole picosecond.
             assert_eq!(shares.total().as_ps() / 500, watched.mean.as_ps(), "{protocol:?} {writes}");
             assert_eq!(shares.of(Stage::Drive), Duration::from_us(60 * 500), "{protocol:?} {writes}");
-            let waits = shares.of(Stage::Waiting).as_ps() / 500;
+            let stage = match protocol {
+                Protocol::Bot => Stage::Queue,
+                Protocol::Uas => Stage::Waiting,
+            };
+            let waits = shares.of(stage).as_ps() / 500;
             assert_eq!(waits > 1_000_000, depth > 1, "{protocol:?} {writes}: {waits} ps");
         }
     }
