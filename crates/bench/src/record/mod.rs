@@ -38,6 +38,9 @@ pub struct Record {
     /// I/Os in a second, where one workload ran: of its row with the most, on the first transport that has figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub iops: Option<f64>,
+    /// Which row that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iops_of: Option<RowName>,
     /// Millions of bytes in a second, of that row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mb_per_s: Option<f64>,
@@ -227,23 +230,33 @@ impl Target {
     }
 }
 
+/// Which row of a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RowName {
+    /// Its transport.
+    pub transport: &'static str,
+    /// Its job.
+    pub job: String,
+    /// Its depth.
+    pub depth: u16,
+}
+
 impl Record {
     /// Takes rows in, and what follows from all of them.
     pub fn take(&mut self, rows: &[Row]) {
         self.rows = rows.iter().map(RecordRow::of).collect();
-        let figures = || {
-            self.rows.iter().filter_map(|row| row.figures.as_ref().map(|figures| (row.transport, figures)))
-        };
+        let figures =
+            || self.rows.iter().filter_map(|row| row.figures.as_ref().map(|figures| (row, figures)));
         self.errors = self.rows.iter().map(|row| row.errors).sum();
         self.troubles = self.rows.iter().fold(Troubles::NONE, |sum, row| sum.and(row.troubles));
-        let first = figures().next().map(|(transport, _)| transport);
-        let of_first =
-            figures().filter(|(transport, _)| Some(*transport) == first).map(|(_, figures)| figures);
-        let best = of_first
-            .max_by(|one, other| one.iops.total_cmp(&other.iops))
-            .filter(|_| self.workloads.len() == 1);
-        let best = best.map(|best| (best.iops, best.mb_per_s));
-        (self.iops, self.mb_per_s) = best.unzip();
+        let first = figures().next().map(|(row, _)| row.transport);
+        let best = figures()
+            .filter(|(row, _)| Some(row.transport) == first && self.workloads.len() == 1)
+            .max_by(|(_, one), (_, other)| one.iops.total_cmp(&other.iops));
+        let named =
+            best.map(|(row, _)| RowName { transport: row.transport, job: row.job.clone(), depth: row.depth });
+        (self.iops, self.mb_per_s) = best.map(|(_, best)| (best.iops, best.mb_per_s)).unzip();
+        self.iops_of = named;
     }
 
     /// Blocks that were read back and were not right.

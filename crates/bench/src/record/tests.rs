@@ -50,6 +50,7 @@ fn record(rows: &[Row]) -> Record {
         method: Method::default(),
         interrupted: false,
         iops: None,
+        iops_of: None,
         mb_per_s: None,
         errors: 0,
         troubles: Troubles::default(),
@@ -92,10 +93,12 @@ fn the_top_says_what_one_workload_has_brought() {
         row(Route::Uas, 4, Ok(figures(9000.0))),
     ]);
     assert_eq!((first.iops, first.mb_per_s), (Some(1000.0), Some(4.096)));
+    let named = RowName { transport: "bot", job: "4K random, 70 % read".into(), depth: 4 };
+    assert_eq!(first.iops_of, Some(named), "not UAS, which is not the first");
     let mut two = first;
     two.workloads.push("another".into());
     two.take(&[row(Route::Bot, 1, Ok(figures(500.0)))]);
-    assert_eq!(two.iops, None);
+    assert_eq!((two.iops, two.iops_of), (None, None));
 }
 
 #[test]
@@ -108,6 +111,7 @@ fn json_has_the_fields_that_programs_read() {
         "errors",
         "interrupted",
         "iops",
+        "iops_of",
         "machine",
         "mb_per_s",
         "method",

@@ -140,6 +140,7 @@ fn begin(arguments: &BenchArguments, plan: &Plan, workloads: &[Workload], bed: &
         },
         interrupted: false,
         iops: None,
+        iops_of: None,
         mb_per_s: None,
         errors: 0,
         troubles: Troubles::default(),
