@@ -13,7 +13,11 @@ pub(crate) fn size(text: &str) -> Result<ByteCount, String> {
         "M" => 20,
         "G" => 30,
         "T" => 40,
-        _ => return Err(format!("'{text}' is not a size; write bytes, or a number with K, M, G or T")),
+        _ => {
+            return Err(format!(
+                "'{text}' is not a size; write bytes, or a number with K, M, G or T, powers of 1024"
+            ));
+        }
     };
     if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
         return Err(format!("'{text}' does not begin with a whole number"));
@@ -36,7 +40,7 @@ const CAPTURE_BYTES_MIN: u64 = 64 << 10;
 pub(crate) fn capture_size(text: &str) -> Result<ByteCount, String> {
     let size = size(text)?;
     if size.0 < CAPTURE_BYTES_MIN {
-        return Err(format!("'{text}' makes a file of every few transfers; 64K is the least"));
+        return Err(format!("'{text}' makes a file of every few transfers; 64 KiB is the least"));
     }
     Ok(size)
 }
@@ -132,7 +136,7 @@ mod tests {
     fn files_of_a_capture_have_room() {
         assert_eq!(capture_size("64K"), Ok(ByteCount(65_536)));
         for wrong in ["0", "1", "65535"] {
-            assert!(capture_size(wrong).unwrap_err().contains("64K is the least"), "{wrong}");
+            assert!(capture_size(wrong).unwrap_err().contains("64 KiB is the least"), "{wrong}");
         }
     }
 

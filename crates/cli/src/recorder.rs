@@ -44,10 +44,10 @@ pub(crate) struct CaptureArguments {
     /// Write the host's transfers into a pcapng file, with their streams; see `uaskit decode`.
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Keep the first bytes of each transfer, so many; 0 keeps all. 1K is all but blocks.
+    /// Keep the first bytes of each transfer, so many; 0 keeps all. 1 KiB is all but blocks.
     #[arg(long, value_name = "SIZE", value_parser = quantity::snap, default_value = "1K", requires = "capture")]
     snap: u32,
-    /// Begin another file when one has about this many bytes, 64K at least: drive.pcapng, drive.1.pcapng, and on.
+    /// Begin another file when one has about this many bytes, 64 KiB at least: drive.pcapng, drive.1.pcapng, and on.
     #[arg(long, value_name = "SIZE", value_parser = quantity::capture_size, allow_negative_numbers = true, requires = "capture")]
     capture_size: Option<ByteCount>,
 }

@@ -202,9 +202,9 @@ fn nobody_is_asked_about_what_cannot_be() {
     let machine = machine.display().to_string();
     // The drive at port 3-3 has 16 MiB.
     for (target, much, why) in [
-        (image.as_str(), ["--size", "1G"], "has no 1G: it has 4M"),
+        (image.as_str(), ["--size", "1G"], "has no 1 GiB: it has 4 MiB"),
         (&image, ["--bs", "1000"], "multiples of"),
-        ("3-3", ["--size", "1G"], "3-3 has no 1G: it has 16M"),
+        ("3-3", ["--size", "1G"], "3-3 has no 1 GiB: it has 16 MiB"),
         ("3-3", ["--bs", "1000"], "multiples of"),
     ] {
         let write = ["--rw", "write", "--write", target, "--yes", "--machine", &machine];
@@ -285,7 +285,7 @@ fn arguments_that_make_no_sense_are_told() {
     let image = place.image();
     fails(&[&image, "--transport", "uas"], 2, "the kernel's driver carries it");
     fails(&["--virtual", "--workload", "bonnie"], 2, "iometer-4k-read");
-    fails(&["--virtual", "--rw", "read", "--bs", "32M"], 2, "--bs 32M: 1 byte to 16M are served");
+    fails(&["--virtual", "--rw", "read", "--bs", "32M"], 2, "--bs 32M: 1 byte to 16 MiB are served");
     fails(&["--virtual", "--rw", "read", "--workload", "dd"], 2, "cannot be used with");
     let job = place.write("a.fio", "[one]\nrw=randread\n");
     for source in [["--workload", "dd"], ["--fio", &job], ["--icf", &job]] {
@@ -300,7 +300,7 @@ fn arguments_that_make_no_sense_are_told() {
         fails(&["--virtual", "--rw", "read", &format!("--steady={steady}")], 2, "is not a percentage");
     }
     fails(&["--virtual", "--rw", "read", "--seconds", "0"], 2, "none at all");
-    fails(&[&image, "--rw", "read", "--size", "99T"], 2, "it has 4M");
+    fails(&[&image, "--rw", "read", "--size", "99T"], 2, "it has 4 MiB");
     fails(&[], 2, "required");
     fails(&["/nowhere/image"], 1, "truncate -s 1G FILE makes one");
     fails(
@@ -446,7 +446,7 @@ fn sizes_that_cannot_be_are_refused_with_what_to_do() {
         fails(&[target, "--rw", "read", "--bs", "511"], 2, "alignments and offsets that are multiples of");
         fails(&[target, "--rw", "read", "--align", "3"], 2, "alignments and offsets that are multiples of");
         let deep = [target, "--rw", "read", "--bs", "16M", "--depth", "1,256"];
-        fails(&deep, 2, "256 requests of 16M take 4G, 1G are the most");
+        fails(&deep, 2, "256 requests of 16 MiB take 4 GiB, 1 GiB are the most");
     }
     for [flag, value] in [["--depth", "-1"], ["--mix", "-1"], ["--rounds", "-1"]] {
         fails(&["--virtual", "--rw", "randrw", flag, value], 2, "-1 is not in");
@@ -454,7 +454,7 @@ fn sizes_that_cannot_be_are_refused_with_what_to_do() {
     fails(&["--virtual", "--rw", "read", "--seconds", "-1"], 2, "not a number of seconds");
     fails(&["--virtual", "--rw", "read", "--bs", "-1"], 2, "does not begin with a whole number");
     let capture = place.0.join("drive.pcapng").display().to_string();
-    fails(&["--virtual", "--capture", &capture, "--capture-size", "1"], 2, "64K is the least");
+    fails(&["--virtual", "--capture", &capture, "--capture-size", "1"], 2, "64 KiB is the least");
     assert!(!place.0.join("drive.pcapng").exists());
 }
 

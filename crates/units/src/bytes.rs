@@ -19,6 +19,31 @@ impl fmt::Display for ByteCount {
     }
 }
 
+/// The size of a drive or an image, in bytes, for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity(pub u64);
+
+impl fmt::Display for Capacity {
+    /// In binary units if these are exact and short, as of images; else decimal, as sizes are printed on drives.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// Of a drive that is a whole number of MiB by chance nobody wants to read that number.
+        const EXACT_MAX: u64 = 10_000;
+        const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
+        let shift = self.0.trailing_zeros().min(40) / 10 * 10;
+        if self.0 > 0 && shift > 0 && self.0 >> shift < EXACT_MAX {
+            return ByteCount(self.0).fmt(f);
+        }
+        let mut amount = self.0 as f64;
+        let mut unit = 0;
+        while amount >= 1000.0 && unit + 1 < UNITS.len() {
+            amount /= 1000.0;
+            unit += 1;
+        }
+        let digits = usize::from(unit > 0 && amount < 100.0);
+        write!(f, "{amount:.digits$} {}", UNITS[unit])
+    }
+}
+
 /// Bytes `start..start + len` of some buffer whose owner the context names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ByteRange {
@@ -61,6 +86,16 @@ mod tests {
         assert_eq!(ByteCount(1 << 20).to_string(), "1 MiB");
         assert_eq!(ByteCount((1 << 20) + 1).to_string(), "1048577 B");
         assert_eq!(ByteCount(0).to_string(), "0 B");
+    }
+
+    #[test]
+    fn a_capacity_has_the_digits_that_matter() {
+        let told = |bytes| Capacity(bytes).to_string();
+        assert_eq!([told(0), told(512), told(1_000)], ["0 B", "512 B", "1.0 kB"]);
+        assert_eq!([told(67_108_864), told(8 << 30), told(1_536 << 20)], ["64 MiB", "8 GiB", "1536 MiB"]);
+        assert_eq!(told(4_000_787_030_016), "4.0 TB");
+        assert_eq!(told(953_870 << 20), "1.0 TB", "whole MiB by chance");
+        assert_eq!([told(1 << 40), told(u64::MAX)], ["1 TiB", "18447 PB"]);
     }
 
     #[test]

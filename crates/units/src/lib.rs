@@ -13,5 +13,5 @@ mod bytes;
 mod time;
 
 pub use block::{BlockCount, BlockSize, Extent, Lba};
-pub use bytes::{ByteCount, ByteRange};
+pub use bytes::{ByteCount, ByteRange, Capacity};
 pub use time::{Duration, Instant};

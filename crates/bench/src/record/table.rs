@@ -5,7 +5,7 @@
 
 use super::{Record, RecordRow, RowFigures, Target};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
-use workload::short_bytes;
+use units::Capacity;
 
 /// What was measured, where and how, in a few lines.
 pub fn heading(record: &Record) -> String {
@@ -14,7 +14,7 @@ pub fn heading(record: &Record) -> String {
         |words: [Option<&String>; 3]| words.into_iter().flatten().cloned().collect::<Vec<_>>().join(", ");
     let serial = target.identity.serial.as_ref().map(|serial| format!("serial number {serial}"));
     let firmware = target.identity.firmware.as_ref().map(|firmware| format!("firmware {firmware}"));
-    let size = short_bytes(target.identity.bytes);
+    let size = Capacity(target.identity.bytes);
     let unknown = "unknown make".to_owned();
     let who =
         known([Some(target.identity.model.as_ref().unwrap_or(&unknown)), serial.as_ref(), firmware.as_ref()]);

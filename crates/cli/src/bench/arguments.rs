@@ -44,7 +44,7 @@ pub(crate) struct BenchArguments {
     /// What is done, and where.
     #[arg(long, value_enum)]
     pub(crate) rw: Option<PatternArgument>,
-    /// Bytes of each request, 16M at most.
+    /// Bytes of each request, 16 MiB at most.
     #[arg(long, value_name = "SIZE", default_value = "4K", value_parser = quantity::size, allow_negative_numbers = true, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) bs: ByteCount,
     /// Requests at once, such as 32 or 1,4,16, 256 at most; instead of those of a named workload. 1 of --rw unless given.
@@ -56,7 +56,7 @@ pub(crate) struct BenchArguments {
     /// Requests begin at multiples of this; of their own length unless given.
     #[arg(long, value_name = "SIZE", allow_negative_numbers = true, value_parser = quantity::size, requires = "rw", conflicts_with_all = OTHER_SOURCES)]
     pub(crate) align: Option<ByteCount>,
-    /// Use this much from the start of the drive, not all of it; the size of a virtual drive, 256M unless given.
+    /// Use this much from the start of the drive, not all of it; the size of a virtual drive, 256 MiB unless given.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, allow_negative_numbers = true)]
     pub(crate) size: Option<ByteCount>,
     /// Length of each run; a fraction is fine. 3 unless given, here or in a job file.

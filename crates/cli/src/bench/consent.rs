@@ -9,7 +9,7 @@ use host::tree::Tree;
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use workload::short_bytes;
+use units::Capacity;
 
 /// What the user says to go on.
 const YES: &str = "yes";
@@ -36,7 +36,7 @@ impl Victim {
         if !metadata.file_type().is_block_device() {
             let path = path.canonicalize().map_err(unseen)?;
             let objections = block::objections_to_file(tree, &path);
-            let description = format!("the file {} of {}", path.display(), short_bytes(metadata.len()));
+            let description = format!("the file {} of {}", path.display(), Capacity(metadata.len()));
             return Ok(Self { name, description, nodes: Vec::new(), objections });
         }
         let device = BlockDevice::of_number(tree, metadata.rdev());
@@ -140,7 +140,7 @@ pub(super) fn describe(name: &str, device: &BlockDevice) -> String {
     let firmware =
         device.firmware.as_deref().map(|firmware| format!(", firmware {}", crate::list::tame(firmware)));
     let firmware = firmware.unwrap_or_default();
-    format!("{name} ({model}, serial number {serial}{firmware}, {})", short_bytes(device.bytes))
+    format!("{name} ({model}, serial number {serial}{firmware}, {})", Capacity(device.bytes))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@
 use super::arguments::BenchArguments;
 use crate::failure::Failure;
 use bench::rig::Identity;
-use units::{BlockCount, BlockSize};
-use workload::{Accesses, Fill, Job, Misfit, Workload, short_bytes};
+use units::{BlockCount, BlockSize, ByteCount, Capacity};
+use workload::{Accesses, Fill, Job, Misfit, Workload};
 
 /// Memory for all requests of a job at once.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
@@ -21,8 +21,8 @@ pub(super) fn check_asked(arguments: &BenchArguments, workloads: &[Workload]) ->
     for job in workloads.iter().flat_map(|workload| &workload.jobs) {
         let bytes = u64::from(job.depth) * u64::from(job.bytes_max());
         if bytes > BUFFER_BYTES_MAX {
-            let (each, all) = (short_bytes(job.bytes_max().into()), short_bytes(bytes));
-            let most = short_bytes(BUFFER_BYTES_MAX);
+            let (each, all) = (ByteCount(job.bytes_max().into()), ByteCount(bytes));
+            let most = ByteCount(BUFFER_BYTES_MAX);
             return Err(Failure::usage(format!(
                 "{}, depth {}: too much memory",
                 named(arguments, job),
@@ -59,9 +59,9 @@ pub(super) fn check(
             return Err(Failure::usage(format!(
                 "{}: the drive has no {}",
                 named(arguments, job),
-                short_bytes(end)
+                Capacity(end)
             ))
-            .because(format!("it has {}", short_bytes(bytes)))
+            .because(format!("it has {}", Capacity(bytes)))
             .try_this("Lower the size or the offset."));
         }
         if let Err(misfit) = Accesses::new(job, block_size, capacity, 0) {

@@ -29,6 +29,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use target::Bed;
+use units::ByteCount;
 use workload::{self, Align, FILE_BYTES_MAX, Fill, Job, JobFileError, REQUEST_BYTES_MAX, Share, Workload};
 
 /// Length of a run unless given.
@@ -187,7 +188,7 @@ fn plain(arguments: &BenchArguments, pattern: PatternArgument) -> Result<Workloa
     let length = |flag: &str, bytes: u64| match u32::try_from(bytes) {
         Ok(bytes) if (1..=REQUEST_BYTES_MAX).contains(&bytes) => Ok(bytes),
         _ => Err(Failure::usage(format!("{flag} {}", workload::short_bytes(bytes)))
-            .because(format!("1 byte to {} are served", workload::short_bytes(REQUEST_BYTES_MAX.into())))),
+            .because(format!("1 byte to {} are served", ByteCount(REQUEST_BYTES_MAX.into())))),
     };
     if arguments.mix.is_some() && !pattern.is_mixed() {
         return Err(Failure::usage("--mix is for rw and randrw; the others read or write alone"));

@@ -18,8 +18,8 @@ use host::inventory::{Inventory, Scope};
 use host::tree::Tree;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use units::{BlockSize, ByteCount};
-use workload::{Workload, short_bytes};
+use units::{BlockSize, ByteCount, Capacity};
+use workload::Workload;
 
 /// Bytes of a virtual drive: more than the caches of a processor hold.
 const VIRTUAL_BYTES: ByteCount = ByteCount(256 << 20);
@@ -84,8 +84,8 @@ fn fits(
     // A part of a virtual drive is all of it.
     let bytes = identity.bytes;
     if let Some(size) = arguments.size.filter(|size| size.0 > bytes && bytes > 0 && !arguments.is_virtual) {
-        return Err(Failure::usage(format!("{name} has no {}", short_bytes(size.0)))
-            .because(format!("it has {}", short_bytes(bytes))));
+        return Err(Failure::usage(format!("{name} has no {}", Capacity(size.0)))
+            .because(format!("it has {}", Capacity(bytes))));
     }
     fit::check(arguments, workloads, identity)
 }

@@ -107,7 +107,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, help_heading = MEASURED, value_name = "N,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u16).range(1..=i64::from(workload::DEPTH_MAX)))]
     depth: Option<Vec<u16>>,
-    /// Bytes of a request at random places, a multiple of 512; with --raw 4K unless told.
+    /// Bytes of a request at random places, a multiple of 512; with --raw 4 KiB unless told.
     #[arg(long, help_heading = MEASURED, value_name = "SIZE", value_parser = quantity::size)]
     block: Option<ByteCount>,
     /// Write instead of reading.

@@ -6,6 +6,7 @@
 use super::tame;
 use crate::counted::counted;
 use host::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
+use units::Capacity;
 
 /// What stands in one line, by column.
 type Row = [String; 7];
@@ -116,7 +117,7 @@ fn rows_of(device: &UsbDevice) -> Vec<Row> {
 fn cells_of(disk: &Disk) -> [String; 3] {
     let depth = disk.queue_depth.map_or_else(String::new, |depth| depth.to_string());
     let node = disk.node.as_ref().map_or_else(|| format!("lun {}", disk.lun), |node| format!("/dev/{node}"));
-    [depth, node, disk.bytes.map_or_else(String::new, size)]
+    [depth, node, disk.bytes.map_or_else(String::new, |bytes| Capacity(bytes).to_string())]
 }
 
 fn describe(transport: &Transport) -> String {
@@ -125,19 +126,6 @@ fn describe(transport: &Transport) -> String {
         Transport::Uas { streams: false } => "UAS, in turns".into(),
         other => other.to_string(),
     }
-}
-
-/// A capacity as it is printed on drives: decimal.
-pub(crate) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
-    let mut amount = bytes as f64;
-    let mut unit = 0;
-    while amount >= 1000.0 && unit + 1 < UNITS.len() {
-        amount /= 1000.0;
-        unit += 1;
-    }
-    let digits = usize::from(unit > 0 && amount < 100.0);
-    format!("{amount:.digits$} {}", UNITS[unit])
 }
 
 #[cfg(test)]
@@ -149,13 +137,5 @@ mod tests {
         assert_eq!(cut("bus 2".into(), 5), "bus 2");
         assert_eq!(cut("bus 12".into(), 5), "bus …");
         assert_eq!(cut("é→x".into(), 2), "é…");
-    }
-
-    #[test]
-    fn a_capacity_has_the_digits_that_matter() {
-        assert_eq!(size(0), "0 B");
-        assert_eq!(size(67_108_864), "67.1 MB");
-        assert_eq!(size(4_000_787_030_016), "4.0 TB");
-        assert_eq!(size(u64::MAX), "18447 PB");
     }
 }
