@@ -89,9 +89,11 @@ pub const UAS: &[TableRow] = &[
     row(0x059f, 0x1061, &[Flag::NoReportOpcodes, Flag::NoSame], "LaCie Rugged USB3-FW"),
     // Of May 2025; in stable branches since June of that year, from 6.15.2 down to 5.4.
     row(0x0781, 0x55e8, &[Flag::IgnoreUas], "SanDisk").since(6, 16),
-    row(0x090c, 0x2000, &[Flag::IgnoreUas], "Hiksemi External HDD"),
+    // Of September 2022, "USB / Thunderbolt driver fixes for 6.0-final"; in stable branches since October, from 5.19.14 down to 4.19.261.
+    row(0x090c, 0x2000, &[Flag::IgnoreUas], "Hiksemi External HDD").since(6, 0),
     rows(0x0984, 0x0301, (0x0128, 0x0128), &[Flag::IgnoreUas], "Apricorn"),
-    row(0x0b05, 0x1932, &[Flag::IgnoreUas], "ASUS External HDD"),
+    // In the list of changes of 6.0-rc4, September 2022; stable branches have taken it over.
+    row(0x0b05, 0x1932, &[Flag::IgnoreUas], "ASUS External HDD").since(6, 0),
     row(0x0bc2, 0x331a, &[Flag::NoReportLuns], "Seagate Expansion Desk"),
     rows(0x125f, 0xa94a, (0x0160, 0x0160), &[Flag::NoAta1x], "ADATA Portable HDD CH94"),
     // Every revision up to Linux 6.18; stable branches have taken the narrower row over.
@@ -104,7 +106,8 @@ pub const UAS: &[TableRow] = &[
     row(0x152d, 0x0583, &[Flag::NoReportOpcodes], "JMicron JMS583Gen 2"),
     row(0x154b, 0xf00b, &[Flag::NoAta1x], "PNY Pro Elite SSD"),
     row(0x154b, 0xf00d, &[Flag::NoAta1x], "PNY Pro Elite SSD"),
-    row(0x17ef, 0x3899, &[Flag::IgnoreUas], "Thinkplus External HDD"),
+    // As that of Hiksemi.
+    row(0x17ef, 0x3899, &[Flag::IgnoreUas], "Thinkplus External HDD").since(6, 0),
     row(0x2109, 0x0711, &[Flag::NoAta1x], "VIA VL711"),
     row(0x2537, 0x1068, &[Flag::IgnoreUas], "Norelsys NS1068X"),
     row(0x357d, 0x7788, &[Flag::NoReportOpcodes, Flag::IgnoreUas], "JMicron JMS566"),
@@ -182,6 +185,12 @@ mod tests {
         assert!(!has(sandisk, 0x0001, Some(old)) && has(sandisk, 0x0001, Some(KernelVersion::new(6, 16))));
         assert_eq!(later_uas_row(sandisk, 0x0001, old), uas_row(sandisk, 0x0001, None));
         assert_eq!(later_uas_row(sandisk, 0x0001, TABLES_OF), None);
+        for id in [(0x090c, 0x2000), (0x0b05, 0x1932), (0x17ef, 0x3899)] {
+            let id = DeviceId::new(id.0, id.1);
+            let (before, since) = (KernelVersion::new(5, 19), KernelVersion::new(6, 0));
+            assert!(!has(id, 0x0001, Some(before)) && has(id, 0x0001, Some(since)) && has(id, 0x0001, None));
+            assert!(later_uas_row(id, 0x0001, before).is_some(), "{id}");
+        }
         assert!(has(initio, 0x0310, Some(KernelVersion::new(6, 18))));
         assert!(!has(initio, 0x0310, Some(KernelVersion::new(6, 19))) && !has(initio, 0x0310, None));
         assert!(has(initio, 0x0309, Some(old)) && has(initio, 0x0309, None));
