@@ -34,6 +34,7 @@ use clap::Parser;
 use failure::Failure;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
+use unprinted::aside;
 
 fn main() -> ExitCode {
     match unprinted::or_told(run) {
@@ -83,6 +84,6 @@ fn stopped(stop: &clap::Error) -> ExitCode {
 fn told(failure: &Failure) -> ExitCode {
     // Names of files and of things in them may have anything in them; lines are ours.
     let told: Vec<String> = failure.to_string().split('\n').map(list::tame).collect();
-    eprintln!("uaskit: {}", told.join("\n"));
+    aside!("uaskit: {}", told.join("\n"));
     failure.exit_code()
 }

@@ -5,6 +5,7 @@
 
 use crate::called;
 use crate::failure::Failure;
+use crate::unprinted::aside;
 use clap::Args;
 use records::{Run, Selector, Store, StoreError};
 use std::path::{Path, PathBuf};
@@ -84,7 +85,7 @@ impl Keeper {
         let run = Run { label: self.label.clone(), began_unix_s: self.began_unix_s, ..run.clone() };
         let mut store = Store::to_write(&self.path).map_err(failure)?;
         let id = store.save(&run).map_err(failure)?;
-        eprintln!("saved as run {id} in {}", self.path.display());
+        aside!("saved as run {id} in {}", self.path.display());
         Ok(())
     }
 }

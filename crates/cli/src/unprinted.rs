@@ -1,11 +1,25 @@
-//! Standard output that takes nothing any more.
+//! Standard output, or standard error, that takes nothing any more.
 //!
 //! `println!` panics there. Nobody reads any more, as of `uaskit … | head`: that is no fault, and the program ends quietly and well. A full
 //! disk is one, and it is told. Everything is put back on the way out, as with any other unwinding: a drive's own driver, temporary files.
+//! What is told on standard error, by [`aside!`], is for whoever looks: it changes neither what is done nor the exit code.
 
 use crate::failure::Failure;
 use std::any::Any;
+use std::fmt;
+use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
+
+/// A line on standard error, as `eprintln!` prints it; where it cannot be printed, it is not.
+macro_rules! aside {
+    ($($words:tt)*) => { $crate::unprinted::tell(format_args!($($words)*)) };
+}
+pub(crate) use aside;
+
+/// See [`aside!`].
+pub(crate) fn tell(line: fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
 
 /// Does something; `None` if nobody read its output to the end, a failure if that could not be written.
 pub(crate) fn or_told<T>(run: impl FnOnce() -> T) -> Result<Option<T>, Failure> {

@@ -485,3 +485,23 @@ fn what_is_stamped_is_no_other_data() {
     let arguments = [&image, "--rw", "write", "--verify", "--write", &image, "--yes"];
     assert_eq!(json(&arguments)["rows"][0]["verify"]["wrong"], 0);
 }
+
+/// As of `uaskit … 2>&1 | head`: what is told beside the figures changes neither them nor the exit code.
+#[test]
+fn standard_error_that_nobody_reads_changes_nothing() {
+    let place = Place::new();
+    let file = |name: &str| place.0.join(name).display().to_string();
+    let (image, capture, page) = (place.image(), file("a.pcapng"), file("a.html"));
+    let quick = ["--seconds", "0.02", "--rounds", "1"];
+    let read = ["--virtual", "--size", "16M", "--rw", "randread", "--capture", &capture, "--report", &page];
+    for (arguments, code) in
+        [(&read[..], 0), (&[&image, "--rw", "write"], 3), (&["/nowhere", "--rw", "read"], 1)]
+    {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(UASKIT);
+        command.arg("bench").args(arguments).args(quick).stdout(Stdio::null()).stderr(writer);
+        assert_eq!(command.status().unwrap().code(), Some(code), "{arguments:?}");
+    }
+    assert!(fs::metadata(&capture).unwrap().len() > 0 && fs::metadata(&page).unwrap().len() > 0);
+}

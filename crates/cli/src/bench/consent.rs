@@ -2,6 +2,7 @@
 
 use super::arguments::BenchArguments;
 use crate::failure::Failure;
+use crate::unprinted::aside;
 use host::attachment;
 use host::block::{self, BlockDevice, Objection};
 use host::inventory::UsbDevice;
@@ -105,7 +106,7 @@ impl Victim {
 
     /// Whether its owner agrees that it is overwritten.
     pub(super) fn ask(&self, arguments: &BenchArguments) -> Result<(), Failure> {
-        eprintln!("Everything on {} will be overwritten.", self.description);
+        aside!("Everything on {} will be overwritten.", self.description);
         if !arguments.yes {
             self.ask_owner()?;
         }
@@ -120,10 +121,12 @@ impl Victim {
             let failure = refused(&self.name, "nobody can be asked, since this is no terminal".into());
             return Err(failure.try_this("If it is meant, add --yes."));
         }
-        eprint!("Type {YES} to go on: ");
+        let mut asked = std::io::stderr().lock();
+        if write!(asked, "Type {YES} to go on: ").and_then(|()| asked.flush()).is_err() {
+            return Err(refused(&self.name, "the question cannot be printed on standard error".into()));
+        }
         let mut answer = String::new();
         // A terminal that is gone says nothing, and nothing is no.
-        let _ = std::io::stderr().flush();
         let _ = std::io::stdin().lock().read_line(&mut answer);
         if answer.trim() == YES { Ok(()) } else { Err(refused(&self.name, "it was not agreed to".into())) }
     }

@@ -19,6 +19,7 @@ use crate::failure::Failure;
 use crate::outlet;
 use crate::page;
 use crate::recorder::{self, Capture};
+use crate::unprinted::aside;
 use arguments::PatternArgument;
 use bench::measure::{self, Conditions, Energy, Onlooker, Plan};
 use bench::record::{self, INTERVALS, Machine, Method, Record};
@@ -99,7 +100,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     }
     closed.map_err(|error| Failure::new(error.to_string()))?;
     if let Some(captured) = captured? {
-        eprintln!("captured: {}", recorder::told(captured));
+        aside!("captured: {}", recorder::told(captured));
     }
     verdict(&record)
 }
@@ -111,7 +112,7 @@ fn watch(arguments: &BenchArguments, bed: &mut Bed) -> Result<Option<Capture>, F
         return Ok(None);
     };
     if let Some((told, _)) = arguments.capture.announcement() {
-        eprintln!("capturing into {told}");
+        aside!("capturing into {told}");
     }
     let watched = bed.rig.watch(Box::new(recorder));
     watched.map_err(|error| Failure::new(format!("{name} cannot be watched")).because(error))?;

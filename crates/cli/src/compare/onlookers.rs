@@ -9,6 +9,7 @@ use super::raw::capture::{Capture, RUNS_MAX};
 use super::runs::{self, Gathered};
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::unprinted::aside;
 use crate::{outlet, page};
 use sim::engine::Trace;
 use sim::measure::Stretch;
@@ -59,7 +60,7 @@ pub(super) fn measure(
         rows.push(Gathered { job: job.clone(), of });
     }
     if let (Some(capture), Some(file)) = (capture, &arguments.capture) {
-        eprintln!("{}: {}", file.display(), counted(capture.finish()?, "record"));
+        aside!("{}: {}", file.display(), counted(capture.finish()?, "record"));
     }
     Ok(Some(rows))
 }

@@ -10,6 +10,7 @@ use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
 use crate::list::{print, tame};
 use crate::save::{failure, listing, place};
+use crate::unprinted::aside;
 use clap::Args;
 use comfy_table::CellAlignment;
 use records::{Filter, ResultRow, RunId, Saved, Selector, Store, Summary};
@@ -104,7 +105,7 @@ pub(crate) fn json(value: serde_json::Result<Value>) -> Result<Value, Failure> {
 fn delete(path: &Path, id: RunId) -> Result<(), Failure> {
     let mut store = Store::to_write(path).map_err(failure)?;
     match store.delete(id).map_err(failure)? {
-        true => eprintln!("run {id} is deleted from {}", path.display()),
+        true => aside!("run {id} is deleted from {}", path.display()),
         false => return Err(Failure::new(format!("run {id} is gone already"))),
     }
     Ok(())

@@ -18,6 +18,7 @@ pub(crate) use unit::{Unit, in_easier, in_unit};
 use crate::called;
 use crate::failure::Failure;
 use crate::outlet;
+use crate::unprinted::aside;
 use bench::measure::Estimate;
 use report::{Axis, Fact, Figure, Lines, Look, Page, Picture, Point, Section, Series};
 use std::collections::BTreeSet;
@@ -199,7 +200,7 @@ pub(crate) fn has_room(file: Option<&Path>) -> Result<(), Failure> {
 pub(crate) fn write(page: &Page, file: &Path) -> Result<(), Failure> {
     let failure = |error| Failure::new(format!("{} cannot be written", file.display())).because(error);
     outlet::write(file, outlet::Kind::Page, page.html().map_err(failure)?.as_bytes())?;
-    eprintln!("report: {}", file.display());
+    aside!("report: {}", file.display());
     Ok(())
 }
 

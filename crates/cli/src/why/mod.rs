@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::list::lines::nothing;
 use crate::list::{print, tame};
 use crate::survey;
+use crate::unprinted::aside;
 use host::diagnose::{Diagnosis, diagnose};
 use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::{Tree, Unread};
@@ -46,7 +47,7 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
             0 => "nothing in it".to_owned(),
             lines => format!("{}, and none is about USB", counted_len(lines, "line")),
         };
-        eprintln!(
+        aside!(
             "uaskit: {file} has {has}: what the kernel has said is not known. `dmesg > FILE` may need sudo."
         );
     }

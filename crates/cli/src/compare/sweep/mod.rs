@@ -17,6 +17,7 @@ pub(crate) use records::{Header, Records, Shard, merge};
 use super::{CompareArguments, parts};
 use crate::counted::counted_len;
 use crate::failure::Failure;
+use crate::unprinted::aside;
 use clap::Args;
 use grid::{Grid, Point};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -85,7 +86,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let begun = records.count();
     let left: Vec<Point> = own.iter().skip(begun).copied().cloned().collect();
     if begun > 0 {
-        eprintln!("{}: {begun} of {} there; going on", file.display(), counted_len(own.len(), "point"));
+        aside!("{}: {begun} of {} there; going on", file.display(), counted_len(own.len(), "point"));
     }
     work(arguments, &left, (&catalogue, &terms), |line| records.append(line))?;
     if let Some(table) = &arguments.grid.csv {
