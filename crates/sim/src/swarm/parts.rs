@@ -2,8 +2,7 @@
 //!
 //! The bridges differ in what meets: one with a small buffer that queues nothing, one that sends what comes, one that waits for long
 //! pieces. Contents, cache and faults of blocks are the plain medium's, whatever is around it. Left out: bridges that offer
-//! other transports than a case asks for, since each device offers both; requests that take a minute
-//! ([`Kind::Slow`](crate::fault::Kind)), since a mechanism takes what it takes and a plain medium has no time then.
+//! other transports than a case asks for, since each device offers both.
 //!
 //! Always true: parts are new in each life; what outlives one is the medium's.
 

@@ -566,6 +566,26 @@ fn drives_made_of_parts_keep_every_law_and_a_driver_that_takes_its_time_does() {
 }
 
 #[test]
+fn a_request_of_a_drive_made_of_parts_that_takes_too_long_or_fails_is_recovered_from() {
+    for wire in ["uas", "bot", "turbo"] {
+        for (name, _) in super::parts::NAMES {
+            let toll = |faults| {
+                holds(&format!(
+                    "wire={wire} controller=chipset parts={name} depth=4 requests=20 blocks=256 reads=100 flushes=0 aborts=0 \
+                     faults={faults}"
+                ))
+                .toll
+            };
+            let (slow, failed) = (toll("slow@5"), toll("medium-error@5"));
+            assert!(slow.timeouts > 0 && slow.failed == 0, "{wire} {name}: {slow:?}");
+            // A pack that has failed is asked for once more in pieces, and the block can be read by then.
+            let fails = if wire == "turbo" { 0..=1 } else { 1..=1 };
+            assert!(failed.timeouts == 0 && fails.contains(&failed.failed), "{wire} {name}: {failed:?}");
+        }
+    }
+}
+
+#[test]
 fn a_fault_that_it_takes_is_kept_and_the_others_go() {
     let line = "wire=uas cache=yes depth=4 requests=80 reads=20 through=60 flushes=0 aborts=0 blocks=8 longest=4 finale=unplug";
     let before = case(&format!("{line} faults=not-ready@9,power-loss@600,medium-error@4"));

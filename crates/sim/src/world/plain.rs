@@ -215,8 +215,8 @@ impl Plain {
     /// Takes a request. When it will be done.
     pub(super) fn take(&mut self, now: Instant, request: MediumRequest, faults: &mut Faults) -> Instant {
         let mut latency = self.latency;
-        if let Some(mut random) = faults.strikes(Kind::Slow) {
-            latency += SLOW + Duration::from_ps(random.below(SLOW.as_ps()));
+        if let Some(random) = faults.strikes(Kind::Slow) {
+            latency += Self::slow(random);
         }
         if self.requests.is_empty() {
             self.meter.switch(now, 1);
@@ -227,6 +227,11 @@ impl Plain {
         line_up(&mut self.free_at, done_at, |free_at| *free_at);
         line_up(&mut self.requests, Waiting { done_at, since: now, request }, |waiting| waiting.done_at);
         done_at
+    }
+
+    /// What a [`Kind::Slow`] request takes longer than others.
+    pub(super) fn slow(mut random: Random) -> Duration {
+        SLOW + Duration::from_ps(random.below(SLOW.as_ps()))
     }
 
     /// The request that is done now.

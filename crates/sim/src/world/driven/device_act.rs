@@ -5,12 +5,12 @@
 
 use super::seat::Ending;
 use super::{Driven, Happens};
-use crate::fault::Bug;
+use crate::fault::{Bug, Kind};
 use crate::link::control::{ControlAnswer, ControlEnd, ControlEvent, ControlTransfer};
 use crate::link::superspeed::Side;
 use crate::world::drive::Happened;
 use crate::world::trouble::Sent;
-use crate::world::{Exchange, plug};
+use crate::world::{Exchange, Plain, plug};
 use crate::xhci as model;
 use bus::{Pipe, TransferId};
 use target::{DeviceTransfer, Verdict};
@@ -39,7 +39,10 @@ impl Driven {
             Out::Acquire(id, bytes) => seat.drive.acquire(now, id, bytes),
             Out::Release(id) => seat.drive.release(now, id),
             Out::Medium(request) if let Some(enclosure) = &mut seat.drive.enclosure => {
-                enclosure.take(now, request);
+                match seat.trouble.faults.strikes(Kind::Slow) {
+                    Some(random) => enclosure.take_slow(now, request, now + Plain::slow(random)),
+                    None => enclosure.take(now, request),
+                }
                 let (blocks, lba) = (request.extent.blocks.0, request.extent.lba.0);
                 self.engine.note("drive", format_args!("{}{blocks} blocks from {lba} on", self.tag(number)));
                 self.note_work(number);

@@ -47,12 +47,23 @@ pub struct Enclosure {
     asked: VecDeque<(Instant, MediumRequest)>,
     /// Of those, the ones that are done.
     done: VecDeque<MediumRequest>,
+    /// Of those, the ones that something has gone wrong with, so that they take longer than the drive does: no more than a few.
+    slow: Vec<Slow>,
     turns: VecDeque<Turn>,
     keeps_turns: bool,
     /// Commands that the device had aborted when it was last asked.
     aborted: u64,
     /// Whether the bridge has anything to do. What it draws then is the machine's.
     at_work: Meter<2>,
+}
+
+/// A request that is not told to be done before its time.
+#[derive(Debug)]
+struct Slow {
+    until: Instant,
+    request: MediumRequest,
+    /// The drive has done it.
+    is_done: bool,
 }
 
 /// Writes that the firmware was through with and that the device never took on, before the oldest is forgotten.
@@ -96,6 +107,7 @@ impl Enclosure {
             block_size,
             asked: VecDeque::new(),
             done: VecDeque::new(),
+            slow: Vec::new(),
             turns: VecDeque::new(),
             keeps_turns: false,
             aborted: 0,
@@ -225,6 +237,12 @@ impl Enclosure {
         }
     }
 
+    /// The same of a request that is not done before then. The drive goes on with others meanwhile.
+    pub(in crate::world) fn take_slow(&mut self, now: Instant, request: MediumRequest, until: Instant) {
+        self.slow.push(Slow { until, request, is_done: false });
+        self.take(now, request);
+    }
+
     /// What is done by now.
     pub(in crate::world) fn poll_done(&mut self, now: Instant) -> Option<Done> {
         if let Some(task) = self.firmware.poll_done(now) {
@@ -239,16 +257,47 @@ impl Enclosure {
         self.listen(now);
         while let Some(request) = self.memory.poll_done(now) {
             if request.op == MediumOp::Read {
+                if self.keeps(now, &request) {
+                    continue;
+                }
                 return self.end(&request);
             }
             self.store.take(now, request);
             self.listen(now);
         }
-        let Some(request) = self.done.pop_front() else {
+        while let Some(request) = self.done.pop_front() {
+            if !self.keeps(now, &request) {
+                return self.end(&request);
+            }
+        }
+        let Some(request) = self.poll_slow(now) else {
             self.note_work(now);
             return None;
         };
         self.end(&request)
+    }
+
+    /// The drive has done a request: whether nobody is told of that yet.
+    fn keeps(&mut self, now: Instant, request: &MediumRequest) -> bool {
+        let Some(at) = self.slow.iter().position(|slow| slow.request.id == request.id) else { return false };
+        let is_early = self.slow[at].until > now;
+        if is_early {
+            self.slow[at].is_done = true;
+        } else {
+            self.slow.swap_remove(at);
+        }
+        is_early
+    }
+
+    /// A slow request whose time has come.
+    fn poll_slow(&mut self, now: Instant) -> Option<MediumRequest> {
+        let at = self.slow.iter().position(|slow| slow.is_done && slow.until <= now)?;
+        Some(self.slow.swap_remove(at).request)
+    }
+
+    /// When the next slow request is told of, if the drive has done one.
+    fn slow_until(&self) -> Option<Instant> {
+        self.slow.iter().filter(|slow| slow.is_done).map(|slow| slow.until).min()
     }
 
     fn note_work(&mut self, now: Instant) {
@@ -275,7 +324,7 @@ impl Enclosure {
         let never = Instant::from_ps(u64::MAX);
         let lines = [self.firmware.poll_timeout(), self.memory.poll_timeout(), self.store.poll_timeout()];
         let [firmware, memory, store] = lines.map(|due| due.unwrap_or(never));
-        let first = firmware.min(memory).min(store);
+        let first = firmware.min(memory).min(store).min(self.slow_until().unwrap_or(never));
         (first < never).then_some(first)
     }
 
@@ -288,6 +337,7 @@ impl Enclosure {
         let is_due = |due: Option<Instant>| due.is_some_and(|at| at <= now);
         let is_done = is_due(self.firmware.poll_timeout())
             || is_due(self.memory.poll_timeout())
+            || is_due(self.slow_until())
             || !self.done.is_empty();
         if !is_done {
             self.note_work(now);

@@ -3,6 +3,7 @@
 use super::super::*;
 use crate::bridge::{Chip, StorePart, Times};
 use crate::drive::solid::{Contents, FlashTimes, Solid, SolidPart};
+use crate::fault::Faults;
 use crate::sata::Rate;
 use crate::world::{Commanded, Plain, numbers};
 use initiator::{Command, CommandBlock, DataPhase};
@@ -176,6 +177,34 @@ fn commands_that_are_under_way_together_overlap_in_the_drive() {
     }
     let span = world.now() - began;
     assert!(span < Duration::from_us(250), "{span}: one after the other it would be 8 times 115 us");
+}
+
+#[test]
+fn a_request_that_takes_longer_than_the_drive_does_keeps_no_other() {
+    for (direction, sector) in
+        [(Direction::In, 0), (Direction::Out, 0), (Direction::In, 512), (Direction::Out, 512)]
+    {
+        let bridge = Chip { sector: Duration::from_ns(sector), ..BRIDGE };
+        let mut world = power_on(&bridge, Protocol::Uas);
+        greet(&mut world);
+        let mut world = world.with_faults([Faults::scripted(7, "slow@1".parse().unwrap())]);
+        let began = world.now();
+        for slot in 0..3 {
+            let (lba, deadline) = (u64::from(slot) * 16, began + Duration::from_secs(100));
+            let asked = Command { deadline, ..command(slot, direction, lba, 8, began) };
+            world.submit(0, &asked, memory(direction, lba, 8)).unwrap();
+        }
+        let mut ends = [0, 0, 0].map(|_| {
+            let finished = world.run().unwrap().unwrap();
+            assert!(finished.outcome.is_good(), "{:?}", finished.outcome);
+            (finished.id.slot, world.now() - began)
+        });
+        ends[..2].sort_unstable();
+        let [(first, _), (second, soon), (last, late)] = ends;
+        assert_eq!((first, second, last), (0, 2, 1), "{direction:?}");
+        assert!(soon < Duration::from_ms(1), "{soon}");
+        assert!(late > Duration::from_secs(35) && late < Duration::from_secs(71), "{late}");
+    }
 }
 
 #[test]
