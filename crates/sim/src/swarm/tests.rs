@@ -361,6 +361,17 @@ fn a_device_that_is_struck_while_it_is_brought_up_comes_up_or_is_plugged_in_agai
 }
 
 #[test]
+fn data_that_was_lost_before_a_soft_retry_comes_again() {
+    let line = "wire=bot rate=gen1 controller=chipset hubs=1 early=yes requests=5 aborts=0";
+    // The data of an answer, and five requests for it: three tries, and two of the next three.
+    for nth in [46, 50, 57] {
+        let lost: Vec<_> = (nth..nth + 6).map(|nth| format!("packet-lost@{nth}")).collect();
+        let report = holds(&format!("{line} faults={}", lost.join(",")));
+        assert_eq!((report.toll.timeouts, report.toll.lives), (0, 2), "{nth}");
+    }
+}
+
+#[test]
 fn behind_hubs_every_law_holds_and_nobody_recovers_from_nothing() {
     for wire in ["uas", "bot"] {
         for hubs in 1..=3 {

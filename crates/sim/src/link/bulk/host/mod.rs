@@ -296,7 +296,7 @@ impl HostEndpoint {
         let left = self.queues.left(stream).unwrap_or(0);
         self.under_way =
             u8::try_from(self.endpoint.packets(left)).unwrap_or(u8::MAX).min(self.endpoint.burst);
-        self.acknowledge(stream, true);
+        self.send_ack(stream, true, self.is_retrying);
     }
 
     fn acknowledge(&mut self, stream: Option<StreamId>, is_pending: bool) {
@@ -456,7 +456,7 @@ impl HostEndpoint {
         }
         self.has_bus = false;
         if self.is_in() {
-            self.under_way = 0;
+            (self.under_way, self.is_retrying) = (0, false);
         } else if let Some(stream) = current {
             let oldest = self.next.before(self.under_way);
             self.take_back(stream, oldest);

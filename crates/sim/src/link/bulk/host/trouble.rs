@@ -47,6 +47,8 @@ impl HostEndpoint {
         let (next, is_blocked) = (self.next, self.is_blocked);
         self.reset();
         (self.next, self.is_blocked) = (next, is_blocked);
+        // The device may have sent what was asked for, and sends it once more only if it is told to.
+        self.is_retrying = self.is_in();
     }
 
     /// A data packet of the device has come whose payload is damaged.

@@ -245,6 +245,25 @@ fn three_tries_in_vain_fail_the_transfer_and_halt_the_endpoint() {
 }
 
 #[test]
+fn what_a_device_had_sent_before_three_tries_in_vain_comes_again() {
+    for packets in 1..=3 {
+        let mut wire = Wire::at_once(&[plain(IN, 16)]);
+        // The data, and the host asking for it again, twice.
+        wire.fates = (1..packets + 3).map(|nth| (nth, Fate::Lost)).collect();
+        wire.both(Pipe::plain(IN), transfer(1, 1024 * packets as u32));
+        wire.run();
+        assert_eq!(wire.ended(Side::Host), [(1, 0, End::Failed)]);
+        wire.joint.host.queue(Pipe::plain(IN), transfer(2, 1024 * packets as u32)).unwrap();
+        wire.joint.host.reset_for_retry(IN);
+        wire.joint.host.resume(IN);
+        wire.run();
+        let script = wire.script.join("\n");
+        assert_eq!(wire.ended(Side::Host)[1..], [(2, 1024 * packets as u32, End::Full)], "{script}");
+        assert_eq!(wire.ended(Side::Device), [(1, 1024 * packets as u32, End::Full)], "{script}");
+    }
+}
+
+#[test]
 fn a_device_repeats_erdy_that_was_lost_after_500_ms() {
     for endpoint in [plain(OUT, 16), streamed(OUT)] {
         let stream = (endpoint.streams > 0).then(|| StreamId::new(3).unwrap());
