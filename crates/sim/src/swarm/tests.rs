@@ -361,6 +361,19 @@ fn a_device_that_is_struck_while_it_is_brought_up_comes_up_or_is_plugged_in_agai
 }
 
 #[test]
+fn a_drive_behind_a_hub_that_does_not_answer_while_it_is_brought_up_has_its_port_reset() {
+    for rate in ["gen1", "high"] {
+        let line = format!("wire=bot rate={rate} controller=chipset hubs=1 early=yes requests=5 aborts=0");
+        // Of the first the drive has no address, of the last it has one.
+        for nth in [0, 2, 7, 14, 21, 40] {
+            let lost: Vec<_> = (nth..nth + 6).map(|nth| format!("packet-lost@{nth}")).collect();
+            let report = holds(&format!("{line} faults={}", lost.join(",")));
+            assert_eq!((report.toll.lives, report.struck.len()), (2, 6), "{rate} {nth}");
+        }
+    }
+}
+
+#[test]
 fn data_that_was_lost_before_a_soft_retry_comes_again() {
     let line = "wire=bot rate=gen1 controller=chipset hubs=1 early=yes requests=5 aborts=0";
     // The data of an answer, and five requests for it: three tries, and two of the next three.

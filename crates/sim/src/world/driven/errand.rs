@@ -199,11 +199,12 @@ impl Front {
                     let transfer = ControlTransfer { id: CONTROL, device, setup, buffer: place };
                     machine.drive(now, |driver, hands| driver.submit_control(hands, &transfer))
                 }
-                (Step::HubAbove(wanted), Some(_)) => {
+                // The hub knows the port, whether or not who is there has an address yet.
+                (Step::HubAbove(wanted), device) if device.is_some() || wanted == OfHub::ResetPort => {
                     self.errands.of_hub_above = Some(wanted);
                     Ok(())
                 }
-                (Step::Control(_) | Step::Tell(..) | Step::HubAbove(_), None) => Err(xhci::Refusal::Gone),
+                (Step::Control(_) | Step::Tell(..) | Step::HubAbove(_), _) => Err(xhci::Refusal::Gone),
             };
             match begun {
                 Ok(()) => {}

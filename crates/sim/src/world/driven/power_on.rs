@@ -248,8 +248,7 @@ impl Driven {
         came
     }
 
-    /// Resets the port that a device is at, which has the address then that it had. Whether all of that went well: behind a hub
-    /// nobody can ask for it in the name of a device that has no address yet.
+    /// Resets the port that a device is at, which has the address then that it had, if it had one. Whether all of that went well.
     fn begin_anew(&mut self, number: usize) -> Result<bool, PowerOnError> {
         let Front { way: Way { port, route }, device, .. } = self.fronts[number];
         let reset = match route.tiers() {
