@@ -7,10 +7,11 @@
 //! with a loop of its own.
 
 mod error;
+mod stay;
 
 pub use error::RawError;
 
-use crate::engine::{Journey, Random, Shares, Stage, Trace};
+use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
 use crate::link::superspeed::{Side, Traffic};
 use crate::link::{AnyRate, Connection, usb2};
@@ -18,6 +19,7 @@ pub use crate::world::driven::Protocol;
 use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, Setup};
 use crate::world::{self, Commanded, Finished, Observer, Plain, Plugged, Stopped, World, numbers};
 use initiator::{Bot, Command, CommandBlock, CommandId, DataPhase, Outcome, Transport, Uas};
+use stay::{Begun, Stay, Tally};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -340,33 +342,6 @@ pub struct Measurement<W> {
     explained: Option<Explained>,
 }
 
-/// Commands of a drive that have ended, and their times together.
-#[derive(Clone, Copy, Debug, Default)]
-struct Tally {
-    commands: u64,
-    /// From when they were wanted.
-    stays: Duration,
-    /// From when the transport had them.
-    held: Duration,
-}
-
-/// A command that the transport has.
-#[derive(Clone, Copy, Debug, Default)]
-struct Begun {
-    lba: Lba,
-    wanted: Instant,
-    at: Instant,
-}
-
-/// How long a command took.
-#[derive(Clone, Copy, Debug)]
-struct Stay {
-    /// Before the transport had it.
-    waited: Duration,
-    /// From then on.
-    held: Duration,
-}
-
 /// A load on a world.
 struct Loop<W> {
     world: W,
@@ -445,7 +420,7 @@ impl<W: Commanded> Measurement<W> {
             tally.commands += 1;
             if let (Some(all), Some(one)) = (&mut self.explained, self.turns.take_shares(drive)) {
                 all.shares.add(&one);
-                all.shares.add(&queued(stay.waited));
+                all.shares.add(&stay.queued());
                 all.commands += 1;
             }
         }
@@ -495,12 +470,6 @@ impl<W: Commanded> Measurement<W> {
         self.go_on(self.load.commands)?;
         self.turns.audit()?;
         Ok(Run { total: self.figures(), drives: self.drives() })
-    }
-}
-
-impl Tally {
-    fn mean(&self) -> Duration {
-        Duration::from_ps(self.stays.as_ps().checked_div(self.commands).unwrap_or(0))
     }
 }
 
@@ -600,11 +569,6 @@ impl<W: Commanded> Loop<W> {
     }
 }
 
-/// So long in the queue, and nowhere else.
-fn queued(waited: Duration) -> Shares {
-    Journey::start(Instant::ZERO, Stage::Queue).end(Instant::ZERO + waited).1
-}
-
 impl Drives {
     /// A drive at a root port.
     pub const ONE: Self = Self { count: 1, hubs: 0 };
@@ -613,6 +577,7 @@ impl Drives {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Stage;
     use crate::link::superspeed::Rate;
     use crate::xhci::Part;
 
