@@ -37,10 +37,8 @@ pub struct Turn {
     sequence: u64,
 }
 
-/// An event and its turn, ordered by that. The turn comes first, so that both halves of a copy are what is read on its own
-/// again: what was written in other pieces than it is read in, a moment ago, is waited for.
+/// An event and its turn, ordered by that.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
 struct Due<E> {
     turn: Turn,
     event: E,
@@ -59,49 +57,44 @@ impl<E: Copy> Queue<E> {
         turn
     }
 
-    /// Turn and event come in registers all the way to their place.
-    #[inline(always)]
     pub(super) fn push(&mut self, turn: Turn, event: E) -> Result<(), QueueFull> {
+        let due = Due { turn, event };
         if self.line.len() < LINE_MAX {
-            self.line_up(turn, event);
+            self.line_up(due);
             return Ok(());
         }
-        self.push_beside(turn, event)
+        self.push_beside(due)
     }
 
     /// The same where the line is full: the latest goes into the heap.
     #[inline(never)]
-    fn push_beside(&mut self, turn: Turn, event: E) -> Result<(), QueueFull> {
+    fn push_beside(&mut self, due: Due<E>) -> Result<(), QueueFull> {
         if self.len() >= EVENTS_MAX {
             return Err(QueueFull);
         }
-        if self.line[0].turn < turn {
-            self.heap.push(Reverse(Due { turn, event }));
+        if self.line[0] < due {
+            self.heap.push(Reverse(due));
         } else {
             self.heap.push(Reverse(self.line.remove(0)));
-            self.line_up(turn, event);
+            self.line_up(due);
         }
         Ok(())
     }
 
     /// The next event and its turn.
-    #[inline(always)]
+    #[inline]
     pub(super) fn pop(&mut self) -> Option<(Turn, E)> {
-        if let Some(Reverse(other)) = self.heap.peek()
-            && self.line.last().is_none_or(|next| other < next)
-        {
-            self.line_up_other();
-        }
-        let next = self.line.pop()?;
+        let is_in_line = match (self.line.last(), self.heap.peek()) {
+            (Some(next), Some(Reverse(other))) => next < other,
+            (next, _) => next.is_some(),
+        };
+        let next = if is_in_line { self.line.pop() } else { self.pop_beside() }?;
         Some((next.turn, next.event))
     }
 
-    /// The first of the heap is the next of all, and comes to the line, which may be one longer for that moment.
     #[inline(never)]
-    fn line_up_other(&mut self) {
-        if let Some(Reverse(next)) = self.heap.pop() {
-            self.line.push(next);
-        }
+    fn pop_beside(&mut self) -> Option<Due<E>> {
+        self.heap.pop().map(|Reverse(next)| next)
     }
 
     pub(super) fn next_at(&self) -> Option<Instant> {
@@ -114,15 +107,14 @@ impl<E: Copy> Queue<E> {
     }
 
     /// Puts an event into the line.
-    #[inline(always)]
-    fn line_up(&mut self, turn: Turn, event: E) {
+    fn line_up(&mut self, due: Due<E>) {
         let mut at = self.line.len();
-        self.line.push(Due { turn, event });
-        while at > 0 && self.line[at - 1].turn < turn {
+        self.line.push(due);
+        while at > 0 && self.line[at - 1].turn < due.turn {
             self.line[at] = self.line[at - 1];
             at -= 1;
         }
-        self.line[at] = Due { turn, event };
+        self.line[at] = due;
     }
 }
 

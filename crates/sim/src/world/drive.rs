@@ -499,6 +499,7 @@ impl Buffers {
 
 #[cfg(test)]
 mod tests {
+    use super::super::numbers;
     use super::*;
     use crate::fault::Faults;
     use target::command::Place;
@@ -542,7 +543,7 @@ mod tests {
         assert_eq!(len, 4 * 512);
         buffers.name(COMMAND, named);
         let mut whole = vec![0; 4 * 512];
-        super::super::numbers::put(Lba(50), &mut whole, BlockSize::B512);
+        numbers::put(Lba(50), &mut whole, BlockSize::B512);
         for range in [0..2048, 0..1024, 1024..2048, 500..530, 511..512, 1..511, 512 + 7..1024 + 9] {
             assert_eq!(
                 buffers.get(COMMAND, range.clone(), &plain, scratch),

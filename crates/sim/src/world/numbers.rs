@@ -2,7 +2,6 @@
 //!
 //! A block begins with its number and the complement of that. What lies behind is of no concern: left as it was.
 
-use std::ops::Range;
 use target::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
 use units::{BlockSize, Extent, Lba};
 
@@ -82,8 +81,7 @@ impl Numbered {
         if !self.has(request.extent) {
             return Err(MediumError::Shrunk);
         }
-        let range: Range<usize> = request.range.as_usize();
-        let memory = buffer.get_mut(range).unwrap_or_default();
+        let memory = buffer.get_mut(request.range.as_usize()).unwrap_or_default();
         match request.op {
             MediumOp::Read => put(lba, memory, block_size),
             MediumOp::Write { .. } => {

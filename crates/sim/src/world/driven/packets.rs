@@ -305,23 +305,21 @@ impl Driven {
             Side::Device => Duration::ZERO,
         };
         let Some((crossing, bytes)) = joint.send_paced(now, side, pace) else { return };
-        // Taken apart here, so that its times stay in registers, and put together again where somebody looks on.
-        let Crossing { begins, ends, arrives, heard } = crossing;
-        let free = self.engine.turn(ends);
+        let free = self.engine.turn(crossing.ends);
         let rests = joint.rests(side, free);
         if self.shows_packets {
-            self.show_sent(root, side, &Crossing { begins, ends, arrives, heard });
+            self.show_sent(root, side, &crossing);
         }
         if !rests {
             self.schedule_at(free, Happens::Free(root as u8, side));
         }
         if self.is_troubled {
-            return self.send_struck(root, side, heard, bytes);
+            return self.send_struck(root, side, crossing.heard, bytes);
         }
-        if side == Side::Host && self.leaves_out.has(root) && self.leave_out(root, heard) {
+        if side == Side::Host && self.leaves_out.has(root) && self.leave_out(root, crossing.heard) {
             return;
         }
-        let heard = self.engine.turn(heard);
+        let heard = self.engine.turn(crossing.heard);
         self.schedule_at(heard, Happens::Arrives(root as u8, side.other(), bytes));
     }
 
