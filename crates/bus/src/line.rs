@@ -4,6 +4,7 @@
 //! if nobody is first, nobody waits.
 
 use alloc::collections::VecDeque;
+use core::hint::cold_path;
 
 /// First in, first out.
 #[derive(Clone, Debug)]
@@ -23,7 +24,10 @@ impl<T> Line<T> {
     pub fn push_back(&mut self, item: T) {
         match self.first {
             None => self.first = Some(item),
-            Some(_) => self.others.push_back(item),
+            Some(_) => {
+                cold_path();
+                self.others.push_back(item);
+            }
         }
     }
 
@@ -32,6 +36,7 @@ impl<T> Line<T> {
     pub fn pop_front(&mut self) -> Option<T> {
         let first = self.first.take();
         if !self.others.is_empty() {
+            cold_path();
             self.first = self.others.pop_front();
         }
         first

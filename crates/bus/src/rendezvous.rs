@@ -16,6 +16,7 @@
 use crate::line::Line;
 use crate::{Direction, EndpointAddress, Pipe, Speed, TransferStatus};
 use alloc::vec::Vec;
+use core::hint::cold_path;
 
 /// Transfers that a host may have outstanding on all pipes together.
 ///
@@ -136,6 +137,7 @@ impl<H, D> Rendezvous<H, D> {
         }
         let endpoint = &mut self.endpoints[pipe.endpoint.index()];
         if endpoint.halted {
+            cold_path();
             carrier.host_ended(Pending::new(kept, pipe, length).end(TransferStatus::Stall));
             return Ok(());
         }
@@ -261,6 +263,7 @@ impl<H, D> Rendezvous<H, D> {
     pub fn finish(&mut self, pipe: Pipe, carrier: &mut impl Carrier<H, D>) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
         while let Some(pending) = queue.host.pop_front() {
+            cold_path();
             let ended = match pipe.endpoint.direction() {
                 Direction::In => pending.end(TransferStatus::Short),
                 Direction::Out => Pending { moved: pending.length, ..pending }.end(TransferStatus::Done),
@@ -334,6 +337,7 @@ fn step_in<H, D>(host: &Pending<H>, device: &Pending<D>, packet_bytes: u32) -> S
     let (room, left) = (host.remaining(), device.remaining());
     let last_room = past_packets(room, packet_bytes);
     if left > room && last_room != 0 {
+        cold_path();
         let babble = Some(TransferStatus::Babble);
         return Step { bytes: room - last_room, host: babble, device: babble };
     }

@@ -6,6 +6,7 @@
 
 use alloc::vec::Vec;
 use bus::TransferId;
+use core::hint::cold_path;
 
 /// Transfers by number, each with what its carrier has to know of it.
 #[derive(Clone, Debug)]
@@ -23,6 +24,7 @@ impl<T> Flights<T> {
     /// Notes a transfer; returns its number.
     pub fn insert(&mut self, id: TransferId, about: T) -> TransferId {
         let number = self.free.pop().unwrap_or_else(|| {
+            cold_path();
             self.entries.push(None);
             self.entries.len() as u32 - 1
         });

@@ -12,6 +12,7 @@ use initiator::{
 };
 use server::drive::{Body, Drive, HostCompletion, HostTransfer, Pool};
 use std::collections::VecDeque;
+use std::hint::cold_path;
 use target::{ActiveTransport, Verdict};
 use units::Instant;
 
@@ -66,7 +67,8 @@ impl<T: Transport> Loopback<T> {
     }
 
     /// Takes a command on. `buffer` holds what it writes, or has room for what it reads; it is made longer where it is
-    /// too short.
+    /// too short. It goes to the drive with the next [`Self::turn`], together with the others that were taken on: what is done to
+    /// many commands, one after the other, finds the instructions for it in near caches.
     ///
     /// # Errors
     /// The transport's refusal, with the buffer.
@@ -78,19 +80,21 @@ impl<T: Transport> Loopback<T> {
     ) -> Result<(), (Refusal, Vec<u8>)> {
         let needed = command.transfer().map_or(0, |phase| phase.range.as_usize().end);
         if buffer.len() < needed {
+            cold_path();
             buffer.resize(needed, 0);
         }
         // The buffer is there before anything can ask for it.
         let slot = usize::from(command.id.slot);
         if slot >= self.buffers.len() {
+            cold_path();
             self.buffers.resize_with(slot + 1, || None);
         }
         let earlier = self.buffers[slot].replace(Buffer { owner: command.id, memory: buffer });
         if let Err(refusal) = self.transport.submit(now, command) {
+            cold_path();
             let refused = std::mem::replace(&mut self.buffers[slot], earlier);
             return Err((refusal, refused.map_or_else(Vec::new, |buffer| buffer.memory)));
         }
-        self.settle(now);
         Ok(())
     }
 
@@ -100,8 +104,9 @@ impl<T: Transport> Loopback<T> {
         self.settle(now);
     }
 
-    /// Lets media go on, and everything that follows from it.
+    /// Sends what was taken on, lets media go on, and everything that follows from it.
     pub fn turn(&mut self, now: Instant) {
+        self.settle(now);
         self.drive.turn();
         self.settle(now);
     }
@@ -164,11 +169,13 @@ impl<T: Transport> Loopback<T> {
         match output {
             Output::Submit(transfer) => self.offer(now, transfer),
             Output::Cancel(id) => {
+                cold_path();
                 if let Some(number) = self.flights.find(id) {
                     self.drive.cancel(number.0);
                 }
             }
             Output::Request(id, request) => {
+                cold_path();
                 let answer = self.ask(request);
                 self.transport.handle_answer(now, id, answer);
             }
@@ -212,6 +219,7 @@ impl<T: Transport> Loopback<T> {
         if taken.is_err()
             && let Some((id, _)) = self.flights.remove(number)
         {
+            cold_path();
             let completion = Completion { id, status: TransferStatus::Error, actual: 0 };
             self.transport.handle_completion(now, completion, &[]);
         }
@@ -224,6 +232,7 @@ impl<T: Transport> Loopback<T> {
                 std::mem::take(memory_of(&mut self.buffers, command).unwrap_or(&mut Vec::new()))
             }
             Payload::Buffer(piece) => {
+                cold_path();
                 self.take_pieces(Place::Buffer(piece));
                 self.copy_pieces(length)
             }
@@ -293,6 +302,7 @@ impl<T: Transport> Loopback<T> {
         {
             return std::mem::swap(place, memory);
         }
+        cold_path();
         self.take_pieces(place);
         let mut bytes = bytes_of(body, actual);
         for piece in &self.pieces {

@@ -45,6 +45,7 @@ fn allocations_in_steady_state<T: Transport>(mut ends: Loopback<T>, depth: u16) 
     let id = CommandId { slot: 0, generation: 0 };
     let first = command(id, false, (0, 0), Instant::ZERO + Duration::from_secs(1));
     ends.submit(Instant::ZERO, &first, Vec::new()).expect("there is room");
+    ends.turn(Instant::ZERO);
     assert!(ends.poll().is_some_and(|over| !over.outcome.is_good()), "power on");
     run(&mut ends, depth, WARM_UP);
     allocation_counter::measure(|| run(&mut ends, depth, COMMANDS)).count_total

@@ -15,6 +15,7 @@ use loopback::{Loopback, plug};
 use server::drive::Drive;
 use server::medium::{Job, Medium, RamMedium};
 use std::collections::VecDeque;
+use std::hint::cold_path;
 use std::time::Duration;
 use target::command::{self, Limits, Place};
 use target::medium::{MediumOp, MediumRequest, MediumRequestId};
@@ -291,6 +292,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                 let room = slot.room as usize;
                 slot.buffer = if buffer.is_empty() { self.ends.pool().take(room) } else { buffer };
                 if slot.buffer.len() < room {
+                    cold_path();
                     slot.buffer.resize(room, 0);
                 }
             }
@@ -302,7 +304,10 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         while let Some(output) = self.disk.poll_output() {
             match output {
                 Output::Submit(command, memory) => self.submit(now, command, memory),
-                Output::Abort(id) => self.ends.abort(now, id),
+                Output::Abort(id) => {
+                    cold_path();
+                    self.ends.abort(now, id);
+                }
                 Output::Finished(id, result) => {
                     let result = result.map(|_| ()).map_err(Fault::Disk);
                     self.ended.push_back(Ended { slot: id.0 as u16, result });
@@ -325,12 +330,14 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                 if part.whole {
                     std::mem::take(&mut slot.buffer)
                 } else {
+                    cold_path();
                     let mut piece = self.ends.pool().take(len);
                     piece[..len].copy_from_slice(&slot.buffer[range.as_usize()]);
                     piece
                 }
             }
             Memory::Parameters => {
+                cold_path();
                 let mut piece = self.ends.pool().take(len);
                 piece[..len].copy_from_slice(&self.disk.parameters(command.id)[range.as_usize()]);
                 piece
@@ -342,6 +349,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         }
         self.parts[usize::from(command.id.slot)] = Some(part);
         if let Err((refusal, buffer)) = self.ends.submit(now, &command, buffer) {
+            cold_path();
             self.parts[usize::from(command.id.slot)] = None;
             self.keep(part, buffer);
             self.disk.handle_refusal(now, part.id, refusal);

@@ -9,6 +9,7 @@
 use super::geometry::{Geometry, UnmapMethod};
 use super::request::Operation;
 use crate::CommandBlock;
+use core::hint::cold_path;
 use units::{BlockCount, ByteCount, ByteRange, Extent, Lba};
 use wire::scsi::block::{UnmapDescriptor, UnmapList};
 use wire::scsi::cdb::{CdbWidth, Read, SynchronizeCache, Unmap, Write, WriteSame};
@@ -128,9 +129,13 @@ pub(super) fn first_part(
         Operation::Read { fua, dpo, .. } | Operation::Write { fua, dpo } => (fua, dpo, transfer_bytes_max),
         // Zeroes are written, from the first on.
         Operation::Zero { .. } if habits.no_same => {
+            cold_path();
             (false, false, transfer_bytes_max.min(PARAMETER_BYTES_MAX))
         }
-        _ => return first_unmoved(operation, rest, geometry, habits),
+        _ => {
+            cold_path();
+            return first_unmoved(operation, rest, geometry, habits);
+        }
     };
     let blocks = moved_blocks(rest, bytes_max, geometry, habits);
     let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };

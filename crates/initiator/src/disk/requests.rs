@@ -5,6 +5,7 @@
 use super::request::{Done, Error, Operation, Request, RequestId};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::hint::cold_path;
 use units::{BlockCount, BlockSize, Extent, Lba};
 
 /// A request under way.
@@ -167,6 +168,7 @@ impl Requests {
         if let Some(active) = self.get_mut(at)
             && active.queued
         {
+            cold_path();
             active.queued = false;
             self.line.retain(|&waiting| waiting != at);
         }

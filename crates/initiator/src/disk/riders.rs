@@ -8,6 +8,7 @@
 use super::Disk;
 use super::part::{self, Part};
 use super::request::Operation;
+use core::hint::cold_path;
 use units::Extent;
 
 impl Disk {
@@ -81,6 +82,7 @@ impl Disk {
     #[inline]
     pub(super) fn end_riders(&mut self, at: u16) {
         while let Some(rider) = self.slots.take_rider(at) {
+            cold_path();
             self.settle_after(rider, 1);
         }
     }

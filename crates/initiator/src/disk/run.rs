@@ -13,6 +13,7 @@ use super::temperature::AskTemperature;
 use super::verdict::{Cause, Judged, Next, Trouble, Verdict, judge};
 use super::{Disk, Output, State, UnderSurvey};
 use crate::{Outcome, Refusal};
+use core::hint::cold_path;
 use units::{BlockCount, Duration, Extent, Instant, Lba};
 use wire::scsi::Status;
 use wire::scsi::sense::AdditionalSense;
@@ -121,7 +122,10 @@ impl Disk {
         self.slots.widen();
         let (request, rest, offset, share) = match self.slots.task(at).map(|task| &task.work) {
             None | Some(Work::Survey) => return,
-            Some(&Work::Flush { request }) => return self.end_flush(at, request, Ok(())),
+            Some(&Work::Flush { request }) => {
+                cold_path();
+                return self.end_flush(at, request, Ok(()));
+            }
             Some(Work::Blocks { request, rest, offset, share }) => (*request, rest, *offset, share),
         };
         let Some(active) = self.requests.get_mut(request) else { return };
@@ -135,6 +139,7 @@ impl Disk {
         if left.0 == 0 {
             return self.end_well(at, request);
         }
+        cold_path();
         if active.is_over() {
             return self.end_given_up(at, request);
         }
@@ -328,8 +333,10 @@ impl Disk {
             return;
         }
         if active.unforced && active.is_over() {
+            cold_path();
             active.give_up();
         } else if active.unforced {
+            cold_path();
             active.unforced = false;
             active.flush_due = true;
             self.requests.join_line(request);

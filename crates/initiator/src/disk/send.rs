@@ -12,6 +12,7 @@ use super::temperature::TEMPERATURE_TIMEOUT;
 use super::{Disk, Geometry, Memory, Output};
 use crate::{Command, CommandBlock, CommandId, DataPhase};
 use bus::Direction;
+use core::hint::cold_path;
 use units::{ByteRange, Extent, Instant, Lba};
 use wire::uas::TaskAttribute;
 
@@ -27,12 +28,16 @@ impl Disk {
     fn send_all(&mut self, now: Instant) {
         while self.slots.has_room(now) {
             if self.survey.is_some() {
+                cold_path();
                 // Nothing else is begun until it is known what the unit is.
                 self.send_step(now);
                 return;
             }
             match self.slots.take_ready() {
-                Some(at) => self.send_again(now, at),
+                Some(at) => {
+                    cold_path();
+                    self.send_again(now, at);
+                }
                 None if self.send_first(now) => {}
                 None => return,
             }
@@ -63,10 +68,12 @@ impl Disk {
             return false;
         };
         if let Some(error) = objection(active, geometry) {
+            cold_path();
             self.fail_request(request, Lba(0), error);
             return true;
         }
         if active.rest.is_empty() && !active.flush_due {
+            cold_path();
             self.requests.drop_first();
             self.settle(request);
             return true;
@@ -74,6 +81,7 @@ impl Disk {
         let Some(at) = self.slots.take_free() else { return false };
         active.commands += 1;
         if active.flush_due {
+            cold_path();
             active.flush_due = false;
             self.requests.drop_first();
             self.slots.fill(at, Task::new(Work::Flush { request }));
@@ -115,6 +123,7 @@ impl Disk {
         let rules = Rules { transfer_bytes_max: self.config.transfer_bytes_max, habits: self.habits };
         let mut part = part::first_part(operation, rest, offset, geometry, rules);
         if again.is_some() {
+            cold_path();
             part = self.keep_riders(at, rest, part);
         } else {
             active.advance(part.extent.blocks.0, part.data.len);
@@ -122,6 +131,7 @@ impl Disk {
                 self.requests.drop_first();
             }
             if part.sends_list() {
+                cold_path();
                 part = self.take_riders(at, request, part);
             }
             rest = part.extent;
@@ -136,6 +146,7 @@ impl Disk {
             }
         };
         if part.sends_list() {
+            cold_path();
             self.set_runs(at, part.extent);
         }
         let id = self.slots.send(at, Work::Blocks { request, rest, offset, share: part.share() });

@@ -10,6 +10,7 @@ use super::verdict::Tries;
 use crate::CommandId;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::hint::cold_path;
 use units::{Extent, Instant};
 
 /// What a command is for.
@@ -154,6 +155,7 @@ impl Slots {
         if usize::from(self.width) == self.slots.len() - 1 {
             return;
         }
+        cold_path();
         self.well += 1;
         if self.well == WIDEN_AFTER {
             self.well = 0;
@@ -204,6 +206,7 @@ impl Slots {
         let slot = self.slots.get_mut(usize::from(id.slot))?;
         let task = slot.task.as_mut()?;
         if slot.generation != id.generation || task.stage != Stage::UnderWay {
+            cold_path();
             return None;
         }
         task.stage = Stage::Back;
@@ -230,7 +233,10 @@ impl Slots {
         match task.stage {
             Stage::Back => {}
             Stage::Waiting { .. } => self.waiting -= 1,
-            Stage::Ready => self.ready.retain(|&ready| ready != at),
+            Stage::Ready => {
+                cold_path();
+                self.ready.retain(|&ready| ready != at);
+            }
             Stage::UnderWay => self.under_way -= 1,
         }
         *place = None;

@@ -34,6 +34,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bus::{Completion, TransferStatus};
 use core::cell::Cell;
+use core::hint::cold_path;
 use ladder::{Ladder, OWED_MAX};
 use pipes::{Pipes, Place, Role};
 use task::{Flight, Stage, Task};
@@ -199,6 +200,7 @@ impl Uas {
             Role::Anyone => return,
         };
         if flight.id() != Some(completion.id) {
+            cold_path();
             return;
         }
         let was_cancelled = matches!(flight, Flight::Cancelling(_));
@@ -220,6 +222,7 @@ impl Uas {
                     self.after_lost_data(place.index, completion, was_cancelled);
                 }
                 if has_ended {
+                    cold_path();
                     self.forget_deadline(id);
                 }
             }
@@ -227,6 +230,7 @@ impl Uas {
             Role::Command | Role::Anyone => {}
         }
         if has_ended {
+            cold_path();
             self.end(place.index);
         }
     }
@@ -386,10 +390,12 @@ impl Uas {
 impl Transport for Uas {
     fn submit(&mut self, _now: Instant, command: &Command) -> Result<(), Refusal> {
         if self.gone {
+            cold_path();
             return Err(Refusal::Gone);
         }
         let index = self.free.pop().ok_or(Refusal::Full)?;
         if usize::from(index) == self.tasks.len() {
+            cold_path();
             // Tags that were never used come in their order.
             self.tasks.push(None);
         }
@@ -401,6 +407,7 @@ impl Transport for Uas {
         if passes {
             self.start(index);
         } else {
+            cold_path();
             self.held.push_back(index);
         }
         Ok(())
@@ -421,13 +428,18 @@ impl Transport for Uas {
         self.unsettled |= pipes::has_halted(completion.status);
         match place {
             Place { role: Role::Anyone, .. } => self.after_anyones_status(now, completion, bytes),
-            Place { index: Place::LADDER, .. } => self.handle_ladder_completion(place, completion, bytes),
+            Place { index: Place::LADDER, .. } => {
+                cold_path();
+                self.handle_ladder_completion(place, completion, bytes);
+            }
             _ => self.handle_task_completion(now, place, completion, bytes),
         }
         if completion.status == TransferStatus::Disconnected && !self.gone {
+            cold_path();
             self.leave(Failure::Disconnected);
         }
         if self.unsettled || matches!(self.ladder, Ladder::Draining) {
+            cold_path();
             self.reset_when_drained(now);
             self.settle(now);
         }

@@ -11,6 +11,7 @@ use super::Uas;
 use super::task::{Flight, Stage};
 use crate::{Answer, Failure, Output, SenseBytes};
 use bus::{Completion, Direction, TransferStatus};
+use core::hint::cold_path;
 use units::Instant;
 use wire::scsi::Status;
 use wire::uas::{ReadyIu, ResponseIu, SenseIu, StatusIu};
@@ -37,8 +38,12 @@ impl Uas {
         }
         match decode(bytes) {
             Some(iu) if iu.tag() == index + 1 => self.take_iu(now, index, &iu),
-            _ if bytes.is_empty() => self.wait_again(index),
+            _ if bytes.is_empty() => {
+                cold_path();
+                self.wait_again(index);
+            }
             _ => {
+                cold_path();
                 self.counters.odd_statuses += 1;
                 self.fault(index, Failure::BadStatus);
             }
@@ -100,14 +105,19 @@ impl Uas {
     fn take_iu(&mut self, now: Instant, index: u16, iu: &StatusIu<'_>) {
         let Some(task) = &self.tasks[usize::from(index)] else { return };
         if !task.is_with_device() {
+            cold_path();
             self.counters.odd_statuses += 1;
             return;
         }
         let is_late = self.config.streams.is_some() && task.iu != Flight::Back;
         match *iu {
-            _ if is_late => self.wait_again(index),
+            _ if is_late => {
+                cold_path();
+                self.wait_again(index);
+            }
             StatusIu::Sense(ref iu) => self.answer(now, index, iu),
             StatusIu::Response(ResponseIu { code, .. }) => {
+                cold_path();
                 if let Some(task) = &mut self.tasks[usize::from(index)] {
                     // What the device has refused it does not have, whatever was wrong with it before.
                     task.stage = Stage::Running;
@@ -128,6 +138,7 @@ impl Uas {
         self.pipes.expect_no_status();
         self.port_resets = 0;
         if let Some(iu) = task.iu.cancel() {
+            cold_path();
             // A device that answers what it has not taken would leave it there for ever.
             self.outputs.push_back(Output::Cancel(iu));
         }
@@ -135,11 +146,13 @@ impl Uas {
             && status != Status::ConditionMet
             && let Some(data) = task.data.cancel()
         {
+            cold_path();
             self.outputs.push_back(Output::Cancel(data));
         }
         let (id, deadline) = (task.command.id, Self::task_deadline(task));
         self.forget_deadline(id);
         if let Some(deadline) = deadline {
+            cold_path();
             self.note_deadline(deadline);
         }
     }

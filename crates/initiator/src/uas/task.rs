@@ -4,6 +4,7 @@
 
 use crate::{Answer, Command, Failure, Outcome, SenseBytes};
 use bus::TransferId;
+use core::hint::cold_path;
 use units::Instant;
 use wire::scsi::Status;
 
@@ -86,6 +87,7 @@ impl Task {
     #[inline]
     pub(super) fn take_outcome(&mut self) -> Option<Outcome> {
         if [self.status, self.data, self.iu].iter().any(|flight| flight.id().is_some()) {
+            cold_path();
             return None;
         }
         let fault = self.data_fault;

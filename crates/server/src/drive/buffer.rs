@@ -3,6 +3,8 @@
 //! A buffer's bytes are never cleared between uses, since clearing half a megabyte costs more than moving it; who
 //! fills a buffer says how far, and nobody looks past that. The pool keeps what it may keep and frees the rest.
 
+use std::hint::cold_path;
+
 /// Bytes that the pool keeps for later use.
 const KEPT_BYTES_MAX: usize = 8 << 20;
 
@@ -29,12 +31,14 @@ impl Pool {
             self.kept_bytes -= buffer.len();
             return buffer;
         }
+        cold_path();
         vec![0; bytes.next_multiple_of(GRAIN_BYTES).max(GRAIN_BYTES)]
     }
 
     /// Gives memory back.
     pub fn put(&mut self, buffer: Vec<u8>) {
         if buffer.len() < GRAIN_BYTES || self.kept_bytes + buffer.len() > KEPT_BYTES_MAX {
+            cold_path();
             return;
         }
         self.kept_bytes += buffer.len();

@@ -7,6 +7,7 @@
 //! Always true: each fault happens once; a drive without faults counts nothing.
 
 use std::fmt;
+use std::hint::cold_path;
 use std::str::FromStr;
 use target::{DeviceTransfer, Payload};
 use wire::uas::ReadyIu;
@@ -65,6 +66,7 @@ impl Faults {
         if self.planned.is_empty() || transfer.pipe.endpoint.direction() == Direction::Out {
             return Way::On;
         }
+        cold_path();
         let (is_status, count) = match &transfer.payload {
             Payload::Inline(inline) if inline.as_bytes().len() > ReadyIu::LEN => (true, &mut self.statuses),
             Payload::Buffer(..) => (false, &mut self.reads),

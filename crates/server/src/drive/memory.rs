@@ -8,6 +8,7 @@
 use super::{Body, Pool};
 use bus::rendezvous::Passage;
 use bus::{Direction, TransferId};
+use std::hint::cold_path;
 use target::command::CommandId;
 use target::{Device, Payload};
 
@@ -53,6 +54,7 @@ impl Memory {
         if self.parts.is_empty() {
             return None;
         }
+        cold_path();
         let place = self.parts.iter().position(|(own, _)| *own == id)?;
         Some(self.parts.swap_remove(place).1)
     }
@@ -80,9 +82,11 @@ impl Memory {
                 host.body = Body::Inline(inline.clone());
             }
             Payload::Inline(inline) => {
+                cold_path();
                 gather(&mut host.body, &mut self.pool, passage, &inline.as_bytes()[from..from + bytes]);
             }
             &Payload::Reply(id) => {
+                cold_path();
                 gather(&mut host.body, &mut self.pool, passage, &device.reply(id)[from..from + bytes]);
             }
             &Payload::Buffer(id, range) => {
@@ -95,6 +99,7 @@ impl Memory {
                     host.body = Body::Buffer(std::mem::take(memory));
                     *buffer = Buffer::Away;
                 } else {
+                    cold_path();
                     gather(&mut host.body, &mut self.pool, passage, &memory[start..start + bytes]);
                 }
             }

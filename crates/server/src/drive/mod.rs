@@ -29,6 +29,7 @@ use bus::{Completion, Direction, Observer, Pipe, Rendezvous, TransferStatus};
 use fault::{Faults, Way};
 use memory::{Buffer, DeviceEntry, HostEntry, Memory};
 use std::collections::VecDeque;
+use std::hint::cold_path;
 use std::os::fd::BorrowedFd;
 use target::command::{CommandId, Place};
 use target::medium::{MediumOp, MediumRequest};
@@ -127,7 +128,10 @@ impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
         let parts = self.memory.take_parts(id);
         let bytes = match (&payload, host, &parts) {
             (Payload::Message, Some(host), None) => host.body.as_bytes(),
-            (_, _, Some(parts)) => parts,
+            (_, _, Some(parts)) => {
+                cold_path();
+                parts
+            }
             _ => &[],
         };
         let bytes = &bytes[..bytes.len().min(actual as usize)];
@@ -198,6 +202,7 @@ impl Drive {
     pub fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full> {
         let HostTransfer { id, pipe, length, payload } = transfer;
         if let Some(observer) = &mut self.observer {
+            cold_path();
             observer.submitted(id, pipe, length, payload.get(..length as usize).unwrap_or(&payload));
         }
         if payload.is_empty() {
@@ -231,6 +236,7 @@ impl Drive {
             return self.submit(HostTransfer { id, pipe, length, payload });
         }
         if let Some(observer) = &mut self.observer {
+            cold_path();
             observer.submitted(id, pipe, length, bytes);
         }
         let status = TransferStatus::Done;
@@ -313,6 +319,7 @@ impl Drive {
     pub fn poll(&mut self) -> Option<HostCompletion> {
         let completion = self.completions.pop_front();
         if let (Some(observer), Some(completion)) = (&mut self.observer, &completion) {
+            cold_path();
             observer::tell_end(&mut **observer, completion);
         }
         completion
@@ -384,14 +391,23 @@ impl Drive {
         let (bus, mut ends) = self.ends();
         match output {
             Output::Transfer(transfer) => self.offer(transfer),
-            Output::Cancel(id) => bus.cancel_device(|entry| entry.id == id, &mut ends),
+            Output::Cancel(id) => {
+                cold_path();
+                bus.cancel_device(|entry| entry.id == id, &mut ends);
+            }
             Output::Finish(pipe) => bus.finish(pipe, &mut ends),
             Output::FinishBoth(data_in, data_out) => {
                 bus.finish(data_in, &mut ends);
                 bus.finish(data_out, &mut ends);
             }
-            Output::Halt(endpoint) => bus.halt(endpoint, &mut ends),
-            Output::ClearHalt(endpoint) => self.bus.clear_halt(endpoint),
+            Output::Halt(endpoint) => {
+                cold_path();
+                bus.halt(endpoint, &mut ends);
+            }
+            Output::ClearHalt(endpoint) => {
+                cold_path();
+                self.bus.clear_halt(endpoint);
+            }
             Output::Acquire(id, bytes) => self.memory.buffers.reserve(id, bytes),
             Output::Release(id) => {
                 if let Some(Buffer::Present(buffer)) = self.memory.buffers.release(id) {
@@ -407,10 +423,12 @@ impl Drive {
         let way = self.faults.way(&transfer);
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
         if matches!(way, Way::HaltedOn | Way::HaltedLost) {
+            cold_path();
             let (bus, mut ends) = self.ends();
             bus.halt(pipe.endpoint, &mut ends);
         }
         if matches!(way, Way::Lost | Way::HaltedLost) {
+            cold_path();
             let sent = Completion { id, status: TransferStatus::Done, actual: length };
             return self.device.handle_completion(sent, &[]);
         }
@@ -422,15 +440,24 @@ impl Drive {
     fn ask_medium(&mut self, request: MediumRequest) {
         let unit = usize::from(request.unit);
         let buffer = match (request.op, request.place) {
-            (MediumOp::SaveState, _) => self.device.units()[unit].durable_state(),
+            (MediumOp::SaveState, _) => {
+                cold_path();
+                self.device.units()[unit].durable_state()
+            }
             (_, Place::Parameters) => self.copy_of_parameters(request.id.command),
             (_, Place::Buffer) => match self.memory.buffers.get_mut(request.id.command) {
                 Some((bytes, buffer)) => match std::mem::replace(buffer, Buffer::Away) {
                     Buffer::Present(memory) => memory,
                     Buffer::Reserved => self.memory.pool.take(bytes as usize),
-                    Buffer::Away => Vec::new(),
+                    Buffer::Away => {
+                        cold_path();
+                        Vec::new()
+                    }
                 },
-                None => Vec::new(),
+                None => {
+                    cold_path();
+                    Vec::new()
+                }
             },
         };
         self.at_media += 1;

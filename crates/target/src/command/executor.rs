@@ -20,6 +20,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bus::Direction;
+use core::hint::cold_path;
 use units::ByteRange;
 use wire::scsi::Status;
 use wire::scsi::lun::{Lun, LunField};
@@ -105,6 +106,7 @@ impl Executor {
                 self.admit(id, unit, request);
             }
             None => {
+                cold_path();
                 let plan = gate::without_unit(
                     LunField(request.lun),
                     request.cdb,
@@ -124,9 +126,16 @@ impl Executor {
         // The new command is in the set already; beside it there may be no other ACA command.
         let is_taken = || set.slots().iter().filter(|slot| is_aca(slot)).count() > 1;
         match (set.aca, request.attribute == TaskAttribute::Aca) {
-            (true, false) => self.end(id, Status::AcaActive, None),
-            (true, true) if is_taken() => self.end(id, Status::AcaActive, None),
+            (true, false) => {
+                cold_path();
+                self.end(id, Status::AcaActive, None);
+            }
+            (true, true) if is_taken() => {
+                cold_path();
+                self.end(id, Status::AcaActive, None);
+            }
             (false, true) => {
+                cold_path();
                 let code = AdditionalSense::INVALID_MESSAGE_ERROR;
                 self.end(id, Status::CheckCondition, Some(Sense::illegal_request(code)));
             }
@@ -188,7 +197,10 @@ impl Executor {
     pub fn handle_data_in(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
         match &mut task.phase {
-            &mut Phase::Replying { then } => self.carry_out_later(id, then),
+            &mut Phase::Replying { then } => {
+                cold_path();
+                self.carry_out_later(id, then);
+            }
             Phase::Moving(movement) => {
                 movement.crossed += 1;
                 self.conclude(id);
@@ -214,6 +226,7 @@ impl Executor {
         let segment = movement.segment_at(range.start);
         movement.crossed += 1;
         if actual < range.len {
+            cold_path();
             // The host has less than the CDB says; nothing more will come.
             movement.crossed = movement.segments();
             let sense = Sense::new(SenseKey::AbortedCommand, AdditionalSense::DATA_PHASE_ERROR);
@@ -230,10 +243,12 @@ impl Executor {
         let id = completion.id.command;
         let Some(task) = self.tasks.get_mut(usize::from(id.slot)) else { return };
         if task.generation != id.generation {
+            cold_path();
             return;
         }
         match &mut task.phase {
             Phase::Draining { outstanding } => {
+                cold_path();
                 *outstanding -= 1;
                 if *outstanding == 0 {
                     self.free_aborted(id);
@@ -245,6 +260,7 @@ impl Executor {
                 match completion.result {
                     Ok(done) => movement.done = done,
                     Err(error) => {
+                        cold_path();
                         let unit = task.unit.and_then(|unit| self.units.get_mut(usize::from(unit)));
                         let error = error.after(movement.range(segment).start);
                         let plan = gate::medium_failure(unit, task.row, error, movement.extent(segment));
@@ -394,10 +410,17 @@ impl Executor {
         let Some(task) = self.task(id) else { return };
         let intent = match plan {
             Plan::Good => return self.end(id, Status::Good, None),
-            Plan::Check(sense) => return self.end(id, Status::CheckCondition, Some(sense)),
-            Plan::Status(status) => return self.end(id, status, None),
+            Plan::Check(sense) => {
+                cold_path();
+                return self.end(id, Status::CheckCondition, Some(sense));
+            }
+            Plan::Status(status) => {
+                cold_path();
+                return self.end(id, status, None);
+            }
             Plan::Reply if task.reply.as_bytes().is_empty() => return self.end(id, Status::Good, None),
             Plan::List { bytes: 0 } => {
+                cold_path();
                 task.list.clear();
                 return self.interpret_list(id);
             }
@@ -453,20 +476,24 @@ impl Executor {
     fn carry_out_later(&mut self, id: CommandId, plan: Plan) {
         match plan {
             Plan::Medium(MediumPlan { data: DataPhase::In | DataPhase::Out, .. }) => {
+                cold_path();
                 let fault = AdditionalSense::INTERNAL_TARGET_FAILURE;
                 self.end(id, Status::CheckCondition, Some(Sense::new(SenseKey::HardwareError, fault)));
             }
             Plan::Medium(plan) => self.start_movement(id, plan),
             Plan::Lasting(plan) => {
+                cold_path();
                 self.make_lasting(id);
                 self.start_movement(id, plan);
             }
             Plan::Background(plan) => {
+                cold_path();
                 self.make_lasting(id);
                 self.detach(id);
                 self.start_movement(id, plan);
             }
             Plan::ListRest { bytes } => {
+                cold_path();
                 let Some(task) = self.task(id) else { return };
                 task.phase = Phase::List;
                 let range = ByteRange::new(task.list.len() as u32, bytes);
@@ -475,8 +502,14 @@ impl Executor {
             Plan::Good | Plan::Reply | Plan::List { .. } | Plan::ListHead { .. } => {
                 self.end(id, Status::Good, None);
             }
-            Plan::Check(sense) | Plan::ReplyThen(sense) => self.end(id, Status::CheckCondition, Some(sense)),
-            Plan::Status(status) => self.end(id, status, None),
+            Plan::Check(sense) | Plan::ReplyThen(sense) => {
+                cold_path();
+                self.end(id, Status::CheckCondition, Some(sense));
+            }
+            Plan::Status(status) => {
+                cold_path();
+                self.end(id, status, None);
+            }
         }
     }
 
@@ -499,6 +532,7 @@ impl Executor {
             set.aca = true;
         }
         if detached {
+            cold_path();
             self.defer(id, sense);
         } else {
             self.outputs.push_back(CommandOutput::Ended { id, outcome });
@@ -534,9 +568,11 @@ impl Executor {
             let set = &mut self.sets[usize::from(unit)];
             set.remove(id.slot, barrier);
             if waited {
+                cold_path();
                 set.count_start(id.slot);
             }
             if set.fenced {
+                cold_path();
                 set.fenced = set.slots().iter().any(|&slot| self.tasks[usize::from(slot)].fences);
             }
             self.stirred = true;

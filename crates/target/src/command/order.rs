@@ -8,6 +8,7 @@
 use super::task::Task;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::hint::cold_path;
 use wire::uas::TaskAttribute;
 
 /// The commands of one unit, by age.
@@ -50,7 +51,10 @@ impl TaskSet {
     pub(super) fn count_start(&mut self, slot: u16) {
         match self.waiting.front() {
             Some(&first) if first == slot => drop(self.waiting.pop_front()),
-            _ => self.waiting.retain(|&waiting| waiting != slot),
+            _ => {
+                cold_path();
+                self.waiting.retain(|&waiting| waiting != slot);
+            }
         }
     }
 
@@ -68,6 +72,7 @@ impl TaskSet {
         if self.barriers == 0 && !self.aca && !self.fenced {
             return Some(first);
         }
+        cold_path();
         let task = |slot: &u16| &tasks[usize::from(*slot)];
         let (mut any_started, mut alone, mut fenced) = (false, false, false);
         for task in self.slots.iter().map(task).filter(|task| task.is_started()) {

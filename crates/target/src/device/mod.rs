@@ -21,6 +21,7 @@ use crate::unit::{InsertedMedium, Unit, UnitEvent};
 use alloc::string::String;
 use alloc::vec::Vec;
 use bus::{Completion, Direction, EndpointAddress, Speed};
+use core::hint::cold_path;
 pub use endpoint0::Verdict;
 use endpoint0::{Effect, Endpoint0};
 use wire::usb::SetupPacket;
@@ -174,7 +175,10 @@ impl Device {
         let (executor, outputs) = (&mut self.executor, &mut self.outputs);
         match &mut self.transport {
             Transport::None => {}
-            Transport::Bot(bot) => bot.handle_completion(completion, bytes, executor, outputs),
+            Transport::Bot(bot) => {
+                cold_path();
+                bot.handle_completion(completion, bytes, executor, outputs);
+            }
             Transport::Uas(uas) => uas.handle_completion(completion, bytes, executor, outputs),
         }
         self.settle();
@@ -351,7 +355,10 @@ impl Device {
             };
             let (executor, outputs) = (&mut self.executor, &mut self.outputs);
             match (output, &mut self.transport) {
-                (output, Transport::Bot(bot)) => bot.handle_command(output, executor, outputs),
+                (output, Transport::Bot(bot)) => {
+                    cold_path();
+                    bot.handle_command(output, executor, outputs);
+                }
                 (output, Transport::Uas(uas)) => uas.handle_command(output, outputs),
                 (_, Transport::None) => {}
             }

@@ -10,6 +10,7 @@ use crate::command::{Executor, Outcome, Place};
 use crate::output::{DeviceTransfer, Inline, Output, Outputs, Payload};
 use alloc::collections::VecDeque;
 use bus::{Completion, Direction, TransferId, TransferStatus};
+use core::hint::cold_path;
 use wire::uas::ReadyIu;
 
 /// Who may move data, without streams: one slot in each direction, and those who wait.
@@ -117,6 +118,7 @@ impl Uas {
                 slot.state = State::Free;
             }
             State::Closing { transfer, outcome } if *transfer == completion.id => {
+                cold_path();
                 let outcome = outcome.clone();
                 self.release_turn(index, Direction::In, outputs);
                 self.report(index, &outcome, outputs);
@@ -143,11 +145,13 @@ impl Uas {
             TransferStatus::Done | TransferStatus::Short | TransferStatus::Babble
         );
         if transfer != completion.id || !moved {
+            cold_path();
             return;
         }
         slot.pieces.pop_front();
         let is_short = piece.direction == Direction::Out && completion.actual < piece.range.len;
         if is_short {
+            cold_path();
             // The host has ended the phase; nothing will come for the rest.
             slot.cancel_pieces(outputs);
         }
@@ -156,7 +160,10 @@ impl Uas {
         }
         match (piece.direction, piece.place) {
             (Direction::In, _) => executor.handle_data_in(id),
-            (Direction::Out, Place::Parameters) => executor.handle_parameter_list(id, bytes),
+            (Direction::Out, Place::Parameters) => {
+                cold_path();
+                executor.handle_parameter_list(id, bytes);
+            }
             (Direction::Out, Place::Buffer) => executor.handle_data_out(id, piece.range, completion.actual),
         }
     }

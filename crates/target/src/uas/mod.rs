@@ -22,6 +22,7 @@ use crate::name::Names;
 use crate::output::{DeviceTransfer, INLINE_BYTES_MAX, Inline, Output, Outputs, Payload};
 use alloc::vec::Vec;
 use bus::{Completion, Direction, EndpointAddress, Pipe, Speed, StreamId, TransferId, TransferStatus};
+use core::hint::cold_path;
 use data_phase::Turns;
 use slot::{Slot, State};
 use wire::scsi::Status;
@@ -183,9 +184,13 @@ impl Uas {
     fn handle_iu(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
         match CommandPipeIu::decode(bytes) {
             Ok(CommandPipeIu::Command(iu)) => self.handle_command_iu(iu, executor, outputs),
-            Ok(CommandPipeIu::TaskManagement(iu)) => self.handle_task_management(iu, executor, outputs),
+            Ok(CommandPipeIu::TaskManagement(iu)) => {
+                cold_path();
+                self.handle_task_management(iu, executor, outputs);
+            }
             // Without a tag there is no stream to answer on, and nobody to answer.
             Err(error) => {
+                cold_path();
                 if let Some(tag) = error.tag {
                     self.refuse_iu(tag, outputs);
                 }
@@ -195,9 +200,11 @@ impl Uas {
 
     fn handle_command_iu(&mut self, iu: CommandIu<'_>, executor: &mut Executor, outputs: &mut Outputs) {
         let Some(index) = self.slot_for(iu.tag) else {
+            cold_path();
             return self.answer_loosely(iu.tag, sense_iu(iu.tag, &full()), outputs);
         };
         if !self.slots[index].is_free() {
+            cold_path();
             return self.handle_overlap(index, executor, outputs);
         }
         self.slots[index].begin(&iu, executor.unit_at(iu.lun));
@@ -205,6 +212,7 @@ impl Uas {
         let cdb = match iu.additional_cdb {
             [] => iu.cdb,
             additional => {
+                cold_path();
                 whole = [iu.cdb, additional].concat();
                 &whole[..]
             }
@@ -214,7 +222,10 @@ impl Uas {
                 self.slots[index].state = State::Running { id };
                 self.owners[usize::from(id.slot)] = Some((id, index as u16));
             }
-            Err(_) => self.end(index, full(), outputs),
+            Err(_) => {
+                cold_path();
+                self.end(index, full(), outputs);
+            }
         }
     }
 
@@ -236,10 +247,14 @@ impl Uas {
             CommandOutput::Ended { id, outcome } => match (self.running(id), self.forget(id)) {
                 (Some(index), _) => self.end(index, outcome, outputs),
                 // It was aborted when this was on its way.
-                (None, Some(index)) => self.handle_aborted(index, outputs),
+                (None, Some(index)) => {
+                    cold_path();
+                    self.handle_aborted(index, outputs);
+                }
                 (None, None) => {}
             },
             CommandOutput::Aborted { id } => {
+                cold_path();
                 if let Some(index) = self.forget(id) {
                     self.handle_aborted(index, outputs);
                 }

@@ -6,6 +6,7 @@
 use super::table::{Access, Index, Row, Unsupported};
 use super::{Context, Plan, Readiness, Reply, Unit, spc};
 use crate::medium::MediumError;
+use core::hint::cold_path;
 use units::Extent;
 use wire::scsi::lun::{Lun, LunField, WellKnownLun};
 use wire::scsi::opcode::OperationCode;
@@ -25,9 +26,11 @@ pub(crate) fn admit(
         unit.held_sense = None;
     }
     if !ignores_attention && let Some(attention) = unit.attentions.take() {
+        cold_path();
         return Err(Plan::Check(Sense::unit_attention(attention.additional_sense())));
     }
     if !ignores_attention && let Some(sense) = unit.deferred.take() {
+        cold_path();
         return Err(Plan::Check(sense));
     }
     let row = row.map_err(unsupported)?;
@@ -53,6 +56,10 @@ pub(crate) fn begin(row: &Row, context: &mut Context<'_>, cdb: &[u8]) -> Plan {
 
 /// NOT READY with its cause, unless the unit is ready.
 pub(crate) fn check_ready(unit: &Unit) -> Result<(), Plan> {
+    if matches!(unit.readiness, Readiness::Ready) {
+        return Ok(());
+    }
+    cold_path();
     let cause = match unit.readiness {
         Readiness::Ready => return Ok(()),
         Readiness::Stopped => AdditionalSense::NOT_READY_INITIALIZING_COMMAND_REQUIRED,
@@ -150,6 +157,7 @@ const fn offered(unit: &Unit, row: &'static Row) -> Result<&'static Row, Unsuppo
 }
 
 fn unsupported(reason: Unsupported) -> Plan {
+    cold_path();
     Plan::Check(match reason {
         Unsupported::OperationCode => Sense::illegal_request(AdditionalSense::INVALID_COMMAND_OPERATION_CODE),
         Unsupported::ServiceAction => Sense::invalid_field_in_cdb(1, Some(4)),

@@ -33,6 +33,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use attention::{Attention, Attentions};
 use buffers::Buffers;
+use core::hint::cold_path;
 use durable::Section;
 use logs::Logs;
 use mode::Modes;
@@ -224,6 +225,7 @@ impl Unit {
     /// What stands in the way.
     pub fn check_reservations(&self, row: &Row, cdb: &[u8]) -> Result<(), Obstacle> {
         if self.reservations.are_lost() && !reservation::is_allowed_after_loss(row, cdb) {
+            cold_path();
             return Err(Obstacle::Lost);
         }
         self.reservations.check(Nexus::HOST, row.needs.access)

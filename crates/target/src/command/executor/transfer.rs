@@ -10,6 +10,7 @@ use crate::command::{CommandId, CommandOutput, Place};
 use crate::medium::{MediumRequest, MediumRequestId};
 use crate::output::Output;
 use crate::unit::{DataPhase, MediumPlan, Plan};
+use core::hint::cold_path;
 use units::ByteRange;
 
 impl Executor {
@@ -23,6 +24,7 @@ impl Executor {
             self.wants.push_back(Output::Acquire(id, plan.bytes));
             return self.start_movement(id, plan);
         }
+        cold_path();
         task.phase = Phase::Memory(plan);
         self.memory.ask(id, plan.bytes);
     }
@@ -30,6 +32,7 @@ impl Executor {
     /// Gives buffers to those who wait for one, while there is room.
     pub(super) fn grant_memory(&mut self) {
         while let Some((id, bytes)) = self.memory.grant() {
+            cold_path();
             let Some(Task { phase: Phase::Memory(plan), buffer_bytes, .. }) = self.task(id) else { return };
             *buffer_bytes = bytes;
             let plan = *plan;
@@ -109,6 +112,7 @@ impl Executor {
         match plan {
             // A command whose answer comes from the medium, without a data phase before.
             Plan::Reply if self.task(id).is_some_and(|task| task.buffer_bytes == 0) => {
+                cold_path();
                 self.carry_out(id, Plan::Reply)
             }
             plan => self.carry_out_later(id, plan),

@@ -28,6 +28,7 @@ use super::durable::Damaged;
 use super::table::{Access, Row};
 use super::{Plan, UnitEvent};
 use alloc::vec::Vec;
+use core::hint::cold_path;
 pub use persistent::{
     Coverage, Moving, Notices, Persistent, REGISTRATIONS_MAX, Refusal, Registering, Registration,
     Reservation, Serves,
@@ -148,7 +149,11 @@ impl Reservations {
     /// Refuses a command of `from` for what it does to the unit.
     pub fn check(&self, from: Nexus, access: Access) -> Result<(), Obstacle> {
         let whole = self.whole.is_some_and(|holder| holder != from) && access != Access::Always;
-        if whole || self.persistent.refuses(from, access) { Err(Obstacle::Conflict) } else { Ok(()) }
+        if whole || self.persistent.refuses(from, access) {
+            cold_path();
+            return Err(Obstacle::Conflict);
+        }
+        Ok(())
     }
 
     const fn check_known(&self) -> Result<(), Obstacle> {

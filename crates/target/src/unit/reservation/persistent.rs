@@ -10,6 +10,7 @@ use super::Nexus;
 use crate::unit::attention::Attention;
 use crate::unit::table::Access;
 use alloc::vec::Vec;
+use core::hint::cold_path;
 use wire::scsi::cdb::ReservationType;
 
 /// Nexuses that can be registered at once; one more is told INSUFFICIENT REGISTRATION RESOURCES.
@@ -228,10 +229,13 @@ impl Persistent {
 
     /// Whether the reservation keeps a nexus from what it wants to do.
     pub fn refuses(&self, nexus: Nexus, access: Access) -> bool {
-        let covered = self.reservation.is_some_and(|held| match access {
-            Access::Always => false,
-            Access::Read => held.coverage.reads_too,
-            Access::Write => true,
+        let covered = self.reservation.is_some_and(|held| {
+            cold_path();
+            match access {
+                Access::Always => false,
+                Access::Read => held.coverage.reads_too,
+                Access::Write => true,
+            }
         });
         covered && !self.serves(nexus)
     }

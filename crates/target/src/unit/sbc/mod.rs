@@ -29,6 +29,7 @@ use super::spc::{Decision, fetch_list, fields, settle};
 use super::table::Row;
 use super::{DataPhase, MediumPlan, Plan, Unit, limits};
 use crate::medium::MediumOp;
+use core::hint::cold_path;
 use units::Extent;
 use wire::scsi::cdb::CdbWidth;
 use wire::scsi::sense::{AdditionalSense, Sense};
@@ -84,6 +85,7 @@ fn existing(unit: &Unit, lba: u64, blocks: u64) -> Result<Extent, Sense> {
     if extent.fits(unit.config.capacity) {
         return Ok(extent);
     }
+    cold_path();
     let out_of_range = Sense::illegal_request(AdditionalSense::LOGICAL_BLOCK_ADDRESS_OUT_OF_RANGE);
     Err(out_of_range.with_information(lba.max(unit.config.capacity.0)))
 }
@@ -98,6 +100,7 @@ fn existing_to_end(unit: &Unit, lba: u64, blocks: u64) -> Result<Extent, Sense> 
 fn transferable(unit: &Unit, width: CdbWidth, lba: u64, blocks: u32) -> Result<Extent, Sense> {
     let extent = existing(unit, lba, blocks.into())?;
     if blocks > limits::transfer_blocks_max(unit.config.block_size) {
+        cold_path();
         return Err(Sense::invalid_field_in_cdb(length_field(width), None));
     }
     Ok(extent)

@@ -11,6 +11,7 @@
 use super::{Cdb, CdbWidth, Control};
 use crate::DecodeError;
 use core::fmt;
+use core::hint::cold_path;
 
 /// Where a field lies in a CDB.
 #[derive(Clone, Copy)]
@@ -165,6 +166,7 @@ impl Form {
     pub(super) fn whole(self, cdb: &[u8]) -> Result<Whole, DecodeError> {
         let needed = self.width.len();
         if cdb.len() < needed {
+            cold_path();
             return Err(DecodeError::Truncated { needed, got: cdb.len() });
         }
         Ok(Whole::of(cdb))
@@ -471,6 +473,7 @@ macro_rules! cdb {
                 $( if const { Self::TABLE.layout(Self::TABLE.column($opcode)) }.form.begins(cdb) {
                     return Self::decode_column::<{ Self::TABLE.column($opcode) }>(cdb);
                 } )+
+                core::hint::cold_path();
                 Err(Self::TABLE.refusal(cdb))
             }
 
