@@ -147,8 +147,8 @@ pub enum Request {
     /// No streams any more.
     FreeStreams(DeviceId, Vec<EndpointAddress>),
     /// The data toggle or sequence number begins anew, as it does at the device after CLEAR FEATURE (ENDPOINT_HALT). After a
-    /// transfer that ended as stalled nothing moves at its endpoint until this is asked for, with streams as well. Otherwise
-    /// nothing may be under way there, and an endpoint with streams has to be made anew instead.
+    /// transfer that ended as stalled, as babble or as an error nothing moves at its endpoint until this is asked for, with
+    /// streams as well. Otherwise nothing may be under way there.
     ResetToggle(DeviceId, EndpointAddress),
     /// The device is a hub.
     DescribeHub(DeviceId, HubShape),
@@ -185,7 +185,7 @@ pub enum Answer {
 pub enum Refusal {
     /// The ring is full, or too much waits; completions make room.
     Full,
-    /// A request of the device is under way, or transfers are.
+    /// A request of the device is under way, or transfers are; for a transfer: its endpoint is being made anew.
     Busy,
     /// The device is gone, or the controller is not running.
     Gone,

@@ -23,6 +23,8 @@ pub(crate) enum Purpose {
     ControlPacket(u8, u16),
     ExitLatency(u8, u16),
     Configure(u8),
+    /// Drop and add of one endpoint.
+    Renew(u8, EndpointId),
     ResetDevice(u8),
     DisableSlot(u8),
     Stop(u8, EndpointId),

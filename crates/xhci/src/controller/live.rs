@@ -6,6 +6,7 @@
 use super::command::{Commands, Purpose};
 use crate::capabilities::Capabilities;
 use crate::device::Device;
+use crate::device::endpoint::State;
 use crate::device::td::Order;
 use crate::hardware::{DmaLayout, Hardware, Registers};
 use crate::limit;
@@ -218,6 +219,9 @@ impl Live {
         }
         let endpoint_id = EndpointId::of(pipe.endpoint);
         let endpoint = found.endpoint(endpoint_id).ok_or(Refusal::NoSuchPipe)?;
+        if endpoint.state == State::Leaving {
+            return Err(Refusal::Busy);
+        }
         endpoint.submit(hw, pipe.stream, id, what)?;
         if endpoint.is_running() {
             self.ring(hw, device.slot, (endpoint_id, pipe.stream.map_or(0, |stream| stream.get())));
@@ -236,12 +240,9 @@ impl Live {
         let Some(endpoint) = self.device(device).and_then(|device| device.endpoint(endpoint_id)) else {
             return;
         };
-        if !endpoint.cancel(pipe.stream, id) || !endpoint.is_free() {
-            return;
+        if endpoint.cancel(pipe.stream, id) && endpoint.is_free() {
+            self.take_back(hw, now, (device.slot, endpoint_id));
         }
-        let which = (device.slot, endpoint_id);
-        // One that is held has stopped already.
-        if endpoint.is_held { self.settle(hw, now, which) } else { self.stop(hw, now, which) }
     }
 
     /// A device by its id, if it is there and stays.

@@ -9,6 +9,7 @@ mod events;
 mod life;
 mod live;
 mod recovery;
+mod renewal;
 mod requests;
 mod sleep;
 #[cfg(test)]

@@ -8,7 +8,7 @@
 
 use super::command::Purpose;
 use super::live::Live;
-use crate::device::endpoint::{Move, State};
+use crate::device::endpoint::{Hold, Move, State};
 use crate::hardware::Hardware;
 use crate::limit::{STOP_ATTEMPTS_MAX, STOP_SETTLES};
 use crate::retire::Recovery;
@@ -35,7 +35,17 @@ impl Live {
         }
     }
 
-    pub(super) fn stop(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+    /// Something is wanted back of an endpoint that no command is under way for. One that is held has stopped already.
+    pub(super) fn take_back(&mut self, hw: &mut impl Hardware, now: Instant, which: Which) {
+        let found = self.in_slot(which.0).and_then(|device| device.endpoint(which.1));
+        match found.map(|endpoint| endpoint.is_held()) {
+            Some(true) => self.settle(hw, now, which),
+            Some(false) => self.stop(hw, now, which),
+            None => {}
+        }
+    }
+
+    fn stop(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
         let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
         found.state = State::Stopping;
         found.stops += 1;
@@ -45,7 +55,7 @@ impl Live {
 
     fn reset(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which, preserve_state: bool) {
         let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
-        found.state = State::Resetting;
+        found.state = State::Resetting { preserve_state };
         let command = CommandTrb::ResetEndpoint { slot, endpoint, preserve_state };
         self.command(hw, now, (command, Purpose::ResetEndpoint(slot, endpoint)));
     }
@@ -89,15 +99,19 @@ impl Live {
         which: Which,
         code: CompletionCode,
     ) {
-        match (self.state_of(which), code) {
-            (Some(State::Resetting), CompletionCode::Success) => self.settle(hw, now, which),
-            (Some(State::Resetting), CompletionCode::ContextStateError)
-                if self.context_of(hw, which) != EndpointState::Halted =>
-            {
+        let Some(found) = self.in_slot(which.0).and_then(|device| device.endpoint(which.1)) else { return };
+        let State::Resetting { preserve_state } = found.state else { return };
+        match code {
+            CompletionCode::Success => {
+                if found.hold == Hold::Unsure && !preserve_state {
+                    found.hold = Hold::Anew;
+                }
+                self.settle(hw, now, which);
+            }
+            CompletionCode::ContextStateError if self.context_of(hw, which) != EndpointState::Halted => {
                 self.look(hw, now, which);
             }
-            (Some(State::Resetting), _) => self.give_up(hw, now, which),
-            _ => {}
+            _ => self.give_up(hw, now, which),
         }
     }
 
@@ -155,31 +169,20 @@ impl Live {
             return;
         }
         let told = found.moved();
-        let again = found.has_cancelled();
+        let (again, is_cleared) = (found.has_cancelled(), found.is_cleared);
         if !again {
             (found.state, found.stops) = (State::Running, 0);
         }
         self.tell(id, told);
-        if again {
-            return self.settle(hw, now, (slot, endpoint));
-        }
-        self.go_on(hw, (slot, endpoint));
-    }
-
-    /// The device has let go of a halt (Linux waits for that as well, in `xhci_endpoint_reset`): what was held back goes on.
-    pub(super) fn unhold(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
-        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
-        found.is_held = false;
-        match (found.is_free(), found.has_cancelled()) {
-            (true, true) => self.settle(hw, now, (slot, endpoint)),
-            (true, false) => self.go_on(hw, (slot, endpoint)),
-            // The last move rings.
-            (false, _) => {}
+        match (again, is_cleared) {
+            (true, _) => self.settle(hw, now, (slot, endpoint)),
+            (false, true) => self.go_on_cleared(hw, now, (slot, endpoint)),
+            (false, false) => self.go_on(hw, (slot, endpoint)),
         }
     }
 
     /// Rings for whatever is on the rings, if that may be.
-    fn go_on(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which) {
+    pub(super) fn go_on(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which) {
         let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
         if !found.is_running() {
             return;

@@ -6,7 +6,7 @@
 use super::command::Purpose;
 use super::live::Live;
 use crate::capabilities::Capabilities;
-use crate::device::endpoint::Endpoint;
+use crate::device::endpoint::{Endpoint, State};
 use crate::device::streams::StreamShape;
 use crate::device::td::Writing;
 use crate::device::{Change, Device};
@@ -199,29 +199,6 @@ impl Live {
         self.change(hw, now, id, (device, made, ids, answer))
     }
 
-    fn renew(
-        &mut self,
-        hw: &mut impl Hardware,
-        now: Instant,
-        id: RequestId,
-        (device, address): (DeviceId, EndpointAddress),
-    ) -> Result<(), Refusal> {
-        let endpoint =
-            self.free_device(device)?.endpoint(EndpointId::of(address)).ok_or(Refusal::NoSuchPipe)?;
-        let plan = endpoint.plan.ok_or(Refusal::NotAllowed)?;
-        if endpoint.is_held {
-            // Reset Endpoint begins anew with the numbers, if it has not yet.
-            self.answer(id, Answer::Done);
-            self.unhold(hw, now, (device.slot, EndpointId::of(address)));
-            return Ok(());
-        }
-        if endpoint.streams() > 0 {
-            return Err(Refusal::NotAllowed);
-        }
-        let made = Vec::from([self.data_endpoint(hw, device, plan)]);
-        self.change(hw, now, id, (device, made, Vec::from([EndpointId::of(address)]), Answer::Done))
-    }
-
     fn describe_hub(
         &mut self,
         hw: &mut impl Hardware,
@@ -354,6 +331,8 @@ impl Live {
         }
         let context_entries = found.context_entries(&add, &drop);
         let slot = SlotContext { context_entries, ..found.slot };
+        // What would be written to its rings now would go with them.
+        found.set_states(&drop, State::Leaving);
         found.change = Some(Change { slot, add, drop, answer });
         self.send_change(hw, now, id, device);
         Ok(())
@@ -408,6 +387,7 @@ impl Live {
             }
             Purpose::ExitLatency(slot, us) => self.exit_latency_set(slot, us, code),
             Purpose::Configure(slot) => self.configured(hw, slot, code),
+            Purpose::Renew(slot, endpoint) => self.renewed(hw, now, (slot, endpoint), code),
             Purpose::ResetDevice(slot) => self.device_reset(hw, now, slot, code),
             Purpose::Readdress(slot) => {
                 if let Some(device) = self.in_slot(slot) {
@@ -537,6 +517,7 @@ impl Live {
                 }
             }
         } else {
+            device.set_states(&change.drop, State::Running);
             change.add.iter_mut().for_each(|endpoint| endpoint.release(hw));
         }
         self.finish(slot, code, |_| answer);

@@ -7,6 +7,10 @@
 //!
 //! Always true: a TD's completion is told once, and only when the controller does not stand in it.
 
+mod hold;
+
+pub(crate) use hold::Hold;
+
 use super::spacing::Spacing;
 use super::streams::{StreamArrays, StreamShape};
 use super::td::{Kind, Order, Td, TdState, Writing};
@@ -33,9 +37,9 @@ pub(crate) struct Endpoint {
     pub(crate) retries_max: u8,
     /// Halts where no transfer was, since a TD ended.
     lost_halts: u8,
-    /// Somebody was told of a halt: until he has cleared it at the device, doorbells wait. What went there before would be
-    /// refused, or move under a sequence number that is about to begin anew.
-    pub(crate) is_held: bool,
+    pub(crate) hold: Hold,
+    /// The device's end is cleared; what waits for ours is a request.
+    pub(crate) is_cleared: bool,
     pub(crate) writing: Writing,
     /// Transfers so far.
     submitted: u64,
@@ -62,10 +66,14 @@ pub(crate) enum State {
     Stopping,
     /// Late events are waited for.
     Settling(Instant),
-    /// Reset Endpoint.
-    Resetting,
+    /// Reset Endpoint, which preserves the numbers or begins anew with them.
+    Resetting { preserve_state: bool },
     /// Set TR Dequeue Pointer.
     Moving,
+    /// Configure Endpoint: it is dropped and added, with its rings.
+    Renewing,
+    /// Configure Endpoint: it is dropped, and its rings go.
+    Leaving,
 }
 
 // With several drives it is in no near cache: it begins where a line of a cache does.
@@ -160,7 +168,8 @@ impl Endpoint {
             writing,
             context,
             state: State::Running,
-            is_held: false,
+            hold: Hold::Free,
+            is_cleared: false,
             stops: 0,
             retries: 0,
             retries_max: 0,
@@ -209,7 +218,7 @@ impl Endpoint {
 
     /// Whether doorbells may be rung.
     pub(crate) fn is_running(&self) -> bool {
-        self.is_free() && !self.is_held
+        self.is_free() && !self.is_held()
     }
 
     /// Whether no command is under way.
@@ -316,9 +325,9 @@ impl Endpoint {
     #[inline(never)]
     pub(crate) fn handle_event(&mut self, event: TransferEvent) -> Told {
         let told = self.retire(event);
-        // The control endpoint's halt ends with the next SETUP.
-        let is_halt = told.completion.is_some() && told.recovery == Recovery::Reset;
-        self.is_held |= is_halt && self.plan.is_some();
+        if told.completion.is_some() {
+            self.hold_after(told.recovery);
+        }
         told
     }
 
@@ -430,7 +439,7 @@ impl Endpoint {
     /// Takes back what is wanted back, now that the endpoint is stopped. What is told at once is returned; what has to
     /// wait for [`Self::next_move`] is told by [`Self::moved`]. `output` is where the endpoint's context is.
     pub(crate) fn settle(&mut self, hw: &mut impl DmaMemory, output: u64) -> Vec<Completion> {
-        let mut told = Vec::new();
+        let mut told = self.end_begun();
         for number in 0..self.rings.len() {
             let ring = &self.rings[number];
             if !ring.must_move && ring.tds.iter().all(|td| td.state != TdState::Cancelled) {

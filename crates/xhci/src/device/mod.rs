@@ -12,7 +12,7 @@ use crate::words::{Answer, DeviceId, RequestId};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bus::{Completion, TransferStatus};
-use endpoint::Endpoint;
+use endpoint::{Endpoint, State};
 use wire::xhci::{ContextSize, EndpointId, InputControlContext, SlotContext};
 
 /// What each transfer needs comes first and lies together.
@@ -94,6 +94,15 @@ impl Device {
     #[inline]
     pub(crate) fn endpoint(&mut self, id: EndpointId) -> Option<&mut Endpoint> {
         self.endpoints.get_mut(id.index())?.as_deref_mut()
+    }
+
+    /// Endpoints are being dropped, or stay after all.
+    pub(crate) fn set_states(&mut self, endpoints: &[EndpointId], state: State) {
+        for id in endpoints {
+            if let Some(endpoint) = self.endpoint(*id) {
+                endpoint.state = state;
+            }
+        }
     }
 
     /// Ends every transfer.

@@ -111,6 +111,13 @@ impl Stand {
         Ok(answered.expect("an answer"))
     }
 
+    /// Bulk IN 1 is cleared at the device, and the driver is told. Its answer is among the outputs, at some time.
+    pub(crate) fn clear(&mut self, device: DeviceId) {
+        let request = (RequestId(7), Request::ResetToggle(device, bulk_in()));
+        self.xhci.request(&mut self.hw, self.now, request).expect("it can be cleared");
+        self.interrupt();
+    }
+
     pub(crate) fn submit(
         &mut self,
         device: DeviceId,

@@ -394,6 +394,7 @@ fn trbs_that_cannot_be_are_refused_and_the_ring_is_moved_past_them() {
         overwrite(&mut stand, at, trb.encode(true));
         stand.run();
         assert_eq!(stand.completions(), [(1, Error, 0)], "{trb}");
+        assert_eq!(stand.ask(Request::ResetToggle(device, address)), Ok(Answer::Done), "{trb}");
         stand.queue(device, plain(address), (2, 512));
         assert_eq!(stand.link.len(), 1, "{trb}");
     }

@@ -54,12 +54,14 @@ fn a_halt_that_is_cleared_before_the_ring_has_moved_rings_when_it_has() {
     stand.hw.set_state(device.slot(), IN, EndpointState::Halted);
     stand.hw.is_mute = true;
     stand.event(device, bulk_in(), (at, 6, 512));
+    assert_eq!(stand.completions(), [(1, Stall, 0)]);
     stand.hw.rung.clear();
-    assert_eq!(stand.ask(Request::ResetToggle(device, bulk_in())), Ok(Answer::Done));
-    assert_eq!(stand.hw.rung, []);
+    stand.clear(device);
+    assert_eq!((stand.outputs(), stand.hw.rung.len()), (vec![], 0));
     stand.hw.is_mute = false;
-    // Its doorbell has the controller look at what lay.
-    assert_eq!(stand.ask(Request::SetExitLatency(device, 1)), Ok(Answer::Done));
+    stand.hw.execute();
+    stand.interrupt();
+    assert_eq!(stand.outputs(), [Output::Answered(RequestId(7), Answer::Done)]);
     assert_eq!(stand.hw.rung, [(device.slot(), 3)]);
 }
 

@@ -5,6 +5,7 @@ extern crate std;
 mod endings;
 mod hostile;
 mod life;
+mod renewals;
 mod stops;
 mod streams;
 mod transfers;

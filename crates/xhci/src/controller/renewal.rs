@@ -1,0 +1,85 @@
+//! Endpoints that begin anew with their numbers because the device does (xHCI 1.2 clauses 4.6.6 and 4.6.8).
+//!
+//! What was done for a halt may be enough; else the endpoint is dropped and added with the rings that it has, so that what is
+//! submitted meanwhile is not lost. Always true: no doorbell is rung before the controller has agreed.
+
+use super::command::Purpose;
+use super::live::Live;
+use super::recovery::Which;
+use crate::device::endpoint::{Hold, State};
+use crate::hardware::Hardware;
+use crate::words::{Answer, DeviceId, Refusal, RequestId};
+use alloc::boxed::Box;
+use bus::EndpointAddress;
+use units::Instant;
+use wire::xhci::{CommandTrb, CompletionCode, EndpointId, InputControlContext};
+
+impl Live {
+    /// The device has begun anew. It is answered when the controller has as well.
+    pub(super) fn renew(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        id: RequestId,
+        (device, address): (DeviceId, EndpointAddress),
+    ) -> Result<(), Refusal> {
+        let found = self.free_device(device)?;
+        let which = (device.slot, EndpointId::of(address));
+        let endpoint = found.endpoint(which.1).ok_or(Refusal::NoSuchPipe)?;
+        if endpoint.plan.is_none() {
+            return Err(Refusal::NotAllowed);
+        }
+        if !endpoint.is_held() && endpoint.is_busy() {
+            return Err(Refusal::Busy);
+        }
+        endpoint.is_cleared = true;
+        found.request = Some(id);
+        self.go_on_cleared(hw, now, which);
+        Ok(())
+    }
+
+    /// The device's end is cleared, and ours is to be. If a command is under way for it, that is answered first, and this is
+    /// called again. Linux waits for both ends as well (`xhci_endpoint_reset`).
+    pub(super) fn go_on_cleared(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+        let Some(device) = self.in_slot(slot) else { return };
+        let Some(found) = device.endpoint(endpoint).filter(|found| found.is_free()) else { return };
+        if found.hold == Hold::Anew {
+            return self.release_hold(hw, (slot, endpoint), CompletionCode::Success);
+        }
+        found.state = State::Renewing;
+        found.place_rings(hw);
+        let flags = InputControlContext::default().with_slot().dropping(endpoint).with(endpoint);
+        let placed = device.endpoints.iter().flatten().filter(|placed| placed.id == endpoint);
+        device.write_input(hw, (flags, &device.slot), placed.map(Box::as_ref));
+        let command = CommandTrb::ConfigureEndpoint { slot, input: device.input, deconfigure: false };
+        self.command(hw, now, (command, Purpose::Renew(slot, endpoint)));
+    }
+
+    /// The endpoint was dropped and added, or was not: one that is held then stays so.
+    pub(super) fn renewed(
+        &mut self,
+        hw: &mut impl Hardware,
+        now: Instant,
+        (slot, endpoint): Which,
+        code: CompletionCode,
+    ) {
+        let found = self.in_slot(slot).and_then(|device| device.endpoint(endpoint));
+        let Some(found) = found.filter(|found| found.state == State::Renewing) else { return };
+        found.state = State::Running;
+        let is_wanted_back = found.has_cancelled();
+        self.release_hold(hw, (slot, endpoint), code);
+        if is_wanted_back {
+            self.take_back(hw, now, (slot, endpoint));
+        }
+    }
+
+    fn release_hold(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which, code: CompletionCode) {
+        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
+        found.is_cleared = false;
+        if code == CompletionCode::Success {
+            found.hold = Hold::Free;
+        }
+        self.finish(slot, code, |_| Answer::Done);
+        self.go_on(hw, (slot, endpoint));
+    }
+}
