@@ -96,7 +96,8 @@ impl Driven {
         }
     }
 
-    /// What the device has queued to end transfers of an endpoint is taken back.
+    /// What the device has queued to end transfers of an endpoint is taken back, and it is told: nothing may come any more upon which
+    /// it would be.
     fn forget_endpoint(&mut self, drive: usize, address: EndpointAddress) {
         let (seat, end) = (&mut self.seats[drive], self.fronts[drive].end);
         let (host, device) = self.roots[end.root].ports(end.device);
@@ -108,6 +109,7 @@ impl Driven {
             let left: Vec<_> = host.all_transfers().into_iter().map(|(_, id)| id).collect();
             seat.going_out.retain(|going| left.contains(&going.id));
         }
+        self.tell_drive(drive);
     }
 
     /// Tells the controller of endpoints that have come to rest.

@@ -169,6 +169,7 @@ impl Driven {
             return;
         }
         let seat = &mut self.seats[drive];
+        let mut has_taken_back = false;
         while let Some(progress) = host.poll_progress() {
             let held = seat.take_held(progress.id, progress.piece);
             let is_doubtful = seat.trouble.has_doubts()
@@ -191,10 +192,10 @@ impl Driven {
             machine.is_touched |= is_told || progress.ended.is_some();
             if progress.ended.is_some() {
                 seat.desk.observers.tell(|observer| observer.carried(now, progress.id));
-                seat.forget(port, progress.id);
+                has_taken_back |= seat.forget(port, progress.id);
             }
             if !host.has_news() {
-                return;
+                break;
             }
         }
         let way = self.fronts[drive].way;
@@ -203,6 +204,9 @@ impl Driven {
             let machine = &mut self.machine;
             machine.is_touched = true;
             machine.controller.handle_halt(now, &mut machine.memory, (way, address), is_stalled);
+        }
+        if has_taken_back {
+            self.tell_drive(drive);
         }
     }
 

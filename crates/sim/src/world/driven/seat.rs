@@ -134,20 +134,20 @@ impl Seat {
     }
 
     /// A transfer of the host has ended: what the device has queued to end it is taken back, lest it end the next one. If that is what
-    /// has ended it, it is queued no more.
-    pub(super) fn forget(&mut self, device: &mut DevicePort, id: TransferId) {
+    /// has ended it, it is queued no more. Whether something was to be taken back: the drive is to be told then.
+    pub(super) fn forget(&mut self, device: &mut DevicePort, id: TransferId) -> bool {
         self.going_out.retain(|going| going.id != id);
-        if !self.endings.is_empty() {
-            self.take_back_endings(device, id);
-        }
+        !self.endings.is_empty() && self.take_back_endings(device, id)
     }
 
     #[cold]
     #[inline(never)]
-    fn take_back_endings(&mut self, device: &mut DevicePort, id: TransferId) {
+    fn take_back_endings(&mut self, device: &mut DevicePort, id: TransferId) -> bool {
+        let before = self.endings.len();
         for ending in self.endings.extract_if(.., |ending| ending.host == id) {
             self.drive.withdraw(device, ending.pipe, ending.device);
         }
+        self.endings.len() < before
     }
 
     /// What the device has to queue to end a transfer of the host: the bytes of room, none for an empty packet. `None` if
