@@ -136,6 +136,9 @@ impl Host {
                 self.proposed = Some(stream);
                 Ok([None; 2])
             }
+            // It was made anew after a halt that the device has not let go of. What is proposed now is forgotten with that, or
+            // when the host says Prime.
+            (HostState::Disabled, FromDevice::Erdy(_)) if self.is_held && !self.is_broken => Ok([None; 2]),
             (HostState::Idle, FromDevice::Erdy(stream)) => {
                 Ok([Some(self.answer(stream, is_armed(stream))), None])
             }

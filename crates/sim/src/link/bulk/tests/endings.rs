@@ -287,6 +287,26 @@ fn a_halted_pipe_with_streams_stalls_a_prime_and_begins_anew() {
 }
 
 #[test]
+fn what_is_proposed_between_a_reset_and_the_end_of_the_halt_is_proposed_again_after_it() {
+    let mut wire = Wire::new(&[streamed(IN)]);
+    wire.both(on(IN, 5), transfer(1, 16));
+    wire.run();
+    wire.joint.device.halt(IN);
+    wire.joint.host.queue(on(IN, 6), transfer(2, 16)).unwrap();
+    wire.run();
+    assert_eq!(wire.joint.host.poll_halt(), Some(IN));
+    wire.joint.host.reset(IN);
+    wire.script.clear();
+    wire.joint.device.queue(on(IN, 6), transfer(2, 16)).unwrap();
+    wire.run();
+    assert_eq!(wire.said(), ["<- ERDY 1 IN stream 6 for 1"]);
+    wire.joint.device.clear_halt(IN);
+    wire.joint.host.resume(IN);
+    wire.run();
+    assert_eq!(wire.ended(Side::Host), [(1, 16, End::Full), (2, 16, End::Full)]);
+}
+
+#[test]
 fn a_device_takes_back_what_it_has_not_sent() {
     let mut wire = Wire::new(&[plain(IN, 4)]);
     wire.both(Pipe::plain(IN), transfer(1, 64 << 10));
