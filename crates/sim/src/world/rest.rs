@@ -8,9 +8,11 @@
 //!
 //! Always true: data are never left, and of everything else there is one at most.
 
+use super::drive::DriveSide;
+use crate::check::{About, Law, Violation};
 use bus::Pipe;
 use target::device::{ActiveTransport, COMMAND, DATA_OUT, STATUS};
-use units::Duration;
+use units::{Duration, Instant};
 
 /// For so long a world is left alone before the drive is asked what it still offers: acknowledgements are on their way when a
 /// command ends, a drive may not be ready for the next one for a millisecond, and a link may have to be woken.
@@ -26,8 +28,32 @@ pub(super) struct AtRest {
 }
 
 impl AtRest {
+    /// Whether nothing is left that may not be: on these pipes of the host, where it is called `what`; and with the drive, if that
+    /// was left alone and is asked. The bool says that packets were lost.
+    ///
+    /// # Errors
+    /// The violation.
+    pub(super) fn audit(
+        self,
+        now: Instant,
+        (pipes, what): (impl Iterator<Item = Pipe>, &'static str),
+        drive: Option<(&DriveSide, bool)>,
+    ) -> Result<(), Violation> {
+        let may_offer = |(drive, has_lost): (&DriveSide, bool)| {
+            Self::lets_device_wait(drive.device.transport(), drive.offered(has_lost))
+        };
+        let about = if !self.lets_host_wait(pipes) {
+            what
+        } else if !drive.is_none_or(may_offer) {
+            "a transfer that the drive still offers"
+        } else {
+            return Ok(());
+        };
+        Err(Violation { law: Law::TransferOnce, at: now, about: About::World(about) })
+    }
+
     /// Whether transfers of the host may be left on these pipes.
-    pub(super) fn lets_host_wait(self, pipes: impl Iterator<Item = Pipe>) -> bool {
+    fn lets_host_wait(self, pipes: impl Iterator<Item = Pipe>) -> bool {
         let mut statuses = u32::from(self.takes_turns || self.awaits);
         let mut messages = u32::from(self.awaits);
         for pipe in pipes {
@@ -41,14 +67,9 @@ impl AtRest {
         }
         true
     }
-}
 
-impl AtRest {
     /// Whether a device that speaks this may go on offering transfers on these pipes.
-    pub(super) fn lets_device_wait(
-        transport: ActiveTransport,
-        mut pipes: impl Iterator<Item = Pipe>,
-    ) -> bool {
+    fn lets_device_wait(transport: ActiveTransport, mut pipes: impl Iterator<Item = Pipe>) -> bool {
         let message = match transport {
             ActiveTransport::Uas { .. } => COMMAND,
             _ => DATA_OUT,

@@ -398,17 +398,8 @@ impl<T: Transport> World<T> {
         if self.trouble.misled > 0 {
             return Ok(());
         }
-        let (drive, has_lost) = (&self.drive, self.trouble.faults.has_lost_packets());
-        let about = if !rest.lets_host_wait(self.host.under_way()) {
-            "a transfer that has not ended"
-        } else if is_left_alone
-            && !AtRest::lets_device_wait(drive.device.transport(), drive.offered(has_lost))
-        {
-            "a transfer that the drive still offers"
-        } else {
-            return Ok(());
-        };
-        Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about: About::World(about) })
+        let drive = is_left_alone.then_some((&self.drive, self.trouble.faults.has_lost_packets()));
+        rest.audit(self.engine.now(), (self.host.under_way(), "a transfer that has not ended"), drive)
     }
 
     /// The end of a world, by its device being pulled out or losing its power if it has not yet. What the medium has begun is

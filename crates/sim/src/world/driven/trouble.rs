@@ -214,16 +214,8 @@ impl Driven {
         }
         let takes_turns = self.roots[0].bus().is_some() && !is_gone;
         let rest = AtRest { takes_turns, awaits: desk.transport.poll_timeout().is_some() };
-        let about = if !rest.lets_host_wait(desk.under_way()) {
-            "a TD that has not ended"
-        } else if is_left_alone
-            && !AtRest::lets_device_wait(drive.device.transport(), drive.offered(has_lost))
-        {
-            "a transfer that the drive still offers"
-        } else {
-            return Ok(());
-        };
-        Err(Violation { law: Law::TransferOnce, at: self.engine.now(), about: About::World(about) })
+        let drive = is_left_alone.then_some((drive, has_lost));
+        rest.audit(self.engine.now(), (desk.under_way(), "a TD that has not ended"), drive)
     }
 
     /// The end of a world, and what is left of each drive: see [`World::end`](crate::world::World::end).
