@@ -26,6 +26,17 @@ fn what_is_no_machine_is_not_taken_for_one_without_usb() {
     assert!(output.stdout.starts_with(b"There is no USB"), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
+#[test]
+fn an_empty_name_names_no_drive() {
+    for name in ["", " "] {
+        let output = Command::new(UASKIT).args(["why", name, "--from", GUEST]).output();
+        let output = output.expect("the program runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("an empty name names no drive"), "{told}");
+    }
+}
+
 /// A guest of QEMU with six drives.
 const GUEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/trees/guest.tree");
 /// The drive that is UAS alone, and the ones that are BOT alone and both, without a driver.

@@ -157,7 +157,7 @@ impl Workload {
         self.jobs.iter().any(Job::reads)
     }
 
-    /// Its jobs at these depths instead of their own, each once.
+    /// Its jobs at these depths instead of their own, each once, and each depth where it is named first.
     #[must_use]
     pub fn at_depths(self, depths: &[u16]) -> Self {
         let mut distinct: Vec<Job> = Vec::new();
@@ -167,8 +167,11 @@ impl Workload {
                 distinct.push(job);
             }
         }
-        let at_each =
-            |job: &Job| depths.iter().map(|&depth| Job { depth, ..job.clone() }).collect::<Vec<_>>();
+        let named = depths.iter().enumerate().filter(|(place, depth)| !depths[..*place].contains(depth));
+        let at_each = |job: &Job| {
+            let jobs = named.clone().map(|(_, &depth)| Job { depth, ..job.clone() });
+            jobs.collect::<Vec<_>>()
+        };
         Self { name: self.name, jobs: distinct.iter().flat_map(at_each).collect() }
     }
 }

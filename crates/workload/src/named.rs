@@ -97,6 +97,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_depth_that_is_named_twice_is_one() {
+        let workload = named("iometer-4k-read").expect("it is known").at_depths(&[4, 1, 4, 1]);
+        assert_eq!(workload.jobs.iter().map(|job| job.depth).collect::<Vec<_>>(), [4, 1]);
+    }
+
+    #[test]
     fn every_name_has_jobs_within_the_limits() {
         for (name, _) in NAMES {
             let workload = named(name).expect("it is in the list");

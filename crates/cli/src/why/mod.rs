@@ -75,6 +75,10 @@ const fn words_of(unread: Unread) -> &'static str {
 /// The drives that are meant; all of them unless one is named.
 fn meant<'a>(inventory: &'a Inventory, name: Option<&str>) -> Result<Vec<&'a UsbDevice>, Failure> {
     let Some(name) = name else { return Ok(inventory.storage().collect()) };
+    if name.trim().is_empty() {
+        return Err(Failure::usage("an empty name names no drive")
+            .try_this("Name a port, disk or id, or give none to hear of all drives."));
+    }
     // Names of udev, such as those in /dev/disk/by-id, lead to a node.
     let node =
         Some(name).filter(|name| name.starts_with("/dev/")).and_then(|name| std::fs::canonicalize(name).ok());
