@@ -67,8 +67,8 @@ impl<T: Transport> Loopback<T> {
     }
 
     /// Takes a command on. `buffer` holds what it writes, or has room for what it reads; it is made longer where it is
-    /// too short. It goes to the drive with the next [`Self::turn`], together with the others that were taken on: what is done to
-    /// many commands, one after the other, finds the instructions for it in near caches.
+    /// too short. It goes to the drive by [`Self::send`] or with the next [`Self::turn`], together with the others that were taken
+    /// on: what is done to many commands, one after the other, finds the instructions for it in near caches.
     ///
     /// # Errors
     /// The transport's refusal, with the buffer.
@@ -98,6 +98,11 @@ impl<T: Transport> Loopback<T> {
         Ok(())
     }
 
+    /// Sends what was taken on.
+    pub fn send(&mut self, now: Instant) {
+        self.settle(now);
+    }
+
     /// The caller wants a command to end.
     pub fn abort(&mut self, now: Instant, id: CommandId) {
         self.transport.abort(now, id);
@@ -106,7 +111,7 @@ impl<T: Transport> Loopback<T> {
 
     /// Sends what was taken on, lets media go on, and everything that follows from it.
     pub fn turn(&mut self, now: Instant) {
-        self.settle(now);
+        self.send(now);
         self.drive.turn();
         self.settle(now);
     }

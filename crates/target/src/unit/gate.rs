@@ -56,10 +56,6 @@ pub(crate) fn begin(row: &Row, context: &mut Context<'_>, cdb: &[u8]) -> Plan {
 
 /// NOT READY with its cause, unless the unit is ready.
 pub(crate) fn check_ready(unit: &Unit) -> Result<(), Plan> {
-    if matches!(unit.readiness, Readiness::Ready) {
-        return Ok(());
-    }
-    cold_path();
     let cause = match unit.readiness {
         Readiness::Ready => return Ok(()),
         Readiness::Stopped => AdditionalSense::NOT_READY_INITIALIZING_COMMAND_REQUIRED,
