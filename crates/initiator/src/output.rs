@@ -157,7 +157,7 @@ pub enum DeadlineReason {
     Command(CommandId),
     /// BOT: the answer to REQUEST SENSE.
     Sense,
-    /// UAS: data that a GOOD status says has been sent.
+    /// UAS: data that a GOOD status says has been sent, or that the COMMAND IU is through which it answers.
     DataAfterStatus(CommandId),
     /// UAS: the answer to ABORT TASK.
     AbortTask,

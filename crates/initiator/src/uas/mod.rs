@@ -206,7 +206,7 @@ impl Uas {
         let was_cancelled = matches!(flight, Flight::Cancelling(_));
         *flight = Flight::Back;
         // Nothing but a status ends a task that has not ended yet.
-        let has_ended = task.has_ended();
+        let (id, has_ended) = (task.command.id, task.has_ended());
         let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);
         match place.role {
             Role::Status => {
@@ -215,15 +215,10 @@ impl Uas {
             }
             Role::DataIn | Role::DataOut => {
                 task.moved = completion.actual;
-                let id = task.command.id;
                 // A rung may have waited for it.
                 self.unsettled |= matches!(self.ladder, Ladder::Next(..));
                 if !came {
                     self.after_lost_data(place.index, completion, was_cancelled);
-                }
-                if has_ended {
-                    cold_path();
-                    self.forget_deadline(id);
                 }
             }
             Role::Command if !came => self.after_lost_command(place.index, completion, was_cancelled),
@@ -231,6 +226,7 @@ impl Uas {
         }
         if has_ended {
             cold_path();
+            self.forget_deadline(id);
             self.end(place.index);
         }
     }
@@ -319,7 +315,9 @@ impl Uas {
             Stage::Held | Stage::Running => {
                 Some(Deadline { at: task.command.deadline, reason: DeadlineReason::Command(id) })
             }
-            Stage::Answered { data_by, .. } if matches!(task.data, Flight::UnderWay(_)) => {
+            Stage::Answered { data_by, .. }
+                if [task.data, task.iu].iter().any(|flight| matches!(flight, Flight::UnderWay(_))) =>
+            {
                 Some(Deadline { at: data_by, reason: DeadlineReason::DataAfterStatus(id) })
             }
             Stage::Answered { .. } | Stage::Faulty(_) | Stage::Released(_) => None,
@@ -375,8 +373,12 @@ impl Uas {
                 self.counters.timeouts += 1;
                 self.fault(index, Failure::TimedOut);
             }
-            // The device has said GOOD and will not send the rest.
-            Stage::Answered { .. } => self.outputs.extend(task.data.cancel().map(Output::Cancel)),
+            // The device has said GOOD and will not send the rest, nor take what it has taken.
+            Stage::Answered { .. } => {
+                for flight in [&mut task.data, &mut task.iu] {
+                    self.outputs.extend(flight.cancel().map(Output::Cancel));
+                }
+            }
             Stage::Faulty(_) | Stage::Released(_) => {}
         }
     }

@@ -4,8 +4,9 @@
 //! streams the tag in the IU is all there is; an IU for nobody is counted and dropped, as another transfer takes the
 //! place of the one it used up.
 //!
-//! With streams a status that comes before its COMMAND IU was taken is a late one of an earlier command; it is dropped
-//! and the transfer submitted again.
+//! With streams a status that comes before its COMMAND IU was acknowledged is a late one of an earlier command; it is dropped
+//! and the transfer submitted again. Unless the data of the command have moved: then the device has the IU, whose
+//! acknowledgement was lost or is told later, since nothing orders the ends of transfers on two pipes.
 
 use super::Uas;
 use super::task::{Flight, Stage};
@@ -109,7 +110,7 @@ impl Uas {
             self.counters.odd_statuses += 1;
             return;
         }
-        let is_late = self.config.streams.is_some() && task.iu != Flight::Back;
+        let is_late = self.config.streams.is_some() && task.iu != Flight::Back && !task.proves_its_iu();
         match *iu {
             _ if is_late => {
                 cold_path();
@@ -137,7 +138,9 @@ impl Uas {
         task.stage = Stage::Answered { answer, data_by: now + self.config.patience.data_after_status };
         self.pipes.expect_no_status();
         self.port_resets = 0;
-        if let Some(iu) = task.iu.cancel() {
+        if !task.proves_its_iu()
+            && let Some(iu) = task.iu.cancel()
+        {
             cold_path();
             // A device that answers what it has not taken would leave it there for ever.
             self.outputs.push_back(Output::Cancel(iu));

@@ -38,7 +38,7 @@ pub(super) enum Stage {
     Held,
     /// The device has it.
     Running,
-    /// The device has ended it. Data may come in late, until `data_by`.
+    /// The device has ended it. Data may come in late, and the end of the COMMAND IU may, until `data_by`.
     Answered { answer: Answer, data_by: Instant },
     /// The device has it, and is to be brought to let go.
     Faulty(Failure),
@@ -81,6 +81,14 @@ impl Task {
     /// Whether nothing but its transfers is waited for.
     pub(super) const fn has_ended(&self) -> bool {
         matches!(self.stage, Stage::Answered { .. } | Stage::Released(_))
+    }
+
+    /// Whether data of it have moved to their end, which they do only when the device has its COMMAND IU, whatever the host
+    /// has heard of that.
+    pub(super) const fn proves_its_iu(&self) -> bool {
+        matches!((self.iu, self.data), (Flight::UnderWay(_), Flight::Back))
+            && self.moved > 0
+            && self.data_fault.is_none()
     }
 
     /// How it ended, if it has and none of its transfers is under way. Says so once.

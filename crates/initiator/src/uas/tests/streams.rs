@@ -205,6 +205,50 @@ fn a_status_before_its_command_is_a_late_one_of_an_earlier() {
 }
 
 #[test]
+fn a_status_before_its_command_of_which_no_data_have_moved_is_a_late_one_as_well() {
+    let mut script = with_streams();
+    let read = script.start(read_10(0, 0, 8));
+    script.reply(read.status, &sense_iu(1, 0));
+    let status = script.expect_transfer(STATUS);
+    script.done(read.payload);
+    script.done(read.command);
+    script.expect_nothing();
+    script.reply(status, &sense_iu(1, 2));
+    let Outcome::Answered(answer) = script.expect_finished(0) else { panic!("it was answered") };
+    assert_eq!(answer.status, Status::CheckCondition);
+    assert_eq!(script.transport.counters().odd_statuses, 1);
+}
+
+/// The device has acknowledged the IU, and that was lost: the host asks once more when the command has ended.
+#[test]
+fn a_status_after_the_data_is_that_of_the_command_whose_iu_is_still_under_way() {
+    for command in [read_10(0, 0, 8), write_10(0, 0, 8)] {
+        let mut script = with_streams();
+        let started = script.start(command);
+        script.done(started.payload);
+        script.reply(started.status, &sense_iu(1, 0));
+        script.expect_nothing();
+        script.done(started.command);
+        assert_eq!(script.expect_finished(0), good(4096));
+        assert_eq!(script.transport.counters().odd_statuses, 0);
+        script.expect_rest();
+    }
+}
+
+#[test]
+fn an_iu_that_was_answered_and_does_not_end_is_taken_back() {
+    let mut script = with_streams();
+    let read = script.start(read_10(0, 0, 8));
+    script.done(read.payload);
+    script.reply(read.status, &sense_iu(1, 0));
+    script.expect_timeout(DeadlineReason::DataAfterStatus(read_10(0, 0, 8).id));
+    assert_eq!(script.now, Instant::ZERO + Duration::from_ms(200));
+    script.cancelled(read.command);
+    assert_eq!(script.expect_finished(0), good(4096));
+    script.expect_rest();
+}
+
+#[test]
 fn statuses_that_are_none_have_an_end() {
     let mut script = with_streams();
     let mut status = script.run(test_unit_ready(0)).status;

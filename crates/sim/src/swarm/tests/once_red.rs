@@ -209,3 +209,11 @@ fn cases_that_were_red_are_green() {
         assert_eq!(verdict, Ok(()), "{what}");
     }
 }
+
+/// The acknowledgement of a COMMAND IU is lost, and the command ends before the controller asks again.
+#[test]
+fn a_status_before_the_end_of_its_iu_costs_no_time_out() {
+    let (_, line) = ONCE_RED.iter().find(|(_, line)| line.starts_with("seed=3967 ")).expect("it was red");
+    let Toll { failed, timeouts, resets, .. } = run(&case(line), None).toll;
+    assert_eq!((failed, timeouts, resets), (0, 0, 0));
+}
