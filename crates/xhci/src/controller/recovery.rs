@@ -8,7 +8,7 @@
 
 use super::command::Purpose;
 use super::live::Live;
-use crate::device::endpoint::{Hold, Move, State};
+use crate::device::endpoint::{Endpoint, Hold, Move, State};
 use crate::hardware::Hardware;
 use crate::limit::{STOP_ATTEMPTS_MAX, STOP_SETTLES};
 use crate::retire::Recovery;
@@ -22,7 +22,7 @@ impl Live {
     /// An event said that the endpoint needs help. If a command is under way already, its answer tells.
     pub(super) fn recover(&mut self, hw: &mut impl Hardware, now: Instant, which: Which, recovery: Recovery) {
         self.counters.soft_retries += u32::from(recovery == Recovery::SoftRetry);
-        let is_free = self.in_slot(which.0).and_then(|d| d.endpoint(which.1)).is_some_and(|e| e.is_free());
+        let is_free = self.endpoint_at(which).is_some_and(|endpoint| endpoint.is_free());
         if !is_free {
             return;
         }
@@ -37,7 +37,7 @@ impl Live {
 
     /// Something is wanted back of an endpoint that no command is under way for. One that is held has stopped already.
     pub(super) fn take_back(&mut self, hw: &mut impl Hardware, now: Instant, which: Which) {
-        let found = self.in_slot(which.0).and_then(|device| device.endpoint(which.1));
+        let found = self.endpoint_at(which);
         match found.map(|endpoint| endpoint.is_held()) {
             Some(true) => self.settle(hw, now, which),
             Some(false) => self.stop(hw, now, which),
@@ -46,7 +46,7 @@ impl Live {
     }
 
     fn stop(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
-        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
+        let Some(found) = self.endpoint_at((slot, endpoint)) else { return };
         found.state = State::Stopping;
         found.stops += 1;
         let command = CommandTrb::StopEndpoint { slot, endpoint, suspend: false };
@@ -54,7 +54,7 @@ impl Live {
     }
 
     fn reset(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which, preserve_state: bool) {
-        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
+        let Some(found) = self.endpoint_at((slot, endpoint)) else { return };
         found.state = State::Resetting { preserve_state };
         let command = CommandTrb::ResetEndpoint { slot, endpoint, preserve_state };
         self.command(hw, now, (command, Purpose::ResetEndpoint(slot, endpoint)));
@@ -99,7 +99,7 @@ impl Live {
         which: Which,
         code: CompletionCode,
     ) {
-        let Some(found) = self.in_slot(which.0).and_then(|device| device.endpoint(which.1)) else { return };
+        let Some(found) = self.endpoint_at(which) else { return };
         let State::Resetting { preserve_state } = found.state else { return };
         match code {
             CompletionCode::Success => {
@@ -132,7 +132,7 @@ impl Live {
 
     /// Goes on by what the endpoint's context says.
     fn look(&mut self, hw: &mut impl Hardware, now: Instant, which: Which) {
-        let found = self.in_slot(which.0).and_then(|device| device.endpoint(which.1));
+        let found = self.endpoint_at(which);
         let Some((stops, must_move)) = found.map(|endpoint| (endpoint.stops, endpoint.must_move())) else {
             return;
         };
@@ -183,7 +183,7 @@ impl Live {
 
     /// Rings for whatever is on the rings, if that may be.
     pub(super) fn go_on(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which) {
-        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
+        let Some(found) = self.endpoint_at((slot, endpoint)) else { return };
         if !found.is_running() {
             return;
         }
@@ -198,12 +198,17 @@ impl Live {
         self.leave(hw, now, slot);
     }
 
-    fn state_of(&mut self, (slot, endpoint): Which) -> Option<State> {
-        Some(self.in_slot(slot)?.endpoint(endpoint)?.state)
+    /// The endpoint, if it is there.
+    pub(super) fn endpoint_at(&mut self, (slot, endpoint): Which) -> Option<&mut Endpoint> {
+        self.in_slot(slot)?.endpoint(endpoint)
     }
 
-    fn set_state(&mut self, (slot, endpoint): Which, state: State) {
-        if let Some(endpoint) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) {
+    fn state_of(&mut self, which: Which) -> Option<State> {
+        self.endpoint_at(which).map(|endpoint| endpoint.state)
+    }
+
+    fn set_state(&mut self, which: Which, state: State) {
+        if let Some(endpoint) = self.endpoint_at(which) {
             endpoint.state = state;
         }
     }

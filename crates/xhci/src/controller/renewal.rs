@@ -63,7 +63,7 @@ impl Live {
         (slot, endpoint): Which,
         code: CompletionCode,
     ) {
-        let found = self.in_slot(slot).and_then(|device| device.endpoint(endpoint));
+        let found = self.endpoint_at((slot, endpoint));
         let Some(found) = found.filter(|found| found.state == State::Renewing) else { return };
         found.state = State::Running;
         let is_wanted_back = found.has_cancelled();
@@ -74,7 +74,7 @@ impl Live {
     }
 
     fn release_hold(&mut self, hw: &mut impl Hardware, (slot, endpoint): Which, code: CompletionCode) {
-        let Some(found) = self.in_slot(slot).and_then(|device| device.endpoint(endpoint)) else { return };
+        let Some(found) = self.endpoint_at((slot, endpoint)) else { return };
         found.is_cleared = false;
         if code == CompletionCode::Success {
             found.hold = Hold::Free;
