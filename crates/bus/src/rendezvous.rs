@@ -234,6 +234,7 @@ impl<H, D> Rendezvous<H, D> {
     }
 
     /// The device takes a transfer back. Nothing happens if it has ended already.
+    #[cold]
     pub fn cancel_device(&mut self, is_it: impl Fn(&D) -> bool, carrier: &mut impl Carrier<H, D>) {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
         if let Some(pending) = queues.find_map(|queue| queue.device.take(|pending| is_it(&pending.kept))) {
@@ -242,6 +243,7 @@ impl<H, D> Rendezvous<H, D> {
     }
 
     /// The device halts an endpoint: what the host has there, and what it brings, stalls.
+    #[cold]
     pub fn halt(&mut self, address: EndpointAddress, carrier: &mut impl Carrier<H, D>) {
         let endpoint = &mut self.endpoints[address.index()];
         endpoint.halted = true;
@@ -254,6 +256,7 @@ impl<H, D> Rendezvous<H, D> {
     }
 
     /// The halt of an endpoint is cleared.
+    #[cold]
     pub fn clear_halt(&mut self, address: EndpointAddress) {
         self.endpoints[address.index()].halted = false;
     }

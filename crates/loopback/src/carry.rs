@@ -67,7 +67,7 @@ impl<T: Transport> Loopback<T> {
     }
 
     /// Takes a command on. `buffer` holds what it writes, or has room for what it reads; it is made longer where it is
-    /// too short. It goes to the drive by [`Self::send`] or with the next [`Self::turn`], together with the others that were taken
+    /// too short. It goes to the drive by [`Self::settle`] or with the next [`Self::turn`], together with the others that were taken
     /// on: what is done to many commands, one after the other, finds the instructions for it in near caches.
     ///
     /// # Errors
@@ -98,11 +98,6 @@ impl<T: Transport> Loopback<T> {
         Ok(())
     }
 
-    /// Sends what was taken on.
-    pub fn send(&mut self, now: Instant) {
-        self.settle(now);
-    }
-
     /// The caller wants a command to end.
     pub fn abort(&mut self, now: Instant, id: CommandId) {
         self.transport.abort(now, id);
@@ -111,7 +106,7 @@ impl<T: Transport> Loopback<T> {
 
     /// Sends what was taken on, lets media go on, and everything that follows from it.
     pub fn turn(&mut self, now: Instant) {
-        self.send(now);
+        self.settle(now);
         self.drive.turn();
         self.settle(now);
     }
@@ -152,8 +147,8 @@ impl<T: Transport> Loopback<T> {
         self.drive.pool()
     }
 
-    /// Carries outputs and completions until there are none.
-    fn settle(&mut self, now: Instant) {
+    /// Sends what was taken on, and carries outputs and completions until there are none.
+    pub fn settle(&mut self, now: Instant) {
         loop {
             while let Some(output) = self.transport.poll_output() {
                 self.carry_out(now, output);

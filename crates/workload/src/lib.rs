@@ -157,22 +157,19 @@ impl Workload {
         self.jobs.iter().any(Job::reads)
     }
 
-    /// Its jobs at these depths instead of their own, each once, and each depth where it is named first.
+    /// Its jobs at these depths instead of their own, each once.
     #[must_use]
     pub fn at_depths(self, depths: &[u16]) -> Self {
-        let mut distinct: Vec<Job> = Vec::new();
+        let mut jobs: Vec<Job> = Vec::new();
         for job in self.jobs {
-            let job = Job { depth: 1, ..job };
-            if !distinct.contains(&job) {
-                distinct.push(job);
+            for &depth in depths {
+                let job = Job { depth, ..job.clone() };
+                if !jobs.contains(&job) {
+                    jobs.push(job);
+                }
             }
         }
-        let named = depths.iter().enumerate().filter(|(place, depth)| !depths[..*place].contains(depth));
-        let at_each = |job: &Job| {
-            let jobs = named.clone().map(|(_, &depth)| Job { depth, ..job.clone() });
-            jobs.collect::<Vec<_>>()
-        };
-        Self { name: self.name, jobs: distinct.iter().flat_map(at_each).collect() }
+        Self { name: self.name, jobs }
     }
 }
 

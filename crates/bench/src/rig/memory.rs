@@ -315,7 +315,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                 Output::Surveyed(_) | Output::Lost(_) => {}
             }
         }
-        self.ends.send(now);
+        self.ends.settle(now);
     }
 
     fn submit(&mut self, now: Instant, mut command: Command, memory: Memory) {

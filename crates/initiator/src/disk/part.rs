@@ -132,10 +132,7 @@ pub(super) fn first_part(
             cold_path();
             (false, false, transfer_bytes_max.min(PARAMETER_BYTES_MAX))
         }
-        _ => {
-            cold_path();
-            return first_unmoved(operation, rest, geometry, habits);
-        }
+        _ => return first_unmoved(operation, rest, geometry, habits),
     };
     let blocks = moved_blocks(rest, bytes_max, geometry, habits);
     let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };
@@ -155,7 +152,7 @@ pub(super) fn first_part(
 }
 
 /// The first part of what does not move its blocks.
-#[inline(never)]
+#[cold]
 fn first_unmoved(operation: Operation, rest: Extent, geometry: &Geometry, habits: Habits) -> Part {
     let blocks = unmoved_blocks(operation, rest, geometry);
     let extent = Extent { lba: rest.lba, blocks: BlockCount(blocks) };

@@ -13,7 +13,7 @@ use units::Extent;
 
 impl Disk {
     /// Takes along what is next in the line, and returns the part that carries it all.
-    #[inline(never)]
+    #[cold]
     pub(super) fn take_riders(&mut self, at: u16, request: u16, part: Part) -> Part {
         let is_whole = self
             .requests
@@ -43,7 +43,7 @@ impl Disk {
     }
 
     /// Before a command is sent once more: whether its riders can come along, as things are now. If not, they get off.
-    #[inline(never)]
+    #[cold]
     pub(super) fn keep_riders(&mut self, at: u16, rest: Extent, part: Part) -> Part {
         let riders = self.slots.riders(at);
         if riders.is_empty() {
@@ -65,7 +65,7 @@ impl Disk {
     }
 
     /// The runs of a command, its own first.
-    #[inline(never)]
+    #[cold]
     pub(super) fn set_runs(&mut self, at: u16, own: Extent) {
         let mut runs = [Extent::default(); part::RUNS_MAX];
         let riders = self.slots.riders(at).iter().filter_map(|&rider| self.requests.get(rider));

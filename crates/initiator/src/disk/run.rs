@@ -122,10 +122,7 @@ impl Disk {
         self.slots.widen();
         let (request, rest, offset, share) = match self.slots.task(at).map(|task| &task.work) {
             None | Some(Work::Survey) => return,
-            Some(&Work::Flush { request }) => {
-                cold_path();
-                return self.end_flush(at, request, Ok(()));
-            }
+            Some(&Work::Flush { request }) => return self.end_flush(at, request, Ok(())),
             Some(Work::Blocks { request, rest, offset, share }) => (*request, rest, *offset, share),
         };
         let Some(active) = self.requests.get_mut(request) else { return };
@@ -222,6 +219,7 @@ impl Disk {
         }
     }
 
+    #[cold]
     pub(super) fn end_flush(&mut self, at: u16, request: u16, result: Result<(), Error>) {
         let asked = self.requests.get(request).is_some_and(|a| a.request.operation == Operation::Flush);
         let result = match (result, self.lost) {
@@ -284,6 +282,7 @@ impl Disk {
 /// Ends of requests.
 impl Disk {
     /// A request is over, for this reason or for one at an earlier block.
+    #[cold]
     pub(super) fn fail_request(&mut self, request: u16, lba: Lba, error: Error) {
         if let Some(active) = self.requests.get_mut(request) {
             active.fail(lba, error);
@@ -332,15 +331,15 @@ impl Disk {
         if active.commands > 0 || (more && !active.is_over()) {
             return;
         }
-        if active.unforced && active.is_over() {
+        if active.unforced {
             cold_path();
+            if !active.is_over() {
+                active.unforced = false;
+                active.flush_due = true;
+                self.requests.join_line(request);
+                return;
+            }
             active.give_up();
-        } else if active.unforced {
-            cold_path();
-            active.unforced = false;
-            active.flush_due = true;
-            self.requests.join_line(request);
-            return;
         }
         if let Some((id, result)) = self.requests.remove(request) {
             self.outputs.push_back(Output::Finished(id, result));

@@ -34,10 +34,7 @@ impl Disk {
                 return;
             }
             match self.slots.take_ready() {
-                Some(at) => {
-                    cold_path();
-                    self.send_again(now, at);
-                }
+                Some(at) => self.send_again(now, at),
                 None if self.send_first(now) => {}
                 None => return,
             }
@@ -68,7 +65,6 @@ impl Disk {
             return false;
         };
         if let Some(error) = objection(active, geometry) {
-            cold_path();
             self.fail_request(request, Lba(0), error);
             return true;
         }
@@ -93,6 +89,7 @@ impl Disk {
     }
 
     /// Sends a command once more, or the rest of what it was to do; the unit may have changed meanwhile.
+    #[cold]
     fn send_again(&mut self, now: Instant, at: u16) {
         let Some(&task) = self.slots.task(at) else { return };
         self.counts.sent_again = self.counts.sent_again.saturating_add(1);
@@ -123,7 +120,6 @@ impl Disk {
         let rules = Rules { transfer_bytes_max: self.config.transfer_bytes_max, habits: self.habits };
         let mut part = part::first_part(operation, rest, offset, geometry, rules);
         if again.is_some() {
-            cold_path();
             part = self.keep_riders(at, rest, part);
         } else {
             active.advance(part.extent.blocks.0, part.data.len);
@@ -131,7 +127,6 @@ impl Disk {
                 self.requests.drop_first();
             }
             if part.sends_list() {
-                cold_path();
                 part = self.take_riders(at, request, part);
             }
             rest = part.extent;
@@ -146,7 +141,6 @@ impl Disk {
             }
         };
         if part.sends_list() {
-            cold_path();
             self.set_runs(at, part.extent);
         }
         let id = self.slots.send(at, Work::Blocks { request, rest, offset, share: part.share() });

@@ -252,7 +252,7 @@ impl Uas {
     }
 
     /// A transfer of a function has completed.
-    #[inline(never)]
+    #[cold]
     pub(super) fn handle_ladder_completion(&mut self, place: Place, completion: Completion, bytes: &[u8]) {
         let Ladder::Managing(function) = &mut self.ladder else { return };
         let flight = match place.role {

@@ -430,10 +430,7 @@ impl Transport for Uas {
         self.unsettled |= pipes::has_halted(completion.status);
         match place {
             Place { role: Role::Anyone, .. } => self.after_anyones_status(now, completion, bytes),
-            Place { index: Place::LADDER, .. } => {
-                cold_path();
-                self.handle_ladder_completion(place, completion, bytes);
-            }
+            Place { index: Place::LADDER, .. } => self.handle_ladder_completion(place, completion, bytes),
             _ => self.handle_task_completion(now, place, completion, bytes),
         }
         if completion.status == TransferStatus::Disconnected && !self.gone {

@@ -39,10 +39,7 @@ impl Uas {
         }
         match decode(bytes) {
             Some(iu) if iu.tag() == index + 1 => self.take_iu(now, index, &iu),
-            _ if bytes.is_empty() => {
-                cold_path();
-                self.wait_again(index);
-            }
+            _ if bytes.is_empty() => self.wait_again(index),
             _ => {
                 cold_path();
                 self.counters.odd_statuses += 1;
@@ -112,10 +109,7 @@ impl Uas {
         }
         let is_late = self.config.streams.is_some() && task.iu != Flight::Back && !task.proves_its_iu();
         match *iu {
-            _ if is_late => {
-                cold_path();
-                self.wait_again(index);
-            }
+            _ if is_late => self.wait_again(index),
             StatusIu::Sense(ref iu) => self.answer(now, index, iu),
             StatusIu::Response(ResponseIu { code, .. }) => {
                 cold_path();
@@ -183,6 +177,7 @@ impl Uas {
     }
 
     /// With streams: the status transfer of a task has brought none, and is submitted again, up to a limit.
+    #[cold]
     fn wait_again(&mut self, index: u16) {
         self.counters.odd_statuses += 1;
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };

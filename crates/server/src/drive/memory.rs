@@ -82,11 +82,9 @@ impl Memory {
                 host.body = Body::Inline(inline.clone());
             }
             Payload::Inline(inline) => {
-                cold_path();
                 gather(&mut host.body, &mut self.pool, passage, &inline.as_bytes()[from..from + bytes]);
             }
             &Payload::Reply(id) => {
-                cold_path();
                 gather(&mut host.body, &mut self.pool, passage, &device.reply(id)[from..from + bytes]);
             }
             &Payload::Buffer(id, range) => {
@@ -99,7 +97,6 @@ impl Memory {
                     host.body = Body::Buffer(std::mem::take(memory));
                     *buffer = Buffer::Away;
                 } else {
-                    cold_path();
                     gather(&mut host.body, &mut self.pool, passage, &memory[start..start + bytes]);
                 }
             }
@@ -154,7 +151,7 @@ impl Body {
 }
 
 /// Copies bytes into what a host's transfer gathers. Memory grows with what comes, not with what the host asks for.
-#[inline(never)]
+#[cold]
 fn gather(body: &mut Body, pool: &mut Pool, passage: &Passage, bytes: &[u8]) {
     let at = passage.host_offset as usize;
     let end = at + bytes.len();

@@ -391,23 +391,14 @@ impl Drive {
         let (bus, mut ends) = self.ends();
         match output {
             Output::Transfer(transfer) => self.offer(transfer),
-            Output::Cancel(id) => {
-                cold_path();
-                bus.cancel_device(|entry| entry.id == id, &mut ends);
-            }
+            Output::Cancel(id) => bus.cancel_device(|entry| entry.id == id, &mut ends),
             Output::Finish(pipe) => bus.finish(pipe, &mut ends),
             Output::FinishBoth(data_in, data_out) => {
                 bus.finish(data_in, &mut ends);
                 bus.finish(data_out, &mut ends);
             }
-            Output::Halt(endpoint) => {
-                cold_path();
-                bus.halt(endpoint, &mut ends);
-            }
-            Output::ClearHalt(endpoint) => {
-                cold_path();
-                self.bus.clear_halt(endpoint);
-            }
+            Output::Halt(endpoint) => bus.halt(endpoint, &mut ends),
+            Output::ClearHalt(endpoint) => self.bus.clear_halt(endpoint),
             Output::Acquire(id, bytes) => self.memory.buffers.reserve(id, bytes),
             Output::Release(id) => {
                 if let Some(Buffer::Present(buffer)) = self.memory.buffers.release(id) {
@@ -423,7 +414,6 @@ impl Drive {
         let way = self.faults.way(&transfer);
         let DeviceTransfer { id, pipe, length, ends, payload } = transfer;
         if matches!(way, Way::HaltedOn | Way::HaltedLost) {
-            cold_path();
             let (bus, mut ends) = self.ends();
             bus.halt(pipe.endpoint, &mut ends);
         }

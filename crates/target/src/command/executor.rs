@@ -106,7 +106,6 @@ impl Executor {
                 self.admit(id, unit, request);
             }
             None => {
-                cold_path();
                 let plan = gate::without_unit(
                     LunField(request.lun),
                     request.cdb,
@@ -126,16 +125,9 @@ impl Executor {
         // The new command is in the set already; beside it there may be no other ACA command.
         let is_taken = || set.slots().iter().filter(|slot| is_aca(slot)).count() > 1;
         match (set.aca, request.attribute == TaskAttribute::Aca) {
-            (true, false) => {
-                cold_path();
-                self.end(id, Status::AcaActive, None);
-            }
-            (true, true) if is_taken() => {
-                cold_path();
-                self.end(id, Status::AcaActive, None);
-            }
+            (true, false) => self.end(id, Status::AcaActive, None),
+            (true, true) if is_taken() => self.end(id, Status::AcaActive, None),
             (false, true) => {
-                cold_path();
                 let code = AdditionalSense::INVALID_MESSAGE_ERROR;
                 self.end(id, Status::CheckCondition, Some(Sense::illegal_request(code)));
             }
@@ -210,6 +202,7 @@ impl Executor {
     }
 
     /// The parameter list of a [`CommandOutput::DataOut`] has come, perhaps shorter than asked for.
+    #[cold]
     pub fn handle_parameter_list(&mut self, id: CommandId, list: &[u8]) {
         let Some(task) = self.task(id) else { return };
         if !matches!(task.phase, Phase::List) {

@@ -160,10 +160,7 @@ impl Uas {
         }
         match (piece.direction, piece.place) {
             (Direction::In, _) => executor.handle_data_in(id),
-            (Direction::Out, Place::Parameters) => {
-                cold_path();
-                executor.handle_parameter_list(id, bytes);
-            }
+            (Direction::Out, Place::Parameters) => executor.handle_parameter_list(id, bytes),
             (Direction::Out, Place::Buffer) => executor.handle_data_out(id, piece.range, completion.actual),
         }
     }

@@ -30,6 +30,7 @@ pub(super) enum Then {
 }
 
 impl Uas {
+    #[cold]
     pub(super) fn handle_task_management(
         &mut self,
         iu: TaskManagementIu,
@@ -81,6 +82,7 @@ impl Uas {
     ///
     /// If a command has it, all commands of the nexus are aborted, and one status tells of both (SAM-5 clause 5.11).
     /// If a function has it, the new command is refused.
+    #[cold]
     pub(super) fn handle_overlap(&mut self, index: usize, executor: &mut Executor, outputs: &mut Outputs) {
         if !self.slots[index].is_command() && !matches!(self.slots[index].state, State::Aborting) {
             let tag = self.slots[index].tag;
@@ -183,6 +185,7 @@ impl Uas {
     }
 
     /// The command of a slot has been drained.
+    #[cold]
     pub(super) fn handle_aborted(&mut self, index: usize, outputs: &mut Outputs) {
         match &mut self.slots[index].state {
             State::Draining { own, .. } => *own = false,

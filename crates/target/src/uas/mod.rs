@@ -184,13 +184,9 @@ impl Uas {
     fn handle_iu(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
         match CommandPipeIu::decode(bytes) {
             Ok(CommandPipeIu::Command(iu)) => self.handle_command_iu(iu, executor, outputs),
-            Ok(CommandPipeIu::TaskManagement(iu)) => {
-                cold_path();
-                self.handle_task_management(iu, executor, outputs);
-            }
+            Ok(CommandPipeIu::TaskManagement(iu)) => self.handle_task_management(iu, executor, outputs),
             // Without a tag there is no stream to answer on, and nobody to answer.
             Err(error) => {
-                cold_path();
                 if let Some(tag) = error.tag {
                     self.refuse_iu(tag, outputs);
                 }
@@ -200,11 +196,9 @@ impl Uas {
 
     fn handle_command_iu(&mut self, iu: CommandIu<'_>, executor: &mut Executor, outputs: &mut Outputs) {
         let Some(index) = self.slot_for(iu.tag) else {
-            cold_path();
             return self.answer_loosely(iu.tag, sense_iu(iu.tag, &full()), outputs);
         };
         if !self.slots[index].is_free() {
-            cold_path();
             return self.handle_overlap(index, executor, outputs);
         }
         self.slots[index].begin(&iu, executor.unit_at(iu.lun));
@@ -247,14 +241,10 @@ impl Uas {
             CommandOutput::Ended { id, outcome } => match (self.running(id), self.forget(id)) {
                 (Some(index), _) => self.end(index, outcome, outputs),
                 // It was aborted when this was on its way.
-                (None, Some(index)) => {
-                    cold_path();
-                    self.handle_aborted(index, outputs);
-                }
+                (None, Some(index)) => self.handle_aborted(index, outputs),
                 (None, None) => {}
             },
             CommandOutput::Aborted { id } => {
-                cold_path();
                 if let Some(index) = self.forget(id) {
                     self.handle_aborted(index, outputs);
                 }
@@ -293,6 +283,7 @@ impl Uas {
     }
 
     /// Answers INVALID INFORMATION UNIT under `tag`, and ends the data transfers that the host has for it.
+    #[cold]
     fn refuse_iu(&mut self, tag: u16, outputs: &mut Outputs) {
         let response = ResponseIu::new(tag, ResponseCode::InvalidIu);
         match self.slot_for(tag).filter(|&index| self.slots[index].is_free()) {
@@ -308,6 +299,7 @@ impl Uas {
     }
 
     /// Answers although no slot is free. Where the tag is no stream there is nowhere to answer.
+    #[cold]
     fn answer_loosely(&mut self, tag: u16, iu: Inline, outputs: &mut Outputs) {
         if self.streams && (tag == 0 || usize::from(tag) > self.slots.len()) {
             return;

@@ -89,6 +89,7 @@ pub(crate) fn check_writable(unit: &Unit) -> Result<(), Plan> {
 ///
 /// INQUIRY says that nothing is there, REPORT LUNS what is, REQUEST SENSE gives the refusal as data. The well-known
 /// unit REPORT LUNS is answered for here as well: those three and TEST UNIT READY are all it knows.
+#[cold]
 pub(crate) fn without_unit(lun: LunField, cdb: &[u8], reply: &mut Reply, units: u8) -> Plan {
     let refusal = Sense::illegal_request(AdditionalSense::LOGICAL_UNIT_NOT_SUPPORTED);
     let well_known = lun.lun() == Some(Lun::WellKnown(WellKnownLun::ReportLuns));
@@ -152,8 +153,8 @@ const fn offered(unit: &Unit, row: &'static Row) -> Result<&'static Row, Unsuppo
     if row.is_offered(&unit.config) { Ok(row) } else { Err(Unsupported::OperationCode) }
 }
 
+#[cold]
 fn unsupported(reason: Unsupported) -> Plan {
-    cold_path();
     Plan::Check(match reason {
         Unsupported::OperationCode => Sense::illegal_request(AdditionalSense::INVALID_COMMAND_OPERATION_CODE),
         Unsupported::ServiceAction => Sense::invalid_field_in_cdb(1, Some(4)),

@@ -473,7 +473,6 @@ macro_rules! cdb {
                 $( if const { Self::TABLE.layout(Self::TABLE.column($opcode)) }.form.begins(cdb) {
                     return Self::decode_column::<{ Self::TABLE.column($opcode) }>(cdb);
                 } )+
-                core::hint::cold_path();
                 Err(Self::TABLE.refusal(cdb))
             }
 
