@@ -13,11 +13,13 @@
 
 extern crate alloc;
 
+mod fifo;
 mod line;
 mod observer;
 pub mod rendezvous;
 mod transfer;
 
+pub use fifo::Fifo;
 pub use line::Line;
 pub use observer::Observer;
 pub use rendezvous::Rendezvous;

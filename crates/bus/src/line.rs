@@ -5,6 +5,7 @@
 
 use alloc::collections::VecDeque;
 use core::hint::cold_path;
+use core::mem;
 
 /// First in, first out.
 #[derive(Clone, Debug)]
@@ -22,11 +23,18 @@ impl<T> Line<T> {
     /// Puts one at the end.
     #[inline]
     pub fn push_back(&mut self, item: T) {
-        match self.first {
-            None => self.first = Some(item),
+        self.push_with(|| item);
+    }
+
+    /// Makes one at the end, where it is to lie: see [`Fifo`](crate::Fifo).
+    #[inline(always)]
+    pub fn push_with(&mut self, make: impl FnOnce() -> T) {
+        match &mut self.first {
+            // It is free, and said to be so that nothing has to be dropped.
+            first @ None => mem::forget(first.replace(make())),
             Some(_) => {
                 cold_path();
-                self.others.push_back(item);
+                self.others.push_back(make());
             }
         }
     }
@@ -40,6 +48,16 @@ impl<T> Line<T> {
             self.first = self.others.pop_front();
         }
         first
+    }
+
+    /// Lets the first go.
+    #[inline(always)]
+    pub fn drop_front(&mut self) {
+        self.first = None;
+        if !self.others.is_empty() {
+            cold_path();
+            self.first = self.others.pop_front();
+        }
     }
 
     /// The first.

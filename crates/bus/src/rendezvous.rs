@@ -67,11 +67,12 @@ pub trait Carrier<H, D> {
     /// Bytes are to go from one transfer to the other, at once.
     fn carry(&mut self, passage: Passage, host: &mut H, device: &mut D);
 
-    /// A transfer of the device is over. `host` is what it met with, if that is over as well: it is told next.
-    fn device_ended(&mut self, ended: Ended<D>, host: Option<&H>);
+    /// A transfer of the device is over, and what was kept with it is let go of. `host` is what it met with, if that is over as
+    /// well: it is told next.
+    fn device_ended(&mut self, ended: Ended<&mut D>, host: Option<&H>);
 
-    /// A transfer of the host is over.
-    fn host_ended(&mut self, ended: Ended<H>);
+    /// A transfer of the host is over, and what was kept with it is let go of.
+    fn host_ended(&mut self, ended: Ended<&mut H>);
 }
 
 /// The host has [`HOST_TRANSFERS_MAX`] transfers outstanding already.
@@ -120,43 +121,43 @@ impl<H, D> Rendezvous<H, D> {
     }
 
     /// The host wants a transfer done: `length` bytes to send, or room for bytes to come. It ends at once where the
-    /// endpoint is halted.
+    /// endpoint is halted. What is kept is made where it is to lie.
     ///
     /// # Errors
-    /// [`Full`], with what was to be kept.
+    /// [`Full`], and nothing is made.
     #[inline]
     pub fn submit_host(
         &mut self,
         pipe: Pipe,
         length: u32,
-        kept: H,
+        kept: impl FnOnce() -> H,
         carrier: &mut impl Carrier<H, D>,
-    ) -> Result<(), (Full, H)> {
-        if self.host_transfers >= HOST_TRANSFERS_MAX {
-            return Err((Full, kept));
+    ) -> Result<(), Full> {
+        if self.is_full() {
+            cold_path();
+            return Err(Full);
         }
         let endpoint = &mut self.endpoints[pipe.endpoint.index()];
         if endpoint.halted {
             cold_path();
-            carrier.host_ended(Pending::new(kept, pipe, length).end(TransferStatus::Stall));
+            Pending::new(kept(), pipe, length).tell_host(TransferStatus::Stall, carrier);
             return Ok(());
         }
         let queue = endpoint.queue(pipe);
         if queue.device.is_empty() {
-            queue.host.push_back(Pending::new(kept, pipe, length));
+            queue.host.push_with(|| Pending::new(kept(), pipe, length));
             self.host_transfers += 1;
             return Ok(());
         }
-        let mut host = Pending::new(kept, pipe, length);
+        let mut host = Pending::new(kept(), pipe, length);
         while let Some(device) = queue.device.front_mut() {
             let step = meet(&mut host, device, self.packet_bytes, carrier);
-            if let Some(status) = step.device
-                && let Some(pending) = queue.device.pop_front()
-            {
-                carrier.device_ended(pending.end(status), step.host.map(|_| &host.kept));
+            if let Some(status) = step.device {
+                carrier.device_ended(device.end(status), step.host.map(|_| &host.kept));
+                queue.device.drop_front();
             }
             if let Some(status) = step.host {
-                carrier.host_ended(host.end(status));
+                host.tell_host(status, carrier);
                 return Ok(());
             }
         }
@@ -165,10 +166,16 @@ impl<H, D> Rendezvous<H, D> {
         Ok(())
     }
 
-    /// The host sends `length` bytes that lie elsewhere, if they meet one transfer of the device that waits, `takes` them,
-    /// and ends with them: that transfer. `None`: nothing has happened, and the host may submit them as any others.
+    /// The host sends `length` bytes that lie elsewhere, if they meet one transfer of the device that waits and ends with them,
+    /// and `takes` makes something of what is kept with it. `None`: nothing has happened, and the host may submit them as any
+    /// others.
     #[inline]
-    pub fn pass(&mut self, pipe: Pipe, length: u32, takes: impl FnOnce(&D) -> bool) -> Option<Ended<D>> {
+    pub fn pass<R>(
+        &mut self,
+        pipe: Pipe,
+        length: u32,
+        takes: impl FnOnce(&D) -> Option<R>,
+    ) -> Option<Ended<R>> {
         let endpoint = &mut self.endpoints[pipe.endpoint.index()];
         if endpoint.halted || pipe.endpoint.direction() == Direction::In {
             return None;
@@ -176,12 +183,13 @@ impl<H, D> Rendezvous<H, D> {
         let queue = endpoint.queue(pipe);
         let device = queue.device.front_mut()?;
         let step = step_out(&Pending::new((), pipe, length), device, self.packet_bytes);
-        if device.moved > 0 || step.host.is_none() || !takes(&device.kept) {
+        if device.moved > 0 || step.host.is_none() {
             return None;
         }
-        let status = step.device?;
-        device.moved = step.bytes;
-        queue.device.pop_front().map(|pending| pending.end(status))
+        let (status, kept) = (step.device?, takes(&device.kept)?);
+        let ended = Ended { kept, pipe, length: device.length, status, actual: step.bytes };
+        queue.device.drop_front();
+        Some(ended)
     }
 
     /// The device is ready for a transfer: `length` bytes to send, or room for bytes to come. `ends` says of an In
@@ -196,27 +204,21 @@ impl<H, D> Rendezvous<H, D> {
     ) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
         if queue.host.is_empty() {
-            return queue.device.push_back(Pending { kept, pipe, length, moved: 0, ends });
+            return queue.device.push_with(|| Pending { kept, pipe, length, moved: 0, ends });
         }
         let mut device = Pending { kept, pipe, length, moved: 0, ends };
         while let Some(host) = queue.host.front_mut() {
             let step = meet(host, &mut device, self.packet_bytes, carrier);
-            let ended = match step.host {
-                Some(status) => {
-                    self.host_transfers -= 1;
-                    queue.host.pop_front().map(|pending| pending.end(status))
-                }
-                None => None,
-            };
             if let Some(status) = step.device {
-                carrier.device_ended(device.end(status), ended.as_ref().map(|host| &host.kept));
-                if let Some(ended) = ended {
-                    carrier.host_ended(ended);
-                }
-                return;
+                carrier.device_ended(device.end(status), step.host.map(|_| &host.kept));
             }
-            if let Some(ended) = ended {
-                carrier.host_ended(ended);
+            if let Some(status) = step.host {
+                host.tell_host(status, carrier);
+                self.host_transfers -= 1;
+                queue.host.drop_front();
+            }
+            if step.device.is_some() {
+                return;
             }
         }
         queue.device.push_back(device);
@@ -225,11 +227,12 @@ impl<H, D> Rendezvous<H, D> {
     /// The host takes a transfer back. `false`: there is none such, since it has ended already.
     pub fn cancel_host(&mut self, is_it: impl Fn(&H) -> bool, carrier: &mut impl Carrier<H, D>) -> bool {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
-        let Some(pending) = queues.find_map(|queue| queue.host.take(|pending| is_it(&pending.kept))) else {
+        let Some(mut pending) = queues.find_map(|queue| queue.host.take(|pending| is_it(&pending.kept)))
+        else {
             return false;
         };
         self.host_transfers -= 1;
-        carrier.host_ended(pending.end(TransferStatus::Cancelled));
+        pending.tell_host(TransferStatus::Cancelled, carrier);
         true
     }
 
@@ -237,7 +240,8 @@ impl<H, D> Rendezvous<H, D> {
     #[cold]
     pub fn cancel_device(&mut self, is_it: impl Fn(&D) -> bool, carrier: &mut impl Carrier<H, D>) {
         let mut queues = self.endpoints.iter_mut().flat_map(|endpoint| &mut endpoint.queues);
-        if let Some(pending) = queues.find_map(|queue| queue.device.take(|pending| is_it(&pending.kept))) {
+        if let Some(mut pending) = queues.find_map(|queue| queue.device.take(|pending| is_it(&pending.kept)))
+        {
             carrier.device_ended(pending.end(TransferStatus::Cancelled), None);
         }
     }
@@ -248,9 +252,9 @@ impl<H, D> Rendezvous<H, D> {
         let endpoint = &mut self.endpoints[address.index()];
         endpoint.halted = true;
         for queue in &mut endpoint.queues {
-            while let Some(pending) = queue.host.pop_front() {
+            while let Some(mut pending) = queue.host.pop_front() {
                 self.host_transfers -= 1;
-                carrier.host_ended(pending.end(TransferStatus::Stall));
+                pending.tell_host(TransferStatus::Stall, carrier);
             }
         }
     }
@@ -265,14 +269,18 @@ impl<H, D> Rendezvous<H, D> {
     #[inline]
     pub fn finish(&mut self, pipe: Pipe, carrier: &mut impl Carrier<H, D>) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
-        while let Some(pending) = queue.host.pop_front() {
+        while let Some(pending) = queue.host.front_mut() {
             cold_path();
-            let ended = match pipe.endpoint.direction() {
-                Direction::In => pending.end(TransferStatus::Short),
-                Direction::Out => Pending { moved: pending.length, ..pending }.end(TransferStatus::Done),
+            let status = match pipe.endpoint.direction() {
+                Direction::In => TransferStatus::Short,
+                Direction::Out => {
+                    pending.moved = pending.length;
+                    TransferStatus::Done
+                }
             };
+            pending.tell_host(status, carrier);
             self.host_transfers -= 1;
-            carrier.host_ended(ended);
+            queue.host.drop_front();
         }
     }
 
@@ -283,14 +291,19 @@ impl<H, D> Rendezvous<H, D> {
         for endpoint in &mut self.endpoints {
             endpoint.halted = false;
             for queue in &mut endpoint.queues {
-                while let Some(pending) = queue.host.pop_front() {
-                    carrier.host_ended(pending.end(gone));
+                while let Some(mut pending) = queue.host.pop_front() {
+                    pending.tell_host(gone, carrier);
                 }
-                while let Some(pending) = queue.device.pop_front() {
+                while let Some(mut pending) = queue.device.pop_front() {
                     carrier.device_ended(pending.end(gone), None);
                 }
             }
         }
+    }
+
+    /// Whether the host has as many outstanding as it may.
+    pub const fn is_full(&self) -> bool {
+        self.host_transfers >= HOST_TRANSFERS_MAX
     }
 
     /// Host transfers that have not ended.
@@ -406,8 +419,14 @@ impl<T> Pending<T> {
     }
 
     #[inline(always)]
-    fn end(self, status: TransferStatus) -> Ended<T> {
-        Ended { kept: self.kept, pipe: self.pipe, length: self.length, status, actual: self.moved }
+    const fn end(&mut self, status: TransferStatus) -> Ended<&mut T> {
+        Ended { kept: &mut self.kept, pipe: self.pipe, length: self.length, status, actual: self.moved }
+    }
+
+    /// Tells how this transfer of the host has ended.
+    #[inline(always)]
+    fn tell_host<D>(&mut self, status: TransferStatus, carrier: &mut impl Carrier<T, D>) {
+        carrier.host_ended(self.end(status));
     }
 }
 
@@ -453,7 +472,7 @@ mod tests {
     }
 
     fn host(place: &mut Place, id: u64, pipe: Pipe, length: u32) {
-        place.meeting.submit_host(pipe, length, id, &mut place.told).unwrap();
+        place.meeting.submit_host(pipe, length, || id, &mut place.told).unwrap();
     }
 
     fn device(place: &mut Place, id: u64, pipe: Pipe, length: u32, ends: bool) {
@@ -466,12 +485,12 @@ mod tests {
             self.push(Moved(direction, (*host, host_offset), (*device, device_offset), bytes));
         }
 
-        fn device_ended(&mut self, ended: Ended<u64>, _host: Option<&u64>) {
-            self.push(DeviceEnd(ended.kept, ended.status, ended.actual));
+        fn device_ended(&mut self, ended: Ended<&mut u64>, _host: Option<&u64>) {
+            self.push(DeviceEnd(*ended.kept, ended.status, ended.actual));
         }
 
-        fn host_ended(&mut self, ended: Ended<u64>) {
-            self.push(HostEnd(ended.kept, ended.status, ended.actual));
+        fn host_ended(&mut self, ended: Ended<&mut u64>) {
+            self.push(HostEnd(*ended.kept, ended.status, ended.actual));
         }
     }
 
@@ -602,18 +621,18 @@ mod tests {
     #[test]
     fn bytes_that_a_waiting_transfer_takes_whole_pass_without_one_of_the_hosts() {
         let mut place = Place::new(Speed::Super);
-        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| id == 9);
+        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| (id == 9).then_some(id));
         assert_eq!(pass(32), None, "nobody waits");
         device(&mut place, 9, bulk_out(), 1024, false);
-        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| id == 9);
+        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| (id == 9).then_some(id));
         assert_eq!(pass(1025), None, "it is too short for them");
         let ended = pass(32).unwrap();
         assert_eq!((ended.kept, ended.status, ended.actual), (9, TransferStatus::Short, 32));
         assert_eq!(pass(32), None, "it has ended");
         device(&mut place, 9, bulk_out(), 2048, false);
-        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| id == 9);
+        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| (id == 9).then_some(id));
         assert_eq!(pass(1024), None, "a whole packet does not end it");
-        assert_eq!(place.meeting.pass(bulk_out(), 32, |_| false), None, "it takes none such");
+        assert_eq!(place.meeting.pass(bulk_out(), 32, |_| None::<u64>), None, "it takes none such");
     }
 
     #[test]
@@ -622,7 +641,7 @@ mod tests {
         for id in 0..HOST_TRANSFERS_MAX as u64 {
             host(&mut place, id, bulk_in(), 1);
         }
-        assert_eq!(place.meeting.submit_host(bulk_in(), 1, 9999, &mut place.told), Err((Full, 9999)));
+        assert_eq!(place.meeting.submit_host(bulk_in(), 1, || 9999, &mut place.told), Err(Full));
     }
 
     #[derive(Clone, Debug)]

@@ -5,8 +5,7 @@
 //! goes; each [`Output::Request`] brings one answer. There is at most one request under way at a time.
 
 use crate::{CommandId, Outcome};
-use alloc::collections::VecDeque;
-use bus::{Direction, EndpointAddress, Pipe, TransferId};
+use bus::{Direction, EndpointAddress, Fifo, Pipe, TransferId};
 use core::fmt;
 use units::{ByteRange, Instant};
 use wire::bot::{ClassRequest, Csw};
@@ -139,7 +138,7 @@ pub enum Output {
 }
 
 /// Outputs that wait to be polled.
-pub(crate) type Outputs = VecDeque<Output>;
+pub(crate) type Outputs = Fifo<Output>;
 
 /// When [`crate::Transport::handle_timeout`] has something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

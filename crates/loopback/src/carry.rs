@@ -5,13 +5,12 @@
 
 use crate::plug;
 use bus::rendezvous::Full;
-use bus::{Completion, Direction, TransferId, TransferStatus};
+use bus::{Completion, Direction, Fifo, TransferId, TransferStatus};
 use initiator::{
     BusAnswer, BusRequest, Command, CommandId, Deadline, Flights, Outcome, Output, PEEK_BYTES_MAX, PackId,
     Payload, Piece, Refusal, Transfer, Transport,
 };
 use server::drive::{Body, Drive, HostCompletion, HostTransfer, Pool};
-use std::collections::VecDeque;
 use std::hint::cold_path;
 use target::{ActiveTransport, Verdict};
 use units::Instant;
@@ -30,12 +29,18 @@ pub struct Finished {
 /// A transport and a drive, joined.
 #[derive(Debug)]
 pub struct Loopback<T> {
-    transport: T,
+    host: Host<T>,
     drive: Drive,
+    finished: Fifo<Finished>,
+}
+
+/// The host's end.
+#[derive(Debug)]
+struct Host<T> {
+    transport: T,
     flights: Flights<Place>,
     /// Buffers of commands under way, by slot.
     buffers: Vec<Option<Buffer>>,
-    finished: VecDeque<Finished>,
     /// The pieces of the transfer at hand.
     pieces: Vec<Piece>,
 }
@@ -62,8 +67,8 @@ struct Buffer {
 impl<T: Transport> Loopback<T> {
     /// Joins a drive that was made ready (see [`crate::plug`](mod@crate::plug)) with the transport made for it.
     pub fn new(transport: T, drive: Drive) -> Self {
-        let (flights, finished) = (Flights::new(), VecDeque::new());
-        Self { transport, drive, flights, buffers: Vec::new(), finished, pieces: Vec::new() }
+        let host = Host { transport, flights: Flights::new(), buffers: Vec::new(), pieces: Vec::new() };
+        Self { host, drive, finished: Fifo::new() }
     }
 
     /// Takes a command on. `buffer` holds what it writes, or has room for what it reads; it is made longer where it is
@@ -85,14 +90,15 @@ impl<T: Transport> Loopback<T> {
         }
         // The buffer is there before anything can ask for it.
         let slot = usize::from(command.id.slot);
-        if slot >= self.buffers.len() {
+        let Host { transport, buffers, .. } = &mut self.host;
+        if slot >= buffers.len() {
             cold_path();
-            self.buffers.resize_with(slot + 1, || None);
+            buffers.resize_with(slot + 1, || None);
         }
-        let earlier = self.buffers[slot].replace(Buffer { owner: command.id, memory: buffer });
-        if let Err(refusal) = self.transport.submit(now, command) {
+        let earlier = buffers[slot].replace(Buffer { owner: command.id, memory: buffer });
+        if let Err(refusal) = transport.submit(now, command) {
             cold_path();
-            let refused = std::mem::replace(&mut self.buffers[slot], earlier);
+            let refused = std::mem::replace(&mut buffers[slot], earlier);
             return Err((refusal, refused.map_or_else(Vec::new, |buffer| buffer.memory)));
         }
         Ok(())
@@ -100,7 +106,7 @@ impl<T: Transport> Loopback<T> {
 
     /// The caller wants a command to end.
     pub fn abort(&mut self, now: Instant, id: CommandId) {
-        self.transport.abort(now, id);
+        self.host.transport.abort(now, id);
         self.settle(now);
     }
 
@@ -113,13 +119,13 @@ impl<T: Transport> Loopback<T> {
 
     /// The time has come that [`Self::poll_timeout`] told.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.transport.handle_timeout(now);
+        self.host.transport.handle_timeout(now);
         self.settle(now);
     }
 
     /// When to call [`Self::handle_timeout`].
     pub fn poll_timeout(&self) -> Option<Deadline> {
-        self.transport.poll_timeout()
+        self.host.transport.poll_timeout()
     }
 
     /// The next command that has ended.
@@ -129,7 +135,7 @@ impl<T: Transport> Loopback<T> {
 
     /// The transport.
     pub const fn transport(&self) -> &T {
-        &self.transport
+        &self.host.transport
     }
 
     /// The drive.
@@ -150,13 +156,12 @@ impl<T: Transport> Loopback<T> {
     /// Sends what was taken on, and carries outputs and completions until there are none.
     pub fn settle(&mut self, now: Instant) {
         loop {
-            while let Some(output) = self.transport.poll_output() {
+            while let Some(output) = self.host.transport.poll_output() {
                 self.carry_out(now, output);
             }
             // All that have ended, one after the other: what comes of them is carried out together.
-            let mut has_any = false;
-            while let Some(completion) = self.drive.poll() {
-                self.complete(now, completion);
+            let (host, mut has_any) = (&mut self.host, false);
+            while self.drive.poll_with(|completion| host.complete(now, completion)) {
                 has_any = true;
             }
             if !has_any {
@@ -170,20 +175,18 @@ impl<T: Transport> Loopback<T> {
             Output::Submit(transfer) => self.offer(now, transfer),
             Output::Cancel(id) => {
                 cold_path();
-                if let Some(number) = self.flights.find(id) {
+                if let Some(number) = self.host.flights.find(id) {
                     self.drive.cancel(number.0);
                 }
             }
             Output::Request(id, request) => {
                 cold_path();
                 let answer = self.ask(request);
-                self.transport.handle_answer(now, id, answer);
+                self.host.transport.handle_answer(now, id, answer);
             }
             Output::Finished(id, outcome) => {
-                let buffer = self.buffers.get_mut(usize::from(id.slot));
-                let buffer = buffer.and_then(|slot| slot.take_if(|buffer| buffer.owner == id));
-                let buffer = buffer.map_or_else(Vec::new, |buffer| buffer.memory);
-                self.finished.push_back(Finished { id, outcome, buffer });
+                let buffer = self.host.take_buffer(id);
+                self.finished.push_with(|| Finished { id, outcome, buffer });
             }
         }
     }
@@ -193,40 +196,72 @@ impl<T: Transport> Loopback<T> {
         if let Payload::Inline(inline) = &payload {
             if self.drive.pass_message(pipe, inline.as_bytes()) {
                 let sent = Completion { id, status: TransferStatus::Done, actual: length };
-                return self.transport.handle_completion(now, sent, &[]);
+                return self.host.transport.handle_completion(now, sent, &[]);
             }
-            let number = self.flights.insert(id, Place::Sent);
+            let number = self.host.flights.insert(id, Place::Sent);
             let taken = self.drive.submit_message(number.0, pipe, inline.as_bytes());
             return self.note_offer(now, number, taken);
         }
-        let bytes = match pipe.endpoint.direction() {
-            Direction::In => Vec::new(),
-            Direction::Out => self.gather(&payload, length),
-        };
         let place = match payload {
             Payload::Inline(_) => Place::Sent,
             Payload::Message => Place::Message,
             Payload::Buffer(piece) => Place::Buffer(piece),
             Payload::Pieces(pack) => Place::Pieces(pack),
         };
-        let number = self.flights.insert(id, place);
-        let taken = self.drive.submit(HostTransfer { id: number.0, pipe, length, payload: bytes });
+        let number = self.host.flights.insert(id, place);
+        let taken = match pipe.endpoint.direction() {
+            Direction::In => {
+                self.drive.submit(HostTransfer { id: number.0, pipe, length, payload: Vec::new() })
+            }
+            Direction::Out => {
+                let payload = self.host.gather(&payload, length, self.drive.pool());
+                self.drive.submit(HostTransfer { id: number.0, pipe, length, payload })
+            }
+        };
         self.note_offer(now, number, taken);
     }
 
     /// A transfer that the drive has not taken ends here.
     fn note_offer(&mut self, now: Instant, number: TransferId, taken: Result<(), Full>) {
         if taken.is_err()
-            && let Some((id, _)) = self.flights.remove(number)
+            && let Some((id, _)) = self.host.flights.remove(number)
         {
             cold_path();
             let completion = Completion { id, status: TransferStatus::Error, actual: 0 };
-            self.transport.handle_completion(now, completion, &[]);
+            self.host.transport.handle_completion(now, completion, &[]);
         }
     }
 
+    fn ask(&mut self, request: BusRequest) -> BusAnswer {
+        match (request, request.setup()) {
+            (_, Some(setup)) => match self.drive.control(setup, &[]) {
+                Verdict::Done => BusAnswer::Done,
+                _ => BusAnswer::Stalled,
+            },
+            (BusRequest::AllocateStreams { wanted, .. }, None) => match self.drive.device().transport() {
+                ActiveTransport::Uas { streams: true } => {
+                    BusAnswer::Streams(wanted.min(self.drive.device().config().streams))
+                }
+                _ => BusAnswer::Failed,
+            },
+            (_, None) => {
+                self.drive.bus_reset();
+                plug::configure(&mut self.drive).map_or(BusAnswer::Failed, |()| BusAnswer::Done)
+            }
+        }
+    }
+}
+
+impl<T: Transport> Host<T> {
+    /// The buffer of a command that has ended.
+    fn take_buffer(&mut self, id: CommandId) -> Vec<u8> {
+        let buffer = self.buffers.get_mut(usize::from(id.slot));
+        let buffer = buffer.and_then(|slot| slot.take_if(|buffer| buffer.owner == id));
+        buffer.map_or_else(Vec::new, |buffer| buffer.memory)
+    }
+
     /// The bytes that a transfer sends.
-    fn gather(&mut self, payload: &Payload, length: u32) -> Vec<u8> {
+    fn gather(&mut self, payload: &Payload, length: u32, pool: &mut Pool) -> Vec<u8> {
         match *payload {
             Payload::Buffer(Piece { command, range }) if range.start == 0 => {
                 std::mem::take(memory_of(&mut self.buffers, command).unwrap_or(&mut Vec::new()))
@@ -234,11 +269,11 @@ impl<T: Transport> Loopback<T> {
             Payload::Buffer(piece) => {
                 cold_path();
                 self.take_pieces(Place::Buffer(piece));
-                self.copy_pieces(length)
+                self.copy_pieces(length, pool)
             }
             Payload::Pieces(pack) => {
                 self.take_pieces(Place::Pieces(pack));
-                self.copy_pieces(length)
+                self.copy_pieces(length, pool)
             }
             Payload::Inline(_) | Payload::Message => Vec::new(),
         }
@@ -254,8 +289,8 @@ impl<T: Transport> Loopback<T> {
         }
     }
 
-    fn copy_pieces(&mut self, length: u32) -> Vec<u8> {
-        let mut memory = self.drive.pool().take(length as usize);
+    fn copy_pieces(&mut self, length: u32, pool: &mut Pool) -> Vec<u8> {
+        let mut memory = pool.take(length as usize);
         let mut rest = &mut memory[..];
         for piece in &self.pieces {
             let Some(source) = memory_of(&mut self.buffers, piece.command) else { continue };
@@ -266,30 +301,27 @@ impl<T: Transport> Loopback<T> {
         memory
     }
 
-    fn complete(&mut self, now: Instant, completion: HostCompletion) {
-        let HostCompletion { id: number, status, actual, mut body, .. } = completion;
+    fn complete(&mut self, now: Instant, completion: &mut HostCompletion) {
+        let HostCompletion { id: number, status, actual, ref mut body, .. } = *completion;
         let Some((id, place)) = self.flights.remove(TransferId(number)) else { return };
         let completion = Completion { id, status, actual };
         match place {
             Place::Message => {
-                self.transport.handle_completion(now, completion, bytes_of(&body, actual));
+                self.transport.handle_completion(now, completion, bytes_of(body, actual));
             }
             Place::Sent => self.transport.handle_completion(now, completion, &[]),
             Place::Buffer(_) | Place::Pieces(_) => {
                 let mut peek = [0; PEEK_BYTES_MAX];
-                let peeked = match bytes_of(&body, actual) {
+                let peeked = match bytes_of(body, actual) {
                     bytes if bytes.len() <= PEEK_BYTES_MAX => {
                         peek[..bytes.len()].copy_from_slice(bytes);
                         bytes.len()
                     }
                     _ => 0,
                 };
-                self.scatter(place, &mut body, actual);
+                self.scatter(place, body, actual);
                 self.transport.handle_completion(now, completion, &peek[..peeked]);
             }
-        }
-        if let Body::Buffer(memory) = body {
-            self.drive.pool().put(memory);
         }
     }
 
@@ -311,25 +343,6 @@ impl<T: Transport> Loopback<T> {
             let start = piece.range.start as usize;
             place[start..start + here.len()].copy_from_slice(here);
             bytes = after;
-        }
-    }
-
-    fn ask(&mut self, request: BusRequest) -> BusAnswer {
-        match (request, request.setup()) {
-            (_, Some(setup)) => match self.drive.control(setup, &[]) {
-                Verdict::Done => BusAnswer::Done,
-                _ => BusAnswer::Stalled,
-            },
-            (BusRequest::AllocateStreams { wanted, .. }, None) => match self.drive.device().transport() {
-                ActiveTransport::Uas { streams: true } => {
-                    BusAnswer::Streams(wanted.min(self.drive.device().config().streams))
-                }
-                _ => BusAnswer::Failed,
-            },
-            (_, None) => {
-                self.drive.bus_reset();
-                plug::configure(&mut self.drive).map_or(BusAnswer::Failed, |()| BusAnswer::Done)
-            }
         }
     }
 }

@@ -7,9 +7,8 @@
 use crate::command::CommandId;
 use crate::medium::MediumRequest;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use bus::{EndpointAddress, Pipe, TransferId};
+use bus::{EndpointAddress, Fifo, Pipe, TransferId};
 use units::ByteRange;
 use wire::scsi::sense::Sense;
 use wire::uas::SenseIu;
@@ -71,17 +70,22 @@ pub struct DeviceTransfer {
 /// Outputs that wait to be polled, and the endpoints that are halted by them.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
-    queue: VecDeque<Output>,
+    queue: Fifo<Output>,
     halted: Vec<EndpointAddress>,
 }
 
 impl Outputs {
+    #[inline(always)]
+    pub(crate) fn push_with(&mut self, make: impl FnOnce() -> Output) {
+        self.queue.push_with(make);
+    }
+
     #[inline]
     pub(crate) fn push_back(&mut self, output: Output) {
         self.queue.push_back(output);
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop_front(&mut self) -> Option<Output> {
         self.queue.pop_front()
     }
@@ -119,7 +123,8 @@ impl Outputs {
     /// be gone by then.
     pub(crate) fn take_back(&mut self, id: TransferId) {
         let is_it = |output: &Output| matches!(output, Output::Transfer(it) if it.id == id);
-        match self.queue.iter().position(is_it) {
+        let position = self.queue.iter().position(is_it);
+        match position {
             Some(position) => drop(self.queue.remove(position)),
             None => self.push_back(Output::Cancel(id)),
         }

@@ -7,14 +7,13 @@
 
 use super::queued::Queued;
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
-use bus::{Direction, Speed};
+use bus::{Direction, Fifo, Speed};
 use initiator::disk::{Disk, DiskConfig, Memory, Operation, Output, Request, RequestId};
 use initiator::turbo::{Turbo, TurboConfig};
 use initiator::{Command, CommandId, Patience, Transport};
 use loopback::{Loopback, plug};
 use server::drive::Drive;
 use server::medium::{Job, Medium, RamMedium};
-use std::collections::VecDeque;
 use std::hint::cold_path;
 use std::time::Duration;
 use target::command::{self, Limits, Place};
@@ -193,7 +192,7 @@ struct MemoryRunner<T> {
     slots: Vec<Slot>,
     /// Of each command under way, by its slot: which part of a request it is.
     parts: Vec<Option<Part>>,
-    ended: VecDeque<Ended>,
+    ended: Fifo<Ended>,
 }
 
 #[derive(Debug, Default)]
@@ -229,7 +228,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
             slots: Vec::new(),
             // The survey has a slot of its own.
             parts: vec![None; usize::from(depth) + 1],
-            ended: VecDeque::with_capacity(workload::DEPTH_MAX.into()),
+            ended: Fifo::with_capacity(workload::DEPTH_MAX.into()),
         };
         runner.disk.start(runner.now());
         // Some dozens of commands; each turn ends at least one.

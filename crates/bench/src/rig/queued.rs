@@ -9,29 +9,51 @@
 //!
 //! Always true: jobs end in the order in which they came.
 
+use bus::Fifo;
 use server::medium::{Finished, Job, Medium, RamMedium};
-use std::collections::VecDeque;
+use std::hint::cold_path;
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use target::medium::{MediumDone, MediumError};
 use units::{BlockCount, BlockSize};
 
 /// Memory behind a queue.
 #[derive(Debug)]
 pub(super) struct Queued {
     medium: RamMedium,
-    waiting: VecDeque<Job>,
+    waiting: Fifo<Job>,
+    /// What came of the first of those, so many as it has done.
+    done: Fifo<Result<MediumDone, MediumError>>,
 }
 
 /// Lines of a job's blocks that are fetched when it comes: fewer than a processor has under way.
-const LINES_AT_FIRST: Range<usize> = 0..16;
+const LINES_AT_FIRST: Range<usize> = 0..24;
 /// Those that are fetched when it is next. The rest of a block of 4 KiB comes by itself while these are copied.
-const LINES_BEFORE: Range<usize> = 16..48;
+const LINES_BEFORE: Range<usize> = 24..48;
 
 impl Queued {
     /// With nothing in the queue.
     pub(super) const fn new(medium: RamMedium) -> Self {
-        Self { medium, waiting: VecDeque::new() }
+        Self { medium, waiting: Fifo::new(), done: Fifo::new() }
+    }
+
+    /// Does all that waits, one after the other.
+    fn carry_out_all(&mut self) {
+        for index in 0..self.waiting.len() {
+            if let Some(next) = self.waiting.get(index + 1) {
+                self.medium.expect(next.request.extent, LINES_BEFORE);
+            }
+            let Some(Job { request, buffer }) = self.waiting.get_mut(index) else { return };
+            // A result that is moved is read when its block is on its way to memory, and waits for all of it: see [`Fifo`].
+            match self.medium.perform(request, buffer) {
+                Ok(MediumDone::Done) => self.done.push_with(|| Ok(MediumDone::Done)),
+                other => {
+                    cold_path();
+                    self.done.push_back(other);
+                }
+            }
+        }
     }
 }
 
@@ -45,13 +67,10 @@ impl Medium for Queued {
     fn flush_submissions(&mut self) {}
 
     fn poll(&mut self) -> Option<Finished> {
-        let job = self.waiting.pop_front()?;
-        // Memory has done it when it returns; were it not so, it would say so later.
-        let finished = self.medium.submit(job).or_else(|| self.medium.poll());
-        if let Some(next) = self.waiting.front() {
-            self.medium.expect(next.request.extent, LINES_BEFORE);
+        if self.done.is_empty() {
+            self.carry_out_all();
         }
-        finished
+        Some(self.waiting.pop_front()?.finish(self.done.pop_front()?))
     }
 
     /// Whoever has memory does not sleep before it.

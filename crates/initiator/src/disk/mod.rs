@@ -37,7 +37,7 @@ pub use survey::{ANSWER_BYTES_MAX, Step, SurveyError};
 pub use temperature::{AskTemperature, Temperature, TemperatureSource};
 
 use crate::{Command, CommandId, Outcome, Refusal};
-use alloc::collections::VecDeque;
+use bus::Fifo;
 use core::fmt;
 use part::Habits;
 use requests::Requests;
@@ -60,7 +60,7 @@ pub struct Disk {
     requests: Requests,
     lost: Option<LostWrite>,
     counts: Counts,
-    outputs: VecDeque<Output>,
+    outputs: Fifo<Output>,
 }
 
 /// Something for the driver to do, in order.
@@ -156,7 +156,7 @@ impl Disk {
             requests: Requests::new(config.requests_max.max(1)),
             lost: None,
             counts: Counts::default(),
-            outputs: VecDeque::new(),
+            outputs: Fifo::new(),
         }
     }
 

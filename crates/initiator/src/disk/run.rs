@@ -91,7 +91,7 @@ impl Disk {
         if let Some(lost) = judged.lost {
             self.counts.lost_writes = self.counts.lost_writes.saturating_add(1);
             self.lost.get_or_insert(lost);
-            self.outputs.push_back(Output::Lost(lost));
+            self.outputs.push_with(|| Output::Lost(lost));
         }
     }
 
@@ -342,7 +342,7 @@ impl Disk {
             active.give_up();
         }
         if let Some((id, result)) = self.requests.remove(request) {
-            self.outputs.push_back(Output::Finished(id, result));
+            self.outputs.push_with(|| Output::Finished(id, result));
         }
     }
 
@@ -352,7 +352,7 @@ impl Disk {
         if let Some(under) = self.survey.take() {
             self.slots.release(self.slots.survey());
             let error = SurveyError { step: under.survey.step(), error: Error::Gone };
-            self.outputs.push_back(Output::Surveyed(Err(error)));
+            self.outputs.push_with(|| Output::Surveyed(Err(error)));
         }
         self.fail_all(Error::Gone);
     }
@@ -445,7 +445,7 @@ impl Disk {
     }
 
     fn end_survey(&mut self, result: Result<(), SurveyError>) {
-        self.outputs.push_back(Output::Surveyed(result));
+        self.outputs.push_with(|| Output::Surveyed(result));
         match result {
             Ok(()) => self.state = State::Surveyed,
             Err(SurveyError { error: Error::Gone, .. }) => self.go(),

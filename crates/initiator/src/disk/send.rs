@@ -171,7 +171,7 @@ impl Disk {
         self.counts.commands = self.counts.commands.saturating_add(1);
         let attribute = TaskAttribute::Simple;
         let command = Command { id, lun: self.config.lun, attribute, cdb, data_phase, deadline };
-        self.outputs.push_back(Output::Submit(command, memory));
+        self.outputs.push_with(|| Output::Submit(command, memory));
     }
 }
 

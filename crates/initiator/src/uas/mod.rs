@@ -186,7 +186,7 @@ impl Uas {
         if index < self.depth {
             self.free.push(index);
         }
-        self.outputs.push_back(Output::Finished(id, outcome));
+        self.outputs.push_with(|| Output::Finished(id, outcome));
     }
 
     fn handle_task_completion(&mut self, now: Instant, place: Place, completion: Completion, bytes: &[u8]) {

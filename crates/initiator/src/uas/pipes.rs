@@ -215,7 +215,7 @@ impl Pipes {
         let place = Place::task(index, role);
         let (id, pipe, range) = (self.begin(place), self.pipe(place), phase.range);
         let payload = Payload::Buffer(Piece { command, range });
-        outputs.push_back(Output::Submit(Transfer { id, pipe, length: range.len, payload }));
+        outputs.push_with(|| Output::Submit(Transfer { id, pipe, length: range.len, payload }));
         Flight::UnderWay(id)
     }
 
@@ -233,7 +233,7 @@ impl Pipes {
         let inline = Inline::of_parts(&iu.encode(), additional, additional_len);
         let place = Place::task(index, Role::Command);
         let (id, pipe, length) = (self.begin(place), self.pipe(place), inline.as_bytes().len() as u32);
-        outputs.push_back(Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }));
+        outputs.push_with(|| Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }));
         Flight::UnderWay(id)
     }
 
@@ -241,7 +241,7 @@ impl Pipes {
         let inline = Inline::new(&iu.encode());
         let place = Place::ladder(Role::Command);
         let (id, pipe, length) = (self.begin(place), self.pipe(place), inline.as_bytes().len() as u32);
-        outputs.push_back(Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }));
+        outputs.push_with(|| Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }));
         Flight::UnderWay(id)
     }
 
@@ -255,7 +255,7 @@ impl Pipes {
     fn submit_message(&mut self, outputs: &mut Outputs, place: Place, pipe: Pipe) -> Flight {
         let id = self.begin(place);
         let payload = Payload::Message;
-        outputs.push_back(Output::Submit(Transfer { id, pipe, length: STATUS_ROOM, payload }));
+        outputs.push_with(|| Output::Submit(Transfer { id, pipe, length: STATUS_ROOM, payload }));
         Flight::UnderWay(id)
     }
 

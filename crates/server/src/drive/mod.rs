@@ -25,10 +25,9 @@ pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
 use bus::rendezvous::{Carrier, Ended, Full, Passage};
-use bus::{Completion, Direction, Observer, Pipe, Rendezvous, TransferStatus};
+use bus::{Completion, Direction, Fifo, Observer, Pipe, Rendezvous, TransferStatus};
 use fault::{Faults, Way};
 use memory::{Buffer, DeviceEntry, HostEntry, Memory};
-use std::collections::VecDeque;
 use std::hint::cold_path;
 use std::os::fd::BorrowedFd;
 use target::command::{CommandId, Place};
@@ -112,7 +111,7 @@ impl Counters {
 struct Ends<'a> {
     device: &'a mut Device,
     memory: &'a mut Memory,
-    completions: &'a mut VecDeque<HostCompletion>,
+    completions: &'a mut Fifo<HostCompletion>,
 }
 
 impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
@@ -123,10 +122,10 @@ impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
 
     /// A message that came in one piece still lies with the host's transfer.
     #[inline(always)]
-    fn device_ended(&mut self, ended: Ended<DeviceEntry>, host: Option<&HostEntry>) {
-        let Ended { kept: DeviceEntry { id, payload }, status, actual, .. } = ended;
+    fn device_ended(&mut self, ended: Ended<&mut DeviceEntry>, host: Option<&HostEntry>) {
+        let Ended { kept: &mut DeviceEntry { id, ref payload }, status, actual, .. } = ended;
         let parts = self.memory.take_parts(id);
-        let bytes = match (&payload, host, &parts) {
+        let bytes = match (payload, host, &parts) {
             (Payload::Message, Some(host), None) => host.body.as_bytes(),
             (_, _, Some(parts)) => {
                 cold_path();
@@ -139,12 +138,15 @@ impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
     }
 
     #[inline(always)]
-    fn host_ended(&mut self, ended: Ended<HostEntry>) {
-        let Ended { kept: HostEntry { id, mut body }, pipe, length, status, actual } = ended;
+    fn host_ended(&mut self, ended: Ended<&mut HostEntry>) {
+        let Ended { kept: &mut HostEntry { id, ref mut body }, pipe, length, status, actual } = ended;
+        let mut body = || std::mem::replace(body, Body::Empty);
         if pipe.endpoint.direction() == Direction::Out {
-            self.memory.discard(std::mem::replace(&mut body, Body::Empty));
+            self.memory.discard(body());
+            let body = Body::Empty;
+            return self.completions.push_with(|| HostCompletion { id, pipe, length, status, actual, body });
         }
-        self.completions.push_back(HostCompletion { id, pipe, length, status, actual, body });
+        self.completions.push_with(|| HostCompletion { id, pipe, length, status, actual, body: body() });
     }
 }
 
@@ -155,7 +157,7 @@ pub struct Drive {
     media: Vec<Box<dyn Medium>>,
     bus: Rendezvous<HostEntry, DeviceEntry>,
     memory: Memory,
-    completions: VecDeque<HostCompletion>,
+    completions: Fifo<HostCompletion>,
     at_media: usize,
     counters: Counters,
     faults: Faults,
@@ -170,7 +172,7 @@ impl Drive {
             device,
             media,
             memory: Memory::default(),
-            completions: VecDeque::new(),
+            completions: Fifo::new(),
             at_media: 0,
             counters: Counters::default(),
             faults: Faults::default(),
@@ -205,21 +207,28 @@ impl Drive {
             cold_path();
             observer.submitted(id, pipe, length, payload.get(..length as usize).unwrap_or(&payload));
         }
+        if self.bus.is_full() {
+            cold_path();
+            self.memory.pool.put(payload);
+            return Err(Full);
+        }
         if payload.is_empty() {
-            self.submit_entry(pipe, length, HostEntry { id, body: Body::Empty })
+            self.submit_entry(pipe, length, || HostEntry { id, body: Body::Empty })
         } else {
             self.memory.payload_bytes += payload.len();
-            self.submit_entry(pipe, length, HostEntry { id, body: Body::Buffer(payload) })
+            self.submit_entry(pipe, length, || HostEntry { id, body: Body::Buffer(payload) })
         }
     }
 
     #[inline(always)]
-    fn submit_entry(&mut self, pipe: Pipe, length: u32, entry: HostEntry) -> Result<(), Full> {
+    fn submit_entry(
+        &mut self,
+        pipe: Pipe,
+        length: u32,
+        entry: impl FnOnce() -> HostEntry,
+    ) -> Result<(), Full> {
         let (bus, mut ends) = self.ends();
-        if let Err((full, entry)) = bus.submit_host(pipe, length, entry, &mut ends) {
-            self.memory.discard(entry.body);
-            return Err(full);
-        }
+        bus.submit_host(pipe, length, entry, &mut ends)?;
         self.settle();
         Ok(())
     }
@@ -259,10 +268,10 @@ impl Drive {
     /// Hands the device a message that it waits for. Whether it did.
     #[inline(always)]
     fn hand_over(&mut self, pipe: Pipe, bytes: &[u8]) -> bool {
-        let takes = |entry: &DeviceEntry| matches!(entry.payload, Payload::Message);
+        let takes = |entry: &DeviceEntry| matches!(entry.payload, Payload::Message).then_some(entry.id);
         let Some(ended) = self.bus.pass(pipe, bytes.len() as u32, takes) else { return false };
-        let Ended { kept, status, actual, .. } = ended;
-        self.device.handle_completion(Completion { id: kept.id, status, actual }, bytes);
+        let Ended { kept: id, status, actual, .. } = ended;
+        self.device.handle_completion(Completion { id, status, actual }, bytes);
         true
     }
 
@@ -323,6 +332,22 @@ impl Drive {
             observer::tell_end(&mut **observer, completion);
         }
         completion
+    }
+
+    /// The same where it lies: hands it to `take`. What that leaves of its memory goes back to the pool. `false`: there is none.
+    #[inline]
+    pub fn poll_with(&mut self, take: impl FnOnce(&mut HostCompletion)) -> bool {
+        let Some(completion) = self.completions.front_mut() else { return false };
+        if let Some(observer) = &mut self.observer {
+            cold_path();
+            observer::tell_end(&mut **observer, completion);
+        }
+        take(completion);
+        if let Body::Buffer(memory) = &mut completion.body {
+            self.memory.pool.put(std::mem::take(memory));
+        }
+        self.completions.drop_front();
+        true
     }
 
     /// Descriptors that become readable when a medium has done something: time for [`Drive::turn`].

@@ -170,7 +170,7 @@ impl Geometry {
 
 impl Job {
     /// The job is over, with this result.
-    fn finish(self, result: Result<MediumDone, MediumError>) -> Finished {
+    pub fn finish(self, result: Result<MediumDone, MediumError>) -> Finished {
         Finished { completion: MediumCompletion { id: self.request.id, result }, buffer: self.buffer }
     }
 }

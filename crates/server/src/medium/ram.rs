@@ -98,7 +98,11 @@ impl RamMedium {
         }
     }
 
-    fn perform(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> Result<MediumDone, MediumError> {
+    /// Does what `request` asks with a buffer, as [`Medium::submit`] with a job of both.
+    ///
+    /// # Errors
+    /// Whatever the job would fail with.
+    pub fn perform(&mut self, request: &MediumRequest, buffer: &mut [u8]) -> Result<MediumDone, MediumError> {
         let span = self.geometry.span(request, buffer)?;
         let len = span.len as usize;
         let payload = &mut buffer[request.range.as_usize()];

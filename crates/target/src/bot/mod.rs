@@ -106,13 +106,15 @@ impl Bot {
     pub(crate) fn receive(&mut self, outputs: &mut Outputs) {
         let id = self.names.name(0);
         self.state = State::Ready { receive: id };
-        outputs.push_back(Output::Transfer(DeviceTransfer {
-            id,
-            pipe: Pipe::plain(self.endpoints.bulk_out),
-            length: self.packet_bytes,
-            ends: false,
-            payload: Payload::Message,
-        }));
+        outputs.push_with(|| {
+            Output::Transfer(DeviceTransfer {
+                id,
+                pipe: Pipe::plain(self.endpoints.bulk_out),
+                length: self.packet_bytes,
+                ends: false,
+                payload: Payload::Message,
+            })
+        });
     }
 
     /// Takes everything back, without a word to the host.
@@ -273,13 +275,9 @@ impl Bot {
             Direction::Out => self.endpoints.bulk_out,
         };
         let pipe = Pipe::plain(endpoint);
-        outputs.push_back(Output::Transfer(DeviceTransfer {
-            id: transfer,
-            pipe,
-            length: range.len,
-            ends,
-            payload,
-        }));
+        outputs.push_with(|| {
+            Output::Transfer(DeviceTransfer { id: transfer, pipe, length: range.len, ends, payload })
+        });
     }
 
     fn end(&mut self, running: Running, outcome: Outcome, executor: &mut Executor, outputs: &mut Outputs) {
@@ -323,13 +321,15 @@ impl Bot {
         let transfer = self.names.name(0);
         self.state = State::Reporting { transfer };
         let csw = Inline::new(&Csw { tag, residue: rest.bytes, status }.encode());
-        outputs.push_back(Output::Transfer(DeviceTransfer {
-            id: transfer,
-            pipe: Pipe::plain(self.endpoints.bulk_in),
-            length: csw.as_bytes().len() as u32,
-            ends: true,
-            payload: Payload::Inline(csw),
-        }));
+        outputs.push_with(|| {
+            Output::Transfer(DeviceTransfer {
+                id: transfer,
+                pipe: Pipe::plain(self.endpoints.bulk_in),
+                length: csw.as_bytes().len() as u32,
+                ends: true,
+                payload: Payload::Inline(csw),
+            })
+        });
     }
 }
 

@@ -17,9 +17,8 @@ use crate::output::Output;
 use crate::unit::table::{Index, Row};
 use crate::unit::{Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, Plan, Unit, UnitEvent, gate};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use bus::Direction;
+use bus::{Direction, Fifo};
 use core::hint::cold_path;
 use units::ByteRange;
 use wire::scsi::Status;
@@ -41,9 +40,9 @@ pub struct Executor {
     stirred: bool,
     /// Commands that were aborted so far.
     aborted: u64,
-    outputs: VecDeque<CommandOutput>,
+    outputs: Fifo<CommandOutput>,
     /// What the driver is to do: buffers and media.
-    wants: VecDeque<Output>,
+    wants: Fifo<Output>,
 }
 
 impl Executor {
@@ -61,8 +60,8 @@ impl Executor {
             memory: Memory::new(limits.buffer_bytes),
             stirred: false,
             aborted: 0,
-            outputs: VecDeque::new(),
-            wants: VecDeque::new(),
+            outputs: Fifo::new(),
+            wants: Fifo::new(),
         };
         for unit in 0..executor.units.len() as u8 {
             executor.resume(unit);
@@ -151,7 +150,7 @@ impl Executor {
                 task.phase = Phase::Replying { then: plan.after_reply() };
                 let range = ByteRange::new(0, task.reply.as_bytes().len() as u32);
                 let place = Place::Parameters;
-                self.outputs.push_back(CommandOutput::DataIn { id, range, place, last: true });
+                self.outputs.push_with(|| CommandOutput::DataIn { id, range, place, last: true });
             }
             Plan::List { bytes } => {
                 task.phase = Phase::List;
@@ -273,7 +272,7 @@ impl Executor {
         let Some(task) = self.task(id) else { return };
         if task.lasting {
             if !core::mem::replace(&mut task.detached, true) {
-                self.outputs.push_back(CommandOutput::Aborted { id });
+                self.outputs.push_with(|| CommandOutput::Aborted { id });
                 self.leave_set(id);
             }
             return;
@@ -431,7 +430,7 @@ impl Executor {
         }
         task.phase = Phase::Offered(plan);
         let (direction, bytes) = intent;
-        self.outputs.push_back(CommandOutput::Begin { id, intent: Intent { direction, bytes } });
+        self.outputs.push_with(|| CommandOutput::Begin { id, intent: Intent { direction, bytes } });
     }
 
     /// Takes a command out of its task set.
@@ -528,7 +527,7 @@ impl Executor {
             cold_path();
             self.defer(id, sense);
         } else {
-            self.outputs.push_back(CommandOutput::Ended { id, outcome });
+            self.outputs.push_with(|| CommandOutput::Ended { id, outcome });
         }
         self.free_slot(id);
     }
@@ -537,7 +536,7 @@ impl Executor {
         if let Some(task) = self.task(id)
             && !task.detached
         {
-            self.outputs.push_back(CommandOutput::Aborted { id });
+            self.outputs.push_with(|| CommandOutput::Aborted { id });
         }
         self.free_slot(id);
     }
@@ -551,7 +550,7 @@ impl Executor {
         self.free.push(id.slot);
         if bytes > 0 {
             self.memory.give_back(bytes);
-            self.wants.push_back(Output::Release(id));
+            self.wants.push_with(|| Output::Release(id));
         } else {
             // Who has none may be waiting for some.
             self.memory.forget(id);

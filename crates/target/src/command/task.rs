@@ -8,6 +8,7 @@ use super::movement::Movement;
 use crate::unit::table::{Access, Row};
 use crate::unit::{MediumPlan, Plan, Reply};
 use alloc::vec::Vec;
+use core::mem;
 use wire::uas::TaskAttribute;
 
 /// The longest CDB that any row has; longer ones are cut, and refused by their operation code.
@@ -116,6 +117,13 @@ impl Task {
 
     pub(super) fn id(&self, slot: u16) -> CommandId {
         CommandId { slot, generation: self.generation }
+    }
+
+    /// Goes on to a phase, which is made where it is to lie: see [`bus::Fifo`].
+    #[inline(always)]
+    pub(super) fn enter(&mut self, phase: impl FnOnce() -> Phase) {
+        self.phase = Phase::Free;
+        mem::forget(mem::replace(&mut self.phase, phase()));
     }
 
     /// Empties the slot, and keeps the memory of its vectors.

@@ -62,8 +62,8 @@ struct Offered {
 #[derive(Debug)]
 enum Word {
     Carry(Passage, TransferId, TransferId),
-    Device(Over<TransferId>),
-    Host(Over<TransferId>),
+    Device(Completion),
+    Host(Completion),
 }
 
 /// All that it says of one step.
@@ -75,12 +75,12 @@ impl Carrier<TransferId, TransferId> for Heard {
         self.0.push(Word::Carry(passage, *host, *device));
     }
 
-    fn device_ended(&mut self, ended: Over<TransferId>, _host: Option<&TransferId>) {
-        self.0.push(Word::Device(ended));
+    fn device_ended(&mut self, ended: Over<&mut TransferId>, _host: Option<&TransferId>) {
+        self.0.push(Word::Device(Completion { id: *ended.kept, status: ended.status, actual: ended.actual }));
     }
 
-    fn host_ended(&mut self, ended: Over<TransferId>) {
-        self.0.push(Word::Host(ended));
+    fn host_ended(&mut self, ended: Over<&mut TransferId>) {
+        self.0.push(Word::Host(Completion { id: *ended.kept, status: ended.status, actual: ended.actual }));
     }
 }
 
@@ -252,7 +252,7 @@ impl Desk {
         let id = TransferId(self.host_names);
         let length = bytes.len() as u32;
         self.host.insert(id, bytes);
-        let taken = self.on_bus(|bus, heard| bus.submit_host(pipe, length, id, heard));
+        let taken = self.on_bus(|bus, heard| bus.submit_host(pipe, length, || id, heard));
         taken.expect("a test has few transfers");
         self.settle();
         id
@@ -282,23 +282,22 @@ impl Desk {
     fn handle_word(&mut self, word: Word) {
         match word {
             Word::Carry(passage, host, device) => self.carry(passage, host, device),
-            Word::Device(over) => self.complete_device(over),
-            Word::Host(over) => self.complete_host(over),
+            Word::Device(completion) => self.complete_device(completion),
+            Word::Host(completion) => self.complete_host(completion),
         }
     }
 
-    fn complete_host(&mut self, over: Over<TransferId>) {
-        let Over { kept: id, status, actual, .. } = over;
+    fn complete_host(&mut self, completion: Completion) {
+        let Completion { id, status, actual } = completion;
         let mut bytes = self.host.remove(&id).expect("a host transfer completes once");
         bytes.truncate(actual as usize);
         self.order.push(id);
         self.ended.insert(id, Ended { status, bytes });
     }
 
-    fn complete_device(&mut self, over: Over<TransferId>) {
-        let Over { kept: id, status, actual, .. } = over;
-        let offered = self.offers.remove(&id).expect("a transfer completes once");
-        self.device.handle_completion(Completion { id, status, actual }, &offered.message);
+    fn complete_device(&mut self, completion: Completion) {
+        let offered = self.offers.remove(&completion.id).expect("a transfer completes once");
+        self.device.handle_completion(completion, &offered.message);
     }
 
     fn carry_out(&mut self, output: Output) {

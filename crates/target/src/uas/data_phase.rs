@@ -71,7 +71,7 @@ impl Uas {
         let id = self.names.name(index);
         self.slots[index].ready = Some(id);
         let iu = Inline::new(&ReadyIu { direction, tag }.encode());
-        outputs.push_back(self.status_transfer(id, tag, iu));
+        outputs.push_with(|| self.status_transfer(id, tag, iu));
     }
 
     /// Puts on the wire whatever of a slot is not there yet.
@@ -94,7 +94,7 @@ impl Uas {
             };
             let (pipe, length) = (self.pipe(endpoint, tag), piece.range.len);
             let ends = piece.direction == Direction::In && piece.last;
-            outputs.push_back(Output::Transfer(DeviceTransfer { id, pipe, length, ends, payload }));
+            outputs.push_with(|| Output::Transfer(DeviceTransfer { id, pipe, length, ends, payload }));
         }
     }
 
@@ -170,7 +170,7 @@ impl Uas {
         let tag = self.slots[index].tag;
         let [data_in, data_out] =
             [self.endpoints.data_in, self.endpoints.data_out].map(|at| self.pipe(at, tag));
-        outputs.push_back(Output::FinishBoth(data_in, data_out));
+        outputs.push_with(|| Output::FinishBoth(data_in, data_out));
     }
 
     /// Without streams: whether a READ READY whose data ended early has made the host queue a transfer, which must end
@@ -183,7 +183,7 @@ impl Uas {
     pub(super) fn close_turn(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) {
         let transfer = self.names.name(index);
         self.slots[index].state = State::Closing { transfer, outcome };
-        outputs.push_back(self.closing_transfer(transfer, index));
+        outputs.push_with(|| self.closing_transfer(transfer, index));
     }
 
     fn closing_transfer(&self, id: TransferId, index: usize) -> Output {
@@ -213,7 +213,7 @@ impl Uas {
                 Direction::In => self.endpoints.data_in,
                 Direction::Out => self.endpoints.data_out,
             };
-            outputs.push_back(Output::Finish(self.pipe(endpoint, 0)));
+            outputs.push_with(|| Output::Finish(self.pipe(endpoint, 0)));
             self.release_turn(index, direction, outputs);
         }
     }

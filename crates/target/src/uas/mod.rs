@@ -103,13 +103,15 @@ impl Uas {
         }
         let id = self.names.name(self.slots.len());
         self.receiving = Some(id);
-        outputs.push_back(Output::Transfer(DeviceTransfer {
-            id,
-            pipe: Pipe::plain(self.endpoints.command),
-            length: self.packet_bytes,
-            ends: false,
-            payload: Payload::Message,
-        }));
+        outputs.push_with(|| {
+            Output::Transfer(DeviceTransfer {
+                id,
+                pipe: Pipe::plain(self.endpoints.command),
+                length: self.packet_bytes,
+                ends: false,
+                payload: Payload::Message,
+            })
+        });
     }
 
     /// Takes everything back. The executor's commands end as aborted; nothing more is told to the host.
@@ -271,7 +273,7 @@ impl Uas {
         let tag = self.slots[index].tag;
         let transfer = self.names.name(index);
         self.slots[index].state = State::Reporting { transfer };
-        outputs.push_back(self.status_transfer(transfer, tag, sense_iu(tag, outcome)));
+        outputs.push_with(|| self.status_transfer(transfer, tag, sense_iu(tag, outcome)));
     }
 
     /// Queues the RESPONSE IU of a slot, its last IU.
@@ -279,7 +281,7 @@ impl Uas {
         let transfer = self.names.name(index);
         self.slots[index].state = State::Responding { transfer };
         let iu = Inline::new(&response.encode());
-        outputs.push_back(self.status_transfer(transfer, response.tag, iu));
+        outputs.push_with(|| self.status_transfer(transfer, response.tag, iu));
     }
 
     /// Answers INVALID INFORMATION UNIT under `tag`, and ends the data transfers that the host has for it.
@@ -306,7 +308,7 @@ impl Uas {
         }
         let transfer = self.names.name(self.slots.len() + 1);
         self.loose.push(transfer);
-        outputs.push_back(self.status_transfer(transfer, tag, iu));
+        outputs.push_with(|| self.status_transfer(transfer, tag, iu));
     }
 
     fn status_transfer(&self, id: TransferId, tag: u16, iu: Inline) -> Output {
@@ -347,10 +349,9 @@ const FITS: &str = "the IU is as long as its header and its sense data";
 /// The SENSE IU of an outcome.
 fn sense_iu(tag: u16, outcome: &Outcome) -> Inline {
     let Some(value) = &outcome.sense else {
-        let mut iu = [0; SenseIu::LEN];
-        let value = SenseIu { tag, status_qualifier: 0, status: outcome.status, sense: &[] };
-        value.encode(&mut iu).expect(FITS);
-        return Inline::status(iu);
+        return Inline::status(
+            SenseIu { tag, status_qualifier: 0, status: outcome.status, sense: &[] }.head(),
+        );
     };
     sense_iu_with_data(tag, outcome, value)
 }

@@ -52,21 +52,24 @@ impl<'a> SenseIu<'a> {
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, NoRoom> {
         let sense_len = self.sense.len().min(u16::MAX.into());
         let sense = self.sense.get(..sense_len).unwrap_or(self.sense);
-        let got = out.len();
+        let (needed, got) = (Self::LEN + sense_len, out.len());
         let mut writer = Writer::new(out);
         let mut put = || {
-            writer.u8(IuId::Sense.into())?;
-            writer.u8(0)?;
-            writer.be16(self.tag)?;
-            writer.be16(self.status_qualifier)?;
-            writer.u8(self.status.into())?;
-            writer.zeroes(7)?;
-            writer.be16(sense_len as u16)?;
+            writer.put(&self.head())?;
             writer.put(sense)
         };
-        let needed = Self::LEN + sense_len;
         put().map_err(|_: NoRoom| NoRoom { needed, got })?;
         Ok(needed)
+    }
+
+    /// The bytes before the sense data, which are all if there is none.
+    #[inline(always)]
+    pub fn head(&self) -> [u8; SenseIu::<'static>::LEN] {
+        let (id, status) = (IuId::Sense.into(), self.status.into());
+        let [tag, tag_low] = self.tag.to_be_bytes();
+        let [qualifier, qualifier_low] = self.status_qualifier.to_be_bytes();
+        let [len, len_low] = (self.sense.len().min(u16::MAX.into()) as u16).to_be_bytes();
+        [id, 0, tag, tag_low, qualifier, qualifier_low, status, 0, 0, 0, 0, 0, 0, 0, len, len_low]
     }
 }
 

@@ -21,7 +21,7 @@ impl Executor {
         };
         if self.memory.take(plan.bytes) {
             task.buffer_bytes = plan.bytes;
-            self.wants.push_back(Output::Acquire(id, plan.bytes));
+            self.wants.push_with(|| Output::Acquire(id, plan.bytes));
             return self.start_movement(id, plan);
         }
         cold_path();
@@ -36,7 +36,7 @@ impl Executor {
             let Some(Task { phase: Phase::Memory(plan), buffer_bytes, .. }) = self.task(id) else { return };
             *buffer_bytes = bytes;
             let plan = *plan;
-            self.wants.push_back(Output::Acquire(id, bytes));
+            self.wants.push_with(|| Output::Acquire(id, bytes));
             self.start_movement(id, plan);
         }
     }
@@ -46,10 +46,11 @@ impl Executor {
         let Some(task) = self.tasks.get_mut(usize::from(id.slot)) else { return };
         let unit = task.unit.and_then(|unit| self.units.get(usize::from(unit)));
         let block_bytes = unit.map_or(512, |unit| unit.config.block_size.bytes());
-        let movement = Movement::new(plan, segment_bytes, block_bytes, task.parts);
+        let first = task.parts;
+        task.enter(|| Phase::Moving(Movement::new(plan, segment_bytes, block_bytes, first)));
+        let Phase::Moving(movement) = &task.phase else { return };
         let segments = movement.segments();
-        task.parts = task.parts.wrapping_add(segments as u16);
-        task.phase = Phase::Moving(movement);
+        task.parts = first.wrapping_add(segments as u16);
         for segment in 0..segments {
             match plan.data {
                 DataPhase::Out => self.ask_host(id, segment),
@@ -62,11 +63,11 @@ impl Executor {
         let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
         movement.handed += 1;
         let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
-        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Buffer, last });
+        self.outputs.push_with(|| CommandOutput::DataOut { id, range, place: Place::Buffer, last });
     }
 
     pub(super) fn fetch_list(&mut self, id: CommandId, range: ByteRange, last: bool) {
-        self.outputs.push_back(CommandOutput::DataOut { id, range, place: Place::Parameters, last });
+        self.outputs.push_with(|| CommandOutput::DataOut { id, range, place: Place::Parameters, last });
     }
 
     pub(super) fn ask_medium(&mut self, id: CommandId, segment: u32) {
@@ -81,7 +82,7 @@ impl Executor {
             place: if movement.plan.data == DataPhase::Own { Place::Parameters } else { Place::Buffer },
             range: movement.range(segment),
         };
-        self.wants.push_back(Output::Medium(request));
+        self.wants.push_with(|| Output::Medium(request));
     }
 
     /// Hands the host what the medium has brought, in order.
@@ -92,7 +93,7 @@ impl Executor {
             }
             let Some(segment) = movement.next_in() else { return };
             let (range, last) = (movement.range(segment), segment + 1 == movement.segments());
-            self.outputs.push_back(CommandOutput::DataIn { id, range, place: Place::Buffer, last });
+            self.outputs.push_with(|| CommandOutput::DataIn { id, range, place: Place::Buffer, last });
         }
     }
 

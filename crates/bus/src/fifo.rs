@@ -1,0 +1,205 @@
+//! A queue whose items are put together where they are to lie.
+//!
+//! An item that is made first and moved then is written in its fields and read in wide words at once, for which a processor has to
+//! wait until what was written has reached the cache: a dozen cycles, and hundreds behind a block of data that is on its way to
+//! memory. Here room is made before the item, so that there is nothing left to move. Always true: items lie side by side, in
+//! order, in a ring of places whose number is a power of two.
+
+use alloc::vec::Vec;
+use core::hint::cold_path;
+use core::{iter, mem};
+
+/// First in, first out.
+#[derive(Clone, Debug)]
+pub struct Fifo<T> {
+    places: Vec<Option<T>>,
+    first: usize,
+    len: usize,
+}
+
+/// Places at first.
+const PLACES_MIN: usize = 8;
+
+impl<T> Fifo<T> {
+    /// An empty one, without memory.
+    pub const fn new() -> Self {
+        Self { places: Vec::new(), first: 0, len: 0 }
+    }
+
+    /// An empty one that has places for so many.
+    pub fn with_capacity(count: usize) -> Self {
+        let mut places = Vec::new();
+        places.resize_with(count.next_power_of_two(), || None);
+        Self { places, first: 0, len: 0 }
+    }
+
+    /// Makes an item at the end.
+    #[inline(always)]
+    pub fn push_with(&mut self, make: impl FnOnce() -> T) {
+        if self.len == self.places.len() {
+            cold_path();
+            self.grow();
+        }
+        let at = self.place(self.len);
+        // It is free, and said to be so that nothing has to be dropped.
+        if let Some(place @ None) = self.places.get_mut(at) {
+            mem::forget(place.replace(make()));
+            self.len += 1;
+        }
+    }
+
+    /// Puts one at the end. What is made for it is better made by [`Self::push_with`].
+    #[inline]
+    pub fn push_back(&mut self, item: T) {
+        self.push_with(|| item);
+    }
+
+    /// Takes the first.
+    #[inline(always)]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let place = self.places.get_mut(self.first)?;
+        if place.is_none() {
+            return None;
+        }
+        let item = place.take();
+        self.first = self.place(1);
+        self.len -= 1;
+        item
+    }
+
+    /// Lets the first go.
+    #[inline(always)]
+    pub fn drop_front(&mut self) {
+        if let Some(place @ Some(_)) = self.places.get_mut(self.first) {
+            *place = None;
+            self.first = self.place(1);
+            self.len -= 1;
+        }
+    }
+
+    /// The first, to be changed.
+    #[inline]
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        self.places.get_mut(self.first)?.as_mut()
+    }
+
+    /// The first.
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        self.places.get(self.first)?.as_ref()
+    }
+
+    /// The one that is so many behind the first.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        self.places.get(self.place(index)).filter(|_| index < self.len)?.as_ref()
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        let at = self.place(index);
+        self.places.get_mut(at).filter(|_| index < self.len)?.as_mut()
+    }
+
+    /// The last, to be changed.
+    #[inline]
+    pub fn back_mut(&mut self) -> Option<&mut T> {
+        let at = self.place(self.len.checked_sub(1)?);
+        self.places[at].as_mut()
+    }
+
+    /// How many there are.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All, the first first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len).filter_map(|index| self.places[self.place(index)].as_ref())
+    }
+
+    /// Takes one from between the others.
+    #[cold]
+    pub fn remove(&mut self, index: usize) -> Option<T> {
+        if index >= self.len {
+            return None;
+        }
+        for index in index + 1..self.len {
+            let (to, from) = (self.place(index - 1), self.place(index));
+            self.places.swap(to, from);
+        }
+        self.len -= 1;
+        let last = self.place(self.len);
+        self.places[last].take()
+    }
+
+    /// Takes all, the first first.
+    pub fn drain(&mut self) -> impl Iterator<Item = T> {
+        iter::from_fn(|| self.pop_front())
+    }
+
+    /// Twice the places, the first item in the first.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.places.rotate_left(self.first);
+        self.first = 0;
+        self.places.resize_with((self.places.len() * 2).max(PLACES_MIN), || None);
+    }
+
+    /// Where the item lies that is so many behind the first.
+    #[inline(always)]
+    fn place(&self, index: usize) -> usize {
+        (self.first + index) & self.places.len().wrapping_sub(1)
+    }
+}
+
+impl<T> Default for Fifo<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Extend<T> for Fifo<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
+        items.into_iter().for_each(|item| self.push_back(item));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use alloc::collections::VecDeque;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_a_queue(calls in prop::collection::vec(0u8..10, 0..200)) {
+            let (mut fifo, mut queue) = (Fifo::new(), VecDeque::new());
+            for (number, call) in calls.into_iter().enumerate() {
+                match call {
+                    0..5 => {
+                        fifo.push_with(|| number);
+                        queue.push_back(number);
+                    }
+                    5..8 => prop_assert_eq!(fifo.pop_front(), queue.pop_front()),
+                    8 => prop_assert_eq!(fifo.remove(number % 5), queue.remove(number % 5)),
+                    _ => prop_assert_eq!(fifo.back_mut(), queue.back_mut()),
+                }
+                prop_assert_eq!((fifo.front(), fifo.len()), (queue.front(), queue.len()));
+                prop_assert_eq!(fifo.is_empty(), queue.is_empty());
+                prop_assert!(fifo.iter().eq(&queue));
+            }
+            prop_assert!(fifo.drain().eq(queue));
+        }
+    }
+}
