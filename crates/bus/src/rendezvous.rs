@@ -193,20 +193,20 @@ impl<H, D> Rendezvous<H, D> {
     }
 
     /// The device is ready for a transfer: `length` bytes to send, or room for bytes to come. `ends` says of an In
-    /// transfer whether the host's ends with it even if there is room left.
+    /// transfer whether the host's ends with it even if there is room left. What is kept is made where it is to lie.
     #[inline]
     pub fn submit_device(
         &mut self,
         pipe: Pipe,
         (length, ends): (u32, bool),
-        kept: D,
+        kept: impl FnOnce() -> D,
         carrier: &mut impl Carrier<H, D>,
     ) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
         if queue.host.is_empty() {
-            return queue.device.push_with(|| Pending { kept, pipe, length, moved: 0, ends });
+            return queue.device.push_with(|| Pending { kept: kept(), pipe, length, moved: 0, ends });
         }
-        let mut device = Pending { kept, pipe, length, moved: 0, ends };
+        let mut device = Pending { kept: kept(), pipe, length, moved: 0, ends };
         while let Some(host) = queue.host.front_mut() {
             let step = meet(host, &mut device, self.packet_bytes, carrier);
             if let Some(status) = step.device {
@@ -476,7 +476,7 @@ mod tests {
     }
 
     fn device(place: &mut Place, id: u64, pipe: Pipe, length: u32, ends: bool) {
-        place.meeting.submit_device(pipe, (length, ends), id, &mut place.told);
+        place.meeting.submit_device(pipe, (length, ends), || id, &mut place.told);
     }
 
     impl Carrier<u64, u64> for Vec<Part> {

@@ -129,7 +129,7 @@ fn submit<T: Transport>(
     slot: u16,
     cdb: &[u8],
     direction: Option<Direction>,
-    buffer: Vec<u8>,
+    mut buffer: Vec<u8>,
 ) {
     let range = ByteRange::new(0, u32::from(BLOCKS) * BLOCK);
     let command = Command {
@@ -141,7 +141,7 @@ fn submit<T: Transport>(
         data_phase: direction.map(|direction| DataPhase { direction, range }),
         deadline: Instant::ZERO + Duration::from_secs(30),
     };
-    ends.submit(Instant::ZERO, &command, buffer).expect("the transport has room");
+    ends.submit(Instant::ZERO, &command, &mut buffer).expect("the transport has room");
 }
 
 fn next<T: Transport>(ends: &mut Loopback<T>) -> loopback::Finished {

@@ -71,18 +71,13 @@ impl<T: Transport> Loopback<T> {
         Self { host, drive, finished: Fifo::new() }
     }
 
-    /// Takes a command on. `buffer` holds what it writes, or has room for what it reads; it is made longer where it is
-    /// too short. It goes to the drive by [`Self::settle`] or with the next [`Self::turn`], together with the others that were taken
+    /// Takes a command on, and the memory of `buffer`, which holds what it writes, or has room for what it reads; it is made
+    /// longer where it is too short. The command goes to the drive by [`Self::settle`] or with the next [`Self::turn`], together with the others that were taken
     /// on: what is done to many commands, one after the other, finds the instructions for it in near caches.
     ///
     /// # Errors
-    /// The transport's refusal, with the buffer.
-    pub fn submit(
-        &mut self,
-        now: Instant,
-        command: &Command,
-        mut buffer: Vec<u8>,
-    ) -> Result<(), (Refusal, Vec<u8>)> {
+    /// The transport's refusal; the buffer keeps its memory.
+    pub fn submit(&mut self, now: Instant, command: &Command, buffer: &mut Vec<u8>) -> Result<(), Refusal> {
         let needed = command.transfer().map_or(0, |phase| phase.range.as_usize().end);
         if buffer.len() < needed {
             cold_path();
@@ -95,11 +90,13 @@ impl<T: Transport> Loopback<T> {
             cold_path();
             buffers.resize_with(slot + 1, || None);
         }
-        let earlier = buffers[slot].replace(Buffer { owner: command.id, memory: buffer });
+        let earlier = buffers[slot].replace(Buffer { owner: command.id, memory: std::mem::take(buffer) });
         if let Err(refusal) = transport.submit(now, command) {
             cold_path();
-            let refused = std::mem::replace(&mut buffers[slot], earlier);
-            return Err((refusal, refused.map_or_else(Vec::new, |buffer| buffer.memory)));
+            if let Some(refused) = std::mem::replace(&mut buffers[slot], earlier) {
+                *buffer = refused.memory;
+            }
+            return Err(refusal);
         }
         Ok(())
     }
@@ -185,8 +182,7 @@ impl<T: Transport> Loopback<T> {
                 self.host.transport.handle_answer(now, id, answer);
             }
             Output::Finished(id, outcome) => {
-                let buffer = self.host.take_buffer(id);
-                self.finished.push_with(|| Finished { id, outcome, buffer });
+                self.finished.push_with(|| Finished { id, outcome, buffer: self.host.take_buffer(id) });
             }
         }
     }

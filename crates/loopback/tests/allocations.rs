@@ -24,8 +24,8 @@ fn run<T: Transport>(ends: &mut Loopback<T>, depth: u16, count: u32) {
         let id = CommandId { slot, generation };
         let deadline = Instant::ZERO + Duration::from_secs(30);
         let command = command(id, place.is_multiple_of(2), (place * u32::from(BLOCKS), BLOCKS), deadline);
-        let buffer = ends.pool().take((u32::from(BLOCKS) * BLOCK) as usize);
-        ends.submit(Instant::ZERO, &command, buffer).expect("there is room");
+        let mut buffer = ends.pool().take((u32::from(BLOCKS) * BLOCK) as usize);
+        ends.submit(Instant::ZERO, &command, &mut buffer).expect("there is room");
     };
     for slot in 0..depth {
         start(ends, slot, 0);
@@ -44,7 +44,7 @@ fn run<T: Transport>(ends: &mut Loopback<T>, depth: u16, count: u32) {
 fn allocations_in_steady_state<T: Transport>(mut ends: Loopback<T>, depth: u16) -> u64 {
     let id = CommandId { slot: 0, generation: 0 };
     let first = command(id, false, (0, 0), Instant::ZERO + Duration::from_secs(1));
-    ends.submit(Instant::ZERO, &first, Vec::new()).expect("there is room");
+    ends.submit(Instant::ZERO, &first, &mut Vec::new()).expect("there is room");
     ends.turn(Instant::ZERO);
     assert!(ends.poll().is_some_and(|over| !over.outcome.is_good()), "power on");
     run(&mut ends, depth, WARM_UP);

@@ -82,13 +82,13 @@ impl<T: Transport> Host<T> {
     fn carry_out(&mut self, output: Output) {
         match output {
             Output::Submit(command, memory) => {
-                let bytes = match memory {
+                let mut bytes = match memory {
                     Memory::Request(id) => self.buffers[&id].clone(),
                     Memory::Parameters => self.disk.parameters(command.id).to_vec(),
                     Memory::None | Memory::Answer => Vec::new(),
                 };
                 self.memory.insert(command.id, (memory, command.data_phase));
-                self.ends.submit(Instant::ZERO, &command, bytes).expect("the depth was kept");
+                self.ends.submit(Instant::ZERO, &command, &mut bytes).expect("the depth was kept");
             }
             Output::Finished(id, result) => self.finished.push((id, result)),
             Output::Surveyed(result) => assert_eq!(result, Ok(())),

@@ -24,7 +24,7 @@ fn surveyed() -> Disk {
     while disk.geometry().is_none() {
         if let Some(Output::Submit(command, memory)) = disk.poll_output() {
             assert!(matches!(memory, Memory::None | Memory::Answer));
-            ends.submit(NOW, &command, Vec::new()).expect("there is room");
+            ends.submit(NOW, &command, &mut Vec::new()).expect("there is room");
             ends.turn(NOW);
             let finished = ends.poll().expect("the drive answers");
             disk.handle_outcome(NOW, finished.id, &finished.outcome, &finished.buffer);

@@ -30,12 +30,12 @@ impl<T: Transport> Host<T> {
         host
     }
 
-    fn submit(&mut self, slot: u16, writes: bool, blocks: (u32, u16), buffer: Vec<u8>) {
+    fn submit(&mut self, slot: u16, writes: bool, blocks: (u32, u16), mut buffer: Vec<u8>) {
         self.commands += 1;
         let id = CommandId { slot, generation: self.commands };
         let deadline = Instant::ZERO + Duration::from_secs(30);
         self.ends
-            .submit(Instant::ZERO, &command(id, writes, blocks, deadline), buffer)
+            .submit(Instant::ZERO, &command(id, writes, blocks, deadline), &mut buffer)
             .expect("there is room");
     }
 

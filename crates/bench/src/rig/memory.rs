@@ -322,38 +322,46 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         let (range, direction) =
             phase.map_or((ByteRange::new(0, 0), Direction::In), |phase| (phase.range, phase.direction));
         let mut part = Part { id: command.id, memory, range, direction, whole: false };
-        let len = range.len as usize;
-        let buffer = match memory {
-            Memory::Request(id) => {
-                let slot = &mut self.slots[id.0 as usize];
-                part.whole = range.start == 0 && range.len == slot.bytes;
-                if part.whole {
-                    std::mem::take(&mut slot.buffer)
-                } else {
-                    cold_path();
-                    let mut piece = self.ends.pool().take(len);
-                    piece[..len].copy_from_slice(&slot.buffer[range.as_usize()]);
-                    piece
-                }
-            }
-            Memory::Parameters => {
+        let slot = usize::from(command.id.slot);
+        if let Memory::Request(id) = memory
+            && let Some(whole) = self.slots.get_mut(id.0 as usize)
+            && range.start == 0
+            && range.len == whole.bytes
+        {
+            part.whole = true;
+            self.parts[slot] = Some(part);
+            if let Err(refusal) = self.ends.submit(now, &command, &mut whole.buffer) {
                 cold_path();
-                let mut piece = self.ends.pool().take(len);
-                piece[..len].copy_from_slice(&self.disk.parameters(command.id)[range.as_usize()]);
-                piece
+                self.parts[slot] = None;
+                self.disk.handle_refusal(now, part.id, refusal);
             }
-            Memory::None | Memory::Answer => Vec::new(),
-        };
-        if let (false, Some(phase)) = (part.whole, &mut command.data_phase) {
+            return;
+        }
+        cold_path();
+        let mut buffer = self.copy_of(&part);
+        if let Some(phase) = &mut command.data_phase {
             phase.range = ByteRange::new(0, range.len);
         }
-        self.parts[usize::from(command.id.slot)] = Some(part);
-        if let Err((refusal, buffer)) = self.ends.submit(now, &command, buffer) {
-            cold_path();
-            self.parts[usize::from(command.id.slot)] = None;
+        self.parts[slot] = Some(part);
+        if let Err(refusal) = self.ends.submit(now, &command, &mut buffer) {
+            self.parts[slot] = None;
             self.keep(part, buffer);
             self.disk.handle_refusal(now, part.id, refusal);
         }
+    }
+
+    /// Memory for a part of a request, with the bytes that it sends if it sends any.
+    #[cold]
+    fn copy_of(&mut self, part: &Part) -> Vec<u8> {
+        let (len, range) = (part.range.len as usize, part.range.as_usize());
+        let source = match part.memory {
+            Memory::Request(id) => &self.slots[id.0 as usize].buffer[range],
+            Memory::Parameters => &self.disk.parameters(part.id)[range],
+            Memory::None | Memory::Answer => return Vec::new(),
+        };
+        let mut piece = self.ends.pool().take(len);
+        piece[..len].copy_from_slice(source);
+        piece
     }
 }
 

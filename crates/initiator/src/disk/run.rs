@@ -341,9 +341,9 @@ impl Disk {
             }
             active.give_up();
         }
-        if let Some((id, result)) = self.requests.remove(request) {
-            self.outputs.push_with(|| Output::Finished(id, result));
-        }
+        let Some(active) = self.requests.get_mut(request) else { return };
+        self.outputs.push_with(|| Output::Finished(active.request.id, active.result()));
+        self.requests.release(request);
     }
 
     /// The unit is gone.

@@ -447,9 +447,8 @@ impl Drive {
             let sent = Completion { id, status: TransferStatus::Done, actual: length };
             return self.device.handle_completion(sent, &[]);
         }
-        let kept = DeviceEntry { id, payload };
         let (bus, mut told) = self.ends();
-        bus.submit_device(pipe, (length, ends), kept, &mut told);
+        bus.submit_device(pipe, (length, ends), || DeviceEntry { id, payload }, &mut told);
     }
 
     fn ask_medium(&mut self, request: MediumRequest) {

@@ -334,7 +334,7 @@ impl Desk {
         assert_eq!(room, transfer.length as usize);
         let DeviceTransfer { id, pipe, length, ends, .. } = transfer;
         self.offers.insert(id, Offered { transfer, message: Vec::new() });
-        self.on_bus(|bus, heard| bus.submit_device(pipe, (length, ends), id, heard));
+        self.on_bus(|bus, heard| bus.submit_device(pipe, (length, ends), || id, heard));
     }
 
     fn carry(&mut self, passage: Passage, host: TransferId, device: TransferId) {

@@ -311,6 +311,7 @@ impl Uas {
         outputs.push_with(|| self.status_transfer(transfer, tag, iu));
     }
 
+    #[inline(always)]
     fn status_transfer(&self, id: TransferId, tag: u16, iu: Inline) -> Output {
         let pipe = self.pipe(self.endpoints.status, tag);
         let length = iu.as_bytes().len() as u32;
@@ -347,6 +348,7 @@ impl Uas {
 const FITS: &str = "the IU is as long as its header and its sense data";
 
 /// The SENSE IU of an outcome.
+#[inline(always)]
 fn sense_iu(tag: u16, outcome: &Outcome) -> Inline {
     let Some(value) = &outcome.sense else {
         return Inline::status(
