@@ -22,6 +22,7 @@ mod queue;
 mod random;
 mod share;
 mod trace;
+mod wheel;
 
 pub use alarm::Alarm;
 pub use digest::Digest;

@@ -1,12 +1,15 @@
 //! Events by time, and among those of one time by the order in which they were scheduled.
 //!
-//! The sequence number beside its time makes the order total, so it is the same however events are kept. Most are scheduled
-//! for the next moment, and take their place near the end of a short line that is in order; what comes later than all of a
-//! line that is full lies in a heap, and the next event is the sooner of both. Events move as they are ordered, so they are
-//! to be small: what an event is about stays with whom it is about.
+//! The sequence number beside its time makes the order total, so it is the same however events are kept. The next ones are in a
+//! line that is in order; where few wait, which is where one drive is at work, they all are. The line of many ends at a time:
+//! what comes later lies, in no order, in a [`Wheel`] of short spans, of which one at a time makes the line, and what comes
+//! later than the wheel reaches lies in a heap, and so does what one span has too much of. So an event costs the same however
+//! many others wait. Events move as they are ordered, so they are to be small: what an event is about stays with whom it is
+//! about.
 //!
-//! Always true: the line is in order, and no longer than it may be.
+//! Always true: the line is in order, and empty only if nothing waits; all that waits beside it comes later.
 
+use super::wheel::{Span, Wheel};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::fmt;
@@ -19,13 +22,20 @@ pub const EVENTS_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueFull;
 
-/// Events of the line: as many as move sooner than a heap is put in order.
+/// Events of a line that has no end: as many as move sooner than a wheel turns.
 const LINE_MAX: usize = 16;
+
+/// Events of any line: where more happens in a span, a heap is sooner put in order.
+const CROWD: usize = 128;
 
 /// Events that wait.
 pub(super) struct Queue<E> {
     /// The next is the last.
     line: Vec<Due<E>>,
+    /// What comes from here on lies beside the line; [`Turn::NEVER`] while nothing does.
+    line_end: Turn,
+    wheel: Wheel<E>,
+    /// What comes later than the wheel reaches, and what a span has too much of.
     heap: BinaryHeap<Reverse<Due<E>>>,
     sequence: u64,
 }
@@ -39,15 +49,21 @@ pub struct Turn {
 
 /// An event and its turn, ordered by that.
 #[derive(Clone, Copy, Debug)]
-struct Due<E> {
-    turn: Turn,
-    event: E,
+pub(super) struct Due<E> {
+    pub(super) turn: Turn,
+    pub(super) event: E,
 }
 
 impl<E: Copy> Queue<E> {
     pub(super) const fn new() -> Self {
         // Nothing has the turn of number 0, which was before the first.
-        Self { line: Vec::new(), heap: BinaryHeap::new(), sequence: 1 }
+        Self {
+            line: Vec::new(),
+            line_end: Turn::NEVER,
+            wheel: Wheel::new(),
+            heap: BinaryHeap::new(),
+            sequence: 1,
+        }
     }
 
     /// The next turn at a time.
@@ -57,68 +73,154 @@ impl<E: Copy> Queue<E> {
         turn
     }
 
+    #[inline]
     pub(super) fn push(&mut self, turn: Turn, event: E) -> Result<(), QueueFull> {
-        let due = Due { turn, event };
-        if self.line.len() < LINE_MAX {
-            self.line_up(due);
+        if self.line.len() < LINE_MAX && turn < self.line_end {
+            self.line_up(turn, event);
             return Ok(());
         }
-        self.push_beside(due)
+        self.push_beside(turn, event)
     }
 
-    /// The same where the line is full: the latest goes into the heap.
+    /// The same where the line is full, or ends before.
     #[inline(never)]
-    fn push_beside(&mut self, due: Due<E>) -> Result<(), QueueFull> {
+    fn push_beside(&mut self, turn: Turn, event: E) -> Result<(), QueueFull> {
         if self.len() >= EVENTS_MAX {
             return Err(QueueFull);
         }
-        if self.line[0] < due {
-            self.heap.push(Reverse(due));
+        if self.line_end == Turn::NEVER {
+            self.end_line();
+        }
+        if turn >= self.line_end {
+            self.put_by(turn, event);
+        } else if self.line.len() < CROWD {
+            self.line_up(turn, event);
         } else {
-            self.heap.push(Reverse(self.line.remove(0)));
-            self.line_up(due);
+            self.crowd(turn, event);
         }
         Ok(())
     }
 
+    /// The line ends with the span of its next event: what comes later lies beside it from now on.
+    #[cold]
+    fn end_line(&mut self) {
+        let Some(next) = self.line.last() else { return };
+        self.turn_to(Span::of(next.turn.at));
+        let later = self.line.partition_point(|due| due.turn >= self.line_end);
+        for place in 0..later {
+            let Due { turn, event } = self.line[place];
+            self.put_by(turn, event);
+        }
+        self.line.drain(..later);
+    }
+
+    fn turn_to(&mut self, span: Span) {
+        self.line_end = span.end().map_or(Turn::NEVER, |end| Turn::new(end, 0));
+        self.wheel.turn_to(span);
+    }
+
+    /// More happens within a span than a line has room for: it ends before the latest.
+    #[cold]
+    fn crowd(&mut self, turn: Turn, event: E) {
+        let mut latest = Due { turn, event };
+        if self.line[0] > latest {
+            latest = self.line.remove(0);
+            self.line_up(turn, event);
+        }
+        self.line_end = latest.turn;
+        self.heap.push(Reverse(latest));
+    }
+
+    /// Puts by what comes after the end of the line.
+    #[inline(always)]
+    fn put_by(&mut self, turn: Turn, event: E) {
+        if !self.wheel.take(turn, event) {
+            self.heap.push(Reverse(Due { turn, event }));
+        }
+    }
+
     /// The next event and its turn.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pop(&mut self) -> Option<(Turn, E)> {
-        let is_in_line = match (self.line.last(), self.heap.peek()) {
-            (Some(next), Some(Reverse(other))) => next < other,
-            (next, _) => next.is_some(),
-        };
-        let next = if is_in_line { self.line.pop() } else { self.pop_beside() }?;
-        Some((next.turn, next.event))
+        let Due { turn, event } = self.line.pop()?;
+        if self.line.is_empty() {
+            self.go_on();
+        }
+        Some((turn, event))
     }
 
+    /// The line is empty: the events of the next span of which there are any make the next.
     #[inline(never)]
-    fn pop_beside(&mut self) -> Option<Due<E>> {
-        self.heap.pop().map(|Reverse(next)| next)
+    fn go_on(&mut self) {
+        let near = self.wheel.next();
+        let far = self.heap.peek().map(|Reverse(next)| Span::of(next.turn.at));
+        let Some(span) = near.into_iter().chain(far).min() else {
+            self.line_end = Turn::NEVER;
+            return;
+        };
+        self.turn_to(span);
+        if near == Some(span) {
+            while let Some(Due { turn, event }) = self.wheel.give() {
+                if self.line.len() < CROWD {
+                    self.line_up(turn, event);
+                } else {
+                    self.crowd(turn, event);
+                }
+            }
+        }
+        if far == Some(span) || self.line.len() == CROWD {
+            self.take_from_heap(span);
+        }
     }
 
+    /// Those in the heap that are of the line's span come into the line, as far as it has room for them and they are sooner than
+    /// what is there.
+    #[cold]
+    fn take_from_heap(&mut self, span: Span) {
+        while let Some(&Reverse(next)) = self.heap.peek()
+            && Span::of(next.turn.at) == span
+        {
+            let has_room = self.line.len() < CROWD;
+            if !has_room && self.line[0] < next {
+                self.line_end = next.turn;
+                return;
+            }
+            self.heap.pop();
+            if has_room {
+                self.line_up(next.turn, next.event);
+            } else {
+                self.crowd(next.turn, next.event);
+            }
+        }
+    }
+
+    #[inline]
     pub(super) fn next_at(&self) -> Option<Instant> {
-        let (next, other) = (self.line.last(), self.heap.peek().map(|Reverse(next)| next));
-        next.into_iter().chain(other).map(|next| next.turn.at()).min()
+        self.line.last().map(|next| next.turn.at)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.line.len() + self.heap.len()
+        self.line.len() + self.wheel.len() + self.heap.len()
     }
 
-    /// Puts an event into the line.
-    fn line_up(&mut self, due: Due<E>) {
-        let mut at = self.line.len();
-        self.line.push(due);
-        while at > 0 && self.line[at - 1].turn < due.turn {
-            self.line[at] = self.line[at - 1];
-            at -= 1;
+    /// Puts an event into the line. Nothing is handed an event by reference on the way there: it would be put together in memory word
+    /// by word, and be copied from there at once, for which a processor waits.
+    #[inline(always)]
+    fn line_up(&mut self, turn: Turn, event: E) {
+        let mut place = self.line.len();
+        self.line.push(Due { turn, event });
+        while place > 0 && self.line[place - 1].turn < turn {
+            self.line[place] = self.line[place - 1];
+            place -= 1;
+            self.line[place] = Due { turn, event };
         }
-        self.line[at] = due;
     }
 }
 
 impl Turn {
+    /// After all others.
+    const NEVER: Self = Self { at: Instant::from_ps(u64::MAX), sequence: u64::MAX };
+
     pub(super) const fn new(at: Instant, sequence: u64) -> Self {
         Self { at, sequence }
     }
@@ -165,11 +267,16 @@ mod tests {
     proptest! {
         #[test]
         fn events_come_by_time_and_then_as_they_were_scheduled(
+            // Some at one time, some in one span, some that a wheel reaches, some later, and the last there are.
+            unit in prop::sample::select(vec![1_u64, 1 << 13, 1 << 18, 1 << 24, 1 << 40, u64::MAX / 49]),
             steps in prop::collection::vec((0_u64..50, any::<bool>()), 1..300)
         ) {
+            let few = steps.len() < 40;
             let (mut queue, mut model) = (Queue::new(), Vec::<(u64, usize)>::new());
             for (number, (at, takes)) in steps.into_iter().enumerate() {
-                if takes {
+                let at = at * unit;
+                // Of many, more come than go.
+                if takes && (few || number % 3 == 0) {
                     let next = model.iter().min().copied();
                     model.retain(|waiting| Some(*waiting) != next);
                     prop_assert_eq!(queue.next_at().map(Instant::as_ps), next.map(|(at, _)| at));
