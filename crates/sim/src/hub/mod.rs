@@ -39,6 +39,8 @@ pub struct HubDevice {
     is_configured: bool,
     may_ask: [bool; 2],
     is_halted: bool,
+    /// How many others come before each request that is stalled, the last first.
+    stalls: Vec<u8>,
     effects: VecDeque<HubEffect>,
 }
 
@@ -102,7 +104,30 @@ impl HubDevice {
             is_configured: false,
             may_ask: [false; 2],
             is_halted: false,
+            stalls: Vec::new(),
             effects: VecDeque::new(),
+        }
+    }
+
+    /// Requests are stalled, once each, which follow as many others as is told: `[2, 0]` are the third and the fourth of those to come.
+    pub fn stall(&mut self, after: &[u8]) {
+        self.stalls = after.iter().rev().copied().collect();
+    }
+
+    /// Whether there are requests to come that are stalled.
+    pub const fn will_stall(&self) -> bool {
+        !self.stalls.is_empty()
+    }
+
+    /// Whether the request at hand is one that is to be stalled.
+    fn is_stalled(&mut self) -> bool {
+        match self.stalls.last_mut() {
+            Some(0) => self.stalls.pop().is_some(),
+            Some(others) => {
+                *others -= 1;
+                false
+            }
+            None => false,
         }
     }
 
@@ -161,6 +186,9 @@ impl HubDevice {
 
     /// Answers a request of endpoint 0.
     pub fn handle_control(&mut self, now: Instant, setup: SetupPacket) -> Verdict {
+        if self.is_stalled() {
+            return Verdict::Stall;
+        }
         let verdict = match setup.kind {
             RequestKind::Standard => self.standard(setup),
             RequestKind::Class => match HubRequest::decode(&setup) {

@@ -36,7 +36,7 @@ use wire::usb::{BosDescriptor, ConfigurationDescriptor, DescriptorKind, DeviceDe
 use wire::xhci::{CompletionCode, RouteString};
 use xhci::{Answer, Location, Request};
 
-/// How often a drive is brought up, with its port reset between: as often as Linux does (PORT_INIT_TRIES, drivers/usb/core/hub.c).
+/// How often a drive or a hub is brought up, with its port reset between: as often as Linux does (PORT_INIT_TRIES, drivers/usb/core/hub.c).
 const TRIES: u8 = 4;
 
 /// Each step of bringing a drive up ends within this, or never.
@@ -132,7 +132,10 @@ impl Setup {
     }
 
     /// A world that has no power yet, with somebody in the place of each drive.
-    fn occupied(&self, mut occupant: impl FnMut(usize, &Drive) -> Occupant) -> Result<Driven, PowerOnError> {
+    pub(super) fn occupied(
+        &self,
+        mut occupant: impl FnMut(usize, &Drive) -> Occupant,
+    ) -> Result<Driven, PowerOnError> {
         self.check().map_err(PowerOnError::Setup)?;
         let drives = self.drives();
         let seat = |(number, (_, drive)): (usize, &(_, Drive))| Seat::new(number, occupant(number, drive));
@@ -142,7 +145,7 @@ impl Setup {
 
 impl Driven {
     /// Gets power, and has all devices brought up.
-    fn come_up(&mut self) -> Result<(), PowerOnError> {
+    pub(super) fn come_up(&mut self) -> Result<(), PowerOnError> {
         self.start()?;
         let order: Vec<usize> = self.roots.iter().flat_map(|root| root.fronts.clone()).collect();
         order.into_iter().try_for_each(|number| self.bring_up_here(number))
@@ -222,20 +225,12 @@ impl Driven {
         self.wait_for(|world| world.roots[root].is_ready)
     }
 
-    /// Brings a drive or a hub up, as soon as its hub says that it is there.
+    /// Brings a drive or a hub up, as soon as its hub says that it is there. What it does not answer may have been lost: its port
+    /// is reset then, and it is asked again.
     pub(super) fn bring_up_here(&mut self, number: usize) -> Result<(), PowerOnError> {
         if self.fronts[number].way.route != RouteString::ROOT {
             self.wait_for(|world| world.fronts[number].location.is_some())?;
         }
-        if number < self.seats.len() {
-            return self.bring_up(number);
-        }
-        let location = self.attach(number)?;
-        self.bring_up_hub(number, location)
-    }
-
-    /// Brings a drive up. What it does not answer may have been lost: its port is reset then, and it is asked again.
-    fn bring_up(&mut self, number: usize) -> Result<(), PowerOnError> {
         let mut came = self.try_to_bring_up(number);
         for _ in 1..TRIES {
             let Err(PowerOnError::Refused(_)) = came else { break };
@@ -264,11 +259,20 @@ impl Driven {
         Ok(true)
     }
 
-    /// Gives a drive an address, if it has none, and a transport.
+    /// Gives a device an address, if it has none, and brings up what it is.
     fn try_to_bring_up(&mut self, number: usize) -> Result<(), PowerOnError> {
+        let location = self.location_of(number);
         if self.fronts[number].device.is_none() {
-            self.attach(number)?;
+            self.attach(number, location)?;
         }
+        match number < self.seats.len() {
+            true => self.bring_up_drive(number),
+            false => self.bring_up_hub(number, location),
+        }
+    }
+
+    /// Gives a drive that has an address a transport.
+    fn bring_up_drive(&mut self, number: usize) -> Result<(), PowerOnError> {
         // What the transport before this one has left in the core's line is not for this one.
         self.wait_for(|world| !world.core.works_for(number))?;
         let Drive { protocol, depth, .. } = self.drives[number];
@@ -282,15 +286,19 @@ impl Driven {
         self.let_link_sleep(number)
     }
 
-    /// Gives a device an address.
-    fn attach(&mut self, number: usize) -> Result<Location, PowerOnError> {
-        let Front { way: Way { port, route }, speed, .. } = self.fronts[number];
+    /// Where a device is, as its hub has said, or at a root port.
+    fn location_of(&self, number: usize) -> Location {
+        let Front { way: Way { port, route }, speed, location, .. } = self.fronts[number];
         let control_packet = if speed == Speed::Super { 512 } else { 64 };
         let speed_id = speed_id(speed);
         let at_root = Location { root_port: port, route, speed_id, translator: None, control_packet };
-        let location = self.fronts[number].location.unwrap_or(at_root);
+        location.unwrap_or(at_root)
+    }
+
+    /// Gives a device an address.
+    fn attach(&mut self, number: usize, location: Location) -> Result<(), PowerOnError> {
         match self.ask(number, Step::Driver(Request::Attach(location)))? {
-            Came::Answer(Answer::Attached(_)) => Ok(location),
+            Came::Answer(Answer::Attached(_)) => Ok(()),
             _ => Err(PowerOnError::Refused("an address")),
         }
     }

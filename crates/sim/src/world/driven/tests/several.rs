@@ -3,6 +3,7 @@
 use super::*;
 use crate::link::superspeed::Rate;
 use crate::raw::{Drives, Load, Protocol, Run, Watch, measure};
+use bus::Speed;
 use initiator::Outcome;
 use wire::xhci::RouteString;
 
@@ -258,6 +259,24 @@ fn what_is_on_a_drive_stays_there_while_its_hub_is_reset() {
     world.reset_hub(spot(1, 0x3)).unwrap();
     fixture::first(&mut world, 1);
     assert!(fixture::ask(&mut world, 1, &command(2, false, 7, 3), room(3)) == pattern(5, 3));
+}
+
+#[test]
+fn a_hub_that_stalls_while_it_is_brought_up_is_reset_and_asked_again() {
+    let unpowered = || mixed().occupied(|_, drive| Occupant::of(drive, Speed::Super)).unwrap();
+    for hub in 0..2 {
+        for after in 0..14 {
+            let mut world = unpowered();
+            world.hubs[hub].device.stall(&[after]);
+            assert_eq!(world.come_up(), Ok(()), "hub {hub}, request {after}");
+            assert_all_work(&mut world, 0..4);
+            assert!(!world.hubs[hub].device.will_stall(), "it was asked as often");
+        }
+        // As often as Linux tries it is not enough.
+        let mut world = unpowered();
+        world.hubs[hub].device.stall(&[0; 40]);
+        assert_eq!(world.come_up(), Err(PowerOnError::Refused("an address")), "hub {hub}");
+    }
 }
 
 #[test]
