@@ -246,10 +246,29 @@ impl Joint {
     /// The lane of a side is free: it sends what it has. When that crosses, and bytes of its payload; what it is [`Self::sent`]
     /// says. `None` if it has nothing to send, or waits for a credit, and always on a bus of USB 2.0.
     pub fn send(&mut self, now: Instant, side: Side) -> Option<(Crossing, u16)> {
-        self.send_paced(now, side, |_| Duration::ZERO)
+        if self.has_kept(side) {
+            self.send_kept(now, side)
+        } else {
+            self.send_paced(now, side, |_| Duration::ZERO)
+        }
     }
 
-    /// The same of a side that takes its time: `pace` says how much longer than the link a message has to wait.
+    /// Whether a side has kept something that goes before all else, by [`Self::send_kept`].
+    #[inline(always)]
+    pub fn has_kept(&self, side: Side) -> bool {
+        !self.is_cut && self.lanes().is_some_and(|lanes| lanes.has_kept(side))
+    }
+
+    /// The same as [`Self::send`] of what is kept: what had no credit, or is sent again.
+    #[cold]
+    pub fn send_kept(&mut self, now: Instant, side: Side) -> Option<(Crossing, u16)> {
+        match &mut self.wires {
+            Wires::Lanes(lanes) => lanes.send_kept(now, side),
+            Wires::Bus(_) => None,
+        }
+    }
+
+    /// The same of a side that has kept nothing and takes its time: `pace` says how much longer than the link a message has to wait.
     #[inline(always)]
     pub fn send_paced(
         &mut self,
@@ -261,9 +280,6 @@ impl Joint {
         if self.is_cut {
             lanes.rest(side);
             return None;
-        }
-        if lanes.has_kept(side) {
-            return lanes.send_kept(now, side);
         }
         let next = match (side, &mut self.host, &mut self.device) {
             (Side::Host, HostPort::SuperSpeed(host), _) => host.poll(),

@@ -304,15 +304,37 @@ impl Driven {
         let now = self.engine.now();
         let controller = &mut self.machine.controller;
         let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        if joint.has_kept(side) {
+            return self.send_kept(root, side);
+        }
         let pace = |message: &Message| match side {
             Side::Host => controller.pace(now, message),
             Side::Device => Duration::ZERO,
         };
-        let Some((crossing, bytes)) = joint.send_paced(now, side, pace) else { return };
+        if let Some((crossing, bytes)) = joint.send_paced(now, side, pace) {
+            self.has_sent(root, side, &crossing, bytes);
+        }
+    }
+
+    /// The same of what had no credit, or is sent again. It has a call of its own, since what either of two calls says is put
+    /// together in memory and read from there at once, for which a processor waits.
+    #[cold]
+    fn send_kept(&mut self, root: usize, side: Side) {
+        let now = self.engine.now();
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
+        if let Some((crossing, bytes)) = joint.send_kept(now, side) {
+            self.has_sent(root, side, &crossing, bytes);
+        }
+    }
+
+    /// A side has sent a message: its lane will be free, and the message will be heard.
+    #[inline(always)]
+    fn has_sent(&mut self, root: usize, side: Side, crossing: &Crossing, bytes: u16) {
+        let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
         let free = self.engine.turn(crossing.ends);
         let rests = joint.rests(side, free);
         if self.shows_packets {
-            self.show_sent(root, side, &crossing);
+            self.show_sent(root, side, crossing);
         }
         if !rests {
             self.schedule_at(free, Happens::Free(root as u8, side));
