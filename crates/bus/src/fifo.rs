@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 use core::hint::cold_path;
-use core::{iter, mem};
+use core::mem;
 
 /// First in, first out.
 #[derive(Clone, Debug)]
@@ -83,30 +83,23 @@ impl<T> Fifo<T> {
         self.places.get_mut(self.first)?.as_mut()
     }
 
-    /// The first.
-    #[inline]
-    pub fn front(&self) -> Option<&T> {
-        self.places.get(self.first)?.as_ref()
-    }
-
     /// The one that is so many behind the first.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        self.places.get(self.place(index)).filter(|_| index < self.len)?.as_ref()
+        if index >= self.len {
+            return None;
+        }
+        self.places.get(self.place(index))?.as_ref()
     }
 
     /// The same, to be changed.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        if index >= self.len {
+            return None;
+        }
         let at = self.place(index);
-        self.places.get_mut(at).filter(|_| index < self.len)?.as_mut()
-    }
-
-    /// The last, to be changed.
-    #[inline]
-    pub fn back_mut(&mut self) -> Option<&mut T> {
-        let at = self.place(self.len.checked_sub(1)?);
-        self.places[at].as_mut()
+        self.places.get_mut(at)?.as_mut()
     }
 
     /// How many there are.
@@ -139,11 +132,6 @@ impl<T> Fifo<T> {
         self.len -= 1;
         let last = self.place(self.len);
         self.places[last].take()
-    }
-
-    /// Takes all, the first first.
-    pub fn drain(&mut self) -> impl Iterator<Item = T> {
-        iter::from_fn(|| self.pop_front())
     }
 
     /// Twice the places, the first item in the first.
@@ -183,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_queue(calls in prop::collection::vec(0u8..10, 0..200)) {
+        fn it_is_a_queue(calls in prop::collection::vec(0u8..11, 0..200)) {
             let (mut fifo, mut queue) = (Fifo::new(), VecDeque::new());
             for (number, call) in calls.into_iter().enumerate() {
                 match call {
@@ -193,13 +181,20 @@ mod tests {
                     }
                     5..8 => prop_assert_eq!(fifo.pop_front(), queue.pop_front()),
                     8 => prop_assert_eq!(fifo.remove(number % 5), queue.remove(number % 5)),
-                    _ => prop_assert_eq!(fifo.back_mut(), queue.back_mut()),
+                    9 => {
+                        fifo.drop_front();
+                        queue.pop_front();
+                    }
+                    _ => prop_assert_eq!(fifo.get_mut(number % 5), queue.get_mut(number % 5)),
                 }
-                prop_assert_eq!((fifo.front(), fifo.len()), (queue.front(), queue.len()));
+                prop_assert_eq!(fifo.front_mut(), queue.front_mut());
+                prop_assert_eq!((fifo.get(number % 5), fifo.len()), (queue.get(number % 5), queue.len()));
+                let last = queue.len().wrapping_sub(1);
+                prop_assert_eq!(fifo.get_mut(last), queue.back_mut());
                 prop_assert_eq!(fifo.is_empty(), queue.is_empty());
                 prop_assert!(fifo.iter().eq(&queue));
             }
-            prop_assert!(fifo.drain().eq(queue));
+            prop_assert!(core::iter::from_fn(|| fifo.pop_front()).eq(queue));
         }
     }
 }

@@ -321,31 +321,28 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         let phase = command.data_phase;
         let (range, direction) =
             phase.map_or((ByteRange::new(0, 0), Direction::In), |phase| (phase.range, phase.direction));
-        let mut part = Part { id: command.id, memory, range, direction, whole: false };
-        let slot = usize::from(command.id.slot);
-        if let Memory::Request(id) = memory
-            && let Some(whole) = self.slots.get_mut(id.0 as usize)
-            && range.start == 0
-            && range.len == whole.bytes
-        {
-            part.whole = true;
-            self.parts[slot] = Some(part);
-            if let Err(refusal) = self.ends.submit(now, &command, &mut whole.buffer) {
-                cold_path();
-                self.parts[slot] = None;
-                self.disk.handle_refusal(now, part.id, refusal);
+        let slot_of = |id: RequestId| id.0 as usize;
+        let is_all = |slot: &Slot| range.start == 0 && range.len == slot.bytes;
+        let whole = matches!(memory, Memory::Request(id) if is_all(&self.slots[slot_of(id)]));
+        let part = Part { id: command.id, memory, range, direction, whole };
+        let mut piece = Vec::new();
+        if !whole {
+            cold_path();
+            piece = self.copy_of(&part);
+            if let Some(phase) = &mut command.data_phase {
+                phase.range = ByteRange::new(0, range.len);
             }
-            return;
         }
-        cold_path();
-        let mut buffer = self.copy_of(&part);
-        if let Some(phase) = &mut command.data_phase {
-            phase.range = ByteRange::new(0, range.len);
-        }
-        self.parts[slot] = Some(part);
-        if let Err(refusal) = self.ends.submit(now, &command, &mut buffer) {
-            self.parts[slot] = None;
-            self.keep(part, buffer);
+        let buffer = match memory {
+            Memory::Request(id) if whole => &mut self.slots[slot_of(id)].buffer,
+            _ => &mut piece,
+        };
+        let place = usize::from(command.id.slot);
+        self.parts[place] = Some(part);
+        if let Err(refusal) = self.ends.submit(now, &command, buffer) {
+            cold_path();
+            self.parts[place] = None;
+            self.ends.pool().put(piece);
             self.disk.handle_refusal(now, part.id, refusal);
         }
     }

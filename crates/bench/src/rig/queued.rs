@@ -5,7 +5,7 @@
 //! turn, as with a drive that takes time. Left out: the time.
 //!
 //! A drive that knows what comes next does not begin with it only then. Some lines of each job's blocks are fetched when the job
-//! comes, and some more when the one before it is done, so that memory works while the protocol does.
+//! comes, and some more before the one ahead of it is done, so that memory works while the protocol does.
 //!
 //! Always true: jobs end in the order in which they came.
 

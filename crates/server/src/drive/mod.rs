@@ -326,28 +326,30 @@ impl Drive {
 
     /// The next transfer of the host that has ended.
     pub fn poll(&mut self) -> Option<HostCompletion> {
-        let completion = self.completions.pop_front();
-        if let (Some(observer), Some(completion)) = (&mut self.observer, &completion) {
-            cold_path();
-            observer::tell_end(&mut **observer, completion);
-        }
-        completion
+        self.show_next_end();
+        self.completions.pop_front()
     }
 
     /// The same where it lies: hands it to `take`. What that leaves of its memory goes back to the pool. `false`: there is none.
     #[inline]
     pub fn poll_with(&mut self, take: impl FnOnce(&mut HostCompletion)) -> bool {
+        self.show_next_end();
         let Some(completion) = self.completions.front_mut() else { return false };
-        if let Some(observer) = &mut self.observer {
-            cold_path();
-            observer::tell_end(&mut **observer, completion);
-        }
         take(completion);
         if let Body::Buffer(memory) = &mut completion.body {
             self.memory.pool.put(std::mem::take(memory));
         }
         self.completions.drop_front();
         true
+    }
+
+    /// Whoever looks on is told of the transfer of the host that is polled next.
+    #[inline(always)]
+    fn show_next_end(&mut self) {
+        if let (Some(observer), Some(completion)) = (&mut self.observer, self.completions.front_mut()) {
+            cold_path();
+            observer::tell_end(&mut **observer, completion);
+        }
     }
 
     /// Descriptors that become readable when a medium has done something: time for [`Drive::turn`].

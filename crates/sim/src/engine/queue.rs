@@ -93,10 +93,8 @@ impl<E: Copy> Queue<E> {
         }
         if turn >= self.line_end {
             self.put_by(turn, event);
-        } else if self.line.len() < CROWD {
-            self.line_up(turn, event);
         } else {
-            self.crowd(turn, event);
+            self.admit(turn, event);
         }
         Ok(())
     }
@@ -117,6 +115,16 @@ impl<E: Copy> Queue<E> {
     fn turn_to(&mut self, span: Span) {
         self.line_end = span.end().map_or(Turn::NEVER, |end| Turn::new(end, 0));
         self.wheel.turn_to(span);
+    }
+
+    /// An event that comes before the end of the line has a place in it.
+    #[inline(always)]
+    fn admit(&mut self, turn: Turn, event: E) {
+        if self.line.len() < CROWD {
+            self.line_up(turn, event);
+        } else {
+            self.crowd(turn, event);
+        }
     }
 
     /// More happens within a span than a line has room for: it ends before the latest.
@@ -161,11 +169,7 @@ impl<E: Copy> Queue<E> {
         self.turn_to(span);
         if near == Some(span) {
             while let Some(Due { turn, event }) = self.wheel.give() {
-                if self.line.len() < CROWD {
-                    self.line_up(turn, event);
-                } else {
-                    self.crowd(turn, event);
-                }
+                self.admit(turn, event);
             }
         }
         if far == Some(span) || self.line.len() == CROWD {
@@ -180,17 +184,12 @@ impl<E: Copy> Queue<E> {
         while let Some(&Reverse(next)) = self.heap.peek()
             && Span::of(next.turn.at) == span
         {
-            let has_room = self.line.len() < CROWD;
-            if !has_room && self.line[0] < next {
+            if self.line.len() == CROWD && self.line[0] < next {
                 self.line_end = next.turn;
                 return;
             }
             self.heap.pop();
-            if has_room {
-                self.line_up(next.turn, next.event);
-            } else {
-                self.crowd(next.turn, next.event);
-            }
+            self.admit(next.turn, next.event);
         }
     }
 
