@@ -105,6 +105,11 @@ impl Ledger {
         self.taken[side as usize] += payload as u64;
     }
 
+    /// A packet with so much payload has come to a side, and nobody has listened to it: the link sends it again.
+    pub const fn arrive_in_vain(&mut self, side: Side, payload: u32) {
+        self.in_vain[side as usize] += payload as u64;
+    }
+
     /// A transfer of a side was taken back or has ended with its endpoint: what was copied for it is of no concern any more.
     pub fn forget(&mut self, side: Side, id: TransferId) {
         if let Some(copied) = self.copied[side as usize].get_mut(id.0 as usize) {

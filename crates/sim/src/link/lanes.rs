@@ -8,10 +8,10 @@
 
 use super::bulk::Message;
 use super::on_the_way::OnTheWay;
+use super::retry::Retry;
 use super::superspeed::{Link, Side};
 use super::{Crossing, Fate};
 use crate::engine::Turn;
-use std::collections::VecDeque;
 use units::{Duration, Instant};
 
 /// The link, and what is on it.
@@ -32,30 +32,9 @@ pub(super) struct Lanes {
     /// The same, of all endpoints: for a port that was reset.
     lost: [u32; 2],
     /// By the side that sends.
-    retries: [Retry; 2],
+    retries: [Retry<Message>; 2],
     /// Whether nothing is held, lost, stale, damaged or sent again, so that all that comes is for the port that is there.
     is_smooth: bool,
-}
-
-/// Packets that a side has to send again, since the header of one arrives damaged.
-#[derive(Clone, Debug)]
-struct Retry {
-    state: RetryState,
-    /// The damaged one and all that was sent after it; once LRTY was sent, those that were not sent again.
-    packets: VecDeque<Message>,
-    /// Packets on their way that the other side will not look at, since they came before LRTY.
-    ignored: u32,
-}
-
-/// How far that is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RetryState {
-    /// The other side takes what comes.
-    None,
-    /// The damaged one is on its way.
-    Damaged,
-    /// It has arrived, LBAD was sent, and the receiver looks at nothing before LRTY.
-    Refused,
 }
 
 /// When a side is to be asked what it sends.
@@ -240,13 +219,12 @@ impl Lanes {
 
     /// Whether a side has something to send again.
     fn has_again(&self, side: Side) -> bool {
-        let retry = &self.retries[side as usize];
-        !self.is_smooth && retry.state == RetryState::None && !retry.packets.is_empty()
+        !self.is_smooth && self.retries[side as usize].has_again()
     }
 
     /// Sends the next packet again that the other side has not taken, if there is one.
     fn resend(&mut self, now: Instant, side: Side) -> Option<Crossing> {
-        let message = self.retries[side as usize].packets.pop_front()?;
+        let message = self.retries[side as usize].next_again()?;
         let crossing = self.link.resend(now, side, message.packet());
         self.link.take_on_arrival(crossing.arrives, side.other());
         self.on_the_way[side.other() as usize].push_back(message);
@@ -260,32 +238,27 @@ impl Lanes {
             return self.link.take_newest_on_arrival(arrives, side.other());
         }
         let retry = &mut self.retries[side as usize];
-        if retry.state == RetryState::None {
+        if !retry.keeps() {
             self.link.take_on_arrival(arrives, side.other());
-        } else {
-            retry.packets.extend(self.on_the_way[side.other() as usize].back());
+        } else if let Some(&sent) = self.on_the_way[side.other() as usize].back() {
+            retry.keep(sent);
         }
     }
 
     /// The header of what a side has just sent will arrive damaged: that and what is sent after it will be sent again.
     pub(super) fn damage(&mut self, side: Side, message: Message) {
-        let retry = &mut self.retries[side as usize];
         self.is_smooth = false;
-        if retry.state == RetryState::None {
-            retry.state = RetryState::Damaged;
-            retry.packets.push_front(message);
+        if self.retries[side as usize].damage(message) {
             self.link.refuse(side.other());
         }
     }
 
     /// LBAD has come to a side. It sends LRTY when its lane is free, and then what the other side did not take.
     pub(super) fn retry(&mut self, now: Instant, side: Side) {
-        let retry = &mut self.retries[side as usize];
-        if retry.state != RetryState::Refused {
+        let on_the_way = self.on_the_way[side.other() as usize].len();
+        if !self.retries[side as usize].begin_again(on_the_way) {
             return;
         }
-        retry.state = RetryState::None;
-        retry.ignored = self.on_the_way[side.other() as usize].len() as u32;
         self.link.send_command(now, side);
         self.is_idle[side as usize] = !self.is_expected[side as usize] && self.rests[side as usize].is_none();
     }
@@ -309,11 +282,11 @@ impl Lanes {
         let mut taken = Taken::default();
         self.is_smooth = self.is_smooth_again();
         let retry = &mut self.retries[side.other() as usize];
-        if count_down(&mut retry.ignored) || retry.state == RetryState::Refused {
+        if retry.ignores() {
             return taken;
         }
         if fate == Fate::HeaderDamaged {
-            retry.state = RetryState::Refused;
+            retry.refuse();
             taken.retry_at = Some(self.link.send_command(now, side).arrives);
             return taken;
         }
@@ -330,16 +303,9 @@ impl Lanes {
     }
 
     fn is_smooth_again(&self) -> bool {
-        let is_at_rest =
-            |retry: &Retry| retry.state == RetryState::None && retry.packets.is_empty() && retry.ignored == 0;
         let nothing_held = self.held.iter().all(Option::is_none);
-        nothing_held && self.lost == [0; 2] && self.stale == [0; 2] && self.retries.iter().all(is_at_rest)
-    }
-}
-
-impl Retry {
-    const fn new() -> Self {
-        Self { state: RetryState::None, packets: VecDeque::new(), ignored: 0 }
+        let nothing_again = self.retries.iter().all(Retry::is_at_rest);
+        nothing_held && self.lost == [0; 2] && self.stale == [0; 2] && nothing_again
     }
 }
 

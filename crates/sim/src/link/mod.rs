@@ -18,6 +18,7 @@ mod lanes;
 mod on_the_way;
 mod port;
 mod rate;
+mod retry;
 mod run;
 pub mod streams;
 pub mod superspeed;

@@ -200,7 +200,12 @@ impl Trouble {
         if self.faults.strikes(Kind::PacketLost).is_some() { Fate::Lost } else { Fate::Arrives }
     }
 
-    /// The same of one that has come to its end behind hubs, whose links have taken it.
+    /// Whether the header of a packet arrives damaged that was sent on a link behind hubs.
+    pub(super) fn damages_header(&mut self) -> bool {
+        self.faults.strikes(Kind::HeaderDamaged).is_some()
+    }
+
+    /// What befalls a packet that has come to its end behind hubs, whose links have taken it.
     pub(super) fn fate_behind_hubs(&mut self, message: Message) -> Fate {
         if message.packet().payload() > 0 && self.faults.strikes(Kind::PayloadDamaged).is_some() {
             return Fate::PayloadDamaged;

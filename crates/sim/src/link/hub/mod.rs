@@ -15,19 +15,22 @@
 //! ```
 //!
 //! At Gen 1 a hub stores headers and repeats payload; at Gen 2 it stores whole packets. Left out: packets that a hub
-//! defers for a link in a low power state, links of different rates in one tree, damaged headers, and what is
-//! lost or damaged between hubs: it is at its end.
+//! defers for a link in a low power state, and links of different rates in one tree. A header may arrive damaged on
+//! any link, which sends it again; a payload is damaged, or a packet lost, at its end alone.
 //!
 //! Always true: packets of one device stay in order in each direction; none is lost or doubled; a link never carries more
 //! than it has credits for.
 
 mod burst;
 mod ends;
+mod lane;
 mod tree;
 mod words;
 
-pub use tree::{Befalls, Pace, Tree};
-pub use words::{Arrived, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent};
+pub use tree::Tree;
+pub use words::{
+    Around, Arrived, Came, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent,
+};
 
 use units::Duration;
 

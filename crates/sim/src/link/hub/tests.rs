@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::engine::{Engine, Event};
-use crate::link::bulk::{End, Endpoint, Progress, Transfer};
+use crate::link::bulk::{End, Endpoint, Message, Progress, Transfer};
 use crate::link::superspeed::{Rate, Side};
 use bus::{Pipe, TransferId};
 use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use units::Instant;
 use wire::usb::{Direction, EndpointAddress};
 
@@ -22,6 +23,23 @@ struct Wire {
     script: Vec<String>,
     /// By device: what has moved, seen by the host and by the device.
     progress: Vec<[Vec<Progress>; 2]>,
+    weather: Weather,
+    /// Payload to which nobody has listened, by branch.
+    in_vain: BTreeMap<usize, u64>,
+}
+
+/// Of the packets that are sent on any link, the header of each of these arrives damaged.
+#[derive(Debug, Default)]
+struct Weather {
+    sent: usize,
+    damaged: BTreeSet<usize>,
+}
+
+impl Around for Weather {
+    fn damages(&mut self, _device: DeviceId, _message: &Message) -> bool {
+        self.sent += 1;
+        self.damaged.contains(&(self.sent - 1))
+    }
 }
 
 const IN: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
@@ -32,7 +50,8 @@ const ENDPOINTS: [Endpoint; 2] = [Endpoint::bulk(IN, 1024, 16, 0), Endpoint::bul
 
 impl Wire {
     fn new(tree: Tree, devices: Vec<DeviceId>) -> Self {
-        Self { engine: Engine::new(), tree, devices, script: Vec::new(), progress: Vec::new() }
+        let (script, progress, in_vain) = (Vec::new(), Vec::new(), BTreeMap::new());
+        Self { engine: Engine::new(), tree, devices, script, progress, weather: Weather::default(), in_vain }
     }
 
     /// Hubs in a row and a device behind the last.
@@ -72,8 +91,11 @@ impl Wire {
             self.script.push(format!("{branch} {begins:>5} {arrives:>5} {arrow} {}", routed.message));
         }
         let Some(happening) = self.engine.next() else { return false };
-        let taken = self.tree.handle(self.engine.now(), happening, &mut |_| Duration::ZERO);
-        assert!(taken.is_ok(), "{happening:?}\n{}", self.script.join("\n"));
+        let came = self.tree.handle(self.engine.now(), happening, &mut self.weather);
+        assert!(came.is_ok(), "{happening:?}\n{}", self.script.join("\n"));
+        if let Ok(Some(Came::InVain { branch, bytes, .. })) = came {
+            *self.in_vain.entry(branch).or_default() += u64::from(bytes);
+        }
         for device in 0..self.progress.len() {
             let (host, end) = self.tree.ports(self.devices[device]);
             self.progress[device][0].extend(std::iter::from_fn(|| host.poll_progress()));
@@ -83,7 +105,7 @@ impl Wire {
     }
 
     fn wake(&mut self) {
-        self.tree.wake(self.engine.now(), &mut |_| Duration::ZERO);
+        self.tree.wake(self.engine.now(), &mut self.weather);
     }
 
     fn begin(&mut self, devices: usize) {
@@ -127,6 +149,50 @@ fn a_packet_goes_on_when_a_hub_has_its_header_and_has_waited() {
         ],
         "\n{}\n",
         wire.script.join("\n")
+    );
+}
+
+/// A read of a packet behind a hub. The header of the nth packet that is sent arrives damaged, at a hub when it would pass it on.
+fn damaged(nth: usize, script: &[&str]) {
+    let mut wire = Wire::chain(Rate::Gen1, 1, DELAY);
+    wire.weather.damaged.insert(nth);
+    wire.both(0, IN, 1, 1024);
+    wire.run(1);
+    assert_eq!(wire.script, script, "\n{}\n", wire.script.join("\n"));
+    assert_eq!(wire.ended(0, Side::Host), [(1, 1024, End::Full)]);
+}
+
+#[test]
+fn a_damaged_header_on_the_way_down_is_sent_again_on_its_link_alone() {
+    damaged(
+        1,
+        &[
+            "0     0    40 -> ACK 1 IN expects 0, takes 1",
+            // LBAD comes back from 180 to 196, LRTY goes from 196 to 212.
+            "1   140   180 -> ACK 1 IN expects 0, takes 1",
+            "1   212   252 -> ACK 1 IN expects 0, takes 1",
+            "1   284  2396 <- DATA 1 IN number 0, 1024 bytes, the last",
+            "0   424  2536 <- DATA 1 IN number 0, 1024 bytes, the last",
+            "0  2568  2608 -> ACK 1 IN expects 1, takes 0",
+            "1  2708  2748 -> ACK 1 IN expects 1, takes 0",
+        ],
+    );
+}
+
+#[test]
+fn a_hub_passes_nothing_on_whose_header_is_damaged() {
+    damaged(
+        2,
+        &[
+            "0     0    40 -> ACK 1 IN expects 0, takes 1",
+            "1   140   180 -> ACK 1 IN expects 0, takes 1",
+            "1   212  2324 <- DATA 1 IN number 0, 1024 bytes, the last",
+            // LBAD is back at 368, in the middle of this. Three skips, 12 ns, and LRTY, 16 ns.
+            "1  2352  4464 <- DATA 1 IN number 0, 1024 bytes, the last",
+            "0  2492  4604 <- DATA 1 IN number 0, 1024 bytes, the last",
+            "0  4636  4676 -> ACK 1 IN expects 1, takes 0",
+            "1  4776  4816 -> ACK 1 IN expects 1, takes 0",
+        ],
     );
 }
 
@@ -247,6 +313,7 @@ proptest! {
         delay in 0_u64..=400,
         rate in prop_oneof![Just(Rate::Gen1), Just(Rate::Gen2)],
         transfers in prop::collection::vec((0_usize..16, prop::bool::ANY, 0_u32..40_000, 0_u8..200), 1..40),
+        damaged in prop::collection::btree_set(0_usize..400, 0..20),
     ) {
         let mut tree = Tree::new(rate, Duration::from_ns(5));
         let mut hubs = vec![tree.plug_hub(Place::Root, Duration::from_ns(delay)).unwrap()];
@@ -260,6 +327,7 @@ proptest! {
             }
         }
         let mut wire = Wire::new(tree, devices);
+        wire.weather.damaged = damaged;
         let devices = wire.devices.len();
         wire.begin(devices);
         let mut expected = vec![Vec::new(); devices];
@@ -273,6 +341,13 @@ proptest! {
             }
         }
         while wire.step() {}
+        // What the root link has carried was taken or was in vain.
+        if let Some(root) = wire.tree.link(0) {
+            let carried = |side| root.lane(side).traffic().payload;
+            let taken: u64 = (0..devices).map(|device| wire.moved(device)).sum();
+            let in_vain = wire.in_vain.get(&0).copied().unwrap_or_default();
+            prop_assert_eq!(carried(Side::Host) + carried(Side::Device), taken + in_vain);
+        }
         for (device, expected) in expected.iter().enumerate() {
             for side in [Side::Host, Side::Device] {
                 let mut ended = wire.ended(device, side);

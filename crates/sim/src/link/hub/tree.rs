@@ -5,12 +5,15 @@
 
 use super::burst::Bus;
 use super::ends::Ends;
-use super::words::{Arrived, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent};
+use super::lane::{CameBy, Coming, Lane, Passing};
+use super::words::{
+    Around, Arrived, Came, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent,
+};
 use crate::few::Few;
 use crate::link::bulk::{Endpoint, Message};
 use crate::link::streams::Violation;
 use crate::link::superspeed::{Link, Packet, Rate, Side, TurnRound};
-use crate::link::{Crossing, DevicePort, Fate, HostPort, Missed};
+use crate::link::{Crossing, DevicePort, HostPort, Missed};
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 use wire::xhci::RouteString;
@@ -64,42 +67,6 @@ struct Hub {
     /// Which of them was last to send up.
     turn: usize,
 }
-
-/// What one side of a branch sends on.
-#[derive(Clone, Debug)]
-struct Lane {
-    /// It had nothing to send when it was asked last.
-    is_idle: bool,
-    /// It will be looked at when what is on it has been sent, or when a credit is back.
-    is_expected: bool,
-    /// What it would send if it had a credit.
-    held: Option<Passing>,
-    /// Where what it sends has come from.
-    passes: Option<CameBy>,
-    /// What has not come to the other side.
-    on_the_way: VecDeque<Routed>,
-}
-
-/// A packet in whoever sends it next, and where it has come from if that is a hub.
-#[derive(Clone, Copy, Debug)]
-struct Passing {
-    routed: Routed,
-    came_by: Option<CameBy>,
-}
-
-/// The branch by which a packet has come to a hub, in which life, and the hub's side of it.
-#[derive(Clone, Copy, Debug)]
-struct CameBy {
-    branch: usize,
-    life: u8,
-    side: Side,
-}
-
-/// What becomes of a message to or from a device.
-pub type Befalls<'a> = &'a mut dyn FnMut(DeviceId, &Message) -> Fate;
-
-/// How much longer than the link a message of the host has to wait.
-pub type Pace<'a> = &'a mut dyn FnMut(&Message) -> Duration;
 
 impl Tree {
     /// A root port with nothing in it. `flight` is what a symbol takes through each cable.
@@ -214,14 +181,14 @@ impl Tree {
     }
 
     /// Something has come up at ports of the host or of a device: who had nothing to send is asked again.
-    pub fn wake(&mut self, now: Instant, pace: Pace<'_>) {
+    pub fn wake(&mut self, now: Instant, around: &mut dyn Around) {
         for device in self.touched.drain() {
             self.look_at(device);
             let branch = self.ends[device].branch;
-            self.wake_lane(now, branch, Side::Device, pace);
+            self.wake_lane(now, branch, Side::Device, around);
         }
         if !self.ready.is_none() {
-            self.wake_lane(now, 0, Side::Host, pace);
+            self.wake_lane(now, 0, Side::Host, around);
         }
     }
 
@@ -242,7 +209,7 @@ impl Tree {
         self.ends[device.0].miss(missed)
     }
 
-    /// Something happens. What has come to its end, if anything has.
+    /// Something happens. What has come of it, if a packet has come.
     ///
     /// # Errors
     /// If one end of a pipe sent what it could not have sent.
@@ -250,46 +217,65 @@ impl Tree {
         &mut self,
         now: Instant,
         happening: Happening,
-        pace: Pace<'_>,
-    ) -> Result<Option<Arrived>, Violation> {
-        self.handle_as(now, happening, pace, &mut |_, _| Fate::Arrives)
-    }
-
-    /// The same where something may have happened to a packet by the time that it comes to its end: `fate` is asked what.
-    ///
-    /// # Errors
-    /// If one end of a pipe sent what it could not have sent.
-    pub fn handle_as(
-        &mut self,
-        now: Instant,
-        happening: Happening,
-        pace: Pace<'_>,
-        fate: Befalls<'_>,
-    ) -> Result<Option<Arrived>, Violation> {
+        around: &mut dyn Around,
+    ) -> Result<Option<Came>, Violation> {
+        let (branch, life) = happening.branch();
+        if self.branches[branch].life != life {
+            return Ok(None);
+        }
         match happening {
-            Happening::Free { branch, life, from } => {
-                let branch = usize::from(branch);
-                if self.branches[branch].life == life {
-                    let lane = &mut self.branches[branch].lanes[from as usize];
-                    lane.is_expected = false;
-                    if let Some(came_by) = lane.passes.take() {
-                        self.give_credit_back(now, came_by);
-                    }
-                    self.send(now, branch, from, pace);
+            Happening::Free { from, .. } => {
+                let lane = &mut self.branches[branch].lanes[from as usize];
+                lane.is_expected = false;
+                if let Some(came_by) = lane.passes.take() {
+                    self.give_credit_back(now, came_by);
                 }
+                self.send(now, branch, from, around);
                 Ok(None)
             }
-            Happening::Reaches { branch, life, side, .. } => {
-                let branch = usize::from(branch);
-                let Branch { life: current, lanes, .. } = &mut self.branches[branch];
-                if *current != life {
-                    return Ok(None);
-                }
-                let routed = lanes[side.other() as usize].on_the_way.pop_front().ok_or(Violation)?;
-                match side {
-                    Side::Device => self.go_down(now, branch, routed, (pace, fate)),
-                    Side::Host => self.go_up(now, branch, routed, (pace, fate)),
-                }
+            Happening::Reaches { side, .. } => self.reach(now, branch, side, around),
+            Happening::Retry { from, .. } => {
+                self.begin_again(now, branch, from, around);
+                Ok(None)
+            }
+        }
+    }
+
+    /// A packet has come to a side of a branch, which takes it unless its header is damaged, or that of one before it was.
+    fn reach(
+        &mut self,
+        now: Instant,
+        branch: usize,
+        side: Side,
+        around: &mut dyn Around,
+    ) -> Result<Option<Came>, Violation> {
+        let Branch { life, lanes, link, .. } = &mut self.branches[branch];
+        let lane = &mut lanes[side.other() as usize];
+        let Coming { routed, is_damaged } = lane.on_the_way.pop_front().ok_or(Violation)?;
+        if lane.retry.ignores() || is_damaged {
+            if is_damaged {
+                lane.retry.refuse();
+                let lbad_at = link.send_command(now, side).arrives;
+                let (branch, life) = (branch as u8, *life);
+                self.next.push_back((lbad_at, Happening::Retry { branch, life, from: side.other() }));
+            }
+            return Ok(Some(Came::InVain { branch, side, bytes: routed.message.packet().payload() }));
+        }
+        match side {
+            Side::Device => self.go_down(now, branch, routed, around),
+            Side::Host => self.go_up(now, branch, routed, around),
+        }
+    }
+
+    /// LBAD has come back: LRTY goes, and then what was not taken.
+    fn begin_again(&mut self, now: Instant, branch: usize, from: Side, around: &mut dyn Around) {
+        let Branch { lanes, link, .. } = &mut self.branches[branch];
+        let lane = &mut lanes[from as usize];
+        if lane.retry.begin_again(lane.on_the_way.len()) {
+            link.send_command(now, from);
+            if !lane.is_expected {
+                lane.is_idle = false;
+                self.send(now, branch, from, around);
             }
         }
     }
@@ -390,28 +376,28 @@ impl Tree {
         now: Instant,
         branch: usize,
         routed: Routed,
-        (pace, fate): (Pace<'_>, Befalls<'_>),
-    ) -> Result<Option<Arrived>, Violation> {
+        around: &mut dyn Around,
+    ) -> Result<Option<Came>, Violation> {
         let Branch { hub, device, life, .. } = &self.branches[branch];
         let came_by = CameBy { branch, life: *life, side: Side::Device };
         let port = hub.as_ref().and_then(|hub| routed.route.port_after(hub.route.tiers()));
         let (Some(hub), Some(port)) = (hub, port) else {
             let (device, is_its) = (*device, self.ends[device.0].route == routed.route);
             let taken = match is_its {
-                true => self.ends[device.0].take_down(&routed, fate(device, &routed.message)),
+                true => self.ends[device.0].take_down(&routed, around.ends(device, &routed.message)),
                 false => Ok(false),
             };
             self.use_credit(now, came_by);
-            self.wake_lane(now, branch, Side::Device, pace);
+            self.wake_lane(now, branch, Side::Device, around);
             let arrived = Arrived { side: Side::Device, device, message: routed.message };
-            return taken.map(|is_new| is_new.then_some(arrived));
+            return taken.map(|is_new| is_new.then_some(Came::ToItsEnd(arrived)));
         };
         let next = hub.below.iter().find(|&&(number, _)| number == port).map(|&(_, next)| next);
         match next.filter(|&next| self.branches[next].is_up) {
             Some(next) => {
                 let passing = Passing { routed, came_by: Some(came_by) };
                 self.branches[next].waiting[Side::Host as usize].push_back(passing);
-                self.wake_lane(now, next, Side::Host, pace);
+                self.wake_lane(now, next, Side::Host, around);
             }
             // Nobody is there: the hub throws it away (clause 10.7.2).
             None => self.give_credit_back(now, came_by),
@@ -425,24 +411,24 @@ impl Tree {
         now: Instant,
         branch: usize,
         routed: Routed,
-        (pace, fate): (Pace<'_>, Befalls<'_>),
-    ) -> Result<Option<Arrived>, Violation> {
+        around: &mut dyn Around,
+    ) -> Result<Option<Came>, Violation> {
         let came_by = CameBy { branch, life: self.branches[branch].life, side: Side::Host };
         if let Some(above) = self.branches[branch].above {
             let passing = Passing { routed, came_by: Some(came_by) };
             self.branches[branch].waiting[Side::Device as usize].push_back(passing);
-            self.wake_lane(now, above, Side::Device, pace);
+            self.wake_lane(now, above, Side::Device, around);
             return Ok(None);
         }
         let device = routed.device;
         self.look_at(device.0);
         let others = self.bus.others(self.ends[device.0].burst);
-        let taken = self.ends[device.0].take_up(&routed, others, fate(device, &routed.message));
+        let taken = self.ends[device.0].take_up(&routed, others, around.ends(device, &routed.message));
         self.use_credit(now, came_by);
         self.look_at(device.0);
-        self.wake_lane(now, branch, Side::Host, pace);
+        self.wake_lane(now, branch, Side::Host, around);
         let arrived = Arrived { side: Side::Host, device, message: routed.message };
-        taken.map(|is_new| is_new.then_some(arrived))
+        taken.map(|is_new| is_new.then_some(Came::ToItsEnd(arrived)))
     }
 
     /// Sees what has become of the bursts of a device's endpoints. When one ends, others may begin.
@@ -481,46 +467,72 @@ impl Tree {
         }
     }
 
-    fn wake_lane(&mut self, now: Instant, branch: usize, side: Side, pace: Pace<'_>) {
+    fn wake_lane(&mut self, now: Instant, branch: usize, side: Side, around: &mut dyn Around) {
         if std::mem::take(&mut self.branches[branch].lanes[side as usize].is_idle) {
-            self.send(now, branch, side, pace);
+            self.send(now, branch, side, around);
         }
     }
 
     /// A side of a branch sends what it has to send next.
-    fn send(&mut self, now: Instant, branch: usize, from: Side, pace: Pace<'_>) {
-        let held = self.branches[branch].lanes[from as usize].held.take();
+    fn send(&mut self, now: Instant, branch: usize, from: Side, around: &mut dyn Around) {
+        let Branch { link, lanes, is_up, .. } = &mut self.branches[branch];
+        let lane = &mut lanes[from as usize];
+        if let Some(again) = lane.retry.next_again() {
+            // It has its credit still, and its place in the hub was given back.
+            let crossing = link.resend(now, from, again.routed.message.packet());
+            return self.has_sent(branch, from, (again, crossing), around);
+        }
+        let held = lane.held.take();
         let has_waited = held.is_some();
-        let next =
-            if self.branches[branch].is_up { held.or_else(|| self.choose(branch, from)) } else { None };
+        let next = if *is_up { held.or_else(|| self.choose(branch, from)) } else { None };
+        let Branch { link, lanes, above, .. } = &mut self.branches[branch];
+        let lane = &mut lanes[from as usize];
         let Some(passing) = next else {
-            self.branches[branch].lanes[from as usize].is_idle = true;
+            lane.is_idle = true;
             return;
         };
-        let Passing { routed, came_by } = passing;
-        let packet = routed.message.packet();
+        let message = &passing.routed.message;
         // The host takes its time, unless it has waited for a credit meanwhile.
-        let is_paced = from == Side::Host && self.branches[branch].above.is_none() && !has_waited;
-        let gap = if is_paced { pace(&routed.message) } else { Duration::ZERO };
-        let Branch { link, lanes, life, .. } = &mut self.branches[branch];
-        let (lane, life) = (&mut lanes[from as usize], *life);
-        let Ok(crossing) = link.send(now, from, packet, gap) else {
+        let is_paced = from == Side::Host && above.is_none() && !has_waited;
+        let gap = if is_paced { around.pace(message) } else { Duration::ZERO };
+        let Ok(crossing) = link.send(now, from, message.packet(), gap) else {
             lane.held = Some(passing);
             return;
         };
-        (lane.is_expected, lane.passes) = (true, came_by);
-        lane.on_the_way.push_back(routed);
-        let (side, number) = (from.other(), branch as u8);
+        lane.passes = passing.came_by;
+        self.has_sent(branch, from, (passing, crossing), around);
+    }
+
+    /// A side of a branch has sent something: when its lane is free, and when that reaches the other side, taken or not.
+    fn has_sent(
+        &mut self,
+        branch: usize,
+        from: Side,
+        (passing, crossing): (Passing, Crossing),
+        around: &mut dyn Around,
+    ) {
+        let (side, routed) = (from.other(), passing.routed);
         let passes_at = self.passes_at(branch, side, &crossing, &routed);
-        if passes_at.is_none() {
-            // Who it is for has room for it, always.
-            self.branches[branch].link.take_on_arrival(crossing.arrives, side);
+        let Branch { link, lanes, life, .. } = &mut self.branches[branch];
+        let (lane, life) = (&mut lanes[from as usize], *life);
+        lane.is_expected = true;
+        let is_kept = lane.retry.keeps();
+        if is_kept {
+            lane.retry.keep(passing);
         }
+        let is_damaged =
+            !is_kept && around.damages(routed.device, &routed.message) && lane.retry.damage(passing);
+        if passes_at.is_none() && !is_kept && !is_damaged {
+            // Who it is for has room for it, always.
+            link.take_on_arrival(crossing.arrives, side);
+        }
+        lane.on_the_way.push_back(Coming { routed, is_damaged });
+        let number = branch as u8;
         let reaches_at = passes_at.unwrap_or(crossing.heard);
         self.next.push_back((crossing.ends, Happening::Free { branch: number, life, from }));
-        let reaches = Happening::Reaches { branch: number, life, side, bytes: packet.payload() };
-        self.next.push_back((reaches_at, reaches));
-        self.sent.push_back(Sent { branch, from, routed, crossing, is_passed: came_by.is_some() });
+        let bytes = routed.message.packet().payload();
+        self.next.push_back((reaches_at, Happening::Reaches { branch: number, life, side, bytes }));
+        self.sent.push_back(Sent { branch, from, routed, crossing, is_passed: passing.came_by.is_some() });
     }
 
     /// When a packet is where a hub can pass it on, which needs its header. `None` if it goes to its end, who needs all of it.
@@ -581,19 +593,5 @@ impl Tree {
             hub.turn = place;
         }
         self.branches[branch].waiting[Side::Device as usize].pop_front()
-    }
-}
-
-impl Lane {
-    /// Two with nothing on them.
-    fn both() -> [Self; 2] {
-        let lane = || Self {
-            is_idle: true,
-            is_expected: false,
-            held: None,
-            passes: None,
-            on_the_way: VecDeque::new(),
-        };
-        [lane(), lane()]
     }
 }

@@ -3,10 +3,11 @@
 //! Always true: these are values; they hold no part of a tree.
 
 use crate::few::FEW;
-use crate::link::Crossing;
 use crate::link::bulk::Message;
 use crate::link::superspeed::Side;
+use crate::link::{Crossing, Fate};
 use std::fmt;
+use units::Duration;
 use wire::xhci::RouteString;
 
 /// A hub of a tree.
@@ -70,6 +71,15 @@ pub enum Happening {
         /// Bytes of payload.
         bytes: u16,
     },
+    /// LBAD has come back to a side of a branch.
+    Retry {
+        /// Of which branch,
+        branch: u8,
+        /// in which of its lives.
+        life: u8,
+        /// Who sends again.
+        from: Side,
+    },
 }
 
 /// A packet that was sent.
@@ -87,6 +97,40 @@ pub struct Sent {
     pub is_passed: bool,
 }
 
+/// What is around a tree: how the host takes its time, and what becomes of packets. Nothing, unless it says otherwise.
+pub trait Around {
+    /// How much longer than the link a message of the host has to wait.
+    fn pace(&mut self, _message: &Message) -> Duration {
+        Duration::ZERO
+    }
+
+    /// A message to or from a device has been sent on one of the links on its way: whether its header arrives damaged.
+    fn damages(&mut self, _device: DeviceId, _message: &Message) -> bool {
+        false
+    }
+
+    /// What has become of a message to or from a device by the time that it comes to its end.
+    fn ends(&mut self, _device: DeviceId, _message: &Message) -> Fate {
+        Fate::Arrives
+    }
+}
+
+/// What comes of a packet that has come to an end of a branch, where it is not passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// It has come to its end.
+    ToItsEnd(Arrived),
+    /// Nobody looks at it, and it is sent again.
+    InVain {
+        /// On which branch.
+        branch: usize,
+        /// To which side.
+        side: Side,
+        /// Bytes of payload.
+        bytes: u16,
+    },
+}
+
 /// A packet that has come to its end, which has taken it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
@@ -99,11 +143,20 @@ pub struct Arrived {
 }
 
 impl Happening {
+    /// On which branch, and in which of its lives.
+    pub(super) fn branch(self) -> (usize, u8) {
+        let (Self::Free { branch, life, .. }
+        | Self::Reaches { branch, life, .. }
+        | Self::Retry { branch, life, .. }) = self;
+        (branch.into(), life)
+    }
+
     /// What makes it differ from others, in a word for a digest.
     pub fn mark(&self) -> u64 {
         let (branch, [p0, p1], kind, side) = match *self {
             Self::Free { branch, from, .. } => (branch, [0; 2], 1, from),
             Self::Reaches { branch, side, bytes, .. } => (branch, bytes.to_be_bytes(), 2, side),
+            Self::Retry { branch, from, .. } => (branch, [0; 2], 3, from),
         };
         u64::from_be_bytes([0, kind, 0, branch, p0, p1, 0, side as u8])
     }

@@ -15,6 +15,7 @@
 //! Always true: driver and controller share memory and registers, and nothing else; what an event costs does not grow with
 //! the number of drives that it is not about.
 
+mod among_hubs;
 mod buses;
 mod commanded;
 mod core;

@@ -1,14 +1,12 @@
 //! Packets of a driven world: who sends, what arrives, what is told of it.
 //!
 //! At a root port without hubs a message crosses one link, or packets cross a bus of USB 2.0 in transactions, with one drive or with all that
-//! are behind hubs (`buses`); behind hubs of SuperSpeed a message is the tree's until it is at its end. Left out:
-//! damaged headers among hubs. Always true: payload is copied when its packet has arrived, and not before.
+//! are behind hubs (`buses`); behind hubs of SuperSpeed a message is the tree's until it is at its end (`among_hubs`). Always true: payload is copied when its packet has arrived, and not before.
 
 use super::root::{End, Root, Wires};
 use super::{Driven, Happens};
 use crate::link::bulk::{Message, Piece};
 use crate::link::control::CONTROL_DATA;
-use crate::link::hub::{self, Arrived, Happening, Sent};
 use crate::link::superspeed::Side;
 use crate::link::{Arrival, Crossing, Fate, Missed, Wake};
 use crate::world::{Observer, Stopped, name};
@@ -86,62 +84,18 @@ impl Driven {
         };
         self.look_again(number, again);
         self.woken.iter_mut().for_each(|side| side.add(root));
-        self.tell_controller(number);
-        self.tell_drive(number);
-        self.look_after_endpoint_0(number);
-        self.look_after_stops(number);
+        self.tell(number, Side::Host, false);
+        self.tell(number, Side::Device, true);
     }
 
-    fn look_again(&mut self, number: usize, missed: Option<(Duration, Missed)>) {
+    pub(super) fn look_again(&mut self, number: usize, missed: Option<(Duration, Missed)>) {
         if let Some((span, missed)) = missed {
             self.at(self.engine.now() + span, Happens::Missed(number as u8, missed));
         }
     }
 
-    /// Something happens among the hubs of a root port.
-    pub(super) fn pass(&mut self, root: usize, happening: Happening) {
-        let now = self.engine.now();
-        let controller = &mut self.machine.controller;
-        let Root { wires: Wires::Hubs(tree), fronts, .. } = &mut self.roots[root] else { return };
-        let mut fated = None;
-        let seats = &mut self.seats;
-        let has_trouble = self.is_troubled && self.fronts[0].end.root == root;
-        let mut befalls = |device: hub::DeviceId, message: &Message| {
-            if !has_trouble {
-                return Fate::Arrives;
-            }
-            // What is for hubs themselves is left alone.
-            let number = fronts[device.0];
-            let Some(seat) = seats.get_mut(number) else { return Fate::Arrives };
-            let fate = seat.trouble.fate_behind_hubs(*message);
-            fated = (fate != Fate::Arrives).then_some((number, device, *message));
-            fate
-        };
-        let pace = &mut |message: &Message| controller.pace(now, message);
-        let came = tree.handle_as(now, happening, pace, &mut befalls);
-        // A SETUP whose payload is damaged is as good as lost.
-        if let Some((number, device, message)) = fated {
-            let missed = tree.lose(device, &message);
-            self.look_again(number, missed);
-        }
-        self.schedule(root);
-        match came {
-            Ok(Some(Arrived { side, device: hub::DeviceId(device), message })) => {
-                let number = self.roots[root].fronts[device];
-                self.show(number, side.other(), &message, None);
-                self.woken[side as usize].add(root);
-                self.tell(number, side, message.endpoint().number() == 0);
-                if self.is_troubled {
-                    self.book_behind_hubs(number, side, &message);
-                }
-            }
-            Ok(None) => {}
-            Err(_) => self.stopped = Some(Stopped::Violation),
-        }
-    }
-
     /// Tells who is on a side what has come of a message for it, which may be of endpoint 0.
-    fn tell(&mut self, number: usize, side: Side, is_control: bool) {
+    pub(super) fn tell(&mut self, number: usize, side: Side, is_control: bool) {
         if number < self.seats.len() {
             match side {
                 Side::Host => self.tell_controller(number),
@@ -281,11 +235,7 @@ impl Driven {
                 let due_at = tree.due_at(now);
                 self.wait_for_bus(root, due_at);
             }
-            Wires::Hubs(tree) => {
-                let controller = &mut self.machine.controller;
-                tree.wake(now, &mut |message| controller.pace(now, message));
-                self.schedule(root);
-            }
+            Wires::Hubs(_) => self.wake_hubs(root),
         }
     }
 
@@ -411,28 +361,9 @@ impl Driven {
         fate
     }
 
-    /// Takes from hubs what they have sent, and when something happens to it.
-    fn schedule(&mut self, root: usize) {
-        loop {
-            let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
-            let Some(Sent { from, routed, crossing, is_passed, .. }) = tree.poll_sent() else { break };
-            let number = self.roots[root].fronts[routed.device.0];
-            let who = if is_passed { "hub" } else { name(from) };
-            self.engine.note(who, format_args!("{}{}", self.tag(number), routed.message));
-            if !is_passed {
-                self.show(number, from, &routed.message, Some(&crossing));
-            }
-        }
-        loop {
-            let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
-            let Some((at, happening)) = tree.poll_next() else { break };
-            self.at(at, Happens::Passes(root as u8, happening));
-        }
-    }
-
     /// Shows a packet of a side to who looks on: when it is sent, with its crossing, and when it arrives.
     #[inline]
-    fn show(&mut self, number: usize, from: Side, message: &Message, crossing: Option<&Crossing>) {
+    pub(super) fn show(&mut self, number: usize, from: Side, message: &Message, crossing: Option<&Crossing>) {
         if self.watches_packets(number) {
             self.show_to_observers(number, from, message, crossing);
         }

@@ -6,7 +6,7 @@
 //! should be. Behind hubs the drive is pulled out with the hub at the root port, or that hub is reset: then it is brought up
 //! again, by a transport of its own.
 //!
-//! Left out: headers that are damaged among hubs. Always true: a world without trouble is the same as if there were none to
+//! Always true: a world without trouble is the same as if there were none to
 //! have.
 
 use super::seat::Seat;
@@ -268,6 +268,13 @@ impl Driven {
             self.seats[DRIVE].trouble.ledger.arrive_elsewhere(side, payload);
         }
         self.strike_on_arrival();
+    }
+
+    /// A packet has come over a root port's link to which nobody has listened, since its header is damaged or that of one before it.
+    pub(super) fn book_in_vain(&mut self, root: usize, side: Side, payload: u16) {
+        if self.is_troubled && root == self.fronts[DRIVE].end.root {
+            self.seats[DRIVE].trouble.ledger.arrive_in_vain(side, payload.into());
+        }
     }
 
     /// Something arrives, which may be when the first drive's life ends.

@@ -1,0 +1,129 @@
+//! Packets that a side of a link sends again, since the header of one arrives damaged (USB 3.2 clause 7.2.4.1.4).
+//!
+//! The receiver answers a damaged header with LBAD and looks at nothing before LRTY; the sender sends LRTY, and then all that has
+//! not been taken, in its order, with the credits that it has. Left out: link commands, credits and times, which are the link's.
+//!
+//! Always true: what is sent again goes before all that is new.
+
+use std::collections::VecDeque;
+
+/// What one side of a link has to send again.
+#[derive(Clone, Debug)]
+pub(super) struct Retry<T> {
+    state: State,
+    /// The damaged one and all that was sent after it; once LRTY was sent, those that were not sent again.
+    packets: VecDeque<T>,
+    /// Packets on their way that the other side will not look at, since they came before LRTY.
+    ignored: u32,
+}
+
+/// How far that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The other side takes what comes.
+    None,
+    /// The damaged one is on its way.
+    Damaged,
+    /// It has arrived, LBAD was sent, and the receiver looks at nothing before LRTY.
+    Refused,
+}
+
+impl<T> Retry<T> {
+    /// Nothing is damaged.
+    pub(super) const fn new() -> Self {
+        Self { state: State::None, packets: VecDeque::new(), ignored: 0 }
+    }
+
+    /// Whether nothing is damaged, sent again or ignored.
+    pub(super) fn is_at_rest(&self) -> bool {
+        !self.keeps() && self.packets.is_empty() && self.ignored == 0
+    }
+
+    /// Whether there is something to send again.
+    pub(super) fn has_again(&self) -> bool {
+        !self.keeps() && !self.packets.is_empty()
+    }
+
+    /// The next packet to send again, if there is one.
+    pub(super) fn next_again(&mut self) -> Option<T> {
+        if self.keeps() { None } else { self.packets.pop_front() }
+    }
+
+    /// Whether what is sent now will be sent again, since something before it arrives damaged.
+    pub(super) fn keeps(&self) -> bool {
+        self.state != State::None
+    }
+
+    /// Such a packet has been sent.
+    pub(super) fn keep(&mut self, packet: T) {
+        self.packets.push_back(packet);
+    }
+
+    /// The header of what was just sent will arrive damaged. Whether that is the first: what comes behind one is not looked at.
+    pub(super) fn damage(&mut self, packet: T) -> bool {
+        if self.keeps() {
+            return false;
+        }
+        self.state = State::Damaged;
+        self.packets.push_front(packet);
+        true
+    }
+
+    /// A packet comes to the receiver. Whether it does not look at it.
+    pub(super) fn ignores(&mut self) -> bool {
+        let is_before = self.ignored > 0;
+        self.ignored -= u32::from(is_before);
+        is_before || self.state == State::Refused
+    }
+
+    /// The damaged one has come, and LBAD is sent.
+    pub(super) fn refuse(&mut self) {
+        self.state = State::Refused;
+    }
+
+    /// LBAD has come back, while so many packets are on their way. Whether LRTY is to be sent now, and what was kept after it.
+    pub(super) fn begin_again(&mut self, on_the_way: usize) -> bool {
+        if self.state != State::Refused {
+            return false;
+        }
+        self.state = State::None;
+        self.ignored = on_the_way as u32;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_damaged_and_all_behind_it_goes_again_in_order() {
+        let mut retry = Retry::new();
+        assert!(retry.damage(1), "the first");
+        retry.keep(2);
+        assert!(!retry.damage(3), "nobody looks at that one");
+        retry.keep(3);
+        assert!(!retry.has_again(), "LBAD has not come");
+        assert!(!retry.begin_again(0), "LBAD was not sent");
+        retry.refuse();
+        assert!(retry.ignores(), "there was no LRTY yet");
+        assert!(retry.begin_again(1));
+        assert_eq!((retry.ignores(), retry.ignores()), (true, false), "one was on its way");
+        assert_eq!([(); 4].map(|()| retry.next_again()), [Some(1), Some(2), Some(3), None]);
+        assert!(retry.is_at_rest());
+    }
+
+    #[test]
+    fn one_that_is_damaged_again_goes_before_those_that_wait() {
+        let mut retry = Retry::new();
+        retry.damage(1);
+        retry.keep(2);
+        retry.refuse();
+        retry.begin_again(0);
+        let first = retry.next_again().unwrap();
+        assert!(retry.damage(first));
+        retry.refuse();
+        retry.begin_again(0);
+        assert_eq!([(); 3].map(|()| retry.next_again()), [Some(1), Some(2), None]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Packets among hubs of SuperSpeed: what is sent on each link, what befalls it there, and what comes to its end.
+//!
+//! What befalls a packet of a drive is that drive's to say, what befalls one of a hub the first drive's. Left out: payload that is
+//! damaged and packets that are lost on the way; that is at their end. Always true: who is told of a packet is told when it is at its end.
+
+use super::root::{Root, Wires};
+use super::seat::Seat;
+use super::{Driven, Happens};
+use crate::link::Fate;
+use crate::link::bulk::Message;
+use crate::link::hub::{Around, Arrived, Came, DeviceId, Happening, Sent, Tree};
+use crate::world::{Stopped, name};
+use crate::xhci::Controller;
+use units::{Duration, Instant};
+
+/// What a tree of hubs asks of the world.
+struct Surroundings<'a> {
+    now: Instant,
+    controller: &'a mut Controller,
+    /// Who throws the dice, if anything befalls packets there.
+    seats: Option<&'a mut [Seat]>,
+    /// Numbers of devices.
+    fronts: &'a [usize],
+    /// What something has befallen that comes to its end.
+    struck: Option<(DeviceId, Message)>,
+}
+
+impl Around for Surroundings<'_> {
+    fn pace(&mut self, message: &Message) -> Duration {
+        self.controller.pace(self.now, message)
+    }
+
+    fn damages(&mut self, device: DeviceId, _message: &Message) -> bool {
+        self.seat(device).is_some_and(|seat| seat.trouble.damages_header())
+    }
+
+    fn ends(&mut self, device: DeviceId, message: &Message) -> Fate {
+        let fate = self.seat(device).map_or(Fate::Arrives, |seat| seat.trouble.fate_behind_hubs(*message));
+        if fate != Fate::Arrives {
+            self.struck = Some((device, *message));
+        }
+        fate
+    }
+}
+
+impl Surroundings<'_> {
+    /// The drive that says what befalls a packet of a device.
+    fn seat(&mut self, device: DeviceId) -> Option<&mut Seat> {
+        let seats = self.seats.as_deref_mut()?;
+        let number = self.fronts[device.0];
+        let whose = if number < seats.len() { number } else { 0 };
+        seats.get_mut(whose)
+    }
+}
+
+impl Driven {
+    /// Lets a tree of hubs go on, in what is around it; and what something befell at its end.
+    fn among_hubs<R>(
+        &mut self,
+        root: usize,
+        go_on: impl FnOnce(&mut Tree, &mut Surroundings<'_>) -> R,
+    ) -> Option<R> {
+        let now = self.engine.now();
+        let has_trouble = self.is_troubled && self.fronts[0].end.root == root;
+        let Root { wires: Wires::Hubs(tree), fronts, .. } = &mut self.roots[root] else { return None };
+        let seats = has_trouble.then_some(&mut self.seats[..]);
+        let controller = &mut self.machine.controller;
+        let mut around = Surroundings { now, controller, seats, fronts, struck: None };
+        let result = go_on(tree, &mut around);
+        // A SETUP whose payload is damaged is as good as lost.
+        if let Some((device, message)) = around.struck {
+            let (number, missed) = (fronts[device.0], tree.lose(device, &message));
+            self.look_again(number, missed);
+        }
+        self.schedule(root);
+        Some(result)
+    }
+
+    /// Something has come up at ports of the host or of devices behind hubs.
+    pub(super) fn wake_hubs(&mut self, root: usize) {
+        let now = self.engine.now();
+        self.among_hubs(root, |tree, around| tree.wake(now, around));
+    }
+
+    /// Something happens among the hubs of a root port.
+    pub(super) fn pass(&mut self, root: usize, happening: Happening) {
+        let now = self.engine.now();
+        match self.among_hubs(root, |tree, around| tree.handle(now, happening, around)) {
+            Some(Ok(Some(Came::ToItsEnd(Arrived { side, device, message })))) => {
+                let number = self.roots[root].fronts[device.0];
+                self.show(number, side.other(), &message, None);
+                self.woken[side as usize].add(root);
+                self.tell(number, side, message.endpoint().number() == 0);
+                if self.is_troubled {
+                    self.book_behind_hubs(number, side, &message);
+                }
+            }
+            Some(Ok(Some(Came::InVain { branch: 0, side, bytes }))) => {
+                self.book_in_vain(root, side, bytes);
+            }
+            None | Some(Ok(Some(Came::InVain { .. }) | None)) => {}
+            Some(Err(_)) => self.stopped = Some(Stopped::Violation),
+        }
+    }
+
+    /// Takes from hubs what they have sent, and when something happens to it.
+    fn schedule(&mut self, root: usize) {
+        loop {
+            let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
+            let Some(Sent { from, routed, crossing, is_passed, .. }) = tree.poll_sent() else { break };
+            let number = self.roots[root].fronts[routed.device.0];
+            let who = if is_passed { "hub" } else { name(from) };
+            self.engine.note(who, format_args!("{}{}", self.tag(number), routed.message));
+            if !is_passed {
+                self.show(number, from, &routed.message, Some(&crossing));
+            }
+        }
+        loop {
+            let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
+            let Some((at, happening)) = tree.poll_next() else { break };
+            self.at(at, Happens::Passes(root as u8, happening));
+        }
+    }
+}
