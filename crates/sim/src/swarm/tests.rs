@@ -65,6 +65,21 @@ fn a_status_in_the_place_of_a_few_bytes_is_too_long_for_them() {
 }
 
 #[test]
+fn headers_that_are_damaged_among_hubs_are_sent_again_there() {
+    for wire in ["uas", "bot"] {
+        let toll = |faults: &str| {
+            let line = format!("wire={wire} controller=chipset hubs=2 requests=30 aborts=0 faults={faults}");
+            let report = holds(&line);
+            assert_eq!(report.struck.to_string(), faults);
+            report.toll
+        };
+        let (calm, struck) = (toll("none"), toll("header-damaged@100,header-damaged@101,header-damaged@640"));
+        assert_eq!((struck.commands, struck.timeouts, struck.resets), (calm.commands, 0, 0));
+        assert_ne!(struck.events, calm.events, "it happens");
+    }
+}
+
+#[test]
 fn what_the_link_puts_right_nobody_above_it_notices() {
     for wire in ["uas", "bot"] {
         for fault in

@@ -99,6 +99,12 @@ impl Controller {
         }
     }
 
+    /// Where the next command is looked for.
+    #[cfg(test)]
+    pub(super) const fn next_command(&self) -> u64 {
+        self.commands.at.at
+    }
+
     fn stop_commands(&mut self, now: Instant) {
         let pointer = self.commands.at.at;
         (self.commands.is_running, self.commands.step_at, self.commands.stops) = (false, None, false);

@@ -1,24 +1,24 @@
 //! Input contexts: what a driver asks of a device's slot and endpoints, checked as a controller checks it (xHCI 1.2 clauses
 //! 4.6.5 to 4.6.7, 6.2.2, 6.2.3, 6.2.5).
 //!
-//! What makes no sense is a Parameter Error, a state that does not fit a Context State Error, too many endpoints a Resource
-//! Error; nothing changes then. Left out: bandwidth, exit latencies, isochronous endpoints, interrupt endpoints
-//! to a device.
+//! What makes no sense ([`super::rules`]) is a Parameter Error, a state that does not fit a Context State Error, too many
+//! endpoints a Resource Error; nothing changes then. Left out: bandwidth, exit latencies, isochronous endpoints, interrupt
+//! endpoints to a device.
 
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
 use super::output::{LinkAct, Output, Way};
+use super::rules::{is_control_packet, is_control_right, is_slot_right};
 use super::slot::{Endpoint, Life};
 use crate::link::bulk;
 use units::Instant;
-use wire::usb::Direction;
 use wire::xhci::{
-    CompletionCode as Code, EndpointContext, EndpointId, EndpointState, EndpointType, InputControlContext,
-    PortStatus, SlotContext, SlotState,
+    CompletionCode as Code, EndpointContext, EndpointId, EndpointState, InputControlContext, SlotContext,
+    SlotState,
 };
 
-/// Packets of a burst at SuperSpeed, less one.
-const BURST_MAX: u8 = 15;
+/// Where a device context begins (table 6-1).
+const CONTEXT_ALIGN: u64 = 64;
 
 /// An input context as it was read.
 struct Input {
@@ -71,8 +71,11 @@ impl Controller {
         }
         let pointer_at = self.registers.contexts + 8 * u64::from(number);
         let context = u64::from_le_bytes(memory.read::<8>(pointer_at)?);
-        if context == 0 {
+        if context == 0 || !context.is_multiple_of(CONTEXT_ALIGN) {
             return refuse(Code::ParameterError);
+        }
+        if let Err(code) = self.translator(memory, &slot, status)? {
+            return refuse(code);
         }
         if !status.is_enabled() {
             return refuse(Code::UsbTransactionError);
@@ -155,7 +158,12 @@ impl Controller {
         }
         let dropped = |id: EndpointId| control.drops(id) && !control.adds(id);
         let there = &self.slots[usize::from(number)];
-        let stay = ids().filter(|id| there.endpoint(*id).is_some() && !dropped(*id)).count();
+        let stays = |id: &EndpointId| there.endpoint(*id).is_some() && !dropped(*id);
+        // All that are there afterwards are among those that the slot counts (clause 6.2.2).
+        if ids().filter(stays).any(|id| id.get() > slot.context_entries) {
+            return Ok(Code::ParameterError);
+        }
+        let stay = ids().filter(stays).count();
         if self.bulk_endpoints_besides(number) + stay + added.len() > usize::from(self.part.endpoints_max) {
             return Ok(Code::ResourceError);
         }
@@ -213,12 +221,20 @@ impl Controller {
         let Some(Input { at, control, slot }) = self.read_input(memory, input)? else {
             return Ok(Code::ParameterError);
         };
+        let mut ids = (1..=EndpointId::MAX).filter_map(EndpointId::new);
+        // Only the slot and endpoint 0 are evaluated, and nothing goes (clause 6.2.3.3).
+        let asks_for_more = ids.any(|id| control.drops(id) || control.adds(id) && id != EndpointId::CONTROL);
+        if asks_for_more || control.has_slot() && slot.interrupter != 0 {
+            return Ok(Code::ParameterError);
+        }
         if control.adds(EndpointId::CONTROL) {
             let Some(context) = self.read_endpoint(memory, at, EndpointId::CONTROL)? else {
                 return Ok(Code::ParameterError);
             };
             let packet = context.max_packet;
-            if packet == 0 {
+            let place = self.slots[usize::from(number)].context;
+            let told = SlotContext::decode(&memory.read::<{ SlotContext::LEN }>(place)?);
+            if !told.is_ok_and(|told| is_control_packet(packet, told.speed_id)) {
                 return Ok(Code::ParameterError);
             }
             if let Some(endpoint) = self.slots[usize::from(number)].endpoint_mut(EndpointId::CONTROL) {
@@ -238,71 +254,4 @@ impl Controller {
         }
         Ok(Code::Success)
     }
-
-    /// Whether an endpoint can be as its context says.
-    fn is_endpoint_right(&self, context: &EndpointContext, id: EndpointId, speed_id: u8) -> bool {
-        if context.endpoint_type == EndpointType::Interrupt(Direction::In) {
-            return !id.get().is_multiple_of(2) && is_interrupt_right(context, speed_id);
-        }
-        let direction = if id.get().is_multiple_of(2) { Direction::Out } else { Direction::In };
-        let is_super = speed_id >= SUPER;
-        let packet = match speed_id {
-            SUPER.. => context.max_packet == 1024,
-            HIGH => context.max_packet == 512,
-            _ => matches!(context.max_packet, 8 | 16 | 32 | 64),
-        };
-        let has_streams = context.primary_streams > 0;
-        let streams = !has_streams
-            || is_super
-                && context.primary_streams <= self.part.primary_streams_exponent
-                && (context.linear_streams || self.part.has_secondary_streams);
-        context.endpoint_type == EndpointType::Bulk(direction)
-            && packet
-            && context.max_burst <= if is_super { BURST_MAX } else { 0 }
-            && context.mult == 0
-            && context.dequeue != 0
-            && context.average_trb_length > 0
-            && streams
-    }
-}
-
-/// The usual speed ids.
-const HIGH: u8 = 3;
-const SUPER: u8 = 4;
-
-/// An interrupt endpoint from a device (clause 6.2.3.6).
-fn is_interrupt_right(context: &EndpointContext, speed_id: u8) -> bool {
-    let (packets, intervals) = match speed_id {
-        HIGH.. => (1..=1024, 0..=15),
-        _ => (1..=64, 3..=10),
-    };
-    packets.contains(&context.max_packet)
-        && intervals.contains(&context.interval)
-        && context.interval_bytes > 0
-        && context.max_burst == 0
-        && context.primary_streams == 0
-        && context.mult == 0
-        && context.dequeue != 0
-        && context.average_trb_length > 0
-}
-
-fn is_slot_right(slot: &SlotContext, port: PortStatus) -> bool {
-    // Behind a hub the port's speed is the hub's.
-    let speed = slot.route.tiers() > 0 || !port.is_connected() || slot.speed_id == port.speed_id();
-    speed && slot.speed_id != 0 && slot.context_entries >= 1 && slot.interrupter == 0
-}
-
-fn is_control_right(endpoint: &EndpointContext, speed_id: u8) -> bool {
-    let packet = match speed_id {
-        SUPER.. => endpoint.max_packet == 512,
-        HIGH => endpoint.max_packet == 64,
-        2 => endpoint.max_packet == 8,
-        _ => matches!(endpoint.max_packet, 8 | 16 | 32 | 64),
-    };
-    let is_control = endpoint.endpoint_type == EndpointType::Control;
-    is_control
-        && packet
-        && endpoint.dequeue != 0
-        && endpoint.primary_streams == 0
-        && endpoint.average_trb_length > 0
 }

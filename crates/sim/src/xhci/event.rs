@@ -9,6 +9,7 @@
 
 use super::memory::{Fault, Memory};
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use units::{Duration, Instant};
 use wire::xhci::{
     CompletionCode, EventRingDequeue, EventRingSegment, EventTrb, InterrupterManagement,
@@ -19,6 +20,9 @@ use wire::xhci::{
 const MODERATION_UNIT: Duration = Duration::from_ns(250);
 /// Moderation after a reset: 1 ms (clause 5.5.2.2).
 const MODERATION_DEFAULT: u16 = 4000;
+
+/// TRBs of a segment (clause 6.5).
+const SEGMENT_TRBS: RangeInclusive<u16> = 16..=4096;
 
 #[derive(Clone, Debug)]
 pub(super) struct EventRing {
@@ -108,6 +112,12 @@ impl EventRing {
         self.begin_segment(0);
         self.acknowledge(self.dequeue);
         Ok(())
+    }
+
+    /// Whether its segments have as many TRBs as they may (clause 6.5).
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let wrong = self.segments.iter().find(|segment| !SEGMENT_TRBS.contains(&segment.trbs));
+        wrong.map_or(Ok(()), |segment| Err(Fault { address: segment.base }))
     }
 
     /// The driver has taken what is before this place. A place that is none of the ring's changes nothing.

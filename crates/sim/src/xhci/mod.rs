@@ -31,6 +31,7 @@ mod part;
 pub(crate) mod port;
 mod register;
 mod ring;
+mod rules;
 mod slot;
 mod transfer;
 

@@ -10,7 +10,7 @@
 //! Registers of 64 bits take effect with their high half, which a driver writes last (clause 5.1).
 
 use super::controller::{Controller, Events};
-use super::memory::Memory;
+use super::memory::{Fault, Memory};
 use super::output::Output;
 use super::part::Part;
 use super::port::Port;
@@ -35,6 +35,8 @@ const DOORBELLS: u32 = 0x2000;
 const HANDOVER: Duration = Duration::from_us(800);
 /// A controller that is told to stop has stopped after this; 16 ms at most (clause 5.4.1.1).
 const HALT: Duration = Duration::from_us(20);
+/// A page of memory, as the register of page sizes says.
+const PAGE_BYTES: u64 = 4096;
 const MICROFRAME: Duration = Duration::from_us(125);
 
 #[derive(Clone, Debug)]
@@ -252,7 +254,7 @@ impl Controller {
     fn write_operational(&mut self, now: Instant, memory: &mut Memory, at: u32, value: u32) {
         let registers = &mut self.registers;
         match at {
-            offset::USB_COMMAND => self.write_command(now, UsbCommand::from(value)),
+            offset::USB_COMMAND => self.write_command(now, memory, UsbCommand::from(value)),
             offset::USB_STATUS => {
                 let cleared = [
                     UsbStatus::EVENT_INTERRUPT,
@@ -283,12 +285,13 @@ impl Controller {
             // Slots are enabled before it runs (clause 5.4.7).
             offset::CONFIGURE if !registers.command.has(UsbCommand::RUN) => {
                 registers.configure = Configure::decode(value);
+                self.counters.odd_writes += u32::from(registers.configure.slots > self.part.slots);
             }
             _ => self.counters.odd_writes += 1,
         }
     }
 
-    fn write_command(&mut self, now: Instant, command: UsbCommand) {
+    fn write_command(&mut self, now: Instant, memory: &Memory, command: UsbCommand) {
         let was_running = self.is_running();
         if command.has(UsbCommand::RESET) {
             // Only a controller that is halted may be reset (clause 5.4.1).
@@ -304,6 +307,28 @@ impl Controller {
             self.registers.halted_at = now + HALT;
             self.stop_everything();
         }
+        if !was_running && command.has(UsbCommand::RUN) {
+            let found = self.find_scratchpads(memory);
+            self.survive(found);
+        }
+    }
+
+    /// A controller that runs uses pages of the driver's memory, to which entry 0 of the array of device contexts leads (clauses
+    /// 4.20 and 6.6). It asks for them when it begins to run; the driver may have named none only if it wants none.
+    fn find_scratchpads(&self, memory: &Memory) -> Result<(), Fault> {
+        if self.part.scratchpads == 0 {
+            return Ok(());
+        }
+        let word = |at: u64| memory.read::<8>(at).map(u64::from_le_bytes);
+        let array = word(self.registers.contexts)?;
+        for number in 0..u64::from(self.part.scratchpads) {
+            let page = word(array + 8 * number)?;
+            if !page.is_multiple_of(PAGE_BYTES) {
+                return Err(Fault { address: page });
+            }
+            memory.read::<8>(page)?;
+        }
+        Ok(())
     }
 
     fn reset(&mut self, now: Instant) {
@@ -350,12 +375,14 @@ impl Controller {
                 interrupter.moderation = InterrupterModeration::decode(value);
             }
             offset::EVENT_RING_SEGMENTS => {
-                ring.entries = value.min(1 << self.part.event_segments_exponent);
+                let most = 1 << self.part.event_segments_exponent;
+                self.counters.odd_writes += u32::from(value > most);
+                ring.entries = value.min(most);
             }
             offset::EVENT_RING_TABLE => ring.table = joined(value / 64 * 64, high(ring.table)),
             HIGH_TABLE => {
                 ring.table = joined(low(ring.table), value);
-                let loaded = ring.load(memory);
+                let loaded = ring.load(memory).and_then(|()| ring.check());
                 self.survive(loaded);
             }
             offset::EVENT_RING_DEQUEUE => self.registers.dequeue_low = value,

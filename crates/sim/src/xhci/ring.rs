@@ -5,7 +5,8 @@
 //! what is there and wait; a driver that writes the first TRB last, as it must, does not see the difference.
 //!
 //! What a TRB must be is checked here and refused with TRB Error: its type, its length, a buffer that crosses 64 KiB, TD Size
-//! (from version 1.0 on), immediate data that are too long or come from the device.
+//! (from version 1.0 on), immediate data that are too long or come from the device, an interrupter that is not there. Left out:
+//! events that block their interrupt (BEI).
 //!
 //! Always true: TDs end in the order in which they lie; a chain of TRBs has an end.
 
@@ -508,6 +509,9 @@ impl Rules {
     #[inline]
     fn allow(self, trb: &TransferTrb, is_first: bool) -> bool {
         let is_bulk = self.direction.is_some();
+        if trb.interrupter() != 0 {
+            return false;
+        }
         match *trb {
             TransferTrb::Normal { buffer, length, flags, .. } if is_bulk || !is_first => {
                 let is_immediate = flags.has(TrbFlags::IMMEDIATE_DATA);

@@ -242,12 +242,22 @@ impl Stand {
 
     /// Makes a request and takes its answer.
     pub(super) fn ask(&mut self, request: Request) -> Result<Answer, Refusal> {
+        self.begin(request)?;
+        Ok(self.answer_of_request())
+    }
+
+    /// Makes a request; the controller has not read anything of it yet.
+    pub(super) fn begin(&mut self, request: Request) -> Result<(), Refusal> {
         let hands = &mut Hands::new(self.now, &mut self.controller, &mut self.memory);
-        self.driver.request(hands, self.now, (RequestId(7), request))?;
+        self.driver.request(hands, self.now, (RequestId(7), request))
+    }
+
+    /// What comes of it.
+    pub(super) fn answer_of_request(&mut self) -> Answer {
         self.run();
         let answered = self.told.iter().position(|told| matches!(told, Told::Answered(RequestId(7), _)));
         match answered.map(|at| self.told.remove(at)) {
-            Some(Told::Answered(_, answer)) => Ok(answer),
+            Some(Told::Answered(_, answer)) => answer,
             _ => panic!("no answer"),
         }
     }

@@ -243,7 +243,8 @@ impl TransferTrb {
         }
     }
 
-    const fn interrupter(&self) -> u16 {
+    /// The interrupter to which its events go.
+    pub const fn interrupter(&self) -> u16 {
         match *self {
             Self::Normal { interrupter, .. }
             | Self::SetupStage { interrupter, .. }
