@@ -436,7 +436,8 @@ mod tests {
     fn usb_2_is_slower_than_its_bus_and_takes_turns_with_uas() {
         let read = Share::all(128 << 10, 100, 0);
         let bot = rate("toms", "usb2-bot", read, 1);
-        assert!((25.0..=53.248).contains(&bot), "{bot}");
+        // What hosts leave of the bus in practice.
+        assert!((32.0..=44.0).contains(&bot), "{bot}");
         let [uas_1, uas_4] = [1, 4].map(|depth| rate("toms", "usb2-uasp", read, depth));
         assert!(uas_1 < uas_4 && uas_4 <= 53.248, "{uas_1} {uas_4}");
     }

@@ -886,6 +886,17 @@ mod tests {
     }
 
     #[test]
+    fn a_controller_that_pauses_between_packets_writes_no_more_than_450_megabytes_a_second() {
+        let part = Part { packet_gap: Duration::from_ns(100), ..Part::CHIPSET };
+        // What USB 3.2 says of bulk transfers, and what is left of the link when all that is not data is amortised.
+        for (bytes, most) in [(64 << 10, 450.0), (1 << 20, 453.8)] {
+            let long = Load { commands: 100, writes: true, ..load(8, bytes) };
+            let [bot, uas] = driven(part, long).map(|figures| figures.megabytes_per_second());
+            assert!(bot < uas && uas > most - 2.0 && uas <= most, "{bot} {uas}");
+        }
+    }
+
+    #[test]
     fn one_seed_is_one_world_with_a_controller() {
         let digest =
             |seed| driven(Part::CARD, Load { seed, commands: 100, ..load(8, 4096) }).map(|f| f.digest);

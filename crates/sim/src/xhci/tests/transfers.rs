@@ -497,3 +497,34 @@ fn a_long_write_waits_for_each_page_whose_trb_was_not_read_ahead() {
         assert_eq!(pace(offset), first + longer, "{offset:#x}");
     }
 }
+
+/// What a controller says of transfers when an endpoint of it is stopped, of which so many bytes had moved.
+fn said_of_a_stop(part: Part, moved: u32) -> Vec<String> {
+    let (mut stand, device) = Stand::with_device(part, Config::default());
+    stand.queue(device, plain(IN), (1, 4096));
+    if moved > 0 {
+        stand.moves(plain(IN), moved, None);
+    }
+    stand.controller.take_notes(true);
+    stand.cancel(device, Pipe::plain(IN), 1);
+    stand.run();
+    let lines = std::iter::from_fn(|| stand.controller.poll_note());
+    let said = lines.filter_map(|line| {
+        let (_, said) = line.split_once("event TRB: transfer event: ")?;
+        let (code, rest) = said.split_once(", slot")?;
+        Some(format!("{code}, {}", rest.rsplit_once(", ")?.1))
+    });
+    said.collect()
+}
+
+#[test]
+fn from_version_1_0_on_a_stop_is_told_though_nothing_has_moved() {
+    for (part, told) in [
+        (Part::EARLY_CARD, &[][..]),
+        (Part::CARD, &["stopped, length invalid, 0 bytes left"]),
+        (Part::CHIPSET, &["stopped, length invalid, 0 bytes left"]),
+    ] {
+        assert_eq!(said_of_a_stop(part, 0), told, "{}", part.name);
+        assert_eq!(said_of_a_stop(part, 1024), ["stopped, 3072 bytes left"], "{}", part.name);
+    }
+}
