@@ -149,6 +149,25 @@ fn where_the_time_goes_adds_up_to_the_picosecond() {
 }
 
 #[test]
+fn components_are_as_busy_as_their_lanes_and_requests_make_them() {
+    let record = json(&["--raw", "--depth", "30"]);
+    let uas = &record["rows"][0]["uas"]["components"];
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{uas:#}"));
+    let device = &uas["links"][0]["device"];
+    let rate = number(&device["payload_bytes"]) * 1e3 / number(&record["rows"][0]["uas"]["elapsed_ns"]);
+    // Payload and what is around it, of the 500 MB/s that the symbols of a lane are.
+    assert!(number(&device["busy"]) > rate / 500.0 && number(&device["busy"]) < 1.0, "{rate} {device:#}");
+    assert!(number(&uas["links"][0]["host"]["busy"]) < 0.2);
+    assert!(number(&uas["controller"]["interrupts"]) < number(&uas["controller"]["tds"]) / 4.0);
+    let output = compare(&["--raw", "--depth", "30", "--commands", "50", "--components"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    for name in ["link 1, from the host", "link 1, from the device", "controller", "medium 1"] {
+        assert_eq!(text.matches(name).count(), if name == "controller" { 3 } else { 2 }, "{name}\n{text}");
+    }
+    assert!(!compare(&["--components"]).status.success(), "parts have other components");
+}
+
+#[test]
 fn a_trace_ends_with_the_last_command_that_was_asked_for() {
     let output = compare(&["--raw", "--depth", "1", "--commands", "50", "--trace", "2"]);
     let text = String::from_utf8(output.stdout).unwrap();

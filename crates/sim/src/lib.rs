@@ -15,6 +15,7 @@
 pub mod assembly;
 pub mod bridge;
 pub mod check;
+pub mod components;
 pub mod drive;
 pub mod engine;
 pub mod explain;

@@ -10,6 +10,7 @@
 
 use crate::bridge::{Store, StorePart};
 use crate::check::{About, Law, Violation};
+use crate::components::{Components, CoreLoad, QueueLoad};
 use crate::drive::AnyDrive;
 use crate::engine::{Digest, Entry, Processor, Trace};
 use crate::fault::Faults;
@@ -268,6 +269,12 @@ impl Commanded for Native {
 
     fn link(&self, _: usize) -> Option<&Link> {
         None
+    }
+
+    fn components(&self) -> Components {
+        let (busy, queue) = (self.core.worked(self.now), QueueLoad::of(self.core.level(), self.now));
+        let core = Some(CoreLoad { busy, queue });
+        Components { span: self.now - Instant::ZERO, core, ..Components::default() }
     }
 
     fn depth(&self, _: usize) -> usize {

@@ -11,6 +11,7 @@ mod stay;
 
 pub use error::RawError;
 
+use crate::components::Components;
 use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
 use crate::link::superspeed::{Side, Traffic};
@@ -106,6 +107,8 @@ pub struct Run {
     pub total: Figures,
     /// Each drive.
     pub drives: Vec<DriveFigures>,
+    /// What each component has done meanwhile.
+    pub components: Components,
 }
 
 /// What came out of one drive.
@@ -337,6 +340,7 @@ pub struct Measurement<W> {
     began: Instant,
     events: u64,
     traffic: Option<[Traffic; 2]>,
+    components: Components,
     /// By drive.
     tallies: Vec<Tally>,
     explained: Option<Explained>,
@@ -401,6 +405,7 @@ impl<W: Commanded> Measurement<W> {
             began: turns.world.now(),
             events: turns.world.happened(),
             traffic: turns.traffic(),
+            components: turns.world.components(),
             tallies: vec![Tally::default(); drives],
             explained: turns.explain.as_ref().map(|_| Explained::default()),
             turns,
@@ -469,7 +474,8 @@ impl<W: Commanded> Measurement<W> {
     fn whole(mut self) -> Result<Run, RawError> {
         self.go_on(self.load.commands)?;
         self.turns.audit()?;
-        Ok(Run { total: self.figures(), drives: self.drives() })
+        let components = self.turns.world.components().since(&self.components);
+        Ok(Run { total: self.figures(), drives: self.drives(), components })
     }
 }
 
@@ -751,7 +757,7 @@ mod tests {
                     ..load(4, 64 << 10)
                 };
                 let watch = Watch { explain: true, ..Watch::default() };
-                let Run { total, drives } = measure(&load, protocol, watch).unwrap();
+                let Run { total, drives, .. } = measure(&load, protocol, watch).unwrap();
                 let Explained { shares, commands } = total.explained.unwrap();
                 assert_eq!(commands, drives[0].commands, "{protocol:?} {hubs}");
                 assert!((100..=200).contains(&commands), "{commands}");
@@ -840,6 +846,29 @@ mod tests {
         };
         assert_eq!(violation.law, Law::Capacity);
         assert!(violation.to_string().contains("a lane carries no more than it can"), "{violation}");
+    }
+
+    #[test]
+    fn components_say_what_they_have_done() {
+        let load = Load { host: Some(Host::with(Part::CHIPSET)), commands: 400, ..load(8, 4096) };
+        let run = measure(&load, Protocol::Uas, Watch::default()).unwrap();
+        let (all, components) = (run.total, &run.components);
+        assert_eq!(components.span, all.elapsed);
+        let [[host, device]] = components.links[..] else { panic!("one link") };
+        assert_eq!(Some([host.traffic, device.traffic]), all.traffic);
+        assert!(components.share(host.busy) < components.share(device.busy));
+        let payload = device.busy.as_ps() as f64 / Rate::Gen1.symbols(1).as_ps() as f64;
+        assert!(payload > device.traffic.payload as f64, "more symbols than bytes of payload");
+        // Data and status of each command, and a command; and one request at the medium.
+        let controller = components.controller.unwrap();
+        assert!((1190..=1210).contains(&controller.tds), "{}", controller.tds);
+        assert!((1..=controller.tds).contains(&controller.interrupts));
+        let [medium] = components.media[..] else { panic!("one medium") };
+        assert!((395..=405).contains(&medium.arrived), "{}", medium.arrived);
+        // Little's law: 60 us each.
+        let expected = medium.arrived as f64 * 60e6 / components.span.as_ps() as f64;
+        assert!((components.mean(medium) / expected - 1.0).abs() < 0.02, "{}", components.mean(medium));
+        assert!(medium.most <= 8 && components.core.is_none(), "nothing takes the driver time");
     }
 
     #[test]

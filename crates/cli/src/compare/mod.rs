@@ -71,6 +71,7 @@ const ALONE: &str = "Link and protocols alone";
   uaskit compare --raw --link gen2 --save --label 'twice the link'
   uaskit compare --raw --drives 2 --hubs 1 --block 64K --depth 8
   uaskit compare --raw --depth 1,30 --explain
+  uaskit compare --raw --depth 1,30 --components
   uaskit compare --raw --depth 1 --power-states
   uaskit compare --raw --depth 4 --commands 20 --trace 3
   uaskit compare --raw --depth 4 --commands 100 --capture both.pcapng
@@ -145,6 +146,10 @@ pub(crate) struct CompareArguments {
     /// add up to its latency.
     #[arg(long, help_heading = SHOWN)]
     explain: bool,
+    /// Say what each component has done meanwhile: how busy lanes were, TDs and interrupts of the controller, how many requests were at the
+    /// media. With --json that is told in any case.
+    #[arg(long, help_heading = SHOWN, requires = "raw")]
+    components: bool,
     /// Print what happens, packet by packet, and frame by frame on the cable of a drive, until N commands of each run have ended.
     #[arg(long, help_heading = SHOWN, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]
     trace: Option<u32>,

@@ -59,7 +59,7 @@ impl Level {
     pub fn mean(&self, now: Instant) -> f64 {
         match now.as_ps() {
             0 => 0.0,
-            span => self.area_at(now) as f64 / span as f64,
+            span => self.area(now) as f64 / span as f64,
         }
     }
 
@@ -74,15 +74,16 @@ impl Level {
     /// Whether Little's law holds up to `now`: if not, something left that never came, or came twice.
     pub fn is_consistent(&self, now: Instant) -> bool {
         let still_here = u128::from(self.count) * u128::from(now.as_ps());
-        self.area_at(now) + self.came == self.stays + still_here
+        self.area(now) + self.came == self.stays + still_here
     }
 
-    fn area_at(&self, now: Instant) -> u128 {
+    /// Things times picoseconds, up to `now`.
+    pub fn area(&self, now: Instant) -> u128 {
         self.area + u128::from(self.count) * u128::from((now - self.changed).as_ps())
     }
 
     fn pass(&mut self, now: Instant) {
-        self.area = self.area_at(now);
+        self.area = self.area(now);
         self.changed = now;
     }
 }

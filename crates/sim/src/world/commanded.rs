@@ -4,8 +4,10 @@
 
 use super::{Finished, Observer, Stopped, World};
 use crate::check::Violation;
+use crate::components::{Components, LaneLoad, QueueLoad};
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
+use crate::link::usb2::Bus;
 use initiator::{Command, CommandId, Refusal, Transport};
 use std::fmt;
 use units::Instant;
@@ -38,6 +40,9 @@ pub trait Commanded {
 
     /// The link at the root port that leads to a drive, with what it has carried, if it is one of SuperSpeed.
     fn link(&self, drive: usize) -> Option<&Link>;
+
+    /// What its components have done since it began.
+    fn components(&self) -> Components;
 
     /// Commands that can be under way at once with a drive.
     fn depth(&self, drive: usize) -> usize;
@@ -104,6 +109,17 @@ impl<T: Transport> Commanded for World<T> {
 
     fn link(&self, drive: usize) -> Option<&Link> {
         self.link().filter(|_| drive == 0)
+    }
+
+    fn components(&self) -> Components {
+        let now = self.now();
+        Components {
+            span: now - Instant::ZERO,
+            links: self.link().map(LaneLoad::of).into_iter().collect(),
+            bus_payload: self.bus().map(Bus::payload).into_iter().collect(),
+            media: vec![QueueLoad::of(self.drive.plain.level(), now)],
+            ..Components::default()
+        }
     }
 
     fn depth(&self, drive: usize) -> usize {

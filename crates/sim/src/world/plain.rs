@@ -212,6 +212,11 @@ impl Plain {
         self.meter = Meter::new(DRAWS);
     }
 
+    /// How many requests it has, over time.
+    pub(super) const fn level(&self) -> &Level {
+        &self.level
+    }
+
     /// Takes a request. When it will be done.
     pub(super) fn take(&mut self, now: Instant, request: MediumRequest, faults: &mut Faults) -> Instant {
         let mut latency = self.latency;

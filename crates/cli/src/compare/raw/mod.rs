@@ -86,6 +86,9 @@ fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Paus
             report::explained(rows)
         );
     }
+    if arguments.components {
+        println!("What components did meanwhile\n{}", report::components(rows));
+    }
     if let Some(pauses) = pauses {
         println!(
             "Reads of 4 KiB over UAS, one at a time with pauses, on a link that never sleeps and on one that does, which is late for what \

@@ -174,17 +174,18 @@ impl Link {
 
     /// How long the lane that was busier has carried something.
     pub fn carried_for(&self) -> Duration {
+        self.lane_busy(Side::Host).max(self.lane_busy(Side::Device))
+    }
+
+    /// How long the lane on which `side` sends has carried something.
+    pub fn lane_busy(&self, side: Side) -> Duration {
         // Whole blocks of symbols at every rate.
         const MANY: u32 = 1 << 20;
-        let of = |lane: &Lane| {
-            let Traffic { packets, commands, skips, .. } = lane.traffic();
-            let symbols = packets + commands + skips;
-            let rest = self.rate.symbols((symbols % u64::from(MANY)) as u32);
-            let whole = self.rate.symbols(MANY).as_ps() * (symbols / u64::from(MANY));
-            Duration::from_ps(whole) + rest
-        };
-        let [host, device] = &self.lanes;
-        of(host).max(of(device))
+        let Traffic { packets, commands, skips, .. } = self.lane(side).traffic();
+        let symbols = packets + commands + skips;
+        let rest = self.rate.symbols((symbols % u64::from(MANY)) as u32);
+        let whole = self.rate.symbols(MANY).as_ps() * (symbols / u64::from(MANY));
+        Duration::from_ps(whole) + rest
     }
 
     /// The lane on which `side` sends.

@@ -5,8 +5,10 @@
 use super::core::Work;
 use super::{Driven, Observer};
 use crate::check::Violation;
+use crate::components::{Components, CoreLoad, LaneLoad, QueueLoad};
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
+use crate::link::usb2::Bus;
 use crate::world::{Begins, Commanded, Finished, Stopped};
 use initiator::{Command, CommandId, Refusal, Transport};
 use units::Instant;
@@ -30,6 +32,20 @@ impl Commanded for Driven {
 
     fn link(&self, drive: usize) -> Option<&Link> {
         self.roots[self.fronts.get(drive)?.end.root].link()
+    }
+
+    fn components(&self) -> Components {
+        let now = self.engine.now();
+        let core = CoreLoad { busy: self.core.busy(now), queue: QueueLoad::of(self.core.level(), now) };
+        let plain = self.seats.iter().filter(|seat| seat.drive.enclosure.is_none());
+        Components {
+            span: now - Instant::ZERO,
+            links: self.roots.iter().filter_map(|root| root.link().map(LaneLoad::of)).collect(),
+            bus_payload: self.roots.iter().filter_map(|root| root.bus().map(Bus::payload)).collect(),
+            controller: Some(self.controller().counters().into()),
+            core: (!self.core.is_free()).then_some(core),
+            media: plain.map(|seat| QueueLoad::of(seat.drive.plain.level(), now)).collect(),
+        }
     }
 
     fn depth(&self, drive: usize) -> usize {
