@@ -1,10 +1,13 @@
 //! Rows for spreadsheets: comma-separated, quoted where they must be (RFC 4180), one line of names first.
+//!
+//! Columns are only added, at the end, since some readers count them.
 
 use super::{Record, RecordRow};
 
 const NAMES: &str = "transport,job,depth,iops,iops_low,iops_high,mb_per_s,mean_us,p50_us,p99_us,p999_us,max_us,\
                      processor_us_per_io,joules_per_gb,ratio,ratio_low,ratio_high,rounds,steady,interrupted,errors,retries,\
-                     resets,wrong_blocks,error";
+                     resets,wrong_blocks,error,timeouts,stalls,odd_statuses,busy,recovered,kernel_errors,lost_writes,not_ready,\
+                     transport_failures,task_aborts,unpacked";
 
 /// The rows of a record.
 pub fn csv(record: &Record) -> String {
@@ -26,6 +29,7 @@ fn line(row: &RecordRow) -> String {
         figures.map_or_else(String::new, |figures| take(figures).to_string())
     };
     let wrong = row.verify.as_ref().map(|findings| findings.wrong.to_string());
+    let troubles = &row.troubles;
     let fields = [
         row.transport.to_owned(),
         quoted(&row.job),
@@ -48,10 +52,21 @@ fn line(row: &RecordRow) -> String {
         flag(|figures| figures.steady),
         flag(|figures| figures.interrupted),
         row.errors.to_string(),
-        row.troubles.retries.to_string(),
-        row.troubles.resets.to_string(),
+        troubles.retries.to_string(),
+        troubles.resets.to_string(),
         wrong.unwrap_or_default(),
         quoted(row.error.as_deref().unwrap_or_default()),
+        troubles.timeouts.to_string(),
+        troubles.stalls.to_string(),
+        troubles.odd_statuses.to_string(),
+        troubles.busy.to_string(),
+        troubles.recovered.to_string(),
+        troubles.kernel_errors.to_string(),
+        troubles.lost_writes.to_string(),
+        troubles.not_ready.to_string(),
+        troubles.transport_failures.to_string(),
+        troubles.task_aborts.to_string(),
+        troubles.unpacked.to_string(),
     ];
     fields.join(",")
 }

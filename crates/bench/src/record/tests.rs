@@ -66,7 +66,7 @@ fn three() -> Record {
     let against = Estimate { value: 2.0, interval: Some([1.5, 2.5]) };
     let failed =
         Failures { count: 7, kinds: vec![(Fault::Medium(MediumError::Unreadable { lba: Lba(9) }), 7)] };
-    let troubles = Troubles { retries: 3, ..Troubles::default() };
+    let troubles = Troubles { retries: 3, lost_writes: 2, unpacked: 5, ..Troubles::default() };
     let findings = crate::verify::Findings {
         written: 8,
         checked: 8,
@@ -172,6 +172,18 @@ fn json_has_the_fields_that_programs_read() {
 }
 
 #[test]
+fn every_kind_of_trouble_has_its_field() {
+    let value: Value = serde_json::to_value(three()).expect("a record is JSON");
+    assert_eq!(
+        value["rows"][1]["troubles"],
+        serde_json::json!({
+            "retries": 3, "timeouts": 0, "stalls": 0, "odd_statuses": 0, "busy": 0, "recovered": 0, "resets": 0,
+            "kernel_errors": 0, "lost_writes": 2, "not_ready": 0, "transport_failures": 0, "task_aborts": 0, "unpacked": 5,
+        })
+    );
+}
+
+#[test]
 fn what_went_wrong_before_a_row_came_to_nothing_counts() {
     let lost = MeasureError::Run(RunError::Gone(Fault::Medium(MediumError::Absent)));
     let lost = Row {
@@ -219,7 +231,8 @@ fn csv_quotes_what_it_must() {
         lines[1]
     );
     assert!(lines[2].contains(",2.000,1.500,2.500,3,true,false,7,3,0,4,"), "{}", lines[2]);
-    assert!(lines[3].ends_with(",\"no way, \"\"none\"\"\""), "{}", lines[3]);
+    assert!(lines[2].ends_with(",4,,0,0,0,0,0,0,2,0,0,0,5"), "{}", lines[2]);
+    assert!(lines[3].ends_with(",\"no way, \"\"none\"\"\",0,0,0,0,0,0,0,0,0,0,0"), "{}", lines[3]);
     let columns = lines[0].split(',').count();
     assert_eq!(lines[1].split(',').count(), columns + 1, "the job has a comma of its own");
 }
@@ -231,7 +244,7 @@ fn a_table_hides_nothing_that_went_wrong() {
         "2.00 (1.50 to 2.50)",
         "4K random, 70 % read, turbo, depth 1: no figures: no way",
         "uas, depth 1: 7 failed: cannot be read at LBA 9",
-        "uas, depth 1: 3 retries",
+        "uas, depth 1: 3 retries, 2 writes lost after they had ended well, 5 packs sent again in parts",
         "8 blocks written, 8 read back, 4 wrong",
         "LBA 5, write 2: it holds write 1\n  and 3 more\n",
         "Note: something.",

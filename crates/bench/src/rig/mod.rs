@@ -190,6 +190,16 @@ pub struct Troubles {
     pub resets: u64,
     /// Errors that the kernel has counted for the disk.
     pub kernel_errors: u64,
+    /// Deferred errors: writes that had ended well and were lost later. Nothing mends those, so that they are failures as well.
+    pub lost_writes: u64,
+    /// Answers of a unit that was not ready.
+    pub not_ready: u64,
+    /// Commands that the transport brought no answer for.
+    pub transport_failures: u64,
+    /// UAS: tasks aborted.
+    pub task_aborts: u64,
+    /// Turbo: packs that failed and were sent again in their parts.
+    pub unpacked: u64,
 }
 
 impl Troubles {
@@ -203,6 +213,11 @@ impl Troubles {
         recovered: 0,
         resets: 0,
         kernel_errors: 0,
+        lost_writes: 0,
+        not_ready: 0,
+        transport_failures: 0,
+        task_aborts: 0,
+        unpacked: 0,
     };
 
     /// What has been added since `earlier`.
@@ -217,6 +232,11 @@ impl Troubles {
             recovered: self.recovered.saturating_sub(earlier.recovered),
             resets: self.resets.saturating_sub(earlier.resets),
             kernel_errors: self.kernel_errors.saturating_sub(earlier.kernel_errors),
+            lost_writes: self.lost_writes.saturating_sub(earlier.lost_writes),
+            not_ready: self.not_ready.saturating_sub(earlier.not_ready),
+            transport_failures: self.transport_failures.saturating_sub(earlier.transport_failures),
+            task_aborts: self.task_aborts.saturating_sub(earlier.task_aborts),
+            unpacked: self.unpacked.saturating_sub(earlier.unpacked),
         }
     }
 
@@ -232,6 +252,11 @@ impl Troubles {
             recovered: self.recovered.saturating_add(other.recovered),
             resets: self.resets.saturating_add(other.resets),
             kernel_errors: self.kernel_errors.saturating_add(other.kernel_errors),
+            lost_writes: self.lost_writes.saturating_add(other.lost_writes),
+            not_ready: self.not_ready.saturating_add(other.not_ready),
+            transport_failures: self.transport_failures.saturating_add(other.transport_failures),
+            task_aborts: self.task_aborts.saturating_add(other.task_aborts),
+            unpacked: self.unpacked.saturating_add(other.unpacked),
         }
     }
 
@@ -250,11 +275,16 @@ impl Troubles {
             recovered: disk.recovered,
             resets: resets as u64,
             kernel_errors: 0,
+            lost_writes: disk.lost_writes,
+            not_ready: disk.not_ready,
+            transport_failures: disk.transport_failures,
+            task_aborts: transport.task_aborts as u64,
+            unpacked: transport.unpacked as u64,
         }
     }
 
     /// Each kind with its name.
-    pub const fn named(&self) -> [(&'static str, u64); 8] {
+    pub const fn named(&self) -> [(&'static str, u64); 13] {
         [
             ("retries", self.retries),
             ("timeouts", self.timeouts),
@@ -264,6 +294,11 @@ impl Troubles {
             ("recovered by the drive", self.recovered),
             ("resets", self.resets),
             ("errors counted by the kernel", self.kernel_errors),
+            ("writes lost after they had ended well", self.lost_writes),
+            ("answers that the unit was not ready", self.not_ready),
+            ("commands without an answer", self.transport_failures),
+            ("tasks aborted", self.task_aborts),
+            ("packs sent again in parts", self.unpacked),
         ]
     }
 }
