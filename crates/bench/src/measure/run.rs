@@ -2,7 +2,8 @@
 //!
 //! The warm-up comes first and counts for nothing; then accesses that end count until the time is over and one has ended; then those
 //! under way are waited for, and count for nothing again. The latency of an access is from just before it is started to when
-//! its end is seen. An access that fails is counted as a failure and is no I/O. Where a [`Ledger`] is kept, writes are
+//! its end is seen. An access that fails is counted as a failure and is no I/O. After writes comes a flush, which counts for nothing
+//! either: a drive tells of what it has lost of its cache by then. A write that is lost so is a failure. Where a [`Ledger`] is kept, writes are
 //! stamped, reads are checked, and no access overlaps one under way.
 //!
 //! Always true: nothing is allocated per access in steady state; the caller is asked some times a second whether to go on.
@@ -12,6 +13,7 @@ use crate::payload::Payload;
 use crate::rig::{Ended, Fault, RigError, Room, Runner, Troubles};
 use crate::verify::Ledger;
 use hdrhistogram::Histogram;
+use initiator::disk;
 use rustix::time::ClockId;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -29,6 +31,9 @@ const DRAIN_MAX: Duration = Duration::from_secs(90);
 
 /// The same, where somebody waits for it.
 const INTERRUPTED_DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// How long a flush is waited for: longer than our own initiator tries, and time for the page cache of a file.
+const FLUSH_MAX: Duration = Duration::from_secs(600);
 
 /// Kinds of failures that are kept apart; all are counted.
 const FAILURE_KINDS_MAX: usize = 16;
@@ -123,6 +128,8 @@ pub enum RunError {
         /// How many.
         under_way: usize,
     },
+    /// The flush after writes does not end.
+    Unflushed,
 }
 
 /// A run that has come to nothing, and what went wrong until then.
@@ -160,6 +167,7 @@ pub fn run(
         payload,
         warm_up: job.warm_up.unwrap_or(conditions.warm_up),
         run: job.run.unwrap_or(conditions.run),
+        writes: job.writes(),
     };
     let ended = load.measure(course);
     load.told(ended)
@@ -179,10 +187,7 @@ pub fn read_back(
     let mut load =
         Load::new(runner, Surroundings { ledger: Some(ledger), watch, energy: None }, READ_BACK_DEPTH);
     let ended = load.read_back(blocks_max);
-    load.told(ended).map(|()| {
-        let troubles = load.troubles();
-        (load.failures, troubles)
-    })
+    load.told(ended).map(|()| (load.take_failures(), load.troubles()))
 }
 
 /// Room for a job, and for reading back what it has written.
@@ -206,6 +211,7 @@ struct Course {
     payload: Payload,
     warm_up: Duration,
     run: Duration,
+    writes: bool,
 }
 
 /// Accesses under way.
@@ -214,6 +220,8 @@ struct Load<'r, 's> {
     surroundings: Surroundings<'s>,
     idle: Vec<u16>,
     under_way: Vec<Option<(Access, Instant)>>,
+    /// The slot of the flush under way.
+    flush: Option<u16>,
     began: Instant,
     ticked: Instant,
     block_bytes: u64,
@@ -224,6 +232,8 @@ struct Load<'r, 's> {
     /// What the runner had told before.
     troubles_before: Troubles,
     final_fault: Option<Fault>,
+    /// Lost writes that are among the failures.
+    lost_told: u64,
 }
 
 impl<'r, 's> Load<'r, 's> {
@@ -236,6 +246,7 @@ impl<'r, 's> Load<'r, 's> {
             surroundings,
             idle: (0..depth).rev().collect(),
             under_way: vec![None; depth.into()],
+            flush: None,
             began: now,
             ticked: now,
             latency: histogram(),
@@ -243,13 +254,23 @@ impl<'r, 's> Load<'r, 's> {
             bytes: 0,
             failures: Failures::default(),
             final_fault: None,
+            lost_told: 0,
         }
     }
 
     /// What has ended so, with what went wrong until then if it broke off.
-    fn told<T>(&self, ended: Result<T, RunError>) -> Result<T, Box<BrokenRun>> {
-        let broken = |why| BrokenRun { why, failures: self.failures.clone(), troubles: self.troubles() };
-        ended.map_err(|why| Box::new(broken(why)))
+    fn told<T>(&mut self, ended: Result<T, RunError>) -> Result<T, Box<BrokenRun>> {
+        ended.map_err(|why| {
+            let failures = self.take_failures();
+            Box::new(BrokenRun { why, failures, troubles: self.troubles() })
+        })
+    }
+
+    /// All that failed, lost writes that nobody has kept among them.
+    fn take_failures(&mut self) -> Failures {
+        self.hear_of_lost();
+        self.failures.count += self.troubles().lost_writes.saturating_sub(self.lost_told);
+        std::mem::take(&mut self.failures)
     }
 
     fn troubles(&self) -> Troubles {
@@ -300,6 +321,9 @@ impl<'r, 's> Load<'r, 's> {
         };
         let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
         self.drain(if goes_on { DRAIN_MAX } else { INTERRUPTED_DRAIN_MAX })?;
+        if course.writes {
+            self.flush(goes_on, whole)?;
+        }
         // Ended within the warm-up: nothing counts.
         let counted = from.is_some();
         let from = from.unwrap_or_else(|| to.clone());
@@ -312,7 +336,7 @@ impl<'r, 's> Load<'r, 's> {
             latency: if counted { latency } else { histogram() },
             processor: to.processor.saturating_sub(from.processor),
             joules: joules.map(|(energy, (from, to))| energy.joules_between(from, to)),
-            failures: std::mem::take(&mut self.failures),
+            failures: self.take_failures(),
             troubles: self.troubles(),
             interrupted: !goes_on,
         })
@@ -371,10 +395,22 @@ impl<'r, 's> Load<'r, 's> {
         while let Some(ended) = self.runner.poll() {
             self.end(now, ended);
         }
+        self.hear_of_lost();
         self.final_fault.map_or(Ok(()), |fault| Err(RunError::Gone(fault)))
     }
 
+    /// Counts writes that had ended well, and have not.
+    fn hear_of_lost(&mut self) {
+        while let Some(lost) = self.runner.poll_lost() {
+            self.lost_told += 1;
+            self.failures.count(Fault::Disk(disk::Error::LostWrite(lost)), 1);
+        }
+    }
+
     fn end(&mut self, now: Instant, ended: Ended) {
+        if self.flush == Some(ended.slot) {
+            return self.end_flush(ended);
+        }
         let Some((access, started)) = self.under_way[usize::from(ended.slot)].take() else { return };
         self.idle.push(ended.slot);
         let bytes = access.extent.blocks.0 * self.block_bytes;
@@ -427,6 +463,39 @@ impl<'r, 's> Load<'r, 's> {
             self.turn()?;
         }
         Ok(())
+    }
+
+    /// Brings what was written to the medium, so that what is lost on the way is heard of.
+    fn flush(&mut self, goes_on: bool, whole: Duration) -> Result<(), RunError> {
+        let Some(slot) = self.idle.pop() else { return Ok(()) };
+        let began = self.runner.now();
+        let mut patience = if goes_on { FLUSH_MAX } else { INTERRUPTED_DRAIN_MAX };
+        self.flush = Some(slot);
+        self.runner.start_flush(slot);
+        while self.flush.is_some() {
+            let waited = self.runner.now() - began;
+            if waited >= patience {
+                return Err(RunError::Unflushed);
+            }
+            self.turn()?;
+            if !self.tick(whole) {
+                patience = patience.min(waited + INTERRUPTED_DRAIN_MAX);
+            }
+        }
+        Ok(())
+    }
+
+    fn end_flush(&mut self, ended: Ended) {
+        self.idle.extend(self.flush.take());
+        match ended.result {
+            // Whoever tells of one at the flush has told of each by itself.
+            Ok(()) | Err(Fault::Disk(disk::Error::LostWrite(_))) => {}
+            Err(fault) => {
+                let fault = fault.of_flush();
+                self.failures.count(fault, 1);
+                self.final_fault = self.final_fault.or(Some(fault).filter(Fault::is_final));
+            }
+        }
     }
 
     fn is_quiet(&self) -> bool {
@@ -488,6 +557,7 @@ impl fmt::Display for RunError {
             Self::Rig(error) => error.fmt(f),
             Self::Gone(fault) => write!(f, "the drive is lost: {fault}"),
             Self::Stuck { under_way } => write!(f, "{under_way} requests do not end"),
+            Self::Unflushed => f.write_str("the flush after writes does not end"),
         }
     }
 }

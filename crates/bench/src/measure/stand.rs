@@ -2,6 +2,7 @@
 
 use super::{Job, Onlooker, Progress, Row, Watch};
 use crate::rig::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
+use initiator::disk::LostWrite;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use target::medium::MediumError;
@@ -27,6 +28,18 @@ pub(super) struct Stand {
     pub(super) bad: Option<u64>,
     /// Writes of this block are lost.
     pub(super) forgets: Option<u64>,
+    /// What becomes of each flush, and how long it takes.
+    pub(super) flush: (Result<(), Fault>, Duration),
+    /// Writes that are told to be lost at the next flush.
+    pub(super) loses: Vec<LostWrite>,
+    /// Of those that were told, so many are not kept.
+    pub(super) unkept: u64,
+    /// A flush does not end.
+    pub(super) stuck_flush: bool,
+    /// Flushes so far.
+    pub(super) flushes: u32,
+    lost: VecDeque<LostWrite>,
+    lost_writes: u64,
     /// After so many accesses nothing comes any more.
     pub(super) gone_after: Option<u64>,
     /// Routes that there are not.
@@ -50,6 +63,13 @@ impl Stand {
             now: Instant::now(),
             bad: None,
             forgets: None,
+            flush: (Ok(()), Duration::ZERO),
+            loses: Vec::new(),
+            unkept: 0,
+            stuck_flush: false,
+            flushes: 0,
+            lost: VecDeque::new(),
+            lost_writes: 0,
             gone_after: None,
             missing: Vec::new(),
             put_up: Vec::new(),
@@ -115,6 +135,21 @@ impl Runner for Stand {
         self.ended.push_back(Ended { slot, result });
     }
 
+    fn start_flush(&mut self, slot: u16) {
+        assert!(self.under_way.is_empty(), "it is of writes that have ended");
+        self.flushes += 1;
+        self.lost_writes += self.loses.len() as u64 + self.unkept;
+        self.lost.extend(self.loses.drain(..));
+        self.now += self.flush.1;
+        if !self.stuck_flush {
+            self.ended.push_back(Ended { slot, result: self.flush.0 });
+        }
+    }
+
+    fn poll_lost(&mut self) -> Option<LostWrite> {
+        self.lost.pop_front()
+    }
+
     fn turn(&mut self, _patience: Duration) -> Result<(), RigError> {
         self.now += self.service;
         Ok(())
@@ -130,7 +165,7 @@ impl Runner for Stand {
     }
 
     fn troubles(&self) -> Troubles {
-        Troubles { retries: self.started / 10, ..Troubles::default() }
+        Troubles { retries: self.started / 10, lost_writes: self.lost_writes, ..Troubles::default() }
     }
 }
 

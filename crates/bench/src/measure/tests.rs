@@ -3,8 +3,10 @@ use super::*;
 use crate::rig::{Fault, MemoryRig, Room};
 use bus::Speed;
 use host::tree::Tree;
+use initiator::disk::{Error, LostWrite};
 use target::medium::MediumError;
 use units::{BlockSize, ByteCount, Lba};
+use wire::scsi::sense::{AdditionalSense, SenseKey};
 use workload::{Fill, Share};
 
 fn plan(rounds: (u32, u32)) -> Plan {
@@ -93,6 +95,57 @@ fn failures_and_troubles_are_counted_and_are_no_ios() {
     assert!(failures.count > 10 && troubles.retries > 0, "{failures:?} {troubles:?}");
     let bad = Fault::Medium(MediumError::Unwritable { lba: Lba(0) });
     assert_eq!(failures.kinds, [(bad, failures.count)]);
+}
+
+/// A deferred error at a block.
+fn lost(lba: u64) -> LostWrite {
+    LostWrite { key: SenseKey::MediumError, additional: AdditionalSense::WRITE_ERROR, lba: Some(Lba(lba)) }
+}
+
+#[test]
+fn writes_are_flushed_after_the_time_and_reads_are_not() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    stand.service = Duration::from_millis(1);
+    stand.flush.1 = Duration::from_secs(60);
+    let shown = rows(&mut stand, &[Route::Kernel], random(0, 1), &plan((3, 3)), &mut crowd);
+    let figures = shown[0].figures.as_ref().expect("figures");
+    assert!((999.0..=1040.0).contains(&figures.iops.value), "{:?}", figures.iops);
+    assert_eq!((stand.flushes, shown[0].failures.count), (3, 0));
+    rows(&mut stand, &[Route::Kernel], random(100, 1), &plan((2, 2)), &mut crowd);
+    assert_eq!(stand.flushes, 3);
+}
+
+#[test]
+fn a_write_that_is_lost_later_is_a_failure_once() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    (stand.loses, stand.unkept) = (vec![lost(77), lost(78), lost(77)], 2);
+    stand.flush.0 = Err(Fault::Disk(Error::LostWrite(lost(77))));
+    let rows = rows(&mut stand, &[Route::Uas], random(0, 4), &plan((1, 1)), &mut crowd);
+    let Row { failures, troubles, figures, .. } = &rows[0];
+    assert!(figures.is_ok() && troubles.lost_writes == 5, "{figures:?} {troubles:?}");
+    let of = |lba| Fault::Disk(Error::LostWrite(lost(lba)));
+    assert_eq!((failures.count, &failures.kinds[..]), (5, &[(of(77), 2), (of(78), 1)][..]));
+    let text = failures.kinds[1].0.to_string();
+    assert_eq!(text, "an earlier write was lost: MEDIUM ERROR: WRITE ERROR at LBA 78");
+}
+
+#[test]
+fn a_flush_that_fails_is_a_failure_and_one_that_does_not_end_ends_the_row() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    let bad = MediumError::Unwritable { lba: Lba(0) };
+    stand.flush.0 = Err(Fault::Medium(bad));
+    let shown = rows(&mut stand, &[Route::Kernel], random(50, 4), &plan((2, 2)), &mut crowd);
+    assert_eq!(shown[0].failures.kinds, [(Fault::MediumFlush(bad), 2)]);
+    let text = shown[0].failures.kinds[0].0.to_string();
+    assert_eq!(text, "the flush after writes: the kernel could not write all of them");
+    (stand.flush.0, stand.stuck_flush) = (Ok(()), true);
+    stand.service = Duration::from_secs(30);
+    let shown = rows(&mut stand, &[Route::Kernel], random(0, 1), &plan((1, 1)), &mut crowd);
+    let error = shown[0].figures.as_ref().expect_err("it does not end");
+    assert_eq!(
+        (error.to_string().as_str(), error.is_failure()),
+        ("the flush after writes does not end", true)
+    );
 }
 
 #[test]

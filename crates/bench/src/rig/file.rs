@@ -2,7 +2,7 @@
 //!
 //! The work is done by [`FileMedium`]; here memory is aligned so that requests can go past the page cache, which is what
 //! makes figures those of the drive. Where the file system has no way past it, or the caller wants the cache, the
-//! identity says so. Left out: asynchronous flushes; a write has ended when the kernel says so.
+//! identity says so. Left out: flushes of single writes; a write has ended when the kernel says so.
 
 use super::{Ended, Fault, Identity, Rig, RigError, Room, Route, Runner, Troubles};
 use host::block::BlockDevice;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use target::command::{CommandId, Place};
 use target::medium::{MediumOp, MediumRequest, MediumRequestId};
-use units::{BlockCount, BlockSize, ByteRange};
+use units::{BlockCount, BlockSize, ByteRange, Extent};
 use workload::{Access, Kind};
 
 /// Where no alignment in memory is told, a page is always enough.
@@ -174,6 +174,25 @@ impl FileRunner {
         });
         counts.iter().sum()
     }
+
+    fn submit(&mut self, slot: u16, op: MediumOp, extent: Extent) {
+        let bytes = extent.blocks.0 * u64::from(self.medium.block_size().bytes());
+        let Slot { buffer, start } = &mut self.slots[usize::from(slot)];
+        let request = MediumRequest {
+            id: MediumRequestId { command: CommandId { slot, generation: 0 }, part: 0 },
+            unit: 0,
+            op,
+            extent,
+            place: Place::Buffer,
+            range: ByteRange::new(*start, bytes as u32),
+        };
+        self.under_way += 1;
+        let job = Job { request, buffer: std::mem::take(buffer) };
+        if let Some(finished) = self.medium.submit(job) {
+            // Refused on the spot: it ends like any other.
+            self.over.push(finished);
+        }
+    }
 }
 
 impl Runner for FileRunner {
@@ -208,25 +227,15 @@ impl Runner for FileRunner {
     }
 
     fn start(&mut self, slot: u16, access: Access) {
-        let bytes = access.extent.blocks.0 * u64::from(self.medium.block_size().bytes());
-        let Slot { buffer, start } = &mut self.slots[usize::from(slot)];
-        let request = MediumRequest {
-            id: MediumRequestId { command: CommandId { slot, generation: 0 }, part: 0 },
-            unit: 0,
-            op: match access.kind {
-                Kind::Read => MediumOp::Read,
-                Kind::Write => MediumOp::Write { fua: false },
-            },
-            extent: access.extent,
-            place: Place::Buffer,
-            range: ByteRange::new(*start, bytes as u32),
+        let op = match access.kind {
+            Kind::Read => MediumOp::Read,
+            Kind::Write => MediumOp::Write { fua: false },
         };
-        self.under_way += 1;
-        let job = Job { request, buffer: std::mem::take(buffer) };
-        if let Some(finished) = self.medium.submit(job) {
-            // Refused on the spot: it ends like any other.
-            self.over.push(finished);
-        }
+        self.submit(slot, op, access.extent);
+    }
+
+    fn start_flush(&mut self, slot: u16) {
+        self.submit(slot, MediumOp::Flush, Extent::default());
     }
 
     fn turn(&mut self, patience: Duration) -> Result<(), RigError> {
@@ -268,7 +277,6 @@ mod tests {
     use super::*;
 
     const ROOM: Room = Room { slots: 2, bytes: 3 << 20 };
-    use units::Extent;
 
     fn wait(runner: &mut dyn Runner) -> Ended {
         for _ in 0..1000 {

@@ -8,12 +8,14 @@
 use super::queued::Queued;
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
 use bus::{Direction, Fifo, Speed};
-use initiator::disk::{Disk, DiskConfig, Memory, Operation, Output, Request, RequestId};
+use host::attachment::LOST_KEPT_MAX;
+use initiator::disk::{Disk, DiskConfig, LostWrite, Memory, Operation, Output, Request, RequestId};
 use initiator::turbo::{Turbo, TurboConfig};
 use initiator::{Command, CommandId, Patience, Transport};
 use loopback::{Loopback, plug};
 use server::drive::Drive;
 use server::medium::{Job, Medium, RamMedium};
+use std::collections::VecDeque;
 use std::hint::cold_path;
 use std::time::Duration;
 use target::command::{self, Limits, Place};
@@ -193,6 +195,8 @@ struct MemoryRunner<T> {
     /// Of each command under way, by its slot: which part of a request it is.
     parts: Vec<Option<Part>>,
     ended: Fifo<Ended>,
+    /// Writes that were lost and were not polled yet.
+    lost: VecDeque<LostWrite>,
 }
 
 #[derive(Debug, Default)]
@@ -229,6 +233,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
             // The survey has a slot of its own.
             parts: vec![None; usize::from(depth) + 1],
             ended: Fifo::with_capacity(workload::DEPTH_MAX.into()),
+            lost: VecDeque::new(),
         };
         runner.disk.start(runner.now());
         // Some dozens of commands; each turn ends at least one.
@@ -311,10 +316,24 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                     let result = result.map(|_| ()).map_err(Fault::Disk);
                     self.ended.push_back(Ended { slot: id.0 as u16, result });
                 }
-                Output::Surveyed(_) | Output::Lost(_) => {}
+                Output::Lost(lost) => {
+                    cold_path();
+                    if self.lost.len() < LOST_KEPT_MAX {
+                        self.lost.push_back(lost);
+                    }
+                }
+                Output::Surveyed(_) => {}
             }
         }
         self.ends.settle(now);
+    }
+
+    fn ask(&mut self, request: Request) {
+        let slot = request.id.0 as u16;
+        if self.disk.submit(self.at, request).is_err() {
+            // Only a unit that is gone takes no request that fits.
+            self.ended.push_back(Ended { slot, result: Err(Fault::Disk(initiator::disk::Error::Gone)) });
+        }
     }
 
     fn submit(&mut self, now: Instant, mut command: Command, memory: Memory) {
@@ -398,10 +417,19 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
         let id = RequestId(slot.into());
         let bytes = access.extent.blocks.0 * u64::from(self.block_size().bytes());
         self.slots[usize::from(slot)].bytes = bytes as u32;
-        if self.disk.submit(self.at, Request { id, operation, extent: access.extent }).is_err() {
-            // Only a unit that is gone takes no request that fits.
-            self.ended.push_back(Ended { slot, result: Err(Fault::Disk(initiator::disk::Error::Gone)) });
-        }
+        self.ask(Request { id, operation, extent: access.extent });
+    }
+
+    fn start_flush(&mut self, slot: u16) {
+        self.ask(Request {
+            id: RequestId(slot.into()),
+            operation: Operation::Flush,
+            extent: Extent::default(),
+        });
+    }
+
+    fn poll_lost(&mut self) -> Option<LostWrite> {
+        self.lost.pop_front()
     }
 
     fn turn(&mut self, _patience: Duration) -> Result<(), RigError> {
@@ -427,6 +455,12 @@ impl<T: Transport + std::fmt::Debug> End for MemoryRunner<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bus::Completion;
+    use initiator::SenseBytes;
+    use initiator::{
+        Answer, BusAnswer, Deadline, Outcome, Output as TransportOutput, PackId, Piece, Refusal,
+    };
+    use wire::scsi::Status;
 
     const ROOM: Room = Room { slots: 2, bytes: 3 << 20 };
 
@@ -455,6 +489,100 @@ mod tests {
         assert_eq!(runner.ends.drive().at_media(), 8);
         let ended: Vec<u16> = (0..8).map(|_| wait(&mut runner).slot).collect();
         assert_eq!(ended, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    /// A drive that answers some of its commands with a deferred error (response code 71h), and has not carried them out then.
+    #[derive(Debug)]
+    struct Forgetful<T> {
+        transport: T,
+        /// Operation codes that are answered so, once each.
+        due: Vec<u8>,
+        marked: Vec<CommandId>,
+    }
+
+    impl<T: Transport> Transport for Forgetful<T> {
+        fn submit(&mut self, now: Instant, command: &Command) -> Result<(), Refusal> {
+            if let Some(at) = self.due.iter().position(|code| command.cdb.as_bytes().first() == Some(code)) {
+                self.due.remove(at);
+                self.marked.push(command.id);
+            }
+            self.transport.submit(now, command)
+        }
+
+        fn poll_output(&mut self) -> Option<TransportOutput> {
+            /// MEDIUM ERROR at LBA 77: WRITE ERROR, of an earlier command.
+            const SENSE: [u8; 18] = [0xf1, 0, 3, 0, 0, 0, 77, 10, 0, 0, 0, 0, 0x0c, 0, 0, 0, 0, 0];
+            match self.transport.poll_output()? {
+                TransportOutput::Finished(id, _) if self.marked.contains(&id) => {
+                    self.marked.retain(|marked| *marked != id);
+                    let (status, sense) = (Status::CheckCondition, SenseBytes::new(&SENSE));
+                    let answer = Answer { status, status_qualifier: 0, moved: 0, sense };
+                    Some(TransportOutput::Finished(id, Outcome::Answered(answer)))
+                }
+                other => Some(other),
+            }
+        }
+
+        fn abort(&mut self, now: Instant, id: CommandId) {
+            self.transport.abort(now, id);
+        }
+
+        fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
+            self.transport.handle_completion(now, completion, bytes);
+        }
+
+        fn handle_answer(&mut self, now: Instant, id: initiator::RequestId, answer: BusAnswer) {
+            self.transport.handle_answer(now, id, answer);
+        }
+
+        fn handle_disconnect(&mut self, now: Instant) {
+            self.transport.handle_disconnect(now);
+        }
+
+        fn handle_timeout(&mut self, now: Instant) {
+            self.transport.handle_timeout(now);
+        }
+
+        fn poll_timeout(&self) -> Option<Deadline> {
+            self.transport.poll_timeout()
+        }
+
+        fn depth(&self) -> usize {
+            self.transport.depth()
+        }
+
+        fn in_flight(&self) -> usize {
+            self.transport.in_flight()
+        }
+
+        fn counters(&self) -> initiator::Counters {
+            self.transport.counters()
+        }
+
+        fn pieces(&self, pack: PackId) -> &[Piece] {
+            self.transport.pieces(pack)
+        }
+    }
+
+    #[test]
+    fn deferred_errors_are_heard_of_with_the_next_command_and_at_the_flush() {
+        let medium = RamMedium::new(ByteCount(16 << 20), BlockSize::B512).expect("16 MiB");
+        let mut drive = drive(medium, Speed::Super);
+        let transport = plug::uas(&mut drive, None, Patience::default()).expect("UAS");
+        let forgetful = Forgetful { transport, due: vec![0x2a, 0x35], marked: Vec::new() };
+        let mut runner = MemoryRunner::new(forgetful, drive).expect("a disk");
+        runner.prepare(1, 4096).expect("memory");
+        runner.start(0, Access { kind: Kind::Write, extent: Extent::new(8, 8) });
+        assert_eq!(wait(&mut runner), Ended { slot: 0, result: Ok(()) });
+        let lost = runner.poll_lost().expect("an earlier write");
+        assert_eq!(lost.lba, Some(units::Lba(77)));
+        runner.start_flush(0);
+        let told = Err(Fault::Disk(initiator::disk::Error::LostWrite(lost)));
+        assert_eq!(wait(&mut runner), Ended { slot: 0, result: told });
+        assert_eq!((runner.poll_lost(), runner.poll_lost()), (Some(lost), None));
+        assert_eq!((runner.troubles().lost_writes, runner.troubles().retries), (2, 2));
+        runner.start_flush(0);
+        assert_eq!(wait(&mut runner), Ended { slot: 0, result: Ok(()) });
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub use memory::MemoryRig;
 pub use port::PortRig;
 
 use bus::Observer;
-use initiator::disk::{self, Temperature};
+use initiator::disk::{self, LostWrite, Temperature};
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
@@ -128,6 +128,9 @@ pub trait Runner {
     /// Starts an access in a slot that has none under way.
     fn start(&mut self, slot: u16, access: Access);
 
+    /// Starts to bring what was written to the medium, in a slot that has nothing under way. It ends as an access does.
+    fn start_flush(&mut self, slot: u16);
+
     /// Carries out what was started, and waits until an access has ended, or so long.
     ///
     /// # Errors
@@ -136,6 +139,12 @@ pub trait Runner {
 
     /// The next access that has ended.
     fn poll(&mut self) -> Option<Ended>;
+
+    /// The next write that had ended well and was lost later, where our own initiator hears of it. [`Troubles::lost_writes`] counts
+    /// those as well that there was no room to keep.
+    fn poll_lost(&mut self) -> Option<LostWrite> {
+        None
+    }
 
     /// The time by which runs are measured.
     fn now(&self) -> std::time::Instant {
@@ -162,6 +171,10 @@ pub enum Fault {
     Disk(disk::Error),
     /// The kernel says so.
     Medium(MediumError),
+    /// Our own initiator says so of a flush.
+    DiskFlush(disk::Error),
+    /// The kernel says so of a flush.
+    MediumFlush(MediumError),
 }
 
 /// Why a runner cannot be put up, or cannot go on.
@@ -332,6 +345,12 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Disk(error) => error.fmt(f),
+            Self::DiskFlush(error) => write!(f, "the flush after writes: {error}"),
+            // No block is known: it is of all of them.
+            Self::MediumFlush(MediumError::Unwritable { .. }) => {
+                f.write_str("the flush after writes: the kernel could not write all of them")
+            }
+            Self::MediumFlush(error) => write!(f, "the flush after writes: {}", Self::Medium(*error)),
             Self::Medium(MediumError::Unreadable { lba }) => write!(f, "cannot be read at {lba}"),
             Self::Medium(MediumError::Unwritable { lba }) => write!(f, "cannot be written at {lba}"),
             Self::Medium(MediumError::OutOfSpace) => f.write_str("no room left"),
@@ -347,8 +366,21 @@ impl Fault {
     pub const fn is_final(&self) -> bool {
         matches!(
             self,
-            Self::Disk(disk::Error::Gone | disk::Error::NoMedium) | Self::Medium(MediumError::Absent)
+            Self::Disk(disk::Error::Gone | disk::Error::NoMedium)
+                | Self::DiskFlush(disk::Error::Gone | disk::Error::NoMedium)
+                | Self::Medium(MediumError::Absent)
+                | Self::MediumFlush(MediumError::Absent)
         )
+    }
+
+    /// The same, of a flush.
+    #[must_use]
+    pub const fn of_flush(self) -> Self {
+        match self {
+            Self::Disk(error) => Self::DiskFlush(error),
+            Self::Medium(error) => Self::MediumFlush(error),
+            flush => flush,
+        }
     }
 }
 

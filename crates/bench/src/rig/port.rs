@@ -15,9 +15,9 @@ use host::door::{BusDoor, Watched};
 use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Tree;
 use host::usbfs::Door;
-use initiator::disk::{AskTemperature, Error, Operation, Temperature};
+use initiator::disk::{AskTemperature, Error, LostWrite, Operation, Temperature};
 use std::time::{Duration, Instant};
-use units::{BlockCount, BlockSize};
+use units::{BlockCount, BlockSize, Extent};
 use workload::{Access, Kind};
 
 /// A USB port with a drive.
@@ -234,6 +234,15 @@ impl<D: BusDoor + std::fmt::Debug> Attached for PortRunner<D> {
     }
 }
 
+impl<D: BusDoor> PortRunner<D> {
+    fn submit(&mut self, slot: u16, operation: Operation, extent: Extent) {
+        if self.attachment.submit(slot, operation, extent).is_err() {
+            // Only a unit that is gone, or that has changed, takes no request that fits.
+            self.over.push(Ended { slot, result: Err(Fault::Disk(Error::Gone)) });
+        }
+    }
+}
+
 impl<D: BusDoor> Runner for PortRunner<D> {
     fn block_size(&self) -> BlockSize {
         self.attachment.geometry().block_size
@@ -265,10 +274,15 @@ impl<D: BusDoor> Runner for PortRunner<D> {
             Kind::Read => Operation::Read { fua: false, dpo: false, may_be_short: false },
             Kind::Write => Operation::Write { fua: false, dpo: false },
         };
-        if self.attachment.submit(slot, operation, access.extent).is_err() {
-            // Only a unit that is gone, or that has changed, takes no request that fits.
-            self.over.push(Ended { slot, result: Err(Fault::Disk(Error::Gone)) });
-        }
+        self.submit(slot, operation, access.extent);
+    }
+
+    fn start_flush(&mut self, slot: u16) {
+        self.submit(slot, Operation::Flush, Extent::default());
+    }
+
+    fn poll_lost(&mut self) -> Option<LostWrite> {
+        self.attachment.poll_lost()
     }
 
     fn turn(&mut self, patience: Duration) -> Result<(), RigError> {

@@ -265,7 +265,12 @@ fn verdict(record: &Record) -> Result<(), Failure> {
         return Err(row.error.iter().fold(Failure::new(what), Failure::because));
     }
     if record.errors > 0 {
-        return Err(Failure::new(format!("{} failed", counted(record.errors, "request"))));
+        let failure = Failure::new(format!("{} failed", counted(record.errors, "request")));
+        let lost = match record.troubles.lost_writes {
+            0 => None,
+            count => Some(format!("{} had ended well and came to nothing later", counted(count, "write"))),
+        };
+        return Err(lost.into_iter().fold(failure, Failure::because));
     }
     if record.interrupted {
         return Err(Failure::new("ended before the end"));

@@ -2,7 +2,7 @@
 //!
 //! Always true: after each call nothing is left to be carried; what waits, waits for the bus or for a deadline.
 
-use super::{Attachment, Finished};
+use super::{Attachment, Finished, LOST_KEPT_MAX};
 use crate::door::{BusDoor, CellId, DoorError, Order};
 use bus::{Completion, Direction, TransferStatus};
 use initiator::disk::{self, Memory};
@@ -87,8 +87,11 @@ impl<D: BusDoor> Attachment<D> {
                 self.slots[usize::from(slot)] = false;
                 self.finished.push_back(Finished { slot, result });
             }
-            // The next flush tells it as well.
-            disk::Output::Lost(_) => {}
+            disk::Output::Lost(lost) => {
+                if self.lost.len() < LOST_KEPT_MAX {
+                    self.lost.push_back(lost);
+                }
+            }
         }
     }
 

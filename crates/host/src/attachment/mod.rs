@@ -46,8 +46,8 @@ use crate::door::{BusDoor, DoorError, Readiness};
 use crate::usbfs;
 use carry::{Commands, Flight};
 use initiator::disk::{
-    AskTemperature, Counts, Disk, DiskPatience, Done, Error, Geometry, Operation, Request, RequestId,
-    RequestRefusal, SurveyError, Temperature,
+    AskTemperature, Counts, Disk, DiskPatience, Done, Error, Geometry, LostWrite, Operation, Request,
+    RequestId, RequestRefusal, SurveyError, Temperature,
 };
 use initiator::turbo::{LookAhead, TRANSFER_BYTES};
 use initiator::{Counters, Flights, Patience, Piece, Transport};
@@ -56,6 +56,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Instant;
 use units::{Duration, Extent};
+
+/// Lost writes that are kept until somebody asks; all are counted.
+pub const LOST_KEPT_MAX: usize = 64;
 
 /// Which transport to drive a disk with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,6 +128,8 @@ pub struct Attachment<D: BusDoor = usbfs::Door> {
     slots: Vec<bool>,
     slot_bytes: u32,
     finished: VecDeque<Finished>,
+    /// Writes that were lost, until somebody asks.
+    lost: VecDeque<LostWrite>,
     /// How the last survey ended, until somebody asks.
     surveyed: Option<Result<(), SurveyError>>,
     /// The pieces of the transfer at hand.
@@ -244,6 +249,11 @@ impl<D: BusDoor> Attachment<D> {
     /// The next request that is known to have ended; nothing is asked of the kernel.
     pub fn poll(&mut self) -> Option<Finished> {
         self.finished.pop_front()
+    }
+
+    /// The next write that had ended well and was lost later (a deferred error). The next flush ends with the first of them as well.
+    pub fn poll_lost(&mut self) -> Option<LostWrite> {
+        self.lost.pop_front()
     }
 
     /// Requests that were taken on and whose end [`Self::wait`] has not told yet.

@@ -118,6 +118,7 @@ impl<D: BusDoor> Attachment<D> {
             slots: vec![false; config.slots.into()],
             slot_bytes: config.slot_bytes,
             finished: VecDeque::with_capacity(config.slots.into()),
+            lost: VecDeque::new(),
             surveyed: None,
             pieces: Vec::new(),
             answer: Vec::with_capacity(ANSWER_BYTES_MAX as usize),

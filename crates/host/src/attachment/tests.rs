@@ -7,6 +7,7 @@ use bus::{Completion, Direction, EndpointAddress, TransferId, TransferStatus};
 use initiator::disk::TemperatureSource;
 use initiator::probe::{BotPlan, PipeEnd, Place, Plan};
 use units::ByteRange;
+use wire::scsi::sense::{AdditionalSense, SenseKey};
 use wire::usb::SetupPacket;
 
 /// A bridge with a disk of 32768 blocks that reads as zeroes.
@@ -17,8 +18,12 @@ struct Bridge {
     smart: Answer,
     /// The tag of the command under way, how many bytes it wants, and what it brings.
     command: Option<(u32, u32, Answer)>,
-    /// The sense key and code of the last command that was refused.
-    sense: [u8; 2],
+    /// The response code, sense key and code of the last command that was refused.
+    sense: [u8; 3],
+    /// So many writes and flushes are answered with a deferred error.
+    loses: u32,
+    /// The data of a write come next.
+    takes_data: bool,
     waiting: Vec<Order>,
     ended: VecDeque<Completion>,
     resets: u32,
@@ -49,12 +54,16 @@ impl Bridge {
             (0x12, 0) => b"\0\0\x06\x02\x1f\0\0\0ACME    Warm disk       1.0 ",
             // Which VPD pages: 00h, and that of a SCSI / ATA translation.
             (0x12, _) if cdb[2] == 0 => &[0, 0, 0, 2, 0, 0x89],
+            (0x2a | 0x35, _) if self.loses > 0 => return Answer::Refused,
+            (0x2a | 0x35, _) => &[],
             (0x25, _) => &[0, 0, 0x7f, 0xff, 0, 0, 2, 0],
             (0x00, _) => &[],
             (0x28, _) => return Answer::Bytes(vec![0; usize::from(cdb[8]) * 512]),
             (0x03, _) => {
-                let [key, code] = self.sense;
-                return Answer::Bytes([0x70, 0, key, 0, 0, 0, 0, 10, 0, 0, 0, 0, code, 0, 0, 0, 0, 0].into());
+                let [response, key, code] = self.sense;
+                return Answer::Bytes(
+                    [response, 0, key, 0, 0, 0, 0, 10, 0, 0, 0, 0, code, 0, 0, 0, 0, 0].into(),
+                );
             }
             (0x4d, _) => return self.log_page.clone(),
             (0x85, _) => return self.smart.clone(),
@@ -74,9 +83,13 @@ impl Bridge {
         let word = |at: usize| u32::from_le_bytes(wrapper[at..at + 4].try_into().expect("four bytes"));
         let answer = self.answer(&wrapper[15..]);
         if matches!(answer, Answer::Refused) {
-            self.sense = [0x05, 0x20];
+            let is_lost = matches!(wrapper[15], 0x2a | 0x35);
+            self.loses -= u32::from(is_lost);
+            self.sense = if is_lost { [0x71, 0x03, 0x0c] } else { [0x70, 0x05, 0x20] };
         }
-        self.command = Some((word(4), word(8), answer));
+        self.takes_data = word(8) > 0 && wrapper[12] & 0x80 == 0;
+        let wanted = if self.takes_data { 0 } else { word(8) };
+        self.command = Some((word(4), wanted, answer));
         self.end(order, TransferStatus::Done, 31);
     }
 
@@ -165,6 +178,10 @@ impl BusDoor for Bridge {
 
     fn submit(&mut self, order: Order) {
         match order.pipe.endpoint.direction() {
+            Direction::Out if self.takes_data => {
+                self.takes_data = false;
+                self.end(&order, TransferStatus::Done, order.range.len as usize);
+            }
             Direction::Out => self.take_wrapper(&order),
             Direction::In => self.bring(order),
         }
@@ -311,6 +328,24 @@ fn a_disk_that_refuses_all_or_brings_nonsense_is_driven_as_any_other() {
             read(&mut disk);
         }
     }
+}
+
+#[test]
+fn a_write_that_was_lost_is_told_at_once_and_by_the_flush() {
+    let mut disk = attached(Bridge { loses: 2, ..Bridge::default() });
+    let mut ask = |operation, extent| {
+        disk.submit(0, operation, extent).expect("it is taken");
+        let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the door works");
+        (finished.map(|finished| finished.result), disk.poll_lost())
+    };
+    let write = Operation::Write { fua: false, dpo: false };
+    let (key, additional) = (SenseKey::MediumError, AdditionalSense::WRITE_ERROR);
+    let lost = LostWrite { key, additional, lba: None };
+    assert_eq!(ask(write, Extent::new(9, 1)), (Some(Ok(Done { moved: 512 })), Some(lost)));
+    let flush = Operation::Flush;
+    assert_eq!(ask(flush, Extent::default()), (Some(Err(Error::LostWrite(lost))), Some(lost)));
+    assert_eq!(ask(flush, Extent::default()), (Some(Ok(Done { moved: 0 })), None));
+    assert_eq!(disk.counters().disk.lost_writes, 2);
 }
 
 #[test]
