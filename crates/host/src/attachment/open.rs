@@ -124,12 +124,14 @@ fn open_door(
 /// Memory that cannot be mapped for want of room is copied by the kernel, within the same limit: too much of it is
 /// told now and not in the middle of a run.
 fn refuse_too_much(door: &Door, config: &AttachConfig) -> Result<(), AttachError> {
-    let error = door.copies_because().map(UsbfsError::of_memory);
-    match error {
-        Some(UsbfsError::Memory { limit_mb: Some(limit) }) if limit > 0 => {
-            let wanted = u64::from(config.slots) * u64::from(config.slot_bytes);
+    match door.lacks_memory() {
+        Some(UsbfsError::Memory { limit_mb: Some(limit), wanted_bytes }) if limit > 0 => {
+            let copied = u64::from(config.slots) * u64::from(config.slot_bytes);
             let room = limit.saturating_mul(1 << 20) / 2;
-            if wanted > room { Err(UsbfsError::Memory { limit_mb: Some(limit) }.into()) } else { Ok(()) }
+            if copied <= room {
+                return Ok(());
+            }
+            Err(UsbfsError::Memory { limit_mb: Some(limit), wanted_bytes }.into())
         }
         _ => Ok(()),
     }

@@ -5,7 +5,7 @@
 //! no chance to do so leaves the interface without a driver; [`give_back_command`](super::give_back_command) mends that.
 
 use super::error::UsbfsError;
-use super::kernel::{Device, Node, USBFS, status_of_errno};
+use super::kernel::{Device, Memory, Node, USBFS, status_of_errno};
 use super::pieces::{Action, Pieces, Rules};
 use crate::door::{BusDoor, CellBlock, CellId, Order, Readiness};
 use bus::{Completion, EndpointAddress, TransferId};
@@ -14,6 +14,9 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use units::ByteRange;
 use wire::usb::SetupPacket;
+
+/// What usbfs counts for an URB besides its data, at most.
+const URB_BYTES_MAX: u64 = 1024;
 
 /// How long a control transfer may take.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -43,6 +46,8 @@ pub struct Door {
     is_owed: bool,
     /// Endpoints with streams.
     streams: Option<[EndpointAddress; 3]>,
+    /// What usbfs counts for memory and URBs, at most.
+    memory_bytes: u64,
     pieces: Pieces,
     completions: VecDeque<Completion>,
     is_gone: bool,
@@ -72,11 +77,13 @@ impl Door {
         let node = Node::open(&path).map_err(|errno| unopened(path, errno))?;
         let capabilities =
             node.capabilities().map_err(|errno| UsbfsError::of("ask what usbfs can", errno))?;
+        let memory_bytes = footprint_bytes(urbs_max, &blocks);
         let mut device = Device::new(node, capabilities, urbs_max);
         let mut firsts = Vec::with_capacity(BLOCKS);
         for CellBlock { count, bytes } in blocks {
             let cells = device.add_cells(count, bytes);
-            firsts.push(cells.map_err(|errno| UsbfsError::of("map memory", errno))?);
+            let failed = |errno| UsbfsError::of("map memory", errno).wanting(memory_bytes);
+            firsts.push(cells.map_err(failed)?);
         }
         let is_mapped = device.memory().refusal().is_none();
         let mut door = Self {
@@ -85,6 +92,7 @@ impl Door {
             is_claimed: false,
             is_owed: false,
             streams: None,
+            memory_bytes,
             pieces: Pieces::new(Rules::of(capabilities, is_mapped)),
             completions: VecDeque::new(),
             is_gone: false,
@@ -103,6 +111,12 @@ impl Door {
     /// Why transfers are copied between the kernel and us, if they are: an error number of mapping usbfs's memory.
     pub const fn copies_because(&self) -> Option<Errno> {
         self.device.memory_ref().refusal()
+    }
+
+    /// Why less memory could be mapped than is wanted, if so.
+    pub(crate) fn lacks_memory(&self) -> Option<UsbfsError> {
+        let error = UsbfsError::of("map memory", self.copies_because()?).wanting(self.memory_bytes);
+        matches!(error, UsbfsError::Memory { .. }).then_some(error)
     }
 
     /// Transfers under way.
@@ -189,7 +203,7 @@ impl Door {
 
     fn failed(&mut self, action: &'static str, errno: Errno) -> UsbfsError {
         self.is_gone |= errno == Errno::NODEV;
-        UsbfsError::of(action, errno)
+        UsbfsError::of(action, errno).wanting(self.memory_bytes)
     }
 
     /// Why an URB was not taken.
@@ -198,7 +212,7 @@ impl Door {
             Errno::NODEV | Errno::SHUTDOWN => self.is_gone = true,
             // A chain that has ended early.
             Errno::REMOTEIO => {}
-            errno => self.fault = Some(UsbfsError::of("submit a transfer", errno)),
+            errno => self.fault = Some(UsbfsError::of("submit a transfer", errno).wanting(self.memory_bytes)),
         }
     }
 }
@@ -319,6 +333,12 @@ impl Drop for Door {
         // Nobody is left to be told; `close` tells.
         let _ = self.give_back();
     }
+}
+
+/// What usbfs counts for so many URBs and these blocks, at most.
+fn footprint_bytes(urbs_max: u16, blocks: &[CellBlock]) -> u64 {
+    let of_block = |block: &CellBlock| Memory::footprint_bytes(block.count, block.bytes);
+    u64::from(urbs_max) * URB_BYTES_MAX + blocks.iter().map(of_block).sum::<u64>()
 }
 
 pub(super) fn unopened(node: String, errno: Errno) -> UsbfsError {

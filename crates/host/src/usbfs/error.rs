@@ -26,8 +26,10 @@ pub enum UsbfsError {
     },
     /// Transfers need more memory than usbfs may have.
     Memory {
-        /// MiB that all programs may have together, if the kernel tells.
+        /// MiB that all programs may have together, if the kernel tells; 0 is no limit.
         limit_mb: Option<u64>,
+        /// Bytes that are wanted here in all, if they are known.
+        wanted_bytes: Option<u64>,
     },
     /// The device is gone.
     Disconnected,
@@ -48,17 +50,21 @@ pub enum UsbfsError {
 }
 
 impl UsbfsError {
-    /// What the kernel means that does not map memory.
-    pub(crate) fn of_memory(errno: Errno) -> Self {
-        Self::of("map memory", errno)
-    }
-
     /// What an error number means for an action on a device that is open.
     pub(super) fn of(action: &'static str, errno: Errno) -> Self {
         match errno {
             Errno::NODEV | Errno::SHUTDOWN => Self::Disconnected,
-            Errno::NOMEM => Self::Memory { limit_mb: memory_limit_mb() },
+            Errno::NOMEM => Self::Memory { limit_mb: memory_limit_mb(), wanted_bytes: None },
             errno => Self::Failed { action, errno },
+        }
+    }
+
+    /// The same, where so much memory is wanted in all.
+    #[must_use]
+    pub(crate) fn wanting(self, bytes: u64) -> Self {
+        match self {
+            Self::Memory { limit_mb, .. } => Self::Memory { limit_mb, wanted_bytes: Some(bytes) },
+            other => other,
         }
     }
 }
@@ -66,6 +72,12 @@ impl UsbfsError {
 /// What the module `usbcore` was told; 0 is no limit.
 fn memory_limit_mb() -> Option<u64> {
     std::fs::read_to_string(MEMORY_PARAMETER).ok()?.trim().parse().ok()
+}
+
+/// A limit, in MiB, under which so many of them can be had. The kernel does not tell what others have: it is no more than the limit that
+/// is. Transfers that are copied, since there is no room in one piece, are carried if all of them take half of the limit.
+const fn sufficient_mb(limit_mb: u64, wanted_mb: u64) -> u64 {
+    wanted_mb.saturating_add(if limit_mb > wanted_mb { limit_mb } else { wanted_mb })
 }
 
 /// The command that gives an interface without a driver back to the kernel.
@@ -92,12 +104,18 @@ impl fmt::Display for UsbfsError {
                 write!(f, "the driver `{holder}` has taken {interface} meanwhile: try again")
             }
             Self::Busy { interface, holder: None } => write!(f, "{interface} is taken: try again"),
-            Self::Memory { limit_mb: Some(limit) } if *limit > 0 => write!(
-                f,
-                "usbfs may not have so much memory: all programs together have {limit} MiB; `echo {} | sudo tee \
-                 {MEMORY_PARAMETER}` allows more, or take a smaller depth or smaller transfers",
-                limit.saturating_mul(4)
-            ),
+            Self::Memory { limit_mb: Some(limit), wanted_bytes } if *limit > 0 => {
+                // One transfer of a kind whose bytes nobody counted has less than one.
+                let wanted_mb = wanted_bytes.map_or(1, |bytes| bytes.div_ceil(1 << 20));
+                let wanted =
+                    wanted_bytes.map_or_else(String::new, |_| format!(", and {wanted_mb} are wanted here"));
+                write!(
+                    f,
+                    "usbfs may not have so much memory: all programs together have {limit} MiB{wanted}; `echo {} | sudo \
+                     tee {MEMORY_PARAMETER}` allows it, or take a smaller depth or smaller transfers",
+                    sufficient_mb(*limit, wanted_mb)
+                )
+            }
             Self::Memory { .. } => f.write_str("the kernel has no memory for so much: take a smaller depth"),
             Self::Disconnected => f.write_str("the device is gone"),
             Self::NotGivenBack { interface, errno } => {
@@ -133,16 +151,30 @@ mod tests {
         let text = |error: UsbfsError| error.to_string();
         let node = "/dev/bus/usb/002/003".to_owned();
         assert!(text(UsbfsError::Permission { node }).contains("uaskit list --udev"));
-        let memory = text(UsbfsError::Memory { limit_mb: Some(16) });
-        assert!(
-            memory.contains("echo 64 | sudo tee /sys/module/usbcore/parameters/usbfs_memory_mb"),
-            "{memory}"
-        );
         let interface = "2-1:1.0".to_owned();
         let lost = text(UsbfsError::NotGivenBack { interface: interface.clone(), errno: None });
         assert!(lost.contains("echo 2-1:1.0 | sudo tee /sys/bus/usb/drivers_probe"), "{lost}");
         let busy = text(UsbfsError::Busy { interface, holder: Some("usbfs".into()) });
         assert_eq!(busy, "another program has 2-1:1.0: end it first");
+    }
+
+    #[test]
+    fn the_limit_that_is_advised_suffices() {
+        let advised = |limit, bytes| {
+            let text = UsbfsError::Memory { limit_mb: Some(limit), wanted_bytes: bytes }.to_string();
+            let command = text.split_once("`echo ").expect("a command").1;
+            let (number, rest) = command.split_once(' ').expect("a number");
+            assert!(rest.starts_with("| sudo tee /sys/module/usbcore/parameters/usbfs_memory_mb`"), "{text}");
+            (number.parse::<u64>().expect("a number"), text.contains("are wanted here"))
+        };
+        for (limit, wanted_mb) in [(1, 1), (1, 9), (16, 3), (16, 100), (16, 2048), (100, 100)] {
+            let (advised_mb, is_told) = advised(limit, Some((wanted_mb << 20) - 1));
+            // Others may have all that may be had so far; what is copied must be half of it at most.
+            assert!(is_told && advised_mb >= limit + wanted_mb && advised_mb >= 2 * wanted_mb);
+        }
+        assert_eq!((advised(16, Some(9 << 20)), advised(16, None)), ((25, true), (17, false)));
+        let unlimited = UsbfsError::Memory { limit_mb: Some(0), wanted_bytes: Some(1) }.to_string();
+        assert_eq!(unlimited, "the kernel has no memory for so much: take a smaller depth");
     }
 
     #[test]

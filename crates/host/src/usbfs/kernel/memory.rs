@@ -14,6 +14,9 @@ use std::ptr;
 /// easily if it is small, and it looks at all areas for each URB, so they should be few.
 const AREA_BYTES: usize = 256 << 10;
 
+/// The longest pages that kernels are built for.
+const PAGE_BYTES_MAX: usize = 64 << 10;
+
 /// All memory of a device.
 pub(in crate::usbfs) struct Memory {
     areas: Vec<Area>,
@@ -34,19 +37,21 @@ impl Memory {
         Self { areas: Vec::new(), cells: CellMemory::default(), refusal }
     }
 
+    /// What usbfs counts for so many cells of so many bytes, at most: each area is whole pages.
+    pub(in crate::usbfs) fn footprint_bytes(count: u16, bytes: u32) -> u64 {
+        let stride = CellMemory::stride(bytes);
+        areas(count, stride).map(|cells| (cells * stride).next_multiple_of(PAGE_BYTES_MAX) as u64).sum()
+    }
+
     /// Makes so many cells of so many bytes, all zero. They have successive names, of which this is the first.
     pub(super) fn add(&mut self, node: &Node, count: u16, bytes: u32) -> Result<CellId> {
         let first = self.cells.next();
         let stride = CellMemory::stride(bytes);
-        let per_area = (AREA_BYTES / stride).max(1);
-        let mut left = usize::from(count);
-        while left > 0 {
-            let here = left.min(per_area);
+        for here in areas(count, stride) {
             let area = self.map(node, here * stride)?;
             // SAFETY: the area has `here * stride` bytes, is kept for as long as the cells are, and is theirs alone.
             unsafe { self.cells.add(area.start, here, bytes) };
             self.areas.push(area);
-            left -= here;
         }
         Ok(first)
     }
@@ -82,6 +87,12 @@ impl Memory {
     }
 }
 
+/// How many of so many cells, a stride apart, each area has.
+fn areas(count: u16, stride: usize) -> impl Iterator<Item = usize> {
+    let (count, per_area) = (usize::from(count), (AREA_BYTES / stride).max(1));
+    (0..count).step_by(per_area).map(move |at| per_area.min(count - at))
+}
+
 impl Drop for Area {
     fn drop(&mut self) {
         // SAFETY: the mapping was made with these bounds and is this value's alone; `Memory` goes as a whole, so no
@@ -99,5 +110,17 @@ impl fmt::Debug for Memory {
             .field("cells", &self.cells.next())
             .field("refusal", &self.refusal)
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_pages_of_each_area_are_counted() {
+        assert_eq!(Memory::footprint_bytes(14, 512 << 10), 7 << 20);
+        assert_eq!(Memory::footprint_bytes(65, 4096), (256 << 10) + (64 << 10));
+        assert_eq!((Memory::footprint_bytes(1, 1), Memory::footprint_bytes(0, 4096)), (64 << 10, 0));
     }
 }
