@@ -318,9 +318,9 @@ fn put_together(courses: Vec<Course>, job: &Job, plan: &Plan) -> Vec<Row> {
 }
 
 impl MeasureError {
-    /// Whether something broke off, or came to nothing, where others only say that the transport is not offered.
+    /// Whether something broke off, or came to nothing, and not only is the transport not offered.
     pub const fn is_failure(&self) -> bool {
-        !matches!(self, Self::Route(_))
+        !matches!(self, Self::Route(RigError { is_not_offered: true, .. }))
     }
 }
 

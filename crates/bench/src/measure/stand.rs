@@ -42,6 +42,8 @@ pub(super) struct Stand {
     lost_writes: u64,
     /// After so many accesses nothing comes any more.
     pub(super) gone_after: Option<u64>,
+    /// It can be put up fewer times than that.
+    pub(super) fails_from: Option<usize>,
     /// Routes that there are not.
     pub(super) missing: Vec<Route>,
     /// Routes in the order in which they were put up.
@@ -71,6 +73,7 @@ impl Stand {
             lost: VecDeque::new(),
             lost_writes: 0,
             gone_after: None,
+            fails_from: None,
             missing: Vec::new(),
             put_up: Vec::new(),
             started: 0,
@@ -84,7 +87,11 @@ impl Rig for Stand {
     fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
         self.put_up.push(route);
         self.service += self.drift;
-        if self.missing.contains(&route) { Err(RigError::new("there is no such way")) } else { Ok(self) }
+        if self.missing.contains(&route) {
+            return Err(RigError::not_offered("there is no such way"));
+        }
+        let is_time = self.fails_from.is_some_and(|round| self.put_up.len() >= round);
+        if is_time { Err(RigError::new("there is no memory")) } else { Ok(self) }
     }
 
     fn identity(&self) -> Identity {

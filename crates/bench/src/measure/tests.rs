@@ -72,6 +72,17 @@ fn routes_take_turns_and_are_held_against_the_first() {
 }
 
 #[test]
+fn a_route_that_cannot_be_put_up_has_failed_whether_it_had_been_up_or_not() {
+    for (fails_from, rounds) in [(1, 1), (2, 3)] {
+        let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+        stand.fails_from = Some(fails_from);
+        let rows = rows(&mut stand, &[Route::Bot], random(100, 4), &plan((rounds, rounds)), &mut crowd);
+        let error = rows[0].figures.as_ref().expect_err("it is not up");
+        assert_eq!((error.to_string().as_str(), error.is_failure()), ("there is no memory", true));
+    }
+}
+
+#[test]
 fn rounds_end_when_the_figures_are_steady() {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
     let steady = Plan { steady_within: 100.0, ..plan((2, 9)) };

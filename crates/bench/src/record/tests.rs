@@ -81,7 +81,7 @@ fn three() -> Record {
     let second = Figures { ratio: Some(against), ..figures(2000.0) };
     let second =
         Row { failures: failed, troubles, findings: Some(findings), ..row(Route::Uas, 1, Ok(second)) };
-    let none = MeasureError::Route(RigError::new("no way, \"none\""));
+    let none = MeasureError::Route(RigError::not_offered("no way, \"none\""));
     record(&[row(Route::Bot, 1, Ok(figures(1000.0))), second, row(Route::Turbo, 1, Err(none))])
 }
 

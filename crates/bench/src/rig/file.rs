@@ -90,7 +90,7 @@ impl FileRig {
 impl Rig for FileRig {
     fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
         if route != Route::Kernel {
-            return Err(RigError::new(format!(
+            return Err(RigError::not_offered(format!(
                 "{}: the kernel drives it, not our own initiator; name its USB port for {route}",
                 self.path.display()
             )));

@@ -12,7 +12,8 @@ use host::attachment::LOST_KEPT_MAX;
 use initiator::disk::{Disk, DiskConfig, LostWrite, Memory, Operation, Output, Request, RequestId};
 use initiator::turbo::{Turbo, TurboConfig};
 use initiator::{Command, CommandId, Patience, Transport};
-use loopback::{Loopback, plug};
+use loopback::Loopback;
+use loopback::plug::{self, PlugError};
 use server::drive::Drive;
 use server::medium::{Job, Medium, RamMedium};
 use std::collections::VecDeque;
@@ -85,14 +86,17 @@ impl Rig for MemoryRig {
         drive.bus_reset();
         drive.turn();
         while drive.poll().is_some() {}
-        let refused = |error| RigError::new(format!("the drive cannot be set up: {error}"));
+        let refused = |error| {
+            let what = format!("the drive cannot be set up: {error}");
+            if error == PlugError::NotOffered { RigError::not_offered(what) } else { RigError::new(what) }
+        };
         if let Some(lookout) = &self.lookout {
             drive.observe(lookout.observer());
             plug::read_descriptors(&mut drive).map_err(refused)?;
         }
         let patience = Patience::default();
         let up: Box<dyn End> = match route {
-            Route::Kernel => return Err(RigError::new("no driver of the kernel is involved")),
+            Route::Kernel => return Err(RigError::not_offered("no driver of the kernel is involved")),
             Route::Bot => {
                 let bot = plug::bot(&mut drive, patience).map_err(refused)?;
                 Box::new(MemoryRunner::new(bot, drive)?)

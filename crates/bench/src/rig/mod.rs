@@ -182,6 +182,8 @@ pub enum Fault {
 pub struct RigError {
     /// What happened, and why.
     pub what: String,
+    /// Nothing has failed: this drive, where it is, does not have the route that was asked for.
+    pub is_not_offered: bool,
 }
 
 /// What went wrong below, counted since a runner was put up. Most of it is mended by trying again.
@@ -319,7 +321,12 @@ impl Troubles {
 impl RigError {
     /// Something cannot be done.
     pub fn new(what: impl Into<String>) -> Self {
-        Self { what: what.into() }
+        Self { what: what.into(), is_not_offered: false }
+    }
+
+    /// There is no such route.
+    pub fn not_offered(what: impl Into<String>) -> Self {
+        Self { what: what.into(), is_not_offered: true }
     }
 }
 

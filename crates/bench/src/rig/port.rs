@@ -85,7 +85,8 @@ impl PortRig {
             Route::Turbo => TransportChoice::Turbo,
             Route::Uas => TransportChoice::Uas,
             Route::Kernel => {
-                return Err(RigError::new("the kernel's driver was taken off; name the block device"));
+                let what = "the kernel's driver was taken off; name the block device";
+                return Err(RigError::not_offered(what));
             }
         };
         let config =
@@ -161,7 +162,8 @@ impl PortRig {
 }
 
 fn unopened(error: AttachError) -> RigError {
-    RigError::new(error.to_string())
+    let what = error.to_string();
+    if error.is_not_offered() { RigError::not_offered(what) } else { RigError::new(what) }
 }
 
 fn find<'a>(inventory: &'a Inventory, port: &str) -> Result<&'a UsbDevice, RigError> {
@@ -321,6 +323,15 @@ const COME_BACK_POLL: Duration = Duration::from_millis(250);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_failed_is_told_from_what_is_not_offered() {
+        use host::usbfs::UsbfsError;
+        let transport = TransportChoice::Uas;
+        assert!(unopened(AttachError::NotOffered { transport, because: None }).is_not_offered);
+        let memory = UsbfsError::Memory { limit_mb: Some(1), wanted_bytes: Some(8 << 20) };
+        assert!(!unopened(memory.into()).is_not_offered);
+    }
 
     #[test]
     fn a_port_without_a_drive_is_told() {

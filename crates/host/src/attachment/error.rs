@@ -46,6 +46,13 @@ impl<E> From<E> for AttachError<E> {
     }
 }
 
+impl AttachError {
+    /// Whether nothing has failed, but device, link or controller do not have the transport that was asked for.
+    pub const fn is_not_offered(&self) -> bool {
+        matches!(self, Self::NotOffered { .. } | Self::Streams { .. } | Self::Door(UsbfsError::NoStreams))
+    }
+}
+
 impl<E: fmt::Display> fmt::Display for AttachError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -81,5 +88,26 @@ impl fmt::Display for TransportChoice {
             Self::Bot | Self::Turbo => "BOT",
             Self::Uas => "UAS",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_offered_is_told_from_what_has_failed() {
+        let not_offered = AttachError::NotOffered { transport: TransportChoice::Uas, because: None };
+        for error in
+            [not_offered, AttachError::Streams { granted: 1 }, AttachError::Door(UsbfsError::NoStreams)]
+        {
+            assert!(error.is_not_offered(), "{error}");
+        }
+        let memory = UsbfsError::Memory { limit_mb: Some(16), wanted_bytes: None };
+        let busy = UsbfsError::Busy { interface: "2-1:1.0".into(), holder: None };
+        let in_use = AttachError::InUse { disk: "sda".into(), by: "it is mounted at /".into() };
+        for error in [memory.into(), busy.into(), UsbfsError::Disconnected.into(), in_use] {
+            assert!(!error.is_not_offered(), "{error}");
+        }
     }
 }

@@ -294,7 +294,11 @@ impl BusDoor for Door {
 
     fn allocate_streams(&mut self, endpoints: [EndpointAddress; 3], wanted: u16) -> Result<u16, UsbfsError> {
         let granted = self.device.node().allocate_streams(endpoints.map(u8::from), wanted);
-        let granted = granted.map_err(|errno| self.failed("allocate streams", errno))?;
+        let granted = granted.map_err(|errno| match errno {
+            // xHCI's driver says the first of a controller without, the core the other of a driver without.
+            Errno::NOSYS | Errno::INVAL => UsbfsError::NoStreams,
+            errno => self.failed("allocate streams", errno),
+        })?;
         self.streams = Some(endpoints);
         Ok(granted)
     }

@@ -31,6 +31,8 @@ pub enum UsbfsError {
         /// Bytes that are wanted here in all, if they are known.
         wanted_bytes: Option<u64>,
     },
+    /// The host controller, or its driver, has no streams.
+    NoStreams,
     /// The device is gone.
     Disconnected,
     /// The kernel's driver is not bound again.
@@ -117,6 +119,7 @@ impl fmt::Display for UsbfsError {
                 )
             }
             Self::Memory { .. } => f.write_str("the kernel has no memory for so much: take a smaller depth"),
+            Self::NoStreams => f.write_str("the host controller has no streams"),
             Self::Disconnected => f.write_str("the device is gone"),
             Self::NotGivenBack { interface, errno } => {
                 write!(f, "the kernel has not taken {interface} back")?;
