@@ -1,4 +1,7 @@
 //! Before anything is overwritten: the device is named, nobody uses it, and its owner says yes.
+//!
+//! A drive at a port is taken from its driver, so that nobody may use it where it is only read, either. Left out: how it is known who uses
+//! a device, which is for [`host::block`] to say. Always true: where that could not be asked of the kernel nothing is overwritten.
 
 use super::arguments::BenchArguments;
 use crate::failure::Failure;
@@ -45,13 +48,18 @@ impl Victim {
             refused(&name, "sysfs does not know this device, so that nobody can tell who uses it".into())
         })?;
         let mut objections = block::objections(tree, &device);
-        objections.extend(block::claim(path).err());
+        objections.extend(block::claim(tree, path).err());
         Ok(Self { description: describe(&name, &device), name, nodes: Vec::new(), objections })
     }
 
     /// The drive at a USB port: the disk that our drivers use is what would be overwritten; whoever uses any of its disks would lose
     /// it meanwhile.
     pub(super) fn of_port(device: &UsbDevice, tree: &Tree) -> Self {
+        Self::of_port_by(device, tree, |node| block::claim(tree, node))
+    }
+
+    /// The same, with how a node is claimed.
+    fn of_port_by(device: &UsbDevice, tree: &Tree, claim: impl Fn(&Path) -> Result<(), Objection>) -> Self {
         let mut victim = Self {
             name: device.port.clone(),
             description: crate::list::tame(&format!("port {}, {}", device.port, device.title())),
@@ -65,7 +73,7 @@ impl Victim {
             };
             let node = format!("/dev/{}", block.name);
             victim.objections.extend(block::objections(tree, &block));
-            victim.objections.extend(block::claim(Path::new(&node)).err());
+            victim.objections.extend(claim(Path::new(&node)).err());
             if driven.iter().any(|driven| driven.address == disk.address) {
                 victim.description += &format!(", {}", describe(&node, &block));
                 victim.nodes.push(node);
@@ -74,14 +82,22 @@ impl Victim {
         victim
     }
 
-    /// Whether its driver may be taken off: somebody who uses it would lose it.
+    /// Whether its driver may be taken off, as far as can be told: somebody who uses it would lose it.
     pub(super) fn check_unused(&self) -> Result<(), Failure> {
-        let in_use = |objection: &&Objection| !matches!(objection, Objection::ReadOnly { .. });
+        let in_use = |objection: &&Objection| {
+            !matches!(objection, Objection::ReadOnly { .. } | Objection::Unchecked { .. })
+        };
         let all: Vec<String> = self.objections.iter().filter(in_use).map(Objection::to_string).collect();
         if all.is_empty() {
             return Ok(());
         }
         Err(Failure::refused(format!("{} is not taken from its driver", self.name)).because(all.join("\n  ")))
+    }
+
+    /// What could not be told of who uses it, for whoever only reads. Nothing is overwritten on such grounds.
+    pub(super) fn doubts(&self) -> impl Iterator<Item = String> {
+        let doubts = self.objections.iter().filter(|all| matches!(all, Objection::Unchecked { .. }));
+        doubts.map(|doubt| format!("Whether {} is in use was checked by files alone: {doubt}.", self.name))
     }
 
     /// Whether it may be overwritten if its owner agrees: named, and free.
@@ -149,7 +165,20 @@ pub(super) fn describe(name: &str, device: &BlockDevice) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
     use host::inventory::{Inventory, Scope};
+
+    /// A command line.
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        bench: BenchArguments,
+    }
+
+    /// Whoever wants a port overwritten.
+    fn writing(port: &str) -> BenchArguments {
+        Line::parse_from(["bench", port, "--rw", "write", "--write", port]).bench
+    }
 
     /// A recorded guest whose drive at port 3-3 has got a second unit, `sdz`.
     fn two_units() -> (tempfile::TempDir, Tree) {
@@ -182,6 +211,36 @@ mod tests {
         let victim = Victim::of_port(device, &tree);
         assert_eq!(victim.nodes, ["/dev/sdc"]);
         assert!(victim.description.contains("/dev/sdc") && !victim.description.contains("sdz"), "{victim:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_checked_keeps_from_writing_and_is_told_to_who_reads() {
+        let (_place, tree) = two_units();
+        let inventory = Inventory::read(&tree, Scope::Brief);
+        let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
+        let group = Some("disk".to_owned());
+        let victim = Victim::of_port_by(device, &tree, |node| {
+            let path = node.display().to_string();
+            Err(Objection::Unchecked { path, errno: rustix::io::Errno::ACCESS, group: group.clone() })
+        });
+        victim.check_unused().expect("nothing is known to use it");
+        let doubts: Vec<String> = victim.doubts().collect();
+        assert_eq!(doubts.len(), 2, "of each unit: {doubts:?}");
+        assert!(
+            doubts[0].starts_with(
+                "Whether 3-3 is in use was checked by files alone: this user may not open /dev/sdc, so that it is not known"
+            ) && doubts[0].ends_with("be root, or a member of the group `disk`."),
+            "{doubts:?}"
+        );
+        let refused = victim.check(&writing("3-3")).expect_err("it is not known who uses it").to_string();
+        assert!(
+            refused.contains("3-3 is not overwritten") && refused.contains("member of the group `disk`"),
+            "{refused}"
+        );
+        // Nor is it where it can be checked.
+        let free = Victim::of_port_by(device, &tree, |_| Ok(()));
+        assert_eq!(free.doubts().count(), 0);
+        free.check(&writing("3-3")).expect("it is named, and free");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::consent::Victim;
 use super::fit;
 use crate::args::SpeedArgument;
 use crate::failure::Failure;
+use crate::unprinted::aside;
 use bench::record::Target;
 use bench::rig::{FileRig, FileRigOptions, Identity, MemoryRig, PortRig, Rig, Route};
 use bus::Speed;
@@ -175,6 +176,8 @@ fn port(name: &str, arguments: &BenchArguments, tree: &Tree, workloads: &[Worklo
     let victim = device.map(|device| Victim::of_port(device, tree));
     // Whoever uses the disk would lose it while our drivers have it, whether they write or not.
     victim.as_ref().map_or(Ok(()), Victim::check_unused)?;
+    let doubts = victim.iter().filter(|_| !writes).flat_map(Victim::doubts);
+    doubts.for_each(|doubt| aside!("{doubt}"));
     let victim = victim.filter(|_| writes);
     victim.as_ref().map_or(Ok(()), |victim| victim.check(arguments))?;
     fits(name, arguments, workloads, &rig.identity())?;

@@ -1,7 +1,8 @@
 //! Whether the system uses a disk, so that its driver must not be taken away.
 //!
 //! The kernel itself is asked: a block device that is mounted, swapped to, part of a volume or opened by one who wants
-//! it alone cannot be opened for exclusive use. Without the right to open it, files tell ([`block`]). On the way what was
+//! it alone cannot be opened for exclusive use. Without the right to open it, files tell ([`block`]), which do not
+//! know all: whoever is going to write asks [`block::claim`] before, which says so. On the way what was
 //! written to the device is sent to it.
 
 use crate::block::{self, BlockDevice, Objection};

@@ -5,7 +5,8 @@
 //! disk is asked about with its partitions, a partition with its disk. Left out: data that nobody uses at the moment;
 //! only the owner knows about those, and is asked.
 //!
-//! Always true: what cannot be read speaks neither for nor against; the exclusive open ([`claim`]) decides in the end.
+//! Always true: what cannot be read speaks neither for nor against; the exclusive open ([`claim`]) decides in the end. Files show the
+//! mounts of this process's namespace and no program that has a device to itself: where nobody may open the device, that is said.
 
 use super::device::BlockDevice;
 use crate::tree::Tree;
@@ -62,7 +63,20 @@ pub enum Objection {
         /// Its path.
         path: String,
     },
+    /// It cannot be opened here, so that the kernel cannot be asked. Files, which know less, have been.
+    Unchecked {
+        /// Its path.
+        path: String,
+        /// Why it cannot be opened.
+        errno: Errno,
+        /// The group whose members may open it, if there is one with a name.
+        group: Option<String>,
+    },
 }
+
+/// What is not known of a device that was not opened.
+const UNCHECKED: &str =
+    "so that it is not known whether a volume, another program or a mount of another namespace has it";
 
 /// A line of `/proc/self/mountinfo` (proc(5)).
 struct Mount {
@@ -125,13 +139,35 @@ pub fn is_same_file(one: &str, other: &str) -> bool {
 /// Opens a block device for nobody else (`O_EXCL`), and closes it again: whether the kernel lets us.
 ///
 /// # Errors
-/// That somebody has it. Other failures to open are left to who opens it in earnest.
-pub fn claim(path: &Path) -> Result<(), Objection> {
+/// That somebody has it, or that nobody can tell. Other failures to open are left to who opens it in earnest.
+pub fn claim(tree: &Tree, path: &Path) -> Result<(), Objection> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     match rustix::fs::open(path, flags, Mode::empty()) {
-        Err(Errno::BUSY) => Err(Objection::Claimed { path: path.display().to_string() }),
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        Err(errno) => unclaimed(tree, path, errno).map_or(Ok(()), Err),
     }
+}
+
+/// What it means that a device was not opened.
+fn unclaimed(tree: &Tree, path: &Path, errno: Errno) -> Option<Objection> {
+    let name = path.display().to_string();
+    match errno {
+        Errno::BUSY => Some(Objection::Claimed { path: name }),
+        // The disk of another machine has no node here.
+        Errno::NOENT if !tree.is_running() => None,
+        Errno::ACCESS | Errno::PERM | Errno::NOENT => {
+            Some(Objection::Unchecked { path: name, errno, group: group_of(tree, path) })
+        }
+        _ => None,
+    }
+}
+
+/// The name of a file's group (group(5)), if its members may read it.
+fn group_of(tree: &Tree, path: &Path) -> Option<String> {
+    let file = std::fs::metadata(path).ok().filter(|file| file.mode() & Mode::RGRP.bits() != 0)?;
+    let number = file.gid().to_string();
+    let lines = tree.lines("/etc/group", |line| line.split(':').nth(2) == Some(&number)).ok()?;
+    lines.first()?.split(':').next().map(str::to_owned)
 }
 
 impl Mount {
@@ -211,6 +247,16 @@ impl fmt::Display for Objection {
             Self::ReadOnly { device } => write!(f, "{device} is read-only"),
             Self::Loop { device } => write!(f, "{device} is made of it; detach that first"),
             Self::Claimed { path } => write!(f, "somebody has {path} open exclusively"),
+            Self::Unchecked { path, errno: Errno::ACCESS, group } => {
+                write!(f, "this user may not open {path}, {UNCHECKED}: be root")?;
+                group.as_ref().map_or(Ok(()), |group| write!(f, ", or a member of the group `{group}`"))
+            }
+            Self::Unchecked { path, errno, .. } => {
+                write!(
+                    f,
+                    "{path} cannot be opened here ({errno}), {UNCHECKED}: be where it can, outside of a container"
+                )
+            }
         }
     }
 }
@@ -218,8 +264,8 @@ impl fmt::Display for Objection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     /// A machine made up in a directory.
     struct Machine(tempfile::TempDir);
@@ -344,6 +390,47 @@ mod tests {
         let tree = Tree::at(machine.0.path());
         let swapped = objections_to_file(&tree, Path::new("/swap file"));
         assert_eq!(swapped, [Objection::Swap { device: "/swap file".into() }]);
+    }
+
+    #[test]
+    fn a_device_that_this_user_may_not_open_is_told_with_what_to_do() {
+        let machine = Machine::new();
+        machine.write("/dev/sdb", "");
+        let node = machine.0.path().join("dev/sdb");
+        let group = fs::metadata(&node).expect("it was written").gid();
+        let may = |mode| fs::set_permissions(&node, Permissions::from_mode(mode)).expect("it is ours");
+        may(0o660);
+        machine.write("/etc/group", &format!("x:y:no number:\n\nstorage:x:{group}:somebody\n"));
+        let tree = Tree::at(machine.0.path());
+        let told = |errno| unclaimed(&tree, &node, errno).map(|objection| objection.to_string());
+        let path = node.display();
+        let refused = format!(
+            "this user may not open {path}, so that it is not known whether a volume, another program or a mount of another \
+             namespace has it: be root, or a member of the group `storage`"
+        );
+        assert_eq!(told(Errno::ACCESS), Some(refused));
+        let forbidden = told(Errno::PERM).expect("it is not known");
+        assert!(forbidden.contains("(Operation not permitted (os error 1))"), "{forbidden}");
+        assert!(forbidden.ends_with("be where it can, outside of a container"), "{forbidden}");
+        assert_eq!(told(Errno::BUSY), Some(format!("somebody has {path} open exclusively")));
+        // Those are for who opens it in earnest.
+        assert_eq!((told(Errno::NOMEDIUM), told(Errno::IO)), (None, None));
+        may(0o600);
+        assert!(told(Errno::ACCESS).is_some_and(|text| text.ends_with(": be root")));
+        may(0o660);
+        machine.write("/etc/group", "");
+        assert!(told(Errno::ACCESS).is_some_and(|text| text.ends_with(": be root")));
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_says_something_of_the_running_machine_only() {
+        let nowhere = Path::new("/dev/no such node");
+        assert_eq!(claim(&Tree::at("/nowhere"), nowhere), Ok(()));
+        let told = claim(&Tree::running(), nowhere).expect_err("nobody can tell");
+        assert_eq!(
+            told,
+            Objection::Unchecked { path: "/dev/no such node".into(), errno: Errno::NOENT, group: None }
+        );
     }
 
     #[test]

@@ -76,11 +76,16 @@ impl Tree {
         Ok(bytes)
     }
 
+    /// Whether it is the running machine, whose devices have nodes here.
+    pub(crate) fn is_running(&self) -> bool {
+        self.source.is_running()
+    }
+
     /// The binary device object store of a device: the file in sysfs, or on the running machine, where its kernel has no
     /// such file, what the device itself answers. It is noted as if it had been the file.
     pub fn object_store(&self, path: &str, bus: u16, device: u16) -> Result<Vec<u8>, Unread> {
         let found = self.bytes(path);
-        if found != Err(Unread::Absent) || !self.source.is_running() {
+        if found != Err(Unread::Absent) || !self.is_running() {
             return found;
         }
         let bytes = usbfs::object_store(bus, device).or_else(|error| match error {
