@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::unprinted::aside;
 use host::attachment;
 use host::block::{self, BlockDevice, Objection};
-use host::inventory::UsbDevice;
+use host::inventory::{Disk, UsbDevice};
 use host::tree::Tree;
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -78,6 +78,9 @@ impl Victim {
                 victim.description += &format!(", {}", describe(&node, &block));
                 victim.nodes.push(node);
             }
+        }
+        if victim.nodes.is_empty() {
+            victim.description += &describe_without_node(device, driven.first().copied());
         }
         victim
     }
@@ -162,6 +165,14 @@ pub(super) fn describe(name: &str, device: &BlockDevice) -> String {
     format!("{name} ({model}, serial number {serial}{firmware}, {})", Capacity(device.bytes))
 }
 
+/// A drive without a block device, as without a driver: what its unit has told, else its own descriptors.
+fn describe_without_node(device: &UsbDevice, disk: Option<&Disk>) -> String {
+    let of_unit = disk.and_then(|disk| disk.serial.as_deref());
+    let serial = crate::list::tame(of_unit.or(device.serial.as_deref()).unwrap_or("unknown"));
+    let size = disk.and_then(|disk| disk.bytes).map(|bytes| format!(", {}", Capacity(bytes)));
+    format!(", serial number {serial}{}", size.unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +222,28 @@ mod tests {
         let victim = Victim::of_port(device, &tree);
         assert_eq!(victim.nodes, ["/dev/sdc"]);
         assert!(victim.description.contains("/dev/sdc") && !victim.description.contains("sdz"), "{victim:?}");
+    }
+
+    #[test]
+    fn a_drive_without_a_driver_is_told_by_its_own_serial_number() {
+        let (_place, tree) = two_units();
+        let inventory = Inventory::read(&tree, Scope::Brief);
+        let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
+        let mut unbound = device.clone();
+        for interface in &mut unbound.interfaces {
+            (interface.driver, interface.disks) = (None, Vec::new());
+        }
+        unbound.serial = Some("0\u{1b}123".into());
+        let told = |device: &UsbDevice| Victim::of_port_by(device, &tree, |_| Ok(())).description;
+        assert_eq!(told(&unbound), format!("port 3-3, {}, serial number 0\\u{{1b}}123", device.title()));
+        unbound.serial = None;
+        assert!(told(&unbound).ends_with(", serial number unknown"), "{}", told(&unbound));
+        // A unit that the kernel knows, and has no driver for.
+        let mut nodeless = device.clone();
+        for disk in nodeless.interfaces.iter_mut().flat_map(|interface| &mut interface.disks) {
+            (disk.node, disk.serial, disk.bytes) = (None, Some("UNIT9".into()), Some(16 << 20));
+        }
+        assert!(told(&nodeless).ends_with(", serial number UNIT9, 16 MiB"), "{}", told(&nodeless));
     }
 
     #[test]
