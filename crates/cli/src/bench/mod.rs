@@ -265,15 +265,31 @@ fn verdict(record: &Record) -> Result<(), Failure> {
         return Err(row.error.iter().fold(Failure::new(what), Failure::because));
     }
     if record.errors > 0 {
-        let failure = Failure::new(format!("{} failed", counted(record.errors, "request")));
-        let lost = match record.troubles.lost_writes {
-            0 => None,
-            count => Some(format!("{} had ended well and came to nothing later", counted(count, "write"))),
-        };
-        return Err(lost.into_iter().fold(failure, Failure::because));
+        return Err(failed(record.errors, record.troubles.lost_writes));
     }
     if record.interrupted {
         return Err(Failure::new("ended before the end"));
     }
     Ok(())
+}
+
+/// So many requests have failed, writes that were lost later among them.
+fn failed(errors: u64, lost_writes: u64) -> Failure {
+    let failure = Failure::new(format!("{} failed", counted(errors, "request")));
+    if lost_writes == 0 {
+        return failure;
+    }
+    failure.because(format!("{} had ended well and came to nothing later", counted(lost_writes, "write")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_that_were_lost_later_are_told_at_the_end() {
+        assert_eq!(failed(1, 0).to_string(), "1 request failed");
+        let told = failed(3, 2).to_string();
+        assert!(told.starts_with("3 requests failed") && told.contains("2 writes had ended well"), "{told}");
+    }
 }
