@@ -213,6 +213,54 @@ fn a_drive_in_use_is_refused_and_a_file_system_is_unharmed() -> Result<()> {
 }
 
 #[test]
+fn who_may_not_open_the_block_device_reads_at_the_port_and_does_not_write() -> Result<()> {
+    let bench = &mut *BENCH.lock()?;
+    let guest = &mut bench.vm.guest;
+    let before = disk(guest, "uas")?;
+    let (port, path) = (&before.port, before.path());
+    let numbers = format!("$(cd /sys/bus/usb/devices/{port}; cat busnum devnum)");
+    let node = guest.stdout_of(&format!("printf /dev/bus/usb/%03d/%03d {numbers}"))?;
+    // As the rule of `uaskit list --udev` does.
+    guest.stdout_of(&format!("chmod 666 {node}; chmod 600 {path}"))?;
+    let nobody = "echo nobody:x:65534:65534::/:/bin/sh > /etc/passwd; start-stop-daemon -S -c nobody -x /usr/bin/uaskit --";
+    let mut ask = |words: &str| {
+        let words = format!("bench {port} --transport uas {words} --seconds 0.2 --rounds 1");
+        guest.run(&format!("{nobody} {words}"))
+    };
+    let (read, written) = (ask("--rw read"), ask(&format!("--rw write --yes --write={port}")));
+    guest.stdout_of(&format!("chmod 600 {node}"))?;
+    let (read, written) = (read?, written?);
+    assert_eq!((read.status, written.status), (0, 3), "{read:?} {written:?}");
+    let unchecked = format!("this user may not open {path}, so that it is not known");
+    assert!(
+        read.stderr.contains(&format!("{port} is in use was checked by files alone: {unchecked}")),
+        "{read:?}"
+    );
+    assert!(written.stderr.contains(&format!("{port} is not overwritten: {unchecked}")), "{written:?}");
+    assert_eq!(disk(guest, "uas")?.driver, before.driver);
+    Ok(())
+}
+
+#[test]
+fn a_row_that_lacks_memory_ends_the_program_with_1() -> Result<()> {
+    let bench = &mut *BENCH.lock()?;
+    let guest = &mut bench.vm.guest;
+    let port = disk(guest, "uas")?.port;
+    let parameter = "/sys/module/usbcore/parameters/usbfs_memory_mb";
+    let words = "--transport uas --rw read --bs 512k --depth 32,1 --seconds 0.2 --rounds 1 --json";
+    guest.stdout_of(&format!("echo 1 > {parameter}"))?;
+    let tight = guest.run(&format!("uaskit bench {port} {words}"));
+    guest.stdout_of(&format!("echo 16 > {parameter}"))?;
+    let tight = tight?;
+    assert_eq!(tight.status, 1, "{tight:?}");
+    assert!(tight.stderr.contains("usbfs may not have so much memory"), "{tight:?}");
+    let record: Value = serde_json::from_str(&tight.stdout).expect("it prints JSON");
+    let (lacking, other) = (&record["rows"][0], &record["rows"][1]);
+    assert!(lacking["failed"] == true && other["iops"].as_f64() > Some(0.0), "{record}");
+    Ok(())
+}
+
+#[test]
 fn ctrl_c_gives_the_driver_back_and_keeps_the_figures() -> Result<()> {
     let bench = &mut *BENCH.lock()?;
     let guest = &mut bench.vm.guest;
