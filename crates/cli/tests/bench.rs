@@ -259,16 +259,24 @@ fn what_was_written_is_read_back() {
 #[test]
 fn job_files_run_or_are_refused_with_their_line() {
     let place = Place::new();
-    let job =
-        place.write("a.fio", "[global]\nbs=8k\n[one]\nrw=randread\niodepth=4\n[two]\nstonewall\nrw=read\n");
+    let text = "[global]\nbs=8k\nioengine=libaio\n[one]\nrw=randread\niodepth=4\n[two]\nstonewall\nrw=read\n";
+    let job = place.write("a.fio", text);
     let record = json(&["--virtual", "--size", "16M", "--fio", &job]);
     assert_eq!(record["rows"][0]["job"], "one: 8K random read");
     assert_eq!((&record["rows"][0]["depth"], &record["rows"][1]["depth"]), (&4.into(), &1.into()));
     let odd = place.write("b.fio", "[one]\nrw=randread\nrate=1m\n");
     fails(&["--virtual", "--fio", &odd], 2, "line 3: `rate=1m`: the option is not understood");
+    let odd = place.write("c.fio", "[one]\nrw=randread\niodepth=32\n");
+    fails(&["--virtual", "--fio", &odd], 2, "line 3: `iodepth=32`: without ioengine, fio takes psync");
     let icf = "'TEST SETUP =\n'Run Time\n\t0 0 0\n'END test setup\n'ACCESS SPECIFICATIONS =\n'Access specification name,default assignment\n\tmine,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,100,100,0,1,0,0\n'END access specifications\n";
     let icf = place.write("a.icf", icf);
     assert_eq!(json(&["--virtual", "--size", "16M", "--icf", &icf])["rows"][0]["job"], "mine");
+    let odd = place.write("b.icf", "'TEST SETUP =\n'Outstanding requests\n\t64\n'END test setup\n");
+    fails(
+        &["--virtual", "--icf", &odd],
+        2,
+        "line 2: `'Outstanding requests`: what `Outstanding requests` means",
+    );
 }
 
 #[test]
@@ -466,7 +474,7 @@ fn a_job_file_that_goes_beyond_the_drive_is_refused_by_name() {
         let job = place.write("a.fio", format!("[one]\nrw=randread\n{line}\n"));
         fails(&[&image, "--fio", &job], 2, "a.fio: one: 4K random read: the drive has no ");
     }
-    let job = place.write("a.fio", "[one]\nrw=randread\nbs=16m\niodepth=256\n");
+    let job = place.write("a.fio", "[one]\nioengine=libaio\nrw=randread\nbs=16m\niodepth=256\n");
     fails(&[&image, "--fio", &job], 2, "a.fio: one: 16M random read, depth 256: too much memory");
     let job = place.write("a.fio", "[one]\nrw=randread\nsize=0\n");
     assert_eq!(json(&[&image, "--fio", &job])["errors"], 0);

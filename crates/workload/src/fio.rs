@@ -4,9 +4,10 @@
 //! sections after it share, `name=value` or a bare name a line, comments after `;` or `#` at the start of a line. Sizes are
 //! binary (`kb_base=1024`), times are seconds unless they have a unit.
 //!
-//! Jobs run one after another here, so every job after the first must say `stonewall`. Options about how fio itself
-//! works (its engine, its threads, its reports) are passed over, since this program has its own; everything else is
-//! an error. Left out: rates, think time, several files, verification (`--verify` is ours), expressions.
+//! Jobs run one after another here, so every job after the first must say `stonewall`. The engine says how many requests
+//! can be under way, and without one it is fio's own choice on Linux, psync, which has one at a time. Other options about
+//! how fio itself works (its threads, its reports) are passed over, since this program has its own; everything else is
+//! an error. Left out: rates, think time, several files, logs, verification (`--verify` is ours), expressions.
 
 use super::job_file::{JobFileError, tame};
 use super::{Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Share, Workload};
@@ -31,9 +32,6 @@ const PASSED_OVER: &[&str] = &[
     "gtod_reduce",
     "lat_percentiles",
     "percentile_list",
-    "write_bw_log",
-    "write_lat_log",
-    "write_iops_log",
     "log_avg_msec",
     "userspace_reap",
     "fixedbufs",
@@ -67,7 +65,7 @@ const SYNCHRONOUS_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsy
 
 /// The options of a section.
 #[derive(Clone, Debug)]
-struct Section {
+struct Section<'a> {
     job: Job,
     blocks: Vec<(u32, u8)>,
     reads: u8,
@@ -76,8 +74,20 @@ struct Section {
     pattern: Option<Pattern>,
     /// For the jobs before it.
     waits: bool,
-    /// The line that says that there is one request at a time.
-    one_at_a_time: Option<(usize, String)>,
+    engine: Engine<'a>,
+    /// The line that says the depth.
+    depth: Option<Line<'a>>,
+}
+
+/// How many requests fio would have under way.
+#[derive(Clone, Copy, Debug)]
+enum Engine<'a> {
+    /// No line says it: one.
+    Unsaid,
+    /// As many as the depth says.
+    Queued,
+    /// One, says this line.
+    Synchronous(Line<'a>),
 }
 
 /// What `rw=` says.
@@ -89,7 +99,7 @@ struct Pattern {
 }
 
 /// A line and where it stands, for errors.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Line<'a> {
     number: usize,
     text: &'a str,
@@ -103,7 +113,7 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
     JobFileError::check_length(text)?;
     let text = JobFileError::without_mark(text);
     let mut global = Section::new();
-    let mut current: Option<(Line<'_>, Section)> = None;
+    let mut current: Option<(Line<'_>, Section<'_>)> = None;
     let (mut jobs, mut in_global) = (Vec::new(), false);
     let mut last = Line { number: 1, text: "" };
     for (index, text) in text.lines().enumerate() {
@@ -140,7 +150,7 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
     }
 }
 
-impl Section {
+impl<'a> Section<'a> {
     fn new() -> Self {
         Self {
             job: Job::of(Share::all(4096, 100, 0), 1),
@@ -150,11 +160,12 @@ impl Section {
             align: Align::Length,
             pattern: None,
             waits: false,
-            one_at_a_time: None,
+            engine: Engine::Unsaid,
+            depth: None,
         }
     }
 
-    fn take(&mut self, key: &str, value: Option<&str>, line: Line<'_>) -> Result<(), JobFileError> {
+    fn take(&mut self, key: &str, value: Option<&str>, line: Line<'a>) -> Result<(), JobFileError> {
         let needed = || value.ok_or_else(|| line.error("an option without its value", "write name=value"));
         match key {
             "stonewall" | "wait_for_previous" => self.waits = line.flag(value)?,
@@ -162,7 +173,10 @@ impl Section {
             "bs" | "blocksize" => self.blocks = vec![(line.block(needed()?)?, 100)],
             "bssplit" => self.blocks = line.split(needed()?)?,
             "ba" | "blockalign" => self.align = Align::Bytes(line.block(needed()?)?),
-            "iodepth" => self.job.depth = line.number(needed()?, 1, u64::from(DEPTH_MAX))? as u16,
+            "iodepth" => {
+                self.job.depth = line.number(needed()?, 1, u64::from(DEPTH_MAX))? as u16;
+                self.depth = Some(line);
+            }
             "rwmixread" => self.reads = line.percent(needed()?)?,
             "rwmixwrite" => self.reads = 100 - line.percent(needed()?)?,
             "percentage_random" => self.random = line.percent(needed()?)?,
@@ -191,6 +205,10 @@ impl Section {
                     remedy: "write 1, and raise iodepth for more at a time".to_owned(),
                     ..error
                 })?;
+            }
+            "write_bw_log" | "write_lat_log" | "write_iops_log" => {
+                return Err(line
+                    .error("no log is written", "remove it; the figures are told in all, also with --json"));
             }
             key if PASSED_OVER.contains(&key) => {}
             _ => {
@@ -221,10 +239,10 @@ impl Section {
     }
 
     /// An engine says how many requests there can be at a time.
-    fn engine(&mut self, value: &str, line: Line<'_>) -> Result<(), JobFileError> {
-        self.one_at_a_time = match value {
-            queued if QUEUED_ENGINES.contains(&queued) => None,
-            one if SYNCHRONOUS_ENGINES.contains(&one) => Some((line.number, line.text.to_owned())),
+    fn engine(&mut self, value: &str, line: Line<'a>) -> Result<(), JobFileError> {
+        self.engine = match value {
+            queued if QUEUED_ENGINES.contains(&queued) => Engine::Queued,
+            one if SYNCHRONOUS_ENGINES.contains(&one) => Engine::Synchronous(line),
             _ => {
                 let known = "write ioengine=libaio, or psync for one request at a time";
                 return Err(line.error("the engine is not one for drives", known));
@@ -233,14 +251,26 @@ impl Section {
         Ok(())
     }
 
+    /// Whether fio would have as many requests under way as the depth says.
+    fn expect_depth(&self) -> Result<(), JobFileError> {
+        let Some(line) = self.depth.filter(|_| self.job.depth > 1) else { return Ok(()) };
+        match self.engine {
+            Engine::Queued => Ok(()),
+            Engine::Unsaid => {
+                let reason = "without ioengine, fio takes psync, which has one request at a time";
+                Err(line.error(reason, "add ioengine=libaio or ioengine=io_uring, or write iodepth=1"))
+            }
+            Engine::Synchronous(engine) => {
+                let reason =
+                    format!("the engine has one request at a time, whatever iodepth={} says", self.job.depth);
+                Err(engine.error(reason, "write ioengine=libaio, or iodepth=1"))
+            }
+        }
+    }
+
     /// The job of the section, at its end.
     fn finish(self, head: Line<'_>, is_first: bool) -> Result<Job, JobFileError> {
-        if let Some((number, text)) = self.one_at_a_time.filter(|_| self.job.depth > 1) {
-            let reason =
-                format!("the engine has one request at a time, whatever iodepth={} says", self.job.depth);
-            let remedy = "write ioengine=libaio, or iodepth=1";
-            return Err(JobFileError::new(number, &text, reason, remedy));
-        }
+        self.expect_depth()?;
         let Some(pattern) = self.pattern else {
             return Err(head.error("the job does not say what it does", "add rw=, such as rw=randread"));
         };
@@ -480,6 +510,31 @@ size=1g
         assert_eq!((error.line, error.text.as_str()), (2, "ioengine=psync"));
         assert!(parse("", "[a]\nrw=read\nioengine=psync\n").is_ok());
         assert!(parse("", "[global]\nioengine=psync\n[a]\nrw=read\nioengine=io_uring\niodepth=9\n").is_ok());
+    }
+
+    #[test]
+    fn without_an_engine_there_is_one_request_at_a_time() {
+        let error = refused("[a]\nrw=randread\niodepth=32\n");
+        assert_eq!(
+            error.to_string(),
+            "line 3: `iodepth=32`: without ioengine, fio takes psync, which has one request at a time; \
+             add ioengine=libaio or ioengine=io_uring, or write iodepth=1"
+        );
+        assert_eq!(refused("[global]\niodepth=2\n[a]\nrw=read\n").line, 2);
+        // The engine of another job is none of this one.
+        let other = "[a]\nrw=read\nioengine=libaio\n[b]\nstonewall\nrw=read\niodepth=2\n";
+        assert_eq!(refused(other).line, 7);
+        assert!(parse("", "[a]\nrw=read\niodepth=1\n").is_ok());
+        let jobs = parse("", "[global]\niodepth=9\n[a]\nrw=read\nioengine=io_uring\n").expect("queued").jobs;
+        assert_eq!(jobs[0].depth, 9);
+    }
+
+    #[test]
+    fn a_log_that_would_not_be_written_is_refused() {
+        for kind in ["bw", "lat", "iops"] {
+            let error = refused(&format!("[a]\nrw=read\nwrite_{kind}_log=run\n"));
+            assert_eq!((error.line, error.reason.as_str()), (3, "no log is written"), "{kind}");
+        }
     }
 
     #[test]
