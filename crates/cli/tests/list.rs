@@ -49,14 +49,17 @@ const UAS_ABSENT: &str = "/sys/bus/usb/drivers/uas -\n\
 
 /// What is said of the guest with lines changed.
 fn told(arguments: &[&str], lines: &str) -> String {
+    let output = asked(arguments, lines);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn asked(arguments: &[&str], lines: &str) -> Output {
     let place = Place::new();
     let machine = place.file("machine.tree");
     let guest = std::fs::read_to_string(GUEST).expect("the recorded guest");
     std::fs::write(&machine, guest + lines).expect("a record");
-    let output = Command::new(UASKIT).args(arguments).args(["--from", &machine]).output();
-    let output = output.expect("the program runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
+    Command::new(UASKIT).args(arguments).args(["--from", &machine]).output().expect("the program runs")
 }
 
 #[test]
@@ -189,5 +192,62 @@ fn what_is_no_log_does_not_pass_for_one_without_trouble() {
         assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{told}");
         assert!(told.contains(&format!("cannot read {log} as a log: it is no text")), "{told}");
         assert!(told.contains("journalctl -k > FILE"), "{told}");
+    }
+}
+
+/// What plays with a terminal: escape sequences of two kinds, a bell, a delete, a line feed and a carriage return.
+const PLAYFUL: &str = "\u{1b}[2J\u{9b}31m\u{7}\u{7f}\\nusb 3-3: \rx";
+
+#[track_caller]
+fn expect_tame(what: &str, text: &str) {
+    let wild = text.lines().find(|line| line.chars().any(char::is_control));
+    assert_eq!(wild, None, "{what}");
+}
+
+#[test]
+fn nothing_that_is_printed_plays_with_the_terminal() {
+    const DRIVE: &str = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3";
+    let unit = format!("{DRIVE}/3-3:1.0/host3/target3:0:0/3:0:0:0");
+    let place = Place::new();
+    let log = place.file("log");
+    std::fs::write(&log, "usb 3-3: reset SuperSpeed USB device number 4 \u{1b}[2J\u{7}\r\u{9b}1m\n")
+        .expect("a log");
+    // Two drives of one kind with one serial number, which is told therefore.
+    let twin = DRIVE.replace("usb3/3-3", "usb2/2-4");
+    let lines = format!(
+        "{DRIVE}/serial = S{PLAYFUL}\n{twin}/serial = S{PLAYFUL}\n{DRIVE}/product = P{PLAYFUL}\n\
+         {DRIVE}/manufacturer = M{PLAYFUL}\n{unit}/model = D{PLAYFUL}\n{unit}/vendor = V{PLAYFUL}\n\
+         {unit}/vpd_pg80 : 008000041b5b074a\n{QUIRKS} = 1209:0001:Q{PLAYFUL}\n"
+    );
+    for arguments in [&["list"][..], &["list", "--all"], &["list", "--udev"]] {
+        let text = told(arguments, &lines);
+        expect_tame(&format!("{arguments:?}"), &text);
+        assert!(text.contains("P\\u{1b}[2J\\u{9b}31m\\u{7}\\u{7f}\\nusb 3-3: \\rx"), "{text}");
+    }
+    for arguments in [&["why"][..], &["why", "3-3"], &["why", "3-3", "--log", &log]] {
+        let text = told(arguments, &lines);
+        expect_tame(&format!("{arguments:?}"), &text);
+        assert!(text.contains("P\\u{1b}[2J"), "{text}");
+    }
+    let text = told(&["why", "3-3", "--log", &log], &lines);
+    for shown in ["1209:0001:Q\\u{1b}[2J", "S\\u{1b}[2J", "number 4 \\u{1b}[2J\\u{7}\\r\\u{9b}1m"] {
+        assert!(text.contains(shown), "{shown}: {text}");
+    }
+    // And each file of the machine in turn, wherever it is shown.
+    let guest = std::fs::read_to_string(GUEST).expect("the recorded guest");
+    let name =
+        |line: &str| line.split(' ').next().and_then(|path| path.rsplit('/').next()).map(str::to_owned);
+    let names: std::collections::BTreeSet<_> = guest.lines().skip(1).filter_map(name).collect();
+    for file in names {
+        let of_file = guest.lines().filter(|line| name(line).as_ref() == Some(&file));
+        let changed = of_file.filter(|line| line.contains(" = ") || line.contains(" -> "));
+        let lines: String = changed.map(|line| format!("{line}{PLAYFUL}\n")).collect();
+        for arguments in [&["list"][..], &["list", "--all"], &["why"], &["why", "3-3"], &["why", "5-1"]] {
+            // Without a port that is readable there may be no such drive.
+            let output = asked(arguments, &lines);
+            for text in [output.stdout, output.stderr] {
+                expect_tame(&format!("{arguments:?} with another {file}"), &String::from_utf8_lossy(&text));
+            }
+        }
     }
 }

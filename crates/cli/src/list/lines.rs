@@ -1,7 +1,8 @@
 //! The list for people: a bus, and below it one line for each drive, indented by the hubs on its way.
 //!
-//! Columns are as wide as the widest entry of all buses; what a device says of itself comes last and is escaped. On a
-//! terminal, lines that are longer than it is wide are cut; elsewhere nothing is.
+//! Columns are as wide as the widest entry of all buses; what a device says of itself comes last. What devices and files say
+//! is escaped, so that it cannot play with the terminal. On a terminal, lines that are longer than it is wide are cut;
+//! elsewhere nothing is.
 
 use super::tame;
 use crate::counted::counted;
@@ -19,9 +20,9 @@ pub(super) fn inventory(inventory: &Inventory, all: bool, columns: Option<usize>
     let mut buses: Vec<(String, Vec<Row>)> = Vec::new();
     for device in &inventory.devices {
         if device.is_root_hub() {
-            buses.push((bus_line(inventory, device), Vec::new()));
+            buses.push((tame(&bus_line(inventory, device)), Vec::new()));
         } else if let Some((_, rows)) = buses.last_mut().filter(|_| all || is_on_the_way(inventory, device)) {
-            rows.extend(rows_of(device));
+            rows.extend(rows_of(device).into_iter().map(|row| row.map(|cell| tame(&cell))));
         }
     }
     buses.retain(|(_, rows)| all || !rows.is_empty());
@@ -86,7 +87,7 @@ fn rows_of(device: &UsbDevice) -> Vec<Row> {
     let port = format!("{:indent$}{}", "", device.port, indent = 2 * (device.tier() - 1));
     let name = bridge_family(device.id)
         .map_or_else(|| device.title(), |family| format!("{family}, {}", device.title()));
-    let device_cell = format!("{} {}", device.id, tame(&name));
+    let device_cell = format!("{} {name}", device.id);
     let link = device.speed.to_string();
     if !device.is_storage() {
         let kind = if device.hub_ports > 0 {

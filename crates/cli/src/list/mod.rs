@@ -99,7 +99,7 @@ fn forsaken(inventory: &Inventory) -> String {
         match Transport::of(device, interface) {
             Transport::None => text += &without_driver(inventory, device, interface),
             Transport::Claimed => {
-                text += &format!("\n{} is in the hands of a program (usbfs).\n", interface.name);
+                text += &format!("\n{} is in the hands of a program (usbfs).\n", tame(&interface.name));
             }
             _ => {}
         }
@@ -111,10 +111,11 @@ fn forsaken(inventory: &Inventory) -> String {
 /// the rules say that there is none, the kernel cannot take it back.
 fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interface) -> String {
     let drivers = [&inventory.drivers.uas, &inventory.drivers.usb_storage];
-    let (name, port) = (&interface.name, &device.port);
+    let (name, port) = (tame(&interface.name), tame(&device.port));
     let diagnoses = diagnose(inventory, device);
-    let diagnosis = diagnoses.iter().find(|one| one.interface == *name);
+    let diagnosis = diagnoses.iter().find(|one| one.interface == interface.name);
     if let Some(because) = diagnosis.and_then(needs_more) {
+        let because = tame(&because);
         let elsewhere: String = diagnosis.into_iter().flat_map(elsewhere).collect();
         return format!(
             "\n{name} has no driver: {because}.\n{elsewhere}What can be done: uaskit why {port}\n"
@@ -135,7 +136,7 @@ fn without_driver(inventory: &Inventory, device: &UsbDevice, interface: &Interfa
     format!(
         "\n{name} has no driver. If a program that had claimed it was killed, the kernel takes it back with\n  \
          {}\n{unknown}Otherwise: uaskit why {port}\n",
-        give_back_command(name)
+        tame(&give_back_command(&interface.name))
     )
 }
 
@@ -146,7 +147,7 @@ fn elsewhere(diagnosis: &Diagnosis) -> Vec<String> {
     let of_hardware = advice.filter(|advice| rule.is_question() && advice.back.is_empty());
     of_hardware
         .flat_map(|advice| &advice.steps)
-        .map(|step| format!("  {}: {}\n", step.place, step.line))
+        .map(|step| format!("  {}: {}\n", tame(&step.place), tame(&step.line)))
         .collect()
 }
 

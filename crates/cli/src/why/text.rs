@@ -16,7 +16,7 @@ pub(super) fn drives(drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> String {
     for (device, diagnoses) in drives {
         text += &headline(device);
         for diagnosis in diagnoses {
-            text += &format!("   {}\n", answer(device, diagnosis));
+            text += &format!("   {}\n", tame(&answer(device, diagnosis)));
             let concerns = diagnosis.checks.iter().filter(|check| check.health == Health::Concern);
             text.extend(
                 concerns.map(|check| format!("   LOOK {}: {}\n", check.kind.name(), tame(&check.because))),
@@ -31,7 +31,7 @@ pub(super) fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
     let mut text = headline(device);
     for diagnosis in diagnoses {
         if diagnoses.len() > 1 {
-            text += &format!("\nInterface {}\n", diagnosis.interface);
+            text += &format!("\nInterface {}\n", tame(&diagnosis.interface));
         }
         text += &one(device, diagnosis);
     }
@@ -41,12 +41,14 @@ pub(super) fn drive(device: &UsbDevice, diagnoses: &[Diagnosis]) -> String {
 fn headline(device: &UsbDevice) -> String {
     let family = bridge_family(device.id).map_or_else(String::new, |family| format!(", {family}"));
     let disks = device.disks().filter_map(|disk| Some(format!(", /dev/{}", disk.node.as_ref()?)));
-    let (port, title) = (&device.port, tame(&device.title()));
-    format!("{port}: {} {title}{family}, {}{}\n", device.id, device.speed, disks.collect::<String>())
+    let (port, title) = (&device.port, device.title());
+    let line =
+        format!("{port}: {} {title}{family}, {}{}", device.id, device.speed, disks.collect::<String>());
+    tame(&line) + "\n"
 }
 
 fn one(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
-    let mut text = format!("{}\n\nLinux's rules, in their order\n", answer(device, diagnosis));
+    let mut text = tame(&answer(device, diagnosis)) + "\n\nLinux's rules, in their order\n";
     for (number, judgement) in diagnosis.judgements.iter().enumerate() {
         text += &judged(number, judgement, decides(diagnosis, judgement));
     }
@@ -152,8 +154,8 @@ fn judged(number: usize, judgement: &Judgement, decides: bool) -> String {
         Verdict::NotAsked => "not asked",
     };
     let mark = if decides { "→" } else { " " };
-    let mut text =
-        format!(" {mark}{number} {verdict:<9}  {}: {}\n", judgement.rule.title(), judgement.because);
+    let (title, because) = (judgement.rule.title(), tame(&judgement.because));
+    let mut text = format!(" {mark}{number} {verdict:<9}  {title}: {because}\n");
     if judgement.verdict != Verdict::NotAsked {
         text += &seen(&judgement.readings, judgement.root_adds.as_deref());
     }
@@ -177,17 +179,18 @@ fn checked(check: &Check) -> String {
 fn seen(readings: &[Reading], root_adds: Option<&str>) -> String {
     let mut text = String::new();
     for reading in readings {
-        let _ = writeln!(text, "                {}: {}", reading.place, reading.found);
+        let (place, found) = (tame(&reading.place), tame(&reading.found));
+        let _ = writeln!(text, "                {place}: {found}");
     }
     if let Some(more) = root_adds {
-        let _ = writeln!(text, "                root could tell more: {more}");
+        let _ = writeln!(text, "                root could tell more: {}", tame(more));
     }
     text
 }
 
 fn advised(advice: &Advice) -> String {
-    let mut text = format!("\n{}\n", advice.purpose);
-    text.extend(advice.cautions.iter().map(|caution| format!("   Mind: {caution}.\n")));
+    let mut text = format!("\n{}\n", tame(&advice.purpose));
+    text.extend(advice.cautions.iter().map(|caution| format!("   Mind: {}.\n", tame(caution))));
     text.extend(advice.steps.iter().map(|step| stepped(step, "   ")));
     if !advice.back.is_empty() {
         text += "   To take it back\n";
