@@ -36,7 +36,17 @@ mod tests {
     fn quirks_are_those_of_the_id_and_those_of_the_owner() {
         let none = Quirks::default();
         assert_eq!(of(PciId { vendor: 0x8086, device: 0xa12f }, none), none);
-        assert!(of(PciId { vendor: 0x1b6f, device: 0x7052 }, none).broken_streams);
+        for (vendor, device) in [
+            (0x1106, 0x3432),
+            (0x1b21, 0x1042),
+            (0x1b6f, 0x7023),
+            (0x1b6f, 0x7052),
+            (0x1b73, 0x1000),
+            (0x1b73, 0x1009),
+        ] {
+            assert!(of(PciId { vendor, device }, none).broken_streams, "{vendor:04x}:{device:04x}");
+            assert!(!of(PciId { vendor, device: device + 1 }, none).broken_streams, "{device:04x}");
+        }
         let owners = of(QEMU, Quirks { no_soft_retry: true, ..none });
         assert_eq!(owners, Quirks { no_soft_retry: true, no_secondary_streams: true, ..none });
     }

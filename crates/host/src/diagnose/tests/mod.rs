@@ -1,10 +1,12 @@
 //! Situations: a recorded machine with a few lines changed, and what is to be said of it.
 //!
 //! [`situations`] is the list; one test judges each, another one sees to it that together they have every rule with
-//! every verdict, every rule in Linux's code, every controller without streams and every check.
+//! every verdict, every rule in Linux's code, every controller without streams and every check. [`golden`] has Linux's
+//! tables once more, which ours are held against.
 
 mod advice;
 mod checks;
+mod golden;
 mod lines;
 mod situations;
 
@@ -81,43 +83,6 @@ fn together_they_have_every_rule_with_every_verdict() {
         assert!(seen.contains(&(rule.name(), "Unknown".into())), "no {rule:?} is unknown");
     }
     assert!(CodedRule::ALL.iter().all(|rule| coded.contains(rule)), "{coded:?}");
-}
-
-/// The drive with the ids of a row, as the kernel would have it.
-fn diagnosed_by_row(row: &TableRow) -> Diagnosis {
-    let revision = format!("{:04x}", row.revisions.0);
-    let driver = if row.flags.contains(Flag::IgnoreUas) { "usb-storage" } else { "uas" };
-    let lines = ids(row.id.vendor, row.id.product) + &at("bcdDevice", &revision) + &bound(driver);
-    let release = row.versions.since.map_or_else(String::new, |since| kernel(&format!("{since}.0")));
-    diagnosed("3-3", &(lines + &release))
-}
-
-#[test]
-fn every_row_of_the_table_is_found_and_obeyed() {
-    for row in UAS {
-        let diagnosis = diagnosed_by_row(row);
-        assert_eq!(diagnosis.quirks.built_in.row, Some(row));
-        let ignored = row.flags.contains(Flag::IgnoreUas);
-        let decision = if ignored { Decision::Decided(Rule::NotIgnored) } else { Decision::AllMet };
-        assert_eq!(diagnosis.decision, decision, "{}", row.name);
-        let blocked = diagnosis.in_force().contains(Flag::NoAta1x);
-        let smart = if blocked { Health::Concern } else { Health::Good };
-        assert_eq!(check_of(&diagnosis, CheckKind::Smart).health, smart, "{}", row.name);
-    }
-}
-
-#[test]
-fn every_row_of_usb_storage_counts_once_it_has_the_drive() {
-    for row in STORAGE {
-        let diagnosis = diagnosed_by_row(row);
-        assert_eq!(diagnosis.quirks.built_in.storage_row, Some(row));
-        assert_eq!(diagnosis.quirks.storage(), row.flags, "{}", row.name);
-        // Its line keeps what usb-storage knows, and nothing that uas alone does.
-        let off_uas = &diagnosis.advice.iter().find(|advice| advice.purpose.starts_with("Keep it off UAS"));
-        let letters = row.flags.union(Flags::of(&[Flag::IgnoreUas])).letters();
-        let line = format!("usb-storage.quirks={}:{letters}", row.id);
-        assert_eq!(off_uas.map(|advice| advice.steps[0].line.as_str()), Some(line.as_str()), "{}", row.name);
-    }
 }
 
 #[test]

@@ -1,10 +1,13 @@
 //! The tables of quirks, row by row: ids, revisions, flags (Linux 7.0, drivers/usb/storage).
 //!
 //! [`UAS`] is unusual_uas.h, whole. [`STORAGE`] is unusual_devs.h as far as disks and bridges to disks go; cameras,
-//! players, telephones, card readers and modems are left out. `usb-storage` looks through its own table and then
-//! through that of `uas`; the first row that fits counts, so that the two drivers may see different flags. A row counts
-//! for a range of bcdDevice, most for all. An older kernel has fewer rows, or wider ones; a newer one may have more. Of
-//! which versions a row is, is said where it is known for certain; others are taken for those of every kernel.
+//! players, telephones, sticks, card readers and modems are left out. So is the row of VL817 (2109:0715, revision 9999
+//! alone): it says to ignore UAS where `uas` does not see it, so that whichever driver is asked first has the drive.
+//!
+//! `usb-storage` looks through its own table and then through that of `uas`; the first row that fits counts, so that the
+//! two drivers may see different flags. A row counts for a range of bcdDevice, most for all. An older kernel has fewer
+//! rows, or wider ones; a newer one may have more. Of which versions a row is, is said where it is known for certain;
+//! others are taken for those of every kernel.
 
 use super::{Flag, Flags, KernelVersion, Versions};
 use crate::probe::identity::DeviceId;
@@ -118,7 +121,12 @@ pub const UAS: &[TableRow] = &[
 
 /// What `usb-storage` alone knows of disks and bridges, in the order of ids.
 pub const STORAGE: &[TableRow] = &[
+    rows(0x03f0, 0x070c, (0x0000, 0x0000), &[Flag::SaneSense], "HP Personal Media Drive"),
+    rows(0x04c5, 0x2028, (0x0001, 0x0001), &[Flag::NotLockable], "iODD 2531/2541"),
+    // Two rows: revisions before 026c have tags that are wrong as well, which no flag here says.
+    rows(0x04ce, 0x0002, (0x0000, 0x026c), &[Flag::FixCapacity], "ScanLogic SL11R-IDE"),
     row(0x0525, 0xa4a5, &[Flag::CapacityOk], "Linux mass storage gadget"),
+    rows(0x059f, 0x0651, (0x0000, 0x0000), &[Flag::NoWriteProtectDetect], "LaCie External HDD"),
     rows(
         0x05e3,
         0x0702,
@@ -134,18 +142,27 @@ pub const STORAGE: &[TableRow] = &[
     rows(0x0840, 0x0082, (0x0001, 0x0001), &[Flag::FixCapacity], "Argosy Storage"),
     rows(0x0840, 0x0084, (0x0001, 0x0001), &[Flag::FixCapacity], "Argosy Storage"),
     rows(0x0840, 0x0085, (0x0001, 0x0001), &[Flag::FixCapacity], "Argosy Storage"),
+    rows(0x090c, 0x3350, (0x0000, 0xffff), &[Flag::BadSense], "SMI SM3350 UFS to USB"),
     row(0x0bc2, 0x2300, &[Flag::WriteCache], "Seagate Portable HDD"),
     rows(0x0bc2, 0x3010, (0x0000, 0x0000), &[Flag::SaneSense], "Seagate FreeAgent Pro"),
+    row(0x0bc2, 0x3332, &[Flag::NoWriteProtectDetect], "Seagate External"),
     row(0x0d49, 0x7310, &[Flag::SaneSense], "Maxtor USB to SATA"),
     rows(0x0dc4, 0x0073, (0x0000, 0x0000), &[Flag::FixCapacity], "Macpower 3.5\" enclosure"),
     row(0x1058, 0x0704, &[Flag::SaneSense], "Western Digital External HDD"),
     row(0x1058, 0x070a, &[Flag::WriteCache], "Western Digital My Passport"),
     rows(0x14cd, 0x6600, (0x0201, 0x0201), &[Flag::IgnoreResidue], "Super Top USB to IDE"),
-    rows(0x152d, 0x0567, (0x0114, 0x0114), &[Flag::BrokenFua], "JMicron JMS567"),
+    rows(0x152d, 0x0567, (0x0114, 0x0117), &[Flag::BrokenFua], "JMicron JMS567"),
+    row(0x152d, 0x0578, &[Flag::BrokenFua], "JMicron JMS567"),
     rows(0x152d, 0x2329, (0x0100, 0x0100), &[Flag::IgnoreResidue, Flag::SaneSense], "JMicron USB to ATA"),
+    rows(0x152d, 0x2566, (0x0114, 0x0114), &[Flag::BrokenFua], "JMicron USB to ATA"),
+    rows(0x152d, 0x2567, (0x0117, 0x0117), &[Flag::BrokenFua], "JMicron USB to ATA"),
+    row(0x152d, 0x9561, &[Flag::NoReportOpcodes], "JMicron JMS56x"),
     rows(0x1652, 0x6600, (0x0201, 0x0201), &[Flag::IgnoreResidue], "Teac HD-35PUK-B"),
     rows(0x174c, 0x55aa, (0x0100, 0x0100), &[Flag::NeedsCapacity16], "ASMedia AS2105"),
     rows(0x1e68, 0x001b, (0x0000, 0x0000), &[Flag::IgnoreResidue, Flag::SaneSense], "TrekStor DataStation"),
+    row(0x2ca3, 0x0031, &[Flag::NoAta1x], "DJI CineSSD"),
+    rows(0x357d, 0x7788, (0x0114, 0x0114), &[Flag::BrokenFua, Flag::IgnoreUas], "JMicron USB to ATA"),
+    row(0x4971, 0x8024, &[Flag::AlwaysSync], "SimpleTech External HDD"),
     rows(0xed06, 0x4500, (0x0001, 0x0001), &[Flag::CapacityHeuristics], "DataStor USB4500"),
 ];
 
@@ -156,7 +173,7 @@ mod tests {
     #[test]
     fn rows_are_in_order_and_there_once_in_a_kernel() {
         let kernels = [5, 15, 16, 18, 19].map(|minor| Some(KernelVersion::new(6, minor)));
-        for (table, len) in [(UAS, 24), (STORAGE, 23)] {
+        for (table, len) in [(UAS, 24), (STORAGE, 36)] {
             assert!(table.is_sorted_by_key(|row| row.id));
             assert!(table.iter().all(|row| row.revisions.0 <= row.revisions.1));
             for kernel in kernels.into_iter().chain([Some(TABLES_OF), None]) {
@@ -204,7 +221,7 @@ mod tests {
         assert_eq!(flags(storage_row(jms567, 0x0114, None)), Some(Flags::of(&[Flag::BrokenFua])));
         let of_uas = Flags::of(&[Flag::BrokenFua, Flag::NoReportOpcodes]);
         assert_eq!(flags(uas_row(jms567, 0x0114, None)), Some(of_uas));
-        assert_eq!(flags(storage_row(jms567, 0x0115, None)), Some(of_uas));
+        assert_eq!(flags(storage_row(jms567, 0x0118, None)), Some(of_uas));
     }
 
     /// Otherwise `uas` would leave a device to `usb-storage`, and `usb-storage` to `uas`.
@@ -218,7 +235,11 @@ mod tests {
                 assert_eq!(ignores(row.flags), ignores(seen.flags), "{}", row.name);
             }
         }
-        assert!(STORAGE.iter().all(|row| !row.flags.contains(Flag::IgnoreUas)));
+        for row in STORAGE.iter().filter(|row| row.flags.contains(Flag::IgnoreUas)) {
+            let seen =
+                uas_row(row.id, row.revisions.0, None).map(|seen| seen.flags.contains(Flag::IgnoreUas));
+            assert_eq!(seen, Some(true), "{}", row.name);
+        }
         // So a device that usb-storage leaves alone is one that the user says so of.
         assert!(STORAGE.iter().chain(UAS).all(|row| !row.flags.contains(Flag::IgnoreDevice)));
     }
