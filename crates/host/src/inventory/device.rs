@@ -69,10 +69,19 @@ pub struct Interface {
     pub class: ClassCode,
     /// The driver that is bound to it.
     pub driver: Option<String>,
-    /// Entries of a scatter-gather list that the controller takes, as the SCSI host of the driver has it.
-    pub scatter_gather_entries: Option<u64>,
+    /// What its SCSI host says of lists of memory pieces, where its driver has made one.
+    pub scatter_gather: Option<TableSize>,
     /// Its disks, or other logical units.
     pub disks: Vec<Disk>,
+}
+
+/// The entries that a SCSI host takes in a list of memory pieces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableSize {
+    /// The attribute of the interface that says so.
+    pub attribute: String,
+    /// How many; Linux's 16 bits are full where there is no limit.
+    pub entries: u64,
 }
 
 /// How fast a device can be, by its binary device object store.
@@ -284,7 +293,10 @@ impl Interface {
         );
         let is_host = |name: &str| name.strip_prefix("host").is_some_and(|rest| rest.parse::<u32>().is_ok());
         let hosts = if class.class == ClassCode::BOT.class { tree.names(&path, is_host) } else { Vec::new() };
-        let entries = |host: &String| tree.number(&format!("{path}/{host}/scsi_host/{host}/sg_tablesize"));
+        let table_size = |host: &String| {
+            let attribute = format!("{host}/scsi_host/{host}/sg_tablesize");
+            tree.number(&format!("{path}/{attribute}")).map(|entries| TableSize { attribute, entries })
+        };
         Some(Self {
             number: byte("bInterfaceNumber")?,
             // Written "%2d": decimal, unlike the others.
@@ -294,7 +306,7 @@ impl Interface {
                 .unwrap_or(0),
             class,
             driver: tree.link_name(&format!("{path}/driver")),
-            scatter_gather_entries: hosts.iter().find_map(entries),
+            scatter_gather: hosts.iter().find_map(table_size),
             disks: hosts.iter().flat_map(|host| Disk::read_all(tree, &format!("{path}/{host}"))).collect(),
             name: name.to_owned(),
             path,

@@ -17,7 +17,7 @@ mod transport;
 
 pub use controller::{Controller, StreamArrays};
 pub(crate) use descriptors::active_configuration;
-pub use device::{AbleSpeeds, Interface, LinkSpeed, UsbDevice};
+pub use device::{AbleSpeeds, Interface, LinkSpeed, TableSize, UsbDevice};
 pub use disk::{Disk, UnmapSupport};
 pub use driver::{ConfigChoice, Drivers, Module};
 pub use family::bridge_family;

@@ -54,7 +54,8 @@ fn a_drive_is_told_with_its_disk() {
     let disk = &interface.disks[0];
     assert_eq!((disk.node.as_deref(), disk.queue_depth, disk.bytes), (Some("sdc"), Some(30), Some(16 << 20)));
     assert!(disk.unmap.is_some_and(|support| support.unmap && support.lba_count_max == u32::MAX));
-    assert_eq!(interface.scatter_gather_entries, Some(65_535));
+    let attribute = "host3/scsi_host/host3/sg_tablesize".to_owned();
+    assert_eq!(interface.scatter_gather, Some(TableSize { attribute, entries: 65_535 }));
 }
 
 #[test]

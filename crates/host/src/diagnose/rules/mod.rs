@@ -247,9 +247,37 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
         (Some(driver), Some(controller)) if known => rule
             .says(Verdict::Met, format!("{driver} does"))
             .seen(Reading::new(format!("{}/driver", controller.path), format!("→ {driver}"))),
-        _ => rule.says(Verdict::Unknown, "it is not known of this controller's driver"),
+        _ => by_table_size(evidence),
     }
 }
+
+/// What the SCSI host of `usb-storage` shows of a controller whose driver is not known: it has the controller's own
+/// number of entries, and [`SG_ALL`] where the controller has none (`usb_stor_sg_tablesize` in
+/// drivers/usb/storage/usb.c).
+fn by_table_size(evidence: &Evidence<'_>) -> Judgement {
+    let rule = Rule::ScatterGather;
+    let is_usb_storage = |driver: &str| driver == "usb-storage" || driver.starts_with("ums-");
+    let table = evidence.interface.scatter_gather.as_ref();
+    let Some(table) = table.filter(|_| evidence.driver().is_some_and(is_usb_storage)) else {
+        return rule.says(Verdict::Unknown, "it is not known of this controller's driver");
+    };
+    let reading = Reading::new(evidence.interface.attribute(&table.attribute), table.entries.to_string());
+    let judgement = match table.entries {
+        0 => rule.says(Verdict::Unknown, "it is not known of this controller's driver"),
+        SG_ALL => rule.says(
+            Verdict::Unknown,
+            format!(
+                "usb-storage has {SG_ALL} entries here, as it has where the controller takes no lists; the \
+                 controller may have as many itself"
+            ),
+        ),
+        _ => rule.says(Verdict::Met, "usb-storage has a number of entries here that is the controller's own"),
+    };
+    judgement.seen(reading)
+}
+
+/// The entries that `usb-storage` has where the controller takes no lists (include/scsi/scsi_host.h).
+const SG_ALL: u64 = 128;
 
 fn loaded(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
     let rule = Rule::Loaded;

@@ -95,6 +95,11 @@ pub(super) fn controller(driver: &str) -> String {
     format!("{CONTROLLER}/driver -> ../../../bus/platform/drivers/{driver}\n{REGISTERS} -\n/dev/kmsg -\n")
 }
 
+/// Entries of a list of memory pieces, as the drive's SCSI host has them.
+pub(super) fn table_size(entries: &str) -> String {
+    at("3-3:1.0/host3/scsi_host/host3/sg_tablesize", entries)
+}
+
 /// The controller of one of MediaTek's chips, whose debugfs shows these registers before HCCPARAMS1.
 pub(super) fn mediatek(registers: &str) -> String {
     controller("xhci-mtk") + &format!("{REGISTERS} = {registers}HCCPARAMS1 = 0x00004001\n")

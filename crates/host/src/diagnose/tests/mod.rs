@@ -156,6 +156,29 @@ fn a_drive_of_uas_alone_without_the_module_is_said_in_the_rule_that_decides() {
 }
 
 #[test]
+fn a_table_size_tells_of_a_controller_that_is_not_known() {
+    const PLACE: &str = "/sys/bus/usb/devices/3-3:1.0/host3/scsi_host/host3/sg_tablesize";
+    let told = |driver: &str, table: &str| {
+        let lines = controller("dwc2") + &high_speed() + &bound(driver) + table;
+        let diagnosis = diagnosed("3-3", &lines);
+        let judgement = diagnosis.judgement(Rule::ScatterGather).expect("judged").clone();
+        let seen = judgement.readings.iter().find(|reading| reading.place == PLACE);
+        (judgement.verdict, seen.map(|reading| reading.found.clone()))
+    };
+    for entries in ["65535", "32", "127"] {
+        assert_eq!(told("usb-storage", &table_size(entries)), (Verdict::Met, Some(entries.to_owned())));
+    }
+    // What usb-storage has where the controller takes no lists is no evidence for either.
+    assert_eq!(told("usb-storage", &table_size("128")), (Verdict::Unknown, Some("128".to_owned())));
+    assert_eq!(
+        told("usb-storage", &format!("{DRIVE}/3-3:1.0/host3/scsi_host/host3/sg_tablesize -\n")).0,
+        Verdict::Unknown
+    );
+    // A SCSI host of another driver has its own reasons.
+    assert_eq!(told("other", &table_size("32")), (Verdict::Unknown, None));
+}
+
+#[test]
 fn a_row_is_told_with_its_versions() {
     let told = |lines: String| {
         let diagnosis = diagnosed("3-3", &lines);

@@ -154,7 +154,7 @@ fn unclear_situations() -> Vec<Situation> {
         other("streams not known", last, "usb-storage", Expected::Uas, Supposed(Rule::Streams)),
         other(
             "a controller not known",
-            controller("musb-hdrc"),
+            controller("musb-hdrc") + &table_size("128"),
             "usb-storage",
             Expected::Uas,
             Supposed(Rule::ScatterGather),
