@@ -251,3 +251,45 @@ fn nothing_that_is_printed_plays_with_the_terminal() {
         }
     }
 }
+
+/// The rule for the drives of the guest, one for each id, in their order.
+const ACCESS_RULES: &str = r#"# /etc/udev/rules.d/70-uaskit.rules: whoever sits at the machine may open these drives past the kernel's driver.
+# Then: sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=usb
+# uaskit Virtual Drive
+SUBSYSTEM=="usb", ENV{DEVTYPE}=="usb_device", ATTR{idVendor}=="1209", ATTR{idProduct}=="0001", TAG+="uaccess"
+# QEMU USB HARDDRIVE
+SUBSYSTEM=="usb", ENV{DEVTYPE}=="usb_device", ATTR{idVendor}=="46f4", ATTR{idProduct}=="0001", TAG+="uaccess"
+# QEMU USB Attached SCSI HBA
+SUBSYSTEM=="usb", ENV{DEVTYPE}=="usb_device", ATTR{idVendor}=="46f4", ATTR{idProduct}=="0003", TAG+="uaccess"
+"#;
+
+/// The rule that has TRIM sent to the guest's drive at 3-3.
+const TRIM_RULE: &str = r#"ACTION=="add|change", SUBSYSTEM=="scsi_disk", ATTRS{idVendor}=="1209", ATTRS{idProduct}=="0001", ATTR{provisioning_mode}="unmap""#;
+
+#[test]
+fn the_rules_of_udev_are_these() {
+    assert_eq!(told(&["list", "--udev"], ""), ACCESS_RULES);
+    let unit = "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/host3/target3:0:0/3:0:0:0";
+    let text = told(&["why", "3-3"], &format!("{unit}/scsi_disk/3:0:0:0/provisioning_mode = full\n"));
+    let rule = text.lines().map(str::trim).skip_while(|line| !line.ends_with("70-uaskit-trim.rules")).nth(1);
+    assert_eq!(rule, Some(TRIM_RULE), "{text}");
+}
+
+#[test]
+fn udev_takes_its_rules() {
+    let place = Place::new();
+    // Whether there is a udev here that judges rules: since systemd 254.
+    let can = Command::new("udevadm").args(["verify", "--help"]).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: there is no `udevadm verify` here");
+        return;
+    }
+    for (name, rules) in
+        [("70-uaskit.rules", ACCESS_RULES.to_owned()), ("70-trim.rules", format!("{TRIM_RULE}\n"))]
+    {
+        let file = place.file(name);
+        std::fs::write(&file, rules).expect("rules");
+        let output = Command::new("udevadm").args(["verify", &file]).output().expect("it runs");
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

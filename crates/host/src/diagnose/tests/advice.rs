@@ -128,3 +128,27 @@ fn a_file_that_modprobe_reads_later_is_told() {
     assert_eq!(cautions("/usr/lib/modprobe.d/aa.conf"), "");
     assert_eq!(cautions("/etc/modprobe.d/uaskit.conf"), "");
 }
+
+#[test]
+fn trim_is_sent_by_a_rule_of_udev_that_is_for_this_drive_alone() {
+    let unit = format!("{DRIVE}/3-3:1.0/host3/target3:0:0/3:0:0:0");
+    let lines = ids(0x04e8, 0x61f5) + &format!("{unit}/scsi_disk/3:0:0:0/provisioning_mode = full\n");
+    let diagnosis = diagnosed("3-3", &lines);
+    let advice = check_of(&diagnosis, CheckKind::Trim).advice.first().expect("what to do");
+    let steps: Vec<_> = advice.steps.iter().map(|step| (step.place.as_str(), step.line.as_str())).collect();
+    assert_eq!(
+        steps,
+        [
+            (
+                "in /etc/udev/rules.d/70-uaskit-trim.rules",
+                r#"ACTION=="add|change", SUBSYSTEM=="scsi_disk", ATTRS{idVendor}=="04e8", ATTRS{idProduct}=="61f5", ATTR{provisioning_mode}="unmap""#,
+            ),
+            (
+                "then",
+                "sudo udevadm control --reload && sudo udevadm trigger --subsystem-match=scsi_disk --action=change",
+            ),
+        ]
+    );
+    let back: Vec<_> = advice.back.iter().map(|step| step.line.as_str()).collect();
+    assert_eq!(back, ["sudo rm /etc/udev/rules.d/70-uaskit-trim.rules"]);
+}
