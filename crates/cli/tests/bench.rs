@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -153,6 +154,40 @@ fn nothing_is_written_unless_the_very_device_is_named() {
         "0.2",
     ]);
     assert!(wrote["iops"].as_f64() > Some(0.0));
+    assert!(fs::read(&image).expect("it is there")[..65_536].iter().all(|byte| *byte == 0));
+}
+
+/// Its owner sits at a terminal, and has typed this.
+fn asked(answer: &str, arguments: &[&str]) -> Output {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let owner = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&owner).and_then(|()| unlockpt(&owner)).expect("it can be opened");
+    let name = ptsname(&owner, Vec::new()).expect("it has a name").into_string().expect("of letters");
+    let terminal = fs::OpenOptions::new().read(true).write(true).open(name).expect("it is there");
+    let mut owner = fs::File::from(owner);
+    owner.write_all(answer.as_bytes()).expect("typed");
+    let mut command = Command::new(UASKIT);
+    command.arg("bench").args(arguments).args(SHORT.into_iter().flatten()).stdin(terminal);
+    command.output().expect("the program runs")
+}
+
+#[test]
+fn who_is_asked_and_does_not_say_yes_loses_nothing() {
+    let place = Place::new();
+    let image = place.image();
+    let arguments = [&image, "--rw", "write", "--bs", "64k", "--zero-data", "--write", &image];
+    // The last is the end of what a terminal has: nothing is no.
+    for answer in ["no\n", "\n", "y\n", "YES\n", "yes please\n", "\u{4}"] {
+        let output = asked(answer, &arguments);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(3), 0), "{answer:?}: {told}");
+        assert!(told.contains("Everything on the file "), "{answer:?}: {told}");
+        assert!(told.contains("Type yes to go on: ") && told.contains("it was not agreed to"), "{told}");
+        assert!(fs::read(&image).expect("it is there") == vec![7; 4 << 20], "{answer:?}");
+    }
+    let output = asked("yes\n", &arguments);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("Type yes to go on: "), "{told}");
     assert!(fs::read(&image).expect("it is there")[..65_536].iter().all(|byte| *byte == 0));
 }
 
