@@ -1,4 +1,7 @@
 //! The figures of a comparison, for people and for programs.
+//!
+//! Fields for programs are those of `docs/JSON.md`. Left out: charts, which are the page's. Always true: parts that are printed add up to
+//! the whole that is printed beside them.
 
 use super::{CompareArguments, Row};
 use crate::compare::table::{aligned, empty};
