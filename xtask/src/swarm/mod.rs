@@ -1,8 +1,8 @@
 //! `cargo xtask swarm`: random worlds, in which random things go wrong, on all processors.
 //!
 //! A seed makes a case, a case is run by `sim::swarm`, and a case that breaks a law is made smaller and printed as one line that
-//! runs it again: `cargo xtask swarm --replay '…'`. As it was, it is printed as soon as it is red, since to make it smaller takes many
-//! runs, and time for that is limited. `--show` prints the line of a seed. `--canary` plants known bugs, one at a time, and fails if one is not
+//! runs it again: `cargo xtask swarm --replay '…'`, which fails as well if not all faults of the line strike. As it was, it is printed as
+//! soon as it is red, since to make it smaller takes many runs, and time for that is limited. `--show` prints the line of a seed. `--canary` plants known bugs, one at a time, and fails if one is not
 //! found. Each world has a thread to itself while it runs, and no thread knows of another; so what comes out does not depend
 //! on how many there are, which the digest over all of them shows.
 //!
@@ -15,7 +15,7 @@ use crate::release;
 use anyhow::{Context, Result};
 use rayon::prelude::*;
 use sim::engine::{Digest, Entry, Trace};
-use sim::fault::Bug;
+use sim::fault::{Bug, Script};
 use sim::swarm::{self, Case, Report, Shrunk, Toll};
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ pub(crate) use canary::{Caught, canary};
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// How many seeds
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     seeds: u64,
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 0)]
@@ -188,11 +188,18 @@ fn replay(line: &str, bug: Option<Bug>, trace: bool) -> Result<bool> {
     let report = swarm::run_with(&case, bug, trace.then_some(make));
     println!("struck: {}", report.struck);
     println!("{:?}, digest {:016x}", report.toll, report.digest);
-    match report.verdict {
-        Ok(()) => println!("every law held"),
-        Err(violation) => println!("{violation}"),
-    }
-    Ok(report.verdict.is_ok())
+    let missed = report.missed(&case);
+    println!("{}", verdict(&report, &missed));
+    Ok(report.verdict.is_ok() && missed.is_empty())
+}
+
+/// What came of a case, in a line or two. A script that did not strike wholly has not tried what it was written for.
+fn verdict(report: &Report, missed: &Script) -> String {
+    let held = match report.verdict {
+        Ok(()) => "every law held".to_owned(),
+        Err(violation) => violation.to_string(),
+    };
+    if missed.is_empty() { held } else { format!("{held}, but this did not strike: {missed}") }
 }
 
 fn canary_table(seeds: Range<u64>) -> Result<bool> {
@@ -232,6 +239,30 @@ mod tests {
         assert_eq!(seeds(u64::MAX - 3, 3).unwrap(), u64::MAX - 3..u64::MAX);
         let refusal = seeds(7, u64::MAX - 6).unwrap_err().to_string();
         assert_eq!(refusal, "there are no 18446744073709551609 seeds from 7 on: seeds end at 2^64");
+    }
+
+    #[test]
+    fn no_seeds_at_all_are_refused() {
+        use clap::Parser;
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            options: Options,
+        }
+        let seeds = |count| Line::try_parse_from(["swarm", "--seeds", count]).map(|line| line.options.seeds);
+        assert_eq!(seeds("1").unwrap(), 1);
+        assert_eq!(seeds("0").map_err(|error| error.kind()), Err(clap::error::ErrorKind::ValueValidation));
+    }
+
+    #[test]
+    fn a_replay_whose_faults_did_not_strike_says_so_and_fails() {
+        let line = "wire=uas controller=none requests=5 aborts=0 faults=";
+        assert!(replay(&format!("{line}medium-error@1"), None, false).unwrap());
+        assert!(!replay(&format!("{line}medium-error@1,unplug@999999999"), None, false).unwrap());
+        let case: Case = format!("{line}medium-error@1,unplug@999999999").parse().unwrap();
+        let report = swarm::run(&case, None);
+        let told = verdict(&report, &report.missed(&case));
+        assert_eq!(told, "every law held, but this did not strike: unplug@999999999");
     }
 
     #[test]

@@ -66,6 +66,12 @@ impl Script {
         self.0.push(strike);
     }
 
+    /// Those of which none is among others.
+    #[must_use]
+    pub fn unless_in(&self, others: &Self) -> Self {
+        self.0.iter().filter(|strike| !others.contains(**strike)).copied().collect()
+    }
+
     /// The same without those from `start` up to `end`.
     #[must_use]
     pub fn without(&self, start: usize, end: usize) -> Self {
@@ -157,6 +163,14 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Script>(), Err(ScriptError { part: part.into() }));
         }
+    }
+
+    #[test]
+    fn what_is_not_among_others_stays_in_its_order() {
+        let of = |text: &str| text.parse::<Script>().unwrap();
+        let script = of("slow@9,slow@1,slow@1/2,unplug@1");
+        assert_eq!(script.unless_in(&of("slow@1,slow@7")).to_string(), "slow@9,slow@1/2,unplug@1");
+        assert!(script.unless_in(&script).is_empty());
     }
 
     #[test]

@@ -83,6 +83,13 @@ pub struct Toll {
     pub virtual_ms: u64,
 }
 
+impl Report {
+    /// The faults of a case's script that have not struck, since their opportunities did not come. Where dice fall there are none.
+    pub fn missed(&self, case: &Case) -> Script {
+        case.faults.as_ref().map(|script| script.unless_in(&self.struck)).unwrap_or_default()
+    }
+}
+
 /// Makes what takes the notes of one life of a device.
 pub type MakeTrace<'a> = &'a dyn Fn() -> Box<dyn Trace>;
 

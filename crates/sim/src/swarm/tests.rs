@@ -460,6 +460,17 @@ fn what_had_struck_before_a_panic_is_told() {
 }
 
 #[test]
+fn faults_whose_opportunity_does_not_come_are_told() {
+    let missed = |faults: &str| {
+        let case = case(&format!("wire=uas controller=none requests=5 aborts=0 faults={faults}"));
+        run(&case, None).missed(&case).to_string()
+    };
+    assert_eq!(missed("unplug@99999999,medium-error@1,slow@2/2"), "unplug@99999999,slow@2/2");
+    assert_eq!(missed("medium-error@1"), "none");
+    assert_eq!(missed("dice"), "none");
+}
+
+#[test]
 fn who_has_no_time_any_more_gets_what_was_found_so_far() {
     let before = case("wire=uas depth=16 requests=120 faults=medium-error@5,slow@30");
     let runs = std::cell::Cell::new(0);
