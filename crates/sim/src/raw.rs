@@ -150,6 +150,8 @@ const BLOCK_BYTES: u32 = BLOCK_SIZE.bytes();
 /// The medium: 512 KiB, and where commands are longer than that one of them. What lies where plays no part in how long a plain
 /// drive takes.
 const MEDIUM_BLOCKS: u32 = 1 << 10;
+/// Commands of each drive between two audits: a rest excuses no burst that is longer ago.
+const AUDITED_EVERY: u32 = 128;
 /// Commands that are too old are the transport's business; none is here.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
@@ -222,6 +224,11 @@ impl Load {
     /// Commands under way at once, with all drives together.
     pub fn under_way(&self) -> u32 {
         u32::from(self.depth) * u32::from(self.drives.count)
+    }
+
+    /// An audit looks at all drives.
+    fn audited_every(&self) -> u32 {
+        AUDITED_EVERY * u32::from(self.drives.count).max(1)
     }
 
     fn check(&self) -> Result<(), RawError> {
@@ -343,6 +350,8 @@ pub struct Measurement<W> {
     components: Components,
     /// By drive.
     tallies: Vec<Tally>,
+    /// Commands until the books are compared again.
+    until_audit: u32,
     explained: Option<Explained>,
 }
 
@@ -400,6 +409,7 @@ impl<W: Commanded> Measurement<W> {
             let (drive, _) = turns.next(load)?;
             turns.take_shares(drive);
         }
+        turns.audit()?;
         Ok(Self {
             load: load.clone(),
             began: turns.world.now(),
@@ -407,6 +417,7 @@ impl<W: Commanded> Measurement<W> {
             traffic: turns.traffic(),
             components: turns.world.components(),
             tallies: vec![Tally::default(); drives],
+            until_audit: load.audited_every(),
             explained: turns.explain.as_ref().map(|_| Explained::default()),
             turns,
         })
@@ -419,6 +430,11 @@ impl<W: Commanded> Measurement<W> {
     pub fn go_on(&mut self, commands: u32) -> Result<(), RawError> {
         for _ in 0..commands {
             let (drive, stay) = self.turns.next(&self.load)?;
+            self.until_audit = self.until_audit.saturating_sub(1);
+            if self.until_audit == 0 {
+                self.until_audit = self.load.audited_every();
+                self.turns.audit()?;
+            }
             let tally = &mut self.tallies[drive];
             tally.stays += stay.waited + stay.held;
             tally.held += stay.held;
@@ -838,7 +854,7 @@ mod tests {
             let (plugged, plain) = load.uas().unwrap();
             let world = World::new(load.connection, plugged, plain);
             let world = world.with_faults(Faults::never().with_bug(bug));
-            Measurement::begin(&load, world, Watch::default()).unwrap().whole()
+            Measurement::begin(&load, world, Watch::default()).and_then(Measurement::whole)
         };
         assert!(ended(None).is_ok());
         let Err(RawError::Stopped(Stopped::Broken(violation))) = ended(Some(Bug::Haste)) else {
@@ -869,6 +885,17 @@ mod tests {
         let expected = medium.arrived as f64 * 60e6 / components.span.as_ps() as f64;
         assert!((components.mean(medium) / expected - 1.0).abs() < 0.02, "{}", components.mean(medium));
         assert!(medium.most <= 8 && components.core.is_none(), "nothing takes the driver time");
+    }
+
+    #[test]
+    fn books_are_compared_on_the_way_and_not_when_all_is_over() {
+        use crate::fault::{Bug, Faults};
+        let load = load(8, 64 << 10);
+        let (plugged, plain) = load.uas().unwrap();
+        let mut measurement = Measurement::bare(&load, plugged, plain, Watch::default()).unwrap();
+        *measurement.turns.world.faults() = Faults::never().with_bug(Some(Bug::Haste));
+        assert_eq!(measurement.go_on(AUDITED_EVERY - 1), Ok(()));
+        assert!(matches!(measurement.go_on(1), Err(RawError::Stopped(Stopped::Broken(_)))));
     }
 
     #[test]

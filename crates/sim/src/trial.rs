@@ -84,6 +84,8 @@ pub enum TrialError {
 
 /// Latencies of a run that are kept, at most: the first ones.
 pub const LATENCIES_MAX: usize = 1 << 20;
+/// Requests between two audits: a rest excuses no burst that is longer ago.
+const AUDITED_EVERY: u32 = 128;
 
 /// Bytes of the data set (P018).
 pub const DATA_SET_BYTES: u64 = 10_000_000_000;
@@ -149,9 +151,7 @@ pub fn watch(
     metered.explain = explain;
     let measured = measure(&mut metered, job, size, &terms.stretch, terms.seed);
     let measured = measured.map_err(TrialError::Measure)?;
-    // A world whose books are broken has no figures.
-    let audited = metered.disk.audit().map_err(|violation| MeasureError::Stopped(Stopped::Broken(violation)));
-    audited.map_err(TrialError::Measure)?;
+    metered.audit().map_err(TrialError::Measure)?;
     let spent = metered.spent();
     let (_, events, digest) = metered.disk.books();
     let explained = metered.explain.is_some().then_some(metered.explained);
@@ -165,6 +165,8 @@ struct Metered {
     bill: Bill,
     /// Requests of which notes are to be taken, that have not ended.
     traced: Option<u32>,
+    /// Requests until the books are compared again.
+    until_audit: u32,
     /// How long requests took, if anybody asks, and since when they are under way, by their numbers.
     latencies: Option<Rc<RefCell<Vec<Duration>>>>,
     under_way: Vec<Asked>,
@@ -185,7 +187,14 @@ impl Metered {
     fn new(mut disk: Assembled, traced: Option<u32>) -> Self {
         let bill = Bill::new(disk.draws, disk.now(), disk.activity());
         let (latencies, under_way) = (None, Vec::new());
-        Self { disk, bill, traced, latencies, under_way, explain: None, explained: Default::default() }
+        let (explain, explained) = (None, Default::default());
+        Self { disk, bill, traced, until_audit: AUDITED_EVERY, latencies, under_way, explain, explained }
+    }
+
+    /// A world whose books are broken has no figures.
+    fn audit(&mut self) -> Result<(), MeasureError> {
+        self.until_audit = AUDITED_EVERY;
+        self.disk.audit().map_err(|violation| MeasureError::Stopped(Stopped::Broken(violation)))
     }
 
     fn spent(&mut self) -> Spent {
@@ -226,6 +235,10 @@ impl Disk for Metered {
 
     fn next(&mut self) -> Result<Option<u16>, MeasureError> {
         let ended = self.disk.next()?;
+        self.until_audit = self.until_audit.saturating_sub(1);
+        if self.until_audit == 0 {
+            self.audit()?;
+        }
         let now = self.disk.now();
         if self.bill.is_due(now) {
             self.bill.read(now, self.disk.activity());

@@ -36,6 +36,8 @@ pub struct Ledger {
     /// By how much what each lane has carried was behind the time there was, at the audit where that was most: what is carried from then
     /// on has only the time from then on. That of a bus is the host's.
     most_behind: [Behind; 2],
+    /// The same of each link below hubs, or each bus below translators.
+    most_behind_below: Vec<[Behind; 2]>,
     /// Hubs on the way, each of which has room for as much as a link.
     hubs: u32,
 }
@@ -54,7 +56,7 @@ impl Ledger {
     /// The same of a bus of USB 2.0.
     pub fn begin_on_bus(&mut self, now: Instant, bus: &Bus) {
         self.before = [bus.payload(), 0];
-        self.most_behind = [Behind::at(now, bus_carried_for(bus)); 2];
+        self.most_behind = [Behind::at(now, sent_for(bus)); 2];
         self.fresh = 0;
     }
 
@@ -196,13 +198,43 @@ impl Ledger {
         }
     }
 
+    /// The same of links below hubs, always in the same order.
+    pub fn audit_lanes_below<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a Link>) {
+        for (number, link) in links.enumerate() {
+            let link = &link.settled(now);
+            self.audit_meter(now, &link.meter(now), "a link below hubs");
+            for side in SIDES {
+                let behind = &mut self.below(number)[side as usize];
+                if !behind.allows(now, carried_for(link, side), UNDER_WAY_MAX) {
+                    let number = u8::try_from(number + 1).unwrap_or(u8::MAX);
+                    self.break_law(Law::Capacity, now, About::LaneBelow(number, side));
+                }
+            }
+        }
+    }
+
     /// The same of a bus of USB 2.0.
     pub fn audit_bus_alone(&mut self, now: Instant, bus: &Bus) {
-        // Of one packet all is counted when it begins.
-        let under_way = bus_time(bus.rate(), bus.rate().packet_bytes().into());
-        if !self.most_behind[Side::Host as usize].allows(now, bus_carried_for(bus), under_way) {
+        if !self.most_behind[Side::Host as usize].allows_bus(now, bus) {
             self.break_law(Law::Capacity, now, About::World("the bus"));
         }
+    }
+
+    /// The same of buses below translators, always in the same order.
+    pub fn audit_buses_below<'a>(&mut self, now: Instant, buses: impl Iterator<Item = &'a Bus>) {
+        for (number, bus) in buses.enumerate() {
+            if !self.below(number)[Side::Host as usize].allows_bus(now, bus) {
+                self.break_law(Law::Capacity, now, About::World("a bus below a translator"));
+            }
+        }
+    }
+
+    /// How far one of those below was behind.
+    fn below(&mut self, number: usize) -> &mut [Behind; 2] {
+        if number >= self.most_behind_below.len() {
+            self.most_behind_below.resize(number + 1, Default::default());
+        }
+        &mut self.most_behind_below[number]
     }
 
     /// Bytes that a host has taken in all, where nobody keeps the books of packets.
@@ -229,6 +261,14 @@ impl Behind {
         *self = (*self).max(behind);
         catches_up <= i128::from(under_way.as_ps())
     }
+
+    /// The same of a bus, on which of a transaction all may be counted when it begins. And no frame has more full packets than it has
+    /// room for: over a few of them that would not be seen by the time that they take.
+    fn allows_bus(&mut self, now: Instant, bus: &Bus) -> bool {
+        let rate = bus.rate();
+        self.allows(now, sent_for(bus), bits_for(rate, rate.longest_bits()))
+            && bus.most_full_packets() <= rate.full_packets_max()
+    }
 }
 
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
@@ -241,13 +281,13 @@ fn carried_for(link: &Link, side: Side) -> Duration {
     Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
-/// The same of the payload of a bus, as if there were nothing around it.
-fn bus_carried_for(bus: &Bus) -> Duration {
-    bus_time(bus.rate(), bus.payload())
+/// The same of all packets of a bus, with what is around their payload.
+fn sent_for(bus: &Bus) -> Duration {
+    bits_for(bus.rate(), bus.sent_bits())
 }
 
-fn bus_time(rate: usb2::Rate, bytes: u64) -> Duration {
-    let ps = u128::from(bytes) * 8 * u128::from(rate.frame().as_ps()) / u128::from(rate.frame_bits());
+fn bits_for(rate: usb2::Rate, bits: u64) -> Duration {
+    let ps = u128::from(bits) * u128::from(rate.frame().as_ps()) / u128::from(rate.frame_bits());
     Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
 }
 
@@ -404,6 +444,66 @@ mod tests {
         ledger.take(1);
         ledger.cross_bus(NOW, 0, true);
         assert_eq!(audit(&ledger, &bus), Some(Law::Conservation));
+    }
+
+    /// So many full packets from the beginning of a frame on, and no more: those of a bus that takes no time for them.
+    fn of_a_frame(rate: usb2::Rate, packets: u32, is_hasty: bool) -> Bus {
+        let mut bus = Bus::new(rate, 0);
+        if is_hasty {
+            bus.hurry();
+        }
+        let piece = Piece { transfer: TransferId(3), offset: 0, bytes: rate.packet_bytes() };
+        for _ in 0..packets {
+            bus.begin(Instant::ZERO, rate.longest_bits());
+            bus.send(&usb2::Packet::Data(usb2::Toggle::Data0, piece));
+        }
+        bus
+    }
+
+    #[test]
+    fn a_frame_has_room_for_13_full_packets_at_high_speed_and_19_at_full() {
+        for (rate, most) in [(usb2::Rate::High, 13), (usb2::Rate::Full, 19)] {
+            // Long after, when there was time for many more.
+            let law = |packets, is_below| {
+                let (mut ledger, bus) = (Ledger::default(), of_a_frame(rate, packets, true));
+                let now = Instant::ZERO + Duration::from_ms(500);
+                match is_below {
+                    false => ledger.audit_bus_alone(now, &bus),
+                    true => ledger.audit_buses_below(now, [&bus].into_iter()),
+                }
+                ledger.broken().map(|violation| violation.law)
+            };
+            for is_below in [false, true] {
+                assert_eq!(law(most, is_below), None, "{rate:?}");
+                assert_eq!(law(most + 1, is_below), Some(Law::Capacity), "{rate:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn packets_of_a_bus_take_their_bits_with_what_is_around_them() {
+        let packets = 10;
+        let broken_after = |ns| {
+            let mut ledger = Ledger::default();
+            let bus = of_a_frame(usb2::Rate::High, packets, false);
+            ledger.audit_bus_alone(Instant::ZERO + Duration::from_ns(ns), &bus);
+            ledger.broken().map(|violation| violation.law)
+        };
+        // 531 bytes of 1/60 us each; 567 are a transaction that is under way. Their payload alone is 85,333 ns of the bus.
+        assert_eq!(broken_after(79_100), None);
+        assert_eq!(broken_after(79_000), Some(Law::Capacity));
+    }
+
+    #[test]
+    fn links_below_hubs_have_their_time_each() {
+        let (mut ledger, idle) = (Ledger::default(), Link::new(Rate::Gen1, Duration::from_ns(5)));
+        let at = |us| Instant::ZERO + Duration::from_us(us);
+        ledger.audit_lanes_below(at(6), [&idle, &link()].into_iter());
+        assert_eq!(ledger.broken(), None);
+        // 2.1 us each of five packets.
+        ledger.audit_lanes_below(at(7), [&link(), &link()].into_iter());
+        let about = About::LaneBelow(1, Side::Device);
+        assert_eq!(ledger.broken(), Some(Violation { law: Law::Capacity, at: at(7), about }));
     }
 
     #[test]

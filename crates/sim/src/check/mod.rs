@@ -86,6 +86,8 @@ pub enum About {
     Block(Lba, Option<WriteNumber>),
     /// The lane on which a side sends.
     Lane(Side),
+    /// The same of a link below hubs, by its number from 1.
+    LaneBelow(u8, Side),
     /// A queue.
     Queue(&'static str),
 }
@@ -132,6 +134,7 @@ impl fmt::Display for About {
             Self::Block(lba, Some(write)) => write!(f, "block {} holds {write}", lba.0),
             Self::Block(lba, None) => write!(f, "block {} holds what nobody wrote", lba.0),
             Self::Lane(side) => write!(f, "the lane of the {side}"),
+            Self::LaneBelow(link, side) => write!(f, "the lane of the {side} on link {link} below hubs"),
             Self::Queue(name) => f.write_str(name),
         }
     }

@@ -50,6 +50,8 @@ pub enum Bug {
     Restless,
     /// What is sent on a SuperSpeed link takes no time.
     Haste,
+    /// Data that is sent on a bus of USB 2.0 takes no time.
+    HastyBus,
     /// A drive is not told that something of its own has gone out.
     UntoldEnd,
     /// A byte that crosses a bus of USB 2.0 is not counted.
@@ -69,7 +71,7 @@ pub struct Planted {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::LostEnd,
         Self::EndTwice,
         Self::Residue,
@@ -91,6 +93,7 @@ impl Bug {
         Self::Echo,
         Self::Restless,
         Self::Haste,
+        Self::HastyBus,
         Self::UntoldEnd,
         Self::UncountedByte,
         Self::LostAnswer,
@@ -104,7 +107,7 @@ impl Bug {
             // A drive is looked at by a dozen commands before it is asked for anything.
             bug if bug.is_of_controller() => 64,
             // There are many packets.
-            Self::Haste | Self::UntoldEnd | Self::UncountedByte => 64,
+            Self::Haste | Self::HastyBus | Self::UntoldEnd | Self::UncountedByte => 64,
             // A drive is asked seven things while it is brought up.
             Self::LostAnswer => 5,
             _ => 3,
@@ -148,6 +151,7 @@ impl Bug {
             Self::Echo => "echo",
             Self::Restless => "restless",
             Self::Haste => "haste",
+            Self::HastyBus => "hasty-bus",
             Self::UntoldEnd => "untold-end",
             Self::UncountedByte => "uncounted-byte",
             Self::LostAnswer => "lost-answer",

@@ -356,6 +356,15 @@ fn every_planted_bug_is_found() {
     }
 }
 
+/// What no other bug here breaks.
+#[test]
+fn laws_of_books_and_of_what_ends_say_are_broken_by_bugs_of_their_own() {
+    for (bug, law) in [(Bug::Haste, Law::Capacity), (Bug::HastyBus, Law::Capacity)] {
+        let mut laws = (0..24).filter_map(|seed| run(&Case::of_seed(seed), Some(bug)).verdict.err());
+        assert!(laws.any(|violation| violation.law == law), "{bug}: {law}");
+    }
+}
+
 /// Of what nobody waits for nobody notices that it stays, but who looks when a drive is at rest.
 #[test]
 fn what_a_drive_goes_on_offering_is_found_when_it_is_at_rest_and_by_nothing_else() {

@@ -15,6 +15,9 @@ impl<T: Transport> World<T> {
         }
         let trouble = &mut self.trouble;
         let sent = self.joint.step(self.engine.now(), &mut |_, packet| trouble.fate_on_bus(packet));
+        if self.trouble.hurries_on_bus() {
+            self.joint.hurry_bus();
+        }
         for sent in sent.iter().flatten() {
             self.engine.note_of(sent.begins, name(sent.from), format_args!("{}", sent.packet));
             self.show_on_bus(sent);

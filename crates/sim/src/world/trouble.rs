@@ -189,6 +189,11 @@ impl Trouble {
         self.faults.shows(Bug::Haste)
     }
 
+    /// [`Bug::HastyBus`]: the same of data on a bus of USB 2.0.
+    pub(super) fn hurries_on_bus(&mut self) -> bool {
+        self.faults.shows(Bug::HastyBus)
+    }
+
     /// What becomes of a packet that is sent.
     pub(super) fn fate(&mut self, message: Message) -> Fate {
         if self.faults.strikes(Kind::HeaderDamaged).is_some() {

@@ -342,7 +342,7 @@ proptest! {
         }
         while wire.step() {}
         // What the root link has carried was taken or was in vain.
-        if let Some(root) = wire.tree.link(0) {
+        if let Some(root) = wire.tree.links().next() {
             let carried = |side| root.lane(side).traffic().payload;
             let taken: u64 = (0..devices).map(|device| wire.moved(device)).sum();
             let in_vain = wire.in_vain.get(&0).copied().unwrap_or_default();

@@ -160,9 +160,9 @@ impl Tree {
         [Side::Host, Side::Device].into_iter().for_each(|side| ends.restart(side));
     }
 
-    /// The link of a branch, with what it has carried.
-    pub fn link(&self, branch: usize) -> Option<&Link> {
-        self.branches.get(branch).map(|branch| &branch.link)
+    /// The links, with what they have carried: that at the root port, and those below hubs.
+    pub fn links(&self) -> impl Iterator<Item = &Link> {
+        self.branches.iter().map(|branch| &branch.link)
     }
 
     /// The way to a device.

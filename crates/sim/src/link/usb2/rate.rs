@@ -38,6 +38,19 @@ impl Rate {
         }
     }
 
+    /// Packets of that size that a frame has room for at most, with token and handshake (tables 5-10 and 5-9).
+    pub const fn full_packets_max(self) -> u32 {
+        match self {
+            Self::Full => 19,
+            Self::High => 13,
+        }
+    }
+
+    /// Bits of the longest transaction, which has a packet of that size.
+    pub const fn longest_bits(self) -> u64 {
+        8 * (3 * self.around_bytes() + TOKEN_FIELD_BYTES + DATA_FIELD_BYTES + self.packet_bytes() as u64)
+    }
+
     /// Whether there are PING and NYET (clause 8.5.1).
     pub const fn has_ping(self) -> bool {
         matches!(self, Self::High)
@@ -145,6 +158,7 @@ mod tests {
     fn a_bulk_transaction_has_55_bytes_beside_its_data_at_high_speed_and_13_at_full() {
         assert_eq!(Rate::High.transaction_bits(&ask(512), 512), 8 * (512 + 55));
         assert_eq!(Rate::Full.transaction_bits(&ask(64), 64), 8 * (64 + 13));
+        assert_eq!([Rate::High, Rate::Full].map(Rate::longest_bits), [8 * 567, 8 * 77]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! A transaction begins when the bus is free and what is left of the frame has room for the longest that it can become; its
 //! packets then follow each other. Time is counted in bits of the frame, so that nothing is rounded twice.
 //!
-//! Always true: a frame carries no more than its bits; what is sent does not overlap.
+//! Always true: a frame carries no more than its bits; what is sent does not overlap. What was sent is counted apart from that, so that
+//! somebody else can see whether it is so.
 
 use super::packet::Packet;
 use super::rate::Rate;
@@ -21,13 +22,37 @@ pub struct Bus {
     /// Bits of it that are over.
     used: u64,
     payload: u64,
+    /// Bits of all packets that were sent.
+    sent_bits: u64,
+    /// Full packets of the last frame in which there were some, and of the one in which there were most.
+    full: Full,
+    /// Data takes no time: a planted bug.
+    is_hasty: bool,
+}
+
+/// Packets of the largest size in a frame.
+#[derive(Clone, Copy, Debug)]
+struct Full {
+    frame: u64,
+    count: u32,
+    most: u32,
 }
 
 impl Bus {
     /// A bus on which nothing has moved, with so many hubs between the host and the device. A packet is late by
     /// [`Rate::hub_bits`] at each.
     pub const fn new(rate: Rate, hubs: u8) -> Self {
-        Self { rate, hubs, frame: 0, used: rate.start_bits(), payload: 0 }
+        let full = Full { frame: 0, count: 0, most: 0 };
+        Self {
+            rate,
+            hubs,
+            frame: 0,
+            used: rate.start_bits(),
+            payload: 0,
+            sent_bits: 0,
+            full,
+            is_hasty: false,
+        }
     }
 
     /// What is sent next goes to or comes from behind so many hubs.
@@ -43,6 +68,21 @@ impl Bus {
     /// Bytes of payload that were sent, taken or not.
     pub const fn payload(&self) -> u64 {
         self.payload
+    }
+
+    /// Bits of all packets that were sent, with what is around their payload.
+    pub const fn sent_bits(&self) -> u64 {
+        self.sent_bits
+    }
+
+    /// Packets of [`Rate::packet_bytes`] that one frame has carried at most.
+    pub const fn most_full_packets(&self) -> u32 {
+        self.full.most
+    }
+
+    /// A planted bug: the data of a transaction takes no time from now on.
+    pub const fn hurry(&mut self) {
+        self.is_hasty = true;
     }
 
     /// When a transaction of at most so many bits can begin, which is not before `now`.
@@ -65,10 +105,15 @@ impl Bus {
     /// Sends the next packet of the transaction.
     pub fn send(&mut self, packet: &Packet) -> Crossing {
         let begins = self.now();
-        self.used += self.rate.packet_bits(packet);
+        let bits = self.rate.packet_bits(packet);
+        self.sent_bits += bits;
         if let Packet::Data(_, piece) = packet {
             self.payload += u64::from(piece.bytes);
+            if piece.bytes >= self.rate.packet_bytes() {
+                self.full.count_in(self.frame);
+            }
         }
+        self.used += if self.is_hasty && matches!(packet, Packet::Data(..)) { 0 } else { bits };
         let ends = self.now();
         Crossing { begins, ends, arrives: ends, heard: ends }
     }
@@ -111,6 +156,15 @@ impl Bus {
     pub(super) const fn now(&self) -> Instant {
         let frame_ps = self.rate.frame().as_ps();
         Instant::from_ps(self.frame * frame_ps + (self.used * frame_ps).div_ceil(self.rate.frame_bits()))
+    }
+}
+
+impl Full {
+    /// One more, in this frame.
+    fn count_in(&mut self, frame: u64) {
+        self.count = if frame == self.frame { self.count + 1 } else { 1 };
+        self.frame = frame;
+        self.most = self.most.max(self.count);
     }
 }
 
@@ -170,6 +224,7 @@ mod tests {
             let places: Vec<_> =
                 (0..2 * fit).map(|_| frame(carry(&mut bus, Instant::ZERO, rate.packet_bytes()))).collect();
             assert_eq!(places, [vec![0; fit], vec![1; fit]].concat());
+            assert_eq!((bus.most_full_packets(), rate.full_packets_max()), (fit as u32, fit as u32));
         }
     }
 

@@ -24,6 +24,9 @@ impl Driven {
         }
         self.woken[Side::Host as usize].add(root);
         let Some((number, met)) = self.step_bus(root, has_trouble) else { return };
+        if has_trouble && self.seats[DRIVE].trouble.hurries_on_bus() {
+            self.roots[root].hurry();
+        }
         for sent in met.sent.iter().flatten() {
             if self.engine.is_traced() {
                 let below = if met.is_below { "below the translator: " } else { "" };

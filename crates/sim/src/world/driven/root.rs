@@ -143,11 +143,38 @@ impl Root {
         }
     }
 
+    /// Links below its hubs.
+    pub(super) fn links_below(&self) -> impl Iterator<Item = &Link> {
+        let tree = match &self.wires {
+            Wires::Hubs(tree) => Some(tree),
+            Wires::Direct(_) | Wires::Bus(_) => None,
+        };
+        tree.into_iter().flat_map(|tree| tree.links().skip(1))
+    }
+
+    /// Buses below translators of its hubs.
+    pub(super) fn buses_below(&self) -> impl Iterator<Item = &usb2::Bus> {
+        let tree = match &self.wires {
+            Wires::Bus(tree) => Some(tree),
+            Wires::Direct(_) | Wires::Hubs(_) => None,
+        };
+        tree.into_iter().flat_map(usb2::Tree::buses_below)
+    }
+
+    /// A planted bug: data on the bus takes no time from now on, if it is one of USB 2.0.
+    pub(super) const fn hurry(&mut self) {
+        match &mut self.wires {
+            Wires::Direct(joint) => joint.hurry_bus(),
+            Wires::Hubs(_) => {}
+            Wires::Bus(tree) => tree.hurry(),
+        }
+    }
+
     /// The link at the port, if it is one of SuperSpeed.
     pub(super) fn link(&self) -> Option<&Link> {
         match &self.wires {
             Wires::Direct(joint) => joint.link(),
-            Wires::Hubs(tree) => tree.link(0),
+            Wires::Hubs(tree) => tree.links().next(),
             Wires::Bus(_) => None,
         }
     }

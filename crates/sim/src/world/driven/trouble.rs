@@ -174,6 +174,8 @@ impl Driven {
         if let Some(bus) = self.roots[0].bus() {
             ledger.audit_bus(now, bus);
         }
+        ledger.audit_lanes_below(now, self.roots[0].links_below());
+        ledger.audit_buses_below(now, self.roots[0].buses_below());
     }
 
     /// The same at each root port where nobody books packets: that it is no more than there was time for, and that the host has not
@@ -193,6 +195,8 @@ impl Driven {
                 ledger.audit_bus_alone(now, bus);
                 sent = bus.payload();
             }
+            ledger.audit_lanes_below(now, root.links_below());
+            ledger.audit_buses_below(now, root.buses_below());
             if taken > sent {
                 ledger.break_law(Law::Conservation, now, About::Lane(Side::Device));
             }

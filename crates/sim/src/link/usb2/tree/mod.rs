@@ -119,6 +119,16 @@ impl Tree {
         self.above.bus()
     }
 
+    /// The buses below translators.
+    pub fn buses_below(&self) -> impl Iterator<Item = &Bus> {
+        self.translators.iter().map(Translator::bus)
+    }
+
+    /// A planted bug: see [`Bus::hurry`].
+    pub const fn hurry(&mut self) {
+        self.above.hurry();
+    }
+
     /// Both ends of the endpoints of a device.
     ///
     /// # Panics

@@ -108,6 +108,11 @@ impl Translator {
         Self { place, below: Exchange::new(Bus::new(Rate::Full, 0)), places }
     }
 
+    /// The bus below, with what it has carried.
+    pub(super) const fn bus(&self) -> &Bus {
+        self.below.bus()
+    }
+
     pub(super) fn due_at(&mut self, now: Instant) -> Option<Instant> {
         self.below.due_at_with(now, std::mem::take(&mut self.places.has_news))
     }
