@@ -143,9 +143,15 @@ fn where_the_time_goes_adds_up_to_the_picosecond() {
         assert_eq!(explained["latency_ps"].as_u64(), Some(sum));
         assert_eq!(stages["drive"].as_u64(), Some(300 * 20_000_000));
         assert_eq!(stages.len(), 8);
+        let slowest = &explained["slowest"];
+        let longest = slowest["latency_ps"].as_u64().unwrap();
+        let stages = slowest["stages_ps"].as_object().unwrap();
+        assert_eq!(stages.values().map(|share| share.as_u64().unwrap()).sum::<u64>(), longest);
+        assert!(longest * 300 >= sum, "{longest} of {sum}");
     }
     let output = compare(&["--raw", "--depth", "1", "--commands", "50", "--explain"]);
-    assert!(String::from_utf8(output.stdout).unwrap().contains(" link ┆ drive ┆ waiting"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.matches(" link ┆ drive ┆ waiting").count(), 2, "on average, and of the slowest\n{text}");
 }
 
 #[test]

@@ -502,8 +502,45 @@ impl Account {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    /// Looks at a clock when commands are asked for and when they end, and at nothing else.
+    #[derive(Debug, Default)]
+    pub(crate) struct Clock {
+        asked: BTreeMap<CommandId, Instant>,
+        took: Vec<(CommandId, Duration)>,
+    }
+
+    impl Observer for Clock {
+        fn began(&mut self, at: Instant, command: &Command) {
+            self.asked.insert(command.id, at);
+        }
+
+        fn waited(&mut self, since: Instant, command: CommandId) {
+            if let Some(asked) = self.asked.get_mut(&command) {
+                *asked = since.min(*asked);
+            }
+        }
+
+        fn ended(&mut self, at: Instant, command: CommandId, _: &Outcome) {
+            self.took.extend(self.asked.remove(&command).map(|asked| (command, at - asked)));
+        }
+    }
+
+    /// That the shares of each command are what it took by the clock, which may have looked on for longer: of how many.
+    pub(crate) fn assert_exact(explain: &Rc<RefCell<Explain>>, clock: &Rc<RefCell<Clock>>) -> usize {
+        let told: Vec<_> = std::iter::from_fn(|| explain.borrow_mut().poll()).collect();
+        let took = &clock.borrow().took;
+        let before = took.len().checked_sub(told.len()).expect("the clock has seen all of them");
+        for (Explained { command, latency, shares }, clock) in told.iter().zip(&took[before..]) {
+            assert_eq!((*command, *latency), *clock);
+            assert_eq!(shares.total(), *latency, "{shares:?}");
+        }
+        told.len()
+    }
     use initiator::{CommandBlock, Failure};
     use wire::scsi::lun::LunField;
     use wire::uas::TaskAttribute;

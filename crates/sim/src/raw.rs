@@ -10,6 +10,7 @@ mod error;
 mod stay;
 
 pub use error::RawError;
+pub use stay::Explained;
 
 use crate::components::Components;
 use crate::engine::{Random, Shares, Trace};
@@ -79,15 +80,6 @@ pub struct Figures {
     pub digest: u64,
     /// Where the time of the first drive's commands went, if that was to be explained.
     pub explained: Option<Explained>,
-}
-
-/// Where the time of a drive's commands went, all of them together.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Explained {
-    /// Time by stage.
-    pub shares: Shares,
-    /// Commands of which it is the time.
-    pub commands: u64,
 }
 
 /// How many drives there are, and what is between them and the host.
@@ -439,10 +431,9 @@ impl<W: Commanded> Measurement<W> {
             tally.stays += stay.waited + stay.held;
             tally.held += stay.held;
             tally.commands += 1;
-            if let (Some(all), Some(one)) = (&mut self.explained, self.turns.take_shares(drive)) {
-                all.shares.add(&one);
-                all.shares.add(&stay.queued());
-                all.commands += 1;
+            if let (Some(all), Some(mut one)) = (&mut self.explained, self.turns.take_shares(drive)) {
+                one.add(&stay.queued());
+                all.add(one);
             }
         }
         Ok(())
@@ -600,6 +591,7 @@ impl Drives {
 mod tests {
     use super::*;
     use crate::engine::Stage;
+    use crate::explain;
     use crate::link::superspeed::Rate;
     use crate::xhci::Part;
 
@@ -747,8 +739,9 @@ mod tests {
             let load = Load { writes, commands: 500, ..load(depth, 4096) };
             let watched = measure(&load, protocol, Watch { explain: true, ..Watch::default() }).unwrap();
             let watched = watched.total;
-            let Explained { shares, commands } = watched.explained.unwrap();
+            let Explained { shares, commands, slowest } = watched.explained.unwrap();
             assert_eq!(commands, 500);
+            assert!(slowest.total() >= watched.mean, "{protocol:?} {writes}: {slowest:?}");
             // The mean is cut down to a whole picosecond.
             assert_eq!(shares.total().as_ps() / 500, watched.mean.as_ps(), "{protocol:?} {writes}");
             assert_eq!(shares.of(Stage::Drive), Duration::from_us(60 * 500), "{protocol:?} {writes}");
@@ -758,6 +751,47 @@ mod tests {
             };
             let waits = shares.of(stage).as_ps() / 500;
             assert_eq!(waits > 1_000_000, depth > 1, "{protocol:?} {writes}: {waits} ps");
+        }
+    }
+
+    #[test]
+    fn the_slowest_command_is_the_first_of_those_that_took_longest() {
+        use crate::engine::Journey;
+        let took = |stage, ps| Journey::start(Instant::ZERO, stage).end(Instant::from_ps(ps)).1;
+        let mut all = Explained::default();
+        for (stage, ps) in [(Stage::Link, 5), (Stage::Drive, 9), (Stage::Queue, 9), (Stage::Waiting, 1)] {
+            all.add(took(stage, ps));
+        }
+        assert_eq!((all.commands, all.shares.total()), (4, Duration::from_ps(24)));
+        assert_eq!(all.slowest, took(Stage::Drive, 9));
+    }
+
+    /// Goes on for so many commands, and holds the shares of each against a clock.
+    fn go_on_by_the_clock<W: Commanded>(measurement: Result<Measurement<W>, RawError>, commands: u32) {
+        let (mut measurement, explain, clock) = (measurement.unwrap(), Rc::default(), Rc::default());
+        measurement.turns.world.observe(0, Box::new(Rc::clone(&explain)));
+        measurement.turns.world.observe(0, Box::new(Rc::clone(&clock)));
+        measurement.go_on(commands).unwrap();
+        let exact = explain::tests::assert_exact(&explain, &clock);
+        // What was under way when they came is not explained.
+        let depth = u32::from(measurement.load.depth) as usize;
+        assert!(exact + depth >= commands as usize, "{exact} of {commands}");
+    }
+
+    #[test]
+    fn shares_of_each_command_add_up_to_its_own_time() {
+        for connection in [Rate::Gen1.into(), usb2::Rate::High.into()] {
+            for (depth, bytes, writes) in [(1, 4096, false), (8, 512, true), (8, 64 << 10, false)] {
+                let load = Load { connection, writes, ..load(depth, bytes) };
+                let bot = load.bot().unwrap();
+                go_on_by_the_clock(Measurement::bare(&load, bot.0, bot.1, Watch::default()), 100);
+                let uas = load.uas().unwrap();
+                go_on_by_the_clock(Measurement::bare(&load, uas.0, uas.1, Watch::default()), 100);
+                for protocol in [Protocol::Bot, Protocol::Uas] {
+                    let world = load.power_on(Host::with(Part::CARD), protocol, Watch::default()).unwrap();
+                    go_on_by_the_clock(Measurement::begin(&load, world.0, world.1), 100);
+                }
+            }
         }
     }
 
@@ -774,7 +808,7 @@ mod tests {
                 };
                 let watch = Watch { explain: true, ..Watch::default() };
                 let Run { total, drives, .. } = measure(&load, protocol, watch).unwrap();
-                let Explained { shares, commands } = total.explained.unwrap();
+                let Explained { shares, commands, .. } = total.explained.unwrap();
                 assert_eq!(commands, drives[0].commands, "{protocol:?} {hubs}");
                 assert!((100..=200).contains(&commands), "{commands}");
                 assert_eq!(shares.total().as_ps() / commands, drives[0].mean.as_ps(), "{protocol:?} {hubs}");

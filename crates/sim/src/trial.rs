@@ -435,6 +435,32 @@ mod tests {
     }
 
     #[test]
+    fn shares_of_each_command_add_up_to_its_own_time() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let setups = Setup::built_in(&catalogue).unwrap();
+        let myce = setups.iter().find(|setup| setup.name == "myce").unwrap();
+        for (variant, bytes, depth) in [
+            ("bot", 4096, 4),
+            ("bot", 2 << 20, 1),
+            ("uasp", 4096, 16),
+            ("uasp", 2 << 20, 2),
+            ("turbo", 64 << 10, 4),
+        ] {
+            let job = Job { span_bytes: Some(DATA_SET_BYTES), ..Job::of(Share::all(bytes, 50, 50), depth) };
+            let (explain, clock) = (Rc::default(), Rc::default());
+            let seen = Watch {
+                observer: Some(Box::new(Rc::clone(&clock))),
+                late_observer: Some(Box::new(Rc::clone(&explain))),
+                ..Watch::default()
+            };
+            let assembly = &myce.variant(variant).unwrap().assembly;
+            let trial = watch(assembly, &catalogue, &job, &Terms::USUAL, seen).unwrap();
+            let exact = crate::explain::tests::assert_exact(&explain, &clock);
+            assert!(exact as u64 >= trial.measured.requests, "{variant}: {exact}");
+        }
+    }
+
+    #[test]
     fn what_is_done_for_a_pack_is_done_for_each_command_in_it() {
         let catalogue = Catalogue::built_in().unwrap();
         let setups = Setup::built_in(&catalogue).unwrap();

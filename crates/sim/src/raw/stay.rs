@@ -1,4 +1,4 @@
-//! How long commands of a load take: from when they are wanted, and from when the transport has them.
+//! How long commands of a load take: from when they are wanted, and from when the transport has them; and where that time goes.
 
 use crate::engine::{Journey, Shares, Stage};
 use units::{Duration, Instant, Lba};
@@ -34,6 +34,17 @@ pub(super) struct Stay {
     pub(super) held: Duration,
 }
 
+/// Where the time of a drive's commands went, all of them together.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Explained {
+    /// Time by stage.
+    pub shares: Shares,
+    /// Commands of which it is the time.
+    pub commands: u64,
+    /// That of the one which took longest, the first of those that took as long.
+    pub slowest: Shares,
+}
+
 impl Tally {
     /// The mean of their times.
     pub(super) fn mean(&self) -> Duration {
@@ -45,5 +56,15 @@ impl Stay {
     /// The time in which it waited, as that in the queue and nowhere else.
     pub(super) fn queued(self) -> Shares {
         Journey::start(Instant::ZERO, Stage::Queue).end(Instant::ZERO + self.waited).1
+    }
+}
+
+impl Explained {
+    pub(super) fn add(&mut self, one: Shares) {
+        self.shares.add(&one);
+        self.commands += 1;
+        if one.total() > self.slowest.total() {
+            self.slowest = one;
+        }
     }
 }

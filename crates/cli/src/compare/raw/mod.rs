@@ -85,6 +85,7 @@ fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Paus
             "Where a command's time{whose} goes on average; the parts add up\n{}",
             report::explained(rows)
         );
+        println!("Where the time of the slowest one goes\n{}", report::slowest(rows));
     }
     if arguments.components {
         println!("What components did meanwhile\n{}", report::components(rows));

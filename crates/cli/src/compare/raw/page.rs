@@ -84,7 +84,7 @@ fn stages(rows: &[Row]) -> Figure {
     let mut groups = Vec::new();
     for (name, of) in WAYS {
         for row in rows {
-            let Some(Explained { shares, commands }) = of(row).total.explained else { continue };
+            let Some(Explained { shares, commands, .. }) = of(row).total.explained else { continue };
             let us = |stage| Some(shares.of(stage).as_ps() as f64 / commands.max(1) as f64 / 1e6);
             groups.push(Group {
                 label: format!("{name}, {} deep", row.depth),

@@ -9,7 +9,7 @@ use crate::counted::counted;
 use comfy_table::Table;
 use serde_json::{Map, Value, json};
 use sim::components::{Components, ControllerLoad, LaneLoad, QueueLoad};
-use sim::engine::Stage;
+use sim::engine::{Shares, Stage};
 use sim::raw::{DriveFigures, Explained, Figures, Run};
 
 /// Both transports at each depth.
@@ -55,17 +55,27 @@ pub(super) fn each_drive(rows: &[Row]) -> Table {
 
 /// Where the time of a command of the first drive goes, on average.
 pub(super) fn explained(rows: &[Row]) -> Table {
+    parts_of(rows, |explained| *explained)
+}
+
+/// Where that of the slowest goes.
+pub(super) fn slowest(rows: &[Row]) -> Table {
+    parts_of(rows, |explained| Explained { shares: explained.slowest, commands: 1, ..*explained })
+}
+
+/// The means of what is made of each run's.
+fn parts_of(rows: &[Row], of: impl Fn(&Explained) -> Explained) -> Table {
     let of_row = |row: &Row| [("BOT", row.depth, row.bot.total), ("UAS", row.depth, row.uas.total)];
     let runs: Vec<_> = rows.iter().flat_map(of_row).collect();
     let is_met = |stage: &Stage| {
-        let is_met_by = |of: Explained| of.shares.of(*stage).as_ps() > 0;
-        runs.iter().any(|(.., run)| run.explained.is_some_and(is_met_by))
+        let is_met_by = |explained: &Explained| of(explained).shares.of(*stage).as_ps() > 0;
+        runs.iter().any(|(.., run)| run.explained.as_ref().is_some_and(is_met_by))
     };
     let stages: Vec<_> = Stage::ALL.into_iter().filter(is_met).collect();
     let names = stages.iter().map(|stage| stage.name());
     let mut table = empty(&["depth", "", "ns"].into_iter().chain(names).collect::<Vec<_>>());
     for (name, depth, run) in runs {
-        let parts = mean_parts(&run.explained.unwrap_or_default(), &stages);
+        let parts = mean_parts(&of(&run.explained.unwrap_or_default()), &stages);
         let cells = [parts.iter().sum::<u64>()].into_iter().chain(parts).map(|ns| ns.to_string());
         table.add_row([depth.to_string(), name.to_owned()].into_iter().chain(cells));
     }
@@ -122,7 +132,7 @@ fn component_lines(all: &Components) -> Vec<[String; 6]> {
 
 /// The mean nanoseconds in each stage, rounded so that they add up to the rounded whole.
 fn mean_parts(explained: &Explained, stages: &[Stage]) -> Vec<u64> {
-    let &Explained { shares, commands } = explained;
+    let &Explained { shares, commands, .. } = explained;
     let (mut ps, mut told) = (0, 0);
     let part = |stage: &Stage| {
         ps += shares.of(*stage).as_ps();
@@ -180,13 +190,12 @@ fn of_run(Run { total: figures, drives, components }: &Run) -> Value {
         "drives": drives.iter().map(of_drive).collect::<Vec<_>>(),
         "components": of_components(components),
     });
-    if let Some(Explained { shares, commands }) = figures.explained {
-        let stage = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
-        let stages: Map<_, Value> = Stage::ALL.into_iter().map(stage).collect();
+    if let Some(Explained { shares, commands, slowest }) = figures.explained {
         run["explained"] = json!({
             "commands": commands,
             "latency_ps": shares.total().as_ps(),
-            "stages_ps": stages,
+            "stages_ps": stages(&shares),
+            "slowest": { "latency_ps": slowest.total().as_ps(), "stages_ps": stages(&slowest) },
         });
     }
     run
@@ -218,6 +227,11 @@ fn of_components(all: &Components) -> Value {
     })
 }
 
+fn stages(shares: &Shares) -> Map<String, Value> {
+    let stage = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
+    Stage::ALL.into_iter().map(stage).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,7 +245,13 @@ mod tests {
         journey.enter(Instant::from_ps(3_000), Stage::Waiting);
         let (_, shares) = journey.end(Instant::from_ps(4_500));
         let stages = [Stage::Link, Stage::Drive, Stage::Waiting];
-        assert_eq!(mean_parts(&Explained { shares, commands: 1 }, &stages), [2, 1, 2]);
-        assert_eq!(mean_parts(&Explained { shares, commands: 3 }, &stages), [1, 0, 1]);
+        assert_eq!(
+            mean_parts(&Explained { shares, commands: 1, ..Explained::default() }, &stages),
+            [2, 1, 2]
+        );
+        assert_eq!(
+            mean_parts(&Explained { shares, commands: 3, ..Explained::default() }, &stages),
+            [1, 0, 1]
+        );
     }
 }
