@@ -60,6 +60,16 @@ pub enum Bug {
     LostAnswer,
     /// A drive is not told that something which was taken back is off the bus. Nobody waits for that.
     KeptOffer,
+    /// A request is said to be at a medium since before it came.
+    LongStay,
+    /// The time for which a drive had nothing to do is not booked with what it draws.
+    UnbookedTime,
+    /// What a medium does is due before it was asked for.
+    PastEvent,
+    /// The end of a request is told twice.
+    RequestTwice,
+    /// The port of a device forgets its endpoints, and is asked for them.
+    LostEndpoints,
 }
 
 /// A bug in its place, or none.
@@ -71,7 +81,7 @@ pub struct Planted {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 31] = [
         Self::LostEnd,
         Self::EndTwice,
         Self::Residue,
@@ -98,6 +108,11 @@ impl Bug {
         Self::UncountedByte,
         Self::LostAnswer,
         Self::KeptOffer,
+        Self::LongStay,
+        Self::UnbookedTime,
+        Self::PastEvent,
+        Self::RequestTwice,
+        Self::LostEndpoints,
     ];
 
     /// It shows at every so manieth opportunity: seldom, as bugs do, unless there are few opportunities.
@@ -107,7 +122,7 @@ impl Bug {
             // A drive is looked at by a dozen commands before it is asked for anything.
             bug if bug.is_of_controller() => 64,
             // There are many packets.
-            Self::Haste | Self::HastyBus | Self::UntoldEnd | Self::UncountedByte => 64,
+            Self::Haste | Self::HastyBus | Self::UntoldEnd | Self::UncountedByte | Self::LostEndpoints => 64,
             // A drive is asked seven things while it is brought up.
             Self::LostAnswer => 5,
             _ => 3,
@@ -156,6 +171,11 @@ impl Bug {
             Self::UncountedByte => "uncounted-byte",
             Self::LostAnswer => "lost-answer",
             Self::KeptOffer => "kept-offer",
+            Self::LongStay => "long-stay",
+            Self::UnbookedTime => "unbooked-time",
+            Self::PastEvent => "past-event",
+            Self::RequestTwice => "request-twice",
+            Self::LostEndpoints => "lost-endpoints",
         }
     }
 }

@@ -11,7 +11,7 @@ use super::pace::Pace;
 use super::stage::Stage;
 use crate::check::{About, Law, Violation};
 use crate::engine::Level;
-use crate::fault::Kind;
+use crate::fault::{Bug, Kind};
 use crate::world::{Finished, REST};
 use initiator::disk::{Disk, DiskConfig, Done, Error, Memory, Operation, Output, RequestId};
 use initiator::{Command, CommandId, Counters};
@@ -198,7 +198,12 @@ impl<'a, W: Stage> Life<'a, W> {
                     self.world.borrow_mut().abort(self.drive, id);
                 }
                 Output::Surveyed(result) => self.survey(result.map_err(|failed| failed.error))?,
-                Output::Finished(id, result) => self.end_request(id, result)?,
+                Output::Finished(id, result) => {
+                    self.end_request(id, result)?;
+                    if self.world.borrow_mut().faults(self.drive).shows(Bug::RequestTwice) {
+                        self.end_request(id, result)?;
+                    }
+                }
                 Output::Lost(_) => {
                     return self.broken(Law::Recovery, About::World("a write that was lost later"));
                 }

@@ -359,7 +359,15 @@ fn every_planted_bug_is_found() {
 /// What no other bug here breaks.
 #[test]
 fn laws_of_books_and_of_what_ends_say_are_broken_by_bugs_of_their_own() {
-    for (bug, law) in [(Bug::Haste, Law::Capacity), (Bug::HastyBus, Law::Capacity)] {
+    for (bug, law) in [
+        (Bug::Haste, Law::Capacity),
+        (Bug::HastyBus, Law::Capacity),
+        (Bug::LongStay, Law::Little),
+        (Bug::UnbookedTime, Law::Energy),
+        (Bug::PastEvent, Law::Past),
+        (Bug::RequestTwice, Law::RequestOnce),
+        (Bug::LostEndpoints, Law::Protocol),
+    ] {
         let mut laws = (0..24).filter_map(|seed| run(&Case::of_seed(seed), Some(bug)).verdict.err());
         assert!(laws.any(|violation| violation.law == law), "{bug}: {law}");
     }

@@ -317,6 +317,9 @@ impl<T: Transport> World<T> {
         if self.trouble.ends_life() {
             self.unplug();
         }
+        if self.trouble.forgets_endpoints() {
+            self.joint.configure(Side::Device, &[]);
+        }
         // What arrives damaged is heard when it comes again.
         let is_heard = fate != Fate::Arrives || self.trouble.hears(message);
         let fate = if is_heard { fate } else { Fate::Lost };

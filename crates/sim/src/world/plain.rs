@@ -10,7 +10,7 @@
 use super::numbers::{self, Numbered};
 use crate::check::{About, Law, Ledger};
 use crate::engine::{Level, Random};
-use crate::fault::{Faults, Kind};
+use crate::fault::{Bug, Faults, Kind};
 use crate::power::{Meter, Microwatts};
 use bus::Speed;
 use std::collections::{BTreeSet, VecDeque};
@@ -223,15 +223,18 @@ impl Plain {
         if let Some(random) = faults.strikes(Kind::Slow) {
             latency += Self::slow(random);
         }
-        if self.requests.is_empty() {
-            self.meter.switch(now, 1);
+        match self.requests.is_empty() {
+            true if faults.shows(Bug::UnbookedTime) => self.meter.switch_without_books(now, 1),
+            true => self.meter.switch(now, 1),
+            false => {}
         }
         self.level.arrive(now);
+        let since = if faults.shows(Bug::LongStay) { before(now) } else { now };
         let Some(first) = self.free_at.pop_front() else { return now };
         let done_at = now.max(first) + latency;
         line_up(&mut self.free_at, done_at, |free_at| *free_at);
-        line_up(&mut self.requests, Waiting { done_at, since: now, request }, |waiting| waiting.done_at);
-        done_at
+        line_up(&mut self.requests, Waiting { done_at, since, request }, |waiting| waiting.done_at);
+        if faults.shows(Bug::PastEvent) { before(now) } else { done_at }
     }
 
     /// What a [`Kind::Slow`] request takes longer than others.
@@ -404,6 +407,11 @@ impl Plain {
         let range = start..start.checked_add(len)?;
         (range.end <= self.bytes.len()).then_some(range)
     }
+}
+
+/// A little before a time, which no request can have come at.
+fn before(now: Instant) -> Instant {
+    Instant::from_ps(now.as_ps().saturating_sub(1))
 }
 
 /// Puts one into a line that is in the order of a time, behind those of the same. All take as long, so that it is nearly always the

@@ -194,6 +194,11 @@ impl Trouble {
         self.faults.shows(Bug::HastyBus)
     }
 
+    /// [`Bug::LostEndpoints`]: whether the port of the device has none from now on.
+    pub(super) fn forgets_endpoints(&mut self) -> bool {
+        self.faults.shows(Bug::LostEndpoints)
+    }
+
     /// What becomes of a packet that is sent.
     pub(super) fn fate(&mut self, message: Message) -> Fate {
         if self.faults.strikes(Kind::HeaderDamaged).is_some() {

@@ -9,6 +9,7 @@
 //! Always true: a world without trouble is the same as if there were none to
 //! have.
 
+use super::root::End;
 use super::seat::Seat;
 use super::{Driven, Happens, Spot};
 use crate::check::{About, Law, Violation};
@@ -251,6 +252,10 @@ impl Driven {
     pub(super) fn fate_on_arrival(&mut self, number: usize, message: Message, fate: Fate) -> Fate {
         if number == DRIVE {
             self.strike_on_arrival();
+        }
+        if self.seats[number].trouble.forgets_endpoints() {
+            let End { root, device } = self.fronts[number].end;
+            self.roots[root].configure_device(device, &[]);
         }
         // What arrives damaged is heard when it comes again.
         let is_heard = fate != Fate::Arrives || self.seats[number].trouble.hears(message);
