@@ -65,6 +65,42 @@ fn what_is_read_is_what_was_written_over_every_part() {
     }
 }
 
+/// Ways of a driver, and controllers for them.
+fn ways() -> Vec<(&'static str, Host)> {
+    let of = |config| Host { config, ..Host::chipset() };
+    let usual = DriverConfig::default();
+    // Two TRBs and a link: each TD goes past a link, and rings come round all the time.
+    let tiny = DriverConfig {
+        ring_trbs: 3,
+        ring_segments: 8,
+        stream_ring_trbs: 3,
+        stream_ring_segments: 8,
+        ..usual
+    };
+    let arrays = Part { primary_streams_exponent: 1, has_secondary_streams: true, ..Part::CHIPSET };
+    let early = crate::xhci::Misbehaviour { answers_stop_early: true, ..Part::CHIPSET.misbehaviour };
+    let quirks = ::xhci::Quirks { stop_answered_early: true, ..::xhci::Quirks::default() };
+    let early = Part { misbehaviour: early, ..Part::CHIPSET };
+    vec![
+        ("event data", of(DriverConfig { event_data: true, ..usual })),
+        ("event data on tiny rings", of(DriverConfig { event_data: true, ..tiny })),
+        ("tiny rings", of(tiny)),
+        ("no moderation", of(DriverConfig { moderation_250ns: 0, ..usual })),
+        ("secondary stream arrays", Host::with(arrays)),
+        ("stops answered early", Host { config: DriverConfig { quirks, ..usual }, ..Host::with(early) }),
+    ]
+}
+
+#[test]
+fn what_is_read_is_what_was_written_whatever_way_driver_and_controller_have() {
+    for (what, host) in ways() {
+        for of in [Drive::bot(), Drive::uas()] {
+            let world = Setup::new(host).with(1, drive(of)).power_on();
+            write_and_read(world.unwrap_or_else(|error| panic!("{what}: {error}")));
+        }
+    }
+}
+
 #[test]
 fn what_is_read_is_what_was_written_on_a_bus_of_usb_2() {
     for rate in [usb2::Rate::High, usb2::Rate::Full] {
