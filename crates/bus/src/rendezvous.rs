@@ -436,6 +436,7 @@ mod tests {
     use super::*;
     use crate::StreamId;
     use proptest::prelude::*;
+    use std::collections::HashMap;
     use std::vec;
 
     fn bulk_in() -> Pipe {
@@ -646,69 +647,97 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Call {
-        Host(bool, u32),
-        Device(bool, u32, bool),
+        Host(Pipe, u32),
+        Device(Pipe, u32, bool),
         CancelHost(u64),
         CancelDevice(u64),
-        Halt(bool),
-        ClearHalt(bool),
-        Finish(bool),
+        Halt(Pipe),
+        ClearHalt(Pipe),
+        Finish(Pipe),
         Disconnect,
     }
 
-    fn call() -> impl Strategy<Value = Call> {
+    /// Calls for one pipe each way, or with streams for two streams each way beside them.
+    fn call(has_streams: bool) -> impl Strategy<Value = Call> {
+        let stream = |endpoint, id| Pipe::stream(endpoint, StreamId::new(id).unwrap());
+        let [inward, outward] =
+            [EndpointAddress::at::<3>(Direction::In), EndpointAddress::at::<4>(Direction::Out)];
+        let mut pipes = vec![bulk_in(), bulk_out()];
+        if has_streams {
+            pipes.extend([1, 7].map(|id| stream(inward, id)));
+            pipes.extend([1, 7].map(|id| stream(outward, id)));
+        }
+        let pipe = prop::sample::select(pipes);
         prop_oneof![
-            4 => (any::<bool>(), 0u32..3000).prop_map(|(inward, length)| Call::Host(inward, length)),
-            4 => (any::<bool>(), 0u32..3000, any::<bool>()).prop_map(|(i, l, e)| Call::Device(i, l, e)),
+            4 => (pipe.clone(), 0u32..3000).prop_map(|(pipe, length)| Call::Host(pipe, length)),
+            4 => (pipe.clone(), 0u32..3000, any::<bool>()).prop_map(|(p, l, e)| Call::Device(p, l, e)),
             1 => (0u64..40).prop_map(Call::CancelHost),
             1 => (0u64..40).prop_map(Call::CancelDevice),
-            1 => any::<bool>().prop_map(Call::Halt),
-            1 => any::<bool>().prop_map(Call::ClearHalt),
-            1 => any::<bool>().prop_map(Call::Finish),
+            1 => pipe.clone().prop_map(Call::Halt),
+            1 => pipe.clone().prop_map(Call::ClearHalt),
+            1 => pipe.prop_map(Call::Finish),
             1 => Just(Call::Disconnect),
         ]
     }
 
+    /// Calls at a speed that has pipes of their kind.
+    fn calls() -> impl Strategy<Value = (Speed, Vec<Call>)> {
+        prop_oneof![
+            (Just(Speed::High), prop::collection::vec(call(false), 1..40)),
+            (Just(Speed::Super), prop::collection::vec(call(true), 1..80)),
+        ]
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1500))]
+
         #[test]
-        fn every_transfer_completes_once_with_the_bytes_that_moved(calls in prop::collection::vec(call(), 1..40)) {
-            let mut place = Place::new(Speed::High);
-            let pipe = |inward| if inward { bulk_in() } else { bulk_out() };
-            let (mut lengths, mut next, mut parts) = (vec![], 0u64, vec![]);
+        fn every_transfer_completes_once_in_order_with_the_bytes_that_moved((speed, calls) in calls()) {
+            let mut place = Place::new(speed);
+            let (mut submitted, mut next, mut parts) = (vec![], 0u64, vec![]);
             for call in calls {
                 match call {
-                    Call::Host(i, length) => host(&mut place, next, pipe(i), length),
-                    Call::Device(i, length, ends) => device(&mut place, next, pipe(i), length, ends),
+                    Call::Host(pipe, length) => host(&mut place, next, pipe, length),
+                    Call::Device(pipe, length, ends) => device(&mut place, next, pipe, length, ends),
                     Call::CancelHost(id) => {
                         place.meeting.cancel_host(|&own| own == id, &mut place.told);
                     }
                     Call::CancelDevice(id) => place.meeting.cancel_device(|&own| own == id, &mut place.told),
-                    Call::Halt(i) => place.meeting.halt(pipe(i).endpoint, &mut place.told),
-                    Call::ClearHalt(i) => place.meeting.clear_halt(pipe(i).endpoint),
-                    Call::Finish(i) => place.meeting.finish(pipe(i), &mut place.told),
+                    Call::Halt(pipe) => place.meeting.halt(pipe.endpoint, &mut place.told),
+                    Call::ClearHalt(pipe) => place.meeting.clear_halt(pipe.endpoint),
+                    Call::Finish(pipe) => place.meeting.finish(pipe, &mut place.told),
                     Call::Disconnect => place.meeting.disconnect(&mut place.told),
                 }
-                if let Call::Host(_, length) | Call::Device(_, length, _) = call {
-                    lengths.push(length);
+                if let Call::Host(pipe, length) | Call::Device(pipe, length, _) = call {
+                    submitted.push((pipe, length));
                     next += 1;
                 }
                 parts.extend(drain(&mut place));
             }
             place.meeting.disconnect(&mut place.told);
             parts.extend(drain(&mut place));
-            let mut ends = vec![0u32; lengths.len()];
-            let mut moved = vec![0u32; lengths.len()];
+            let mut ends = vec![0u32; submitted.len()];
+            let mut moved = vec![0u32; submitted.len()];
+            let mut last = HashMap::new();
             for part in parts {
                 match part {
-                    Moved(_, (host, _), (device, _), bytes) => {
+                    Moved(direction, (host, _), (device, _), bytes) => {
+                        let (pipe, _) = submitted[host as usize];
+                        prop_assert_eq!((pipe, direction), (submitted[device as usize].0, pipe.endpoint.direction()));
                         for id in [host, device] { moved[id as usize] += bytes }
                     }
                     HostEnd(id, status, actual) | DeviceEnd(id, status, actual) => {
-                        let id = id as usize;
-                        ends[id] += 1;
-                        prop_assert!(actual <= lengths[id]);
+                        let is_host = matches!(part, HostEnd(..));
+                        let (pipe, length) = submitted[id as usize];
+                        ends[id as usize] += 1;
+                        prop_assert!(actual <= length);
                         // Bytes that the device swallows count as done without having been moved.
-                        prop_assert!(actual == moved[id] || status == TransferStatus::Done);
+                        prop_assert!(actual == moved[id as usize] || status == TransferStatus::Done);
+                        // Only what is taken back ends before what was there earlier.
+                        if status != TransferStatus::Cancelled {
+                            let earlier = last.insert((pipe, is_host), id);
+                            prop_assert!(earlier.is_none_or(|earlier| earlier < id));
+                        }
                     }
                 }
             }
