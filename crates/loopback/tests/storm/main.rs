@@ -1,11 +1,13 @@
 //! Storms between both ends: a transport and the whole device, with everything between them delayed, reordered, taken
-//! back, halted, lost and pulled out at random.
+//! back, halted, lost, pulled out and plugged in again at random.
 //!
 //! What must hold: every command ends once, with its buffer at rest; what was read is what was written; whoever waits has
-//! a deadline; and when the weather clears up, both sides work on, unless the device was given up or is gone.
+//! a deadline; when the device is pulled out, all that was under way ends without time; and when the weather clears up, both
+//! sides work on, unless the device was given up or is gone.
 //!
-//! 10,000 cases and more run each time. `PROPTEST_CASES=100000 cargo test -p uaskit-loopback --test storm` makes longer
-//! weather; a failure prints its smallest script and its seed.
+//! 5000 cases of each kind and more run each time. `PROPTEST_CASES=100000 cargo test -p uaskit-loopback --test storm` makes
+//! longer weather. Each kind tells its seed, also when it passes (`-- --nocapture` shows it); `PROPTEST_RNG_SEED` replays it. A
+//! failure prints its smallest script as well.
 
 #[path = "../drive/mod.rs"]
 mod drive;
@@ -17,9 +19,12 @@ use bus::{EndpointAddress, Speed};
 use initiator::turbo::{LookAhead, Turbo, TurboConfig};
 use initiator::{Patience, Transport};
 use loopback::plug;
-use medium::held_medium;
+use medium::{Hand, held_medium};
 use model::Blocks;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use server::drive::Drive;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use units::Duration;
 use weather::{RequestFate, Weather};
@@ -50,7 +55,24 @@ enum Step {
     FailRequest,
     LoseAnswer,
     PassTime,
-    Unplug,
+    /// Pulled out. The host is told so before its transfers end, or after.
+    Unplug {
+        is_told_first: bool,
+    },
+    /// Plugged in again, with a new transport; the drive has lost its power, or only its host.
+    Plug {
+        has_lost_power: bool,
+    },
+}
+
+/// The device is pulled out, and perhaps plugged in again.
+#[derive(Clone, Debug)]
+struct Break {
+    /// Where in the script.
+    place: prop::sample::Index,
+    is_told_first: bool,
+    /// After how many steps it is there again, and whether it has lost its power.
+    plugged: Option<(usize, bool)>,
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -72,16 +94,41 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A script, and whether the device is pulled out at its end.
+/// A script; in some the device is pulled out once or twice.
 fn any_script() -> impl Strategy<Value = Vec<Step>> {
-    let unplug = prop::bool::weighted(0.1);
-    (prop::collection::vec(any_step(), 1..60), unplug).prop_map(|(mut script, unplug)| {
-        script.extend(unplug.then_some(Step::Unplug));
+    let breaks = prop_oneof![
+        3 => Just(Vec::new()),
+        1 => prop::collection::vec(any_break(), 1..3),
+    ];
+    (prop::collection::vec(any_step(), 1..60), breaks).prop_map(|(mut script, breaks)| {
+        for Break { place, is_told_first, plugged } in breaks {
+            let at = place.index(script.len() + 1);
+            script.insert(at, Step::Unplug { is_told_first });
+            if let Some((gap, has_lost_power)) = plugged {
+                let at = (at + 1 + gap).min(script.len());
+                script.insert(at, Step::Plug { has_lost_power });
+            }
+        }
         script
     })
 }
 
-fn take<T: Transport>(weather: &mut Weather<T>, step: Step) {
+fn any_break() -> impl Strategy<Value = Break> {
+    let plugged = prop::option::weighted(0.8, (0usize..8, any::<bool>()));
+    (any::<prop::sample::Index>(), any::<bool>(), plugged).prop_map(|(place, is_told_first, plugged)| Break {
+        place,
+        is_told_first,
+        plugged,
+    })
+}
+
+/// A port of a host: how fast it is, and what it makes of a drive.
+struct Port<F> {
+    speed: Speed,
+    attach: F,
+}
+
+fn take<T: Transport>(weather: &mut Weather<T>, port: &Port<impl Fn(&mut Drive) -> T>, step: Step) {
     match step {
         Step::Submit { writes, blocks } => weather.submit(writes, blocks),
         Step::Abort(position) => weather.abort(position),
@@ -95,13 +142,20 @@ fn take<T: Transport>(weather: &mut Weather<T>, step: Step) {
         Step::FailRequest => weather.request_fate = RequestFate::Failed,
         Step::LoseAnswer => weather.request_fate = RequestFate::Unanswered,
         Step::PassTime => drop(weather.pass_time()),
-        Step::Unplug => weather.unplug(),
+        Step::Unplug { is_told_first } => weather.unplug(is_told_first),
+        Step::Plug { has_lost_power } => {
+            let power_up = |hand: &Hand| drive::drive(port.speed, 8, Box::new(hand.power_up()));
+            weather.plug(&port.attach, has_lost_power.then_some(power_up));
+        }
     }
 }
 
-fn run<T: Transport>(mut weather: Weather<T>, script: Vec<Step>) {
+fn run<T: Transport>(port: &Port<impl Fn(&mut Drive) -> T>, script: Vec<Step>) {
+    let (medium, hand) = held_medium(DISK);
+    let mut drive = drive::drive(port.speed, 8, Box::new(medium));
+    let mut weather = Weather::new((port.attach)(&mut drive), drive, hand, DISK);
     for step in script {
-        take(&mut weather, step);
+        take(&mut weather, port, step);
     }
     weather.clear_up();
     if weather.is_usable() {
@@ -110,15 +164,20 @@ fn run<T: Transport>(mut weather: Weather<T>, script: Vec<Step>) {
 }
 
 fn uas_storm(speed: Speed, script: Vec<Step>) {
-    let (medium, hand) = held_medium(DISK);
-    let mut drive = drive::drive(speed, 8, Box::new(medium));
-    let uas = plug::uas(&mut drive, None, Patience::default()).expect("the drive has UAS");
-    run(Weather::new(uas, drive, hand, DISK), script);
+    let attach = |drive: &mut Drive| plug::uas(drive, None, Patience::default()).expect("the drive has UAS");
+    run(&Port { speed, attach }, script);
 }
 
+/// At least so many cases; their number and seed are told.
 fn cases(least: u32) -> ProptestConfig {
     let usual = ProptestConfig::default();
-    ProptestConfig { cases: usual.cases.max(least), ..usual }
+    let cases = usual.cases.max(least);
+    let seed = match usual.rng_seed {
+        RngSeed::Fixed(seed) => seed,
+        RngSeed::Random => RandomState::new().build_hasher().finish(),
+    };
+    println!("{cases} cases: PROPTEST_CASES={cases} PROPTEST_RNG_SEED={seed}");
+    ProptestConfig { cases, rng_seed: RngSeed::Fixed(seed), ..usual }
 }
 
 proptest! {
@@ -136,19 +195,17 @@ proptest! {
 
     #[test]
     fn bot_weathers_every_storm(script in any_script()) {
-        let (medium, hand) = held_medium(DISK);
-        let mut drive = drive::drive(Speed::Super, 8, Box::new(medium));
-        let bot = plug::bot(&mut drive, Patience::default()).expect("the drive has BOT");
-        run(Weather::new(bot, drive, hand, DISK), script);
+        let attach = |drive: &mut Drive| plug::bot(drive, Patience::default()).expect("the drive has BOT");
+        run(&Port { speed: Speed::Super, attach }, script);
     }
 
     #[test]
     fn turbo_weathers_every_storm(script in any_script(), wait_us in 0u64..2) {
-        let (medium, hand) = held_medium(DISK);
-        let mut drive = drive::drive(Speed::High, 8, Box::new(medium));
-        let bot = plug::bot_config(&mut drive, Patience::default()).expect("the drive has BOT");
-        let look_ahead = LookAhead::Always(Duration::from_us(wait_us));
-        let config = TurboConfig { look_ahead, transfer_bytes_max: 4096, requests_max: 8, bot };
-        run(Weather::new(Turbo::new(config), drive, hand, DISK), script);
+        let attach = |drive: &mut Drive| {
+            let bot = plug::bot_config(drive, Patience::default()).expect("the drive has BOT");
+            let look_ahead = LookAhead::Always(Duration::from_us(wait_us));
+            Turbo::new(TurboConfig { look_ahead, transfer_bytes_max: 4096, requests_max: 8, bot })
+        };
+        run(&Port { speed: Speed::High, attach }, script);
     }
 }

@@ -66,6 +66,14 @@ impl Hand {
         }
     }
 
+    /// The same blocks for a drive that has lost its power: what was held is lost, and nobody hears of what was done.
+    pub(crate) fn power_up(&self) -> HeldMedium {
+        let mut state = self.state();
+        state.held.clear();
+        state.done.clear();
+        HeldMedium(Arc::clone(&self.0))
+    }
+
     /// Answers everything, in order, from now on.
     pub(crate) fn release(&self) {
         let mut state = self.state();

@@ -39,6 +39,8 @@ pub(crate) struct Weather<T> {
     /// What becomes of the next request.
     pub(crate) request_fate: RequestFate,
     gone: bool,
+    /// The transport knows that it is gone.
+    is_told: bool,
 }
 
 /// What the weather makes of a request.
@@ -107,6 +109,7 @@ impl<T: Transport> Weather<T> {
             lose_status: false,
             request_fate: RequestFate::Carried,
             gone: false,
+            is_told: false,
         }
     }
 
@@ -228,11 +231,14 @@ impl<T: Transport> Weather<T> {
         true
     }
 
-    /// Pulled out.
-    pub(crate) fn unplug(&mut self) {
-        self.gone = true;
-        self.transport.handle_disconnect(self.now);
-        self.listen();
+    /// Pulled out. The transport is told before its transfers end, or when they have.
+    pub(crate) fn unplug(&mut self, is_told_first: bool) {
+        if std::mem::replace(&mut self.gone, true) {
+            return;
+        }
+        if is_told_first {
+            self.tell_gone();
+        }
         for under in self.with_drive.values_mut() {
             under.told_as = Some(TransferStatus::Disconnected);
         }
@@ -244,11 +250,54 @@ impl<T: Transport> Weather<T> {
         }
     }
 
+    fn tell_gone(&mut self) {
+        if !std::mem::replace(&mut self.is_told, true) {
+            self.transport.handle_disconnect(self.now);
+            self.listen();
+        }
+    }
+
+    /// All that was under way with a device that is gone ends, without time.
+    fn bury(&mut self) {
+        self.flow();
+        self.tell_gone();
+        self.flow();
+        assert!(self.commands.is_empty(), "{:?} outlive the device", self.commands.keys());
+        assert!(self.with_drive.is_empty(), "{:?} outlive the device", self.with_drive);
+        assert_eq!((self.transport.in_flight(), self.transport.depth()), (0, 0));
+        assert_eq!(self.transport.poll_timeout(), None);
+    }
+
+    /// Plugged in again, if it is gone: both ends have a new life. The blocks and the books go on. `power_up` makes a
+    /// drive that knows nothing of the one before; without it, it is the same.
+    pub(crate) fn plug(
+        &mut self,
+        attach: impl Fn(&mut Drive) -> T,
+        power_up: Option<impl Fn(&Hand) -> Drive>,
+    ) {
+        if !self.gone {
+            return;
+        }
+        self.bury();
+        match power_up {
+            Some(power_up) => self.drive = power_up(&self.hand),
+            None => self.drive.bus_reset(),
+        }
+        self.transport = attach(&mut self.drive);
+        self.names.clear();
+        self.halted.clear();
+        (self.lose_status, self.request_fate) = (false, RequestFate::Carried);
+        (self.gone, self.is_told) = (false, false);
+    }
+
     /// The weather clears up: everything is carried, and time passes where nothing else does. Every command ends.
     pub(crate) fn clear_up(&mut self) {
         self.lose_status = false;
         self.request_fate = RequestFate::Carried;
         self.hand.release();
+        if self.gone {
+            return self.bury();
+        }
         for _ in 0..PATIENCE {
             self.flow();
             if self.commands.is_empty() && self.transport.in_flight() == 0 {
@@ -433,16 +482,16 @@ impl<T: Transport> Weather<T> {
     }
 
     fn ask(&mut self, id: RequestId, request: BusRequest) {
-        if self.gone {
+        if self.is_told {
             return;
         }
         match std::mem::take(&mut self.request_fate) {
-            RequestFate::Carried => {
+            RequestFate::Carried if !self.gone => {
                 let answer = self.carry_request(request);
                 self.transport.handle_answer(self.now, id, answer);
                 self.listen();
             }
-            RequestFate::Failed => {
+            RequestFate::Carried | RequestFate::Failed => {
                 self.transport.handle_answer(self.now, id, BusAnswer::Failed);
                 self.listen();
             }
