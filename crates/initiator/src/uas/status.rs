@@ -65,7 +65,8 @@ impl Uas {
     #[inline(never)]
     pub(super) fn after_anyones_status(&mut self, now: Instant, completion: Completion, bytes: &[u8]) {
         self.pipes.forget_anyone(completion.id);
-        if !self.ladder.wants_statuses() || completion.status == TransferStatus::Disconnected {
+        // What comes back from a device that is gone, or was given up, says nothing about it.
+        if self.gone || !self.ladder.wants_statuses() || completion.status == TransferStatus::Disconnected {
             return;
         }
         let came = matches!(completion.status, TransferStatus::Done | TransferStatus::Short);

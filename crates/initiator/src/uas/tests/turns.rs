@@ -101,6 +101,21 @@ fn ius_for_nobody_are_dropped() {
     script.expect_rest();
 }
 
+/// The last of the statuses that are put up with is the one that comes back when the device is gone.
+#[test]
+fn a_status_transfer_that_comes_back_from_a_device_that_is_gone_resets_no_port() {
+    let mut script = without_streams();
+    let mut status = script.run_in_turn(test_unit_ready(0));
+    for _ in 0..16 {
+        script.reply(status, &sense_iu(2, 0));
+        status = script.expect_transfer(STATUS);
+    }
+    script.disconnect();
+    assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::Disconnected));
+    script.cancelled(status);
+    script.expect_rest();
+}
+
 #[test]
 fn a_second_status_of_a_command_is_dropped() {
     let mut script = without_streams();
