@@ -1,0 +1,18 @@
+//! Our disk over UAS, with streams and in turns, and a device that ends each transfer as it likes.
+#![no_main]
+
+use fuzz::wild::{Action, play, uas_endpoints};
+use initiator::{Patience, Uas, UasConfig};
+
+libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {
+    let (kind, actions) = script;
+    let config = UasConfig {
+        interface: 0,
+        alternate: 1,
+        endpoints: uas_endpoints(),
+        streams: (kind & 0x80 == 0).then_some(2 + 2 * u16::from(kind >> 4 & 3)),
+        depth: Some(6),
+        patience: Patience::default(),
+    };
+    play(Uas::new(config).expect("two streams are enough"), kind, actions);
+});
