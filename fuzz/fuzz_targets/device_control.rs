@@ -43,7 +43,7 @@ libfuzzer_sys::fuzz_target!(|script: (u8, Vec<Action>)| {
                 // Which way the data stage goes is the request's, from GET_STATUS 0 to GET_INTERFACE 10.
                 let direction = if matches!(request % 13, 0 | 6 | 8 | 10) { 0x80 } else { 0 };
                 let setup = [
-                    direction | recipient % 3,
+                    direction | (recipient % 3),
                     request % 13,
                     value_low,
                     value_high,
