@@ -2,7 +2,8 @@
 //! clause 7; UAS-2 clause 6.2.7).
 //!
 //! One rung at a time, for one culprit at a time. Each has a deadline. A rung that fails, is refused or stays unanswered
-//! is followed by the next, unless the device has answered the culprit in the meantime. Up to the abort other commands
+//! is followed by the next, unless the device has answered the culprit in the meantime. A tag under which time after time nothing is
+//! answered, though the device says that it has let go, has its rungs skipped that were of no use. Up to the abort other commands
 //! go on; from the first reset on new ones wait. Before the port is reset every transfer is taken back and waited for;
 //! afterwards the alternate setting is chosen and the streams are allocated again.
 //!
@@ -183,7 +184,13 @@ impl Uas {
         if matches!(self.ladder, Ladder::Rest)
             && let Some(culprit) = self.culprit()
         {
-            self.ladder = Ladder::Next(Rung::AbortTask, culprit);
+            match self.first_rung(culprit) {
+                Some(rung) => self.ladder = Ladder::Next(rung, culprit),
+                None => {
+                    self.drain_for_reset();
+                    self.reset_when_drained(now);
+                }
+            }
         }
         if let Ladder::Next(rung, culprit) = self.ladder
             && !self.withdraw(rung, culprit)
@@ -191,6 +198,26 @@ impl Uas {
             self.ask_device(now, rung, culprit);
         }
         self.ladder.lets_commands_pass()
+    }
+
+    /// Where the ladder is begun: higher each time that a command's time is over under the same tag, with none answered between; in
+    /// the end at the port.
+    fn first_rung(&self, culprit: Culprit) -> Option<Rung> {
+        let times =
+            if self.is_timed_out(culprit) { self.let_go.get(usize::from(culprit.index)) } else { None };
+        match times.copied().unwrap_or(0) {
+            0 => Some(Rung::AbortTask),
+            1 => Some(Rung::LogicalUnitReset),
+            2 => Some(Rung::NexusReset),
+            _ => None,
+        }
+    }
+
+    fn is_timed_out(&self, culprit: Culprit) -> bool {
+        let task = self.tasks.get(usize::from(culprit.index)).and_then(Option::as_ref);
+        task.is_some_and(|task| {
+            task.command.id == culprit.id && matches!(task.stage, Stage::Faulty(Failure::TimedOut))
+        })
     }
 
     fn culprit(&self) -> Option<Culprit> {
@@ -360,6 +387,11 @@ impl Uas {
         self.unsettled = true;
         self.ladder = Ladder::Rest;
         if is_done {
+            if self.is_timed_out(culprit)
+                && let Some(times) = self.let_go.get_mut(usize::from(culprit.index))
+            {
+                *times = times.saturating_add(1);
+            }
             self.release_after(rung, culprit);
         } else if self.is_still_faulty(culprit) {
             match rung.next() {
@@ -478,6 +510,7 @@ impl Uas {
     fn be_fit_again(&mut self, depth: u16) {
         self.pipes.forget_halts();
         self.owed.clear();
+        self.let_go.fill(0);
         self.ladder = Ladder::Rest;
         self.depth = depth;
         self.free.retain(|&index| index < depth);

@@ -65,6 +65,8 @@ pub struct Uas {
     counters: Counters,
     /// Port resets since a command was last answered.
     port_resets: u8,
+    /// Of each tag: how often the device let go of a command whose time was over, since one was answered under it.
+    let_go: Vec<u8>,
     /// Without streams: status transfers that brought nothing of use, in a row.
     lost_statuses: u8,
     /// Something may have to be started, cleared or brought to an end: [`Self::settle`] looks.
@@ -106,6 +108,7 @@ impl Uas {
             outputs: Outputs::new(),
             counters: Counters::default(),
             port_resets: 0,
+            let_go: alloc::vec![0; depth.into()],
             lost_statuses: 0,
             unsettled: false,
             earliest: Cell::new(Earliest::Unknown),

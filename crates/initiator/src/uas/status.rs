@@ -133,6 +133,10 @@ impl Uas {
         task.stage = Stage::Answered { answer, data_by: now + self.config.patience.data_after_status };
         self.pipes.expect_no_status();
         self.port_resets = 0;
+        if let Some(times @ 1..) = self.let_go.get_mut(usize::from(index)) {
+            cold_path();
+            *times = 0;
+        }
         if !task.proves_its_iu()
             && let Some(iu) = task.iu.cancel()
         {

@@ -178,6 +178,52 @@ fn each_late_command_is_aborted_by_itself() {
     script.expect_rest();
 }
 
+/// A late command under tag 1, whose transfers come back when the device has let go of it.
+#[track_caller]
+fn late_again(script: &mut Script<Uas>, let_go: impl FnOnce(&mut Script<Uas>)) {
+    let read = script.run(read_10(0, 0, 1));
+    script.expect_timeout(DeadlineReason::Command(read_10(0, 0, 1).id));
+    let_go(script);
+    for transfer in [read.status, read.payload] {
+        script.expect_cancel(transfer.id);
+    }
+    for transfer in [read.status, read.payload] {
+        script.fail(transfer, TransferStatus::Cancelled);
+    }
+}
+
+#[test]
+fn a_tag_under_which_nothing_is_answered_has_a_higher_rung_each_time() {
+    let mut script = with_streams();
+    let rungs: [fn(&mut Script<Uas>); 3] = [
+        |script| script.abort_succeeds(1),
+        |script| script.let_go_at_unit_reset(),
+        |script| {
+            let reset = script.expect_function(0x10, 0);
+            script.respond(reset, 0);
+        },
+    ];
+    for round in 0..2 {
+        for rung in rungs {
+            late_again(&mut script, rung);
+            assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
+        }
+        late_again(&mut script, |_| ());
+        script.reset_port();
+        assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
+        assert_eq!(script.transport.counters().port_resets, round + 1);
+    }
+    // An answer between, and all begins anew.
+    late_again(&mut script, |script| script.abort_succeeds(1));
+    assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
+    let ready = script.run(test_unit_ready(0));
+    script.reply(ready.status, &sense_iu(1, 0));
+    assert_eq!(script.expect_finished(0), good(0));
+    late_again(&mut script, |script| script.abort_succeeds(1));
+    assert_eq!(script.expect_finished(0), Outcome::Failed(Failure::TimedOut));
+    script.expect_rest();
+}
+
 /// A late command of unit 0 beside one of unit 0 and one of unit 1 that have more time.
 fn late_among_others() -> (Script<Uas>, Started, [Started; 2]) {
     let mut script = with_streams();
