@@ -73,7 +73,7 @@ impl Components {
         let payload = self.bus_payload.iter().zip(&earlier.bus_payload);
         let media = self.media.iter().zip(&earlier.media);
         Self {
-            span: less(self.span, earlier.span),
+            span: self.span.saturating_sub(earlier.span),
             links: links.map(|(now, before)| [0, 1].map(|side| now[side].since(before[side]))).collect(),
             bus_payload: payload.map(|(now, before)| now - before).collect(),
             controller: self.controller.zip(earlier.controller).map(|(now, before)| now.since(before)),
@@ -101,7 +101,7 @@ impl LaneLoad {
     }
 
     fn since(self, earlier: Self) -> Self {
-        Self { traffic: self.traffic.since(earlier.traffic), busy: less(self.busy, earlier.busy) }
+        Self { traffic: self.traffic.since(earlier.traffic), busy: self.busy.saturating_sub(earlier.busy) }
     }
 }
 
@@ -123,7 +123,7 @@ impl From<Counters> for ControllerLoad {
 
 impl CoreLoad {
     fn since(self, earlier: Self) -> Self {
-        Self { busy: less(self.busy, earlier.busy), queue: self.queue.since(earlier.queue) }
+        Self { busy: self.busy.saturating_sub(earlier.busy), queue: self.queue.since(earlier.queue) }
     }
 }
 
@@ -138,8 +138,4 @@ impl QueueLoad {
         let arrived = self.arrived.saturating_sub(earlier.arrived);
         Self { arrived, area: self.area.saturating_sub(earlier.area), ..self }
     }
-}
-
-fn less(longer: Duration, shorter: Duration) -> Duration {
-    Duration::from_ps(longer.as_ps().saturating_sub(shorter.as_ps()))
 }

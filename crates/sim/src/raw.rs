@@ -12,10 +12,11 @@ mod stay;
 pub use error::RawError;
 pub use stay::Explained;
 
+use crate::check::AUDITED_EVERY;
 use crate::components::Components;
 use crate::engine::{Random, Shares, Trace};
 use crate::explain::Explain;
-use crate::link::superspeed::{Side, Traffic};
+use crate::link::superspeed::Traffic;
 use crate::link::{AnyRate, Connection, usb2};
 pub use crate::world::driven::Protocol;
 use crate::world::driven::{Drive, Driven, Host, Hub, Occupant, Setup};
@@ -142,8 +143,6 @@ const BLOCK_BYTES: u32 = BLOCK_SIZE.bytes();
 /// The medium: 512 KiB, and where commands are longer than that one of them. What lies where plays no part in how long a plain
 /// drive takes.
 const MEDIUM_BLOCKS: u32 = 1 << 10;
-/// Commands of each drive between two audits: a rest excuses no burst that is longer ago.
-const AUDITED_EVERY: u32 = 128;
 /// Commands that are too old are the transport's business; none is here.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
@@ -338,7 +337,6 @@ pub struct Measurement<W> {
     /// What was there when it began to count.
     began: Instant,
     events: u64,
-    traffic: Option<[Traffic; 2]>,
     components: Components,
     /// By drive.
     tallies: Vec<Tally>,
@@ -406,7 +404,6 @@ impl<W: Commanded> Measurement<W> {
             load: load.clone(),
             began: turns.world.now(),
             events: turns.world.happened(),
-            traffic: turns.traffic(),
             components: turns.world.components(),
             tallies: vec![Tally::default(); drives],
             until_audit: load.audited_every(),
@@ -442,11 +439,7 @@ impl<W: Commanded> Measurement<W> {
     /// What has come out so far, of all drives together.
     pub fn figures(&self) -> Figures {
         let elapsed = self.turns.world.now() - self.began;
-        let since = |(after, before): (Traffic, Traffic)| after.since(before);
-        let traffic =
-            self.turns.traffic().zip(self.traffic).map(|([host, device], [host_before, device_before])| {
-                [(host, host_before), (device, device_before)].map(since)
-            });
+        let traffic = self.components().links.first().map(|lanes| lanes.map(|lane| lane.traffic));
         let mut all = Tally::default();
         for tally in &self.tallies {
             all.commands += tally.commands;
@@ -466,6 +459,11 @@ impl<W: Commanded> Measurement<W> {
         }
     }
 
+    /// What components have done meanwhile.
+    fn components(&self) -> Components {
+        self.turns.world.components().since(&self.components)
+    }
+
     /// The same by drive.
     pub fn drives(&self) -> Vec<DriveFigures> {
         let seconds = (self.turns.world.now() - self.began).as_ps() as f64 / 1e12;
@@ -481,8 +479,7 @@ impl<W: Commanded> Measurement<W> {
     fn whole(mut self) -> Result<Run, RawError> {
         self.go_on(self.load.commands)?;
         self.turns.audit()?;
-        let components = self.turns.world.components().since(&self.components);
-        Ok(Run { total: self.figures(), drives: self.drives(), components })
+        Ok(Run { total: self.figures(), drives: self.drives(), components: self.components() })
     }
 }
 
@@ -574,11 +571,6 @@ impl<W: Commanded> Loop<W> {
         let next = self.waiting[drive].pop_front().unwrap_or(now);
         self.submit(load, drive, id.slot, next)?;
         Ok((drive, Stay { waited: at - wanted, held: now - at }))
-    }
-
-    fn traffic(&self) -> Option<[Traffic; 2]> {
-        let link = self.world.link(0)?;
-        Some([Side::Host, Side::Device].map(|side| link.lane(side).traffic()))
     }
 }
 

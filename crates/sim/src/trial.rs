@@ -7,6 +7,7 @@
 //! Always true: what is measured depends on parts, workload, depth and seed alone.
 
 use crate::assembly::{Assembled, AssemblyError, BLOCK_SIZE};
+use crate::check::AUDITED_EVERY;
 use crate::drive::Deferred;
 use crate::drive::solid::Contents;
 use crate::engine::{Shares, Trace};
@@ -84,8 +85,6 @@ pub enum TrialError {
 
 /// Latencies of a run that are kept, at most: the first ones.
 pub const LATENCIES_MAX: usize = 1 << 20;
-/// Requests between two audits: a rest excuses no burst that is longer ago.
-const AUDITED_EVERY: u32 = 128;
 
 /// Bytes of the data set (P018).
 pub const DATA_SET_BYTES: u64 = 10_000_000_000;

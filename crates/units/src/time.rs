@@ -77,6 +77,12 @@ impl Duration {
     pub const fn as_ms(self) -> u64 {
         self.0 / PS_PER_MS
     }
+
+    /// How much longer it is than another; nothing if it is shorter.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
 }
 
 impl Add<Duration> for Instant {
@@ -147,5 +153,12 @@ mod tests {
         assert_eq!(Duration::from_ps(999).to_string(), "999 ps");
         assert_eq!(Duration::from_ps(2_112_000).to_string(), "2.112 us");
         assert_eq!(Duration::from_ms(1_500).to_string(), "1.500 s");
+    }
+
+    #[test]
+    fn what_is_shorter_is_not_longer_by_anything() {
+        let [short, long] = [3, 8].map(Duration::from_ns);
+        assert_eq!(long.saturating_sub(short), Duration::from_ns(5));
+        assert_eq!(short.saturating_sub(long), Duration::ZERO);
     }
 }

@@ -214,10 +214,16 @@ impl Uas {
     }
 
     fn is_timed_out(&self, culprit: Culprit) -> bool {
-        let task = self.tasks.get(usize::from(culprit.index)).and_then(Option::as_ref);
-        task.is_some_and(|task| {
-            task.command.id == culprit.id && matches!(task.stage, Stage::Faulty(Failure::TimedOut))
-        })
+        self.fault_of(culprit) == Some(Failure::TimedOut)
+    }
+
+    /// What is wrong with a culprit, if the device has not answered it meanwhile.
+    fn fault_of(&self, culprit: Culprit) -> Option<Failure> {
+        let task = self.tasks.get(usize::from(culprit.index))?.as_ref()?;
+        match task.stage {
+            Stage::Faulty(failure) if task.command.id == culprit.id => Some(failure),
+            _ => None,
+        }
     }
 
     fn culprit(&self) -> Option<Culprit> {
@@ -393,7 +399,7 @@ impl Uas {
                 *times = times.saturating_add(1);
             }
             self.release_after(rung, culprit);
-        } else if self.is_still_faulty(culprit) {
+        } else if self.fault_of(culprit).is_some() {
             match rung.next() {
                 Some(next) => self.ladder = Ladder::Next(next, culprit),
                 None => self.drain_for_reset(),
@@ -416,11 +422,6 @@ impl Uas {
         for flight in [&mut function.status, &mut function.iu] {
             self.outputs.extend(flight.cancel().map(Output::Cancel));
         }
-    }
-
-    fn is_still_faulty(&self, culprit: Culprit) -> bool {
-        let task = self.tasks[usize::from(culprit.index)].as_ref();
-        task.is_some_and(|task| task.command.id == culprit.id && matches!(task.stage, Stage::Faulty(_)))
     }
 
     /// The device has let go of what the rung is about.

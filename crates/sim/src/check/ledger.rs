@@ -5,7 +5,7 @@
 
 use super::{About, Law, Violation};
 use crate::link::bulk::{End, Progress};
-use crate::link::superspeed::{Link, Side, Traffic};
+use crate::link::superspeed::{Link, Side};
 use crate::link::usb2::{self, Bus};
 use crate::power::Meter;
 use bus::TransferId;
@@ -34,10 +34,9 @@ pub struct Ledger {
     /// Payload of the packet that is on its way on a bus of USB 2.0, and below a translator.
     on_bus: [u32; 2],
     /// By how much what each lane has carried was behind the time there was, at the audit where that was most: what is carried from then
-    /// on has only the time from then on. That of a bus is the host's.
-    most_behind: [Behind; 2],
-    /// The same of each link below hubs, or each bus below translators.
-    most_behind_below: Vec<[Behind; 2]>,
+    /// on has only the time from then on. That of a bus is the host's. Of the link or bus at the port, and then of those below hubs or
+    /// translators.
+    most_behind: Vec<[Behind; 2]>,
     /// Hubs on the way, each of which has room for as much as a link.
     hubs: u32,
 }
@@ -49,14 +48,14 @@ impl Ledger {
         self.hubs = hubs;
         self.before = SIDES.map(|side| link.lane(side).traffic().payload);
         let link = &link.settled(now);
-        self.most_behind = SIDES.map(|side| Behind::at(now, carried_for(link, side)));
+        *self.most_behind(AT_PORT) = SIDES.map(|side| Behind::at(now, link.lane_busy(side)));
         self.fresh = 0;
     }
 
     /// The same of a bus of USB 2.0.
     pub fn begin_on_bus(&mut self, now: Instant, bus: &Bus) {
         self.before = [bus.payload(), 0];
-        self.most_behind = [Behind::at(now, sent_for(bus)); 2];
+        *self.most_behind(AT_PORT) = [Behind::at(now, sent_for(bus)); 2];
         self.fresh = 0;
     }
 
@@ -189,52 +188,56 @@ impl Ledger {
 
     /// What a link has carried and drawn by itself, for which nobody need keep the books of packets.
     pub fn audit_lanes(&mut self, now: Instant, link: &Link) {
-        let link = &link.settled(now);
-        self.audit_meter(now, &link.meter(now), "the link");
-        for side in SIDES {
-            if !self.most_behind[side as usize].allows(now, carried_for(link, side), UNDER_WAY_MAX) {
-                self.break_law(Law::Capacity, now, About::Lane(side));
-            }
-        }
+        self.audit_link(now, AT_PORT, link);
     }
 
     /// The same of links below hubs, always in the same order.
     pub fn audit_lanes_below<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a Link>) {
-        for (number, link) in links.enumerate() {
-            let link = &link.settled(now);
-            self.audit_meter(now, &link.meter(now), "a link below hubs");
-            for side in SIDES {
-                let behind = &mut self.below(number)[side as usize];
-                if !behind.allows(now, carried_for(link, side), UNDER_WAY_MAX) {
-                    let number = u8::try_from(number + 1).unwrap_or(u8::MAX);
-                    self.break_law(Law::Capacity, now, About::LaneBelow(number, side));
-                }
+        for (number, link) in (AT_PORT + 1..).zip(links) {
+            self.audit_link(now, number, link);
+        }
+    }
+
+    fn audit_link(&mut self, now: Instant, number: usize, link: &Link) {
+        let link = &link.settled(now);
+        let name = if number == AT_PORT { "the link" } else { "a link below hubs" };
+        self.audit_meter(now, &link.meter(now), name);
+        for side in SIDES {
+            let behind = &mut self.most_behind(number)[side as usize];
+            if !behind.allows(now, link.lane_busy(side), UNDER_WAY_MAX) {
+                let about = match number {
+                    AT_PORT => About::Lane(side),
+                    below => About::LaneBelow(u8::try_from(below).unwrap_or(u8::MAX), side),
+                };
+                self.break_law(Law::Capacity, now, about);
             }
         }
     }
 
     /// The same of a bus of USB 2.0.
     pub fn audit_bus_alone(&mut self, now: Instant, bus: &Bus) {
-        if !self.most_behind[Side::Host as usize].allows_bus(now, bus) {
-            self.break_law(Law::Capacity, now, About::World("the bus"));
-        }
+        self.audit_one_bus(now, (AT_PORT, "the bus"), bus);
     }
 
     /// The same of buses below translators, always in the same order.
     pub fn audit_buses_below<'a>(&mut self, now: Instant, buses: impl Iterator<Item = &'a Bus>) {
-        for (number, bus) in buses.enumerate() {
-            if !self.below(number)[Side::Host as usize].allows_bus(now, bus) {
-                self.break_law(Law::Capacity, now, About::World("a bus below a translator"));
-            }
+        for (number, bus) in (AT_PORT + 1..).zip(buses) {
+            self.audit_one_bus(now, (number, "a bus below a translator"), bus);
         }
     }
 
-    /// How far one of those below was behind.
-    fn below(&mut self, number: usize) -> &mut [Behind; 2] {
-        if number >= self.most_behind_below.len() {
-            self.most_behind_below.resize(number + 1, Default::default());
+    fn audit_one_bus(&mut self, now: Instant, (number, name): (usize, &'static str), bus: &Bus) {
+        if !self.most_behind(number)[Side::Host as usize].allows_bus(now, bus) {
+            self.break_law(Law::Capacity, now, About::World(name));
         }
-        &mut self.most_behind_below[number]
+    }
+
+    /// How far the link or bus of this number was behind.
+    fn most_behind(&mut self, number: usize) -> &mut [Behind; 2] {
+        if number >= self.most_behind.len() {
+            self.most_behind.resize(number + 1, Default::default());
+        }
+        &mut self.most_behind[number]
     }
 
     /// Bytes that a host has taken in all, where nobody keeps the books of packets.
@@ -272,16 +275,10 @@ impl Behind {
 }
 
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
+/// The number of the link or bus at the port.
+const AT_PORT: usize = 0;
 
-/// How long it takes to carry what a lane has carried.
-fn carried_for(link: &Link, side: Side) -> Duration {
-    let Traffic { packets, commands, skips, .. } = link.lane(side).traffic();
-    let symbols = u128::from(packets + commands + skips);
-    let ps = symbols * u128::from(link.rate().symbols(1_000_000).as_ps()) / 1_000_000;
-    Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
-}
-
-/// The same of all packets of a bus, with what is around their payload.
+/// How long it takes to carry all packets that a bus has carried, with what is around their payload.
 fn sent_for(bus: &Bus) -> Duration {
     bits_for(bus.rate(), bus.sent_bits())
 }

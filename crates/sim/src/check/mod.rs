@@ -19,6 +19,9 @@ use initiator::disk::{Error, RequestId};
 use std::fmt;
 use units::{Instant, Lba};
 
+/// Commands or requests between two audits of a run that is not troubled, for each drive: a rest excuses no burst that is longer ago.
+pub const AUDITED_EVERY: u32 = 128;
+
 /// What holds in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Law {

@@ -124,9 +124,7 @@ pub(crate) fn since<const STATES: usize>(
     times: [Duration; STATES],
     earlier: [Duration; STATES],
 ) -> [Duration; STATES] {
-    std::array::from_fn(|state| {
-        Duration::from_ps(times[state].as_ps().saturating_sub(earlier[state].as_ps()))
-    })
+    std::array::from_fn(|state| times[state].saturating_sub(earlier[state]))
 }
 
 impl fmt::Display for Attojoules {

@@ -201,22 +201,16 @@ impl Trouble {
 
     /// What becomes of a packet that is sent.
     pub(super) fn fate(&mut self, message: Message) -> Fate {
-        if self.faults.strikes(Kind::HeaderDamaged).is_some() {
-            return Fate::HeaderDamaged;
-        }
-        if message.packet().payload() > 0 && self.faults.strikes(Kind::PayloadDamaged).is_some() {
-            return Fate::PayloadDamaged;
-        }
-        if self.faults.strikes(Kind::PacketLost).is_some() { Fate::Lost } else { Fate::Arrives }
+        if self.damages_header() { Fate::HeaderDamaged } else { self.fate_at_its_end(message) }
     }
 
-    /// Whether the header of a packet arrives damaged that was sent on a link behind hubs.
+    /// Whether the header of a packet arrives damaged that was sent on a link.
     pub(super) fn damages_header(&mut self) -> bool {
         self.faults.strikes(Kind::HeaderDamaged).is_some()
     }
 
-    /// What befalls a packet that has come to its end behind hubs, whose links have taken it.
-    pub(super) fn fate_behind_hubs(&mut self, message: Message) -> Fate {
+    /// What befalls a packet that the links on its way have taken.
+    pub(super) fn fate_at_its_end(&mut self, message: Message) -> Fate {
         if message.packet().payload() > 0 && self.faults.strikes(Kind::PayloadDamaged).is_some() {
             return Fate::PayloadDamaged;
         }

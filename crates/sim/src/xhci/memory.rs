@@ -12,7 +12,7 @@ use wire::xhci::TRB_BYTES;
 use xhci::{DmaLayout, DmaMemory};
 
 /// Bytes of a page.
-const PAGE_BYTES: u64 = 4096;
+pub(super) const PAGE_BYTES: u64 = 4096;
 /// Where the first piece is: a pointer that was never set leads to nothing.
 const FIRST_PAGE: usize = 256;
 /// Pages there are: 1 GiB. Who asks for more is told that there is none left.

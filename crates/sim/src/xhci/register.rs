@@ -10,7 +10,7 @@
 //! Registers of 64 bits take effect with their high half, which a driver writes last (clause 5.1).
 
 use super::controller::{Controller, Events};
-use super::memory::{Fault, Memory};
+use super::memory::{Fault, Memory, PAGE_BYTES};
 use super::output::Output;
 use super::part::Part;
 use super::port::Port;
@@ -35,8 +35,6 @@ const DOORBELLS: u32 = 0x2000;
 const HANDOVER: Duration = Duration::from_us(800);
 /// A controller that is told to stop has stopped after this; 16 ms at most (clause 5.4.1.1).
 const HALT: Duration = Duration::from_us(20);
-/// A page of memory, as the register of page sizes says.
-const PAGE_BYTES: u64 = 4096;
 const MICROFRAME: Duration = Duration::from_us(125);
 
 #[derive(Clone, Debug)]

@@ -69,10 +69,9 @@ impl Controller {
         if !told.is_hub || told.speed_id != HIGH {
             return Ok(Err(Code::ParameterError));
         }
-        let tiers = hub.way.route.tiers();
-        let is_above = (0..tiers).all(|tier| hub.way.route.port_after(tier) == slot.route.port_after(tier));
-        let leads_there = slot.route.port_after(tiers) == Some(slot.translator_port);
-        let answers = hub.way.port == slot.root_port && is_above && leads_there;
+        let above = hub.way.route;
+        let leads_there = slot.route.port_after(above.tiers()) == Some(slot.translator_port);
+        let answers = hub.way.port == slot.root_port && slot.route.leads_through(above) && leads_there;
         Ok(if answers { Ok(()) } else { Err(Code::UsbTransactionError) })
     }
 }

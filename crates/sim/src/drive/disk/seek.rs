@@ -21,7 +21,7 @@ impl Seek {
     /// The time over `distance` of all `cylinders`.
     pub fn time(&self, distance: u32, cylinders: u32) -> Duration {
         let third = u64::from(cylinders / 3).max(2);
-        let span = |from: Duration, to: Duration| to.as_ps().saturating_sub(from.as_ps());
+        let span = |from: Duration, to: Duration| to.saturating_sub(from).as_ps();
         match u64::from(distance) {
             0 => Duration::ZERO,
             way if way <= third => {

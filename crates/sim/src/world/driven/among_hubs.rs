@@ -35,7 +35,7 @@ impl Around for Surroundings<'_> {
     }
 
     fn ends(&mut self, device: DeviceId, message: &Message) -> Fate {
-        let fate = self.seat(device).map_or(Fate::Arrives, |seat| seat.trouble.fate_behind_hubs(*message));
+        let fate = self.seat(device).map_or(Fate::Arrives, |seat| seat.trouble.fate_at_its_end(*message));
         if fate != Fate::Arrives {
             self.struck = Some((device, *message));
         }

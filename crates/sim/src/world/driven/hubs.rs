@@ -20,7 +20,6 @@ use target::Verdict;
 use units::Instant;
 use wire::usb::hub::TtBuffer;
 use wire::usb::{SetupPacket, StandardRequest};
-use wire::xhci::RouteString;
 
 #[derive(Debug)]
 pub(super) struct HubSeat {
@@ -438,11 +437,9 @@ impl Driven {
     /// A device and all that are behind it, hubs before what is behind them.
     pub(super) fn below(&self, number: usize) -> Vec<usize> {
         let top = self.fronts[number].way.route;
-        let is_below = |route: RouteString| {
-            (0..top.tiers()).all(|tiers| route.port_after(tiers) == top.port_after(tiers))
-        };
+        let is_below = |number: &usize| self.fronts[*number].way.route.leads_through(top);
         let root = &self.roots[self.fronts[number].end.root];
-        root.fronts.iter().copied().filter(|&number| is_below(self.fronts[number].way.route)).collect()
+        root.fronts.iter().copied().filter(is_below).collect()
     }
 
     /// The link to a device goes down, at the port of a hub, with all links below it.

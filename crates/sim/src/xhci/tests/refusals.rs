@@ -5,6 +5,7 @@ use crate::xhci::stand::{IN, OUT, Stand};
 use crate::xhci::{Memory, Part};
 use bus::{Pipe, TransferStatus};
 use units::Duration;
+use wire::DecodeError;
 use wire::usb::{Direction, EndpointDescriptor, SuperSpeedCompanion};
 use wire::xhci::{
     CommandTrb, CompletionCode as Code, EndpointContext, EndpointId, EndpointType, EventRingSegment,
@@ -27,14 +28,16 @@ fn plan(address: bus::EndpointAddress) -> EndpointPlan {
     }
 }
 
+/// How something in memory is decoded, and encoded.
+type Codec<T, const N: usize> = (fn(&[u8]) -> Result<T, DecodeError>, fn(&T) -> [u8; N]);
+
 fn change<const N: usize, T>(
     memory: &mut Memory,
     at: u64,
-    decode: impl FnOnce(&[u8]) -> T,
+    (decode, encode): Codec<T, N>,
     spoil: impl FnOnce(&mut T),
-    encode: impl FnOnce(&T) -> [u8; N],
 ) {
-    let mut value = decode(&memory.read::<N>(at).unwrap());
+    let mut value = decode(&memory.read::<N>(at).unwrap()).unwrap();
     spoil(&mut value);
     memory.write(at, &encode(&value)).unwrap();
 }
@@ -58,13 +61,23 @@ fn input(stand: &mut Stand) -> u64 {
     panic!("no command with an input context")
 }
 
-/// Asks for something, of which the slot context is spoilt.
-fn with_slot(stand: &mut Stand, request: Request, spoil: impl FnOnce(&mut SlotContext)) -> Answer {
+/// Asks for something, of whose input context what lies so far behind its beginning is spoilt.
+fn spoilt<T>(
+    stand: &mut Stand,
+    request: Request,
+    (offset, codec): (u64, Codec<T, 32>),
+    spoil: impl FnOnce(&mut T),
+) -> Answer {
     stand.begin(request).unwrap();
-    let at = input(stand) + Part::CHIPSET.contexts.in_input(None);
-    let decode = |bytes: &[u8]| SlotContext::decode(bytes).unwrap();
-    change::<32, _>(&mut stand.memory, at, decode, spoil, SlotContext::encode);
+    let at = input(stand) + offset;
+    change(&mut stand.memory, at, codec, spoil);
     stand.answer_of_request()
+}
+
+/// The same of the slot context.
+fn with_slot(stand: &mut Stand, request: Request, spoil: impl FnOnce(&mut SlotContext)) -> Answer {
+    let offset = Part::CHIPSET.contexts.in_input(None);
+    spoilt(stand, request, (offset, (SlotContext::decode, SlotContext::encode)), spoil)
 }
 
 /// The same of the context of an endpoint.
@@ -74,20 +87,13 @@ fn with_endpoint(
     id: EndpointId,
     spoil: impl FnOnce(&mut EndpointContext),
 ) -> Answer {
-    stand.begin(request).unwrap();
-    let at = input(stand) + Part::CHIPSET.contexts.in_input(Some(id));
-    let decode = |bytes: &[u8]| EndpointContext::decode(bytes).unwrap();
-    change::<32, _>(&mut stand.memory, at, decode, spoil, EndpointContext::encode);
-    stand.answer_of_request()
+    let offset = Part::CHIPSET.contexts.in_input(Some(id));
+    spoilt(stand, request, (offset, (EndpointContext::decode, EndpointContext::encode)), spoil)
 }
 
 /// The same of the flags that say which contexts mean something.
 fn with_flags(stand: &mut Stand, request: Request, spoil: impl FnOnce(&mut InputControlContext)) -> Answer {
-    stand.begin(request).unwrap();
-    let at = input(stand);
-    let decode = |bytes: &[u8]| InputControlContext::decode(bytes).unwrap();
-    change::<32, _>(&mut stand.memory, at, decode, spoil, InputControlContext::encode);
-    stand.answer_of_request()
+    spoilt(stand, request, (0, (InputControlContext::decode, InputControlContext::encode)), spoil)
 }
 
 /// A controller with a device that has no address yet.
@@ -267,8 +273,8 @@ fn an_event_ring_has_segments_of_16_to_4096_trbs() {
         let spoil = |segment: &mut EventRingSegment| {
             segment.trbs = trbs;
         };
-        let decode = |bytes: &[u8]| EventRingSegment::decode(bytes).unwrap();
-        change::<16, _>(&mut stand.memory, table.into(), decode, spoil, EventRingSegment::encode);
+        let codec = (EventRingSegment::decode as fn(&[u8]) -> _, EventRingSegment::encode as fn(&_) -> _);
+        change::<16, _>(&mut stand.memory, table.into(), codec, spoil);
         write(&mut stand, INTERRUPTER + offset::EVENT_RING_TABLE + 4, 0);
         assert_eq!(!status(&mut stand).has(UsbStatus::HOST_SYSTEM_ERROR), is_right, "{trbs}");
     }

@@ -104,6 +104,11 @@ impl RouteString {
         }
         Some(field(self.0, 4 * tiers, 4) as u8)
     }
+
+    /// Whether the way is that to `hub`, or leads on from there.
+    pub fn leads_through(self, hub: Self) -> bool {
+        (0..hub.tiers()).all(|tiers| self.port_after(tiers) == hub.port_after(tiers))
+    }
 }
 
 impl SlotContext {
@@ -273,6 +278,18 @@ mod tests {
         fn what_decodes_is_encoded_to_the_same_value(bytes: [u8; 32]) {
             let slot = SlotContext::decode(&bytes).unwrap();
             prop_assert_eq!(SlotContext::decode(&slot.encode()), Ok(slot));
+        }
+    }
+
+    #[test]
+    fn a_way_leads_through_each_hub_on_it_and_no_other() {
+        let way = |ports: &[u8]| ports.iter().fold(RouteString::ROOT, |way, &port| way.via(port).unwrap());
+        let drive = way(&[3, 1, 2]);
+        for through in [&[][..], &[3], &[3, 1], &[3, 1, 2]] {
+            assert!(drive.leads_through(way(through)), "{through:?}");
+        }
+        for beside in [&[1][..], &[3, 2], &[3, 1, 1], &[3, 1, 2, 1]] {
+            assert!(!drive.leads_through(way(beside)), "{beside:?}");
         }
     }
 }
