@@ -16,6 +16,10 @@ pub struct Quirks {
     /// Stop Endpoint is answered before what is under way has been told: the driver waits
     /// [`crate::limit::STOP_SETTLES`] for late events before it looks at the rings.
     pub stop_answered_early: bool,
+    /// An endpoint that was stopped or reset has forgotten the cycle bits of its streams' rings, all of which are taken to be 1: each
+    /// ring that is on another lap has to be given its place again, or nothing moves on it any more. (QEMU's qemu-xhci, up to 7.2 at
+    /// least.)
+    pub forgets_cycles: bool,
     /// The chain bit of every link TRB has to be set (controllers of version 0.95).
     pub chained_links: bool,
     /// Small OUT transfers must not be sent as immediate data.

@@ -24,6 +24,7 @@ pub(super) fn of(id: PciId, known: Quirks) -> Quirks {
     Quirks {
         broken_streams: known.broken_streams || BROKEN_STREAMS.contains(&id),
         no_secondary_streams: known.no_secondary_streams || id == QEMU,
+        forgets_cycles: known.forgets_cycles || id == QEMU,
         ..known
     }
 }
@@ -48,6 +49,7 @@ mod tests {
             assert!(!of(PciId { vendor, device: device + 1 }, none).broken_streams, "{device:04x}");
         }
         let owners = of(QEMU, Quirks { no_soft_retry: true, ..none });
-        assert_eq!(owners, Quirks { no_soft_retry: true, no_secondary_streams: true, ..none });
+        let qemus = Quirks { no_secondary_streams: true, forgets_cycles: true, ..none };
+        assert_eq!(owners, Quirks { no_soft_retry: true, ..qemus });
     }
 }

@@ -349,6 +349,7 @@ impl Controller {
             self.outputs.push_back(Output::Link(way, act));
         }
         self.set_state(memory, (number, id), EndpointState::Stopped)?;
+        self.forget((number, id));
         Ok(Code::Success)
     }
 

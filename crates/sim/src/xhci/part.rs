@@ -88,6 +88,9 @@ pub struct Misbehaviour {
     pub unanswered: Option<TrbType>,
     /// An abort of the command ring is not heeded.
     pub ignores_abort: bool,
+    /// Where the rings of streams stand is forgotten when an endpoint stops, and read from their contexts, all but the cycle bit,
+    /// which is taken to be 1. (QEMU's qemu-xhci.)
+    pub forgets_cycles: bool,
 }
 
 impl PciExpress {
@@ -150,6 +153,7 @@ impl Part {
             ignores_streams: false,
             unanswered: None,
             ignores_abort: false,
+            forgets_cycles: false,
         },
     };
 

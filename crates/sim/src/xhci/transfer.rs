@@ -442,7 +442,22 @@ impl Controller {
             self.post(now, tell.event(which.0, which.1));
         }
         self.unwind(which);
-        self.save(memory, which)
+        self.save(memory, which)?;
+        self.forget(which);
+        Ok(())
+    }
+
+    /// What some controllers forget of an endpoint that has stopped.
+    pub(super) fn forget(&mut self, (slot, endpoint): (u8, EndpointId)) {
+        if !self.part.misbehaviour.forgets_cycles {
+            return;
+        }
+        let endpoint = self.slots[usize::from(slot)].endpoint_mut(endpoint);
+        for ring in
+            endpoint.filter(|endpoint| endpoint.streams.is_some()).iter_mut().flat_map(|e| &mut e.rings)
+        {
+            ring.restart(Cursor { cycle: true, ..ring.stands() });
+        }
     }
 
     /// The endpoint that the link has a transfer for. `None` if the name is none of a controller's.

@@ -149,10 +149,14 @@ impl Live {
 
     /// The endpoint is stopped: what is wanted back leaves its rings.
     pub(super) fn settle(&mut self, hw: &mut impl Hardware, now: Instant, (slot, endpoint): Which) {
+        let forgets = self.config.quirks.forgets_cycles;
         let Some(device) = self.in_slot(slot) else { return };
         let (id, output) = (device.id, device.output_of(endpoint));
         let Some(found) = device.endpoint(endpoint) else { return };
         let told = found.settle(hw, output);
+        if forgets {
+            found.remind();
+        }
         self.tell(id, told);
         self.move_on(hw, now, (slot, endpoint));
     }

@@ -6,7 +6,7 @@ use crate::xhci::stand::{IN, Stand, WAY, stream};
 use bus::TransferStatus::{Cancelled, Disconnected, Done, Error, Stall};
 use units::Duration;
 use wire::xhci::{EndpointState, StreamContextType};
-use xhci::{Answer, Config, Output as Told, Registers, Request};
+use xhci::{Answer, Config, Output as Told, Quirks, Registers, Request};
 
 /// A part whose primary arrays are too small for 16 streams.
 fn secondary() -> Part {
@@ -163,6 +163,36 @@ fn streams_that_are_offered_and_do_not_work_are_seen_by_nothing_moving() {
     stand.cancel(device, stream(IN, 1), 1);
     stand.run();
     assert_eq!(stand.completions(), [(1, Cancelled, 0)]);
+}
+
+/// As on QEMU's controller: a drive that has been at work for a while stands still after one command was given up.
+#[test]
+fn laps_that_are_forgotten_need_the_quirk() {
+    let mut part = Part::CHIPSET;
+    part.misbehaviour.forgets_cycles = true;
+    for forgets_cycles in [true, false] {
+        let quirks = Quirks { forgets_cycles, ..Quirks::default() };
+        let (mut stand, device) =
+            Stand::with_streams(part, Config { quirks, stream_ring_trbs: 4, ..Config::default() });
+        for id in 1..=4 {
+            stand.queue(device, stream(IN, 5), (id, 512));
+            stand.ends(stream(IN, 5), 512, End::Full);
+        }
+        stand.queue(device, stream(IN, 3), (5, 512));
+        stand.queue(device, stream(IN, 5), (6, 512));
+        stand.cancel(device, stream(IN, 3), 5);
+        stand.run();
+        let ended: Vec<_> = stand.completions().into_iter().map(|(id, status, _)| (id, status)).collect();
+        assert_eq!(ended, [(1, Done), (2, Done), (3, Done), (4, Done), (5, Cancelled)]);
+        let on_link: Vec<_> = stand.link.iter().map(|(pipe, _)| *pipe).collect();
+        if forgets_cycles {
+            assert_eq!(on_link, [stream(IN, 5)]);
+            stand.ends(stream(IN, 5), 512, End::Full);
+            assert_eq!(stand.completions(), [(6, Done, 512)]);
+        } else {
+            assert_eq!((on_link, stand.completions()), (vec![], vec![]));
+        }
+    }
 }
 
 #[test]

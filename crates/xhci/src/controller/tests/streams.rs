@@ -32,6 +32,43 @@ fn one_stream_taken_back_moves_its_ring_and_rings_the_others() {
 }
 
 #[test]
+fn rings_on_another_lap_are_told_again_where_that_is_forgotten() {
+    for forgets_cycles in [false, true] {
+        let quirks = Quirks { forgets_cycles, ..Quirks::default() };
+        let (mut stand, device) = with_streams(Config { quirks, stream_ring_trbs: 4, ..Config::default() });
+        // Stream 5, whose ring has three places, comes to its second lap; stream 7 stays on its first.
+        stand.submit(device, stream(5), (1, 512)).unwrap();
+        let first = stand.trbs(device, stream(5))[0].0;
+        stand.event(device, bulk_in(), (first, 1, 0));
+        for (id, place) in [(2, 1), (3, 2), (4, 0)] {
+            stand.submit(device, stream(5), (id, 512)).unwrap();
+            stand.event(device, bulk_in(), (first + 16 * place, 1, 0));
+        }
+        stand.submit(device, stream(5), (6, 512)).unwrap();
+        let waits = first + 16;
+        stand.submit(device, stream(7), (7, 512)).unwrap();
+        stand.submit(device, stream(3), (8, 512)).unwrap();
+        stand.outputs();
+        stand.hw.rung.clear();
+        stand.cancel(device, stream(3), 8);
+        stand.interrupt();
+        assert_eq!(stand.completions(), [(8, Cancelled, 0)]);
+        let moved: Vec<_> = (stand.hw.commands.iter())
+            .filter_map(|command| match *command {
+                CommandTrb::SetTrDequeuePointer { dequeue, cycle, stream: Some(stream), .. } => {
+                    Some((stream.id, cycle, dequeue == waits))
+                }
+                _ => None,
+            })
+            .collect();
+        let expected: &[_] =
+            if forgets_cycles { &[(5, false, true), (3, true, false)] } else { &[(3, true, false)] };
+        assert_eq!(moved, expected);
+        assert_eq!(stand.hw.rung, [(device.slot(), 0x0005_0003), (device.slot(), 0x0007_0003)]);
+    }
+}
+
+#[test]
 fn streams_come_and_go_and_leave_no_memory_behind() {
     let (mut stand, device) = Stand::with_device(Config::default());
     let before = stand.hw.memory.pieces_out();

@@ -7,9 +7,10 @@
 //!
 //! Always true: what lies on the rings of an endpoint that is dropped and added has not begun, so nothing moves twice.
 
-use super::{Endpoint, TdState};
+use super::{Endpoint, Ring, TdState};
 use crate::hardware::DmaMemory;
 use crate::retire::Recovery;
+use crate::ring::Position;
 use alloc::vec::Vec;
 use bus::{Completion, TransferStatus};
 use wire::xhci::StreamContext;
@@ -64,8 +65,7 @@ impl Endpoint {
     /// Writes where its rings go on, for the controller to be given the endpoint once more.
     pub(crate) fn place_rings(&mut self, hw: &mut impl DmaMemory) {
         for (stream, ring) in (1..).zip(&self.rings) {
-            let left = ring.tds.iter().find(|td| td.state != TdState::Over);
-            let to = left.map_or(ring.ring.enqueue(), |td| td.first());
+            let to = ring.next();
             let (dequeue, cycle) = (ring.ring.address(to.index), to.cycle);
             match &self.arrays {
                 None => (self.context.dequeue, self.context.cycle) = (dequeue, cycle),
@@ -76,5 +76,27 @@ impl Endpoint {
             }
         }
         (self.retries, self.lost_halts) = (0, 0);
+    }
+
+    /// Has the controller told where those rings of its streams stand that it would take for being on another lap
+    /// ([`crate::Quirks::forgets_cycles`]). A transfer that has begun begins anew by that; those that need it move transfers whole.
+    pub(crate) fn remind(&mut self) {
+        if self.arrays.is_none() {
+            return;
+        }
+        for (number, ring) in (0..).zip(&self.rings) {
+            let to = ring.next();
+            if !to.cycle && self.moves.iter().all(|(moved, _)| *moved != number) {
+                self.moves.push((number, to));
+            }
+        }
+    }
+}
+
+impl Ring {
+    /// Where the controller goes on: what is left, or where the next transfer will be.
+    fn next(&self) -> Position {
+        let left = self.tds.iter().find(|td| td.state != TdState::Over);
+        left.map_or(self.ring.enqueue(), |td| td.first())
     }
 }
