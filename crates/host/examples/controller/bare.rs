@@ -209,10 +209,14 @@ impl Bare<UasPlan> {
         Ok(())
     }
 
-    /// Statuses that are waited for on many streams and taken back, first one by one, then all at once.
-    pub(crate) fn cancels(&mut self, host: &UsbHost) -> Result<bool, Failure> {
-        self.inquiry(1)?;
+    /// Statuses that are waited for on many streams and taken back, first one by one, then all at once; one more stream is left alone.
+    /// Each stream has had `earlier` commands before, so that its rings are on whatever lap.
+    pub(crate) fn cancels(&mut self, host: &UsbHost, earlier: u32) -> Result<bool, Failure> {
         let streams = 14;
+        self.inquiry(1)?;
+        for _ in 0..earlier {
+            (1..=streams + 1).try_for_each(|stream| self.inquiry(stream))?;
+        }
         for round in 0..4 {
             let mut ids = Vec::new();
             for stream in 1..=streams {
@@ -235,6 +239,7 @@ impl Bare<UasPlan> {
                 is(self.next()?, TransferStatus::Cancelled, 0)?;
             }
             self.inquiry(round + 2)?;
+            self.inquiry(streams + 1)?;
         }
         println!("cancels=56 {:?}", host.counters());
         Ok(self.door.in_flight() == 0)

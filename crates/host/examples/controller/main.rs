@@ -7,7 +7,7 @@
 //! - `dump SERIAL TRANSPORT BYTES DEPTH FILE`: the whole disk into a file, in pieces of BYTES;
 //! - `together FIRST COUNT BYTES DEPTH SERIAL:TRANSPORT …`: as `verify`, on all of them at once;
 //! - `abort SERIAL TRANSPORT BYTES DEPTH ROUNDS`: reads that are taken back under way, and then a `verify`;
-//! - `stall SERIAL`, `cancel SERIAL`, `take-back SERIAL`, `reset SERIAL TRANSPORT`: transfers without a disk above them;
+//! - `stall SERIAL`, `cancel SERIAL [COMMANDS]`, `take-back SERIAL`, `reset SERIAL TRANSPORT`: transfers without a disk above them;
 //! - `replug SERIAL TRANSPORT`: writes until the disk is pulled out, waits until it is back, and then a `verify`;
 //! - `restart SERIAL TRANSPORT`: a `verify`, the controller given up and taken again, and another.
 //!
@@ -73,7 +73,10 @@ fn run(words: &[String]) -> Result<bool, Failure> {
             bus.abort((serial, transport), (bytes, depth), rounds)?
         }
         ("stall", [serial]) => Bare::bot(bus.find(serial)?)?.stalls()?,
-        ("cancel", [serial]) => Bare::uas(bus.find(serial)?)?.cancels(&bus.host)?,
+        ("cancel", [serial, numbers @ ..]) => {
+            let earlier = if numbers.is_empty() { 0 } else { numbers_of::<1>(numbers)?[0] };
+            Bare::uas(bus.find(serial)?)?.cancels(&bus.host, earlier)?
+        }
         ("take-back", [serial]) => Bare::uas(bus.find(serial)?)?.takes_data_back()?,
         ("reset", [serial, "bot"]) => Bare::bot(bus.find(serial)?)?.is_reset()?,
         ("reset", [serial, "uas"]) => Bare::uas(bus.find(serial)?)?.is_reset()?,
