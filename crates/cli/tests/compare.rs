@@ -54,6 +54,22 @@ fn the_same_seed_prints_the_same_bytes() {
     assert_ne!(print("7"), print("8"));
 }
 
+/// Commands go to other places, and take the same time on a plain drive.
+#[test]
+fn another_seed_has_another_digest() {
+    for more in [&[][..], &["--write"], &["--controller", "none"], &["--speed", "high"], &["--hubs", "1"]] {
+        let digests = |seed| {
+            let arguments = [&["--raw", "--depth", "4", "--commands", "100", "--seed", seed], more].concat();
+            let row = json(&arguments)["rows"][0].take();
+            ["bot", "uas"]
+                .map(|transport| row[transport]["digest"].as_str().map(str::to_owned).expect("a digest"))
+        };
+        let (seventh, eighth) = (digests("7"), digests("8"));
+        assert_eq!(seventh, digests("7"), "{more:?}");
+        assert!(seventh[0] != eighth[0] && seventh[1] != eighth[1], "{more:?}: {seventh:?}");
+    }
+}
+
 #[test]
 fn the_number_of_threads_changes_nothing() {
     let print = |threads| {

@@ -138,10 +138,11 @@ impl Ledger {
         self.taken[Side::Host as usize] += fresh;
     }
 
-    /// An event is scheduled.
-    pub fn schedule(&mut self, now: Instant, at: Instant) {
-        if at < now {
-            self.break_law(Law::Past, now, About::World("an event"));
+    /// When an event was first scheduled for a time that was over, if one was.
+    #[inline]
+    pub fn look_back(&mut self, looked_back: Option<Instant>) {
+        if let Some(at) = looked_back {
+            self.break_law(Law::Past, at, About::World("an event"));
         }
     }
 
@@ -528,9 +529,9 @@ mod tests {
     #[test]
     fn the_first_violation_is_kept() {
         let mut ledger = Ledger::default();
-        ledger.schedule(NOW, NOW);
+        ledger.look_back(None);
         assert_eq!(ledger.broken(), None);
-        ledger.schedule(NOW, Instant::ZERO);
+        ledger.look_back(Some(NOW));
         ledger.break_law(Law::Little, NOW, About::Queue("a queue"));
         assert_eq!(ledger.broken().map(|violation| violation.law), Some(Law::Past));
     }

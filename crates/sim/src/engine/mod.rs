@@ -51,6 +51,8 @@ pub struct Engine<E> {
     queue: Queue<E>,
     digest: Digest,
     happened: u64,
+    /// When something was first scheduled for a time that was over.
+    looked_back: Option<Instant>,
     trace: Option<Box<dyn Trace>>,
 }
 
@@ -58,7 +60,15 @@ impl<E: Event> Engine<E> {
     /// An engine at time zero, in which nothing is going to happen.
     pub fn new() -> Self {
         let (now, turn) = (Instant::ZERO, Turn::new(Instant::ZERO, 0));
-        Self { now, turn, queue: Queue::new(), digest: Digest::new(), happened: 0, trace: None }
+        Self {
+            now,
+            turn,
+            queue: Queue::new(),
+            digest: Digest::new(),
+            happened: 0,
+            looked_back: None,
+            trace: None,
+        }
     }
 
     /// The time.
@@ -85,8 +95,23 @@ impl<E: Event> Engine<E> {
 
     /// The next turn at a time, kept for an event of which nobody knows yet whether it is needed: then it happens where it
     /// would have happened had it been scheduled now.
+    #[inline]
     pub fn turn(&mut self, at: Instant) -> Turn {
+        if at < self.now {
+            self.look_back();
+        }
         self.queue.turn(at.max(self.now))
+    }
+
+    #[cold]
+    fn look_back(&mut self) {
+        self.looked_back.get_or_insert(self.now);
+    }
+
+    /// When something was first scheduled for a time that was over, by a component that is wrong about the time. It has happened at
+    /// once, or will.
+    pub const fn looked_back(&self) -> Option<Instant> {
+        self.looked_back
     }
 
     /// Schedules an event for a turn that was kept. The turn must not be over.

@@ -24,6 +24,13 @@ pub struct Missed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Steps([u8; 3]);
 
+impl Missed {
+    /// What makes it differ from others, in a word of 32 bits for a digest.
+    pub fn mark(&self) -> u64 {
+        u32::from_be_bytes([self.by as u8, u8::from(self.endpoint), self.repeats, self.steps.0[0]]).into()
+    }
+}
+
 /// Times that a device says ERDY again: a host that does not want to hear it is left alone in the end.
 const ERDY_REPEATS: u8 = 3;
 

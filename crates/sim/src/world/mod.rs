@@ -17,6 +17,7 @@ mod enumerate;
 #[cfg(test)]
 mod fixture;
 mod host;
+mod mark;
 pub(crate) mod numbers;
 mod observer;
 mod on_bus;
@@ -105,7 +106,7 @@ impl Event for Happens {
             Self::Deadline => 1,
             Self::Free(side) => 2 + *side as u64,
             Self::PortReset => 6,
-            Self::Missed(_) => 17,
+            Self::Missed(missed) => (2 << 32) + missed.mark(),
             Self::Retry(side) => 7 + *side as u64,
             Self::Ready => 17,
             Self::Suffers(side, _, fate) => 9 + *side as u64 + 2 * *fate as u64,
@@ -199,7 +200,9 @@ impl<T: Transport> World<T> {
     /// # Errors
     /// The transport's refusal.
     pub fn submit(&mut self, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
-        self.host.submit(self.engine.now(), command, buffer)?;
+        let now = self.engine.now();
+        mark::begin(&mut self.engine, 0, command, &buffer);
+        self.host.submit(now, command, buffer)?;
         self.engine.note("driver", format_args!("{}", Begins(command)));
         self.settle();
         Ok(())
@@ -226,10 +229,12 @@ impl<T: Transport> World<T> {
     /// If the world does not go on.
     pub fn run_until(&mut self, until: Option<Instant>) -> Result<Option<Finished>, Stopped> {
         loop {
+            self.trouble.ledger.look_back(self.engine.looked_back());
             if let Some(stopped) = self.stopped.or(self.trouble.ledger.broken().map(Stopped::Broken)) {
                 return Err(stopped);
             }
             if let Some(finished) = self.host.finished.pop_front() {
+                mark::end(&mut self.engine, &finished);
                 return Ok(Some(finished));
             }
             if let Some(until) = until
@@ -505,6 +510,7 @@ impl<T: Transport> World<T> {
     fn send(&mut self, side: Side) {
         let Some((crossing, bytes)) = self.joint.send(self.engine.now(), side) else { return };
         let Some(&message) = self.joint.sent(side) else { return };
+        self.engine.mix(message.mark());
         self.engine.note(name(side), format_args!("{message}"));
         self.show(side, &message, Some(&crossing));
         let free = self.engine.turn(crossing.ends);
@@ -554,14 +560,12 @@ impl<T: Transport> World<T> {
     }
 
     fn at_turn(&mut self, turn: Turn, event: Happens) {
-        self.trouble.ledger.schedule(self.engine.now(), turn.at());
         if let Err(QueueFull) = self.engine.at_turn(turn, event) {
             self.stopped = Some(Stopped::QueueFull);
         }
     }
 
     fn at(&mut self, at: Instant, event: Happens) {
-        self.trouble.ledger.schedule(self.engine.now(), at);
         if let Err(QueueFull) = self.engine.at(at, event) {
             self.stopped = Some(Stopped::QueueFull);
         }

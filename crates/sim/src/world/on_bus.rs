@@ -19,6 +19,7 @@ impl<T: Transport> World<T> {
             self.joint.hurry_bus();
         }
         for sent in sent.iter().flatten() {
+            self.engine.mix(sent.packet.mark());
             self.engine.note_of(sent.begins, name(sent.from), format_args!("{}", sent.packet));
             self.show_on_bus(sent);
         }

@@ -152,6 +152,33 @@ impl Message {
         }
     }
 
+    /// What makes it differ from others, in a word for a digest: all fields, but whose transfer its payload is of.
+    #[inline]
+    pub fn mark(&self) -> u64 {
+        let stream = |field: &Option<StreamField>| u64::from(field.map_or(0, StreamField::id)) << 16;
+        let (kind, endpoint, rest) = match self {
+            Self::Ack { endpoint, stream: of, expects, packets, is_pending, is_retry } => {
+                let flags = u64::from(*is_pending) << 8 | u64::from(*is_retry) << 9;
+                (1, *endpoint, flags | stream(of) | u64::from(expects.0) << 32 | u64::from(*packets) << 40)
+            }
+            Self::Data { endpoint, stream: of, sequence, piece, is_last } => {
+                let bytes = piece.map_or(0, |piece| piece.bytes);
+                let rest = stream(of) | u64::from(sequence.0) << 32 | u64::from(bytes) << 40;
+                (2, *endpoint, u64::from(*is_last) << 8 | rest)
+            }
+            Self::Nrdy { endpoint, stream: of } => (3, *endpoint, stream(of)),
+            Self::Stall { endpoint, stream: of } => (4, *endpoint, stream(of)),
+            Self::Erdy { endpoint, stream: of, packets } => {
+                let stream = u64::from(of.map_or(0, StreamId::get)) << 16;
+                (5, *endpoint, stream | u64::from(*packets) << 40)
+            }
+            Self::Status => (6, self.endpoint(), 0),
+            // What it asks is in place of all else.
+            Self::Setup { setup } => return !u64::from_le_bytes(setup.encode()),
+        };
+        rest | kind << 60 | u64::from(u8::from(endpoint))
+    }
+
     /// How it looks to the link.
     pub const fn packet(&self) -> Packet {
         match self {

@@ -95,6 +95,26 @@ impl Toggle {
     }
 }
 
+impl Packet {
+    /// What makes it differ from others, in a word for a digest.
+    pub fn mark(&self) -> u64 {
+        let endpoint = |ask: &Ask| u64::from(u8::from(ask.endpoint()));
+        let (kind, rest) = match self {
+            Self::Split(half) => (1, *half as u64),
+            Self::Token(ask @ Ask::In(_)) => (2, endpoint(ask)),
+            Self::Token(ask @ Ask::Out(_, toggle, piece)) => {
+                (3, endpoint(ask) | (*toggle as u64) << 8 | u64::from(piece.bytes) << 16)
+            }
+            Self::Token(ask @ Ask::Ping(_)) => (4, endpoint(ask)),
+            // What it asks is in place of all else.
+            Self::Token(Ask::Setup(setup)) => return !u64::from_le_bytes(setup.encode()),
+            Self::Data(toggle, piece) => (5, *toggle as u64 | u64::from(piece.bytes) << 16),
+            Self::Handshake(handshake) => (6, *handshake as u64),
+        };
+        rest | kind << 60
+    }
+}
+
 impl Ask {
     /// The endpoint.
     pub const fn endpoint(&self) -> EndpointAddress {

@@ -109,6 +109,7 @@ impl Driven {
             let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
             let Some(Sent { from, routed, crossing, is_passed, .. }) = tree.poll_sent() else { break };
             let number = self.roots[root].fronts[routed.device.0];
+            self.engine.mix((number as u64) << 52 | routed.message.mark());
             let who = if is_passed { "hub" } else { name(from) };
             self.engine.note(who, format_args!("{}{}", self.tag(number), routed.message));
             if !is_passed {

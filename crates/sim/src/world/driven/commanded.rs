@@ -9,7 +9,7 @@ use crate::components::{Components, CoreLoad, LaneLoad, QueueLoad};
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
 use crate::link::usb2::Bus;
-use crate::world::{Begins, Commanded, Finished, Stopped};
+use crate::world::{Begins, Commanded, Finished, Stopped, mark};
 use initiator::{Command, CommandId, Refusal, Transport};
 use units::Instant;
 
@@ -86,6 +86,7 @@ impl Commanded for Driven {
 
     fn submit(&mut self, drive: usize, command: &Command, buffer: Vec<u8>) -> Result<(), Refusal> {
         let (now, seat) = (self.engine.now(), self.seats.get_mut(drive).ok_or(Refusal::Gone)?);
+        mark::begin(&mut self.engine, drive, command, &buffer);
         seat.desk.submit(&mut self.machine, now, command, buffer)?;
         self.engine.note("driver", format_args!("{}{}", self.tag(drive), Begins(command)));
         if !self.core.is_free() {

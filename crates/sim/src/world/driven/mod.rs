@@ -167,7 +167,7 @@ impl Event for Happens {
             Self::Controller => (0, 6),
             Self::Arrives(root, side, bytes) => (*root, 4 + *side as u64 + 2 * u64::from(*bytes)),
             Self::Retry(root, side) => (*root, (1 << 32) + *side as u64),
-            Self::Missed(number, _) => (*number, (1 << 32) + 2),
+            Self::Missed(number, missed) => (*number, (2 << 32) + missed.mark()),
             Self::Ready(drive) => (*drive, (1 << 32) + 3),
             Self::Suffers(root, side, _, fate) => (*root, (1 << 32) + 4 + *side as u64 + 2 * *fate as u64),
             Self::Core => (0, 3 << 32),
@@ -314,6 +314,7 @@ impl Driven {
     fn settle_after(&mut self) {
         self.settle_told();
         if self.is_troubled {
+            self.seats[0].trouble.ledger.look_back(self.engine.looked_back());
             self.halt_by_itself();
         }
     }

@@ -257,11 +257,16 @@ impl Driven {
         if joint.has_kept(side) {
             return self.send_kept(root, side);
         }
-        let pace = |message: &Message| match side {
-            Side::Host => controller.pace(now, message),
-            Side::Device => Duration::ZERO,
+        let mut mark = 0;
+        let pace = |message: &Message| {
+            mark = message.mark();
+            match side {
+                Side::Host => controller.pace(now, message),
+                Side::Device => Duration::ZERO,
+            }
         };
         if let Some((crossing, bytes)) = joint.send_paced(now, side, pace) {
+            self.engine.mix(mark);
             self.has_sent(root, side, &crossing, bytes);
         }
     }
@@ -273,6 +278,7 @@ impl Driven {
         let now = self.engine.now();
         let Wires::Direct(joint) = &mut self.roots[root].wires else { return };
         if let Some((crossing, bytes)) = joint.send_kept(now, side) {
+            self.engine.mix(joint.sent(side).map_or(0, Message::mark));
             self.has_sent(root, side, &crossing, bytes);
         }
     }

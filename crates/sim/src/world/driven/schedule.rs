@@ -16,10 +16,6 @@ impl Driven {
     /// The same as part of its caller, which is most of all events.
     #[inline(always)]
     pub(super) fn schedule_at(&mut self, turn: Turn, event: Happens) {
-        if self.is_troubled {
-            let now = self.engine.now();
-            self.seats[0].trouble.ledger.schedule(now, turn.at());
-        }
         if let Err(QueueFull) = self.engine.at_turn(turn, event) {
             self.stopped = Some(Stopped::QueueFull);
         }
@@ -27,20 +23,12 @@ impl Driven {
 
     #[inline(never)]
     pub(super) fn at(&mut self, at: Instant, event: Happens) {
-        if self.is_troubled {
-            let now = self.engine.now();
-            self.seats[0].trouble.ledger.schedule(now, at);
-        }
         let turn = self.engine.turn(at);
         self.at_turn(turn, event);
     }
 
     /// The medium of a drive will have done a request. Of the many that a drive may have only the first is an event.
     pub(super) fn store_at(&mut self, number: usize, done_at: Instant) {
-        if self.is_troubled {
-            let now = self.engine.now();
-            self.seats[0].trouble.ledger.schedule(now, done_at);
-        }
         let turn = self.engine.turn(done_at);
         let stores = &mut self.seats[number].stores;
         // They are done as they came, unless one is slow.

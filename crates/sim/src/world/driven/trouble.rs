@@ -19,7 +19,7 @@ use crate::link::bulk::Message;
 use crate::link::superspeed::Side;
 use crate::world::rest::AtRest;
 use crate::world::trouble::Remains;
-use crate::world::{Finished, Stopped};
+use crate::world::{Finished, Stopped, mark};
 use crate::xhci::Tampering;
 use initiator::{CommandId, Counters, Outcome, Transport};
 use units::Instant;
@@ -152,6 +152,7 @@ impl Driven {
         }
         let of_others = self.seats.iter().find_map(|seat| seat.trouble.ledger.broken());
         let ledger = &mut self.seats[DRIVE].trouble.ledger;
+        ledger.look_back(self.engine.looked_back());
         if !self.core.level().is_consistent(now) {
             ledger.break_law(Law::Little, now, About::Queue("the core"));
         }
@@ -369,6 +370,7 @@ impl Driven {
                 seat.trouble.ledger.break_law(Law::CommandOnce, now, About::Command(id));
             }
             let finished = seat.desk.finish(&mut self.machine, now, id, outcome.clone());
+            mark::end(&mut self.engine, &finished);
             self.finished.push_back(finished);
         }
         self.echo(drive);

@@ -3,6 +3,7 @@
 mod bursts;
 mod damage;
 mod endings;
+mod marks;
 mod proposals;
 
 use super::*;

@@ -116,6 +116,17 @@ fn what_is_read_is_what_was_written_on_a_bus_of_usb_2() {
 }
 
 #[test]
+fn who_schedules_something_for_a_time_that_is_over_is_found_in_every_world() {
+    let mut world = on_uas(Part::CHIPSET);
+    fixture::first(&mut world, 0);
+    assert_eq!(world.audit(), Ok(()));
+    let now = world.engine.now();
+    world.at(Instant::from_ps(now.as_ps() - 1), Happens::Deadline);
+    let violation = world.audit().unwrap_err();
+    assert_eq!((violation.law, violation.at), (crate::check::Law::Past, now));
+}
+
+#[test]
 fn a_trace_has_doorbells_and_trbs_beside_packets() {
     #[derive(Clone, Default)]
     struct Shared(std::rc::Rc<std::cell::RefCell<Vec<String>>>);
