@@ -17,6 +17,9 @@ static CUT: Shared<Capture> = Shared::new(|| capture::simulated(&[RUN, &["--snap
 static PACKETS: Shared<Capture> =
     Shared::new(|| capture::simulated(&[RUN, &["--capture-as", "packets"]].concat()));
 
+static PACKETS_WRITTEN: Shared<Capture> =
+    Shared::new(|| capture::simulated(&[RUN, &["--capture-as", "packets", "--write"]].concat()));
+
 static AT_HIGH_SPEED: Shared<Capture> =
     Shared::new(|| capture::simulated(&[RUN, &["--capture-as", "packets", "--speed", "high"]].concat()));
 
@@ -37,6 +40,9 @@ static OF_BOTH_AT_HIGH_SPEED: Shared<Capture> =
 static OF_BOT: Shared<Capture> = Shared::new(|| capture::compared(&[PARTS, BOT_ALONE].concat()));
 static OF_BOT_AT_HIGH_SPEED: Shared<Capture> =
     Shared::new(|| capture::compared(&[PARTS, BOT_ALONE, HIGH].concat()));
+
+static PACKETS_OF_BOTH: Shared<Capture> =
+    Shared::new(|| capture::compared(&[PARTS, BOTH, &["--capture-as", "packets"]].concat()));
 
 /// Fails for each filter that does not select so many packets.
 fn counts(capture: &Shared<Capture>, expected: &[(&str, usize)]) -> Result<()> {
@@ -60,8 +66,8 @@ fn counts_ended(capture: &Shared<Capture>, filter: &str, reached: usize) -> Resu
 
 #[test]
 fn nothing_is_malformed() -> Result<()> {
-    let plain = [&READS, &WRITES, &CUT, &PACKETS, &AT_HIGH_SPEED];
-    let of_parts = [&OF_BOTH, &OF_BOTH_AT_HIGH_SPEED, &OF_BOT, &OF_BOT_AT_HIGH_SPEED];
+    let plain = [&READS, &WRITES, &CUT, &PACKETS, &PACKETS_WRITTEN, &AT_HIGH_SPEED];
+    let of_parts = [&OF_BOTH, &OF_BOTH_AT_HIGH_SPEED, &OF_BOT, &OF_BOT_AT_HIGH_SPEED, &PACKETS_OF_BOTH];
     for capture in plain.into_iter().chain(of_parts) {
         assert_eq!(capture.lock()?.malformed()?, [""; 0]);
     }
@@ -163,7 +169,6 @@ fn packets_of_high_speed_are_opened() -> Result<()> {
     Ok(())
 }
 
-/// Bulk packets of 1,024 bytes are no transfers to a dissector of USB 2.0, so the class inside stays closed.
 #[test]
 fn packets_are_transactions_with_good_checks() -> Result<()> {
     counts(
@@ -180,10 +185,62 @@ fn packets_are_transactions_with_good_checks() -> Result<()> {
     Ok(())
 }
 
+/// Ends of transfers are told where the dissector cannot see them, and so the class inside is opened. What is under way when the run ends may
+/// not have been sent.
+#[test]
+fn packets_of_super_speed_are_opened() -> Result<()> {
+    for (capture, opcode) in [(&PACKETS, "0x28"), (&PACKETS_WRITTEN, "0x2a")] {
+        let wrapper = "usbms.dCBWSignature == 0x43425355";
+        let status = "usbms.dCSWSignature == 0x53425355 && usbms.dCSWStatus ==";
+        counts(
+            capture,
+            &[
+                (&format!("{wrapper} && scsi_sbc.opcode == {opcode}"), COMMANDS + DEPTH),
+                (&format!("{wrapper} && scsi_sbc.opcode == 0x00"), 1),
+                (&format!("{wrapper} && scsi_sbc.opcode == 0x03"), 1),
+                (&format!("{status} 0"), COMMANDS + DEPTH + 1),
+                (&format!("{status} 1"), 1),
+                ("uasp.iu_id == 1 && scsi_sbc.opcode == 0x00", 1),
+                ("uasp.iu_id == 3 && uasp.sense.status == 2", 1),
+                ("scsi.sns.key == 6", 2),
+            ],
+        )?;
+        counts_ended(capture, &format!("uasp.iu_id == 1 && scsi_sbc.opcode == {opcode}"), COMMANDS + DEPTH)?;
+        counts_ended(capture, "uasp.iu_id == 3 && uasp.sense.status == 0", COMMANDS + DEPTH)?;
+        let of_stream_3 = r#"frame.comment == "stream 3" && uasp.iu_id == 3 && uasp.tag"#;
+        let count = |tag: &str| capture.lock()?.count(&format!("{of_stream_3} {tag}"));
+        let (same, other) = (count("== 3")?, count("!= 3")?);
+        assert!(same > 0 && other == 0, "the tag of a status is its stream: {same}, {other}");
+    }
+    Ok(())
+}
+
+/// The packets that were on the link are as many and as long as without those that were added for the dissector.
+#[test]
+fn what_was_added_for_the_dissector_is_told_from_what_was_on_the_link() -> Result<()> {
+    const ADDED: &str = r#"frame.comment == "not on the link: end of the transfer""#;
+    for capture in [&PACKETS, &PACKETS_WRITTEN] {
+        let capture = capture.lock()?;
+        // Token, data and handshake, of the data of each command; a status is short.
+        let added = capture.count(ADDED)?;
+        assert!((6 * (COMMANDS + DEPTH)..=6 * (COMMANDS + 2 * DEPTH)).contains(&added), "{added}");
+        assert_eq!(capture.count(&format!("{ADDED} && usbll.data"))?, 0, "nothing is in them");
+        let numbered = r#"frame.comment matches "^sequence [0-9]+$""#;
+        assert_eq!(
+            capture.count(numbered)?,
+            capture.count("usbll.crc16 && usbll.addr matches \"[.][1-4]$\"")? - added / 3
+        );
+        // The configuration, in two packets for BOT and three for UAS.
+        assert!(capture.count(r#"frame.comment matches "^on the link [0-9a-f]+$""#)? >= 2);
+    }
+    Ok(())
+}
+
 /// The same commands and statuses as tshark finds, by transport and operation code.
 #[test]
 fn decode_counts_what_tshark_counts() -> Result<()> {
-    for (capture, opcode) in [(&READS, 0x28), (&WRITES, 0x2a), (&CUT, 0x28)] {
+    let all = [(&READS, 0x28), (&WRITES, 0x2a), (&CUT, 0x28), (&PACKETS, 0x28), (&PACKETS_WRITTEN, 0x2a)];
+    for (capture, opcode) in all {
         let decoded = capture.lock()?.decoded()?;
         let commands = |transport: &str, opcode: u8| {
             decoded.commands(|one| one["transport"] == transport && one["opcode"] == opcode)
@@ -257,6 +314,26 @@ fn of_parts_on_bot_each_command_has_a_status() -> Result<()> {
         assert!(commands > REQUESTS + REQUESTS_AT_ONCE, "{commands}");
         assert_eq!(commands, count("55:53:42:53")?);
     }
+    Ok(())
+}
+
+/// Of packets as well: the bridge speaks both, and so the dissector opens UAS.
+#[test]
+fn of_packets_of_parts_decode_counts_what_tshark_counts() -> Result<()> {
+    let decoded = PACKETS_OF_BOTH.lock()?.decoded()?;
+    let of_uas = |key: &str, value: serde_json::Value| {
+        decoded.commands(|one| one["transport"] == "UAS" && one[key] == value)
+    };
+    counts(
+        &PACKETS_OF_BOTH,
+        &[
+            ("uasp.iu_id == 1 && scsi_sbc.opcode == 0x28", of_uas("opcode", 0x28.into())),
+            ("uasp.iu_id == 3 && uasp.sense.status == 0", of_uas("outcome", "GOOD".into())),
+            ("uasp.iu_id == 3 && uasp.sense.status == 2", of_uas("outcome", "CHECK CONDITION".into())),
+        ],
+    )?;
+    assert!(of_uas("opcode", 0x28.into()) >= REQUESTS + REQUESTS_AT_ONCE);
+    assert_eq!(decoded.faults(), [""; 0]);
     Ok(())
 }
 

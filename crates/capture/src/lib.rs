@@ -11,9 +11,11 @@
 //! Always true: what is held in memory does not grow with the file; an error names the file; a record is whole or not there,
 //! unless the writer below fails in the middle of it.
 
+mod ends;
 mod error;
 mod pcapng;
 mod reader;
+mod retold;
 mod transactions;
 mod transfers;
 
@@ -22,6 +24,9 @@ pub use pcapng::{COMMENT_BYTES_MAX, INTERFACES_MAX, Interface, InterfaceId, Link
 pub use reader::{ByteOrder, Damage, DamageKind, Dropped, Item, Link, Packet, RECORD_BYTES_MAX, Reader};
 pub use transactions::{Crossed, Said, Transactions, UNDER_WAY_MAX};
 pub use transfers::{Control, Transfer, Transfers};
+
+/// What a comment begins with of a record that was not on the link: whoever wrote it has added it for readers.
+const ADDED: &str = "not on the link";
 
 /// Where a device is, to whoever reads a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

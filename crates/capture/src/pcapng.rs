@@ -52,8 +52,8 @@ pub struct Record<'a> {
     pub body: &'a [u8],
     /// Bytes of it that are not.
     pub cut: u32,
-    /// What no field says; nothing if empty.
-    pub comment: &'a str,
+    /// What no field says: a comment for each that is not empty.
+    pub comments: &'a [&'a str],
 }
 
 /// A pcapng file that is being written.
@@ -143,7 +143,7 @@ impl<W: Write> Pcapng<W> {
     /// # Errors
     /// If it cannot be written.
     pub fn add(&mut self, interface: InterfaceId, record: &Record<'_>) -> Result<(), WriteError> {
-        let Record { at, head, body, cut, comment } = *record;
+        let Record { at, head, body, cut, comments } = *record;
         let captured = head.len() + body.len();
         let length = u32::try_from(captured).map_err(|_| self.too_long())?;
         let time = at.as_ps() / PS_PER_TICK;
@@ -156,13 +156,14 @@ impl<W: Write> Pcapng<W> {
         // A long body is not copied: its block is written around it.
         let before = self.block.len();
         self.pad(captured);
-        if !comment.is_empty() {
+        let comments = comments.iter().filter(|comment| !comment.is_empty());
+        for comment in comments.clone() {
             self.put_option(OptionCode::Comment, cut_to(comment, COMMENT_BYTES_MAX).as_bytes());
         }
         if self.dropped > 0 {
             self.put_option(OptionCode::DROP_COUNT, &self.dropped.to_le_bytes());
         }
-        if !comment.is_empty() || self.dropped > 0 {
+        if comments.count() > 0 || self.dropped > 0 {
             self.put_option(OptionCode::End, &[]);
         }
         self.end_around(before, body)?;
@@ -366,7 +367,7 @@ mod tests {
     fn records_that_are_missing_are_told_by_the_next() {
         let mut pcapng = begun();
         let interface = usbmon(&mut pcapng);
-        let record = Record { at: Instant::ZERO, head: &[1], body: &[], cut: 0, comment: "" };
+        let record = Record { at: Instant::ZERO, head: &[1], body: &[], cut: 0, comments: &[] };
         pcapng.drop_before_next(2);
         pcapng.drop_before_next(3);
         pcapng.add(interface, &record).unwrap();
@@ -383,7 +384,7 @@ mod tests {
         let interface = usbmon(&mut pcapng);
         // 2³² + 5 ns, and a part of one.
         let at = Instant::from_ps(4_294_967_301_999);
-        let record = Record { at, head: &[1, 2], body: &[3, 4, 5], cut: 7, comment: "stream 7" };
+        let record = Record { at, head: &[1, 2], body: &[3, 4, 5], cut: 7, comments: &["stream 7"] };
         pcapng.add(interface, &record).unwrap();
         assert_eq!(pcapng.records(), 1);
         let file = pcapng.finish().unwrap();
@@ -401,7 +402,7 @@ mod tests {
         let mut pcapng = begun();
         let interface = usbmon(&mut pcapng);
         pcapng
-            .add(interface, &Record { at: Instant::ZERO, head: &[], body: &[], cut: 0, comment: "" })
+            .add(interface, &Record { at: Instant::ZERO, head: &[], body: &[], cut: 0, comments: &[] })
             .unwrap();
         assert_eq!(blocks(&pcapng.finish().unwrap(), 44)[1].len(), 32);
     }
@@ -412,7 +413,10 @@ mod tests {
         let interface = usbmon(&mut pcapng);
         let comment = "ä".repeat(200);
         pcapng
-            .add(interface, &Record { at: Instant::ZERO, head: &[], body: &[], cut: 0, comment: &comment })
+            .add(
+                interface,
+                &Record { at: Instant::ZERO, head: &[], body: &[], cut: 0, comments: &[&comment] },
+            )
             .unwrap();
         assert_eq!(blocks(&pcapng.finish().unwrap(), 44)[1].len(), 32 + 4 + 256 + 4);
     }
@@ -448,7 +452,7 @@ mod tests {
         let body = vec![0; 1 << 20];
         for _ in 0..100 {
             let record =
-                Record { at: Instant::ZERO, head: &[0; 64], body: &body, cut: 0, comment: "stream 1" };
+                Record { at: Instant::ZERO, head: &[0; 64], body: &body, cut: 0, comments: &["stream 1"] };
             pcapng.add(interface, &record).unwrap();
         }
         assert!(pcapng.block.capacity() <= 1 << 10);

@@ -7,20 +7,26 @@
 //!
 //! | SuperSpeed | told as |
 //! |---|---|
-//! | data packet of the device | IN, DATA0 or DATA1 by its number, ACK |
+//! | data packet of the device | IN, DATA0 or DATA1, ACK |
 //! | data packet of the host, acknowledged | OUT, DATA0 or DATA1, ACK; NYET if the device has room for no more |
 //! | the same, refused by NRDY | OUT, DATA0 or DATA1, NAK; those that followed it come again and are told then |
 //! | NRDY for a request | IN, NAK |
 //! | NRDY for nothing that was sent, as for Prime | PING, NAK |
+//! | the end of a transfer, where readers cannot see it | IN or OUT, a data packet of nothing, ACK |
+//!
+//! DATA0 and DATA1 take turns on each endpoint, since readers take two of a kind for one that came again; the number that the packet
+//! had on the link is a comment. The last row was not on the link at all, and says so.
 //!
 //! Packets of a bus of USB 2.0 are told as they are, [`Transactions::crossed`].
 //!
 //! Always true: transactions do not overlap; at most [`UNDER_WAY_MAX`] data packets are held.
 
+use crate::ends::Ends;
 use crate::pcapng::{Interface, InterfaceId, LinkType, Pcapng, Record};
-use crate::transfers::Control;
-use crate::{Place, WriteError};
-use bus::{Direction, TransferStatus};
+use crate::retold;
+use crate::transfers::{Control, Transfer};
+use crate::{ADDED, Place, WriteError};
+use bus::{Direction, TransferId, TransferStatus};
 use std::collections::VecDeque;
 use std::io::Write;
 use units::Instant;
@@ -37,6 +43,10 @@ pub struct Transactions {
     place: Place,
     /// Data packets of the host that are not acknowledged, the oldest first.
     under_way: VecDeque<Sent>,
+    /// What the host has asked for.
+    ends: Ends,
+    /// Endpoints whose next data packet is DATA1, a bit each.
+    turns: u32,
 }
 
 /// A packet that has arrived, on an endpoint whose direction says from whom data come.
@@ -104,7 +114,26 @@ impl Transactions {
     ) -> Result<Self, WriteError> {
         let link_type = LinkType::Usb2Packets;
         let interface = out.add_interface(&Interface { link_type, name, description })?;
-        Ok(Self { interface, place, under_way: VecDeque::new() })
+        Ok(Self { interface, place, under_way: VecDeque::new(), ends: Ends::default(), turns: 0 })
+    }
+
+    /// The host has submitted a transfer: no packet says where it ends.
+    pub fn submitted(&mut self, transfer: &Transfer) {
+        self.ends.ask(transfer);
+    }
+
+    /// The host has a transfer back.
+    ///
+    /// # Errors
+    /// As [`Pcapng::add`].
+    pub fn completed<W: Write>(
+        &mut self,
+        out: &mut Pcapng<W>,
+        at: Instant,
+        id: TransferId,
+    ) -> Result<(), WriteError> {
+        let Some(pipe) = self.ends.hidden_of(id) else { return Ok(()) };
+        self.end(out, &Told::of(at, pipe.endpoint, pipe.stream.map(|stream| stream.get())))
     }
 
     /// A packet has arrived.
@@ -120,8 +149,8 @@ impl Transactions {
         match said {
             Said::Data { endpoint, stream, sequence, payload } => match endpoint.direction() {
                 Direction::In => {
-                    let told = Told { at, endpoint: endpoint.number(), stream };
-                    self.transaction(out, &told, PacketId::In, Some((sequence, payload)), Some(PacketId::Ack))
+                    let told = Told::of(at, endpoint, stream).numbered(sequence);
+                    self.move_data(out, &told, payload, Some(PacketId::Ack))
                 }
                 Direction::Out => {
                     let sent = Sent { endpoint, stream, sequence, payload: payload.to_vec() };
@@ -148,7 +177,7 @@ impl Transactions {
         packet: Crossed<'_>,
     ) -> Result<(), WriteError> {
         let mut add =
-            |head: &[u8]| out.add(self.interface, &Record { at, head, body: &[], cut: 0, comment: "" });
+            |head: &[u8]| out.add(self.interface, &Record { at, head, body: &[], cut: 0, comments: &[] });
         match packet {
             Crossed::Token(id, endpoint) => {
                 add(&Token { id, address: self.place.device, endpoint: endpoint.number() }.encode())
@@ -169,18 +198,24 @@ impl Transactions {
         control: &Control<'_>,
     ) -> Result<(), WriteError> {
         let Control { setup, bytes, status, .. } = *control;
-        let told = Told { at, endpoint: 0, stream: None };
+        let told = Told::of(at, EndpointAddress::at::<0>(Direction::Out), None);
+        let retold = retold::data_stage(control);
         let ends_well = matches!(status, TransferStatus::Done | TransferStatus::Short);
-        self.transaction(out, &told, PacketId::Setup, Some((0, &setup.encode())), Some(PacketId::Ack))?;
+        self.transaction(out, &told, PacketId::Setup, Some((PacketId::Data0, &setup.encode())), ACK)?;
         let to_host = setup.direction == Direction::In && setup.length > 0;
         let (data, answer) =
             if to_host { (PacketId::In, PacketId::Out) } else { (PacketId::Out, PacketId::In) };
-        for (number, packet) in (1..).zip(bytes.chunks(CONTROL_PACKET_BYTES)) {
-            self.transaction(out, &told, data, Some((number, packet)), Some(PacketId::Ack))?;
+        let on_link = bytes.chunks(CONTROL_PACKET_BYTES);
+        let packets = retold.as_deref().unwrap_or(bytes).chunks(CONTROL_PACKET_BYTES);
+        for ((packet, on_link), id) in
+            packets.zip(on_link).zip([PacketId::Data1, PacketId::Data0].iter().cycle())
+        {
+            let told = if packet == on_link { told.clone() } else { told.retold(on_link) };
+            self.transaction(out, &told, data, Some((*id, packet)), ACK)?;
         }
         if ends_well {
             // The status stage is a packet of nothing, the other way, always DATA1 (USB 2.0 clause 8.5.3).
-            self.transaction(out, &told, answer, Some((1, &[])), Some(PacketId::Ack))
+            self.transaction(out, &told, answer, Some((PacketId::Data1, &[])), ACK)
         } else {
             let stalled = if to_host { PacketId::In } else { answer };
             self.transaction(out, &told, stalled, None, Some(PacketId::Stall))
@@ -216,7 +251,7 @@ impl Transactions {
         endpoint: EndpointAddress,
         stream: Option<u16>,
     ) -> Result<(), WriteError> {
-        let told = Told { at, endpoint: endpoint.number(), stream };
+        let told = Told::of(at, endpoint, stream);
         match (endpoint.direction(), self.oldest(endpoint)) {
             (Direction::In, _) => self.transaction(out, &told, PacketId::In, None, Some(PacketId::Nak)),
             (Direction::Out, None) => self.transaction(out, &told, PacketId::Ping, None, Some(PacketId::Nak)),
@@ -241,8 +276,45 @@ impl Transactions {
         handshake: Option<PacketId>,
     ) -> Result<(), WriteError> {
         let Some(sent) = self.under_way.remove(index) else { return Ok(()) };
-        let told = Told { at, endpoint: sent.endpoint.number(), stream: sent.stream };
-        self.transaction(out, &told, PacketId::Out, Some((sent.sequence, &sent.payload)), handshake)
+        let told = Told::of(at, sent.endpoint, sent.stream).numbered(sent.sequence);
+        self.move_data(out, &told, &sent.payload, handshake)
+    }
+
+    /// Tells of a data packet on a bulk endpoint, and of the end of a transfer that it hides.
+    fn move_data<W: Write>(
+        &mut self,
+        out: &mut Pcapng<W>,
+        told: &Told,
+        payload: &[u8],
+        handshake: Option<PacketId>,
+    ) -> Result<(), WriteError> {
+        self.take_turn(out, told, payload, handshake)?;
+        let is_taken = matches!(handshake, Some(PacketId::Ack | PacketId::Nyet));
+        if is_taken && self.ends.is_hidden_after(told.endpoint, told.stream, payload.len()) {
+            return self.end(out, &Told::of(told.at, told.endpoint, told.stream));
+        }
+        Ok(())
+    }
+
+    /// Tells readers that a transfer has ended, by a packet of nothing that was not there.
+    fn end<W: Write>(&mut self, out: &mut Pcapng<W>, told: &Told) -> Result<(), WriteError> {
+        self.take_turn(out, &told.added(), &[], ACK)
+    }
+
+    /// Tells of a data packet that is DATA0 or DATA1 as it is the endpoint's turn, which goes on if it is taken.
+    fn take_turn<W: Write>(
+        &mut self,
+        out: &mut Pcapng<W>,
+        told: &Told,
+        payload: &[u8],
+        handshake: Option<PacketId>,
+    ) -> Result<(), WriteError> {
+        let turn = 1 << told.endpoint.index();
+        let id = if self.turns & turn == 0 { PacketId::Data0 } else { PacketId::Data1 };
+        if matches!(handshake, Some(PacketId::Ack | PacketId::Nyet)) {
+            self.turns ^= turn;
+        }
+        self.transaction(out, told, told.token(), Some((id, payload)), handshake)
     }
 
     fn transaction<W: Write>(
@@ -250,20 +322,24 @@ impl Transactions {
         out: &mut Pcapng<W>,
         told: &Told,
         token: PacketId,
-        data: Option<(u8, &[u8])>,
+        data: Option<(PacketId, &[u8])>,
         handshake: Option<PacketId>,
     ) -> Result<(), WriteError> {
-        let Told { at, endpoint, stream } = *told;
-        let comment = stream.map_or_else(String::new, name);
-        let mut add = |head: &[u8], body: &[u8]| {
-            out.add(self.interface, &Record { at, head, body, cut: 0, comment: &comment })
+        let &Told { at, endpoint, stream, ref remark } = told;
+        let stream = stream.map_or_else(String::new, name);
+        let (of_all, of_data) = match remark {
+            Remark::OfAll(remark) => (&remark[..], &remark[..]),
+            Remark::OfData(remark) => ("", &remark[..]),
         };
-        add(&Token { id: token, address: self.place.device, endpoint }.encode(), &[])?;
-        if let Some((number, payload)) = data {
-            let id = if number % 2 == 0 { PacketId::Data0 } else { PacketId::Data1 };
-            add(&data_packet(id, payload), &[])?;
+        let mut add = |head: &[u8], remark| {
+            let comments = &[&stream[..], remark];
+            out.add(self.interface, &Record { at, head, body: &[], cut: 0, comments })
+        };
+        add(&Token { id: token, address: self.place.device, endpoint: endpoint.number() }.encode(), of_all)?;
+        if let Some((id, payload)) = data {
+            add(&data_packet(id, payload), of_data)?;
         }
-        handshake.map_or(Ok(()), |handshake| add(&[handshake.into()], &[]))
+        handshake.map_or(Ok(()), |handshake| add(&[handshake.into()], of_all))
     }
 }
 
@@ -271,12 +347,51 @@ fn data_packet(id: PacketId, payload: &[u8]) -> Vec<u8> {
     [&[u8::from(id)], payload, &check_of_payload(payload)].concat()
 }
 
-/// When and where a transaction is.
-#[derive(Clone, Copy)]
+/// When and where a transaction is, and what besides is to be said of it.
+#[derive(Clone)]
 struct Told {
     at: Instant,
-    endpoint: u8,
+    endpoint: EndpointAddress,
     stream: Option<u16>,
+    remark: Remark,
+}
+
+/// What else a comment says.
+#[derive(Clone)]
+enum Remark {
+    /// Of the data packet; nothing if empty.
+    OfData(String),
+    /// Of each packet.
+    OfAll(String),
+}
+
+impl Told {
+    const fn of(at: Instant, endpoint: EndpointAddress, stream: Option<u16>) -> Self {
+        Self { at, endpoint, stream, remark: Remark::OfData(String::new()) }
+    }
+
+    /// With the number of its packet on the link.
+    fn numbered(self, sequence: u8) -> Self {
+        Self { remark: Remark::OfData(format!("sequence {sequence}")), ..self }
+    }
+
+    /// With what its packet was on the link.
+    fn retold(&self, on_link: &[u8]) -> Self {
+        let digits: String = on_link.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { remark: Remark::OfData(format!("on the link {digits}")), ..self.clone() }
+    }
+
+    /// That was not on the link.
+    fn added(&self) -> Self {
+        Self { remark: Remark::OfAll(format!("{ADDED}: end of the transfer")), ..self.clone() }
+    }
+
+    const fn token(&self) -> PacketId {
+        match self.endpoint.direction() {
+            Direction::In => PacketId::In,
+            Direction::Out => PacketId::Out,
+        }
+    }
 }
 
 /// `stream 7`, as in captures of transfers; the two that name none by their names (USB 3.2 table 8-24).
@@ -292,13 +407,14 @@ const PRIME: u16 = 0xfffe;
 const NO_STREAM: u16 = 0xffff;
 /// Numbers of data packets.
 const SEQUENCES: u8 = 32;
+const ACK: Option<PacketId> = Some(PacketId::Ack);
 /// Of endpoint 0 at high speed.
 const CONTROL_PACKET_BYTES: usize = 64;
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bus::TransferId;
+    use bus::{Pipe, StreamId};
     use wire::usb::SetupPacket;
 
     const IN_1: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
@@ -317,9 +433,14 @@ mod tests {
             let (block, after) = rest.split_at(word(4) as usize);
             if word(0) == 6 {
                 let packet = &block[28..28 + word(20) as usize];
-                let options = &block[28 + packet.len().next_multiple_of(4)..block.len() - 4];
-                let comment = options.get(4..4 + usize::from(options.get(2).copied().unwrap_or(0)));
-                let comment = String::from_utf8(comment.unwrap_or(&[]).to_vec()).unwrap();
+                let mut options = &block[28 + packet.len().next_multiple_of(4)..block.len() - 4];
+                let mut comments = String::new();
+                while let [1, 0, len, 0, after @ ..] = options {
+                    let (comment, after) = after.split_at(usize::from(*len).next_multiple_of(4));
+                    comments += ", ";
+                    comments += std::str::from_utf8(&comment[..usize::from(*len)]).unwrap();
+                    options = after;
+                }
                 let id = PacketId::from(packet[0]);
                 let text = match packet {
                     [_] => id.to_string(),
@@ -330,7 +451,7 @@ mod tests {
                     }
                     _ => panic!("{packet:?}"),
                 };
-                lines.push(format!("{text}{}{comment}", if comment.is_empty() { "" } else { ", " }));
+                lines.push(text + &comments);
             }
             rest = after;
         }
@@ -349,7 +470,7 @@ mod tests {
             let ack = Said::Ack { endpoint: IN_1, expects: 4, packets: 0 };
             packets.arrived(out, Instant::ZERO, ack).unwrap();
         });
-        assert_eq!(lines, ["IN 5.1, stream 7", "DATA1 [01, 02], stream 7", "ACK, stream 7"]);
+        assert_eq!(lines, ["IN 5.1, stream 7", "DATA0 [01, 02], stream 7, sequence 3", "ACK, stream 7"]);
     }
 
     #[test]
@@ -380,7 +501,10 @@ mod tests {
                 packets.arrived(out, Instant::ZERO, said).unwrap();
             }
         });
-        assert_eq!(lines, ["OUT 5.2", "DATA1 [01]", "ACK", "OUT 5.2", "DATA0 [02]", "NYET"]);
+        assert_eq!(
+            lines,
+            ["OUT 5.2", "DATA0 [01], sequence 31", "ACK", "OUT 5.2", "DATA1 [02], sequence 0", "NYET"]
+        );
     }
 
     #[test]
@@ -401,7 +525,7 @@ mod tests {
                 packets.arrived(out, Instant::ZERO, said).unwrap();
             }
         });
-        assert_eq!(lines, ["OUT 5.2", "DATA0 [01]", "NAK", "PING 5.2", "NAK"]);
+        assert_eq!(lines, ["OUT 5.2", "DATA0 [01], sequence 0", "NAK", "PING 5.2", "NAK"]);
     }
 
     #[test]
@@ -419,6 +543,75 @@ mod tests {
     }
 
     #[test]
+    fn data_that_are_refused_come_again_as_the_same() {
+        let lines = told(|packets, out| {
+            for said in [
+                out_data(5, &[1]),
+                Said::NotReady { endpoint: OUT_2, stream: None },
+                out_data(5, &[1]),
+                Said::Ack { endpoint: OUT_2, expects: 6, packets: 1 },
+                out_data(6, &[2]),
+                Said::Ack { endpoint: OUT_2, expects: 7, packets: 1 },
+            ] {
+                packets.arrived(out, Instant::ZERO, said).unwrap();
+            }
+        });
+        let data: Vec<_> = lines.iter().filter(|line| line.starts_with("DATA")).collect();
+        assert_eq!(data, ["DATA0 [01], sequence 5", "DATA0 [01], sequence 5", "DATA1 [02], sequence 6"]);
+    }
+
+    /// The lines after the first three, of a read of 2 KiB, and perhaps of its end at the host.
+    fn read_of_two_packets(stream: Option<u16>, last_bytes: usize, ends: bool) -> Vec<String> {
+        let pipe = Pipe { endpoint: IN_1, stream: stream.and_then(StreamId::new) };
+        let lines = told(|packets, out| {
+            packets.submitted(&Transfer { id: TransferId(1), pipe, length: 2048 });
+            for (sequence, len) in [(0, 1024), (1, last_bytes)] {
+                let said = Said::Data { endpoint: IN_1, stream, sequence, payload: &[0; 1024][..len] };
+                packets.arrived(out, Instant::ZERO, said).unwrap();
+            }
+            if ends {
+                packets.completed(out, Instant::ZERO, TransferId(1)).unwrap();
+            }
+        });
+        lines[6..].to_vec()
+    }
+
+    #[test]
+    fn the_end_of_a_transfer_behind_a_whole_packet_is_added_for_readers() {
+        const ADDED: &str = "not on the link: end of the transfer";
+        for ends in [false, true] {
+            assert_eq!(
+                read_of_two_packets(None, 1024, ends),
+                [format!("IN 5.1, {ADDED}"), format!("DATA0 [], {ADDED}"), format!("ACK, {ADDED}")]
+            );
+            assert_eq!(read_of_two_packets(None, 511, ends), [""; 0], "a short packet shows it");
+        }
+        assert_eq!(read_of_two_packets(Some(7), 600, false)[1], format!("DATA0 [], stream 7, {ADDED}"));
+    }
+
+    #[test]
+    fn the_end_of_a_transfer_that_is_broken_off_is_added_when_the_host_has_it_back() {
+        let lines = told(|packets, out| {
+            packets.submitted(&Transfer { id: TransferId(1), pipe: Pipe::plain(IN_1), length: 4096 });
+            let said = Said::Data { endpoint: IN_1, stream: None, sequence: 0, payload: &[0; 1024] };
+            packets.arrived(out, Instant::ZERO, said).unwrap();
+            packets.completed(out, Instant::ZERO, TransferId(1)).unwrap();
+        });
+        assert_eq!(lines[4], "DATA1 [], not on the link: end of the transfer");
+    }
+
+    #[test]
+    fn what_a_configuration_was_on_the_link_is_said() {
+        let setup = SetupPacket::decode(&[0x80, 6, 0, 2, 0, 0, 25, 0]).unwrap();
+        let bytes = [9, 2, 25, 0, 1, 1, 0, 0xc0, 0, 9, 4, 0, 0, 1, 8, 6, 0x50, 0, 7, 5, 0x81, 2, 0, 4, 0];
+        let control = Control { id: TransferId(1), setup, bytes: &bytes, status: TransferStatus::Done };
+        let lines = told(|packets, out| packets.control(out, Instant::ZERO, &control).unwrap());
+        let [.., last] = lines[4].split(", ").collect::<Vec<_>>()[..] else { panic!() };
+        assert_eq!(last, "on the link 09021900010100c00009040000010806500007058102000400");
+        assert!(lines[4].contains("07, 05, 81, 02, 00, 02, 00]"), "{}", lines[4]);
+    }
+
+    #[test]
     fn what_is_never_answered_is_held_up_to_a_limit() {
         let lines = told(|packets, out| {
             for sequence in 0..=UNDER_WAY_MAX as u8 {
@@ -426,7 +619,7 @@ mod tests {
             }
             assert_eq!(packets.under_way.len(), UNDER_WAY_MAX);
         });
-        assert_eq!(lines, ["OUT 5.2", "DATA0 []"]);
+        assert_eq!(lines, ["OUT 5.2", "DATA0 [], sequence 0"]);
     }
 
     #[test]

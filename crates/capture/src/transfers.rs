@@ -194,7 +194,7 @@ impl Transfers {
         // Whoever tells may have cut them before.
         let whole = if event.bytes.is_empty() { 0 } else { event.length as usize };
         let cut = (whole.max(event.bytes.len()) - body.len()) as u32;
-        out.add(self.interface, &Record { at, head: &header.encode(), body, cut, comment })
+        out.add(self.interface, &Record { at, head: &header.encode(), body, cut, comments: &[comment] })
     }
 }
 

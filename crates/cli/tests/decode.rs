@@ -191,7 +191,7 @@ fn places_where_packets_were_dropped_are_summed_up() {
     let interface = out.add_interface(&interface).expect("it can be written");
     for _ in 0..20 {
         out.drop_before_next(7);
-        let record = Record { at: Instant::ZERO, head: &[0; 64], body: &[], cut: 0, comment: "" };
+        let record = Record { at: Instant::ZERO, head: &[0; 64], body: &[], cut: 0, comments: &[] };
         out.add(interface, &record).expect("it can be written");
     }
     out.finish().expect("it can be written");

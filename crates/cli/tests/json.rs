@@ -179,7 +179,7 @@ fn dropped(place: &Place) -> String {
     let interface = Interface { link_type: LinkType::Usbmon, name: "", description: "" };
     let interface = out.add_interface(&interface).expect("it can be written");
     out.drop_before_next(7);
-    let record = Record { at: Instant::ZERO, head: &[0; 64], body: &[], cut: 0, comment: "" };
+    let record = Record { at: Instant::ZERO, head: &[0; 64], body: &[], cut: 0, comments: &[] };
     out.add(interface, &record).expect("it can be written");
     out.finish().expect("it can be written");
     path

@@ -6,7 +6,9 @@
 //! which no writer of USB has used.
 
 use super::window::Window;
-use super::{ByteOrder, DamageKind, Dropped, Found, Link, RECORD_BYTES_MAX, Step, is_full, stream_of};
+use super::{
+    ByteOrder, DamageKind, Dropped, Found, Link, RECORD_BYTES_MAX, Step, is_full, is_of_added, stream_of,
+};
 use pcap_parser::pcapng::{
     Block, EnhancedPacketBlock, InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode,
     PcapNGOption, SimplePacketBlock, parse_block_be, parse_block_le,
@@ -212,7 +214,8 @@ impl Blocks {
             order: self.order,
             interface: block.if_id,
             cut: block.origlen.saturating_sub(block.caplen),
-            stream: block.options.iter().find_map(stream_in),
+            stream: block.options.iter().filter_map(comment_in).find_map(stream_of),
+            is_added: block.options.iter().filter_map(comment_in).any(is_of_added),
             bytes: ENHANCED_PAYLOAD_AT..ENHANCED_PAYLOAD_AT + bytes.len(),
             len,
         })
@@ -266,6 +269,7 @@ impl Blocks {
             interface: 0,
             cut: block.origlen.saturating_sub(kept as u32),
             stream: None,
+            is_added: false,
             bytes: SIMPLE_PAYLOAD_AT..SIMPLE_PAYLOAD_AT + kept,
             len,
         })
@@ -392,8 +396,8 @@ fn is_length(length: u32) -> bool {
     (BLOCK_BYTES_MIN..=RECORD_BYTES_MAX).contains(&(length as usize)) && length.is_multiple_of(4)
 }
 
-/// The stream that an option tells, if it is a comment.
-fn stream_in(option: &PcapNGOption<'_>) -> Option<u16> {
+/// The comment that an option is, if it is one.
+fn comment_in<'a>(option: &'a PcapNGOption<'_>) -> Option<&'a [u8]> {
     let comment = option.value().get(..option.len.into())?;
-    stream_of(comment).filter(|_| option.code == OptionCode::Comment)
+    (option.code == OptionCode::Comment).then_some(comment)
 }

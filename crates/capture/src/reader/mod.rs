@@ -15,7 +15,7 @@ mod window;
 
 pub use damage::{Damage, DamageKind, Dropped};
 
-use crate::{ReadError, pcapng::INTERFACES_MAX};
+use crate::{ADDED, ReadError, pcapng::INTERFACES_MAX};
 use blocks::Blocks;
 use records::Records;
 use std::io::{self, Read};
@@ -79,6 +79,8 @@ pub struct Packet<'a> {
     pub cut: u32,
     /// The stream that its comment tells, if it tells one.
     pub stream: Option<u16>,
+    /// Whether a comment says that it was not on the link: who wrote it has added it for readers.
+    pub is_added: bool,
 }
 
 /// What comes next in a file.
@@ -134,6 +136,7 @@ struct Found {
     interface: u32,
     cut: u32,
     stream: Option<u16>,
+    is_added: bool,
     bytes: Range<usize>,
     /// Bytes of the block or record.
     len: usize,
@@ -214,9 +217,9 @@ impl<R: Read> Reader<R> {
     fn give(&mut self, found: Found) -> Packet<'_> {
         self.packets += 1;
         self.given = found.len;
-        let Found { at_ns, link, order, interface, cut, stream, bytes, .. } = found;
+        let Found { at_ns, link, order, interface, cut, stream, is_added, bytes, .. } = found;
         let bytes = &self.window.bytes()[bytes];
-        Packet { number: self.packets, at_ns, link, order, interface, bytes, cut, stream }
+        Packet { number: self.packets, at_ns, link, order, interface, bytes, cut, stream, is_added }
     }
 }
 
@@ -313,6 +316,11 @@ fn is_text_of_usbmon(bytes: &[u8]) -> bool {
 fn stream_of(comment: &[u8]) -> Option<u16> {
     let digits = comment.strip_prefix(b"stream ")?;
     std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Whether a comment says that its record was not on the link (docs/CAPTURE.md).
+fn is_of_added(comment: &[u8]) -> bool {
+    comment.starts_with(ADDED.as_bytes())
 }
 
 /// Whether so many interfaces are more than are kept.

@@ -123,6 +123,7 @@ impl Records {
             interface: 0,
             cut: head.whole.saturating_sub(head.kept),
             stream: None,
+            is_added: false,
             bytes: header_len..len,
             len,
         }))

@@ -62,6 +62,7 @@ fn a_packet_has_its_time_its_bytes_and_its_stream() {
         bytes: &[1, 2, 3, 4, 5],
         cut: 7,
         stream: Some(7),
+        is_added: false,
     };
     assert_eq!(reader.next_item().unwrap(), Some(Item::Packet(packet)));
     assert_eq!(reader.next_item().unwrap(), None);
@@ -385,7 +386,7 @@ fn what_was_written_is_read() {
     let interface = out.add_interface(&interface).unwrap();
     for at in 0..3 {
         let at = units::Instant::from_ps(at * 1_000);
-        out.add(interface, &Record { at, head: &[0x5a], body: &[], cut: 0, comment: "stream 65534" })
+        out.add(interface, &Record { at, head: &[0x5a], body: &[], cut: 0, comments: &["stream 65534"] })
             .unwrap();
     }
     let (packets, damages) = read(&out.finish().unwrap());

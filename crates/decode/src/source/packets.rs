@@ -2,7 +2,8 @@
 //!
 //! Where a transfer ends is not on the wire. Wrappers and information units are a packet each, and data are counted as they come, so
 //! that commands need no more. Control transfers are put together from setup, data and status stages. A packet says no bus, so
-//! that it is the number of the file's interface. What is refused (NAK, NYET, PING) is passed over.
+//! that it is the number of the file's interface. What is refused (NAK, PING) is passed over, and so is
+//! what uaskit has added for other readers.
 
 use super::mark;
 use crate::event::{Address, Ended, Event, Phase};
@@ -50,6 +51,10 @@ impl Transactions {
             PacketId::Out | PacketId::In | PacketId::Setup => {
                 let token = Token::decode(packet.bytes)?;
                 self.current = Some(Transaction { token, has_payload: false, stream: packet.stream });
+                Ok(None)
+            }
+            PacketId::Data0 | PacketId::Data1 if packet.is_added => {
+                self.current = None;
                 Ok(None)
             }
             PacketId::Data0 | PacketId::Data1 => {

@@ -17,7 +17,7 @@ fn file(script: &Script, dropped: Range<usize>) -> (Vec<u8>, Vec<usize>) {
         }
         let at = units::Instant::from_ps(at_ns * 1_000);
         let comment = stream.map_or_else(String::new, |stream| format!("stream {stream}"));
-        out.add(interface, &Record { at, head: bytes, body: &[], cut: 0, comment: &comment }).unwrap();
+        out.add(interface, &Record { at, head: bytes, body: &[], cut: 0, comments: &[&comment] }).unwrap();
     }
     let file = out.finish().unwrap();
     let (mut at, mut blocks) = (0, Vec::new());

@@ -19,7 +19,17 @@ fn decoded(link: Link, told: &[Told]) -> (Decoder, Vec<Command>) {
     let mut decoder = Decoder::new();
     for (number, (at_ns, stream, bytes)) in (1..).zip(told) {
         let (at_ns, stream, order) = (*at_ns, *stream, ByteOrder::Little);
-        decoder.take(&Packet { number, at_ns, link, order, interface: 0, bytes, cut: 0, stream });
+        decoder.take(&Packet {
+            number,
+            at_ns,
+            link,
+            order,
+            interface: 0,
+            bytes,
+            cut: 0,
+            stream,
+            is_added: false,
+        });
     }
     decoder.finish();
     let commands = std::iter::from_fn(|| decoder.poll()).collect();

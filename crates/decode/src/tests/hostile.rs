@@ -65,7 +65,7 @@ proptest! {
         for (bytes, number) in packets.iter().zip(1..) {
             let order = if number % 2 == 0 { ByteOrder::Little } else { ByteOrder::Big };
             let packet =
-                Packet { number, at_ns: number, link, order, interface: 0, bytes, cut: 0, stream: None };
+                Packet { number, at_ns: number, link, order, interface: 0, bytes, cut: 0, stream: None, is_added: false };
             decoder.take(&packet);
         }
         decoder.finish();
@@ -99,8 +99,17 @@ fn devices_have_a_limit() {
         let link = Link::Usbmon;
         let order = ByteOrder::Little;
         let number = script.packets + 1;
-        let packet =
-            Packet { number, at_ns: 0, link, order, interface: 0, bytes: &bytes, cut: 0, stream: None };
+        let packet = Packet {
+            number,
+            at_ns: 0,
+            link,
+            order,
+            interface: 0,
+            bytes: &bytes,
+            cut: 0,
+            stream: None,
+            is_added: false,
+        };
         script.decoder.take(&packet);
     }
     assert_eq!(script.decoder.losses().devices, 0, "none of them was a drive");

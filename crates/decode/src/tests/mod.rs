@@ -139,6 +139,7 @@ impl Script {
             bytes: &bytes,
             cut: 0,
             stream: self.stream,
+            is_added: false,
         });
         self.told.push((self.at_ns, self.stream, bytes));
         self.packets

@@ -16,7 +16,8 @@ fn decode(link: Link, order: ByteOrder, packets: &[Vec<u8>]) -> (Vec<Command>, D
     let mut decoder = Decoder::new();
     for (bytes, number) in packets.iter().zip(1..) {
         let at_ns = number * 1_000;
-        let packet = Packet { number, at_ns, link, order, interface: 1, bytes, cut: 0, stream: None };
+        let packet =
+            Packet { number, at_ns, link, order, interface: 1, bytes, cut: 0, stream: None, is_added: false };
         decoder.take(&packet);
     }
     (std::iter::from_fn(|| decoder.poll()).collect(), decoder)
@@ -147,6 +148,33 @@ fn packets_of_an_analyser() {
     is_test_unit_ready(&commands[0]);
     assert_eq!(commands[0].began.packet, 3, "when it was taken");
     assert_eq!(commands[0].address.to_string(), "2.5", "the file's interface in place of the bus");
+}
+
+#[test]
+fn what_was_added_for_other_readers_is_passed_over() {
+    let mut decoder = Decoder::new();
+    let [command, end, status] =
+        [(PacketId::Out, 2, &CBW[..]), (PacketId::In, 1, &[][..]), (PacketId::In, 1, &CSW)]
+            .map(|(id, endpoint, payload)| transaction(id, endpoint, payload));
+    let all = command.iter().chain(&end).chain(&status);
+    for (bytes, number) in all.zip(1..) {
+        let (link, order, is_added) = (Link::Usb2Packets, ByteOrder::Little, (4..7).contains(&number));
+        let packet = Packet {
+            number,
+            at_ns: number,
+            link,
+            order,
+            interface: 1,
+            bytes,
+            cut: 0,
+            stream: None,
+            is_added,
+        };
+        decoder.take(&packet);
+    }
+    is_test_unit_ready(&decoder.poll().unwrap());
+    decoder.finish();
+    assert_eq!(decoder.verdicts(), []);
 }
 
 #[test]

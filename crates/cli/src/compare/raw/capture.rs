@@ -167,7 +167,10 @@ impl Observer for Recorder {
         let transfer = shown(transfer);
         self.write(at, |form, out, at| match form {
             Form::Transfers(transfers) => transfers.submitted(out, at, &transfer, bytes),
-            Form::Packets(_) => Ok(()),
+            Form::Packets(packets) => {
+                packets.submitted(&transfer);
+                Ok(())
+            }
         });
     }
 
@@ -175,7 +178,7 @@ impl Observer for Recorder {
         let transfer = shown(transfer);
         self.write(at, |form, out, at| match form {
             Form::Transfers(transfers) => transfers.completed(out, at, &transfer, end, bytes),
-            Form::Packets(_) => Ok(()),
+            Form::Packets(packets) => packets.completed(out, at, transfer.id),
         });
     }
 
