@@ -44,6 +44,16 @@ static OF_BOT_AT_HIGH_SPEED: Shared<Capture> =
 static PACKETS_OF_BOTH: Shared<Capture> =
     Shared::new(|| capture::compared(&[PARTS, BOTH, &["--capture-as", "packets"]].concat()));
 
+const TWO_DRIVES: &[&str] = &["--drives", "2", "--hubs", "1"];
+
+static OF_TWO: Shared<Capture> = Shared::new(|| capture::simulated(&[RUN, TWO_DRIVES].concat()));
+static PACKETS_OF_TWO: Shared<Capture> =
+    Shared::new(|| capture::simulated(&[RUN, TWO_DRIVES, &["--capture-as", "packets"]].concat()));
+static PACKETS_OF_TWO_AT_HIGH_SPEED: Shared<Capture> = Shared::new(|| {
+    let high = ["--controller", "chipset", "--link", "high", "--capture-as", "packets"];
+    capture::simulated(&[RUN, TWO_DRIVES, &high].concat())
+});
+
 /// Fails for each filter that does not select so many packets.
 fn counts(capture: &Shared<Capture>, expected: &[(&str, usize)]) -> Result<()> {
     let capture = capture.lock()?;
@@ -68,7 +78,8 @@ fn counts_ended(capture: &Shared<Capture>, filter: &str, reached: usize) -> Resu
 fn nothing_is_malformed() -> Result<()> {
     let plain = [&READS, &WRITES, &CUT, &PACKETS, &PACKETS_WRITTEN, &AT_HIGH_SPEED];
     let of_parts = [&OF_BOTH, &OF_BOTH_AT_HIGH_SPEED, &OF_BOT, &OF_BOT_AT_HIGH_SPEED, &PACKETS_OF_BOTH];
-    for capture in plain.into_iter().chain(of_parts) {
+    let of_two = [&OF_TWO, &PACKETS_OF_TWO, &PACKETS_OF_TWO_AT_HIGH_SPEED];
+    for capture in plain.into_iter().chain(of_parts).chain(of_two) {
         assert_eq!(capture.lock()?.malformed()?, [""; 0]);
     }
     Ok(())
@@ -263,6 +274,65 @@ fn decode_counts_what_tshark_counts() -> Result<()> {
             ],
         )?;
         assert_eq!(decoded.faults(), [""; 0]);
+    }
+    Ok(())
+}
+
+/// Of each transport two devices, each with the commands that decode finds of it; they share what is measured.
+#[test]
+fn of_two_drives_behind_a_hub_each_is_a_device_with_its_commands() -> Result<()> {
+    for (capture, buses, has_packets) in
+        [(&OF_TWO, ["1", "1", "2", "2"], false), (&PACKETS_OF_TWO, ["1", "2", "3", "4"], true)]
+    {
+        let decoded = capture.lock()?.decoded()?;
+        assert_eq!(decoded.faults(), [""; 0]);
+        for (address, bus) in ["1", "2", "3", "4"].into_iter().zip(buses) {
+            let device = format!("{bus}.{address}");
+            let of = |key: &str, value: serde_json::Value| {
+                decoded.commands(|one| one["device"] == *device && one[key] == value)
+            };
+            let is_there = match has_packets {
+                true => format!(r#"usbll.addr matches "^{address}[.]""#),
+                false => format!("usb.device_address == {address}"),
+            };
+            let (command, good, ended) = match address {
+                "1" | "2" => (
+                    "usbms.dCBWSignature == 0x43425355",
+                    "usbms.dCSWStatus == 0",
+                    of("outcome", "passed".into()),
+                ),
+                _ => (
+                    "uasp.iu_id == 1",
+                    "uasp.iu_id == 3 && uasp.sense.status == 0",
+                    of("outcome", "GOOD".into()),
+                ),
+            };
+            let reads = of("opcode", 0x28.into());
+            assert!((COMMANDS / 2..COMMANDS / 2 + 3 * DEPTH).contains(&reads), "{device}: {reads}");
+            counts(
+                capture,
+                &[
+                    (&format!("{is_there} && {command} && scsi_sbc.opcode == 0x28"), reads),
+                    (&format!("{is_there} && {good}"), ended),
+                ],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Transactions of two devices do not overlap in the file.
+#[test]
+fn packets_of_two_drives_are_transactions_with_good_checks() -> Result<()> {
+    for capture in [&PACKETS_OF_TWO, &PACKETS_OF_TWO_AT_HIGH_SPEED] {
+        counts(
+            capture,
+            &[
+                ("usbll.invalid_pid_sequence || usbll.invalid_pid || usbll.undecoded", 0),
+                ("usbll.crc5.status == \"Bad\" || usbll.crc16.status == \"Bad\"", 0),
+                ("usb.setup.bRequest == 9", 4),
+            ],
+        )?;
     }
     Ok(())
 }

@@ -19,7 +19,7 @@
 //!
 //! Packets of a bus of USB 2.0 are told as they are, [`Transactions::crossed`].
 //!
-//! Always true: transactions do not overlap; at most [`UNDER_WAY_MAX`] data packets are held.
+//! Always true: transactions do not overlap in the file; at most [`UNDER_WAY_MAX`] data packets are held, and one transaction.
 
 use crate::ends::Ends;
 use crate::pcapng::{Interface, InterfaceId, LinkType, Pcapng, Record};
@@ -47,6 +47,8 @@ pub struct Transactions {
     ends: Ends,
     /// Endpoints whose next data packet is DATA1, a bit each.
     turns: u32,
+    /// The packets of a transaction on a bus of USB 2.0 that has not ended.
+    crossing: Vec<(Instant, Vec<u8>)>,
 }
 
 /// A packet that has arrived, on an endpoint whose direction says from whom data come.
@@ -114,7 +116,14 @@ impl Transactions {
     ) -> Result<Self, WriteError> {
         let link_type = LinkType::Usb2Packets;
         let interface = out.add_interface(&Interface { link_type, name, description })?;
-        Ok(Self { interface, place, under_way: VecDeque::new(), ends: Ends::default(), turns: 0 })
+        Ok(Self {
+            interface,
+            place,
+            under_way: VecDeque::new(),
+            ends: Ends::default(),
+            turns: 0,
+            crossing: Vec::new(),
+        })
     }
 
     /// The host has submitted a transfer: no packet says where it ends.
@@ -166,25 +175,44 @@ impl Transactions {
         }
     }
 
-    /// A packet has crossed a bus of USB 2.0: it is told as it is.
+    /// A packet has crossed a bus of USB 2.0: it is told as it is, when its transaction has ended, since devices on other buses have theirs
+    /// meanwhile and packets name nobody.
     ///
     /// # Errors
     /// As [`Pcapng::add`].
     pub fn crossed<W: Write>(
-        &self,
+        &mut self,
         out: &mut Pcapng<W>,
         at: Instant,
         packet: Crossed<'_>,
     ) -> Result<(), WriteError> {
-        let mut add =
-            |head: &[u8]| out.add(self.interface, &Record { at, head, body: &[], cut: 0, comments: &[] });
         match packet {
             Crossed::Token(id, endpoint) => {
-                add(&Token { id, address: self.place.device, endpoint: endpoint.number() }.encode())
+                self.flush(out)?;
+                let token = Token { id, address: self.place.device, endpoint: endpoint.number() };
+                self.crossing.push((at, token.encode().to_vec()));
+                Ok(())
             }
-            Crossed::Data(id, payload) => add(&data_packet(id, payload)),
-            Crossed::Handshake(id) => add(&[id.into()]),
+            Crossed::Data(id, payload) => {
+                self.crossing.push((at, data_packet(id, payload)));
+                Ok(())
+            }
+            Crossed::Handshake(id) => {
+                self.crossing.push((at, vec![id.into()]));
+                self.flush(out)
+            }
         }
+    }
+
+    /// Tells what there is of a transaction that has not ended.
+    ///
+    /// # Errors
+    /// As [`Pcapng::add`].
+    pub fn flush<W: Write>(&mut self, out: &mut Pcapng<W>) -> Result<(), WriteError> {
+        let mut packets = self.crossing.drain(..);
+        packets.try_for_each(|(at, packet)| {
+            out.add(self.interface, &Record { at, head: &packet, body: &[], cut: 0, comments: &[] })
+        })
     }
 
     /// A control transfer, whole: its stages in packets of at most 64 bytes.
@@ -425,8 +453,12 @@ mod tests {
         let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
         let mut packets = Transactions::new(&mut out, "", "", Place { bus: 1, device: 5 }).unwrap();
         tell(&mut packets, &mut out);
-        let file = out.finish().unwrap();
-        let mut rest = &file[..];
+        lines(&out.finish().unwrap())
+    }
+
+    /// The packets of a file.
+    fn lines(file: &[u8]) -> Vec<String> {
+        let mut rest = file;
         let mut lines = Vec::new();
         while !rest.is_empty() {
             let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap());
@@ -487,6 +519,27 @@ mod tests {
             }
         });
         assert_eq!(lines, ["PING 5.2", "NAK", "OUT 5.2", "DATA1 [01, 02]", "NYET"]);
+    }
+
+    #[test]
+    fn transactions_of_two_buses_are_told_one_after_the_other() {
+        let mut out = Pcapng::new(Vec::new(), "memory".into(), "").unwrap();
+        let [mut one, mut other] =
+            [5, 6].map(|device| Transactions::new(&mut out, "", "", Place { bus: 1, device }).unwrap());
+        let mut at =
+            |device: &mut Transactions, packet| device.crossed(&mut out, Instant::ZERO, packet).unwrap();
+        at(&mut one, Crossed::Token(PacketId::In, IN_1));
+        at(&mut other, Crossed::Token(PacketId::Out, OUT_2));
+        at(&mut one, Crossed::Data(PacketId::Data0, &[1]));
+        at(&mut other, Crossed::Data(PacketId::Data0, &[2]));
+        at(&mut one, Crossed::Handshake(PacketId::Ack));
+        // Nothing answers the other one, which goes on.
+        at(&mut other, Crossed::Token(PacketId::Ping, OUT_2));
+        other.flush(&mut out).unwrap();
+        assert_eq!(
+            lines(&out.finish().unwrap()),
+            ["IN 5.1", "DATA0 [01]", "ACK", "OUT 6.2", "DATA0 [02]", "PING 6.2"]
+        );
     }
 
     #[test]

@@ -77,6 +77,37 @@ fn packets_tell_the_same_commands_as_transfers() {
     }
 }
 
+/// Of each transport two drives, each with commands of its own, in the other's time.
+#[test]
+fn drives_that_share_a_link_are_devices_of_their_own() {
+    let place = Place::new();
+    for (kind, devices) in
+        [("transfers", ["1.1", "1.2", "2.3", "2.4"]), ("packets", ["1.1", "2.2", "3.3", "4.4"])]
+    {
+        for link in [&["--hubs", "1"][..], &["--hubs", "1", "--link", "high", "--controller", "chipset"]] {
+            let path = captured(&place, &[&["--drives", "2", "--capture-as", kind], link].concat());
+            let objects = json(&path, &[]);
+            assert_eq!(count(&objects, &[("kind", "verdict".into())]), 0);
+            for (device, ended) in devices.into_iter().zip(["passed", "passed", "GOOD", "GOOD"]) {
+                let of = [("device", device.into()), ("outcome", ended.into()), ("opcode", 0x28.into())];
+                // They share what is measured; before it each has as many as are wanted at once.
+                let reads = count(&objects, &of);
+                assert!((COMMANDS / 2..=COMMANDS / 2 + 2 * DEPTH).contains(&reads), "{device}: {reads}");
+            }
+            let commands = count(&objects, &[("kind", "command".into())]);
+            let known: usize =
+                devices.iter().map(|&device| count(&objects, &[("device", device.into())])).sum();
+            assert_eq!(commands, known, "there are no others");
+            let begins = |device: &str| {
+                let times = objects.iter().filter(|object| object["device"] == device);
+                times.filter_map(|object| object["at_ns"].as_u64()).collect::<Vec<_>>()
+            };
+            let [one, other] = [devices[0], devices[1]].map(begins);
+            assert!(one.first() < other.last() && other.first() < one.last(), "they run at a time");
+        }
+    }
+}
+
 #[test]
 fn a_stream_is_told_and_the_sense_data_are_spelt_out() {
     let place = Place::new();

@@ -120,8 +120,8 @@ pub struct DriveFigures {
 /// Who looks on while a load runs. Nobody by default, which costs nothing.
 #[derive(Default)]
 pub struct Watch {
-    /// Is told everything of the first drive from the enumeration on.
-    pub observer: Option<Box<dyn Observer>>,
+    /// Is told everything of a drive from the enumeration on: the first of the first drive, and so on.
+    pub observers: Vec<Box<dyn Observer>>,
     /// Gets the notes of so many commands.
     pub trace: Option<(Box<dyn Trace>, u32)>,
     /// Whether to say where the time of the first drive's commands goes.
@@ -286,12 +286,12 @@ impl Load {
 
     /// A host and drives that are on, and who still wants to look.
     fn power_on(&self, host: Host, protocol: Protocol, watch: Watch) -> Result<(Driven, Watch), RawError> {
-        let Watch { observer, trace, explain } = watch;
-        let observers = observer.into_iter().map(|observer| (0, observer)).collect();
+        let Watch { observers, trace, explain } = watch;
+        let observers = observers.into_iter().enumerate().collect();
         let setup = self.setup(host, protocol);
         let occupy = |_: usize, drive: &Drive| Occupant::of(drive, setup.rate_of(drive).speed());
         let world = setup.power_on_with(occupy, observers).map_err(RawError::PowerOn)?;
-        Ok((world, Watch { observer: None, trace, explain }))
+        Ok((world, Watch { observers: Vec::new(), trace, explain }))
     }
 
     fn medium_blocks(&self) -> u32 {
@@ -374,7 +374,7 @@ impl Measurement<Driven> {
 impl<T: Transport> Measurement<World<T>> {
     /// Without driver and controller.
     fn bare(load: &Load, plugged: Plugged<T>, plain: Plain, mut watch: Watch) -> Result<Self, RawError> {
-        if let Some(observer) = &mut watch.observer {
+        if let Some(observer) = watch.observers.first_mut() {
             plugged.enumeration.iter().for_each(|exchange| observer.control(Instant::ZERO, exchange));
         }
         Self::begin(load, World::new(load.connection, plugged, plain), watch)
@@ -485,8 +485,8 @@ impl<W: Commanded> Measurement<W> {
 
 impl<W: Commanded> Loop<W> {
     fn new(mut world: W, seed: u64, watch: Watch, depths: &[u16]) -> Self {
-        let Watch { observer, trace, explain } = watch;
-        observer.into_iter().for_each(|observer| world.observe(0, observer));
+        let Watch { observers, trace, explain } = watch;
+        observers.into_iter().enumerate().for_each(|(drive, observer)| world.observe(drive, observer));
         let explain = explain.then(|| Rc::new(RefCell::new(Explain::default())));
         explain.iter().for_each(|explain| world.observe(0, Box::new(Rc::clone(explain))));
         let noted = trace.as_ref().map_or(0, |(_, commands)| *commands);
@@ -847,11 +847,39 @@ mod tests {
         let load = Load { commands: 300, ..load(30, 4096) };
         for protocol in [Protocol::Bot, Protocol::Uas] {
             let trace: Box<dyn Trace> = Box::new(Vec::new());
-            let watch = Watch { observer: Some(Box::new(Nobody)), trace: Some((trace, 5)), explain: true };
+            let watch = Watch { observers: vec![Box::new(Nobody)], trace: Some((trace, 5)), explain: true };
             let watched = measure(&load, protocol, watch).unwrap().total;
             let alone = measure(&load, protocol, Watch::default()).unwrap().total;
             assert_eq!((watched.digest, watched.events), (alone.digest, alone.events));
         }
+    }
+
+    #[test]
+    fn each_drive_is_looked_on_at_by_its_own_observer() {
+        #[derive(Default)]
+        struct Counts(u64);
+        impl Observer for Counts {
+            fn ended(&mut self, _: Instant, _: CommandId, outcome: &Outcome) {
+                self.0 +=
+                    u64::from(matches!(outcome, Outcome::Answered(answer) if answer.status == Status::Good));
+            }
+        }
+        let load = Load {
+            host: Some(Host::with(Part::CHIPSET)),
+            drives: Drives { count: 2, hubs: 1 },
+            commands: 301,
+            ..load(4, 64 << 10)
+        };
+        let counts: [Rc<RefCell<Counts>>; 2] = Default::default();
+        let observers = counts.iter().map(|one| Box::new(Rc::clone(one)) as Box<dyn Observer>).collect();
+        let run = measure(&load, Protocol::Uas, Watch { observers, ..Watch::default() }).unwrap();
+        for (figures, seen) in run.drives.iter().zip(&counts) {
+            // As many as are wanted at once are not measured.
+            let seen = seen.borrow().0;
+            assert!((figures.commands..=figures.commands + 8).contains(&seen), "{seen} {}", figures.commands);
+        }
+        let alone = measure(&load, Protocol::Uas, Watch::default()).unwrap();
+        assert_eq!((run.total.digest, run.total.events), (alone.total.digest, alone.total.events));
     }
 
     #[test]

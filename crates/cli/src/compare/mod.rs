@@ -75,17 +75,19 @@ const ALONE: &str = "Link and protocols alone";
   uaskit compare --raw --depth 1 --power-states
   uaskit compare --raw --depth 4 --commands 20 --trace 3
   uaskit compare --raw --depth 4 --commands 100 --capture both.pcapng
+  uaskit compare --raw --drives 2 --hubs 1 --depth 4 --commands 100 --capture drives.pcapng
   uaskit compare --list-parts
 
 Drives behind hubs share the link of one root port; without hubs each has a root port of its own, of which the controllers have \
-two. Figures are of all drives together, and then of each; --explain and captures are about the first one.
+two. Figures are of all drives together, and then of each; --explain is about the first one, and a capture has each of them.
 
 A sweep is a grid: of host, driver, controller, hub, bridge, speed, drive, depth, block, way (read, write), access (random, \
 sequential) or seed, each with values a|b|c, a range a..b by doubling, or * for all parts that fit. Records are lines of JSON, to which \
 a run that was interrupted adds what is missing; see docs/SWEEPS.md, and `uaskit merge`.
 
-A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and for each \
-run a device of its own, whose address is the number of the run, with the requests that configure it. The stream of each record is \
+A capture has all runs of the comparison, one after the other, for tshark and Wireshark: BOT on bus 1, UAS on bus 2, and each \
+drive of each run a device of its own with the requests that configure it, whose addresses count on: with two drives those of the second \
+run are 3 and 4. Hubs are not among them. The stream of each record is \
 its comment. Runs begin with TEST UNIT READY and as many commands as are under way, which are not measured, and end with that \
 many under way.
 

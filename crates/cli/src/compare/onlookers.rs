@@ -5,7 +5,7 @@
 use super::CompareArguments;
 use super::choice::Column;
 use super::raw::Printed;
-use super::raw::capture::{Capture, RUNS_MAX};
+use super::raw::capture::{Capture, DEVICES_MAX, Looked};
 use super::runs::{self, Gathered};
 use crate::counted::counted;
 use crate::failure::Failure;
@@ -78,8 +78,8 @@ impl CompareArguments {
 
     fn start_parts_capture(&self, runs: usize) -> Result<Option<Capture>, Failure> {
         let Some(path) = &self.capture else { return Ok(None) };
-        if runs > RUNS_MAX {
-            let what = format!("a capture has room for {RUNS_MAX} runs, and these are {runs}");
+        if runs > DEVICES_MAX {
+            let what = format!("a capture has room for {DEVICES_MAX} runs, and these are {runs}");
             return Err(Failure::usage(what).try_this("name a --block and a --depth, or a --transport"));
         }
         Capture::create(path, self.capture_as, self.snap.unwrap_or(u32::MAX)).map(Some)
@@ -97,7 +97,9 @@ impl CompareArguments {
             Carried::Bot | Carried::Turbo => Protocol::Bot,
         };
         let name = format!("{} {}", column.name, job.depth);
-        let observer = capture.map(|capture| capture.next_run(protocol, &name, &what)).transpose()?;
+        let run = Looked { protocol, name: &name, what: &what, drives: 1 };
+        let observers = capture.map(|capture| capture.next_run(&run)).transpose()?;
+        let observer = observers.and_then(|mut observers| observers.pop());
         Ok(Watch { observer, trace, ..Watch::default() })
     }
 }

@@ -1,7 +1,7 @@
-//! The runs of a comparison as one capture: each world is told of as a device of its own, one after the other.
+//! The runs of a comparison as one capture: each drive of each world is told of as a device of its own, the worlds one after the other.
 //!
-//! BOT is on bus 1, UAS on bus 2; the address of a device is the number of its run, since packets have no bus number. A world
-//! begins when the one before has ended, a millisecond later.
+//! BOT is on bus 1, UAS on bus 2; addresses count on from drive to drive and from run to run, since packets have no bus number. A world
+//! begins when the one before has ended, a millisecond later. Left out: hubs, which move no commands.
 
 use crate::failure::Failure;
 use crate::outlet;
@@ -23,8 +23,8 @@ use target::Verdict;
 use units::{Duration, Instant};
 use wire::usb::{PacketId, StandardRequest};
 
-/// Runs of one capture: there are no more addresses.
-pub(in crate::compare) const RUNS_MAX: usize = 127;
+/// Devices of one capture, by all runs: there are no more addresses.
+pub(in crate::compare) const DEVICES_MAX: usize = 127;
 
 /// What a capture tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,7 +40,17 @@ pub(in crate::compare) struct Capture {
     file: Rc<RefCell<Output>>,
     kind: CaptureKind,
     snap: u32,
-    runs: u8,
+    devices: u8,
+}
+
+/// A run that is to be looked on at.
+pub(in crate::compare) struct Looked<'a> {
+    pub(in crate::compare) protocol: Protocol,
+    /// A short name.
+    pub(in crate::compare) name: &'a str,
+    /// What it is, in a line.
+    pub(in crate::compare) what: &'a str,
+    pub(in crate::compare) drives: u8,
 }
 
 /// What all runs share.
@@ -80,35 +90,42 @@ impl Capture {
         let (beside, out) = outlet::Beside::create(path).map_err(failed)?;
         let out = Pcapng::new(BufWriter::new(out), file.clone(), application).map_err(failure)?;
         let output = Output { out, file, beside: Some(beside), error: None, latest: Instant::ZERO };
-        Ok(Self { file: Rc::new(RefCell::new(output)), kind, snap, runs: 0 })
+        Ok(Self { file: Rc::new(RefCell::new(output)), kind, snap, devices: 0 })
     }
 
-    /// Who looks on at the next run.
+    /// Who looks on at the next run, by drive.
     pub(in crate::compare) fn next_run(
         &mut self,
-        protocol: Protocol,
-        name: &str,
-        what: &str,
-    ) -> Result<Box<dyn Observer>, Failure> {
-        let is_first = self.runs == 0;
-        self.runs += 1;
-        let bus = match protocol {
+        run: &Looked<'_>,
+    ) -> Result<Vec<Box<dyn Observer>>, Failure> {
+        let is_first = self.devices == 0;
+        let latest = self.file.borrow().latest;
+        let begins = if is_first { Duration::ZERO } else { latest - Instant::ZERO + BETWEEN_RUNS };
+        let mut all: Vec<Box<dyn Observer>> = Vec::new();
+        for number in 1..=run.drives {
+            let whose = if run.drives > 1 { format!(", drive {number}") } else { String::new() };
+            all.push(Box::new(self.next_drive(run, &whose, begins)?));
+        }
+        Ok(all)
+    }
+
+    fn next_drive(&mut self, run: &Looked<'_>, whose: &str, begins: Duration) -> Result<Recorder, Failure> {
+        self.devices += 1;
+        let bus = match run.protocol {
             Protocol::Bot => 1,
             Protocol::Uas => 2,
         };
-        let place = Place { bus, device: self.runs };
-        let description = format!("{what}, simulated");
-        let mut output = self.file.borrow_mut();
-        let out = &mut output.out;
+        let place = Place { bus, device: self.devices };
+        let (name, what) = (format!("{}{whose}", run.name), format!("{}{whose}, simulated", run.what));
+        let out = &mut self.file.borrow_mut().out;
         let form = match self.kind {
             CaptureKind::Transfers => {
-                Transfers::new(out, name, &description, place, self.snap).map(Form::Transfers)
+                Transfers::new(out, &name, &what, place, self.snap).map(Form::Transfers)
             }
-            CaptureKind::Packets => Transactions::new(out, name, &description, place).map(Form::Packets),
+            CaptureKind::Packets => Transactions::new(out, &name, &what, place).map(Form::Packets),
         };
-        let begins = if is_first { Duration::ZERO } else { output.latest - Instant::ZERO + BETWEEN_RUNS };
-        let file = Rc::clone(&self.file);
-        Ok(Box::new(Recorder { file, form: form.map_err(failure)?, begins, controls: 0, is_control: false }))
+        let (file, form) = (Rc::clone(&self.file), form.map_err(failure)?);
+        Ok(Recorder { file, form, begins, controls: 0, is_control: false })
     }
 
     /// Ends the capture: how many records it has.
@@ -136,9 +153,20 @@ impl Recorder {
         let mut output = self.file.borrow_mut();
         let Output { out, error, latest, .. } = &mut *output;
         if error.is_none() {
-            *latest = at + self.begins;
-            *error = write(&mut self.form, out, *latest).err();
+            let at = at + self.begins;
+            *latest = at.max(*latest);
+            *error = write(&mut self.form, out, at).err();
         }
+    }
+}
+
+/// A transaction that has not ended when its world does is told as far as it has come.
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        self.write(Instant::ZERO, |form, out, _| match form {
+            Form::Transfers(_) => Ok(()),
+            Form::Packets(packets) => packets.flush(out),
+        });
     }
 }
 

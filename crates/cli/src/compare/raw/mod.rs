@@ -13,7 +13,7 @@ use super::{CompareArguments, ControllerArgument, LinkArgument};
 use crate::counted::counted;
 use crate::failure::Failure;
 use crate::threads;
-use capture::{Capture, RUNS_MAX};
+use capture::{Capture, DEVICES_MAX, Looked};
 use clap::ValueEnum;
 use rayon::prelude::*;
 use sim::engine::{Entry, Trace};
@@ -181,11 +181,12 @@ impl CompareArguments {
 
     fn start_capture(&self) -> Result<Option<Capture>, Failure> {
         let Some(path) = &self.capture else { return Ok(None) };
-        if 2 * self.depths().len() > RUNS_MAX {
-            let most = RUNS_MAX / 2;
+        let devices_at_depth = 2 * usize::from(self.drives);
+        if devices_at_depth * self.depths().len() > DEVICES_MAX {
+            let (most, given) = (DEVICES_MAX / devices_at_depth, self.depths().len());
+            let of = counted(self.drives.into(), "drive");
             return Err(Failure::usage(format!(
-                "a capture has room for {most} depths, {} were given",
-                self.depths().len()
+                "a capture of {of} has room for {most} depths, {given} were given"
             )));
         }
         Capture::create(path, self.capture_as, self.snap.unwrap_or(u32::MAX)).map(Some)
@@ -214,20 +215,14 @@ impl CompareArguments {
     }
 
     fn measure(&self, depth: u16, protocol: Protocol, capture: Option<&mut Capture>) -> Result<Run, Failure> {
-        let observer = capture
-            .map(|capture| {
-                capture.next_run(
-                    protocol,
-                    &format!("{protocol} {depth}"),
-                    &format!("{protocol} at depth {depth}"),
-                )
-            })
-            .transpose()?;
+        let (name, what) = (format!("{protocol} {depth}"), format!("{protocol} at depth {depth}"));
+        let run = Looked { protocol, name: &name, what: &what, drives: self.drives };
+        let observers = capture.map(|capture| capture.next_run(&run)).transpose()?.unwrap_or_default();
         let trace = self.trace.map(|commands| (Box::new(Printed) as Box<dyn Trace>, commands));
         if trace.is_some() {
-            println!("{protocol} at depth {depth}");
+            println!("{what}");
         }
-        let watch = Watch { observer, trace, explain: self.explain || self.report.is_some() };
+        let watch = Watch { observers, trace, explain: self.explain || self.report.is_some() };
         raw::measure(&self.load(depth)?, protocol, watch).map_err(|error| match error {
             RawError::Load => {
                 Failure::usage(format!("no drive takes a command of {}", self.block())).because(error)
