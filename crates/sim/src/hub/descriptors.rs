@@ -13,8 +13,9 @@ use wire::usb::{
 pub const STATUS_CHANGE: EndpointAddress = EndpointAddress::at::<1>(Direction::In);
 /// Power switched for each port, no over-current protection (wHubCharacteristics bits 1:0 and 4:3).
 const CHARACTERISTICS: u16 = 0x0011;
-/// What a header takes to be decoded, in units of 100 ns.
-const HEADER_DECODE_100NS: u8 = 1;
+/// What a header takes to be decoded, in units of 100 ns. On links that are awake it is within the hub's delay, so that a hub that is
+/// faster tells less.
+const HEADER_DECODE_100NS: u16 = 1;
 /// Interrupt transfers of notifications (bits 1:0 and 5:4).
 const NOTIFICATION: EndpointAttributes = EndpointAttributes(0x13);
 /// Interrupt transfers.
@@ -106,7 +107,7 @@ pub(super) fn hub(shape: &Shape) -> Vec<u8> {
             characteristics: CHARACTERISTICS,
             power_good_2ms: POWER_GOOD_2MS,
             current_4ma: 0,
-            header_decode_100ns: HEADER_DECODE_100NS,
+            header_decode_100ns: HEADER_DECODE_100NS.min(delay_ns.div_ceil(100)) as u8,
             delay_ns,
             fixed: 0,
         }

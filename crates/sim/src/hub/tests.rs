@@ -5,7 +5,10 @@ use super::*;
 const NOW: Instant = Instant::ZERO;
 
 fn super_speed() -> HubDevice {
-    let delay = Duration::from_ns(320);
+    super_speed_of(Duration::from_ns(320))
+}
+
+fn super_speed_of(delay: Duration) -> HubDevice {
     HubDevice::new(Shape { kind: HubKind::SuperSpeed, ports: 4, delay, tier: 1, translators: None })
 }
 
@@ -33,6 +36,16 @@ const SET_CONFIGURATION: [u8; 8] = [0x00, 0x09, 1, 0, 0, 0, 0, 0];
 
 const fn port_status(port: u8) -> [u8; 8] {
     [0xa3, 0, 0, 0, port, 0, 4, 0]
+}
+
+#[test]
+fn a_hub_decodes_a_header_in_no_more_than_its_delay() {
+    // bHubHdrDecLat in units of 100 ns, and wHubDelay in ns.
+    for (delay, told) in [(0, [0, 0, 0]), (1, [1, 1, 0]), (100, [1, 100, 0]), (400, [1, 0x90, 1])] {
+        let mut hub = super_speed_of(Duration::from_ns(delay));
+        assert_eq!(ask(&mut hub, NOW, SET_CONFIGURATION), Verdict::Done);
+        assert_eq!(bytes(&mut hub, [0xa0, 6, 0, 0x2a, 0, 0, 12, 0])[7..10], told, "{delay} ns");
+    }
 }
 
 #[test]

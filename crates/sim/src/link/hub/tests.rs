@@ -214,6 +214,29 @@ fn each_tier_costs_its_delay_and_a_header_both_ways() {
 }
 
 #[test]
+fn a_header_waits_for_the_delay_alone_on_its_way_down_as_on_its_way_up() {
+    let mut wire = Wire::chain(Rate::Gen1, 2, Duration::from_ns(100));
+    wire.both(0, IN, 1, 1024);
+    wire.begin(1);
+    while wire.progress[0][0].is_empty() {
+        assert!(wire.step());
+    }
+    // 40 ns of header and the hub's 100 ns, each time: the route is decoded in the latter. The device answers after 72 ns less
+    // the 40 ns of the last link.
+    assert_eq!(
+        wire.script,
+        [
+            "0     0    40 -> ACK 1 IN expects 0, takes 1",
+            "1   140   180 -> ACK 1 IN expects 0, takes 1",
+            "2   280   320 -> ACK 1 IN expects 0, takes 1",
+            "2   352  2464 <- DATA 1 IN number 0, 1024 bytes, the last",
+            "1   492  2604 <- DATA 1 IN number 0, 1024 bytes, the last",
+            "0   632  2744 <- DATA 1 IN number 0, 1024 bytes, the last",
+        ]
+    );
+}
+
+#[test]
 fn at_gen_2_a_hub_has_a_packet_whole_before_it_goes_on() {
     let latency = |hubs| {
         let mut wire = Wire::chain(Rate::Gen2, hubs, DELAY);

@@ -535,7 +535,8 @@ impl Tree {
         self.sent.push_back(Sent { branch, from, routed, crossing, is_passed: passing.came_by.is_some() });
     }
 
-    /// When a packet is where a hub can pass it on, which needs its header. `None` if it goes to its end, who needs all of it.
+    /// When a packet is where a hub can pass it on, which needs its header; its route is decoded within the delay. `None` if it goes
+    /// to its end, who needs all of it.
     fn passes_at(&self, branch: usize, side: Side, crossing: &Crossing, routed: &Routed) -> Option<Instant> {
         let hub = match side {
             Side::Device => self.branches[branch].hub.as_ref(),
