@@ -11,11 +11,13 @@
 //! Events are not taken back. A component that changes its mind ignores the event when it comes; an [`Alarm`] sees to it
 //! that one deadline that moves does not fill the queue.
 //!
-//! Always true: time never runs back; the number of events that wait is bounded; nothing depends on an address, a hash
+//! Always true: time never runs back; the number of events that wait is bounded, and so is each line that a peer could make longer
+//! without an end ([`LineFull`]); nothing depends on an address, a hash
 //! order, a clock or a thread.
 
 mod alarm;
 mod digest;
+mod full;
 mod level;
 mod processor;
 mod queue;
@@ -26,8 +28,9 @@ mod wheel;
 
 pub use alarm::Alarm;
 pub use digest::Digest;
+pub use full::LineFull;
 pub use level::Level;
-pub use processor::Processor;
+pub use processor::{LINE_MAX, Processor};
 pub use queue::{EVENTS_MAX, QueueFull, Turn};
 pub use random::Random;
 pub use share::{Journey, Shares, Stage};

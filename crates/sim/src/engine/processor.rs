@@ -5,11 +5,17 @@
 //! done the others wait in line: that, and neither the link nor SATA, is what bounds small requests behind most bridges.
 //! Left out: what hardware does beside it, and priorities.
 //!
+//! A processor takes whatever it is given; who gives it more than [`LINE_MAX`] things has to see to it that it stops.
+//!
 //! Always true: what was given first is done first; no two things are done at once.
 
 use super::Level;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
+
+/// The most things in line before it is too many ([`Processor::is_full`]). A core of 32 drives with 32 commands each, of three
+/// transfers, has some thousands; a bridge has twice as many as its tags.
+pub const LINE_MAX: usize = 1 << 16;
 
 /// A processor with things of type `J` in line.
 #[derive(Clone, Debug)]
@@ -76,6 +82,12 @@ impl<J> Processor<J> {
 
     fn look_at_first(&mut self) {
         self.next_at = self.line.front().map_or(NEVER, |first| first.done_at);
+    }
+
+    /// Whether as many are in line as may be.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.line.len() >= LINE_MAX
     }
 
     /// How many are in line.

@@ -4,7 +4,7 @@
 //! Always true: a world that has stopped says why, whoever lets it go on.
 
 use crate::check::{About, Law, Violation};
-use crate::engine::QueueFull;
+use crate::engine::{LineFull, QueueFull};
 use std::fmt;
 use units::Instant;
 
@@ -15,6 +15,8 @@ pub enum Stopped {
     Violation,
     /// See [`QueueFull`].
     QueueFull,
+    /// See [`LineFull`].
+    LineFull(LineFull),
     /// Events make each other, and time stands still.
     StandsStill,
     /// Machines of ours make each other want something, without an end and without an event.
@@ -29,6 +31,7 @@ impl Stopped {
         match self {
             Self::Violation => Some((Law::Protocol, About::World("a message at the wrong time"))),
             Self::QueueFull => Some((Law::Progress, About::World("too many events"))),
+            Self::LineFull(LineFull { line, .. }) => Some((Law::Progress, About::Queue(line))),
             Self::StandsStill => Some((Law::Progress, About::World("time stands still"))),
             Self::NeverSettles => Some((Law::Progress, About::World("nobody comes to rest"))),
             Self::Broken(_) => None,
@@ -65,6 +68,7 @@ impl fmt::Display for Stopped {
                 f.write_str("one end sent what it could not have sent, which is a fault of the model")
             }
             Self::QueueFull => QueueFull.fmt(f),
+            Self::LineFull(full) => full.fmt(f),
             Self::StandsStill => {
                 f.write_str("events make each other while time stands still, which is a fault of the model")
             }

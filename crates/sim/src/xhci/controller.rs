@@ -15,6 +15,7 @@ use super::port::{Happened, Port};
 use super::register::Registers;
 use super::slot::{Life, Slot};
 use super::transfer::{Dma, Fetch};
+use crate::engine::LineFull;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
 use wire::usb::EndpointAddress;
@@ -156,6 +157,12 @@ impl Controller {
     /// What it wants done.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// Which line of it has had no room for something: what came of that is worth nothing.
+    #[inline]
+    pub const fn overrun(&self) -> Option<LineFull> {
+        self.events.ring.overrun()
     }
 
     /// Whether notes are taken of doorbells and TRBs, for [`Self::poll_note`].

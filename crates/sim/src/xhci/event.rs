@@ -8,6 +8,7 @@
 //! the driver has not given back is not written.
 
 use super::memory::{Fault, Memory};
+use crate::engine::LineFull;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use units::{Duration, Instant};
@@ -23,6 +24,10 @@ const MODERATION_DEFAULT: u16 = 4000;
 
 /// TRBs of a segment (clause 6.5).
 const SEGMENT_TRBS: RangeInclusive<u16> = 16..=4096;
+
+/// Events that wait until they can be seen, or until there is room. Each TD that was taken on makes a few, each command and each
+/// change of a port one; a controller that holds still has no more TDs than it has read ahead.
+const WAITING: LineFull = LineFull { line: "the controller's line of events", most: 1 << 16 };
 
 #[derive(Clone, Debug)]
 pub(super) struct EventRing {
@@ -41,6 +46,8 @@ pub(super) struct EventRing {
     cycle: bool,
     /// Events that nobody can see yet, or for which there is no room.
     waiting: VecDeque<(Instant, EventTrb)>,
+    /// There was no room to wait for one.
+    overrun: Option<LineFull>,
     is_full: bool,
     times_full: u32,
     /// What becomes of the next event of a transfer.
@@ -88,6 +95,7 @@ impl EventRing {
             taken: 0,
             cycle: true,
             waiting: VecDeque::new(),
+            overrun: None,
             is_full: false,
             times_full: 0,
             tampered: None,
@@ -138,7 +146,15 @@ impl EventRing {
     /// An event has come about, that can be seen from `at` on.
     pub(super) fn push(&mut self, at: Instant, event: EventTrb) {
         let at = self.waiting.back().map_or(at, |(last, _)| at.max(*last));
-        self.waiting.push_back((at, event));
+        if let Err(full) = WAITING.push(&mut self.waiting, (at, event)) {
+            self.overrun = Some(full);
+        }
+    }
+
+    /// Which line there was no room in, if an event was lost for that.
+    #[inline]
+    pub(super) const fn overrun(&self) -> Option<LineFull> {
+        self.overrun
     }
 
     /// When the next event can be seen that has not been written.
@@ -362,6 +378,20 @@ mod tests {
         ring.write(NOW, &mut memory).unwrap();
         assert_eq!(seen(&memory, second, 2).0, port(5).encode(true));
         assert_eq!(seen(&memory, first, 0), (port(6).encode(false), false));
+    }
+
+    #[test]
+    fn as_many_events_wait_as_may_and_the_next_is_told_to_have_had_no_room() {
+        let mut memory = Memory::new();
+        let (mut ring, _) = ring(&mut memory, 3);
+        // Four are written, and Event Ring Full Error.
+        for _ in 0..4 + 65_536 {
+            ring.push(NOW, port(1));
+            ring.write(NOW, &mut memory).unwrap();
+        }
+        assert_eq!((ring.waiting.len(), ring.overrun()), (65_536, None));
+        ring.push(NOW, port(1));
+        assert_eq!((ring.waiting.len(), ring.overrun()), (65_536, Some(WAITING)));
     }
 
     #[test]

@@ -12,21 +12,39 @@ use wire::xhci::{CommandTrb, Doorbell, EventTrb, TRB_BYTES, TransferTrb};
 pub(super) struct Notes {
     pub(super) is_taking: bool,
     lines: VecDeque<String>,
+    /// Notes for which there was no room behind those.
+    missed: u64,
 }
+
+/// Notes that wait to be taken. Who looks on takes all after each thing that happens, of which none makes more than some dozens.
+const LINES_MAX: usize = 1 << 16;
 
 /// TRBs of a TD that are told at most.
 const TRBS_MAX: usize = 64;
 
 impl Notes {
+    /// The next note; behind the last for which there was room how many there would have been.
     pub(super) fn poll(&mut self) -> Option<String> {
-        self.lines.pop_front()
+        let line = self.lines.pop_front();
+        line.or_else(|| match std::mem::take(&mut self.missed) {
+            0 => None,
+            missed => Some(format!("{missed} notes that nobody has taken")),
+        })
+    }
+
+    fn keep(&mut self, line: String) {
+        if self.missed == 0 && self.lines.len() < LINES_MAX {
+            self.lines.push_back(line);
+        } else {
+            self.missed += 1;
+        }
     }
 
     /// Nothing is made ready for a note that nobody takes.
     #[inline(always)]
     fn note(&mut self, note: impl FnOnce() -> String) {
         if self.is_taking {
-            self.lines.push_back(note());
+            self.keep(note());
         }
     }
 
@@ -59,7 +77,7 @@ impl Notes {
             }
             let Ok(bytes) = memory.read::<TRB_BYTES>(from.at) else { return };
             let Ok((trb, _)) = TransferTrb::decode(&bytes) else { return };
-            self.lines.push_back(format!(
+            self.keep(format!(
                 "slot {slot} endpoint {}, stream {stream}: TRB at {:#x}: {trb}",
                 endpoint.get(),
                 from.at
@@ -71,5 +89,22 @@ impl Notes {
                 _ => Cursor { at: from.at + TRB_BYTES as u64, ..from },
             };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_for_which_there_is_no_room_are_counted_and_told() {
+        let mut notes = Notes { is_taking: true, ..Notes::default() };
+        (0..65_536 + 3).for_each(|_| notes.doorbell(1, Doorbell { target: None, stream: 0 }));
+        let told: Vec<String> = std::iter::from_fn(|| notes.poll()).collect();
+        assert_eq!(told.len(), 65_537);
+        assert_eq!(told[65_536], "3 notes that nobody has taken");
+        notes.doorbell(1, Doorbell { target: None, stream: 0 });
+        assert_eq!(notes.poll().as_deref(), Some(told[0].as_str()), "there is room again");
+        assert_eq!(notes.poll(), None);
     }
 }

@@ -3,12 +3,15 @@
 //! A branch is a link and what is at its lower end. Whoever has the time schedules what [`Tree::poll_next`] says and brings
 //! it back with [`Tree::handle`]. A hub has endpoint 0, so that it is at the end of a way as well.
 
+mod lines;
+
 use super::burst::Bus;
 use super::ends::Ends;
 use super::lane::{CameBy, Coming, Lane, Passing};
 use super::words::{
     Around, Arrived, Came, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent,
 };
+use crate::engine::LineFull;
 use crate::few::Few;
 use crate::link::bulk::{Endpoint, Message};
 use crate::link::streams::Violation;
@@ -38,6 +41,8 @@ pub struct Tree {
     turn: usize,
     next: VecDeque<(Instant, Happening)>,
     sent: VecDeque<Sent>,
+    /// Which line there was no room in.
+    overrun: Option<LineFull>,
 }
 
 /// A link, and what is at its lower end.
@@ -83,6 +88,7 @@ impl Tree {
             turn: 0,
             next: VecDeque::new(),
             sent: VecDeque::new(),
+            overrun: None,
         }
     }
 
@@ -257,7 +263,7 @@ impl Tree {
                 lane.retry.refuse();
                 let lbad_at = link.send_command(now, side).arrives;
                 let (branch, life) = (branch as u8, *life);
-                self.next.push_back((lbad_at, Happening::Retry { branch, life, from: side.other() }));
+                self.expect(lbad_at, Happening::Retry { branch, life, from: side.other() });
             }
             return Ok(Some(Came::InVain { branch, side, bytes: routed.message.packet().payload() }));
         }
@@ -396,7 +402,7 @@ impl Tree {
         match next.filter(|&next| self.branches[next].is_up) {
             Some(next) => {
                 let passing = Passing { routed, came_by: Some(came_by) };
-                self.branches[next].waiting[Side::Host as usize].push_back(passing);
+                self.line_up(next, Side::Host, passing);
                 self.wake_lane(now, next, Side::Host, around);
             }
             // Nobody is there: the hub throws it away (clause 10.7.2).
@@ -416,7 +422,7 @@ impl Tree {
         let came_by = CameBy { branch, life: self.branches[branch].life, side: Side::Host };
         if let Some(above) = self.branches[branch].above {
             let passing = Passing { routed, came_by: Some(came_by) };
-            self.branches[branch].waiting[Side::Device as usize].push_back(passing);
+            self.line_up(branch, Side::Device, passing);
             self.wake_lane(now, above, Side::Device, around);
             return Ok(None);
         }
@@ -463,7 +469,7 @@ impl Tree {
         let lane = &mut branch.lanes[side.other() as usize];
         if lane.held.is_some() && !std::mem::replace(&mut lane.is_expected, true) {
             let free = Happening::Free { branch: number as u8, life, from: side.other() };
-            self.next.push_back((credit_at, free));
+            self.expect(credit_at, free);
         }
     }
 
@@ -529,9 +535,9 @@ impl Tree {
         lane.on_the_way.push_back(Coming { routed, is_damaged });
         let number = branch as u8;
         let reaches_at = passes_at.unwrap_or(crossing.heard);
-        self.next.push_back((crossing.ends, Happening::Free { branch: number, life, from }));
+        self.expect(crossing.ends, Happening::Free { branch: number, life, from });
         let bytes = routed.message.packet().payload();
-        self.next.push_back((reaches_at, Happening::Reaches { branch: number, life, side, bytes }));
+        self.expect(reaches_at, Happening::Reaches { branch: number, life, side, bytes });
         self.sent.push_back(Sent { branch, from, routed, crossing, is_passed: passing.came_by.is_some() });
     }
 
@@ -551,48 +557,5 @@ impl Tree {
             }
             _ => crossing.arrives + delay,
         })
-    }
-
-    /// What a side of a branch sends next.
-    fn choose(&mut self, branch: usize, from: Side) -> Option<Passing> {
-        let Branch { above, hub, waiting, device, .. } = &mut self.branches[branch];
-        match (from, above, hub) {
-            (Side::Host, None, _) => self.choose_of_hosts(),
-            (Side::Host, Some(_), _) => waiting[Side::Host as usize].pop_front(),
-            (Side::Device, _, hub) => {
-                let (device, is_hub) = (*device, hub.is_some());
-                let own = self.ends[device.0].poll_up(device);
-                let own = own.map(|routed| Passing { routed, came_by: None });
-                if is_hub { own.or_else(|| self.choose_of_ports(branch)) } else { own }
-            }
-        }
-    }
-
-    /// The next message of the host, whose ports go round.
-    fn choose_of_hosts(&mut self) -> Option<Passing> {
-        while let Some(device) = self.ready.after(self.turn) {
-            let ends = &mut self.ends[device];
-            let routed = ends.poll_down(DeviceId(device), self.bus.others(ends.burst));
-            self.look_at(device);
-            if let Some(routed) = routed {
-                self.turn = device;
-                return Some(Passing { routed, came_by: None });
-            }
-            self.ready.remove(device);
-        }
-        None
-    }
-
-    /// The next packet that goes up from a hub, whose ports go round.
-    fn choose_of_ports(&mut self, hub: usize) -> Option<Passing> {
-        let Hub { below, turn, .. } = self.branches[hub].hub.as_ref()?;
-        let count = below.len();
-        let mut ports = (1..=count).map(|step| (turn + step) % count).map(|place| (place, below[place].1));
-        let has_some = |branch: usize| !self.branches[branch].waiting[Side::Device as usize].is_empty();
-        let (place, branch) = ports.find(|&(_, branch)| has_some(branch))?;
-        if let Some(hub) = &mut self.branches[hub].hub {
-            hub.turn = place;
-        }
-        self.branches[branch].waiting[Side::Device as usize].pop_front()
     }
 }

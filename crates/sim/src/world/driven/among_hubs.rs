@@ -121,5 +121,10 @@ impl Driven {
             let Some((at, happening)) = tree.poll_next() else { break };
             self.at(at, Happens::Passes(root as u8, happening));
         }
+        if let Wires::Hubs(tree) = &self.roots[root].wires
+            && let Some(full) = tree.overrun()
+        {
+            self.stopped = Some(Stopped::LineFull(full));
+        }
     }
 }

@@ -90,7 +90,7 @@ impl Commanded for Driven {
         seat.desk.submit(&mut self.machine, now, command, buffer)?;
         self.engine.note("driver", format_args!("{}{}", self.tag(drive), Begins(command)));
         if !self.core.is_free() {
-            self.core.give(now, drive, Work::Command(command.id));
+            self.line_up(now, drive, Work::Command(command.id));
         }
         self.settle();
         Ok(())

@@ -15,13 +15,17 @@
 
 use super::Driven;
 use crate::check::{About, Law};
-use crate::engine::{Level, Processor};
+use crate::engine::{LINE_MAX, Level, LineFull, Processor};
 use crate::link::superspeed::Side;
+use crate::world::Stopped;
 use crate::world::observer::{CoreTurn, WorkedFor};
 use bus::{Completion, TransferId, TransferStatus};
 use initiator::{CommandId, Outcome, Payload, Transfer, Transport};
 use units::{Duration, Instant};
 use wire::usb::Direction;
+
+/// What the core has to do, as a line.
+const LINE: LineFull = LineFull { line: "the line of the core", most: LINE_MAX };
 
 /// What the driver of a host takes, by what it does. All of it is time of one core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -189,11 +193,17 @@ impl Core {
     }
 
     /// Gives it something to do. An interrupt that it has not taken yet stands for all that come meanwhile.
-    pub(super) fn give(&mut self, now: Instant, drive: usize, work: Work) {
+    ///
+    /// # Errors
+    /// If it has too much to do already.
+    pub(super) fn give(&mut self, now: Instant, drive: usize, work: Work) -> Result<(), LineFull> {
         let is_told = matches!(work, Work::Interrupt)
             && self.line.jobs().any(|task| matches!(task.work, Work::Interrupt));
         if is_told {
-            return;
+            return Ok(());
+        }
+        if self.line.is_full() {
+            return Err(LINE);
         }
         self.count(&work);
         let sleeps = self.costs.wake > Duration::ZERO && now > self.through_at + self.costs.idle_after;
@@ -207,6 +217,7 @@ impl Core {
         let is_brought = self.interrupted.ended == now && matches!(work, Work::Completion(..));
         let interrupt = is_brought.then_some(self.interrupted);
         self.line.give(now, cost, Task { interrupt, turn, drive, work });
+        Ok(())
     }
 
     /// What it is through with by now.
@@ -257,7 +268,14 @@ impl Driven {
         if self.core.is_free() {
             self.end_task(now, Task { interrupt: None, turn: CoreTurn::at_once(now), drive, work });
         } else {
-            self.core.give(now, drive, work);
+            self.line_up(now, drive, work);
+        }
+    }
+
+    /// The core takes its time, and has this in line. A world whose core has too much to do stops.
+    pub(super) fn line_up(&mut self, now: Instant, drive: usize, work: Work) {
+        if let Err(full) = self.core.give(now, drive, work) {
+            self.stopped = Some(Stopped::LineFull(full));
         }
     }
 
@@ -341,7 +359,7 @@ mod tests {
         let mut core = Core::new(COSTS);
         // It has slept 20 us after it was through, and 35; up to 10 us it has not.
         for (now, through_at) in [(10, 15), (15, 20), (40, 65), (75, 80), (115, 140)] {
-            core.give(at(now), 0, Work::Command(COMMAND));
+            core.give(at(now), 0, Work::Command(COMMAND)).unwrap();
             assert_eq!(core.poll_timeout(), Some(at(through_at)), "{now}");
             assert!(core.poll_done(at(through_at)).is_some());
         }
@@ -352,18 +370,34 @@ mod tests {
     #[test]
     fn an_interrupt_that_waits_stands_for_the_next() {
         let mut core = Core::new(COSTS);
-        core.give(at(1), 0, Work::Command(COMMAND));
-        core.give(at(2), 0, Work::Interrupt);
-        core.give(at(3), 0, Work::Interrupt);
+        core.give(at(1), 0, Work::Command(COMMAND)).unwrap();
+        core.give(at(2), 0, Work::Interrupt).unwrap();
+        core.give(at(3), 0, Work::Interrupt).unwrap();
         assert_eq!((core.work().interrupts, core.level().count()), (1, 2));
         assert!(core.works_for(0) && !core.works_for(1));
     }
 
     #[test]
+    fn a_core_with_65_536_things_to_do_takes_no_more() {
+        let mut core = Core::new(COSTS);
+        for _ in 0..65_536 {
+            core.give(at(1), 0, Work::Command(COMMAND)).unwrap();
+        }
+        let full = core.give(at(1), 0, Work::Command(COMMAND)).unwrap_err();
+        assert_eq!(full.to_string(), "65536 wait in the line of the core, which is a fault of the model");
+        assert_eq!(core.level().count(), 65_536);
+        let stopped = Stopped::LineFull(full).breaks();
+        assert_eq!(stopped, Some((Law::Progress, About::Queue("the line of the core"))));
+        // There is room when something is done.
+        core.poll_done(at(26)).unwrap();
+        assert_eq!(core.give(at(26), 0, Work::Command(COMMAND)), Ok(()));
+    }
+
+    #[test]
     fn busy_is_what_it_has_worked_and_not_what_lies_ahead() {
         let mut core = Core::new(COSTS);
-        core.give(at(1), 0, Work::Command(COMMAND));
-        core.give(at(1), 0, Work::Command(COMMAND));
+        core.give(at(1), 0, Work::Command(COMMAND)).unwrap();
+        core.give(at(1), 0, Work::Command(COMMAND)).unwrap();
         assert_eq!(core.busy(at(4)), Duration::from_us(3));
         assert_eq!(core.busy(at(11)), Duration::from_us(10));
     }

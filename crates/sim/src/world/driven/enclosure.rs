@@ -359,6 +359,15 @@ impl Enclosure {
                 ledger.break_law(Law::Little, now, About::Queue(queue));
             }
         }
+        // No more than twice as many as there are tags, unless something goes round in a circle.
+        for (is_full, queue) in [
+            (self.firmware.is_full(), "the bridge's firmware"),
+            (self.memory.is_full(), "the bridge's memory"),
+        ] {
+            if is_full {
+                ledger.break_law(Law::Progress, now, About::Queue(queue));
+            }
+        }
         ledger.audit_meter(now, &self.at_work, "the bridge");
         ledger.audit_meter(now, self.store.meter(), "the drive behind the bridge");
     }

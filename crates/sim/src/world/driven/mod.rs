@@ -343,6 +343,7 @@ impl Driven {
         }
         self.wake_woken();
         if std::mem::take(&mut self.machine.is_touched) || self.asks_all || self.is_troubled {
+            self.look_at_lines();
             let due = self.machine.controller.poll_timeout();
             if let Some(at) = self.alarms[0].set(due) {
                 self.at(at, Happens::Controller);

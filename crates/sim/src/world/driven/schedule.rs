@@ -27,6 +27,14 @@ impl Driven {
         self.at_turn(turn, event);
     }
 
+    /// A world whose controller had no room for something stops.
+    #[inline]
+    pub(super) fn look_at_lines(&mut self) {
+        if let Some(full) = self.machine.controller.overrun() {
+            self.stopped = Some(Stopped::LineFull(full));
+        }
+    }
+
     /// The medium of a drive will have done a request. Of the many that a drive may have only the first is an event.
     pub(super) fn store_at(&mut self, number: usize, done_at: Instant) {
         let turn = self.engine.turn(done_at);

@@ -1,0 +1,130 @@
+//! What waits in a tree, how much of it may, and what is sent next of it.
+//!
+//! Always true: what there was no room for is told ([`Tree::overrun`]), and whoever has the tree goes no further.
+
+use super::{Branch, Hub, Tree};
+use crate::engine::LineFull;
+use crate::link::hub::lane::Passing;
+use crate::link::hub::words::{DeviceId, Happening};
+use crate::link::superspeed::Side;
+use units::Instant;
+
+/// What is to happen, until whoever has the time takes it. One thing that happens makes each of 128 lanes send a packet at most,
+/// which is free again and reaches the other side, and gives each a credit back.
+const NEXT: LineFull = LineFull { line: "what is to happen among hubs", most: 1024 };
+
+/// Packets that wait at a port of a hub for one way. There are four credits for those that have come over one link; beside them
+/// there may be what came before that link went down, again and again while the one that they wait for is down as well.
+const PORT: LineFull = LineFull { line: "the packets at a port of a hub", most: 64 };
+
+impl Tree {
+    /// Which line there was no room in, if there was none: what comes of the tree is worth nothing then.
+    pub const fn overrun(&self) -> Option<LineFull> {
+        self.overrun
+    }
+
+    /// Something will happen.
+    pub(super) fn expect(&mut self, at: Instant, happening: Happening) {
+        if let Err(full) = NEXT.push(&mut self.next, (at, happening)) {
+            self.overrun = Some(full);
+        }
+    }
+
+    /// A packet waits in a hub: for the lane down a branch, or having come up that.
+    pub(super) fn line_up(&mut self, branch: usize, side: Side, passing: Passing) {
+        if let Err(full) = PORT.push(&mut self.branches[branch].waiting[side as usize], passing) {
+            self.overrun = Some(full);
+        }
+    }
+
+    /// What a side of a branch sends next.
+    pub(super) fn choose(&mut self, branch: usize, from: Side) -> Option<Passing> {
+        let Branch { above, hub, waiting, device, .. } = &mut self.branches[branch];
+        match (from, above, hub) {
+            (Side::Host, None, _) => self.choose_of_hosts(),
+            (Side::Host, Some(_), _) => waiting[Side::Host as usize].pop_front(),
+            (Side::Device, _, hub) => {
+                let (device, is_hub) = (*device, hub.is_some());
+                let own = self.ends[device.0].poll_up(device);
+                let own = own.map(|routed| Passing { routed, came_by: None });
+                if is_hub { own.or_else(|| self.choose_of_ports(branch)) } else { own }
+            }
+        }
+    }
+
+    /// The next message of the host, whose ports go round.
+    fn choose_of_hosts(&mut self) -> Option<Passing> {
+        while let Some(device) = self.ready.after(self.turn) {
+            let ends = &mut self.ends[device];
+            let routed = ends.poll_down(DeviceId(device), self.bus.others(ends.burst));
+            self.look_at(device);
+            if let Some(routed) = routed {
+                self.turn = device;
+                return Some(Passing { routed, came_by: None });
+            }
+            self.ready.remove(device);
+        }
+        None
+    }
+
+    /// The next packet that goes up from a hub, whose ports go round.
+    fn choose_of_ports(&mut self, hub: usize) -> Option<Passing> {
+        let Hub { below, turn, .. } = self.branches[hub].hub.as_ref()?;
+        let count = below.len();
+        let mut ports = (1..=count).map(|step| (turn + step) % count).map(|place| (place, below[place].1));
+        let has_some = |branch: usize| !self.branches[branch].waiting[Side::Device as usize].is_empty();
+        let (place, branch) = ports.find(|&(_, branch)| has_some(branch))?;
+        if let Some(hub) = &mut self.branches[hub].hub {
+            hub.turn = place;
+        }
+        self.branches[branch].waiting[Side::Device as usize].pop_front()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::bulk::{Endpoint, Transfer};
+    use crate::link::hub::{Around, Place};
+    use crate::link::superspeed::Rate;
+    use bus::{Pipe, TransferId};
+    use units::Duration;
+    use wire::usb::{Direction, EndpointAddress};
+
+    const OUT: EndpointAddress = EndpointAddress::at::<2>(Direction::Out);
+
+    struct Nothing;
+
+    impl Around for Nothing {}
+
+    /// A hub with a device at its port.
+    fn tree() -> Tree {
+        let mut tree = Tree::new(Rate::Gen1, Duration::ZERO);
+        let hub = tree.plug_hub(Place::Root, Duration::ZERO).unwrap();
+        tree.plug_device(Place::Port(hub, 1), &[Endpoint::bulk(OUT, 1024, 16, 0)]).unwrap();
+        tree
+    }
+
+    #[test]
+    fn who_never_takes_what_is_to_happen_is_told() {
+        let mut tree = tree();
+        let free = Happening::Free { branch: 0, life: 0, from: Side::Host };
+        (0..1024).for_each(|_| tree.expect(Instant::ZERO, free));
+        assert_eq!(tree.overrun(), None);
+        tree.expect(Instant::ZERO, free);
+        assert_eq!((tree.overrun(), tree.next.len()), (Some(NEXT), 1024));
+    }
+
+    #[test]
+    fn a_65th_packet_at_a_port_is_told() {
+        let mut tree = tree();
+        let (host, _) = tree.ports(DeviceId(1));
+        host.queue(Pipe::plain(OUT), Transfer { id: TransferId(1), bytes: 1024 }).unwrap();
+        tree.wake(Instant::ZERO, &mut Nothing);
+        let routed = tree.poll_sent().unwrap().routed;
+        (0..64).for_each(|_| tree.line_up(1, Side::Device, Passing { routed, came_by: None }));
+        assert_eq!(tree.overrun(), None);
+        tree.line_up(1, Side::Device, Passing { routed, came_by: None });
+        assert_eq!(tree.overrun(), Some(PORT));
+    }
+}
