@@ -186,7 +186,71 @@ fn components_are_as_busy_as_their_lanes_and_requests_make_them() {
     for name in ["link 1, from the host", "link 1, from the device", "controller", "medium 1"] {
         assert_eq!(text.matches(name).count(), if name == "controller" { 3 } else { 2 }, "{name}\n{text}");
     }
-    assert!(!compare(&["--components"]).status.success(), "parts have other components");
+}
+
+#[test]
+fn links_below_hubs_carry_what_the_link_above_does_and_a_bus_is_as_busy_as_its_packets() {
+    let record = json(&["--raw", "--depth", "30", "--drives", "2", "--hubs", "1"]);
+    let uas = &record["rows"][0]["uas"]["components"];
+    let payload = |link: &Value| link["device"]["payload_bytes"].as_f64().unwrap();
+    let below = uas["links_below"].as_array().unwrap();
+    assert_eq!(below.len(), 2, "{uas:#}");
+    // But for what was on its way through the hub when it was counted.
+    let all = below.iter().map(payload).sum::<f64>();
+    assert!((all / payload(&uas["links"][0]) - 1.0).abs() < 0.01, "{uas:#}");
+    let full = ["--raw", "--speed", "full", "--controller", "chipset", "--depth", "1", "--hubs", "1"];
+    let record = json(&full);
+    let bot = &record["rows"][0]["bot"]["components"];
+    let [above, below] = ["buses", "buses_below"].map(|buses| &bot[buses][0]);
+    // 12 Mb/s, of which 11 and a half at most are payload; the bus above has 480.
+    let seconds = record["rows"][0]["bot"]["elapsed_ns"].as_f64().unwrap() / 1e9;
+    let share = below["payload_bytes"].as_f64().unwrap() * 8.0 / seconds / 12e6;
+    let busy = below["busy"].as_f64().unwrap();
+    assert!(busy > share && busy < 1.0 && share > 0.5, "{share} {bot:#}");
+    assert!(above["busy"].as_f64().unwrap() < busy / 4.0, "{bot:#}");
+    assert_eq!(bot["bus_payload_bytes"][0], above["payload_bytes"]);
+}
+
+#[test]
+fn parts_have_shares_of_the_time_for_core_bridge_cable_and_drive() {
+    let asked =
+        ["--driver", "linux-uas", "--bridge", "jms580", "--drive", "dramless-240", "--hub", "superspeed-4"];
+    let measured = ["--block", "4K", "--depth", "8", "--seconds", "0.01"];
+    let output = compare(&[&asked[..], &measured, &["--json"]].concat());
+    let record: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let results = record["rows"][0]["results"].as_object().unwrap();
+    let (_, result) = results.iter().next().unwrap();
+    let parts = &result["components"];
+    let share = |value: &Value| value.as_f64().filter(|share| (0.0..=1.0).contains(share) && *share > 0.0);
+    let (bridge, store) = (&parts["bridges"][0], &parts["stores"][0]);
+    for one in [
+        &parts["core"]["busy"],
+        &parts["links_below"][0]["device"]["busy"],
+        &bridge["firmware_busy"],
+        &store["cable_busy"],
+        &store["drive_busy"],
+    ] {
+        assert!(share(one).is_some(), "{parts:#}");
+    }
+    // Each has been at work as long as it is billed for.
+    let elapsed = result["elapsed_ns"].as_f64().unwrap();
+    for (part, busy) in
+        [("core", &parts["core"]["busy"]), ("bridge", &bridge["busy"]), ("drive", &store["drive_busy"])]
+    {
+        let billed = result["power"]["at_work_ns"][part].as_f64().unwrap() / elapsed;
+        assert!((busy.as_f64().unwrap() - billed).abs() < 0.01, "{part}: {billed} {parts:#}");
+    }
+    let output = compare(&[&asked[..], &measured, &["--components"]].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    for name in [
+        "link below hubs 1, from the device",
+        "the driver's core",
+        "its firmware 1",
+        "SATA cable 1",
+        "drive 1",
+    ] {
+        assert_eq!(text.matches(name).count(), 1, "{name}\n{text}");
+    }
 }
 
 #[test]

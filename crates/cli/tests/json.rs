@@ -270,6 +270,13 @@ fn every_field_that_is_printed_is_on_the_page_and_every_promise_is_kept() {
             "compare---raw",
             printed(&format!("compare --raw --json --commands 100 --depth 2 --capture {capture}")),
         ),
+        ("compare---raw", printed("compare --raw --json --commands 100 --depth 2 --drives 2 --hubs 1")),
+        (
+            "compare---raw",
+            printed(
+                "compare --raw --json --commands 50 --depth 1 --hubs 1 --speed full --controller chipset",
+            ),
+        ),
         ("compare---raw", printed("compare --raw --json --power-states --commands 100 --depth 1")),
         ("compare---against", printed(&format!("compare --against {record} --json --seconds 0.002"))),
         ("parts", printed("compare --list-parts --json")),

@@ -7,6 +7,7 @@
 
 use crate::bridge::{Chip, StorePart, Times};
 use crate::check::Violation;
+use crate::components::Components;
 use crate::drive::disk::Disk as HardDisk;
 use crate::drive::solid::{Contents, Solid};
 use crate::drive::{AnyDrive, Deferred, Mechanism, SECTOR_BYTES};
@@ -122,6 +123,14 @@ impl Assembled {
         match &mut self.stack {
             OnStack::Usb(stack) => stack.world_mut().audit(),
             OnStack::Native(stack) => stack.world_mut().audit(),
+        }
+    }
+
+    /// What parts have done so far.
+    pub fn components(&self) -> Components {
+        match &self.stack {
+            OnStack::Usb(stack) => stack.world().components(),
+            OnStack::Native(stack) => stack.world().components(),
         }
     }
 

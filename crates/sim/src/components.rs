@@ -1,10 +1,14 @@
-//! What each component of a world has done in a span of time: lanes of links, the controller, the core that runs the driver, media.
+//! What each component of a world has done in a span of time: lanes of links and buses, those below hubs as well, the controller, the core
+//! that runs the driver, plain media, and of drives that are made of parts the bridge, the SATA cable and the drive.
 //!
 //! Everything is a difference of two counts that a component keeps anyway, so that nothing is counted for whoever looks. Left out:
-//! what parts behind a bridge do, which [`crate::explain`] tells by command. Always true: a span that was cut in two adds up.
+//! what is within a drive of parts (dies, the arm), and how many of a bridge's tags are taken: [`crate::explain`] tells by command what
+//! that costs. Always true: a span that was cut in two adds up.
 
 use crate::engine::Level;
 use crate::link::superspeed::{Link, Side, Traffic};
+use crate::link::usb2::Bus;
+use crate::sata::Books;
 use crate::xhci::Counters;
 use units::{Duration, Instant};
 
@@ -15,14 +19,22 @@ pub struct Components {
     pub span: Duration,
     /// SuperSpeed links at root ports: the host's lane and the device's.
     pub links: Vec<[LaneLoad; 2]>,
-    /// Bytes of payload that buses of USB 2.0 at root ports have carried.
-    pub bus_payload: Vec<u64>,
+    /// The same of those below hubs: root port by root port, as they were plugged in.
+    pub links_below: Vec<[LaneLoad; 2]>,
+    /// Buses of USB 2.0 at root ports.
+    pub buses: Vec<BusLoad>,
+    /// The same of those below translators.
+    pub buses_below: Vec<BusLoad>,
     /// The host controller, if there is one.
     pub controller: Option<ControllerLoad>,
     /// The core that runs driver and transports, if that takes time.
     pub core: Option<CoreLoad>,
     /// The medium of each drive that is not made of parts.
     pub media: Vec<QueueLoad>,
+    /// The bridge of each drive that is.
+    pub bridges: Vec<BridgeLoad>,
+    /// Its cable and the drive on that.
+    pub stores: Vec<StoreLoad>,
 }
 
 /// What a lane has carried.
@@ -32,6 +44,37 @@ pub struct LaneLoad {
     pub traffic: Traffic,
     /// The time that it took.
     pub busy: Duration,
+}
+
+/// What a bus of USB 2.0 has carried, which is one for both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BusLoad {
+    /// Bytes of payload, taken or not.
+    pub payload: u64,
+    /// The time that its packets took, with what is around their payload.
+    pub busy: Duration,
+}
+
+/// What a bridge has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BridgeLoad {
+    /// How long it had something to do: its firmware, its drive or what is between them.
+    pub busy: Duration,
+    /// How long its firmware worked.
+    pub firmware: Duration,
+    /// What that had in line.
+    pub queue: QueueLoad,
+    /// How long data went through its memory.
+    pub memory: Duration,
+}
+
+/// What a SATA cable has carried, and the drive on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreLoad {
+    /// What the cable has carried.
+    pub cable: Books,
+    /// How long the drive had something to do.
+    pub drive: Duration,
 }
 
 /// What a controller has done.
@@ -69,16 +112,18 @@ impl Components {
     /// What came after `earlier`, of the same world.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let links = self.links.iter().zip(&earlier.links);
-        let payload = self.bus_payload.iter().zip(&earlier.bus_payload);
-        let media = self.media.iter().zip(&earlier.media);
+        let lanes = |now: &[LaneLoad; 2], before: &[_; 2]| [0, 1].map(|side| now[side].since(before[side]));
         Self {
             span: self.span.saturating_sub(earlier.span),
-            links: links.map(|(now, before)| [0, 1].map(|side| now[side].since(before[side]))).collect(),
-            bus_payload: payload.map(|(now, before)| now - before).collect(),
+            links: since(&self.links, &earlier.links, lanes),
+            links_below: since(&self.links_below, &earlier.links_below, lanes),
+            buses: since(&self.buses, &earlier.buses, BusLoad::since),
+            buses_below: since(&self.buses_below, &earlier.buses_below, BusLoad::since),
             controller: self.controller.zip(earlier.controller).map(|(now, before)| now.since(before)),
             core: self.core.zip(earlier.core).map(|(now, before)| now.since(before)),
-            media: media.map(|(now, before)| now.since(*before)).collect(),
+            media: since(&self.media, &earlier.media, |now, before| now.since(*before)),
+            bridges: since(&self.bridges, &earlier.bridges, BridgeLoad::since),
+            stores: since(&self.stores, &earlier.stores, StoreLoad::since),
         }
     }
 
@@ -90,6 +135,45 @@ impl Components {
     /// How many were somewhere on average.
     pub fn mean(&self, queue: QueueLoad) -> f64 {
         queue.area as f64 / (self.span.as_ps() as f64).max(1.0)
+    }
+}
+
+/// Each of these since it was counted earlier.
+fn since<T>(all: &[T], earlier: &[T], one: impl Fn(&T, &T) -> T) -> Vec<T> {
+    all.iter().zip(earlier).map(|(now, before)| one(now, before)).collect()
+}
+
+impl BusLoad {
+    /// A bus since it was made.
+    pub(crate) fn of(bus: &Bus) -> Self {
+        Self { payload: bus.payload(), busy: bus.carried_for() }
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        let busy = self.busy.saturating_sub(earlier.busy);
+        Self { payload: self.payload.saturating_sub(earlier.payload), busy }
+    }
+}
+
+impl BridgeLoad {
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            busy: self.busy.saturating_sub(earlier.busy),
+            firmware: self.firmware.saturating_sub(earlier.firmware),
+            queue: self.queue.since(earlier.queue),
+            memory: self.memory.saturating_sub(earlier.memory),
+        }
+    }
+}
+
+impl StoreLoad {
+    fn since(&self, earlier: &Self) -> Self {
+        let cable = Books {
+            frames: self.cable.frames - earlier.cable.frames,
+            payload_bytes: self.cable.payload_bytes - earlier.cable.payload_bytes,
+            busy: self.cable.busy.saturating_sub(earlier.cable.busy),
+        };
+        Self { cable, drive: self.drive.saturating_sub(earlier.drive) }
     }
 }
 

@@ -10,7 +10,7 @@
 
 use crate::bridge::{Store, StorePart};
 use crate::check::{About, Law, Violation};
-use crate::components::{Components, CoreLoad, QueueLoad};
+use crate::components::{Components, CoreLoad, QueueLoad, StoreLoad};
 use crate::drive::AnyDrive;
 use crate::engine::{Digest, Entry, Processor, Trace};
 use crate::fault::Faults;
@@ -274,7 +274,9 @@ impl Commanded for Native {
     fn components(&self) -> Components {
         let (busy, queue) = (self.core.worked(self.now), QueueLoad::of(self.core.level(), self.now));
         let core = Some(CoreLoad { busy, queue });
-        Components { span: self.now - Instant::ZERO, core, ..Components::default() }
+        let stores =
+            vec![StoreLoad { cable: self.store.cable().books(), drive: self.store.at_work(self.now) }];
+        Components { span: self.now - Instant::ZERO, core, stores, ..Components::default() }
     }
 
     fn depth(&self, _: usize) -> usize {

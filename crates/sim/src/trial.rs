@@ -8,6 +8,7 @@
 
 use crate::assembly::{Assembled, AssemblyError, BLOCK_SIZE};
 use crate::check::AUDITED_EVERY;
+use crate::components::Components;
 use crate::drive::Deferred;
 use crate::drive::solid::Contents;
 use crate::engine::{Shares, Trace};
@@ -40,7 +41,7 @@ pub struct Terms {
 }
 
 /// What came of a run, with its books.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
     /// The figures.
     pub measured: Measured,
@@ -52,6 +53,8 @@ pub struct Trial {
     pub spent: Spent,
     /// What UAS has carried that is not payload.
     pub overhead: Overhead,
+    /// What parts did while figures were counted.
+    pub components: Components,
     /// Where the time of all commands together went, their number, if that was to be explained. They are those of the requests that are
     /// counted, one of each, in the order of their ends; of requests that are longer than a command, all that have ended meanwhile.
     pub explained: Option<(Shares, u64)>,
@@ -152,16 +155,19 @@ pub fn watch(
     let measured = measured.map_err(TrialError::Measure)?;
     metered.audit().map_err(TrialError::Measure)?;
     let spent = metered.spent();
+    let components = metered.disk.components().since(&metered.before);
     let (_, events, digest) = metered.disk.books();
     let explained = metered.explain.is_some().then_some(metered.explained);
     let overhead = *overhead.borrow();
-    Ok(Trial { measured, events, digest, spent, overhead, explained })
+    Ok(Trial { measured, events, digest, spent, overhead, components, explained })
 }
 
 /// A disk with a bill for what it takes.
 struct Metered {
     disk: Assembled,
     bill: Bill,
+    /// What parts had done when figures began.
+    before: Components,
     /// Requests of which notes are to be taken, that have not ended.
     traced: Option<u32>,
     /// Requests until the books are compared again.
@@ -185,9 +191,10 @@ struct Asked {
 impl Metered {
     fn new(mut disk: Assembled, traced: Option<u32>) -> Self {
         let bill = Bill::new(disk.draws, disk.now(), disk.activity());
-        let (latencies, under_way) = (None, Vec::new());
+        let (before, latencies, under_way) = (disk.components(), None, Vec::new());
         let (explain, explained) = (None, Default::default());
-        Self { disk, bill, traced, until_audit: AUDITED_EVERY, latencies, under_way, explain, explained }
+        let until_audit = AUDITED_EVERY;
+        Self { disk, bill, before, traced, until_audit, latencies, under_way, explain, explained }
     }
 
     /// A world whose books are broken has no figures.
@@ -269,6 +276,7 @@ impl Disk for Metered {
         }
         self.explained = Default::default();
         self.bill = Bill::new(self.disk.draws, self.disk.now(), self.disk.activity());
+        self.before = self.disk.components();
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod against;
 mod choice;
+mod components;
 mod drawing;
 mod findings;
 mod kept;
@@ -53,6 +54,7 @@ const ALONE: &str = "Link and protocols alone";
   uaskit compare --setup mine.toml --workload workstation --json
   uaskit compare --block 64K --depth 1,4,16 --write
   uaskit compare --depth 1,8 --explain
+  uaskit compare --depth 1,8 --components
   uaskit compare --block 4K --depth 8 --seconds 2
   uaskit compare --timeline both.svg
   uaskit compare --report page.html
@@ -148,9 +150,9 @@ pub(crate) struct CompareArguments {
     /// add up to its latency.
     #[arg(long, help_heading = SHOWN)]
     explain: bool,
-    /// Say what each component has done meanwhile: how busy lanes were, TDs and interrupts of the controller, how many requests were at the
-    /// media. With --json that is told in any case.
-    #[arg(long, help_heading = SHOWN, requires = "raw")]
+    /// Say what each component has done meanwhile: how busy lanes and buses were, TDs and interrupts of the controller, how many requests
+    /// were at the media; of parts, how busy core, bridge, SATA cable and drive were. With --json that is told in any case.
+    #[arg(long, help_heading = SHOWN)]
     components: bool,
     /// Print what happens, packet by packet, and frame by frame on the cable of a drive, until N commands of each run have ended.
     #[arg(long, help_heading = SHOWN, value_name = "N", conflicts_with = "json", value_parser = clap::value_parser!(u32).range(1..))]

@@ -3,6 +3,7 @@
 //! Always true: figures are in virtual time, and do not depend on how many worlds run at once, nor on who looks on.
 
 use super::choice::Column;
+use super::components;
 use super::findings::{Told, findings};
 use super::power;
 use super::runs::{self, Wanted};
@@ -94,6 +95,9 @@ fn show(
             "Where a command's time goes, mean microseconds; the parts add up\n{}",
             stages(columns, rows)
         );
+    }
+    if arguments.components {
+        println!("What components did meanwhile\n{}", done(columns, rows));
     }
     if arguments.wanted().seeds > 1 {
         let others = if arguments.report.is_some() { "the page" } else { "what is kept" };
@@ -296,6 +300,20 @@ fn stages(columns: &[Column], rows: &[Row]) -> Table {
     aligned(table)
 }
 
+/// What each component has done.
+fn done(columns: &[Column], rows: &[Row]) -> Table {
+    let mut table = empty(&[&["", "depth", ""], &components::HEAD[..]].concat());
+    for row in rows {
+        for (column, trial) in columns.iter().zip(&row.trials) {
+            for cells in components::lines(&trial.components) {
+                let run = [row.job.label.clone(), row.job.depth.to_string(), column.name.clone()];
+                table.add_row(run.into_iter().chain(cells));
+            }
+        }
+    }
+    aligned(table)
+}
+
 /// The first job that has several depths, as bars. None if there is no such job.
 fn chart(columns: &[Column], rows: &[Row]) -> Option<String> {
     const WIDTH: f64 = 48.0;
@@ -348,7 +366,7 @@ pub(super) fn record(
     };
     let of_row = |row: &Row| {
         let results = columns.iter().zip(&row.trials).map(|(column, trial)| {
-            let Trial { measured, events, digest, spent, overhead, explained } = *trial;
+            let Trial { measured, events, digest, spent, overhead, components: done, explained } = trial;
             let stages = explained.map(|(shares, commands)| {
                 let of = |stage: Stage| (stage.name().to_owned(), shares.of(stage).as_ps().into());
                 let all: serde_json::Map<_, Value> = Stage::ALL.into_iter().map(of).collect();
@@ -356,7 +374,8 @@ pub(super) fn record(
             });
             let figures = json!({
                 "explained": stages,
-                "power": power::record(&spent, measured.bytes),
+                "components": components::record(done),
+                "power": power::record(spent, measured.bytes),
                 "unit_bytes_of_command": overhead.unit_bytes(),
                 "ready_units_of_command": overhead.ready_units(),
                 "megabytes_per_second": measured.megabytes_per_second(),

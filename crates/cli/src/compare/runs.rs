@@ -115,7 +115,7 @@ impl Gathered {
     /// The figures of the first seed; they say where the time goes if they are asked to.
     pub(super) fn row(&self, explains: bool) -> Row {
         let first = |runs: &Runs| {
-            let trial = runs.trials[0];
+            let trial = runs.trials[0].clone();
             Trial { explained: trial.explained.filter(|_| explains), ..trial }
         };
         Row { job: self.job.clone(), trials: self.of.iter().map(first).collect() }

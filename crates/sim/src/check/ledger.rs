@@ -6,7 +6,7 @@
 use super::{About, Law, Violation};
 use crate::link::bulk::{End, Progress};
 use crate::link::superspeed::{Link, Side};
-use crate::link::usb2::{self, Bus};
+use crate::link::usb2::Bus;
 use crate::power::Meter;
 use bus::TransferId;
 use units::{Duration, Instant};
@@ -55,7 +55,7 @@ impl Ledger {
     /// The same of a bus of USB 2.0.
     pub fn begin_on_bus(&mut self, now: Instant, bus: &Bus) {
         self.before = [bus.payload(), 0];
-        *self.most_behind(AT_PORT) = [Behind::at(now, sent_for(bus)); 2];
+        *self.most_behind(AT_PORT) = [Behind::at(now, bus.carried_for()); 2];
         self.fresh = 0;
     }
 
@@ -270,7 +270,7 @@ impl Behind {
     /// room for: over a few of them that would not be seen by the time that they take.
     fn allows_bus(&mut self, now: Instant, bus: &Bus) -> bool {
         let rate = bus.rate();
-        self.allows(now, sent_for(bus), bits_for(rate, rate.longest_bits()))
+        self.allows(now, bus.carried_for(), rate.takes(rate.longest_bits()))
             && bus.most_full_packets() <= rate.full_packets_max()
     }
 }
@@ -278,16 +278,6 @@ impl Behind {
 const SIDES: [Side; 2] = [Side::Host, Side::Device];
 /// The number of the link or bus at the port.
 const AT_PORT: usize = 0;
-
-/// How long it takes to carry all packets that a bus has carried, with what is around their payload.
-fn sent_for(bus: &Bus) -> Duration {
-    bits_for(bus.rate(), bus.sent_bits())
-}
-
-fn bits_for(rate: usb2::Rate, bits: u64) -> Duration {
-    let ps = u128::from(bits) * u128::from(rate.frame().as_ps()) / u128::from(rate.frame_bits());
-    Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
-}
 
 impl Ledger {
     /// The same with what a bus of USB 2.0 has carried, whose directions are one, and on which nothing is on its way between two things
@@ -306,6 +296,7 @@ mod tests {
     use super::*;
     use crate::link::bulk::Piece;
     use crate::link::superspeed::{Packet, Rate};
+    use crate::link::usb2;
     use crate::power::Microwatts;
 
     const NOW: Instant = Instant::from_ps(10_000_000);

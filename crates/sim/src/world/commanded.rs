@@ -4,10 +4,9 @@
 
 use super::{Finished, Observer, Stopped, World};
 use crate::check::Violation;
-use crate::components::{Components, LaneLoad, QueueLoad};
+use crate::components::{BusLoad, Components, LaneLoad, QueueLoad};
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
-use crate::link::usb2::Bus;
 use initiator::{Command, CommandId, Refusal, Transport};
 use std::fmt;
 use units::Instant;
@@ -116,7 +115,7 @@ impl<T: Transport> Commanded for World<T> {
         Components {
             span: now - Instant::ZERO,
             links: self.link().map(LaneLoad::of).into_iter().collect(),
-            bus_payload: self.bus().map(Bus::payload).into_iter().collect(),
+            buses: self.bus().map(BusLoad::of).into_iter().collect(),
             media: vec![QueueLoad::of(self.drive.plain.level(), now)],
             ..Components::default()
         }

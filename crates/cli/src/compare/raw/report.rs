@@ -4,11 +4,10 @@
 //! the whole that is printed beside them.
 
 use super::{CompareArguments, Row};
+use crate::compare::components;
 use crate::compare::table::{aligned, empty};
-use crate::counted::counted;
 use comfy_table::Table;
 use serde_json::{Map, Value, json};
-use sim::components::{Components, ControllerLoad, LaneLoad, QueueLoad};
 use sim::engine::{Shares, Stage};
 use sim::raw::{DriveFigures, Explained, Figures, Run};
 
@@ -84,50 +83,15 @@ fn parts_of(rows: &[Row], of: impl Fn(&Explained) -> Explained) -> Table {
 
 /// What each component has done, for both transports at each depth.
 pub(super) fn components(rows: &[Row]) -> Table {
-    let mut table = empty(&["depth", "", "component", "busy %", "MB/s", "on average", "at most", "count"]);
+    let mut table = empty(&[&["depth", ""], &components::HEAD[..]].concat());
     for row in rows {
         for (name, run) in [("BOT", &row.bot), ("UAS", &row.uas)] {
-            for cells in component_lines(&run.components) {
+            for cells in components::lines(&run.components) {
                 table.add_row([row.depth.to_string(), name.to_owned()].into_iter().chain(cells));
             }
         }
     }
     aligned(table)
-}
-
-/// A line for each: its name, how busy it was, payload, how many were there on average and at most, and what is counted.
-fn component_lines(all: &Components) -> Vec<[String; 6]> {
-    let none = String::new;
-    let percent = |busy| format!("{:.1}", 100.0 * all.share(busy));
-    let rate = |bytes: u64| format!("{:.1}", bytes as f64 * 1e6 / all.span.as_ps() as f64);
-    let queue = |queue: QueueLoad| (format!("{:.2}", all.mean(queue)), queue.most.to_string());
-    let mut lines = Vec::new();
-    for (number, lanes) in (1..).zip(&all.links) {
-        for (side, lane) in ["host", "device"].into_iter().zip(lanes) {
-            let name = format!("link {number}, from the {side}");
-            lines.push([name, percent(lane.busy), rate(lane.traffic.payload), none(), none(), none()]);
-        }
-    }
-    for (number, payload) in (1..).zip(&all.bus_payload) {
-        lines.push([format!("bus {number}"), none(), rate(*payload), none(), none(), none()]);
-    }
-    if let Some(ControllerLoad { tds, interrupts, rings_full }) = all.controller {
-        let full =
-            if rings_full > 0 { format!(", {}", counted(rings_full.into(), "full ring")) } else { none() };
-        let count = format!("{}, {}{full}", counted(tds, "TD"), counted(interrupts, "interrupt"));
-        lines.push(["controller".to_owned(), none(), none(), none(), none(), count]);
-    }
-    if let Some(core) = all.core {
-        let (mean, most) = queue(core.queue);
-        let count = counted(core.queue.arrived, "task");
-        lines.push(["the driver's core".to_owned(), percent(core.busy), none(), mean, most, count]);
-    }
-    for (number, medium) in (1..).zip(&all.media) {
-        let (mean, most) = queue(*medium);
-        let count = counted(medium.arrived, "request");
-        lines.push([format!("medium {number}"), none(), none(), mean, most, count]);
-    }
-    lines
 }
 
 /// The mean nanoseconds in each stage, rounded so that they add up to the rounded whole.
@@ -169,7 +133,7 @@ pub(super) fn record(arguments: &CompareArguments, rows: &[Row], records: Option
     record
 }
 
-fn of_run(Run { total: figures, drives, components }: &Run) -> Value {
+fn of_run(Run { total: figures, drives, components: done }: &Run) -> Value {
     let of_drive = |drive: &DriveFigures| {
         json!({
             "iops": drive.iops,
@@ -188,7 +152,7 @@ fn of_run(Run { total: figures, drives, components }: &Run) -> Value {
         "events": figures.events,
         "digest": format!("{:016x}", figures.digest),
         "drives": drives.iter().map(of_drive).collect::<Vec<_>>(),
-        "components": of_components(components),
+        "components": components::record(done),
     });
     if let Some(Explained { shares, commands, slowest }) = figures.explained {
         run["explained"] = json!({
@@ -199,32 +163,6 @@ fn of_run(Run { total: figures, drives, components }: &Run) -> Value {
         });
     }
     run
-}
-
-fn of_components(all: &Components) -> Value {
-    let queue =
-        |queue: QueueLoad| json!({ "arrived": queue.arrived, "mean": all.mean(queue), "most": queue.most });
-    let lane = |lane: &LaneLoad| {
-        let LaneLoad { traffic, busy } = lane;
-        json!({
-            "busy": all.share(*busy),
-            "payload_bytes": traffic.payload,
-            "packet_symbols": traffic.packets,
-            "link_command_symbols": traffic.commands,
-            "skip_symbols": traffic.skips,
-        })
-    };
-    let link = |[host, device]: &[LaneLoad; 2]| json!({ "host": lane(host), "device": lane(device) });
-    let controller = all.controller.map(|ControllerLoad { tds, interrupts, rings_full }| {
-        json!({ "tds": tds, "interrupts": interrupts, "event_rings_full": rings_full })
-    });
-    json!({
-        "links": all.links.iter().map(link).collect::<Vec<_>>(),
-        "bus_payload_bytes": all.bus_payload,
-        "controller": controller,
-        "core": all.core.map(|core| json!({ "busy": all.share(core.busy), "queue": queue(core.queue) })),
-        "media": all.media.iter().map(|medium| queue(*medium)).collect::<Vec<_>>(),
-    })
 }
 
 fn stages(shares: &Shares) -> Map<String, Value> {

@@ -100,6 +100,12 @@ impl Rate {
         }
     }
 
+    /// How long so many bits take.
+    pub fn takes(self, bits: u64) -> Duration {
+        let ps = u128::from(bits) * u128::from(self.frame().as_ps()) / u128::from(self.frame_bits());
+        Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+    }
+
     /// Bits of the start of frame.
     pub const fn start_bits(self) -> u64 {
         8 * (self.around_bytes() + TOKEN_FIELD_BYTES)

@@ -9,7 +9,7 @@
 use super::packet::Packet;
 use super::rate::Rate;
 use crate::link::Crossing;
-use units::Instant;
+use units::{Duration, Instant};
 
 /// A bus.
 #[derive(Clone, Debug)]
@@ -73,6 +73,11 @@ impl Bus {
     /// Bits of all packets that were sent, with what is around their payload.
     pub const fn sent_bits(&self) -> u64 {
         self.sent_bits
+    }
+
+    /// How long it takes to carry those.
+    pub fn carried_for(&self) -> Duration {
+        self.rate.takes(self.sent_bits)
     }
 
     /// Packets of [`Rate::packet_bytes`] that one frame has carried at most.

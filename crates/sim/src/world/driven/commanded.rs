@@ -5,10 +5,9 @@
 use super::core::Work;
 use super::{Driven, Observer};
 use crate::check::Violation;
-use crate::components::{Components, CoreLoad, LaneLoad, QueueLoad};
+use crate::components::{BusLoad, Components, CoreLoad, LaneLoad, QueueLoad};
 use crate::engine::Trace;
 use crate::link::superspeed::Link;
-use crate::link::usb2::Bus;
 use crate::world::{Begins, Commanded, Finished, Stopped, mark};
 use initiator::{Command, CommandId, Refusal, Transport};
 use units::Instant;
@@ -38,13 +37,19 @@ impl Commanded for Driven {
         let now = self.engine.now();
         let core = CoreLoad { busy: self.core.busy(now), queue: QueueLoad::of(self.core.level(), now) };
         let plain = self.seats.iter().filter(|seat| seat.drive.enclosure.is_none());
+        let made_of_parts = self.seats.iter().filter_map(|seat| seat.drive.enclosure.as_ref());
+        let (bridges, stores) = made_of_parts.map(|enclosure| enclosure.load(now)).unzip();
         Components {
             span: now - Instant::ZERO,
             links: self.roots.iter().filter_map(|root| root.link().map(LaneLoad::of)).collect(),
-            bus_payload: self.roots.iter().filter_map(|root| root.bus().map(Bus::payload)).collect(),
+            links_below: self.roots.iter().flat_map(|root| root.links_below().map(LaneLoad::of)).collect(),
+            buses: self.roots.iter().filter_map(|root| root.bus().map(BusLoad::of)).collect(),
+            buses_below: self.roots.iter().flat_map(|root| root.buses_below().map(BusLoad::of)).collect(),
             controller: Some(self.controller().counters().into()),
             core: (!self.core.is_free()).then_some(core),
             media: plain.map(|seat| QueueLoad::of(seat.drive.plain.level(), now)).collect(),
+            bridges,
+            stores,
         }
     }
 

@@ -18,6 +18,7 @@
 use super::Protocol;
 use crate::bridge::{Chip, Store, StorePart, Times};
 use crate::check::{About, Law, Ledger};
+use crate::components::{BridgeLoad, QueueLoad, StoreLoad};
 use crate::drive::{AnyDrive, SECTOR_BYTES, Turn};
 use crate::engine::Processor;
 use crate::power::{Meter, Microwatts};
@@ -143,6 +144,17 @@ impl Enclosure {
     /// How long the firmware has been at work, and the memory of the bridge.
     pub const fn busy(&self) -> [Duration; 2] {
         [self.firmware.busy(), self.memory.busy()]
+    }
+
+    /// What its bridge has done up to now, and what is behind that.
+    pub(in crate::world) fn load(&self, now: Instant) -> (BridgeLoad, StoreLoad) {
+        let bridge = BridgeLoad {
+            busy: self.at_work(now),
+            firmware: self.firmware.worked(now),
+            queue: QueueLoad::of(self.firmware.level(), now),
+            memory: self.memory.worked(now),
+        };
+        (bridge, StoreLoad { cable: self.store.cable().books(), drive: self.store.at_work(now) })
     }
 
     /// How long the bridge has had something to do, up to now.
