@@ -42,6 +42,8 @@ pub enum Bug {
     WrongPointer,
     /// An event of a controller tells one byte more that did not move.
     WrongLength,
+    /// An event of a controller is said to lie in its ring since before it was written.
+    LongEvent,
     /// A controller does not carry out a TD.
     SkippedTd,
     /// An event makes another one at the same time, and that the next.
@@ -81,7 +83,7 @@ pub struct Planted {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::LostEnd,
         Self::EndTwice,
         Self::Residue,
@@ -99,6 +101,7 @@ impl Bug {
         Self::WrongCycle,
         Self::WrongPointer,
         Self::WrongLength,
+        Self::LongEvent,
         Self::SkippedTd,
         Self::Echo,
         Self::Restless,
@@ -138,6 +141,7 @@ impl Bug {
                 | Self::WrongCycle
                 | Self::WrongPointer
                 | Self::WrongLength
+                | Self::LongEvent
                 | Self::SkippedTd
         )
     }
@@ -162,6 +166,7 @@ impl Bug {
             Self::WrongCycle => "wrong-cycle",
             Self::WrongPointer => "wrong-pointer",
             Self::WrongLength => "wrong-length",
+            Self::LongEvent => "long-event",
             Self::SkippedTd => "skipped-td",
             Self::Echo => "echo",
             Self::Restless => "restless",

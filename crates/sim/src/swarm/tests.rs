@@ -363,6 +363,7 @@ fn laws_of_books_and_of_what_ends_say_are_broken_by_bugs_of_their_own() {
         (Bug::Haste, Law::Capacity),
         (Bug::HastyBus, Law::Capacity),
         (Bug::LongStay, Law::Little),
+        (Bug::LongEvent, Law::Little),
         (Bug::UnbookedTime, Law::Energy),
         (Bug::PastEvent, Law::Past),
         (Bug::RequestTwice, Law::RequestOnce),

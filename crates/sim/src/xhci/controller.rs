@@ -144,6 +144,16 @@ impl Controller {
         self.events.ring.tamper(tampering);
     }
 
+    /// Books are kept from now on of the events that lie in its ring.
+    pub fn watch(&mut self, now: Instant) {
+        self.events.ring.watch(now);
+    }
+
+    /// Whether they agree, if any are kept: Little's law of what lies there until the driver has taken it.
+    pub fn is_consistent(&self, now: Instant) -> bool {
+        self.events.ring.is_consistent(now)
+    }
+
     /// It meets an error of its host, and halts.
     pub fn break_down(&mut self) {
         self.survive(Err(Fault { address: 0 }));
@@ -235,7 +245,7 @@ impl Controller {
     /// The driver has taken events.
     pub(super) fn take_events(&mut self, now: Instant, memory: &mut Memory, dequeue: EventRingDequeue) {
         let was_full = self.events.ring.is_full();
-        self.events.ring.acknowledge(dequeue);
+        self.events.ring.take(now, dequeue);
         if dequeue.handler_busy {
             self.events.interrupter.rest(now);
         }
@@ -339,7 +349,11 @@ impl Events {
         }
     }
 
-    pub(super) fn reset(&mut self) {
+    pub(super) fn reset(&mut self, now: Instant) {
+        let is_watched = self.ring.is_watched();
         *self = Self { notes: std::mem::take(&mut self.notes), ..Self::new() };
+        if is_watched {
+            self.ring.watch(now);
+        }
     }
 }

@@ -7,6 +7,7 @@
 //! Left out: more than one interrupter. Always true: events are written in the order in which they came about; a place that
 //! the driver has not given back is not written.
 
+use super::book::Book;
 use super::memory::{Fault, Memory};
 use crate::engine::LineFull;
 use std::collections::VecDeque;
@@ -52,6 +53,8 @@ pub(super) struct EventRing {
     times_full: u32,
     /// What becomes of the next event of a transfer.
     tampered: Option<Tampering>,
+    /// Where somebody watches.
+    book: Option<Box<Book>>,
 }
 
 /// What a controller with a fault of its own does to an event of a transfer.
@@ -67,6 +70,8 @@ pub enum Tampering {
     Pointer,
     /// It tells one byte more that did not move.
     Length,
+    /// It is said to lie there since before it was written.
+    Early,
 }
 
 #[derive(Clone, Debug)]
@@ -99,7 +104,35 @@ impl EventRing {
             is_full: false,
             times_full: 0,
             tampered: None,
+            book: None,
         }
+    }
+
+    /// Books are kept from now on of what lies there.
+    pub(super) fn watch(&mut self, now: Instant) {
+        let mut book = Book::default();
+        (0..self.lie_there()).for_each(|_| book.written(now));
+        self.book = Some(Box::new(book));
+    }
+
+    /// Whether anybody watches.
+    pub(super) const fn is_watched(&self) -> bool {
+        self.book.is_some()
+    }
+
+    /// Whether its books agree, if any are kept.
+    pub(super) fn is_consistent(&self, now: Instant) -> bool {
+        self.book.as_ref().is_none_or(|book| book.is_consistent(now, self.lie_there()))
+    }
+
+    /// Events that the driver has not taken.
+    const fn lie_there(&self) -> u32 {
+        self.ahead_of(self.taken)
+    }
+
+    /// Places from one that the driver has not passed up to where the next event goes.
+    const fn ahead_of(&self, place: u32) -> u32 {
+        if place > self.enqueue { self.places + self.enqueue - place } else { self.enqueue - place }
     }
 
     /// The next event of a transfer suffers.
@@ -119,6 +152,8 @@ impl EventRing {
         (self.enqueue, self.cycle) = (0, true);
         self.begin_segment(0);
         self.acknowledge(self.dequeue);
+        // What had lain there is in no ring any more.
+        self.book.iter_mut().for_each(|book| **book = Book::default());
         Ok(())
     }
 
@@ -128,8 +163,17 @@ impl EventRing {
         wrong.map_or(Ok(()), |segment| Err(Fault { address: segment.base }))
     }
 
-    /// The driver has taken what is before this place. A place that is none of the ring's changes nothing.
-    pub(super) fn acknowledge(&mut self, dequeue: EventRingDequeue) {
+    /// The driver has taken what is before this place.
+    pub(super) fn take(&mut self, now: Instant, dequeue: EventRingDequeue) {
+        let before = self.taken;
+        self.acknowledge(dequeue);
+        let lap = if self.taken < before { self.places } else { 0 };
+        let count = self.taken + lap - before;
+        self.book.iter_mut().for_each(|book| book.taken(now, count));
+    }
+
+    /// The driver's place is this one. A place that is none of the ring's changes nothing.
+    fn acknowledge(&mut self, dequeue: EventRingDequeue) {
         self.dequeue = dequeue;
         let mut before = 0;
         for segment in &self.segments {
@@ -182,12 +226,12 @@ impl EventRing {
         while let Some(&(_, event)) = self.waiting.front().filter(|(at, _)| *at <= now) {
             match self.room() {
                 0 => break,
-                1 => return self.fill(memory),
+                1 => return self.fill(now, memory),
                 _ => self.is_full = false,
             }
             match self.tampered {
-                None => self.put(memory, event)?,
-                Some(tampering) => self.put_tampered(memory, event, tampering)?,
+                None => self.put(now, memory, event)?,
+                Some(tampering) => self.put_tampered(now, memory, event, tampering)?,
             }
             self.waiting.pop_front();
         }
@@ -196,38 +240,44 @@ impl EventRing {
 
     /// Takes the last place to say that there is none.
     #[cold]
-    fn fill(&mut self, memory: &mut Memory) -> Result<(), Fault> {
+    fn fill(&mut self, now: Instant, memory: &mut Memory) -> Result<(), Fault> {
         (self.is_full, self.times_full) = (true, self.times_full + 1);
-        self.put(memory, EventTrb::HostController { code: CompletionCode::EventRingFull })
+        self.put(now, memory, EventTrb::HostController { code: CompletionCode::EventRingFull })
     }
 
     /// Writes an event of a transfer as it should not be; others are written as they are.
     #[cold]
     fn put_tampered(
         &mut self,
+        now: Instant,
         memory: &mut Memory,
         event: EventTrb,
         tampering: Tampering,
     ) -> Result<(), Fault> {
         let EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot } = event else {
-            return self.put(memory, event);
+            return self.put(now, memory, event);
         };
         let with = |pointer, length| EventTrb::Transfer { pointer, length, code, event_data, endpoint, slot };
         self.tampered = None;
         match tampering {
             Tampering::Lost => Ok(()),
             Tampering::Twice => {
-                self.put(memory, event)?;
-                self.put(memory, event)
+                self.put(now, memory, event)?;
+                self.put(now, memory, event)
             }
             Tampering::Cycle => {
                 self.cycle = !self.cycle;
-                let put = self.put(memory, event);
+                let put = self.put(now, memory, event);
                 self.cycle = !self.cycle;
                 put
             }
-            Tampering::Pointer => self.put(memory, with(pointer + TRB_BYTES as u64, length)),
-            Tampering::Length => self.put(memory, with(pointer, length + 1)),
+            Tampering::Early => {
+                let put = self.put(now, memory, event);
+                self.book.iter_mut().for_each(|book| book.date_back());
+                put
+            }
+            Tampering::Pointer => self.put(now, memory, with(pointer + TRB_BYTES as u64, length)),
+            Tampering::Length => self.put(now, memory, with(pointer, length + 1)),
         }
     }
 
@@ -241,9 +291,12 @@ impl EventRing {
     }
 
     #[inline]
-    fn put(&mut self, memory: &mut Memory, event: EventTrb) -> Result<(), Fault> {
+    fn put(&mut self, now: Instant, memory: &mut Memory, event: EventTrb) -> Result<(), Fault> {
         if self.segments.is_empty() {
             return Ok(());
+        }
+        if let Some(book) = &mut self.book {
+            book.written(now);
         }
         memory.write_array(self.at, event.encode(self.cycle))?;
         (self.at, self.enqueue) = (self.at + TRB_BYTES as u64, self.enqueue + 1);
@@ -374,7 +427,7 @@ mod tests {
         assert_eq!(seen(&memory, second, 2).0, [0; 16]);
         assert!(ring.is_full());
         // Four are taken: the next two are written, the second of them over the first place, its cycle bit turned.
-        ring.acknowledge(EventRingDequeue { address: second + 16, segment: 1, handler_busy: true });
+        ring.take(NOW, EventRingDequeue { address: second + 16, segment: 1, handler_busy: true });
         ring.write(NOW, &mut memory).unwrap();
         assert_eq!(seen(&memory, second, 2).0, port(5).encode(true));
         assert_eq!(seen(&memory, first, 0), (port(6).encode(false), false));
@@ -392,6 +445,26 @@ mod tests {
         assert_eq!((ring.waiting.len(), ring.overrun()), (65_536, None));
         ring.push(NOW, port(1));
         assert_eq!((ring.waiting.len(), ring.overrun()), (65_536, Some(WAITING)));
+    }
+
+    #[test]
+    fn the_books_of_a_ring_agree_around_its_end_and_a_place_ahead_of_it_is_found() {
+        let mut memory = Memory::new();
+        let (mut ring, [first, second]) = ring(&mut memory, 2);
+        let place = |address| EventRingDequeue { address, segment: 0, handler_busy: false };
+        ring.push(NOW, port(1));
+        ring.write(NOW, &mut memory).unwrap();
+        ring.watch(NOW);
+        for (ns, taken) in [(10, first + 16), (20, second), (30, second + 16), (40, first), (50, first + 16)]
+        {
+            ring.push(at(ns), port(1));
+            ring.write(at(ns), &mut memory).unwrap();
+            assert!(ring.is_consistent(at(ns)) && ring.lie_there() == 2, "{ns}");
+            ring.take(at(ns + 5), place(taken));
+            assert!(ring.is_consistent(at(ns + 7)) && ring.lie_there() == 1, "{ns}");
+        }
+        ring.take(at(60), place(second + 16));
+        assert!(!ring.is_consistent(at(60)), "two were not there");
     }
 
     #[test]

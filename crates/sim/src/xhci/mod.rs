@@ -18,6 +18,7 @@
 //! memory is (that is a Host System Error); nothing depends on a clock.
 
 mod alone;
+mod book;
 mod command;
 mod configure;
 mod control;

@@ -336,7 +336,7 @@ impl Controller {
         self.slots.fill_with(Slot::default);
         self.stop_everything();
         self.commands = super::command::Commands::default();
-        self.events.reset();
+        self.events.reset(now);
         let registers = &mut self.registers;
         (registers.command, registers.status) = (UsbCommand::EMPTY, UsbStatus::EMPTY);
         (registers.contexts, registers.configure) = (0, Configure::default());

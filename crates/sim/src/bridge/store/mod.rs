@@ -8,6 +8,7 @@
 //! Left out: comparing and oring, which take as long as a read, and a write after it.
 
 use crate::drive::{Mechanism, Order, OrderKind, SECTOR_BYTES, TAGS, Tag, Turn};
+use crate::engine::Level;
 use crate::power::{Meter, Microwatts};
 use crate::sata::{Attachment, Command, Note, Queueing, Rate, Told};
 use crate::sorted::Sorted;
@@ -64,11 +65,15 @@ pub struct Store<M> {
     turns: VecDeque<Turn>,
     /// Whether the drive has anything to do. What it draws then is the machine's.
     at_work: Meter<2>,
+    /// Jobs, from when they came to their end at the drive.
+    level: Level,
 }
 
 /// An ATA command and what it is for.
 #[derive(Clone, Debug)]
 struct Job {
+    /// When it came.
+    since: Instant,
     order: Order,
     /// Requests that have not ended, with the sector of the job at which each ends.
     parts: Line<(u64, MediumRequest)>,
@@ -103,6 +108,7 @@ impl<M: Mechanism> Store<M> {
             done: VecDeque::new(),
             turns: VecDeque::new(),
             at_work: Meter::new([Microwatts(0); 2]),
+            level: Level::default(),
         }
     }
 
@@ -130,7 +136,7 @@ impl<M: Mechanism> Store<M> {
     /// both get ready at once; but not of one that would be alone, and keep others from it.
     pub fn foretell(&mut self, now: Instant, command: CommandId, (op, extent): (MediumOp, Extent)) {
         if self.part.queued > 0 && is_piece(op) && !self.by_command.has(command) {
-            self.begin(command, op, extent);
+            self.begin(now, command, (op, extent));
             self.advance(now);
         }
     }
@@ -143,7 +149,7 @@ impl<M: Mechanism> Store<M> {
         }
         let number = match self.by_command.get(request.id.command) {
             Some(number) if is_piece(request.op) => *number,
-            _ => self.begin(request.id.command, request.op, request.extent),
+            _ => self.begin(now, request.id.command, (request.op, request.extent)),
         };
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
         if let Some(job) = self.jobs.get_mut(number) {
@@ -234,6 +240,11 @@ impl<M: Mechanism> Store<M> {
         &self.at_work
     }
 
+    /// How many commands it has for the drive, under way and in line, over time: their books agree, and so does what is there.
+    pub(crate) fn is_consistent(&self, now: Instant) -> bool {
+        self.level.is_consistent(now) && self.level.count() as usize == self.jobs.iter().count()
+    }
+
     /// When it goes on.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.cable.poll_timeout()
@@ -246,7 +257,7 @@ impl<M: Mechanism> Store<M> {
     }
 
     /// Makes a job of a request, and of what will come of the same command.
-    fn begin(&mut self, command: CommandId, op: MediumOp, extent: Extent) -> u64 {
+    fn begin(&mut self, now: Instant, command: CommandId, (op, extent): (MediumOp, Extent)) -> u64 {
         let number = self.next_job;
         self.next_job += 1;
         let per_block = u64::from(self.block_size.bytes() / SECTOR_BYTES);
@@ -260,7 +271,9 @@ impl<M: Mechanism> Store<M> {
         }
         let extent = Extent::new(lba.0 * per_block, blocks * per_block);
         let order = Order { tag: Tag(0), kind: kind_of(op), extent };
-        let job = Job { order, parts: Line::new(), come: 0, moved: 0, wanted: 0, is_orphan: false };
+        let job =
+            Job { since: now, order, parts: Line::new(), come: 0, moved: 0, wanted: 0, is_orphan: false };
+        self.level.arrive(now);
         self.jobs.insert(number, job);
         self.line.push_back(number);
         number
@@ -278,7 +291,7 @@ impl<M: Mechanism> Store<M> {
                         job.wanted += u64::from(sectors);
                     }
                 }
-                Told::Ended(tag) => self.end(tag),
+                Told::Ended(tag) => self.end(now, tag),
                 Told::Turns(turn) => self.turns.push_back(turn),
             }
         }
@@ -382,11 +395,12 @@ impl<M: Mechanism> Store<M> {
         self.cable.take(now, sectors);
     }
 
-    fn end(&mut self, tag: Tag) {
+    fn end(&mut self, now: Instant, tag: Tag) {
         let Some(number) = self.tags.get_mut(usize::from(tag.0)).and_then(Option::take) else { return };
         self.is_alone = false;
         self.under_way -= 1;
         if let Some(mut job) = self.jobs.remove(number) {
+            self.level.leave(now, job.since);
             self.writes -= usize::from(matches!(job.order.kind, OrderKind::Write { .. }));
             self.by_command.retain(|_, other| *other != number);
             self.done.extend(std::iter::from_fn(|| job.parts.pop_front()).map(|(_, request)| request));

@@ -4,6 +4,7 @@ use super::words::Routed;
 use crate::link::retry::Retry;
 use crate::link::superspeed::Side;
 use std::collections::VecDeque;
+use units::Instant;
 
 /// What one side of a branch sends on.
 #[derive(Clone, Debug)]
@@ -37,12 +38,13 @@ pub(super) struct Coming {
     pub(super) is_damaged: bool,
 }
 
-/// The branch by which a packet has come to a hub, in which life, and the hub's side of it.
+/// The branch by which a packet has come to a hub, in which life, and the hub's side of it; and when it had come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CameBy {
     pub(super) branch: usize,
     pub(super) life: u8,
     pub(super) side: Side,
+    pub(super) since: Instant,
 }
 
 impl Lane {

@@ -11,7 +11,7 @@ use super::lane::{CameBy, Coming, Lane, Passing};
 use super::words::{
     Around, Arrived, Came, DEVICES_MAX, DeviceId, Happening, HubId, NoPlace, Place, Routed, Sent,
 };
-use crate::engine::LineFull;
+use crate::engine::{Level, LineFull};
 use crate::few::Few;
 use crate::link::bulk::{Endpoint, Message};
 use crate::link::streams::Violation;
@@ -43,6 +43,8 @@ pub struct Tree {
     sent: VecDeque<Sent>,
     /// Which line there was no room in.
     overrun: Option<LineFull>,
+    /// Packets in hubs, until they go on.
+    in_hubs: Level,
 }
 
 /// A link, and what is at its lower end.
@@ -75,7 +77,7 @@ struct Hub {
 
 impl Tree {
     /// A root port with nothing in it. `flight` is what a symbol takes through each cable.
-    pub const fn new(rate: Rate, flight: Duration) -> Self {
+    pub fn new(rate: Rate, flight: Duration) -> Self {
         Self {
             rate,
             flight,
@@ -89,6 +91,7 @@ impl Tree {
             next: VecDeque::new(),
             sent: VecDeque::new(),
             overrun: None,
+            in_hubs: Level::default(),
         }
     }
 
@@ -304,10 +307,13 @@ impl Tree {
         // The hub above throws away what it would have sent, and has room for other packets then.
         let down = &mut lanes[Side::Host as usize];
         let in_hub = waiting[Side::Host as usize].drain(..).chain(down.held.take());
-        let came_by: Vec<_> =
-            in_hub.filter_map(|passing| passing.came_by).chain(down.passes.take()).collect();
+        let waited: Vec<_> = in_hub.filter_map(|passing| passing.came_by).collect();
+        let passes = down.passes.take();
+        // That the lower hub would have sent up is lost with its lane.
+        let lost = lanes[Side::Device as usize].held.take().and_then(|passing| passing.came_by);
         *lanes = Lane::both();
-        came_by.into_iter().for_each(|came_by| self.give_credit_back(now, came_by));
+        waited.iter().chain(&lost).for_each(|came_by| self.in_hubs.leave(now, came_by.since));
+        waited.into_iter().chain(passes).for_each(|came_by| self.give_credit_back(now, came_by));
     }
 
     /// The link to a device is up, for the first time or again. Those below it come up by themselves.
@@ -385,7 +391,7 @@ impl Tree {
         around: &mut dyn Around,
     ) -> Result<Option<Came>, Violation> {
         let Branch { hub, device, life, .. } = &self.branches[branch];
-        let came_by = CameBy { branch, life: *life, side: Side::Device };
+        let came_by = CameBy { branch, life: *life, side: Side::Device, since: now };
         let port = hub.as_ref().and_then(|hub| routed.route.port_after(hub.route.tiers()));
         let (Some(hub), Some(port)) = (hub, port) else {
             let (device, is_its) = (*device, self.ends[device.0].route == routed.route);
@@ -402,7 +408,7 @@ impl Tree {
         match next.filter(|&next| self.branches[next].is_up) {
             Some(next) => {
                 let passing = Passing { routed, came_by: Some(came_by) };
-                self.line_up(next, Side::Host, passing);
+                self.line_up(now, (next, Side::Host), passing);
                 self.wake_lane(now, next, Side::Host, around);
             }
             // Nobody is there: the hub throws it away (clause 10.7.2).
@@ -419,10 +425,10 @@ impl Tree {
         routed: Routed,
         around: &mut dyn Around,
     ) -> Result<Option<Came>, Violation> {
-        let came_by = CameBy { branch, life: self.branches[branch].life, side: Side::Host };
+        let came_by = CameBy { branch, life: self.branches[branch].life, side: Side::Host, since: now };
         if let Some(above) = self.branches[branch].above {
             let passing = Passing { routed, came_by: Some(came_by) };
-            self.line_up(branch, Side::Device, passing);
+            self.line_up(now, (branch, Side::Device), passing);
             self.wake_lane(now, above, Side::Device, around);
             return Ok(None);
         }
@@ -463,7 +469,7 @@ impl Tree {
     }
 
     /// A packet was taken: who waits for its credit is looked at when that is back.
-    fn use_credit(&mut self, now: Instant, CameBy { branch: number, life, side }: CameBy) {
+    fn use_credit(&mut self, now: Instant, CameBy { branch: number, life, side, .. }: CameBy) {
         let branch = &mut self.branches[number];
         let credit_at = branch.link.credit_at(now, side.other());
         let lane = &mut branch.lanes[side.other() as usize];
@@ -506,6 +512,9 @@ impl Tree {
             return;
         };
         lane.passes = passing.came_by;
+        if let Some(CameBy { since, .. }) = passing.came_by {
+            self.in_hubs.leave(now, since);
+        }
         self.has_sent(branch, from, (passing, crossing), around);
     }
 

@@ -10,6 +10,7 @@
 use super::machine::{INLINE_BYTES, Machine};
 use super::transport::AnyTransport;
 use super::write_turn::WriteTurn;
+use crate::engine::Level;
 use crate::world::host::Finished;
 use crate::world::observer::{CoreTurn, HostTransfer, Observers, WorkedFor};
 use bus::{Completion, Pipe, TransferId, TransferStatus};
@@ -35,6 +36,8 @@ pub(super) struct Desk {
     pack_memory: Vec<u8>,
     pub(super) observers: Observers,
     pub(super) write_turn: WriteTurn,
+    /// Where somebody watches: transfers that the driver has put on a ring, until it says that they have ended.
+    on_rings: Option<Level>,
 }
 
 /// Bus addresses for the memory of a slot's commands, and whose memory is there.
@@ -52,6 +55,8 @@ struct Flight {
     carries: Carries,
     pipe: Pipe,
     length: u32,
+    /// Since when it is on a ring, if that is booked.
+    since: Option<Instant>,
 }
 
 /// What is left of a payload once its bytes are where the driver finds them.
@@ -79,7 +84,19 @@ impl Desk {
             pack_memory: Vec::new(),
             observers: Observers::default(),
             write_turn: WriteTurn::default(),
+            on_rings: None,
         }
+    }
+
+    /// Books are kept from now on of transfers on rings; what is there already is not in them.
+    pub(super) fn watch(&mut self) {
+        self.on_rings = Some(Level::default());
+    }
+
+    /// Whether Little's law holds of transfers on rings, and as many are there as the books say, if any are kept.
+    pub(super) fn is_consistent(&self, now: Instant) -> bool {
+        let booked = self.flights.iter().filter(|(_, (_, flight))| flight.since.is_some()).count();
+        self.on_rings.is_none_or(|level| level.is_consistent(now) && level.count() as usize == booked)
     }
 
     pub(super) fn submit(
@@ -213,7 +230,11 @@ impl Desk {
         if let Payload::Inline(inline) = payload {
             machine.memory.write_bytes(address, inline.as_bytes());
         }
-        let flight = Flight { address, carries, pipe, length };
+        let since = self.on_rings.as_mut().map(|level| {
+            level.arrive(now);
+            now
+        });
+        let flight = Flight { address, carries, pipe, length, since };
         if !self.observers.is_empty() {
             self.show(machine, now, id, &flight);
         }
@@ -271,6 +292,9 @@ impl Desk {
         let now = turn.ended;
         let Completion { id: number, status, actual } = completion;
         let Some((id, flight)) = self.flights.remove(number) else { return false };
+        if let Some((level, since)) = self.on_rings.as_mut().zip(flight.since) {
+            level.leave(now, since);
+        }
         let is_in = flight.pipe.endpoint.direction() == Direction::In;
         let brought = if is_in { actual as usize } else { 0 };
         if flight.carries == Carries::Pack {

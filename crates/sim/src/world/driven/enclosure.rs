@@ -364,10 +364,12 @@ impl Enclosure {
 
     /// Compares the books of its lines.
     pub(in crate::world) fn audit(&self, now: Instant, ledger: &mut Ledger) {
-        for (level, queue) in
-            [(self.firmware.level(), "the bridge's firmware"), (self.memory.level(), "the bridge's memory")]
-        {
-            if !level.is_consistent(now) {
+        for (is_consistent, queue) in [
+            (self.firmware.level().is_consistent(now), "the bridge's firmware"),
+            (self.memory.level().is_consistent(now), "the bridge's memory"),
+            (self.store.is_consistent(now), "commands for the drive behind the bridge"),
+        ] {
+            if !is_consistent {
                 ledger.break_law(Law::Little, now, About::Queue(queue));
             }
         }

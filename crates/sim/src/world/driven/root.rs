@@ -143,6 +143,14 @@ impl Root {
         }
     }
 
+    /// Whether the books of packets in its hubs agree, if it has any.
+    pub(super) fn is_consistent(&self, now: Instant) -> bool {
+        match &self.wires {
+            Wires::Hubs(tree) => tree.is_consistent(now),
+            Wires::Direct(_) | Wires::Bus(_) => true,
+        }
+    }
+
     /// Links below its hubs.
     pub(super) fn links_below(&self) -> impl Iterator<Item = &Link> {
         let tree = match &self.wires {

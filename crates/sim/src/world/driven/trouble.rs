@@ -43,7 +43,9 @@ impl Driven {
         }
         for (seat, faults) in self.seats.iter_mut().zip(faults) {
             seat.trouble.faults = faults;
+            seat.desk.watch();
         }
+        self.machine.controller.watch(now);
         (self.is_troubled, self.shows_packets) = (true, true);
         self
     }
@@ -151,10 +153,18 @@ impl Driven {
             seat.drive.audit(now, &mut seat.trouble.ledger);
         }
         let of_others = self.seats.iter().find_map(|seat| seat.trouble.ledger.broken());
+        let are_told = self.seats.iter().all(|seat| seat.desk.is_consistent(now));
         let ledger = &mut self.seats[DRIVE].trouble.ledger;
         ledger.look_back(self.engine.looked_back());
-        if !self.core.level().is_consistent(now) {
-            ledger.break_law(Law::Little, now, About::Queue("the core"));
+        for (is_consistent, queue) in [
+            (self.core.level().is_consistent(now), "the core"),
+            (self.machine.controller.is_consistent(now), "the controller's event ring"),
+            (self.roots.iter().all(|root| root.is_consistent(now)), "packets in hubs"),
+            (are_told, "transfers on rings"),
+        ] {
+            if !is_consistent {
+                ledger.break_law(Law::Little, now, About::Queue(queue));
+            }
         }
         if let Some(Violation { law, at, about }) = of_others {
             ledger.break_law(law, at, about);
@@ -387,6 +397,7 @@ impl Driven {
             (Bug::WrongCycle, Tampering::Cycle),
             (Bug::WrongPointer, Tampering::Pointer),
             (Bug::WrongLength, Tampering::Length),
+            (Bug::LongEvent, Tampering::Early),
         ] {
             if self.seats[DRIVE].trouble.faults.shows(bug) {
                 self.machine.controller.tamper(tampering);

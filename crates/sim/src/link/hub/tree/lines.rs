@@ -7,6 +7,7 @@ use crate::engine::LineFull;
 use crate::link::hub::lane::Passing;
 use crate::link::hub::words::{DeviceId, Happening};
 use crate::link::superspeed::Side;
+use std::collections::VecDeque;
 use units::Instant;
 
 /// What is to happen, until whoever has the time takes it. One thing that happens makes each of 128 lanes send a packet at most,
@@ -23,6 +24,16 @@ impl Tree {
         self.overrun
     }
 
+    /// Whether Little's law holds of packets in hubs, and as many are there as the books say.
+    pub fn is_consistent(&self, now: Instant) -> bool {
+        let held = |branch: &Branch| {
+            let held = branch.lanes.iter().filter_map(|lane| lane.held.as_ref()?.came_by);
+            held.count() + branch.waiting.iter().map(VecDeque::len).sum::<usize>()
+        };
+        let there: usize = self.branches.iter().map(held).sum();
+        self.in_hubs.is_consistent(now) && self.in_hubs.count() as usize == there
+    }
+
     /// Something will happen.
     pub(super) fn expect(&mut self, at: Instant, happening: Happening) {
         if let Err(full) = NEXT.push(&mut self.next, (at, happening)) {
@@ -31,7 +42,8 @@ impl Tree {
     }
 
     /// A packet waits in a hub: for the lane down a branch, or having come up that.
-    pub(super) fn line_up(&mut self, branch: usize, side: Side, passing: Passing) {
+    pub(super) fn line_up(&mut self, now: Instant, (branch, side): (usize, Side), passing: Passing) {
+        self.in_hubs.arrive(now);
         if let Err(full) = PORT.push(&mut self.branches[branch].waiting[side as usize], passing) {
             self.overrun = Some(full);
         }
@@ -85,6 +97,7 @@ impl Tree {
 mod tests {
     use super::*;
     use crate::link::bulk::{Endpoint, Transfer};
+    use crate::link::hub::lane::CameBy;
     use crate::link::hub::{Around, Place};
     use crate::link::superspeed::Rate;
     use bus::{Pipe, TransferId};
@@ -122,9 +135,34 @@ mod tests {
         host.queue(Pipe::plain(OUT), Transfer { id: TransferId(1), bytes: 1024 }).unwrap();
         tree.wake(Instant::ZERO, &mut Nothing);
         let routed = tree.poll_sent().unwrap().routed;
-        (0..64).for_each(|_| tree.line_up(1, Side::Device, Passing { routed, came_by: None }));
+        let passing = Passing { routed, came_by: None };
+        (0..64).for_each(|_| tree.line_up(Instant::ZERO, (1, Side::Device), passing));
         assert_eq!(tree.overrun(), None);
-        tree.line_up(1, Side::Device, Passing { routed, came_by: None });
+        tree.line_up(Instant::ZERO, (1, Side::Device), passing);
         assert_eq!(tree.overrun(), Some(PORT));
+    }
+
+    #[test]
+    fn a_packet_that_leaves_a_hub_with_the_time_of_another_is_found() {
+        let at = |ns| Instant::ZERO + Duration::from_ns(ns);
+        let mut tree = tree();
+        let (host, _) = tree.ports(DeviceId(1));
+        host.queue(Pipe::plain(OUT), Transfer { id: TransferId(1), bytes: 1024 }).unwrap();
+        tree.wake(at(0), &mut Nothing);
+        let routed = tree.poll_sent().unwrap().routed;
+        let came_by = |since| CameBy { branch: 0, life: 0, side: Side::Device, since };
+        tree.line_up(at(10), (1, Side::Host), Passing { routed, came_by: Some(came_by(at(10))) });
+        assert!(tree.is_consistent(at(20)));
+        let mut other = tree.clone();
+        tree.send(at(30), 1, Side::Host, &mut Nothing);
+        assert!(tree.is_consistent(at(40)) && tree.in_hubs.arrived() == 1 && tree.in_hubs.count() == 0);
+        // One that is said to have come a nanosecond later.
+        other.branches[1].waiting[Side::Host as usize][0].came_by = Some(came_by(at(11)));
+        other.send(at(30), 1, Side::Host, &mut Nothing);
+        assert!(!other.is_consistent(at(40)));
+        // And one that is gone without a word.
+        tree.line_up(at(50), (1, Side::Host), Passing { routed, came_by: Some(came_by(at(50))) });
+        tree.branches[1].waiting[Side::Host as usize].clear();
+        assert!(!tree.is_consistent(at(60)));
     }
 }
