@@ -146,7 +146,9 @@ fn turbo_waits_in_vain_for_as_long_as_it_looks_ahead_and_no_longer() {
         run(&mut stack, &[read(1, 7, 1)])
     };
     let ahead = Duration::from_us(28);
-    assert_eq!(looks(LookAhead::Always(ahead)).as_ps() - looks(LookAhead::Never).as_ps(), ahead.as_ps());
+    let longer = looks(LookAhead::Always(ahead)).as_ps() - looks(LookAhead::Never).as_ps();
+    // One of them may come upon the answer to a timestamp: LGOOD and LCRD, 16 symbols of 2 ns.
+    assert!(longer.abs_diff(ahead.as_ps()) <= 32_000, "{longer}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::controller::Controller;
 use super::memory::Memory;
 use super::output::{LinkAct, Output};
 use super::ring::{Act, Found, Tell};
-use super::transfer::{Dma, RingName};
+use super::transfer::RingName;
 use crate::link::bulk::{End, Progress, Transfer};
 use bus::{Pipe, StreamId};
 use units::Instant;
@@ -16,8 +16,8 @@ use wire::xhci::{CompletionCode as Code, TrbFlags};
 impl Controller {
     /// Looks at a ring. Whether that was all: there is nothing new, or such a TD, which the link has now.
     #[inline]
-    pub(super) fn take_on_alone(&mut self, memory: &Memory, to: RingName) -> bool {
-        let Self { slots, events, outputs, script, part, .. } = self;
+    pub(super) fn take_on_alone(&mut self, now: Instant, memory: &Memory, to: RingName) -> bool {
+        let Self { slots, events, outputs, script, part, dma, .. } = self;
         if events.notes.is_taking || !script.transfers.is_empty() {
             return false;
         }
@@ -35,7 +35,7 @@ impl Controller {
             return false;
         }
         match ring.fetch_alone(memory, rules, part.tds_ahead) {
-            Some(Found::Td) => {}
+            Some(Found::Td(trbs)) => dma.read_trbs(now, part, trbs),
             found => return found == Some(Found::Nothing),
         }
         if let Some(td) = ring.td(ring.on_link as usize) {
@@ -70,7 +70,6 @@ impl Controller {
         let td = ring.last_step_mut().filter(|td| td.number == number)?;
         let (moved, step) = (td.base + progress.moved, td.step);
         let within = td.moved - (td.bytes - step.length);
-        let mut at = now;
         if is_over && !is_short && moved < td.bytes {
             return None;
         }
@@ -81,8 +80,7 @@ impl Controller {
                 return None;
             }
             memory.write(buffer + u64::from(within), bytes.get(..came as usize)?).ok()?;
-            let byte_ps = part.attachment.inward_byte_ps;
-            at = Dma::occupy(&mut dma.written_at, now, bytes.len() as u64, byte_ps);
+            dma.write(now, part, bytes.len());
         }
         td.moved = moved;
         if !is_over {
@@ -94,7 +92,7 @@ impl Controller {
             let (code, length) =
                 if is_short { (Code::ShortPacket, td.bytes - moved) } else { (Code::Success, 0) };
             let tell = Tell { pointer: step.at.at, length, code, event_data: false };
-            events.post(at + part.attachment.memory_write, tell.event(to.slot, to.endpoint));
+            events.post(dma.write_event(now, part), tell.event(to.slot, to.endpoint));
         }
         ring.pop();
         ring.on_link -= 1;

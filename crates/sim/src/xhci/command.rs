@@ -109,11 +109,11 @@ impl Controller {
         let pointer = self.commands.at.at;
         (self.commands.is_running, self.commands.step_at, self.commands.stops) = (false, None, false);
         let code = Code::CommandRingStopped;
-        self.post(now, EventTrb::CommandCompletion { pointer, parameter: 0, code, slot: 0 });
+        self.post_later(now, EventTrb::CommandCompletion { pointer, parameter: 0, code, slot: 0 });
     }
 
     fn answer(&mut self, at: Instant, pointer: u64, (code, slot): (Code, u8)) {
-        self.post(at, EventTrb::CommandCompletion { pointer, parameter: 0, code, slot });
+        self.post_later(at, EventTrb::CommandCompletion { pointer, parameter: 0, code, slot });
     }
 
     /// A command is over: it is answered, and the next one is looked for.
@@ -140,6 +140,8 @@ impl Controller {
             if cycle_of(&trb) != cycle {
                 return Ok(());
             }
+            // Those behind it are read while it is carried out.
+            self.dma.read_trbs(now, &self.part, 1);
             if let Ok((TransferTrb::Link { segment, toggle_cycle, .. }, _)) = TransferTrb::decode(&trb) {
                 self.commands.at = Cursor { at: segment, cycle: cycle ^ toggle_cycle };
                 continue;

@@ -33,8 +33,8 @@ impl Controller {
         memory: &mut Memory,
         to: RingName,
     ) -> Result<bool, Fault> {
-        let at = now + self.part.attachment.memory_write;
-        let (slot, events) = (&mut self.slots[usize::from(to.slot)], &mut self.events);
+        let Self { slots, events, dma, part, .. } = self;
+        let slot = &mut slots[usize::from(to.slot)];
         let way = slot.way;
         let Some(endpoint) = slot.endpoint_mut(to.endpoint) else { return Ok(false) };
         let Some(ring) = endpoint.rings.first_mut().filter(|ring| ring.on_link == 0) else {
@@ -42,7 +42,9 @@ impl Controller {
         };
         let mut has_passed = false;
         while ring.first().is_some_and(|td| !td.moves) {
-            ring.advance(0, true, |tell| events.post(at, tell.event(to.slot, to.endpoint)));
+            ring.advance(0, true, |tell| {
+                events.post(dma.write_event(now, part), tell.event(to.slot, to.endpoint));
+            });
             has_passed = true;
         }
         match stages(ring) {

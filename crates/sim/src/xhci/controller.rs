@@ -6,6 +6,7 @@
 //! Always true: a controller that was halted, has failed or was pulled out does nothing by itself.
 
 use super::command::Commands;
+use super::dma::Dma;
 use super::event::{EventRing, Interrupter, Tampering};
 use super::memory::{Fault, Memory};
 use super::notes::Notes;
@@ -14,7 +15,7 @@ use super::part::Part;
 use super::port::{Happened, Port};
 use super::register::Registers;
 use super::slot::{Life, Slot};
-use super::transfer::{Dma, Fetch};
+use super::transfer::Fetch;
 use crate::engine::LineFull;
 use std::collections::VecDeque;
 use units::{Duration, Instant};
@@ -262,8 +263,16 @@ impl Controller {
         }
     }
 
-    pub(super) fn post(&mut self, at: Instant, event: EventTrb) {
-        self.events.post(at + self.part.attachment.memory_write, event);
+    /// An event has come about.
+    pub(super) fn post(&mut self, now: Instant, event: EventTrb) {
+        let at = self.dma.write_event(now, &self.part);
+        self.events.post(at, event);
+    }
+
+    /// An event comes about at a time that may be still to come. It takes its own time to memory and nobody else's, since what
+    /// goes there until then is not known yet.
+    pub(super) fn post_later(&mut self, at: Instant, event: EventTrb) {
+        self.events.post(Dma::event_alone(at, &self.part), event);
     }
 
     /// Does something to a port, and tells what came of it.

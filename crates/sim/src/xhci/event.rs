@@ -206,6 +206,12 @@ impl EventRing {
         self.waiting.front().map(|(at, _)| *at)
     }
 
+    /// When each event can be seen that has not been written.
+    #[cfg(test)]
+    pub(super) fn times(&self) -> impl Iterator<Item = Instant> {
+        self.waiting.iter().map(|(at, _)| *at)
+    }
+
     /// Whether events lie there that the driver has not taken.
     pub(super) const fn has_untaken(&self) -> bool {
         self.enqueue != self.taken

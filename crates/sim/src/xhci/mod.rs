@@ -19,10 +19,12 @@
 
 mod alone;
 mod book;
+mod checks;
 mod command;
 mod configure;
 mod control;
 mod controller;
+mod dma;
 mod event;
 mod hands;
 mod memory;
@@ -34,6 +36,7 @@ mod register;
 mod ring;
 mod rules;
 mod slot;
+mod take_on;
 mod transfer;
 
 pub use controller::{Controller, Counters};

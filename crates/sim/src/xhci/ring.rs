@@ -4,38 +4,25 @@
 //! A TD is taken on whole: one whose last TRB has the wrong cycle bit is not there yet. A real controller would begin with
 //! what is there and wait; a driver that writes the first TRB last, as it must, does not see the difference.
 //!
-//! What a TRB must be is checked here and refused with TRB Error: its type, its length, a buffer that crosses 64 KiB, TD Size
-//! (from version 1.0 on), immediate data that are too long or come from the device, an interrupter that is not there. Left out:
-//! events that block their interrupt (BEI).
+//! A TRB that is not what it must be ([`super::checks`]) is refused with TRB Error. Left out: events that block their interrupt
+//! (BEI).
 //!
 //! Always true: TDs end in the order in which they lie; a chain of TRBs has an end.
 
+use super::checks::Rules;
+use super::dma::LINE_BYTES;
 use super::memory::{Fault, Memory};
 use std::collections::VecDeque;
 use wire::usb::{Direction, SetupPacket};
 use wire::xhci::{CompletionCode, EventTrb, TRB_BYTES, TransferKind, TransferTrb, TrbFlags, cycle_of};
 
 /// TRBs of a TD, links counted, before its chain is taken for a circle.
-const TD_TRBS_MAX: usize = 1024;
-/// No buffer of a TRB crosses a multiple of this (table 6-1).
-const BOUNDARY: u64 = 64 << 10;
-/// What a TRB itself can hold.
-const IMMEDIATE_BYTES_MAX: u32 = 8;
-
+const TD_TRBS_MAX: u32 = 1024;
 /// A place on a ring, and the cycle bit of what is valid there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
     pub(super) at: u64,
     pub(super) cycle: bool,
-}
-
-/// What the TRBs of an endpoint are checked against.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Rules {
-    /// `None` of a control endpoint.
-    pub(super) direction: Option<Direction>,
-    pub(super) packet_bytes: u32,
-    pub(super) version: u16,
 }
 
 // With several drives it is in no near cache: it begins where a line of a cache does.
@@ -53,6 +40,8 @@ pub(super) struct Ring {
     numbers: u32,
     /// Whether it is known where the ring is.
     pub(super) is_loaded: bool,
+    /// Whether the TRB that is read next came with the line of the last read.
+    pub(super) has_line: bool,
 }
 
 const _: () = assert!(size_of::<Ring>() <= 128);
@@ -117,8 +106,8 @@ pub(super) enum Act {
 /// What was found where a TD was looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// A TD, which is the last of the ring's.
-    Td,
+    /// A TD, which is the last of the ring's, of so many TRBs, links counted.
+    Td(u32),
     /// Nothing.
     Nothing,
     /// A TRB that is none.
@@ -138,7 +127,8 @@ impl Ring {
     /// Forgets everything, and goes on elsewhere.
     pub(super) fn restart(&mut self, at: Cursor) {
         self.forget();
-        (self.next, self.is_loaded) = (at, true);
+        // Nothing is read of it before the next doorbell.
+        (self.next, self.is_loaded, self.has_line) = (at, true, true);
     }
 
     fn forget(&mut self) {
@@ -229,7 +219,12 @@ impl Ring {
     #[inline]
     pub(super) fn has_nothing_new(&self, memory: &Memory) -> Result<bool, Fault> {
         let has_all = self.on_link as usize == self.count();
-        Ok(has_all && cycle_of(&memory.read(self.next.at)?) != self.next.cycle)
+        Ok(has_all && !self.has_more(memory)?)
+    }
+
+    /// Whether the driver has put something behind what was taken on.
+    pub(super) fn has_more(&self, memory: &Memory) -> Result<bool, Fault> {
+        Ok(cycle_of(&memory.read(self.next.at)?) == self.next.cycle)
     }
 
     /// The first TD, if the TRB at hand is the last of it and moves something.
@@ -256,9 +251,10 @@ impl Ring {
         let both = memory.slice(at.at, 2 * TRB_BYTES).ok()?;
         let (bytes, behind) = (both.first_chunk()?, both.last_chunk()?);
         if cycle_of(bytes) != at.cycle {
+            self.has_line = false;
             return Some(Found::Nothing);
         }
-        if cycle_of(behind) == at.cycle {
+        if cycle_of(behind) == at.cycle || !self.has_line {
             return None;
         }
         let Ok((trb @ TransferTrb::Normal { flags, length, .. }, _)) = TransferTrb::decode(bytes) else {
@@ -272,7 +268,8 @@ impl Ring {
             Td::begun(Step { at, act, length, flags }),
             Cursor { at: at.at + TRB_BYTES as u64, ..at },
         );
-        Some(Found::Td)
+        self.has_line = false;
+        Some(Found::Td(1))
     }
 
     /// Looks for another TD.
@@ -291,7 +288,7 @@ impl Ring {
                 let next = Cursor { at: at.at + TRB_BYTES as u64, ..at };
                 let step = Step { at, act, length: trb.length(), flags };
                 self.take_on(Td::begun(step), behind(&trb, next));
-                Ok(Found::Td)
+                Ok(Found::Td(1))
             }
             _ => self.fetch_chain(memory, rules),
         }
@@ -302,7 +299,7 @@ impl Ring {
     fn fetch_chain(&mut self, memory: &Memory, rules: Rules) -> Result<Found, Fault> {
         let known = self.more.as_ref().map_or(0, |more| more.steps.len());
         let (mut at, mut begun) = (self.next, None);
-        for _ in 0..TD_TRBS_MAX {
+        for trbs in 1..=TD_TRBS_MAX {
             let bytes = memory.read::<TRB_BYTES>(at.at)?;
             if cycle_of(&bytes) != at.cycle {
                 self.truncate(known);
@@ -333,7 +330,7 @@ impl Ring {
                 return Ok(self.refuse(known, td.step.at));
             }
             self.take_on(td, at);
-            return Ok(Found::Td);
+            return Ok(Found::Td(trbs));
         }
         Ok(self.refuse(known, at))
     }
@@ -343,6 +340,7 @@ impl Ring {
     fn take_on(&mut self, td: Td, next: Cursor) {
         let td = Td { number: self.numbers, ..td };
         (self.next, self.numbers) = (next, self.numbers.wrapping_add(1));
+        self.has_line = !next.at.is_multiple_of(LINE_BYTES);
         match self.first {
             None => self.first = Some(td),
             Some(_) => self.more.get_or_insert_default().tds.push_back(td),
@@ -504,90 +502,10 @@ fn behind(trb: &TransferTrb, next: Cursor) -> Cursor {
     }
 }
 
-impl Rules {
-    /// Whether a TRB may be on the ring here.
-    #[inline]
-    fn allow(self, trb: &TransferTrb, is_first: bool) -> bool {
-        let is_bulk = self.direction.is_some();
-        if trb.interrupter() != 0 {
-            return false;
-        }
-        match *trb {
-            TransferTrb::Normal { buffer, length, flags, .. } if is_bulk || !is_first => {
-                let is_immediate = flags.has(TrbFlags::IMMEDIATE_DATA);
-                let may_be_immediate =
-                    self.direction == Some(Direction::Out) && length <= IMMEDIATE_BYTES_MAX;
-                if is_immediate { may_be_immediate } else { is_within(buffer, length) }
-            }
-            TransferTrb::DataStage { buffer, length, .. } => {
-                !is_bulk && is_first && is_within(buffer, length)
-            }
-            TransferTrb::SetupStage { flags, .. } => {
-                !is_bulk && is_first && flags.has(TrbFlags::IMMEDIATE_DATA) && !flags.has(TrbFlags::CHAIN)
-            }
-            TransferTrb::StatusStage { .. } => !is_bulk && is_first,
-            TransferTrb::Link { .. } | TransferTrb::EventData { .. } | TransferTrb::NoOp { .. } => true,
-            TransferTrb::Normal { .. } => false,
-        }
-    }
-
-    /// What a TRB does; nothing of a link that is not told.
-    #[inline]
-    fn act_of(self, trb: &TransferTrb) -> Option<Act> {
-        Some(match *trb {
-            TransferTrb::Normal { buffer, flags, .. } if flags.has(TrbFlags::IMMEDIATE_DATA) => {
-                Act::Send(buffer.to_le_bytes())
-            }
-            TransferTrb::Normal { buffer, .. } => Act::Move(buffer),
-            TransferTrb::DataStage { buffer, direction, .. } => Act::ControlData(buffer, direction),
-            TransferTrb::SetupStage { setup, kind, .. } => Act::Setup(setup, kind),
-            TransferTrb::StatusStage { direction, .. } => Act::Status(direction),
-            TransferTrb::EventData { token, .. } => Act::Tell(token),
-            TransferTrb::NoOp { .. } => Act::Nothing,
-            TransferTrb::Link { flags, .. } if flags.has(TrbFlags::INTERRUPT_ON_COMPLETION) => Act::Nothing,
-            TransferTrb::Link { .. } => return None,
-        })
-    }
-
-    /// Whether TD Size of every TRB of a TD says the packets that follow it (clause 4.11.2.4).
-    fn has_right_sizes<'a>(
-        self,
-        steps: impl Iterator<Item = &'a Step>,
-        bytes: u32,
-        memory: &Memory,
-    ) -> Result<bool, Fault> {
-        if self.version < 0x0100 {
-            return Ok(true);
-        }
-        let packets = bytes.div_ceil(self.packet_bytes);
-        let mut sum = 0;
-        for step in steps {
-            let trb = TransferTrb::decode(&memory.read::<TRB_BYTES>(step.at.at)?).ok().map(|(trb, _)| trb);
-            let Some(
-                TransferTrb::Normal { length, td_size, .. } | TransferTrb::DataStage { length, td_size, .. },
-            ) = trb
-            else {
-                continue;
-            };
-            sum += length;
-            let left = if sum == bytes { 0 } else { packets - sum / self.packet_bytes };
-            if u32::from(td_size) != left.min(TransferTrb::TD_SIZE_MAX.into()) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-}
-
 impl Tell {
     /// The event of an endpoint.
     pub(super) const fn event(self, slot: u8, endpoint: wire::xhci::EndpointId) -> EventTrb {
         let Self { pointer, length, code, event_data } = self;
         EventTrb::Transfer { pointer, length, code, event_data, endpoint: Some(endpoint), slot }
     }
-}
-
-/// Whether a TRB may have this buffer.
-fn is_within(buffer: u64, length: u32) -> bool {
-    length <= TransferTrb::LENGTH_MAX && buffer % BOUNDARY + u64::from(length) <= BOUNDARY
 }

@@ -4,9 +4,10 @@
 //! What the driver may read of them stands in memory; what is here is the controller's own. Always true: an endpoint has a
 //! ring for every stream whose context was read, and one if it has no streams.
 
+use super::checks::Rules;
 use super::memory::{Fault, Memory};
 use super::output::Way;
-use super::ring::{Cursor, Ring, Rules};
+use super::ring::{Cursor, Ring};
 use units::Duration;
 use wire::usb::{Direction, EndpointAddress};
 use wire::xhci::{

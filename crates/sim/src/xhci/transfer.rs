@@ -1,9 +1,9 @@
 //! Transfers: a doorbell, the TDs behind it, what moves of them, and what is told (xHCI 1.2 clauses 4.7, 4.10, 4.12).
 //!
 //! A doorbell is followed by the reads that a controller needs to know what to do: of a stream its context, then the TRB, then
-//! what goes out. They add up to one time, at which TDs are taken on and given to the link. While a ring is known to have
-//! more, the next TD is there when one ends. What DMA of payload takes does not make events either: it is a time until
-//! which memory is busy, and the link waits when more is under way than the controller holds ([`Controller::pace`]).
+//! what goes out. They add up to one time, at which TDs are taken on and given to the link ([`super::take_on`]). What DMA takes
+//! does not make events either: it is a time until which memory is busy ([`super::dma`]), and the link waits when more is under
+//! way than the controller holds ([`Controller::pace`]).
 //!
 //! Always true: a TD is told by the events that its TRBs ask for, and by one if it fails; an endpoint that halts keeps its
 //! place in the ring.
@@ -11,12 +11,10 @@
 use super::controller::Controller;
 use super::memory::{Fault, Memory};
 use super::output::{LinkAct, Output, Way};
-use super::part::PciExpress;
-use super::ring::{Act, Cursor, Found, Ring, Tell};
+use super::ring::{Act, Cursor, Ring, Tell};
 use super::slot::Endpoint;
-use crate::link::bulk::{End, Message, Piece, Progress, Transfer};
-use bus::{Pipe, StreamId, TransferId};
-use std::collections::VecDeque;
+use crate::link::bulk::{End, Message, Piece, Progress};
+use bus::TransferId;
 use units::{Duration, Instant};
 use wire::usb::{Direction, EndpointAddress};
 use wire::xhci::{CompletionCode as Code, Doorbell, EndpointId, EndpointState};
@@ -36,18 +34,8 @@ pub(super) struct Fetch {
     pub(super) to: RingName,
 }
 
-/// Until when memory is busy, either way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Dma {
-    pub(super) written_at: Instant,
-    read_at: Instant,
-}
-
 /// Fetches that wait before doorbells are not heeded any more: each ring has one, or two that crossed.
 const FETCHES_MAX: usize = 1 << 16;
-
-/// TDs of a control transfer at most: setup, data, status.
-const CONTROL_STAGES: usize = 3;
 
 /// Bytes of a TD whose TRBs every controller has read when it begins: sixteen pages.
 const READ_AHEAD_BYTES: u32 = 64 << 10;
@@ -55,9 +43,6 @@ const READ_AHEAD_BYTES: u32 = 64 << 10;
 /// A page of the host's memory. Pages of a buffer lie apart, so that each has a TRB of its own; that ours lie together, and have
 /// one TRB for 64 KiB, spares the simulation TRBs and is no reason to spare a controller their time.
 const PAGE_BYTES: u32 = 4 << 10;
-
-/// TDs that move nothing, passed in a row before the next doorbell is waited for.
-const TDS_PASSED_MAX: u32 = 4096;
 
 impl RingName {
     /// The link's name for a TD.
@@ -77,14 +62,6 @@ impl RingName {
 
     const fn which(self) -> (u8, EndpointId) {
         (self.slot, self.endpoint)
-    }
-}
-
-impl Dma {
-    /// Payload is on its way for so long; when it is through.
-    pub(super) fn occupy(at: &mut Instant, now: Instant, bytes: u64, byte_ps: u64) -> Instant {
-        *at = (*at).max(now) + Duration::from_ps(bytes * byte_ps);
-        *at
     }
 }
 
@@ -131,13 +108,20 @@ impl Controller {
         let reads = 1 + u64::from(endpoint.streams.is_some()) + u64::from(is_out);
         let attachment = &self.part.attachment;
         let span = attachment.register_write.as_ps() + reads * attachment.memory_read.as_ps();
-        let at = now + Duration::from_ps(span);
-        let at = self.fetches.back().map_or(at, |last| at.max(last.at));
+        if endpoint.streams.is_some() {
+            self.dma.read_stream_context(now, &self.part);
+        }
         if endpoint.state == EndpointState::Stopped && !self.set_running(now, memory, to)? {
             return Ok(());
         }
-        self.fetches.push_back(Fetch { at, to });
+        self.look_at(now + Duration::from_ps(span), to);
         Ok(())
+    }
+
+    /// A ring is to be looked at, not before others.
+    pub(super) fn look_at(&mut self, at: Instant, to: RingName) {
+        let at = self.fetches.back().map_or(at, |last| at.max(last.at));
+        self.fetches.push_back(Fetch { at, to });
     }
 
     /// An endpoint that was stopped is to run again. Whether it does.
@@ -171,11 +155,16 @@ impl Controller {
         self.fail(now, memory, (to, None), (code, EndpointState::Halted))
     }
 
-    /// A ring is looked at.
+    /// A ring is looked at: the line is there that its next TRB is in.
     pub(super) fn fetch(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
         let endpoint = self.slots.get(usize::from(to.slot)).and_then(|slot| slot.endpoint(to.endpoint));
         match endpoint.map(|endpoint| endpoint.state) {
-            Some(EndpointState::Running) => self.refill(now, memory, to),
+            Some(EndpointState::Running) => {
+                if let Some(ring) = self.ring_mut(to) {
+                    ring.has_line = true;
+                }
+                self.refill(now, memory, to)
+            }
             _ => Ok(()),
         }
     }
@@ -191,86 +180,12 @@ impl Controller {
                 names.extend(loaded.filter(|_| running).map(name));
             }
         }
-        let at = self.fetches.back().map_or(now, |last| now.max(last.at));
-        self.fetches.extend(names.into_iter().map(|to| Fetch { at, to }));
+        for to in names {
+            self.look_at(now + self.part.attachment.memory_read, to);
+        }
         if self.commands.is_running {
             self.ring_commands(now);
         }
-    }
-
-    /// Takes on TDs of a ring, as many as it takes at once, and gives them to the link.
-    #[inline]
-    pub(super) fn refill(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
-        if self.take_on_alone(memory, to) { Ok(()) } else { self.take_on_all(now, memory, to) }
-    }
-
-    #[inline(never)]
-    fn take_on_all(&mut self, now: Instant, memory: &mut Memory, to: RingName) -> Result<(), Fault> {
-        // Each round passes at least one TD that moves nothing, and rings have an end; the bound is for what lies.
-        for _ in 0..TDS_PASSED_MAX {
-            let slot = &mut self.slots[usize::from(to.slot)];
-            let way = slot.way;
-            let Some(endpoint) = slot.endpoint_mut(to.endpoint) else { return Ok(()) };
-            if let Err(code) = endpoint.load(memory, to.stream)? {
-                return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
-            }
-            let rules = endpoint.rules(self.part.version);
-            let address = endpoint.address().filter(|_| endpoint.is_on_link);
-            let ring = &mut endpoint.rings[usize::from(to.stream)];
-            let mut broken = None;
-            // The stages of a control transfer begin together (clause 4.11.2.2), whatever is taken on at once elsewhere.
-            let ahead = match rules.direction {
-                Some(_) => self.part.tds_ahead,
-                None => self.part.tds_ahead.max(CONTROL_STAGES),
-            };
-            let mut room = if self.events.ring.is_full() { 0 } else { ahead.saturating_sub(ring.count()) };
-            while room > 0 {
-                let from = ring.next();
-                match ring.fetch(memory, rules)? {
-                    Found::Td => self.events.notes.td(memory, to, (from, ring.next())),
-                    Found::Nothing => break,
-                    Found::Broken(at) => {
-                        broken = Some(at);
-                        break;
-                    }
-                }
-                room -= 1;
-            }
-            let has_passed = if rules.direction.is_none() {
-                self.start_control(now, memory, to)?
-            } else if !self.script.transfers.is_empty() && ring.first().is_some() {
-                let code = self.script.transfers.pop_front().unwrap_or(Code::UsbTransactionError);
-                return self.fail(now, memory, (to, None), (code, EndpointState::Halted));
-            } else {
-                let at = now + self.part.attachment.memory_write;
-                give_to_link((to, ring), (way, address), &mut self.outputs, |tell| {
-                    self.events.post(at, tell.event(to.slot, to.endpoint));
-                })
-            };
-            if let Some(broken) = broken {
-                return self.tell_broken(now, memory, to, broken);
-            }
-            if !has_passed {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    /// A TRB that is none ends what is before it first.
-    #[cold]
-    fn tell_broken(
-        &mut self,
-        now: Instant,
-        memory: &mut Memory,
-        to: RingName,
-        broken: Cursor,
-    ) -> Result<(), Fault> {
-        if self.ring_mut(to).is_none_or(|ring| ring.first().is_some()) {
-            return Ok(());
-        }
-        let tell = Tell { pointer: broken.at, length: 0, code: Code::TrbError, event_data: false };
-        self.fail(now, memory, (to, Some(tell)), (Code::TrbError, EndpointState::Error))
     }
 
     pub(super) fn ring_mut(&mut self, to: RingName) -> Option<&mut Ring> {
@@ -320,16 +235,13 @@ impl Controller {
             return Ok(());
         };
         let moved = base + moved;
-        let mut at = now;
         if piece.is_some() {
             let came = (moved - before) as usize;
             scatter(memory, ring, before, bytes.get(..came).unwrap_or(bytes))?;
-            let byte_ps = self.part.attachment.inward_byte_ps;
-            at = Dma::occupy(&mut self.dma.written_at, now, bytes.len() as u64, byte_ps);
+            self.dma.write(now, &self.part, bytes.len());
         }
-        let at = at + self.part.attachment.memory_write;
-        let events = &mut self.events;
-        let tell = |tell: Tell| events.post(at, tell.event(to.slot, to.endpoint));
+        let Self { events, dma, part, .. } = self;
+        let tell = |tell: Tell| events.post(dma.write_event(now, part), tell.event(to.slot, to.endpoint));
         match ended {
             None => {
                 ring.advance(moved, false, tell);
@@ -494,20 +406,12 @@ impl Controller {
     /// than it holds.
     #[inline(always)]
     pub fn pace(&mut self, now: Instant, message: &Message) -> Duration {
-        let PciExpress { inward_byte_ps, outward_byte_ps, .. } = self.part.attachment;
-        let held = |byte_ps| u64::from(self.part.buffer_bytes) * byte_ps;
         match message {
             Message::Data { piece: Some(piece), .. } => {
-                let since = Instant::from_ps(now.as_ps().saturating_sub(held(outward_byte_ps)));
-                let bytes = u64::from(piece.bytes);
-                let read_at = Dma::occupy(&mut self.dma.read_at, since, bytes, outward_byte_ps);
-                self.part.packet_gap + read_at.since(now) + self.next_trb_out(*piece)
+                let wait = self.dma.read(now, &self.part, piece.bytes.into());
+                self.part.packet_gap + wait + self.next_trb_out(*piece)
             }
-            Message::Ack { packets: 1.., .. } => {
-                let free_at =
-                    Instant::from_ps(self.dma.written_at.as_ps().saturating_sub(held(inward_byte_ps)));
-                self.part.response + free_at.since(now)
-            }
+            Message::Ack { packets: 1.., .. } => self.part.response + self.dma.full_for(now, &self.part),
             _ => self.part.response,
         }
     }
@@ -527,33 +431,6 @@ impl Controller {
         match at.filter(|at| *at >= READ_AHEAD_BYTES && at.is_multiple_of(PAGE_BYTES)) {
             Some(_) => self.part.next_trb_out,
             None => Duration::ZERO,
-        }
-    }
-}
-
-/// Gives the link what it does not have yet; what moves nothing ends where it is met. Whether there was such.
-#[inline(always)]
-fn give_to_link(
-    (to, ring): (RingName, &mut Ring),
-    (way, address): (Way, Option<EndpointAddress>),
-    outputs: &mut VecDeque<Output>,
-    mut tell: impl FnMut(Tell),
-) -> bool {
-    let mut has_passed = false;
-    loop {
-        let Some(td) = ring.td_mut(ring.on_link as usize) else { return has_passed };
-        if td.moves {
-            let Some(endpoint) = address else { return has_passed };
-            td.base = td.moved;
-            let transfer = Transfer { id: to.transfer(td.number), bytes: td.bytes - td.moved };
-            let pipe = Pipe { endpoint, stream: StreamId::new(to.stream) };
-            outputs.push_back(Output::Link(way, LinkAct::Queue(pipe, transfer)));
-            ring.on_link += 1;
-        } else if ring.on_link == 0 {
-            ring.advance(0, true, &mut tell);
-            has_passed = true;
-        } else {
-            return has_passed;
         }
     }
 }
