@@ -18,7 +18,7 @@ impl Controller {
     #[inline]
     pub(super) fn take_on_alone(&mut self, now: Instant, memory: &Memory, to: RingName) -> bool {
         let Self { slots, events, outputs, script, part, dma, .. } = self;
-        if events.notes.is_taking || !script.transfers.is_empty() {
+        if events.notes.is_taking() || !script.transfers.is_empty() {
             return false;
         }
         let Some(slot) = slots.get_mut(usize::from(to.slot)) else { return false };

@@ -151,7 +151,7 @@ impl Controller {
             let scripted = self.script.commands.iter().position(|(scripted, _)| *scripted == kind);
             let scripted = scripted.and_then(|at| self.script.commands.remove(at));
             if let Ok((command, _)) = CommandTrb::decode(&trb) {
-                self.events.notes.command(at, command);
+                self.events.notes.command(now, at, command);
             }
             let did = match (CommandTrb::decode(&trb), scripted) {
                 (Ok((command, _)), Some((_, code))) => Ok((code, command.slot())),

@@ -177,13 +177,13 @@ impl Controller {
     }
 
     /// Whether notes are taken of doorbells and TRBs, for [`Self::poll_note`].
-    pub const fn take_notes(&mut self, takes: bool) {
-        self.events.notes.is_taking = takes;
+    pub fn take_notes(&mut self, takes: bool) {
+        self.events.notes.take(takes);
     }
 
-    /// The next note.
-    pub fn poll_note(&mut self) -> Option<String> {
-        self.events.notes.poll()
+    /// The next note of what was by now, and when that was. An event was when it could be seen.
+    pub fn poll_note(&mut self, now: Instant) -> Option<(Instant, String)> {
+        self.events.notes.poll(now)
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is to be called.
@@ -351,8 +351,8 @@ impl Events {
     /// An event has come about, that can be seen from `at` on.
     pub(super) fn post(&mut self, at: Instant, event: EventTrb) {
         self.posted += 1;
-        self.notes.event(event);
-        self.ring.push(at, event);
+        let at = self.ring.push(at, event);
+        self.notes.event(at, event);
         if let Some(at) = self.ring.next_at() {
             self.interrupter.want(at);
         }

@@ -187,12 +187,13 @@ impl EventRing {
         }
     }
 
-    /// An event has come about, that can be seen from `at` on.
-    pub(super) fn push(&mut self, at: Instant, event: EventTrb) {
+    /// An event has come about, that can be seen from `at` on, and not before those that came about earlier. From when on.
+    pub(super) fn push(&mut self, at: Instant, event: EventTrb) -> Instant {
         let at = self.waiting.back().map_or(at, |(last, _)| at.max(*last));
         if let Err(full) = WAITING.push(&mut self.waiting, (at, event)) {
             self.overrun = Some(full);
         }
+        at
     }
 
     /// Which line there was no room in, if an event was lost for that.

@@ -1,18 +1,20 @@
-//! Notes of doorbells and TRBs, for people who look on: what was rung, read and written, when it was.
+//! Notes of doorbells and TRBs, for people who look on: what was rung, read and written, and when.
 //!
-//! Nothing is made into text, and nothing read once more, unless somebody takes notes.
+//! An event is known before it can be seen; its note waits until then. Nothing is made into text, and nothing read once more,
+//! unless somebody takes notes. Always true: notes come in the order of their times.
 
 use super::memory::Memory;
 use super::ring::Cursor;
 use super::transfer::RingName;
 use std::collections::VecDeque;
+use units::Instant;
 use wire::xhci::{CommandTrb, Doorbell, EventTrb, TRB_BYTES, TransferTrb};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Notes {
-    pub(super) is_taking: bool,
-    lines: VecDeque<String>,
-    /// Notes for which there was no room behind those.
+    is_taking: bool,
+    lines: VecDeque<(Instant, String)>,
+    /// Notes for which there was no room beside those.
     missed: u64,
 }
 
@@ -23,50 +25,73 @@ const LINES_MAX: usize = 1 << 16;
 const TRBS_MAX: usize = 64;
 
 impl Notes {
-    /// The next note; behind the last for which there was room how many there would have been.
-    pub(super) fn poll(&mut self) -> Option<String> {
-        let line = self.lines.pop_front();
-        line.or_else(|| match std::mem::take(&mut self.missed) {
-            0 => None,
-            missed => Some(format!("{missed} notes that nobody has taken")),
-        })
+    /// They are taken from now on, or no more.
+    pub(super) fn take(&mut self, is_taking: bool) {
+        self.is_taking = is_taking;
+        self.lines.clear();
     }
 
-    fn keep(&mut self, line: String) {
-        if self.missed == 0 && self.lines.len() < LINES_MAX {
-            self.lines.push_back(line);
-        } else {
-            self.missed += 1;
+    /// Whether anybody takes them.
+    pub(super) const fn is_taking(&self) -> bool {
+        self.is_taking
+    }
+
+    /// The next one of what was by now; behind the last for which there was room how many there would have been.
+    pub(super) fn poll(&mut self, now: Instant) -> Option<(Instant, String)> {
+        let line = self.lines.pop_front_if(|(at, _)| *at <= now);
+        if line.is_some() || !self.lines.is_empty() {
+            return line;
+        }
+        match std::mem::take(&mut self.missed) {
+            0 => None,
+            missed => Some((now, format!("{missed} notes that nobody has taken"))),
         }
     }
 
     /// Nothing is made ready for a note that nobody takes.
     #[inline(always)]
-    fn note(&mut self, note: impl FnOnce() -> String) {
+    fn note(&mut self, at: Instant, note: impl FnOnce() -> String) {
         if self.is_taking {
-            self.keep(note());
+            self.keep(at, note());
         }
+    }
+
+    /// Behind what was before, and before the events that nobody can see yet.
+    #[cold]
+    fn keep(&mut self, at: Instant, line: String) {
+        if self.missed > 0 || self.lines.len() == LINES_MAX {
+            self.missed += 1;
+            return;
+        }
+        let place = self.lines.partition_point(|(other, _)| *other <= at);
+        self.lines.insert(place, (at, line));
     }
 
     /// A doorbell was rung.
     #[inline(always)]
-    pub(super) fn doorbell(&mut self, slot: u32, doorbell: Doorbell) {
-        self.note(|| format!("doorbell of slot {slot}: {doorbell}"));
+    pub(super) fn doorbell(&mut self, now: Instant, slot: u32, doorbell: Doorbell) {
+        self.note(now, || format!("doorbell of slot {slot}: {doorbell}"));
     }
 
     /// A command was read.
-    pub(super) fn command(&mut self, at: u64, command: CommandTrb) {
-        self.note(|| format!("TRB at {at:#x}: {command}"));
+    pub(super) fn command(&mut self, now: Instant, at: u64, command: CommandTrb) {
+        self.note(now, || format!("TRB at {at:#x}: {command}"));
     }
 
-    /// An event is written, to be seen later.
+    /// An event can be seen from a time on.
     #[inline(always)]
-    pub(super) fn event(&mut self, event: EventTrb) {
-        self.note(|| format!("event TRB: {event}"));
+    pub(super) fn event(&mut self, at: Instant, event: EventTrb) {
+        self.note(at, || format!("event TRB: {event}"));
     }
 
     /// A TD was read from here to there.
-    pub(super) fn td(&mut self, memory: &Memory, name: RingName, (mut from, to): (Cursor, Cursor)) {
+    pub(super) fn td(
+        &mut self,
+        now: Instant,
+        memory: &Memory,
+        name: RingName,
+        (mut from, to): (Cursor, Cursor),
+    ) {
         if !self.is_taking {
             return;
         }
@@ -77,11 +102,8 @@ impl Notes {
             }
             let Ok(bytes) = memory.read::<TRB_BYTES>(from.at) else { return };
             let Ok((trb, _)) = TransferTrb::decode(&bytes) else { return };
-            self.keep(format!(
-                "slot {slot} endpoint {}, stream {stream}: TRB at {:#x}: {trb}",
-                endpoint.get(),
-                from.at
-            ));
+            let (number, at) = (endpoint.get(), from.at);
+            self.keep(now, format!("slot {slot} endpoint {number}, stream {stream}: TRB at {at:#x}: {trb}"));
             from = match trb {
                 TransferTrb::Link { segment, toggle_cycle, .. } => {
                     Cursor { at: segment, cycle: from.cycle ^ toggle_cycle }
@@ -99,12 +121,13 @@ mod tests {
     #[test]
     fn notes_for_which_there_is_no_room_are_counted_and_told() {
         let mut notes = Notes { is_taking: true, ..Notes::default() };
-        (0..65_536 + 3).for_each(|_| notes.doorbell(1, Doorbell { target: None, stream: 0 }));
-        let told: Vec<String> = std::iter::from_fn(|| notes.poll()).collect();
+        let now = Instant::from_ps(7);
+        (0..65_536 + 3).for_each(|_| notes.doorbell(now, 1, Doorbell { target: None, stream: 0 }));
+        let told: Vec<_> = std::iter::from_fn(|| notes.poll(now)).collect();
         assert_eq!(told.len(), 65_537);
-        assert_eq!(told[65_536], "3 notes that nobody has taken");
-        notes.doorbell(1, Doorbell { target: None, stream: 0 });
-        assert_eq!(notes.poll().as_deref(), Some(told[0].as_str()), "there is room again");
-        assert_eq!(notes.poll(), None);
+        assert_eq!(told[65_536], (now, "3 notes that nobody has taken".to_owned()));
+        notes.doorbell(now, 1, Doorbell { target: None, stream: 0 });
+        assert_eq!(notes.poll(now).as_ref(), Some(&told[0]), "there is room again");
+        assert_eq!(notes.poll(now), None);
     }
 }

@@ -54,7 +54,7 @@ impl Controller {
             let room = if self.events.ring.is_full() { 0 } else { ahead.saturating_sub(ring.count()) };
             let end = take_on(ring, memory, (rules, room), |ring, from, trbs| {
                 self.dma.read_trbs(now, &self.part, trbs);
-                self.events.notes.td(memory, to, (from, ring.next()));
+                self.events.notes.td(now, memory, to, (from, ring.next()));
             })?;
             let has_passed = if rules.direction.is_none() {
                 self.start_control(now, memory, to)?

@@ -78,7 +78,7 @@ impl Controller {
             self.counters.idle_doorbells += 1;
             return;
         };
-        self.events.notes.doorbell(slot, doorbell);
+        self.events.notes.doorbell(now, slot, doorbell);
         match (u8::try_from(slot), doorbell.target) {
             (Ok(0), None) => self.ring_commands(now),
             (Ok(slot), Some(endpoint)) => {

@@ -223,7 +223,7 @@ impl Driven {
     #[inline(always)]
     fn handle(&mut self, event: Happens) {
         if self.engine.is_traced() {
-            self.note_cables();
+            self.note_kept();
         }
         match event {
             Happens::Free(root, side) => self.send(root.into(), side),

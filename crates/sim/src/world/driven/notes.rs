@@ -17,24 +17,32 @@ impl Driven {
         }
     }
 
-    /// Notes what was sent on the cables of bridges since the last event, before anything of this one is.
+    /// Notes what was since the last event on the cables of bridges and in memory, before anything of this one is.
     #[inline(never)]
-    pub(super) fn note_cables(&mut self) {
+    pub(super) fn note_kept(&mut self) {
         let now = self.engine.now();
+        let mut kept = Vec::new();
+        while let Some((at, text)) = self.machine.controller.poll_note(now) {
+            kept.push((at, "xhci", text));
+        }
         for number in 0..self.seats.len() {
             while let Some(note) =
                 self.seats[number].drive.enclosure.as_mut().and_then(|enclosure| enclosure.poll_note(now))
             {
-                self.engine.note_of(note.at, "sata", format_args!("{}{}", self.tag(number), note.text));
+                kept.push((note.at, "sata", format!("{}{}", self.tag(number), note.text)));
             }
+        }
+        kept.sort_by_key(|(at, ..)| *at);
+        for (at, component, text) in kept {
+            self.engine.note_of(at, component, format_args!("{text}"));
         }
     }
 
-    /// Notes what the controller has read, written and heard.
+    /// Notes what the controller has read and heard now.
     #[inline(never)]
     pub(super) fn note_controller(&mut self) {
-        while let Some(note) = self.machine.controller.poll_note() {
-            self.engine.note("xhci", format_args!("{note}"));
+        while let Some((at, text)) = self.machine.controller.poll_note(self.engine.now()) {
+            self.engine.note_of(at, "xhci", format_args!("{text}"));
         }
     }
 }

@@ -510,8 +510,8 @@ fn said_of_a_stop(part: Part, moved: u32) -> Vec<String> {
     stand.controller.take_notes(true);
     stand.cancel(device, Pipe::plain(IN), 1);
     stand.run();
-    let lines = std::iter::from_fn(|| stand.controller.poll_note());
-    let said = lines.filter_map(|line| {
+    let lines = std::iter::from_fn(|| stand.controller.poll_note(stand.now));
+    let said = lines.filter_map(|(_, line)| {
         let (_, said) = line.split_once("event TRB: transfer event: ")?;
         let (code, rest) = said.split_once(", slot")?;
         Some(format!("{code}, {}", rest.rsplit_once(", ")?.1))

@@ -4,6 +4,7 @@ mod asked;
 mod buses;
 mod costs;
 mod enclosure;
+mod noted;
 mod several;
 mod sleep;
 
