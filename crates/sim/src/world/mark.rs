@@ -11,9 +11,13 @@ use wire::usb::Direction;
 /// So many bytes have one word looked at: those of the smallest block.
 const SAMPLED_BYTES: usize = 512;
 
+/// In place of a status where the drive told none.
+const NO_STATUS: u64 = 256;
+
 /// A drive is given a command, with what it writes.
 pub(super) fn begin<E: Event>(engine: &mut Engine<E>, drive: usize, command: &Command, buffer: &[u8]) {
-    engine.mix((drive as u64) << 32 | u64::from(command.id.slot));
+    engine.mix(drive as u64);
+    engine.mix(command.id.slot.into());
     words(engine, command.cdb.as_bytes().chunks(8));
     if let Some(phase) = command.data_phase.filter(|phase| phase.direction == Direction::Out) {
         words(engine, buffer[phase.range.as_usize()].chunks(SAMPLED_BYTES));
@@ -23,12 +27,13 @@ pub(super) fn begin<E: Event>(engine: &mut Engine<E>, drive: usize, command: &Co
 /// A command has ended.
 pub(super) fn end<E: Event>(engine: &mut Engine<E>, finished: &Finished) {
     let Finished { drive, id, outcome, buffer } = finished;
-    let (what, moved) = match outcome {
-        Outcome::Answered(answer) => (u64::from(u8::from(answer.status)), answer.moved),
-        _ => (1 << 8, 0),
+    let (status, moved) = match outcome {
+        Outcome::Answered(answer) => (u8::from(answer.status).into(), answer.moved),
+        _ => (NO_STATUS, 0),
     };
-    engine.mix((*drive as u64) << 32 | u64::from(id.slot));
-    engine.mix(what << 32 | u64::from(moved));
+    for word in [*drive as u64, id.slot.into(), status, moved.into()] {
+        engine.mix(word);
+    }
     words(engine, buffer[..buffer.len().min(moved as usize)].chunks(SAMPLED_BYTES));
 }
 

@@ -155,28 +155,26 @@ impl Message {
     /// What makes it differ from others, in a word for a digest: all fields, but whose transfer its payload is of.
     #[inline]
     pub fn mark(&self) -> u64 {
-        let stream = |field: &Option<StreamField>| u64::from(field.map_or(0, StreamField::id)) << 16;
-        let (kind, endpoint, rest) = match self {
-            Self::Ack { endpoint, stream: of, expects, packets, is_pending, is_retry } => {
-                let flags = u64::from(*is_pending) << 8 | u64::from(*is_retry) << 9;
-                (1, *endpoint, flags | stream(of) | u64::from(expects.0) << 32 | u64::from(*packets) << 40)
+        let id = |field: Option<StreamField>| field.map_or(0, StreamField::id).to_be_bytes();
+        let (kind, endpoint, [s0, s1], number, [b0, b1], flags) = match *self {
+            Self::Ack { endpoint, stream, expects, packets, is_pending, is_retry } => {
+                let flags = u8::from(is_pending) + 2 * u8::from(is_retry);
+                (1, endpoint, id(stream), expects.0, [0, packets], flags)
             }
-            Self::Data { endpoint, stream: of, sequence, piece, is_last } => {
-                let bytes = piece.map_or(0, |piece| piece.bytes);
-                let rest = stream(of) | u64::from(sequence.0) << 32 | u64::from(bytes) << 40;
-                (2, *endpoint, u64::from(*is_last) << 8 | rest)
+            Self::Data { endpoint, stream, sequence, piece, is_last } => {
+                let bytes = piece.map_or(0, |piece| piece.bytes).to_be_bytes();
+                (2, endpoint, id(stream), sequence.0, bytes, u8::from(is_last))
             }
-            Self::Nrdy { endpoint, stream: of } => (3, *endpoint, stream(of)),
-            Self::Stall { endpoint, stream: of } => (4, *endpoint, stream(of)),
-            Self::Erdy { endpoint, stream: of, packets } => {
-                let stream = u64::from(of.map_or(0, StreamId::get)) << 16;
-                (5, *endpoint, stream | u64::from(*packets) << 40)
+            Self::Nrdy { endpoint, stream } => (3, endpoint, id(stream), 0, [0; 2], 0),
+            Self::Stall { endpoint, stream } => (4, endpoint, id(stream), 0, [0; 2], 0),
+            Self::Erdy { endpoint, stream, packets } => {
+                (5, endpoint, id(stream.map(StreamField::Stream)), 0, [0, packets], 0)
             }
-            Self::Status => (6, self.endpoint(), 0),
+            Self::Status => (6, self.endpoint(), [0; 2], 0, [0; 2], 0),
             // What it asks is in place of all else.
-            Self::Setup { setup } => return !u64::from_le_bytes(setup.encode()),
+            Self::Setup { setup } => return !u64::from_be_bytes(setup.encode()),
         };
-        rest | kind << 60 | u64::from(u8::from(endpoint))
+        u64::from_be_bytes([kind, u8::from(endpoint), s0, s1, number, b0, b1, flags])
     }
 
     /// How it looks to the link.

@@ -96,22 +96,20 @@ impl Toggle {
 }
 
 impl Packet {
-    /// What makes it differ from others, in a word for a digest.
+    /// What makes it differ from others, in a word for a digest; its first byte is 0 unless it is what a control transfer asks.
     pub fn mark(&self) -> u64 {
-        let endpoint = |ask: &Ask| u64::from(u8::from(ask.endpoint()));
-        let (kind, rest) = match self {
-            Self::Split(half) => (1, *half as u64),
-            Self::Token(ask @ Ask::In(_)) => (2, endpoint(ask)),
-            Self::Token(ask @ Ask::Out(_, toggle, piece)) => {
-                (3, endpoint(ask) | (*toggle as u64) << 8 | u64::from(piece.bytes) << 16)
-            }
-            Self::Token(ask @ Ask::Ping(_)) => (4, endpoint(ask)),
+        let (kind, first, second, bytes) = match *self {
+            Self::Split(half) => (1, half as u8, 0, 0),
+            Self::Token(Ask::In(endpoint)) => (2, endpoint.into(), 0, 0),
+            Self::Token(Ask::Out(endpoint, toggle, piece)) => (3, endpoint.into(), toggle as u8, piece.bytes),
+            Self::Token(Ask::Ping(endpoint)) => (4, endpoint.into(), 0, 0),
             // What it asks is in place of all else.
-            Self::Token(Ask::Setup(setup)) => return !u64::from_le_bytes(setup.encode()),
-            Self::Data(toggle, piece) => (5, *toggle as u64 | u64::from(piece.bytes) << 16),
-            Self::Handshake(handshake) => (6, *handshake as u64),
+            Self::Token(Ask::Setup(setup)) => return !u64::from_be_bytes(setup.encode()),
+            Self::Data(toggle, piece) => (5, toggle as u8, 0, piece.bytes),
+            Self::Handshake(handshake) => (6, handshake as u8, 0, 0),
         };
-        rest | kind << 60
+        let [b0, b1] = bytes.to_be_bytes();
+        u64::from_be_bytes([0, kind, first, second, b0, b1, 0, 0])
     }
 }
 

@@ -109,7 +109,8 @@ impl Driven {
             let Wires::Hubs(tree) = &mut self.roots[root].wires else { return };
             let Some(Sent { from, routed, crossing, is_passed, .. }) = tree.poll_sent() else { break };
             let number = self.roots[root].fronts[routed.device.0];
-            self.engine.mix((number as u64) << 52 | routed.message.mark());
+            self.engine.mix(number as u64);
+            self.engine.mix(routed.message.mark());
             let who = if is_passed { "hub" } else { name(from) };
             self.engine.note(who, format_args!("{}{}", self.tag(number), routed.message));
             if !is_passed {

@@ -28,7 +28,8 @@ impl Driven {
             self.roots[root].hurry();
         }
         for sent in met.sent.iter().flatten() {
-            self.engine.mix((number as u64) << 52 | sent.packet.mark());
+            self.engine.mix(number as u64);
+            self.engine.mix(sent.packet.mark());
             if self.engine.is_traced() {
                 let below = if met.is_below { "below the translator: " } else { "" };
                 let text = format_args!("{}{below}{}", self.tag(number), sent.packet);
