@@ -75,8 +75,9 @@ static WARDED: Shared<Ward> = Shared::new(|| {
 });
 
 /// Drives on which something goes wrong while they are written to, at a status that the kernel has not come to when it has looked at a
-/// disk. The last two are stopped for a while and pulled out. A lost status with streams has a test of its own.
+/// disk. The last two are stopped for a while and pulled out.
 const BROKEN: &[Ours] = &[
+    (LOST, Bus::Xhci, &["--fault", "lose-status@250"]),
     ("bench-lost-high", Bus::Ehci, &["--fault", "lose-status@250", "--speed", "high"]),
     ("bench-lost-bot", Bus::Xhci, &["--fault", "lose-status@250"]),
     ("bench-halted", Bus::Xhci, &["--fault", "stall-status@250"]),
@@ -86,6 +87,9 @@ const BROKEN: &[Ours] = &[
     (UNPLUGGED, Bus::Xhci, &[]),
 ];
 
+/// A status that waits on a stream is taken back, for which its endpoint is stopped. QEMU's controller forgets then on which lap the
+/// rings of all streams are, and Linux does not remind it: so none may have come to its second lap, with 510 transfers.
+const LOST: &str = "bench-lost";
 const SLOW: &str = "bench-slow";
 const UNPLUGGED: &str = "bench-unplugged";
 
@@ -381,14 +385,6 @@ fn what_was_acknowledged_is_there_when_a_drive_fails_in_mid_write() -> Result<()
     })
 }
 
-#[test]
-#[ignore = "reads after the abort get stuck now and then, see `missing of usbfs` in docs/ROADMAP.md"]
-fn what_was_acknowledged_is_there_when_a_status_is_lost_with_streams() -> Result<()> {
-    let ours: &[Ours] = &[("bench-lost", Bus::Xhci, &["--fault", "lose-status@250"])];
-    let (mut vm, _drives) = boot_broken("bench-lost", ours)?;
-    are_written(&mut vm, &["bench-lost"], |_| Ok(()))
-}
-
 /// A guest with these drives, and in it a file system as a file, and its sum.
 fn boot_broken(name: &str, ours: &[Ours]) -> Result<(Vm, Vec<Drive>)> {
     let machine = Machine::new(name).kernel_words("usb_storage.delay_use=0");
@@ -413,8 +409,12 @@ fn are_written(vm: &mut Vm, serials: &[&str], happens: impl FnOnce(&mut Vm) -> R
     }
     for Disk { port, serial, .. } in &befores {
         let transport = if serial.contains("bot") { "bot" } else { "uas" };
-        let words = "--rw randwrite --bs 8k --depth 8 --size 8M --verify --yes --seconds 8 --rounds 1 --json";
-        let line = format!("uaskit bench {port} --transport {transport} {words} --write={port}");
+        let (depth, seconds) = if *serial == LOST { (30, 3) } else { (8, 8) };
+        let words =
+            format!("--rw randwrite --bs 8k --depth {depth} --size 8M --seconds {seconds} --rounds 1");
+        let line = format!(
+            "uaskit bench {port} --transport {transport} {words} --verify --yes --json --write={port}"
+        );
         jobs.push(vm.guest.start(&line)?);
     }
     vm.guest.stdout_of(&format!("{}sleep 3", befores.iter().map(until_claimed).collect::<String>()))?;
@@ -453,7 +453,7 @@ fn is_told(serial: &str, status: u8, record: &Value) {
     }
     assert_eq!((status, &row["errors"]), (0, &0.into()), "{serial}: {record}");
     let (counted, never): (&[&str], &[&str]) = match serial {
-        "bench-lost" | "bench-lost-high" => (&["timeouts", "task_aborts", "retries"], &["resets"]),
+        LOST | "bench-lost-high" => (&["timeouts", "task_aborts", "retries"], &["resets"]),
         "bench-lost-bot" => (&["timeouts", "resets", "retries"], &["task_aborts"]),
         // Whether the port is reset is up to what else is under way.
         "bench-halted" => (&["stalls"], &["timeouts"]),
