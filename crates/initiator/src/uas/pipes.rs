@@ -1,8 +1,8 @@
 //! Transfers on the four pipes: their names, their order, halts, and the status transfers that belong to nobody.
 //!
 //! A transfer's name says whose it is, so that its completion is found without a search. Always true: without streams
-//! there are as many status transfers as IUs are due, up to [`READY_STATUSES_MAX`]; while an endpoint is halted
-//! nothing new is submitted.
+//! there are no fewer status transfers than IUs are due, up to [`READY_STATUSES_MAX`], and what a reset leaves over is the next
+//! commands'; while an endpoint is halted nothing new is submitted.
 
 use super::config::{READY_STATUSES_MAX, UasEndpoints};
 use super::task::Flight;

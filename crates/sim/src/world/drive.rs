@@ -333,11 +333,6 @@ impl DriveSide {
         })
     }
 
-    /// Where a transfer goes that has not ended.
-    pub(super) fn pipe_of(&self, number: TransferId) -> Option<Pipe> {
-        self.offers.get(number).map(|(_, offer)| offer.pipe)
-    }
-
     /// Something of a transfer has moved. `bytes` are what has come of the host. Whether the device or its enclosure may have
     /// something to do that they had not.
     pub(super) fn progress(&mut self, now: Instant, progress: Progress, bytes: &[u8]) -> bool {

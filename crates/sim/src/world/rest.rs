@@ -1,16 +1,18 @@
 //! What of a transport's transfers may be left when nobody wants anything any more.
 //!
 //! All of them have ended then, but for those of UAS that are nobody's request: where commands take turns, a transfer stands for the
-//! next status, and may do so for ever; and a request may have ended while the function was still to be answered
+//! next status, and may do so for ever, as many as there were commands when the unit was reset; and a request may have ended while the function was still to be answered
 //! that was to end it, which has its message on the command pipe and its response on the status pipe.
 //!
 //! The drive is ready for the next message, and offers nothing else.
 //!
-//! Always true: data are never left, and of everything else there is one at most.
+//! Always true: data are never left, and of everything else there is one at most, but for those statuses.
 
 use super::drive::DriveSide;
 use crate::check::{About, Law, Violation};
 use bus::Pipe;
+use initiator::Counters;
+use initiator::uas::READY_STATUSES_MAX;
 use target::device::{ActiveTransport, COMMAND, DATA_OUT, STATUS};
 use units::{Duration, Instant};
 
@@ -23,8 +25,15 @@ pub const REST: Duration = Duration::from_ms(10);
 pub(super) struct AtRest {
     /// Whether commands over UAS take turns on one status pipe.
     pub(super) takes_turns: bool,
+    /// Whether the unit was reset, which ended commands whose statuses go on being waited for, and are the next commands'.
+    pub(super) was_reset: bool,
     /// Whether something has a deadline: a function of task management, for which no request waits any more.
     pub(super) awaits: bool,
+}
+
+/// Whether anything that ends all commands was done by a transport.
+pub(super) const fn has_reset(counters: &Counters) -> bool {
+    counters.unit_resets + counters.nexus_resets + counters.port_resets > 0
 }
 
 impl AtRest {
@@ -54,7 +63,10 @@ impl AtRest {
 
     /// Whether transfers of the host may be left on these pipes.
     fn lets_host_wait(self, pipes: impl Iterator<Item = Pipe>) -> bool {
-        let mut statuses = u32::from(self.takes_turns || self.awaits);
+        let mut statuses = match self.takes_turns && self.was_reset {
+            true => READY_STATUSES_MAX as u32,
+            false => u32::from(self.takes_turns || self.awaits),
+        };
         let mut messages = u32::from(self.awaits);
         for pipe in pipes {
             let places = match pipe.endpoint {
@@ -84,7 +96,7 @@ mod tests {
     use super::*;
     use target::device::DATA_IN;
 
-    const CALM: AtRest = AtRest { takes_turns: false, awaits: false };
+    const CALM: AtRest = AtRest { takes_turns: false, was_reset: false, awaits: false };
 
     fn lets(rest: AtRest, endpoints: &[bus::EndpointAddress]) -> bool {
         rest.lets_host_wait(endpoints.iter().map(|endpoint| Pipe::plain(*endpoint)))
@@ -117,6 +129,10 @@ mod tests {
         assert!(lets(turns, &[STATUS]));
         assert!(!lets(turns, &[STATUS, STATUS]));
         assert!(!lets(turns, &[COMMAND]));
+        let was_reset = AtRest { was_reset: true, ..turns };
+        assert!(lets(was_reset, &[STATUS; READY_STATUSES_MAX]));
+        assert!(!lets(was_reset, &[STATUS; READY_STATUSES_MAX + 1]) && !lets(was_reset, &[STATUS, DATA_IN]));
+        assert!(!lets(AtRest { was_reset: true, ..CALM }, &[STATUS]), "each has its stream");
     }
 
     #[test]

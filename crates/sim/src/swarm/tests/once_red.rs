@@ -6,7 +6,7 @@
 use super::*;
 
 /// Cases, whole, and what was wrong.
-const ONCE_RED: [(&str, &str); 28] = [
+const ONCE_RED: [(&str, &str); 30] = [
     (
         "the glue took back a transfer of the device by a number that another had by then",
         "seed=284 wire=uas rate=gen1 controller=none hubs=0 drives=1 translated=none nap=never early=no parts=plain costs=no \
@@ -216,6 +216,23 @@ const ONCE_RED: [(&str, &str); 28] = [
          packet-lost@1861,packet-lost@2155,header-damaged@4366,header-damaged@4376,packet-lost@2338,header-damaged@4710,\
          stall@359,status-twice@120,header-damaged@5474,medium-error@114,header-damaged@5738,slow@121,packet-lost@3036,\
          medium-error@126",
+    ),
+    (
+        "statuses that were sent twice were not noticed of a drive behind a translator, whose data were others' from then on",
+        "seed=27452 wire=uas rate=high controller=card hubs=1 drives=3 translated=one nap=idle early=yes \
+         parts=queueing-flash costs=no streams=64 depth=8 transfer=4096 block=512 blocks=16 latency-us=1000 at-once=1 \
+         cache=no requests=14 longest=4 reads=60 through=0 flushes=0 zeroes=0 aborts=5 again=70 finale=power-loss \
+         faults=status-twice@14,header-damaged@23/3,header-damaged@45/3,header-damaged@132/3,header-damaged@811/3,\
+         header-damaged@915/3,header-damaged@962/3,header-damaged@1028/3,header-damaged@2441/3,payload-damaged@177/3,\
+         header-damaged@3605/3,packet-lost@4188/3,header-damaged@4050/3,packet-lost@4427/3,header-damaged@4100/3,\
+         packet-lost@5538/3,packet-lost@5545/3,header-damaged@5357/3",
+    ),
+    (
+        "commands that a unit's reset had ended left their statuses waiting, which are the next commands' where commands take turns",
+        "seed=16175 wire=uas rate=full controller=card hubs=1 drives=3 translated=none nap=at-work early=no parts=plain \
+         costs=no streams=64 depth=16 transfer=16384 block=512 blocks=4 latency-us=60 at-once=1 cache=no requests=113 \
+         longest=1 reads=60 through=5 flushes=0 zeroes=0 aborts=5 again=40 finale=unplug faults=slow@0/2,slow@49/2,\
+         slow@77/2,slow@139/2,slow@158/2,slow@168/2",
     ),
 ];
 

@@ -10,7 +10,7 @@ use crate::link::control::CONTROL_DATA;
 use crate::link::superspeed::Side;
 use crate::link::{Arrival, Crossing, Fate, Missed, Wake};
 use crate::world::{Observer, Stopped, name};
-use bus::Pipe;
+use crate::xhci::Controller;
 use target::device::STATUS;
 use units::{Duration, Instant};
 
@@ -126,10 +126,8 @@ impl Driven {
         let mut has_taken_back = false;
         while let Some(progress) = host.poll_progress() {
             let held = seat.take_held(progress.id, progress.piece);
-            let is_doubtful = seat.trouble.has_doubts()
-                && progress
-                    .piece
-                    .is_some_and(|piece| seat.drive.pipe_of(piece.transfer) == Some(Pipe::plain(STATUS)));
+            let is_doubtful =
+                seat.trouble.has_doubts() && Controller::endpoint_of(progress.id) == Some(STATUS);
             let bytes = match (&held, progress.piece) {
                 (Some(held), _) => held,
                 (None, Some(piece)) => seat.drive.bytes(piece),
@@ -138,7 +136,7 @@ impl Driven {
             if let Some(piece) = progress.piece {
                 seat.trouble.ledger.take(piece.bytes);
             }
-            if is_doubtful {
+            if is_doubtful && progress.piece.is_some() {
                 seat.trouble.doubt(bytes);
             }
             let machine = &mut self.machine;
