@@ -79,6 +79,9 @@ const LONGER: u32 = 4;
 /// What an event may cost with more devices or more commands, of what it costs with one device: caches that miss are within it, also
 /// where others use the far ones; anything that is looked for among all is not.
 const GROWTH_BAR: f64 = 2.0;
+/// Events that a command may have with more devices or more commands, of what it has with one device: those of drives that have less to do
+/// at a time, and say so. The number does not depend on the machine.
+const EVENTS_BAR: f64 = 1.5;
 /// Commands per second of processor time, with one device.
 const BAR: f64 = 300_000.0;
 /// The same with all parts.
@@ -116,8 +119,10 @@ pub(super) fn measure(arguments: &SimulatorArguments) -> Result<bool> {
         );
         println!("{}", report.table());
         println!(
-            "An event costs {:.2} of what it does with 1 device at most, of {GROWTH_BAR:.1} allowed; a command {:.2}",
+            "An event costs {:.2} of what it does with 1 device at most, of {GROWTH_BAR:.1} allowed; a command has {:.2} of its \
+             events, of {EVENTS_BAR:.1} allowed, and costs {:.2}",
             report.growth(|speed| speed.event_ns),
+            report.growth(|speed| speed.events_per_command),
             report.growth(|speed| speed.rate().median.recip())
         );
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
@@ -203,6 +208,7 @@ impl Judged for Report {
         self.resident_bytes <= RESIDENT_BAR_BYTES
             && self.resident_with_parts_bytes <= RESIDENT_PARTS_BAR_BYTES
             && self.growth(|speed| speed.event_ns) <= GROWTH_BAR
+            && self.growth(|speed| speed.events_per_command) <= EVENTS_BAR
             && !self.speeds.iter().chain([&self.parts]).any(Speed::is_too_slow)
     }
 }
