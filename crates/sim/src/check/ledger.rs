@@ -26,6 +26,8 @@ pub struct Ledger {
     in_vain: [u64; 2],
     /// Bytes that were new in the packet that has just arrived; where nobody keeps the books of packets, in all.
     fresh: u64,
+    /// What the device has taken of the host in all.
+    given: u64,
     /// What was copied for a transfer, by side and number.
     copied: [Vec<u32>; 2],
     broken: Option<Violation>,
@@ -239,6 +241,16 @@ impl Ledger {
             self.most_behind.resize(number + 1, Default::default());
         }
         &mut self.most_behind[number]
+    }
+
+    /// The device has taken so many bytes of the host's, where nobody keeps the books of packets.
+    pub const fn give(&mut self, bytes: u16) {
+        self.given += bytes as u64;
+    }
+
+    /// Those, in all.
+    pub const fn given_in_all(&self) -> u64 {
+        self.given
     }
 
     /// Bytes that a host has taken in all, where nobody keeps the books of packets.

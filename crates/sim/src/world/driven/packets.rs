@@ -180,6 +180,7 @@ impl Driven {
             let bytes = match progress.piece {
                 None => &[][..],
                 Some(piece) => {
+                    seat.trouble.ledger.give(piece.bytes);
                     let mut out = seat.going_out.iter_mut();
                     if let Some(going) = out.find(|going| going.id == piece.transfer) {
                         going.taken = piece.offset + u32::from(piece.bytes);

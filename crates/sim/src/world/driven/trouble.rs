@@ -12,7 +12,7 @@
 use super::root::End;
 use super::seat::Seat;
 use super::{Driven, Happens, Spot};
-use crate::check::{About, Law, Violation};
+use crate::check::{About, Law, Ledger, Violation};
 use crate::fault::{Bug, Faults, Kind};
 use crate::link::Fate;
 use crate::link::bulk::Message;
@@ -190,27 +190,35 @@ impl Driven {
         ledger.audit_buses_below(now, self.roots[0].buses_below());
     }
 
-    /// The same at each root port where nobody books packets: that it is no more than there was time for, and that the host has not
-    /// taken more of its drives than they have sent. For worlds whose links were trained once, when they were powered on.
+    /// The same at each root port where nobody books packets: that it is no more than there was time for, and that neither the host nor its
+    /// drives have taken more than the other has sent. For worlds whose links were trained once, when they were powered on.
     fn audit_roots(&mut self, now: Instant) {
         for root in &self.roots {
             let of_drives = || root.fronts.iter().copied().filter(|number| *number < self.seats.len());
-            let taken: u64 = of_drives().map(|number| self.seats[number].trouble.ledger.taken_in_all()).sum();
+            let in_all = |bytes: fn(&Ledger) -> u64| -> u64 {
+                of_drives().map(|number| bytes(&self.seats[number].trouble.ledger)).sum()
+            };
+            let (taken, given) = (in_all(Ledger::taken_in_all), in_all(Ledger::given_in_all));
             let Some(first) = of_drives().next() else { continue };
             let ledger = &mut self.seats[first].trouble.ledger;
-            let mut sent = 0;
+            let (mut by_device, mut by_host) = (0, 0);
             if let Some(link) = root.link() {
                 ledger.audit_lanes(now, link);
-                sent = link.lane(Side::Device).traffic().payload;
+                [by_device, by_host] =
+                    [Side::Device, Side::Host].map(|side| link.lane(side).traffic().payload);
             }
             if let Some(bus) = root.bus() {
                 ledger.audit_bus_alone(now, bus);
-                sent = bus.payload();
+                // What both have sent in one sum.
+                (by_device, by_host) =
+                    (bus.payload().saturating_sub(given), bus.payload().saturating_sub(taken));
             }
             ledger.audit_lanes_below(now, root.links_below());
             ledger.audit_buses_below(now, root.buses_below());
-            if taken > sent {
-                ledger.break_law(Law::Conservation, now, About::Lane(Side::Device));
+            for (taken, sent, side) in [(taken, by_device, Side::Device), (given, by_host, Side::Host)] {
+                if taken > sent {
+                    ledger.break_law(Law::Conservation, now, About::Lane(side));
+                }
             }
         }
     }

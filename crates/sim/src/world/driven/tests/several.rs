@@ -164,12 +164,14 @@ fn a_law_that_the_books_of_another_drive_see_broken_is_told() {
 
 #[test]
 fn books_that_are_kept_without_faults_are_told_broken() {
-    use crate::check::Law;
-    let mut world = mixed().power_on().unwrap();
-    assert_eq!(world.audit(), Ok(()));
-    // More than the drive has ever sent.
-    (0..1000).for_each(|_| world.seats[2].trouble.ledger.take(u16::MAX));
-    assert_eq!(world.audit().map_err(|violation| violation.law), Err(Law::Conservation));
+    use crate::check::{Law, Ledger};
+    // More than the drive has ever sent, and than it was ever sent.
+    for book in [Ledger::take, Ledger::give] {
+        let mut world = mixed().power_on().unwrap();
+        assert_eq!(world.audit(), Ok(()));
+        (0..1000).for_each(|_| book(&mut world.seats[2].trouble.ledger, u16::MAX));
+        assert_eq!(world.audit().map_err(|violation| violation.law), Err(Law::Conservation));
+    }
 }
 
 pub(super) const fn spot(root: u8, route: u32) -> Spot {
