@@ -166,6 +166,9 @@ fn each_transport_reads_what_it_wrote() -> Result<()> {
                     bench.trial(&format!("verify {serial} {transport} 2048 {pieces} {bytes} {depth}"))?;
                 has(&text, &format!("verified={pieces} errors=0"));
                 is_clean(&text);
+                if *serial == "uas" {
+                    has(&text, "uas: UAS with 16 streams");
+                }
             }
         }
     }
