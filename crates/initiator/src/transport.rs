@@ -46,6 +46,13 @@ pub struct Counters {
     pub unpacked: u32,
 }
 
+impl Counters {
+    /// All that ends commands which others have under way: resets of units, of the nexus, of the interface and of the port.
+    pub const fn resets(&self) -> u32 {
+        self.unit_resets + self.nexus_resets + self.reset_recoveries + self.port_resets
+    }
+}
+
 /// A transport of SCSI commands over USB, from the host's side.
 ///
 /// The driver calls `submit`, `abort` and the `handle_*` methods as things happen, takes everything from

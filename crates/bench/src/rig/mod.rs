@@ -277,10 +277,6 @@ impl Troubles {
 
     /// Of an initiator: what its disk and its transport have counted.
     pub const fn of(disk: disk::Counts, transport: initiator::Counters) -> Self {
-        let resets = transport.unit_resets
-            + transport.nexus_resets
-            + transport.reset_recoveries
-            + transport.port_resets;
         Self {
             retries: disk.sent_again + transport.resends as u64,
             timeouts: transport.timeouts as u64,
@@ -288,7 +284,7 @@ impl Troubles {
             odd_statuses: transport.odd_statuses as u64,
             busy: disk.busy,
             recovered: disk.recovered,
-            resets: resets as u64,
+            resets: transport.resets() as u64,
             kernel_errors: 0,
             lost_writes: disk.lost_writes,
             not_ready: disk.not_ready,

@@ -148,13 +148,11 @@ impl<'a, W: Stage> Life<'a, W> {
             0 => (world.happened(), world.in_vain(), world.now() - Instant::ZERO),
             _ => (0, 0, Duration::ZERO),
         };
-        let resets =
-            counters.unit_resets + counters.nexus_resets + counters.reset_recoveries + counters.port_resets;
         *toll = toll.and(self.toll).and(Toll {
             commands: counts.commands,
             sent_again: counts.sent_again,
             timeouts: counters.timeouts.into(),
-            resets: resets.into(),
+            resets: counters.resets().into(),
             events,
             in_vain,
             virtual_ms: passed.as_ms(),

@@ -1,7 +1,7 @@
 //! What a digest has of commands: which they were, what came of them, and what they moved.
 //!
-//! Payload is looked at in samples, the first word of every [`SAMPLED_BYTES`], which holds a block's number where blocks have one. Left out: packets, which each
-//! link has marks for.
+//! Payload is looked at in samples, the first word of every [`SAMPLED_BYTES`], which holds a block's number where blocks have one.
+//! Left out: packets, which each link has marks for.
 
 use super::Finished;
 use crate::engine::{Engine, Event};

@@ -11,7 +11,6 @@
 use super::drive::DriveSide;
 use crate::check::{About, Law, Violation};
 use bus::Pipe;
-use initiator::Counters;
 use initiator::uas::READY_STATUSES_MAX;
 use target::device::{ActiveTransport, COMMAND, DATA_OUT, STATUS};
 use units::{Duration, Instant};
@@ -29,11 +28,6 @@ pub(super) struct AtRest {
     pub(super) was_reset: bool,
     /// Whether something has a deadline: a function of task management, for which no request waits any more.
     pub(super) awaits: bool,
-}
-
-/// Whether anything that ends all commands was done by a transport.
-pub(super) const fn has_reset(counters: &Counters) -> bool {
-    counters.unit_resets + counters.nexus_resets + counters.port_resets > 0
 }
 
 impl AtRest {

@@ -8,7 +8,7 @@
 use super::drive::DriveSide;
 use super::plain::Plain;
 use super::planted::{PlantedMedium, is_status, tag_of, with_another_tag, without_attention};
-use super::rest::{AtRest, has_reset};
+use super::rest::AtRest;
 use super::{Stopped, World};
 use crate::check::{About, Law, Ledger, Violation};
 use crate::engine::Random;
@@ -403,7 +403,7 @@ impl<T: Transport> World<T> {
     /// The violation.
     pub fn audit_rest(&self, is_left_alone: bool) -> Result<(), Violation> {
         let takes_turns = self.joint.bus().is_some();
-        let was_reset = has_reset(&self.host.transport.counters());
+        let was_reset = self.host.transport.counters().resets() > 0;
         let rest = AtRest { takes_turns, was_reset, awaits: self.host.transport.poll_timeout().is_some() };
         if self.trouble.misled > 0 {
             return Ok(());

@@ -17,7 +17,7 @@ use crate::fault::{Bug, Faults, Kind};
 use crate::link::Fate;
 use crate::link::bulk::Message;
 use crate::link::superspeed::Side;
-use crate::world::rest::{self, AtRest};
+use crate::world::rest::AtRest;
 use crate::world::trouble::Remains;
 use crate::world::{Finished, Stopped, mark};
 use crate::xhci::Tampering;
@@ -237,7 +237,7 @@ impl Driven {
             return Ok(());
         }
         let takes_turns = self.roots[0].bus().is_some() && !is_gone;
-        let was_reset = rest::has_reset(&desk.transport.counters());
+        let was_reset = desk.transport.counters().resets() > 0;
         let rest = AtRest { takes_turns, was_reset, awaits: desk.transport.poll_timeout().is_some() };
         let drive = is_left_alone.then_some((drive, has_lost));
         rest.audit(self.engine.now(), (desk.under_way(), "a TD that has not ended"), drive)
