@@ -159,7 +159,7 @@ fn sense_of(outcome: &Outcome) -> String {
 
 // ANCHOR: drive
 /// A drive with one logical unit on that medium.
-fn drive(medium: Box<dyn Medium>) -> Drive {
+fn drive(medium: Box<dyn Medium + Send>) -> Drive {
     let unit = Unit::new(UnitConfig {
         vendor: "example".into(),
         product: "Virtual Drive".into(),

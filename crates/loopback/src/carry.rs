@@ -11,6 +11,7 @@ use initiator::{
     Payload, Piece, Refusal, Transfer, Transport,
 };
 use server::drive::{Body, Drive, HostCompletion, HostTransfer, Pool};
+use server::medium::Medium;
 use std::hint::cold_path;
 use target::{ActiveTransport, Verdict};
 use units::Instant;
@@ -28,9 +29,9 @@ pub struct Finished {
 
 /// A transport and a drive, joined.
 #[derive(Debug)]
-pub struct Loopback<T> {
+pub struct Loopback<T, M: ?Sized = dyn Medium + Send> {
     host: Host<T>,
-    drive: Drive,
+    drive: Drive<M>,
     finished: Fifo<Finished>,
 }
 
@@ -64,9 +65,9 @@ struct Buffer {
     memory: Vec<u8>,
 }
 
-impl<T: Transport> Loopback<T> {
+impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
     /// Joins a drive that was made ready (see [`crate::plug`](mod@crate::plug)) with the transport made for it.
-    pub fn new(transport: T, drive: Drive) -> Self {
+    pub fn new(transport: T, drive: Drive<M>) -> Self {
         let host = Host { transport, flights: Flights::new(), buffers: Vec::new(), pieces: Vec::new() };
         Self { host, drive, finished: Fifo::new() }
     }
@@ -136,12 +137,12 @@ impl<T: Transport> Loopback<T> {
     }
 
     /// The drive.
-    pub const fn drive(&self) -> &Drive {
+    pub const fn drive(&self) -> &Drive<M> {
         &self.drive
     }
 
     /// The drive alone. Transfers under way are its own affair: reset the bus before it is used again.
-    pub fn into_drive(self) -> Drive {
+    pub fn into_drive(self) -> Drive<M> {
         self.drive
     }
 

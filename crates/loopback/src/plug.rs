@@ -4,6 +4,7 @@ use initiator::bot::BotConfig;
 use initiator::uas::{TooFewStreams, UasConfig, UasEndpoints};
 use initiator::{Bot, Patience, Uas};
 use server::drive::Drive;
+use server::medium::Medium;
 use target::Verdict;
 use target::device::{COMMAND, DATA_IN, DATA_OUT, STATUS};
 use wire::usb::{DescriptorKind, Recipient, SetupPacket, StandardRequest};
@@ -41,7 +42,11 @@ impl std::error::Error for PlugError {}
 ///
 /// # Errors
 /// If the drive has no UAS, or too few streams.
-pub fn uas(drive: &mut Drive, depth: Option<u16>, patience: Patience) -> Result<Uas, PlugError> {
+pub fn uas<M: Medium + ?Sized>(
+    drive: &mut Drive<M>,
+    depth: Option<u16>,
+    patience: Patience,
+) -> Result<Uas, PlugError> {
     let config = drive.device().config();
     let alternate = config.transports.uas_alternate().ok_or(PlugError::NotOffered)?;
     let streams = config.speed.has_streams().then_some(config.streams);
@@ -56,7 +61,7 @@ pub fn uas(drive: &mut Drive, depth: Option<u16>, patience: Patience) -> Result<
 ///
 /// # Errors
 /// If the drive has no BOT.
-pub fn bot(drive: &mut Drive, patience: Patience) -> Result<Bot, PlugError> {
+pub fn bot<M: Medium + ?Sized>(drive: &mut Drive<M>, patience: Patience) -> Result<Bot, PlugError> {
     Ok(Bot::new(bot_config(drive, patience)?))
 }
 
@@ -64,7 +69,10 @@ pub fn bot(drive: &mut Drive, patience: Patience) -> Result<Bot, PlugError> {
 ///
 /// # Errors
 /// If the drive has no BOT.
-pub fn bot_config(drive: &mut Drive, patience: Patience) -> Result<BotConfig, PlugError> {
+pub fn bot_config<M: Medium + ?Sized>(
+    drive: &mut Drive<M>,
+    patience: Patience,
+) -> Result<BotConfig, PlugError> {
     let alternate = drive.device().config().transports.bot_alternate().ok_or(PlugError::NotOffered)?;
     configure(drive)?;
     select(drive, alternate)?;
@@ -75,7 +83,7 @@ pub fn bot_config(drive: &mut Drive, patience: Patience) -> Result<BotConfig, Pl
 ///
 /// # Errors
 /// If the drive does not tell them.
-pub fn read_descriptors(drive: &mut Drive) -> Result<(), PlugError> {
+pub fn read_descriptors<M: Medium + ?Sized>(drive: &mut Drive<M>) -> Result<(), PlugError> {
     for kind in [DescriptorKind::Device, DescriptorKind::Configuration] {
         let setup = SetupPacket::get_descriptor(kind, 0, u16::MAX);
         if !matches!(drive.control(setup, &[]), Verdict::Data(_)) {
@@ -86,17 +94,17 @@ pub fn read_descriptors(drive: &mut Drive) -> Result<(), PlugError> {
 }
 
 /// SET ADDRESS and SET CONFIGURATION.
-pub(crate) fn configure(drive: &mut Drive) -> Result<(), PlugError> {
+pub(crate) fn configure<M: Medium + ?Sized>(drive: &mut Drive<M>) -> Result<(), PlugError> {
     let set = |request: StandardRequest, value| standard(Recipient::Device, request, value);
     ask(drive, set(StandardRequest::SetAddress, 1))?;
     ask(drive, set(StandardRequest::SetConfiguration, CONFIGURATION))
 }
 
-fn select(drive: &mut Drive, alternate: u8) -> Result<(), PlugError> {
+fn select<M: Medium + ?Sized>(drive: &mut Drive<M>, alternate: u8) -> Result<(), PlugError> {
     ask(drive, standard(Recipient::Interface, StandardRequest::SetInterface, alternate.into()))
 }
 
-fn ask(drive: &mut Drive, setup: SetupPacket) -> Result<(), PlugError> {
+fn ask<M: Medium + ?Sized>(drive: &mut Drive<M>, setup: SetupPacket) -> Result<(), PlugError> {
     match drive.control(setup, &[]) {
         Verdict::Done => Ok(()),
         _ => Err(PlugError::Refused),

@@ -51,7 +51,7 @@ fn run(host: &mut Host, random: &mut Random, commands: u64) {
     }
 }
 
-fn allocations_in_steady_state(medium: Box<dyn Medium>) -> u64 {
+fn allocations_in_steady_state(medium: Box<dyn Medium + Send>) -> u64 {
     let mut host = Host::plug(medium);
     let mut random = Random(1);
     // More at once than is measured, so that there is memory for any mixture later.

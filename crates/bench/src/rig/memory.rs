@@ -40,14 +40,14 @@ const BATCHES: &str = "commands under way wait together for the drive's next tur
 #[derive(Debug)]
 pub struct MemoryRig {
     up: Option<Box<dyn End>>,
-    drive: Option<Drive>,
+    drive: Option<Drive<Queued>>,
     identity: Identity,
     lookout: Option<Box<dyn Lookout>>,
 }
 
 /// A route that can be taken down again.
 trait End: Runner + std::fmt::Debug {
-    fn into_drive(self: Box<Self>) -> Drive;
+    fn into_drive(self: Box<Self>) -> Drive<Queued>;
 }
 
 impl MemoryRig {
@@ -147,7 +147,7 @@ fn fill(medium: &mut RamMedium) -> Result<(), RigError> {
     Ok(())
 }
 
-fn drive(medium: RamMedium, speed: Speed) -> Drive {
+fn drive(medium: RamMedium, speed: Speed) -> Drive<Queued> {
     let name = || "uaskit".to_owned();
     let serial = || "BENCH0000001".to_owned();
     let unit = Unit::new(UnitConfig {
@@ -191,7 +191,7 @@ fn drive(medium: RamMedium, speed: Speed) -> Drive {
 #[derive(Debug)]
 struct MemoryRunner<T> {
     disk: Disk,
-    ends: Loopback<T>,
+    ends: Loopback<T, Queued>,
     began: std::time::Instant,
     /// The time of the last turn: exact enough for what is started before the next.
     at: Instant,
@@ -224,7 +224,7 @@ struct Part {
 
 impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     /// Surveys the disk.
-    fn new(transport: T, drive: Drive) -> Result<Self, RigError> {
+    fn new(transport: T, drive: Drive<Queued>) -> Result<Self, RigError> {
         let depth = transport.depth() as u16;
         let config =
             DiskConfig { requests_max: workload::DEPTH_MAX, ..DiskConfig::new(depth, COMMAND_BYTES_MAX) };
@@ -451,7 +451,7 @@ impl<T: Transport + std::fmt::Debug> Runner for MemoryRunner<T> {
 }
 
 impl<T: Transport + std::fmt::Debug> End for MemoryRunner<T> {
-    fn into_drive(self: Box<Self>) -> Drive {
+    fn into_drive(self: Box<Self>) -> Drive<Queued> {
         self.ends.into_drive()
     }
 }

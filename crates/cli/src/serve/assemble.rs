@@ -74,7 +74,7 @@ fn create(arguments: &ServeArguments) -> Result<CreatedImage, Failure> {
     Ok(CreatedImage(Some(image.clone())))
 }
 
-fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium>, Failure> {
+fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium + Send>, Failure> {
     if let Some(size) = arguments.ram {
         let block_bytes = block_size(arguments).bytes();
         if size.0 < block_bytes.into() {
@@ -90,7 +90,11 @@ fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium>, Failure> 
 }
 
 /// Opens an image. `how_to_create` is told where there is none.
-fn file(image: &Path, arguments: &ServeArguments, how_to_create: &str) -> Result<Box<dyn Medium>, Failure> {
+fn file(
+    image: &Path,
+    arguments: &ServeArguments,
+    how_to_create: &str,
+) -> Result<Box<dyn Medium + Send>, Failure> {
     let medium = FileMedium::open(image, &options(arguments)).map_err(|error| {
         let failure = Failure::new(error.to_string());
         match error.reason {

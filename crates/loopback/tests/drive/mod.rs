@@ -17,7 +17,7 @@ use wire::uas::TaskAttribute;
 pub(crate) const BLOCK: u32 = 512;
 
 /// A drive that offers both transports, with so many streams at super speed.
-pub(crate) fn drive(speed: Speed, streams: u16, medium: Box<dyn Medium>) -> Drive {
+pub(crate) fn drive(speed: Speed, streams: u16, medium: Box<dyn Medium + Send>) -> Drive {
     let unit = Unit::new(UnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),

@@ -8,12 +8,12 @@ use target::unit::{Unit, UnitConfig};
 use target::{Device, DeviceConfig, Transports};
 
 /// A drive that finds the state of its unit at its medium.
-pub(crate) fn drive_on(medium: Box<dyn Medium>) -> Drive {
+pub(crate) fn drive_on(medium: Box<dyn Medium + Send>) -> Drive {
     drive_with(medium, |_| {})
 }
 
 /// The same with another configuration of the unit.
-pub(crate) fn drive_with(medium: Box<dyn Medium>, change: impl FnOnce(&mut UnitConfig)) -> Drive {
+pub(crate) fn drive_with(medium: Box<dyn Medium + Send>, change: impl FnOnce(&mut UnitConfig)) -> Drive {
     let mut config = UnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),

@@ -150,11 +150,12 @@ impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
     }
 }
 
-/// A device with its media, for one host at a time.
+/// A device with its media, for one host at a time. Media are of any kind that may go to another thread, unless it is said of which
+/// kind `M` all are.
 #[derive(Debug)]
-pub struct Drive {
+pub struct Drive<M: ?Sized = dyn Medium + Send> {
     device: Device,
-    media: Vec<Box<dyn Medium>>,
+    media: Vec<Box<M>>,
     bus: Rendezvous<HostEntry, DeviceEntry>,
     memory: Memory,
     completions: Fifo<HostCompletion>,
@@ -164,9 +165,9 @@ pub struct Drive {
     observer: Option<Box<dyn Observer>>,
 }
 
-impl Drive {
+impl<M: Medium + ?Sized> Drive<M> {
     /// A drive whose units have `media`, in their order. What a power loss has cut off goes on.
-    pub fn new(device: Device, media: Vec<Box<dyn Medium>>) -> Self {
+    pub fn new(device: Device, media: Vec<Box<M>>) -> Self {
         let mut drive = Self {
             bus: Rendezvous::new(device.config().speed),
             device,
@@ -368,7 +369,7 @@ impl Drive {
     }
 
     /// The media, by unit.
-    pub fn media(&self) -> &[Box<dyn Medium>] {
+    pub fn media(&self) -> &[Box<M>] {
         &self.media
     }
 

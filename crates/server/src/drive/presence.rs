@@ -45,8 +45,8 @@ impl Drive {
     pub fn insert_medium(
         &mut self,
         unit: u8,
-        medium: Box<dyn Medium>,
-    ) -> Result<(), (SlotError, Box<dyn Medium>)> {
+        medium: Box<dyn Medium + Send>,
+    ) -> Result<(), (SlotError, Box<dyn Medium + Send>)> {
         match self.check_insertion(unit, &*medium) {
             Ok(inserted) => {
                 self.media[usize::from(unit)] = medium;
@@ -97,7 +97,7 @@ impl Drive {
     }
 
     /// Takes out the medium that was ejected, once nothing is under way that has to do with it.
-    pub fn take_medium(&mut self, unit: u8) -> Option<Box<dyn Medium>> {
+    pub fn take_medium(&mut self, unit: u8) -> Option<Box<dyn Medium + Send>> {
         if self.device.uses_medium(unit) {
             return None;
         }

@@ -21,11 +21,13 @@ mod empty;
 mod file;
 mod flush;
 mod ram;
+mod stream;
 
 pub use empty::EmptySlot;
 pub use file::{Engine, FileMedium, FileOptions, OpenError, OpenReason, create_image};
 pub use flush::flush;
 pub use ram::{RamMedium, RamTooLarge};
+pub use stream::StreamedRam;
 
 use std::fmt::Debug;
 use std::io;
@@ -56,7 +58,7 @@ pub struct Finished {
 }
 
 /// Where the blocks of one unit are stored.
-pub trait Medium: Debug + Send {
+pub trait Medium: Debug {
     /// Takes a job. `Some` if it was done on the spot. Otherwise it starts with the next
     /// [`flush_submissions`](Self::flush_submissions).
     fn submit(&mut self, job: Job) -> Option<Finished>;

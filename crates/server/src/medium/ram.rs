@@ -136,6 +136,19 @@ impl RamMedium {
         Ok(MediumDone::Done)
     }
 
+    /// Does what a write asks, whose bytes `copy` carries: to where they belong, from as many of `buffer`.
+    pub(super) fn write_by(
+        &mut self,
+        request: &MediumRequest,
+        buffer: &[u8],
+        copy: impl Fn(&mut [u8], &[u8]),
+    ) -> Result<MediumDone, MediumError> {
+        let span = self.geometry.span(request, buffer)?;
+        let payload = &buffer[request.range.as_usize()][..span.len as usize];
+        self.change(span, |stored, at| copy(stored, &payload[at]))?;
+        Ok(MediumDone::Done)
+    }
+
     fn read(&self, span: Span, payload: &mut [u8]) {
         for piece in pieces(span) {
             let place = &mut payload[piece.of_span.clone()];

@@ -80,7 +80,7 @@ type Answer<T> = SyncSender<Result<T, ControlError>>;
 pub(super) enum Order {
     Insert {
         unit: u8,
-        medium: Box<dyn Medium>,
+        medium: Box<dyn Medium + Send>,
         answer: Answer<()>,
     },
     /// `begun` once the unit has lost its medium.
@@ -88,7 +88,7 @@ pub(super) enum Order {
         unit: u8,
         force: bool,
         begun: bool,
-        answer: Answer<Box<dyn Medium>>,
+        answer: Answer<Box<dyn Medium + Send>>,
     },
     Measure {
         unit: u8,
@@ -108,7 +108,7 @@ impl Controller {
     ///
     /// # Errors
     /// What stands in the way.
-    pub fn insert(&self, unit: u8, medium: Box<dyn Medium>) -> Result<(), ControlError> {
+    pub fn insert(&self, unit: u8, medium: Box<dyn Medium + Send>) -> Result<(), ControlError> {
         self.ask(|answer| Order::Insert { unit, medium, answer })
     }
 

@@ -56,7 +56,7 @@ const KINDS: u64 = 3;
 
 impl Host {
     /// A host that is through with enumeration and has seen the unit attention that comes first.
-    pub(crate) fn plug(medium: Box<dyn Medium>) -> Self {
+    pub(crate) fn plug(medium: Box<dyn Medium + Send>) -> Self {
         let drive = drive(medium);
         let mut host = Self { drive, read: vec![Vec::new(); usize::from(STREAMS) + 1] };
         // SET_ADDRESS 1, SET_CONFIGURATION 1, SET_INTERFACE 0 to alternate setting 1.
@@ -142,7 +142,7 @@ impl Host {
 }
 
 /// A drive with one unit.
-pub(crate) fn drive(medium: Box<dyn Medium>) -> Drive {
+pub(crate) fn drive(medium: Box<dyn Medium + Send>) -> Drive {
     let unit = Unit::new(UnitConfig {
         vendor: "uaskit".into(),
         product: "Virtual Drive".into(),

@@ -6,10 +6,11 @@ use crate::tidy::{
 };
 
 /// Files in which `unsafe` is allowed: the places that talk to the kernel in its own memory layouts, the memory that a
-/// device writes to, and a hint to the processor for which there is no safe name.
+/// device writes to, and a hint and a store of the processor for which there are no safe names.
 const UNSAFE_PLACES: &[&str] = &[
     "crates/server/src/medium/ahead.rs",
     "crates/server/src/medium/file/uring.rs",
+    "crates/server/src/medium/stream.rs",
     "crates/host/src/usbfs/kernel/",
     "crates/host/src/vfio/kernel/",
     "crates/host/src/door/cells.rs",
