@@ -13,6 +13,7 @@ mod decode;
 mod diff;
 mod failure;
 mod generate;
+mod harmless;
 mod history;
 mod list;
 mod merge;
@@ -82,8 +83,6 @@ fn stopped(stop: &clap::Error) -> ExitCode {
 }
 
 fn told(failure: &Failure) -> ExitCode {
-    // Names of files and of things in them may have anything in them; lines are ours.
-    let told: Vec<String> = failure.to_string().split('\n').map(list::tame).collect();
-    aside!("uaskit: {}", told.join("\n"));
+    aside!("uaskit: {failure}");
     failure.exit_code()
 }

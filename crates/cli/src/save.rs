@@ -5,6 +5,7 @@
 
 use crate::called;
 use crate::failure::Failure;
+use crate::harmless::is_harmless;
 use crate::unprinted::aside;
 use clap::Args;
 use records::{Run, Selector, Store, StoreError};
@@ -31,20 +32,13 @@ fn label(text: &str) -> Result<String, String> {
     match () {
         () if text.trim().is_empty() => Err("a run without a name is saved by --save alone".into()),
         () if signs > LABEL_MAX => Err(format!("it has {signs} characters, and {LABEL_MAX} are the most")),
-        () if text.chars().any(|sign| sign.is_control() || is_unseen(sign)) => {
-            Err("it has control characters".into())
-        }
+        () if !text.chars().all(is_harmless) => Err("it has control characters".into()),
         () if text.parse::<i64>().is_ok() => Err("a number calls the run of that number".into()),
         () if matches!(selector, Ok(Selector::Last(_))) => {
             Err(format!("`{text}` calls a run by its place from the end"))
         }
         () => Ok(text.to_owned()),
     }
-}
-
-/// Whether it has no width of its own, or turns others round (Unicode's format characters, as far as they are common).
-const fn is_unseen(sign: char) -> bool {
-    matches!(sign, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Keeps a run.

@@ -5,12 +5,14 @@
 //! What is told on standard error, by [`aside!`], is for whoever looks: it changes neither what is done nor the exit code.
 
 use crate::failure::Failure;
+use crate::harmless::tame_lines;
 use std::any::Any;
 use std::fmt;
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe};
 
-/// A line on standard error, as `eprintln!` prints it; where it cannot be printed, it is not.
+/// A line on standard error, as `eprintln!` prints it; where it cannot be printed, it is not. Names of files and of things in them may
+/// have anything in them, and come out harmless; lines are ours.
 macro_rules! aside {
     ($($words:tt)*) => { $crate::unprinted::tell(format_args!($($words)*)) };
 }
@@ -18,7 +20,7 @@ pub(crate) use aside;
 
 /// See [`aside!`].
 pub(crate) fn tell(line: fmt::Arguments<'_>) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", tame_lines(&line.to_string()));
 }
 
 /// Does something; `None` if nobody read its output to the end, a failure if that could not be written.

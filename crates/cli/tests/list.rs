@@ -195,13 +195,26 @@ fn what_is_no_log_does_not_pass_for_one_without_trouble() {
     }
 }
 
-/// What plays with a terminal: escape sequences of two kinds, a bell, a delete, a line feed and a carriage return.
-const PLAYFUL: &str = "\u{1b}[2J\u{9b}31m\u{7}\u{7f}\\nusb 3-3: \rx";
+/// What plays with a terminal: escape sequences of two kinds, a bell, a delete, a line feed and a carriage return; and with whoever
+/// reads it: what is written from right to left, and a line that ends.
+const PLAYFUL: &str = "\u{1b}[2J\u{9b}31m\u{7}\u{7f}\\nusb 3-3: \rx\u{202e}y\u{2028}z";
 
 #[track_caller]
 fn expect_tame(what: &str, text: &str) {
-    let wild = text.lines().find(|line| line.chars().any(char::is_control));
+    let is_wild = |sign: char| sign.is_control() || matches!(sign, '\u{2028}'..='\u{202e}');
+    let wild = text.lines().find(|line| line.chars().any(is_wild));
     assert_eq!(wild, None, "{what}");
+}
+
+/// Whether some text in a value has another in it.
+fn has_text(value: &serde_json::Value, part: &str) -> bool {
+    use serde_json::Value::{Array, Object, String};
+    match value {
+        String(text) => text.contains(part),
+        Array(all) => all.iter().any(|one| has_text(one, part)),
+        Object(fields) => fields.values().any(|field| has_text(field, part)),
+        _ => false,
+    }
 }
 
 #[test]
@@ -222,7 +235,10 @@ fn nothing_that_is_printed_plays_with_the_terminal() {
     for arguments in [&["list"][..], &["list", "--all"], &["list", "--udev"]] {
         let text = told(arguments, &lines);
         expect_tame(&format!("{arguments:?}"), &text);
-        assert!(text.contains("P\\u{1b}[2J\\u{9b}31m\\u{7}\\u{7f}\\nusb 3-3: \\rx"), "{text}");
+        assert!(
+            text.contains("P\\u{1b}[2J\\u{9b}31m\\u{7}\\u{7f}\\nusb 3-3: \\rx\\u{202e}y\\u{2028}z"),
+            "{text}"
+        );
     }
     for arguments in [&["why"][..], &["why", "3-3"], &["why", "3-3", "--log", &log]] {
         let text = told(arguments, &lines);
@@ -233,6 +249,16 @@ fn nothing_that_is_printed_plays_with_the_terminal() {
     for shown in ["1209:0001:Q\\u{1b}[2J", "S\\u{1b}[2J", "number 4 \\u{1b}[2J\\u{7}\\r\\u{9b}1m"] {
         assert!(text.contains(shown), "{shown}: {text}");
     }
+    for arguments in
+        [&["list", "--json"][..], &["list", "--all", "--json"], &["why", "3-3", "--log", &log, "--json"]]
+    {
+        let text = told(arguments, &lines);
+        expect_tame(&format!("{arguments:?}"), &text);
+        assert!(text.contains(r"P\u001b[2J\u009b31m\u0007\u007f\nusb 3-3: \rx\u202ey\u2028z"), "{text}");
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let meant = format!("P{}", PLAYFUL.replace("\\n", "\n"));
+        assert!(has_text(&value, &meant), "{text}");
+    }
     // And each file of the machine in turn, wherever it is shown.
     let guest = std::fs::read_to_string(GUEST).expect("the recorded guest");
     let name =
@@ -242,7 +268,14 @@ fn nothing_that_is_printed_plays_with_the_terminal() {
         let of_file = guest.lines().filter(|line| name(line).as_ref() == Some(&file));
         let changed = of_file.filter(|line| line.contains(" = ") || line.contains(" -> "));
         let lines: String = changed.map(|line| format!("{line}{PLAYFUL}\n")).collect();
-        for arguments in [&["list"][..], &["list", "--all"], &["why"], &["why", "3-3"], &["why", "5-1"]] {
+        for arguments in [
+            &["list"][..],
+            &["list", "--all"],
+            &["why"],
+            &["why", "3-3"],
+            &["why", "5-1"],
+            &["why", "--json"],
+        ] {
             // Without a port that is readable there may be no such drive.
             let output = asked(arguments, &lines);
             for text in [output.stdout, output.stderr] {

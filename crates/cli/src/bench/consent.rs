@@ -62,7 +62,7 @@ impl Victim {
     fn of_port_by(device: &UsbDevice, tree: &Tree, claim: impl Fn(&Path) -> Result<(), Objection>) -> Self {
         let mut victim = Self {
             name: device.port.clone(),
-            description: crate::list::tame(&format!("port {}, {}", device.port, device.title())),
+            description: crate::harmless::tame(&format!("port {}, {}", device.port, device.title())),
             nodes: Vec::new(),
             objections: Vec::new(),
         };
@@ -157,10 +157,10 @@ fn refused(name: &str, why: String) -> Failure {
 
 /// A block device with all that tells it from others.
 pub(super) fn describe(name: &str, device: &BlockDevice) -> String {
-    let model = crate::list::tame(device.model.as_deref().unwrap_or("unknown make"));
-    let serial = crate::list::tame(device.serial.as_deref().unwrap_or("unknown"));
+    let model = crate::harmless::tame(device.model.as_deref().unwrap_or("unknown make"));
+    let serial = crate::harmless::tame(device.serial.as_deref().unwrap_or("unknown"));
     let firmware =
-        device.firmware.as_deref().map(|firmware| format!(", firmware {}", crate::list::tame(firmware)));
+        device.firmware.as_deref().map(|firmware| format!(", firmware {}", crate::harmless::tame(firmware)));
     let firmware = firmware.unwrap_or_default();
     format!("{name} ({model}, serial number {serial}{firmware}, {})", Capacity(device.bytes))
 }
@@ -168,7 +168,7 @@ pub(super) fn describe(name: &str, device: &BlockDevice) -> String {
 /// A drive without a block device, as without a driver: what its unit has told, else its own descriptors.
 fn describe_without_node(device: &UsbDevice, disk: Option<&Disk>) -> String {
     let of_unit = disk.and_then(|disk| disk.serial.as_deref());
-    let serial = crate::list::tame(of_unit.or(device.serial.as_deref()).unwrap_or("unknown"));
+    let serial = crate::harmless::tame(of_unit.or(device.serial.as_deref()).unwrap_or("unknown"));
     let size = disk.and_then(|disk| disk.bytes).map(|bytes| format!(", {}", Capacity(bytes)));
     format!(", serial number {serial}{}", size.unwrap_or_default())
 }

@@ -16,6 +16,7 @@ pub(crate) use arguments::BenchArguments;
 
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::harmless;
 use crate::outlet;
 use crate::page;
 use crate::recorder::{self, Capture};
@@ -236,11 +237,11 @@ fn plan(arguments: &BenchArguments) -> Plan {
 fn print(record: &Record, arguments: &BenchArguments) -> Result<(), Failure> {
     let unprinted = |error: &dyn std::fmt::Display| Failure::new("cannot print the figures").because(error);
     let text = if arguments.json {
-        serde_json::to_string_pretty(record).map_err(|error| unprinted(&error))? + "\n"
+        harmless::json(&serde_json::to_string_pretty(record).map_err(|error| unprinted(&error))?) + "\n"
     } else if arguments.csv {
         record::csv(record)
     } else {
-        format!("{}\n{}\n", record::heading(record), record::table(record))
+        harmless::tame_lines(&format!("{}\n{}\n", record::heading(record), record::table(record)))
     };
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| unprinted(&error))

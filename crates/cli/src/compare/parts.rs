@@ -5,6 +5,7 @@
 
 use super::table::empty;
 use crate::failure::Failure;
+use crate::harmless;
 use comfy_table::Table;
 use serde_json::{Value, json};
 use sim::parts::{Catalogue, Constant, Entry, Kind, Origin};
@@ -19,7 +20,8 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub(super) fn list(folder: Option<&Path>, as_json: bool) -> Result<(), Failure> {
     let catalogue = catalogue(folder)?;
     if as_json {
-        println!("{:#}", catalogue.entries().map(record).collect::<Value>());
+        let parts: Value = catalogue.entries().map(record).collect();
+        println!("{}", harmless::json(&format!("{parts:#}")));
     } else {
         println!("{}", table(&catalogue));
     }

@@ -10,6 +10,7 @@ use super::runs::{self, Wanted};
 use super::table::{aligned, empty};
 use super::{CompareArguments, LinkArgument, against, kept, onlookers, parts, platter, report, timeline};
 use crate::failure::Failure;
+use crate::harmless;
 use crate::threads;
 use comfy_table::{CellAlignment, Table};
 use rayon::ThreadPool;
@@ -57,7 +58,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let rows: Vec<Row> = gathered.iter().map(|row| row.row(arguments.explain)).collect();
     let record = || record(&setup, &columns, &rows, &catalogue, &terms);
     if arguments.json {
-        println!("{:#}", record());
+        println!("{}", harmless::json(&format!("{:#}", record())));
     } else {
         show(arguments, &setup, (&columns, &rows), &catalogue);
     }

@@ -3,6 +3,7 @@
 use super::{LINE_BYTES_MAX, Order};
 use crate::args::{ControlArguments, OrderArgument};
 use crate::failure::Failure;
+use crate::harmless;
 use serde_json::Value;
 use server::net::Address;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -30,10 +31,10 @@ pub(crate) fn run(arguments: &ControlArguments) -> Result<(), Failure> {
     };
     let answer = exchange(&path, &order.to_string())?;
     match (answer.get("ok"), answer.get("error")) {
-        (Some(_), _) if arguments.json => println!("{answer}"),
+        (Some(_), _) if arguments.json => println!("{}", harmless::json(&answer.to_string())),
         (Some(Value::Object(fields)), _) => {
             for (name, value) in fields {
-                println!("{name}: {value}");
+                println!("{}: {}", harmless::tame(name), harmless::json(&value.to_string()));
             }
         }
         (_, Some(Value::String(why))) => return Err(Failure::new(why.clone())),

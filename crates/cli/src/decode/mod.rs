@@ -12,6 +12,7 @@ pub(crate) use arguments::DecodeArguments;
 
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::harmless;
 use capture::{Damage, Dropped, Item, Reader};
 use decode::{Decoder, Stats};
 use serde_json::Value;
@@ -70,7 +71,7 @@ fn open(arguments: &DecodeArguments) -> Result<(Box<dyn Read>, String), Failure>
 
 /// On standard error, unless nobody listens there.
 fn warn(text: &str) {
-    let _ = writeln!(io::stderr(), "uaskit: {text}");
+    let _ = writeln!(io::stderr(), "uaskit: {}", harmless::tame(text));
 }
 
 /// The inner result is that of printing.
@@ -161,7 +162,7 @@ impl<'a> Printer<'a> {
             let DecodeArguments { full, json, quiet, .. } = *self.arguments;
             match (quiet, json) {
                 (true, _) => {}
-                (false, true) => writeln!(self.out, "{}", json::command(&command, zero_ns, full))?,
+                (false, true) => self.record(&json::command(&command, zero_ns, full))?,
                 (false, false) => {
                     if self.commands.1 == 1 {
                         writeln!(self.out, "{}", lines::HEAD)?;
@@ -171,6 +172,11 @@ impl<'a> Printer<'a> {
             }
         }
         Ok(())
+    }
+
+    /// One line for programs.
+    fn record(&mut self, record: &Value) -> io::Result<()> {
+        writeln!(self.out, "{}", harmless::json(&record.to_string()))
     }
 
     fn damage(&mut self, damage: &Damage) -> io::Result<()> {
@@ -191,7 +197,7 @@ impl<'a> Printer<'a> {
     /// What of the capture is missing: for programs in any case, for people the first hundred times.
     fn tell(&mut self, nth: u64, record: impl FnOnce() -> Value, text: &dyn fmt::Display) -> io::Result<()> {
         if self.arguments.json {
-            writeln!(self.out, "{}", record())?;
+            self.record(&record())?;
         }
         if nth <= DAMAGES_TOLD_MAX {
             self.out.flush()?;
@@ -233,15 +239,14 @@ impl<'a> Printer<'a> {
 
     fn end_json(&mut self, decoder: &Decoder) -> io::Result<()> {
         if self.arguments.stats {
-            let record = json::stats(&self.stats, self.is_whole(decoder));
-            writeln!(self.out, "{record}")?;
+            self.record(&json::stats(&self.stats, self.is_whole(decoder)))?;
         }
         for verdict in decoder.verdicts() {
-            writeln!(self.out, "{}", json::verdict(verdict))?;
+            self.record(&json::verdict(verdict))?;
         }
         let Self { damages, bytes_lost: bytes, dropped, drops, .. } = *self;
         let lost = json::Lost { damages, bytes, dropped, drops };
-        writeln!(self.out, "{}", json::end(decoder, self.commands, &lost))?;
+        self.record(&json::end(decoder, self.commands, &lost))?;
         self.out.flush()
     }
 }

@@ -6,8 +6,9 @@ mod page;
 
 use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
+use crate::harmless::{self, tame};
 use crate::history::{at_left, json, saved, title};
-use crate::list::{print, tame};
+use crate::list::print;
 use crate::save::{calling, failure, listing, place};
 use clap::Args;
 use records::{Change, Diff, Note, RunId, Saved, Selector, Store, Verdict};
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &DiffArguments) -> Result<(), Failure> {
     if arguments.json {
         let [one, other] = [&before, &after].map(|saved| json(to_value(saved)));
         let both = json!({ "before": one?, "after": other?, "diff": json(to_value(&diff))? });
-        return print(&format!("{both:#}\n"));
+        return print(&harmless::json(&format!("{both:#}\n")));
     }
     print(&text(&before, &after, &diff))
 }

@@ -8,7 +8,8 @@ mod page;
 use crate::called;
 use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
-use crate::list::{print, tame};
+use crate::harmless::{self, tame};
+use crate::list::print;
 use crate::save::{failure, listing, place};
 use crate::unprinted::aside;
 use clap::Args;
@@ -75,8 +76,8 @@ pub(crate) fn run(arguments: &HistoryArguments) -> Result<(), Failure> {
         return delete(&path, saved.id);
     }
     let text = match () {
-        () if arguments.export => saved.run.record.clone() + "\n",
-        () if arguments.json => format!("{:#}\n", json(to_value(&saved))?),
+        () if arguments.export => harmless::json(&saved.run.record) + "\n",
+        () if arguments.json => harmless::json(&format!("{:#}\n", json(to_value(&saved))?)),
         () => one(&saved),
     };
     print(&text)
@@ -116,7 +117,7 @@ fn list(arguments: &HistoryArguments, store: &Store) -> Result<(), Failure> {
     let filter = Filter { setup: setup.clone(), drive: drive.clone(), label: label.clone(), limit: *limit };
     let runs = store.runs(&filter).map_err(failure)?;
     if arguments.json {
-        return print(&format!("{:#}\n", json(to_value(&runs))?));
+        return print(&harmless::json(&format!("{:#}\n", json(to_value(&runs))?)));
     }
     if let Some(file) = &arguments.report {
         let saved = runs.iter().rev().map(|summary| store.run(summary.run));

@@ -9,7 +9,7 @@ use super::title;
 use crate::called;
 use crate::counted::counted_len;
 use crate::failure::Failure;
-use crate::list::tame;
+use crate::harmless::tame;
 use crate::page::{
     Way, command_line, course, depth_told, each_once, in_easier, kept_ways, look, version, write,
 };

@@ -4,8 +4,8 @@
 //! is escaped, so that it cannot play with the terminal. On a terminal, lines that are longer than it is wide are cut;
 //! elsewhere nothing is.
 
-use super::tame;
 use crate::counted::counted;
+use crate::harmless::tame;
 use host::inventory::{DEVICES, Disk, Interface, Inventory, Transport, UsbDevice, bridge_family};
 use units::Capacity;
 

@@ -7,6 +7,7 @@ pub(crate) mod lines;
 
 use crate::args::ListArguments;
 use crate::failure::Failure;
+use crate::harmless::{self, tame};
 use crate::outlet;
 use crate::survey;
 use host::diagnose::{Decision, Diagnosis, Expected, Rule, diagnose};
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: &ListArguments) -> Result<(), Failure> {
     let text = if arguments.udev {
         udev_rules(&inventory)
     } else if arguments.json {
-        format!("{:#}\n", json::inventory(&inventory, arguments.all))
+        harmless::json(&format!("{:#}\n", json::inventory(&inventory, arguments.all)))
     } else {
         lines::inventory(&inventory, arguments.all, terminal_columns()) + &forsaken(&inventory)
     };
@@ -171,15 +172,4 @@ fn needs_more(diagnosis: &Diagnosis) -> Option<String> {
 fn storage_interfaces(inventory: &Inventory) -> impl Iterator<Item = (&UsbDevice, &Interface)> {
     let of_device = |device| Interface::storage_of(device).map(move |interface| (device, interface));
     inventory.devices.iter().flat_map(of_device)
-}
-
-/// Text of others without what could play with a terminal.
-pub(crate) fn tame(text: &str) -> String {
-    text.chars()
-        .map(
-            |letter| {
-                if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() }
-            },
-        )
-        .collect()
 }

@@ -3,6 +3,7 @@
 //! The same events in three forms; JSON goes to standard output so that it can be piped, the live line to standard
 //! error so that it cannot. Left out: errors, which `main` prints.
 
+use crate::harmless;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use server::drive::Counters;
@@ -45,7 +46,7 @@ impl Report {
             Self::Quiet => {}
             Self::Json => {
                 fields["event"] = json!(event);
-                print(&fields.to_string());
+                print(&harmless::json(&fields.to_string()));
             }
             Self::People { live: Some(live) } => live.line.suspend(|| print(line)),
             Self::People { live: None } => print(line),
@@ -104,5 +105,5 @@ pub(crate) const fn describe(transport: ActiveTransport) -> &'static str {
 /// A reader that is gone is no reason to stop serving.
 fn print(line: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    let _ = writeln!(out, "{}", harmless::tame_lines(line)).and_then(|()| out.flush());
 }

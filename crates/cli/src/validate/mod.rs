@@ -12,6 +12,7 @@ mod runs;
 use crate::compare::{self, table};
 use crate::counted::counted_len;
 use crate::failure::Failure;
+use crate::harmless;
 use crate::page;
 use crate::threads;
 use clap::Args;
@@ -111,10 +112,9 @@ pub(crate) fn run(arguments: &ValidateArguments) -> Result<(), Failure> {
         report::write(file, (&decided, &rows), (&statistics, &sensitivities), (&made, terms.seed))?;
     }
     if arguments.json {
-        println!(
-            "{:#}",
-            record::record(&rows, (&statistics, places(&decided)), &sensitivities, (&made, terms.seed))
-        );
+        let record =
+            record::record(&rows, (&statistics, places(&decided)), &sensitivities, (&made, terms.seed));
+        println!("{}", harmless::json(&format!("{record:#}")));
     } else {
         show(&decided, &rows, &statistics, &sensitivities);
     }

@@ -10,8 +10,9 @@ mod text;
 use crate::args::WhyArguments;
 use crate::counted::counted_len;
 use crate::failure::Failure;
+use crate::harmless::{self, tame};
 use crate::list::lines::nothing;
-use crate::list::{print, tame};
+use crate::list::print;
 use crate::survey;
 use crate::unprinted::aside;
 use host::diagnose::{Diagnosis, diagnose};
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =
         devices.into_iter().map(|device| (device, diagnose(&inventory, device))).collect();
     if arguments.json {
-        return print(&format!("{:#}\n", json::drives(&drives)));
+        return print(&harmless::json(&format!("{:#}\n", json::drives(&drives))));
     }
     match drives.as_slice() {
         [] => print(&nothing(&inventory)),

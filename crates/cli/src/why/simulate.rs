@@ -6,6 +6,7 @@
 
 use crate::compare;
 use crate::failure::Failure;
+use crate::harmless;
 use crate::list::print;
 use rayon::prelude::*;
 use serde_json::{Value, json};
@@ -60,7 +61,7 @@ pub(super) fn run(name: &str, as_json: bool) -> Result<(), Failure> {
     });
     let answers = answers.collect::<Result<Vec<_>, Failure>>()?;
     match as_json {
-        true => print(&format!("{:#}\n", record(&setup, &answers))),
+        true => print(&harmless::json(&format!("{:#}\n", record(&setup, &answers)))),
         false => print(&text(&setup, &answers, &catalogue)),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What a device or a file says is escaped, so that it cannot play with the terminal.
 
-use crate::list::tame;
+use crate::harmless::tame;
 use host::diagnose::{
     Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
 };

@@ -14,6 +14,7 @@ use super::runs::{self, Wanted};
 use super::table::{aligned, empty};
 use super::{CompareArguments, parts};
 use crate::failure::Failure;
+use crate::harmless;
 use crate::quantity;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
@@ -66,12 +67,12 @@ pub(super) fn show(
         page::write(&record, (columns, &rows), terms, file)?;
     }
     if arguments.json {
-        println!("{:#}", record.json(columns, &rows));
+        println!("{}", harmless::json(&format!("{:#}", record.json(columns, &rows))));
         return Ok(());
     }
     println!(
         "{}, as it was measured, beside the setup; MB/s (10^6 bytes)\n{}",
-        crate::list::tame(&record.target),
+        harmless::tame(&record.target),
         record.table(columns, &rows)
     );
     if !record.unknown.is_empty() {
@@ -91,7 +92,7 @@ fn no_record(file: &Path) -> Failure {
 
 /// Names, made harmless.
 fn list(names: &[String]) -> String {
-    names.iter().map(|name| crate::list::tame(name)).collect::<Vec<_>>().join("; ")
+    names.iter().map(|name| harmless::tame(name)).collect::<Vec<_>>().join("; ")
 }
 
 impl Record {
@@ -188,7 +189,7 @@ impl Record {
                 table.add_row([
                     row.job.label.clone(),
                     row.job.depth.to_string(),
-                    crate::list::tame(&row.transport),
+                    harmless::tame(&row.transport),
                     format!("{:.1}", row.megabytes_per_second),
                     columns[place].name.clone(),
                     format!("{figure:.1}"),

@@ -4,7 +4,7 @@ use super::{Record, list};
 use crate::compare::choice::Column;
 use crate::compare::run::Row;
 use crate::failure::Failure;
-use crate::list::tame;
+use crate::harmless::tame;
 use crate::page;
 use report::{Axis, Bars, Cell, Dot, Fact, Figure, Group, Page, Picture, Scatter, Section, Swarm, Table};
 use sim::trial::Terms;

@@ -12,6 +12,7 @@ mod report;
 use super::{CompareArguments, ControllerArgument, LinkArgument};
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::harmless;
 use crate::threads;
 use capture::{Capture, DEVICES_MAX, Looked};
 use clap::ValueEnum;
@@ -66,7 +67,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         record["power_states"] = power::record(pauses);
     }
     if arguments.json {
-        println!("{record:#}");
+        println!("{}", harmless::json(&format!("{record:#}")));
     } else {
         show(arguments, &rows, pauses.as_deref(), records);
     }

@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
         })?;
         let lines = lines.into_inner().unwrap_or_default();
         return if arguments.json {
-            crate::list::print(&(lines.join("\n") + "\n"))
+            crate::list::print(&crate::harmless::json(&(lines.join("\n") + "\n")))
         } else {
             crate::list::print(&format!("{}\n", csv::table(&lines)))
         };

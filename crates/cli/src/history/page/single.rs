@@ -1,7 +1,7 @@
 //! One run: its rates and latencies over depth, a line for each transport, or beside each other where a job has one depth.
 
 use super::{JOBS_MAX, rate};
-use crate::list::tame;
+use crate::harmless::tame;
 use crate::page::{Way, by_share, course, depth_axis, depth_told, each_once, in_unit, kept_ways, reach};
 use bench::measure::Estimate;
 use records::{Figures, ResultRow, Run};
