@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use units::Instant;
+use wire::Legible;
 
 /// The most interfaces of a file. A reader may keep something for each.
 pub const INTERFACES_MAX: u32 = 1 << 10;
@@ -77,7 +78,7 @@ impl Pcapng<BufWriter<File>> {
     /// # Errors
     /// If it cannot be written.
     pub fn create(path: &Path, application: &str) -> Result<Self, WriteError> {
-        let file = path.display().to_string();
+        let file = Legible(path.as_os_str().as_encoded_bytes()).to_string();
         match File::create(path) {
             Ok(out) => Self::new(BufWriter::new(out), file, application),
             Err(cause) => Err(WriteError { file, cause }),

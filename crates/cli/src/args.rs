@@ -14,6 +14,7 @@ use crate::recorder::CaptureArguments;
 use crate::validate::ValidateArguments;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use server::drive::Fault;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use units::ByteCount;
 
@@ -253,7 +254,7 @@ pub(crate) struct ListArguments {
 Exit codes: 0 ok, 1 failed, 2 usage.")]
 pub(crate) struct WhyArguments {
     /// A port (2-1.4), a disk (/dev/sdb), or an id (174c:55aa); every drive unless given.
-    pub(crate) drive: Option<String>,
+    pub(crate) drive: Option<OsString>,
     /// Ask it of parts that you do not own: a setup of `uaskit compare`, by name or as a file. UAS or not, and what it would bring.
     #[arg(long, value_name = "SETUP", conflicts_with_all = ["drive", "log", "from"])]
     pub(crate) simulate: Option<String>,

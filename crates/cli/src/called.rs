@@ -2,22 +2,47 @@
 //!
 //! The program goes by its name, wherever it was: a folder of this machine is of no use on another.
 
+use crate::harmless::shown;
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// The words of this call.
+/// The words of this call, as text.
 pub(crate) fn words() -> Vec<String> {
-    let name = std::iter::once("uaskit".to_owned());
-    name.chain(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned())).collect()
+    std::iter::once("uaskit".to_owned()).chain(std::env::args_os().skip(1).map(shown)).collect()
 }
 
 /// Words as one line for a shell.
-pub(crate) fn line(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+pub(crate) fn line(words: &[impl AsRef<OsStr>]) -> String {
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// A word for a shell: in quotation marks where it has to be, and by its bytes (`$'a\377'`, as bash, zsh and busybox read it) where it is
+/// no text.
+pub(crate) fn word(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref();
+    word.to_str().map_or_else(|| by_bytes(word.as_bytes()), quoted)
+}
+
+fn by_bytes(word: &[u8]) -> String {
+    let mut out = "$'".to_owned();
+    for byte in word {
+        match byte {
+            b'\'' | b'\\' => out.extend(['\\', char::from(*byte)]),
+            b' '..=b'~' => out.push(char::from(*byte)),
+            // Three digits, since \x would take what follows for more of its own.
+            _ => {
+                let _ = write!(out, "\\{byte:03o}");
+            }
+        }
+    }
+    out + "'"
 }
 
 /// The line that makes a folder.
 pub(crate) fn making(folder: &Path) -> String {
-    line(&["mkdir".into(), "-p".into(), folder.display().to_string()])
+    line(&["mkdir".as_ref(), "-p".as_ref(), folder.as_os_str()])
 }
 
 fn quoted(word: &str) -> String {
@@ -41,6 +66,17 @@ mod tests {
         let script = format!("set -- {line}; printf '%s\\n' \"$@\"");
         let output = std::process::Command::new("sh").args(["-c", &script]).output().expect("sh starts");
         assert_eq!(String::from_utf8_lossy(&output.stdout), words.join("\n") + "\n");
+    }
+
+    #[test]
+    fn a_shell_that_knows_of_bytes_reads_a_word_that_is_no_text() {
+        let name = OsStr::from_bytes(b"a\xff1 it's \\x\n\xc3\xa4");
+        let word = word(name);
+        assert_eq!(word, r"$'a\3771 it\'s \\x\012\303\244'");
+        let script = format!("printf %s {word}");
+        // Not every machine has one.
+        let Ok(output) = std::process::Command::new("bash").args(["-c", &script]).output() else { return };
+        assert_eq!(output.stdout, name.as_bytes());
     }
 
     #[test]

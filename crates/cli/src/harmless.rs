@@ -6,7 +6,10 @@
 //! that a program reads the same and a terminal has nothing to obey. Always true: what a command prints as JSON has gone through it. Left
 //! out: records in files, which are not for terminals.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use wire::Legible;
 
 /// Whether a character is nothing but a sign to be seen, or a space.
 pub(crate) fn is_harmless(sign: char) -> bool {
@@ -28,6 +31,11 @@ pub(crate) fn tame(text: &str) -> String {
 /// The same of a text of several lines, which stay.
 pub(crate) fn tame_lines(text: &str) -> String {
     text.split('\n').map(tame).collect::<Vec<_>>().join("\n")
+}
+
+/// A name of a file as text, which is the same in JSON and for people; what it has of control characters is not changed.
+pub(crate) fn shown(name: impl AsRef<OsStr>) -> String {
+    Legible(name.as_ref().as_bytes()).to_string()
 }
 
 /// JSON that means the same, as it is printed. Where it is laid out there is white space only, so that everything else that is not harmless

@@ -6,6 +6,7 @@
 use crate::compare::sweep;
 use crate::counted::counted_len;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use crate::outlet;
 use clap::Args;
 use std::path::PathBuf;
@@ -40,6 +41,6 @@ pub(crate) fn run(arguments: &MergeArguments) -> Result<(), Failure> {
     } else {
         outlet::write(output, outlet::Kind::Records, (lines.join("\n") + "\n").as_bytes())?;
     }
-    println!("{}: {}", output.display(), counted_len(lines.len() - 1, "point"));
+    println!("{}: {}", shown(output), counted_len(lines.len() - 1, "point"));
     Ok(())
 }

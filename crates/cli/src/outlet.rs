@@ -8,6 +8,7 @@
 
 use crate::called;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -71,7 +72,7 @@ const LOOK_AT_BYTES: u64 = 4096;
 /// # Errors
 /// If not.
 pub(crate) fn is_free(file: &Path, kind: Kind) -> Result<(), Failure> {
-    let told = || format!("{} cannot be written", file.display());
+    let told = || format!("{} cannot be written", shown(file));
     if file.as_os_str() == "-" {
         return Err(Failure::usage(told())
             .because("- is no name of a file here")
@@ -102,7 +103,7 @@ pub(crate) fn is_free(file: &Path, kind: Kind) -> Result<(), Failure> {
 fn has_folder(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder.filter(|folder| !folder.is_dir()) {
-        Some(folder) => Err(Failure::usage(format!("{} cannot be written", file.display()))
+        Some(folder) => Err(Failure::usage(format!("{} cannot be written", shown(file)))
             .because("its folder does not exist")
             .try_this(format!("Make it with: {}", called::making(folder)))),
         None => Ok(()),
@@ -118,7 +119,7 @@ pub(crate) fn are_apart(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> 
     let mut before: Vec<(&&str, PathBuf)> = Vec::new();
     for (option, file) in named {
         if let Some((other, _)) = before.iter().find(|(_, known)| *known == file) {
-            return Err(Failure::usage(format!("{other} and {option} name one file, {}", file.display()))
+            return Err(Failure::usage(format!("{other} and {option} name one file, {}", shown(file)))
                 .try_this("Name two."));
         }
         before.push((option, file));
@@ -140,7 +141,7 @@ fn identity(file: &Path) -> PathBuf {
 pub(crate) fn write(file: &Path, kind: Kind, bytes: &[u8]) -> Result<(), Failure> {
     is_free(file, kind)?;
     put(file, bytes)
-        .map_err(|error| Failure::new(format!("{} cannot be written", file.display())).because(error))
+        .map_err(|error| Failure::new(format!("{} cannot be written", shown(file))).because(error))
 }
 
 fn put(file: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -9,6 +9,7 @@
 
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use crate::outlet;
 use crate::quantity;
 use bench::record::Captured;
@@ -84,7 +85,7 @@ impl CaptureArguments {
 
     /// What is going to be kept, in words and for programs, if a capture is wanted: to be told before it begins.
     pub(crate) fn announcement(&self) -> Option<(String, Value)> {
-        let file = self.capture.as_ref()?.display().to_string();
+        let file = shown(self.capture.as_ref()?);
         let (kept, bytes) = match self.snap {
             u32::MAX => (
                 "all bytes of each transfer are kept: it grows as fast as data move, and what cannot be written in time is \
@@ -304,7 +305,7 @@ impl Writer {
         let next = numbered(&self.plan.file, self.files);
         if let Err(failure) = outlet::is_free(&next, outlet::Kind::Capture) {
             let cause = std::io::Error::other(failure.to_string());
-            return Err(WriteError { file: next.display().to_string(), cause });
+            return Err(WriteError { file: shown(next), cause });
         }
         (self.out, self.transfers) = begin(&self.plan, self.files, self.begins)?;
         self.files += 1;
@@ -354,9 +355,13 @@ fn numbered(file: &Path, number: u32) -> PathBuf {
     if number == 0 {
         return file.to_owned();
     }
-    let ending = file.extension().map(|ending| format!(".{}", ending.display())).unwrap_or_default();
-    let stem = file.file_stem().unwrap_or_default().display().to_string();
-    file.with_file_name(format!("{stem}.{number}{ending}"))
+    let mut name = file.file_stem().unwrap_or_default().to_owned();
+    name.push(format!(".{number}"));
+    if let Some(ending) = file.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    file.with_file_name(name)
 }
 
 /// The beginning of the second: a file's zero is told in whole ones.
@@ -373,6 +378,17 @@ mod tests {
 
     fn plan(place: &Path, file_bytes_max: Option<u64>, snap: u32) -> Plan {
         Plan { file: place.join("drive.pcapng"), description: "test".to_owned(), snap, file_bytes_max }
+    }
+
+    #[test]
+    fn a_file_has_its_number_before_the_ending_whatever_its_name_is() {
+        use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+        let of = |name: &[u8], number| {
+            numbered(Path::new(OsStr::from_bytes(name)), number).into_os_string().into_encoded_bytes()
+        };
+        assert_eq!(of(b"/a\xff/b\xfe.pc\xfdng", 0), b"/a\xff/b\xfe.pc\xfdng");
+        assert_eq!(of(b"/a\xff/b\xfe.pc\xfdng", 12), b"/a\xff/b\xfe.12.pc\xfdng");
+        assert_eq!(of(b"b\xfe", 1), b"b\xfe.1");
     }
 
     fn place(name: &str) -> PathBuf {

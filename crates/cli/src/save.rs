@@ -5,10 +5,11 @@
 
 use crate::called;
 use crate::failure::Failure;
-use crate::harmless::is_harmless;
+use crate::harmless::{is_harmless, shown};
 use crate::unprinted::aside;
 use clap::Args;
 use records::{Run, Selector, Store, StoreError};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -79,7 +80,7 @@ impl Keeper {
         let run = Run { label: self.label.clone(), began_unix_s: self.began_unix_s, ..run.clone() };
         let mut store = Store::to_write(&self.path).map_err(failure)?;
         let id = store.save(&run).map_err(failure)?;
-        aside!("saved as run {id} in {}", self.path.display());
+        aside!("saved as run {id} in {}", shown(&self.path));
         Ok(())
     }
 }
@@ -88,7 +89,7 @@ impl Keeper {
 fn make_folder(path: &Path) -> Result<(), Failure> {
     let Some(folder) = path.parent() else { return Ok(()) };
     std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::new(format!("the data folder {} cannot be made", folder.display()))
+        Failure::new(format!("the data folder {} cannot be made", shown(folder)))
             .because(error)
             .try_this("Name a file: --save=FILE, and --file FILE for uaskit history and uaskit diff.")
     })
@@ -109,11 +110,11 @@ pub(crate) fn listing(path: &Path) -> String {
 }
 
 /// The line that calls the program on a file of runs.
-pub(crate) fn calling(words: &[&str], path: &Path) -> String {
+pub(crate) fn calling(words: &[impl AsRef<OsStr>], path: &Path) -> String {
     let usual = records::usual_place(|name| std::env::var_os(name));
     let named = usual.is_none_or(|usual| usual != path);
-    let file = named.then(|| ["--file".into(), path.display().to_string()]);
-    let words = ["uaskit"].iter().chain(words).map(|word| (*word).to_owned());
+    let file = named.then(|| [OsStr::new("--file"), path.as_os_str()]);
+    let words = std::iter::once(OsStr::new("uaskit")).chain(words.iter().map(AsRef::as_ref));
     called::line(&words.chain(file.into_iter().flatten()).collect::<Vec<_>>())
 }
 

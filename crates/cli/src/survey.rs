@@ -2,6 +2,7 @@
 
 use crate::args::MachineArguments;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use host::tree::{Record, RecordError, Tree};
 use std::fs::File;
 use std::io::Read;
@@ -16,14 +17,14 @@ pub(crate) fn tree(arguments: &MachineArguments) -> Result<Tree, Failure> {
     let tree = if from.is_dir() { Tree::at(from) } else { Tree::of(recorded(from)?) };
     // A machine without USB has nothing to list; what is no machine at all must not be taken for one.
     if tree.names("sys", |_| true).is_empty() {
-        return Err(Failure::usage(format!("{} is no machine: it has nothing in `sys`", from.display()))
+        return Err(Failure::usage(format!("{} is no machine: it has nothing in `sys`", shown(from)))
             .try_this("give a directory that stands for `/`, or what `uaskit list --record FILE` wrote"));
     }
     Ok(tree)
 }
 
 fn recorded(file: &Path) -> Result<Record, Failure> {
-    let what = || format!("cannot look at the machine recorded in {}", file.display());
+    let what = || format!("cannot look at the machine recorded in {}", shown(file));
     let mut text = String::new();
     let len = File::open(file)
         .and_then(|file| file.take(RECORD_BYTES_MAX + 1).read_to_string(&mut text))

@@ -82,6 +82,25 @@ fn an_image_goes_and_another_comes() {
 }
 
 #[test]
+fn an_image_has_any_name() {
+    use std::os::unix::ffi::OsStrExt;
+    let served = Served::start(&["--removable"]);
+    let image = PathBuf::from(served.place.file("")).join(std::ffi::OsStr::from_bytes(b"second\xff.img"));
+    let insert = || {
+        let mut command = Command::new(UASKIT);
+        command.args(["control", &served.place.unix("control"), "insert"]).arg(&image);
+        command.output().expect("the program runs")
+    };
+    assert!(served.control(&["eject"]).status.success());
+    let output = insert();
+    let text = String::from_utf8(output.stderr).expect("text");
+    assert!(text.contains(r"second\xff.img: there is no such image"), "{text}");
+    fs::write(&image, vec![0; 4 << 20]).unwrap();
+    assert!(insert().status.success());
+    served.tells(&["status", "--json"], "\"bytes\":4194304");
+}
+
+#[test]
 fn what_cannot_be_done_is_told_and_fails() {
     let served = Served::start(&[]);
     served.tells(&["eject"], "its medium is fixed; serve the drive with --removable");

@@ -15,6 +15,7 @@ mod bits;
 mod code;
 mod cursor;
 mod error;
+mod legible;
 
 pub mod ata;
 pub mod bot;
@@ -28,3 +29,4 @@ pub mod xhci;
 
 pub use cursor::{Reader, Writer};
 pub use error::{DecodeError, NoRoom};
+pub use legible::Legible;

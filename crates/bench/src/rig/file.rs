@@ -17,6 +17,7 @@ use std::time::Duration;
 use target::command::{CommandId, Place};
 use target::medium::{MediumOp, MediumRequest, MediumRequestId};
 use units::{BlockCount, BlockSize, ByteRange, Extent};
+use wire::Legible;
 use workload::{Access, Kind};
 
 /// Where no alignment in memory is told, a page is always enough.
@@ -92,7 +93,7 @@ impl Rig for FileRig {
         if route != Route::Kernel {
             return Err(RigError::not_offered(format!(
                 "{}: the kernel drives it, not our own initiator; name its USB port for {route}",
-                self.path.display()
+                Legible(self.path.as_os_str().as_encoded_bytes())
             )));
         }
         if self.up.is_none() {

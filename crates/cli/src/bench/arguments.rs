@@ -7,6 +7,7 @@ use crate::quantity;
 use crate::recorder::CaptureArguments;
 use crate::save::SaveArguments;
 use clap::{ArgGroup, Args, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 use units::ByteCount;
@@ -25,7 +26,7 @@ use workload::{DEPTH_MAX, NAMES};
 pub(crate) struct BenchArguments {
     /// A USB port, a block device, or a file.
     #[arg(required_unless_present = "is_virtual", conflicts_with = "is_virtual")]
-    pub(crate) target: Option<String>,
+    pub(crate) target: Option<OsString>,
     /// Measure our own initiator and drive in memory, without any hardware.
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
@@ -82,7 +83,7 @@ pub(crate) struct BenchArguments {
     pub(crate) cached: bool,
     /// Overwrite this device, which must be TARGET. What is on it is lost.
     #[arg(long, value_name = "DEVICE", conflicts_with = "is_virtual")]
-    pub(crate) write: Option<String>,
+    pub(crate) write: Option<OsString>,
     /// Do not ask before writing.
     #[arg(long)]
     pub(crate) yes: bool,

@@ -4,12 +4,15 @@
 //! a device, which is for [`host::block`] to say. Always true: where that could not be asked of the kernel nothing is overwritten.
 
 use super::arguments::BenchArguments;
+use crate::called::word;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use crate::unprinted::aside;
 use host::attachment;
 use host::block::{self, BlockDevice, Objection};
 use host::inventory::{Disk, UsbDevice};
 use host::tree::Tree;
+use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -22,6 +25,8 @@ const YES: &str = "yes";
 #[derive(Debug)]
 pub(super) struct Victim {
     /// What the command line calls it.
+    pub(super) named: OsString,
+    /// The same as text.
     pub(super) name: String,
     /// For the question: make, serial number, size.
     pub(super) description: String,
@@ -34,14 +39,15 @@ pub(super) struct Victim {
 impl Victim {
     /// A block device or a file.
     pub(super) fn of_path(path: &Path, tree: &Tree) -> Result<Self, Failure> {
-        let name = path.display().to_string();
+        let name = shown(path);
+        let named = || path.as_os_str().to_owned();
         let unseen = |error| Failure::new(format!("{name}: cannot be looked at")).because(error);
         let metadata = std::fs::metadata(path).map_err(unseen)?;
         if !metadata.file_type().is_block_device() {
             let path = path.canonicalize().map_err(unseen)?;
             let objections = block::objections_to_file(tree, &path);
-            let description = format!("the file {} of {}", path.display(), Capacity(metadata.len()));
-            return Ok(Self { name, description, nodes: Vec::new(), objections });
+            let description = format!("the file {} of {}", shown(path), Capacity(metadata.len()));
+            return Ok(Self { named: named(), name, description, nodes: Vec::new(), objections });
         }
         let device = BlockDevice::of_number(tree, metadata.rdev());
         let device = device.ok_or_else(|| {
@@ -49,7 +55,13 @@ impl Victim {
         })?;
         let mut objections = block::objections(tree, &device);
         objections.extend(block::claim(tree, path).err());
-        Ok(Self { description: describe(&name, &device), name, nodes: Vec::new(), objections })
+        Ok(Self {
+            named: named(),
+            description: describe(&name, &device),
+            name,
+            nodes: Vec::new(),
+            objections,
+        })
     }
 
     /// The drive at a USB port: the disk that our drivers use is what would be overwritten; whoever uses any of its disks would lose
@@ -61,6 +73,7 @@ impl Victim {
     /// The same, with how a node is claimed.
     fn of_port_by(device: &UsbDevice, tree: &Tree, claim: impl Fn(&Path) -> Result<(), Objection>) -> Self {
         let mut victim = Self {
+            named: device.port.clone().into(),
             name: device.port.clone(),
             description: crate::harmless::tame(&format!("port {}, {}", device.port, device.title())),
             nodes: Vec::new(),
@@ -108,13 +121,13 @@ impl Victim {
         let name = &self.name;
         let Some(named) = &arguments.write else {
             let failure = refused(name, "the workload writes, and what is there would be lost".into());
-            return Err(failure.try_this(format!("If that is meant, add --write={name}.")));
+            return Err(failure.try_this(format!("If that is meant, add --write={}.", word(&self.named))));
         };
-        if !block::is_same_file(named, name)
+        if !block::is_same_file(named, &self.named)
             && !self.nodes.iter().any(|node| block::is_same_file(named, node))
         {
-            let failure = refused(name, format!("--write names {named}, and that is another one"));
-            return Err(failure.try_this(format!("If it is meant, write --write={name}.")));
+            let failure = refused(name, format!("--write names {}, and that is another one", shown(named)));
+            return Err(failure.try_this(format!("If it is meant, write --write={}.", word(&self.named))));
         }
         if !self.objections.is_empty() {
             let all: Vec<String> = self.objections.iter().map(Objection::to_string).collect();

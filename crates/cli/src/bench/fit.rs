@@ -6,6 +6,7 @@
 
 use super::arguments::BenchArguments;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use bench::rig::Identity;
 use units::{BlockCount, BlockSize, ByteCount, Capacity};
 use workload::{Accesses, Fill, Job, Misfit, Workload};
@@ -95,7 +96,7 @@ fn remedy(misfit: Misfit, block_size: BlockSize) -> String {
 
 /// The job, with the file that it is from.
 fn named(arguments: &BenchArguments, job: &Job) -> String {
-    file(arguments).map_or_else(|| job.label.clone(), |file| format!("{}: {}", file.display(), job.label))
+    file(arguments).map_or_else(|| job.label.clone(), |file| format!("{}: {}", shown(file), job.label))
 }
 
 fn file(arguments: &BenchArguments) -> Option<&std::path::Path> {

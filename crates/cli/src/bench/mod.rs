@@ -16,7 +16,7 @@ pub(crate) use arguments::BenchArguments;
 
 use crate::counted::counted;
 use crate::failure::Failure;
-use crate::harmless;
+use crate::harmless::{self, shown};
 use crate::outlet;
 use crate::page;
 use crate::recorder::{self, Capture};
@@ -209,7 +209,7 @@ fn job_file(
     file: &Path,
     parse: fn(&str, &str) -> Result<Workload, JobFileError>,
 ) -> Result<Workload, Failure> {
-    let name = file.display().to_string();
+    let name = shown(file);
     let unread = |error| Failure::new(format!("{name}: cannot be read")).because(error);
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(file).map_err(unread)?;

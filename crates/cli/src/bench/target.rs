@@ -9,6 +9,7 @@ use super::consent::Victim;
 use super::fit;
 use crate::args::SpeedArgument;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use crate::unprinted::aside;
 use bench::record::Target;
 use bench::rig::{FileRig, FileRigOptions, Identity, MemoryRig, PortRig, Rig, Route};
@@ -69,8 +70,10 @@ pub(super) fn resolve(
 ) -> Result<Bed, Failure> {
     match arguments.target.as_deref() {
         _ if arguments.is_virtual => in_memory(arguments, workloads),
-        Some(name) if is_port(name) => port(name, arguments, tree, workloads),
-        Some(name) => file(name, arguments, tree, workloads),
+        Some(name) => match name.to_str().filter(|name| is_port(name)) {
+            Some(name) => port(name, arguments, tree, workloads),
+            None => file(Path::new(name), arguments, tree, workloads),
+        },
         None => Err(Failure::usage("name a USB port, a block device or a file, or say --virtual")),
     }
 }
@@ -110,9 +113,14 @@ fn in_memory(arguments: &BenchArguments, workloads: &[Workload]) -> Result<Bed, 
     })
 }
 
-fn file(name: &str, arguments: &BenchArguments, tree: &Tree, workloads: &[Workload]) -> Result<Bed, Failure> {
+fn file(
+    path: &Path,
+    arguments: &BenchArguments,
+    tree: &Tree,
+    workloads: &[Workload],
+) -> Result<Bed, Failure> {
     let writes = workloads.iter().any(Workload::writes);
-    let path = Path::new(name);
+    let name = &shown(path);
     let metadata = std::fs::metadata(path).map_err(|error| {
         Failure::new(format!("{name}: cannot be looked at"))
             .because(error)

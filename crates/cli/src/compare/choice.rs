@@ -251,7 +251,7 @@ pub(crate) fn setup(name: &str, catalogue: &Catalogue) -> Result<Setup, Failure>
         return Err(Failure::usage(format!("there is no setup `{name}`, and no file of that name"))
             .try_this(format!("take one of {}, or write a file", names.join(", "))));
     }
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = crate::harmless::shown(path.file_stem().unwrap_or_default());
     Setup::read(&stem, name, &parts::text(path, "setup")?, catalogue)
         .map_err(|error| Failure::new(error.to_string()))
 }

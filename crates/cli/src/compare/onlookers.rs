@@ -9,6 +9,7 @@ use super::raw::capture::{Capture, DEVICES_MAX, Looked};
 use super::runs::{self, Gathered};
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use crate::unprinted::aside;
 use crate::{outlet, page};
 use sim::engine::Trace;
@@ -60,7 +61,7 @@ pub(super) fn measure(
         rows.push(Gathered { job: job.clone(), of });
     }
     if let (Some(capture), Some(file)) = (capture, &arguments.capture) {
-        aside!("{}: {}", file.display(), counted(capture.finish()?, "record"));
+        aside!("{}: {}", shown(file), counted(capture.finish()?, "record"));
     }
     Ok(Some(rows))
 }

@@ -5,7 +5,7 @@
 
 use super::table::empty;
 use crate::failure::Failure;
-use crate::harmless;
+use crate::harmless::{self, shown};
 use comfy_table::Table;
 use serde_json::{Value, json};
 use sim::parts::{Catalogue, Constant, Entry, Kind, Origin};
@@ -34,21 +34,21 @@ pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
     let mut catalogue = Catalogue::built_in().map_err(|error| Failure::new(broken).because(error))?;
     let Some(folder) = folder else { return Ok(catalogue) };
     for of_kind in entries(folder)? {
-        let name = of_kind.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = shown(of_kind.file_name().unwrap_or_default());
         if !of_kind.is_dir() {
             continue;
         }
         let kind = Kind::of_folder(&name).ok_or_else(|| {
             let folders = Kind::ALL.map(Kind::folder).join(", ");
-            Failure::new(format!("{} is of no kind of part", of_kind.display()))
+            Failure::new(format!("{} is of no kind of part", shown(&of_kind)))
                 .try_this(format!("call it after one: {folders}"))
         })?;
         for file in
             entries(&of_kind)?.into_iter().filter(|file| file.extension().is_some_and(|end| end == "toml"))
         {
-            let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let name = shown(file.file_stem().unwrap_or_default());
             catalogue
-                .add(kind, &name, &file.display().to_string(), &text(&file, "part")?)
+                .add(kind, &name, &shown(&file), &text(&file, "part")?)
                 .map_err(|error| Failure::new(error.to_string()))?;
         }
     }
@@ -57,7 +57,7 @@ pub(crate) fn catalogue(folder: Option<&Path>) -> Result<Catalogue, Failure> {
 
 /// What is in a folder, in order.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |error| Failure::new(format!("{} cannot be read", folder.display())).because(error);
+    let unreadable = |error| Failure::new(format!("{} cannot be read", shown(folder))).because(error);
     let all = fs::read_dir(folder).map_err(unreadable)?;
     let mut paths = all.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
     paths.sort();
@@ -66,12 +66,12 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 
 /// The text of a file, of `what`.
 pub(super) fn text(file: &Path, what: &str) -> Result<String, Failure> {
-    let unreadable = |error| Failure::new(format!("{} cannot be read", file.display())).because(error);
+    let unreadable = |error| Failure::new(format!("{} cannot be read", shown(file))).because(error);
     let mut text = String::new();
     let reader = File::open(file).map_err(unreadable)?;
     reader.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(Failure::new(format!("{} is no {what}: it is longer than 1 MiB", file.display())));
+        return Err(Failure::new(format!("{} is no {what}: it is longer than 1 MiB", shown(file))));
     }
     Ok(text)
 }

@@ -9,6 +9,8 @@
 //! {"eject":{"lun":0,"force":true}}           {"error":"…"}
 //! {"resize":{"lun":0}}                       {"ok":{"blocks":2048}}
 //! ```
+//! A path that is no UTF-8 is a list of its bytes: `"image":[47,255]`.
+//!
 //! Always true: a line has a limit; what is not one of these orders is refused as a whole.
 
 mod receive;
@@ -18,7 +20,9 @@ pub(crate) use receive::{Opener, receive};
 pub(crate) use send::{run, socket_path};
 
 use serde_json::{Map, Value, json};
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 /// Bytes of a line, in either direction. A path has 4096 at most, and each can take six in JSON.
@@ -60,14 +64,18 @@ impl Order {
         }
     }
 
-    /// The order as a value; `None` for an image whose path is no text.
-    fn encode(&self) -> Option<Value> {
-        Some(match self {
+    /// The order as a value.
+    fn encode(&self) -> Value {
+        match self {
             Self::Status => json!({ "status": {} }),
-            Self::Insert { lun, image } => json!({ "insert": { "lun": lun, "image": image.to_str()? } }),
+            Self::Insert { lun, image } => {
+                let bytes = || json!(image.as_os_str().as_bytes());
+                let image = image.to_str().map_or_else(bytes, |text| json!(text));
+                json!({ "insert": { "lun": lun, "image": image } })
+            }
             Self::Eject { lun, force } => json!({ "eject": { "lun": lun, "force": force } }),
             Self::Resize { lun } => json!({ "resize": { "lun": lun } }),
-        })
+        }
     }
 }
 
@@ -78,10 +86,15 @@ fn lun(fields: &mut Map<String, Value>) -> Result<u8, NoOrder> {
 }
 
 fn image(fields: &mut Map<String, Value>) -> Result<PathBuf, NoOrder> {
-    match fields.remove("image") {
-        Some(Value::String(path)) if path.starts_with('/') => Ok(path.into()),
-        _ => Err(NoOrder("image is a path from the root".into())),
-    }
+    let byte = |value: Value| value.as_u64().and_then(|byte| u8::try_from(byte).ok());
+    let path = match fields.remove("image") {
+        Some(Value::String(path)) => Some(path.into_bytes()),
+        Some(Value::Array(bytes)) => bytes.into_iter().map(byte).collect(),
+        _ => None,
+    };
+    let path = path.filter(|path| path.starts_with(b"/"));
+    path.map(|path| OsString::from_vec(path).into())
+        .ok_or_else(|| NoOrder("image is a path from the root, as text or as a list of its bytes".into()))
 }
 
 fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool, NoOrder> {
@@ -107,13 +120,17 @@ mod tests {
         let orders = [
             (Order::Status, r#"{"status":{}}"#),
             (Order::Insert { lun: 1, image: "/a b".into() }, r#"{"insert":{"lun":1,"image":"/a b"}}"#),
+            (
+                Order::Insert { lun: 0, image: OsString::from_vec(b"/a\xff".to_vec()).into() },
+                r#"{"insert":{"lun":0,"image":[47,97,255]}}"#,
+            ),
             (Order::Eject { lun: 0, force: true }, r#"{"eject":{"lun":0,"force":true}}"#),
             (Order::Resize { lun: 255 }, r#"{"resize":{"lun":255}}"#),
         ];
         for (order, line) in orders {
             assert_eq!(Order::parse(line.as_bytes()), Ok(order.clone()));
             let value: Value = serde_json::from_str(line).unwrap();
-            assert_eq!(order.encode(), Some(value));
+            assert_eq!(order.encode(), value);
         }
         let without_force = Order::Eject { lun: 0, force: false };
         assert_eq!(Order::parse(br#" {"eject": {"lun": 0}} "#), Ok(without_force));
@@ -135,6 +152,9 @@ mod tests {
             r#"{"eject":{"lun":0,"now":true}}"#,
             r#"{"eject":{"lun":0},"status":{}}"#,
             r#"{"insert":{"lun":0,"image":"relative"}}"#,
+            r#"{"insert":{"lun":0,"image":[97,255]}}"#,
+            r#"{"insert":{"lun":0,"image":[47,256]}}"#,
+            r#"{"insert":{"lun":0,"image":[]}}"#,
             r#"{"insert":{"lun":0}}"#,
             r#"{"format":{"lun":0}}"#,
             &deep,

@@ -3,7 +3,7 @@
 use super::{LINE_BYTES_MAX, Order};
 use crate::args::{ControlArguments, OrderArgument};
 use crate::failure::Failure;
-use crate::harmless;
+use crate::harmless::{self, shown};
 use serde_json::Value;
 use server::net::Address;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -26,10 +26,7 @@ pub(crate) fn run(arguments: &ControlArguments) -> Result<(), Failure> {
         OrderArgument::Eject { lun, force } => Order::Eject { lun: *lun, force: *force },
         OrderArgument::Resize { lun } => Order::Resize { lun: *lun },
     };
-    let Some(order) = order.encode() else {
-        return Err(Failure::new("the path of the image is no text").try_this("Rename it, or link to it."));
-    };
-    let answer = exchange(&path, &order.to_string())?;
+    let answer = exchange(&path, &order.encode().to_string())?;
     match (answer.get("ok"), answer.get("error")) {
         (Some(_), _) if arguments.json => println!("{}", harmless::json(&answer.to_string())),
         (Some(Value::Object(fields)), _) => {
@@ -56,8 +53,7 @@ pub(crate) fn socket_path(address: &str) -> Result<std::path::PathBuf, Failure> 
 
 /// Sends a line and takes the line that answers it.
 fn exchange(path: &Path, order: &str) -> Result<Value, Failure> {
-    let failed =
-        |error| Failure::new(format!("cannot talk to the drive at {}", path.display())).because(error);
+    let failed = |error| Failure::new(format!("cannot talk to the drive at {}", shown(path))).because(error);
     let stream = UnixStream::connect(path)
         .map_err(|error| failed(error).try_this("Is it being served with --control and this address?"))?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;

@@ -12,7 +12,7 @@ pub(crate) use arguments::DecodeArguments;
 
 use crate::counted::counted;
 use crate::failure::Failure;
-use crate::harmless;
+use crate::harmless::{self, shown};
 use capture::{Damage, Dropped, Item, Reader};
 use decode::{Decoder, Stats};
 use serde_json::Value;
@@ -62,7 +62,7 @@ fn open(arguments: &DecodeArguments) -> Result<(Box<dyn Read>, String), Failure>
     if path.as_os_str() == "-" {
         return Ok((Box::new(io::stdin().lock()), "on standard input".to_owned()));
     }
-    let name = path.display().to_string();
+    let name = shown(path);
     match File::open(path) {
         Ok(file) => Ok((Box::new(file), name)),
         Err(error) => Err(Failure::new(format!("cannot open the capture {name}")).because(error)),
@@ -121,7 +121,7 @@ fn is_of_usb(decoder: &Decoder, printer: &Printer<'_>) -> Result<(), Failure> {
     let count = decoder.foreign().count;
     let link = decoder.foreign_link().filter(|_| printer.packets == count);
     link.map_or(Ok(()), |link| {
-        let name = printer.arguments.file.display();
+        let name = shown(&printer.arguments.file);
         Err(Failure::new(format!("{name} has no packets of USB")).because(format!("all {count} are of {link}"))
             .try_this("Capture USB: link types 189 and 220 (usbmon, QEMU), 249 (USBPcap), 288 and 293 to 295 (packets) are read"))
     })

@@ -13,6 +13,7 @@ use crate::save::{calling, failure, listing, place};
 use clap::Args;
 use records::{Change, Diff, Note, RunId, Saved, Selector, Store, Verdict};
 use serde_json::{json, to_value};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// Hold a run against one before it: after new firmware, on another cable, port or transport.
@@ -53,8 +54,9 @@ pub(crate) struct DiffArguments {
 /// The line that makes a page of the same two runs, whatever is saved meanwhile.
 fn again(arguments: &DiffArguments, file: &Path, ids: [RunId; 2], path: &Path) -> String {
     let [before, after] = ids.map(|id| id.to_string());
-    let (same, file) = (arguments.same.to_string(), file.display().to_string());
-    calling(&["diff", &before, &after, "--same", &same, "--report", &file], path)
+    let same = arguments.same.to_string();
+    let words = ["diff", &before, &after, "--same", &same, "--report"].map(OsStr::new);
+    calling(&[&words[..], &[file.as_os_str()]].concat(), path)
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -8,7 +8,7 @@ mod page;
 use crate::called;
 use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
-use crate::harmless::{self, tame};
+use crate::harmless::{self, shown, tame};
 use crate::list::print;
 use crate::save::{failure, listing, place};
 use crate::unprinted::aside;
@@ -90,9 +90,9 @@ pub(crate) fn saved(store: &Store, selector: &Selector) -> Result<Saved, Failure
     saved.ok_or_else(|| {
         let what = match selector {
             Selector::Last(back) => {
-                format!("there is no run {back} before the last one in {}", store.path().display())
+                format!("there is no run {back} before the last one in {}", shown(store.path()))
             }
-            Selector::Named(name) => format!("no run is called `{name}` in {}", store.path().display()),
+            Selector::Named(name) => format!("no run is called `{name}` in {}", shown(store.path())),
         };
         Failure::usage(what).try_this(format!("See {}", listing(store.path())))
     })
@@ -106,7 +106,7 @@ pub(crate) fn json(value: serde_json::Result<Value>) -> Result<Value, Failure> {
 fn delete(path: &Path, id: RunId) -> Result<(), Failure> {
     let mut store = Store::to_write(path).map_err(failure)?;
     match store.delete(id).map_err(failure)? {
-        true => aside!("run {id} is deleted from {}", path.display()),
+        true => aside!("run {id} is deleted from {}", shown(path)),
         false => return Err(Failure::new(format!("run {id} is gone already"))),
     }
     Ok(())
@@ -126,9 +126,9 @@ fn list(arguments: &HistoryArguments, store: &Store) -> Result<(), Failure> {
         return page::show(file, &saved);
     }
     if runs.is_empty() {
-        return print(&format!("No such run in {}.\n", store.path().display()));
+        return print(&format!("No such run in {}.\n", shown(store.path())));
     }
-    print(&format!("{}\n{}\n", store.path().display(), table(&runs)))
+    print(&format!("{}\n{}\n", shown(store.path()), table(&runs)))
 }
 
 fn table(runs: &[Summary]) -> comfy_table::Table {

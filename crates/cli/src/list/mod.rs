@@ -7,7 +7,7 @@ pub(crate) mod lines;
 
 use crate::args::ListArguments;
 use crate::failure::Failure;
-use crate::harmless::{self, tame};
+use crate::harmless::{self, shown, tame};
 use crate::outlet;
 use crate::survey;
 use host::diagnose::{Decision, Diagnosis, Expected, Rule, diagnose};
@@ -60,7 +60,7 @@ fn record(tree: &Tree, file: &Path) -> Result<(), Failure> {
     outlet::write(file, outlet::Kind::Machine, text.as_bytes())?;
     let mut told = format!(
         "{} has what uaskit reads of this machine. Look through it before you send it.\n",
-        file.display()
+        shown(file)
     );
     if inventory.log == Some(Err(Unread::Refused)) {
         told += "Recorded by root it would have the kernel's log as well.\n";

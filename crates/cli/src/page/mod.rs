@@ -17,6 +17,7 @@ pub(crate) use unit::{Unit, in_easier, in_unit};
 
 use crate::called;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use crate::outlet;
 use crate::unprinted::aside;
 use bench::measure::Estimate;
@@ -198,9 +199,9 @@ pub(crate) fn has_room(file: Option<&Path>) -> Result<(), Failure> {
 
 /// Writes a page into a file; an older one of that name is replaced, and says so where people look.
 pub(crate) fn write(page: &Page, file: &Path) -> Result<(), Failure> {
-    let failure = |error| Failure::new(format!("{} cannot be written", file.display())).because(error);
+    let failure = |error| Failure::new(format!("{} cannot be written", shown(file))).because(error);
     outlet::write(file, outlet::Kind::Page, page.html().map_err(failure)?.as_bytes())?;
-    aside!("report: {}", file.display());
+    aside!("report: {}", shown(file));
     Ok(())
 }
 

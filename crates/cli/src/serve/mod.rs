@@ -10,6 +10,7 @@ use crate::args::{ServeArguments, SpeedArgument};
 use crate::control::{self, Opener};
 use crate::counted::counted;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use crate::recorder::{self, Capture};
 use bench::record::Captured;
 use report::Report;
@@ -197,7 +198,7 @@ fn say_how_to_plug(report: &Report, address: &Address, speed: SpeedArgument) {
         Address::Unix(path) => {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             // QEMU doubles the commas of a value.
-            format!("socket,id=uaskit,path={}", path.display().to_string().replace(',', ",,"))
+            format!("socket,id=uaskit,path={}", shown(path).replace(',', ",,"))
         }
         Address::Tcp(place) => {
             let (host, port) = place.rsplit_once(':').unwrap_or((place, ""));

@@ -10,14 +10,17 @@ mod text;
 use crate::args::WhyArguments;
 use crate::counted::counted_len;
 use crate::failure::Failure;
-use crate::harmless::{self, tame};
+use crate::harmless::{self, shown, tame};
 use crate::list::lines::nothing;
 use crate::list::print;
 use crate::survey;
 use crate::unprinted::aside;
 use host::diagnose::{Diagnosis, diagnose};
 use host::inventory::{Inventory, Scope, UsbDevice};
-use host::tree::{Tree, Unread};
+use host::tree::Unread;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     if let Some(setup) = &arguments.simulate {
@@ -25,17 +28,16 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     }
     let tree = survey::tree(&arguments.machine)?;
     let log = arguments.log.as_deref().map(|file| {
-        let unreadable = |error| Failure::new(format!("cannot read {}", file.display())).because(error);
+        let unreadable = |error| Failure::new(format!("cannot read {}", shown(file))).because(error);
         std::path::absolute(file).and_then(std::fs::canonicalize).map_err(unreadable)
     });
-    let log = log.transpose()?.map(|path| path.display().to_string());
+    let log = log.transpose()?;
     let mut inventory = Inventory::read(&tree, Scope::Whole { log: None });
     if let Some(path) = &log {
-        // A file of this machine, whichever it is about.
-        inventory.read_log(&Tree::running(), path);
+        inventory.read_log(path);
     }
     if let (Some(file), Some(Err(unread))) = (&arguments.log, &inventory.log) {
-        let failure = Failure::new(format!("cannot read {} as a log", file.display()));
+        let failure = Failure::new(format!("cannot read {} as a log", shown(file)));
         return Err(failure
             .because(words_of(*unread))
             .try_this("Give it a text, such as dmesg > FILE or journalctl -k > FILE writes."));
@@ -43,7 +45,7 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     if let (Some(file), Some(Ok(log))) = (&arguments.log, &inventory.log)
         && log.is_silent()
     {
-        let file = tame(&file.display().to_string());
+        let file = tame(&shown(file));
         let has = match log.lines_read {
             0 => "nothing in it".to_owned(),
             lines => format!("{}, and none is about USB", counted_len(lines, "line")),
@@ -74,26 +76,26 @@ const fn words_of(unread: Unread) -> &'static str {
 }
 
 /// The drives that are meant; all of them unless one is named.
-fn meant<'a>(inventory: &'a Inventory, name: Option<&str>) -> Result<Vec<&'a UsbDevice>, Failure> {
+fn meant<'a>(inventory: &'a Inventory, name: Option<&OsStr>) -> Result<Vec<&'a UsbDevice>, Failure> {
     let Some(name) = name else { return Ok(inventory.storage().collect()) };
-    if name.trim().is_empty() {
+    let text = shown(name);
+    if text.trim().is_empty() {
         return Err(Failure::usage("an empty name names no drive")
             .try_this("Name a port, disk or id, or give none to hear of all drives."));
     }
     // Names of udev, such as those in /dev/disk/by-id, lead to a node.
-    let node =
-        Some(name).filter(|name| name.starts_with("/dev/")).and_then(|name| std::fs::canonicalize(name).ok());
-    let node = node.as_deref().and_then(std::path::Path::to_str).unwrap_or(name);
-    let found = inventory.find(node);
+    let node = Some(name).filter(|name| name.as_bytes().starts_with(b"/dev/"));
+    let node = node.and_then(|name| std::fs::canonicalize(name).ok());
+    let found = inventory.find(node.as_deref().and_then(Path::to_str).unwrap_or(&text));
     if found.is_empty() {
-        return Err(Failure::new(format!("there is no {name} on USB")).try_this(
+        return Err(Failure::new(format!("there is no {text} on USB")).try_this(
             "See `uaskit list --all`; a drive is named by port, disk or id: 2-1.4, /dev/sdb, 174c:55aa.",
         ));
     }
     match found.iter().find(|device| device.is_storage()) {
         Some(_) => Ok(found.into_iter().filter(|device| device.is_storage()).collect()),
         None => {
-            Err(Failure::new(format!("{name} is no drive")).because("none of its interfaces is mass storage"))
+            Err(Failure::new(format!("{text} is no drive")).because("none of its interfaces is mass storage"))
         }
     }
 }

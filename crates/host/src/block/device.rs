@@ -4,6 +4,7 @@
 //! a RAID; those are devices of their own here.
 
 use crate::tree::Tree;
+use wire::Legible;
 use wire::scsi::vpd::UnitSerialNumber;
 
 /// Where sysfs has all block devices, as links.
@@ -164,7 +165,7 @@ fn usb_device(tree: &Tree, disk: &str) -> Option<String> {
 /// VPD page 80h, as the kernel keeps it.
 fn unit_serial(tree: &Tree, disk: &str) -> Option<String> {
     let page = tree.bytes(&format!("{disk}/device/vpd_pg80")).ok()?;
-    let serial = String::from_utf8_lossy(UnitSerialNumber::decode(&page).ok()?.serial).trim().to_owned();
+    let serial = Legible(UnitSerialNumber::decode(&page).ok()?.serial).to_string().trim().to_owned();
     (!serial.is_empty()).then_some(serial)
 }
 

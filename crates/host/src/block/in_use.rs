@@ -2,7 +2,8 @@
 //!
 //! Either destroys what somebody relies on. So a device is refused if anything of the system uses it: a file
 //! system, swap, a device mapper or RAID on top of it, the running system itself, whoever has opened it exclusively. A
-//! disk is asked about with its partitions, a partition with its disk. Left out: data that nobody uses at the moment;
+//! disk is asked about with its partitions, a partition with its disk. Names of files are compared byte for byte, since they need not be
+//! UTF-8; an [`Objection`] has them as text. Left out: data that nobody uses at the moment;
 //! only the owner knows about those, and is asked.
 //!
 //! Always true: what cannot be read speaks neither for nor against; the exclusive open ([`claim`]) decides in the end. Files show the
@@ -12,9 +13,12 @@ use super::device::BlockDevice;
 use crate::tree::Tree;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use wire::Legible;
 
 /// Mount points whose disk the system runs from.
 const SYSTEM_PLACES: &[&str] = &["/", "/usr", "/var", "/etc", "/boot", "/boot/efi", "/efi"];
@@ -81,8 +85,8 @@ const UNCHECKED: &str =
 /// A line of `/proc/self/mountinfo` (proc(5)).
 struct Mount {
     number: String,
-    at: String,
-    source: String,
+    at: PathBuf,
+    source: PathBuf,
 }
 
 /// What speaks against overwriting a device, as far as files tell.
@@ -93,9 +97,9 @@ pub fn objections(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
     for relative in device.relatives(tree) {
         let name = &relative.name;
         for mount in mounts.iter().filter(|mount| mount.is_of(&relative)) {
-            found.push(Objection::Mounted { device: name.clone(), at: mount.at.clone() });
+            found.push(Objection::Mounted { device: name.clone(), at: text(&mount.at) });
         }
-        if swaps.iter().any(|swap| swap.strip_prefix("/dev/") == Some(name)) {
+        if swaps.iter().any(|swap| is_node(swap, name)) {
             found.push(Objection::Swap { device: name.clone() });
         }
         for by in relative.holders(tree) {
@@ -116,24 +120,39 @@ pub fn objections(tree: &Tree, device: &BlockDevice) -> Vec<Objection> {
 
 /// What speaks against overwriting a plain file, by its absolute path.
 pub fn objections_to_file(tree: &Tree, path: &Path) -> Vec<Objection> {
-    let path = path.display().to_string();
     let mut found = Vec::new();
-    if swaps(tree).iter().any(|swap| is_same_file(swap, &path)) {
-        found.push(Objection::Swap { device: path.clone() });
+    if swaps(tree).iter().any(|swap| is_same_file(swap, path)) {
+        found.push(Objection::Swap { device: text(path) });
     }
     for name in tree.names("/sys/block", |name| name.starts_with("loop")) {
-        let backing = tree.text(&format!("/sys/block/{name}/loop/backing_file"));
-        if backing.is_ok_and(|file| is_same_file(&file, &path)) {
+        let backing = tree.bytes(&format!("/sys/block/{name}/loop/backing_file"));
+        let backing = backing.map(|name| path_of(name.strip_suffix(b"\n").unwrap_or(&name).to_vec()));
+        if backing.is_ok_and(|file| is_same_file(&file, path)) {
             found.push(Objection::Loop { device: name });
         }
     }
     found
 }
 
-/// Whether two paths lead to the same file: they are the same, or it has both names, or a mount shows it in two places.
-pub fn is_same_file(one: &str, other: &str) -> bool {
-    let node = |path: &str| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    one == other || node(one).is_some_and(|found| node(other) == Some(found))
+/// Whether two paths lead to the same file: they are the same byte for byte, or it has both names, or a mount shows it in two places.
+pub fn is_same_file(one: impl AsRef<Path>, other: impl AsRef<Path>) -> bool {
+    let (one, other) = (one.as_ref(), other.as_ref());
+    let node = |path: &Path| std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    one.as_os_str() == other.as_os_str() || node(one).is_some_and(|found| node(other) == Some(found))
+}
+
+/// A path as text.
+fn text(path: &Path) -> String {
+    Legible(path.as_os_str().as_bytes()).to_string()
+}
+
+fn path_of(name: Vec<u8>) -> PathBuf {
+    OsString::from_vec(name).into()
+}
+
+/// Whether a path is that of a device's node.
+fn is_node(path: &Path, name: &str) -> bool {
+    path.as_os_str().as_bytes().strip_prefix(b"/dev/") == Some(name.as_bytes())
 }
 
 /// Opens a block device for nobody else (`O_EXCL`), and closes it again: whether the kernel lets us.
@@ -150,7 +169,7 @@ pub fn claim(tree: &Tree, path: &Path) -> Result<(), Objection> {
 
 /// What it means that a device was not opened.
 fn unclaimed(tree: &Tree, path: &Path, errno: Errno) -> Option<Objection> {
-    let name = path.display().to_string();
+    let name = text(path);
     match errno {
         Errno::BUSY => Some(Objection::Claimed { path: name }),
         // The disk of another machine has no node here.
@@ -171,31 +190,32 @@ fn group_of(tree: &Tree, path: &Path) -> Option<String> {
 }
 
 impl Mount {
-    fn parse(line: &str) -> Option<Self> {
-        let (before, after) = line.split_once(" - ")?;
-        let mut words = before.split(' ');
-        let number = words.nth(2)?.to_owned();
+    fn parse(line: &[u8]) -> Option<Self> {
+        let mut words = line.split(|byte| *byte == b' ');
+        let number = Legible(words.nth(2)?).to_string();
         let at = unescaped(words.nth(1)?);
-        let source = unescaped(after.split(' ').nth(1)?);
+        // As many fields as the kernel likes, then a dash, the kind of file system and its source.
+        words.find(|word| *word == b"-")?;
+        let source = unescaped(words.nth(1)?);
         Some(Self { number, at, source })
     }
 
     /// By number; by name where the file system has a number of its own (btrfs).
     fn is_of(&self, device: &BlockDevice) -> bool {
-        (!device.number.is_empty() && self.number == device.number)
-            || self.source.strip_prefix("/dev/") == Some(&device.name)
+        (!device.number.is_empty() && self.number == device.number) || is_node(&self.source, &device.name)
     }
 }
 
 fn mounts(tree: &Tree) -> Vec<Mount> {
-    let lines = tree.lines("/proc/self/mountinfo", |_| true).unwrap_or_default();
+    let lines = tree.byte_lines("/proc/self/mountinfo").unwrap_or_default();
     lines.iter().filter_map(|line| Mount::parse(line)).collect()
 }
 
 /// What is swapped to: devices and files, by path.
-fn swaps(tree: &Tree) -> Vec<String> {
-    let lines = tree.lines("/proc/swaps", |line| line.starts_with('/')).unwrap_or_default();
-    lines.iter().filter_map(|line| line.split_whitespace().next()).map(unescaped).collect()
+fn swaps(tree: &Tree) -> Vec<PathBuf> {
+    let lines = tree.byte_lines("/proc/swaps").unwrap_or_default();
+    let names = lines.iter().filter_map(|line| line.split(u8::is_ascii_whitespace).next());
+    names.filter(|name| name.starts_with(b"/")).map(unescaped).collect()
 }
 
 /// Members of btrfs file systems, of which a mount names one only.
@@ -212,12 +232,13 @@ fn system_place(tree: &Tree, mounts: &[Mount], disk: &str) -> Option<String> {
     let lies_there = |device: Option<BlockDevice>| {
         device.is_some_and(|device| device.disks_below(tree).iter().any(|below| below == disk))
     };
-    let places = mounts.iter().filter(|mount| SYSTEM_PLACES.contains(&mount.at.as_str()));
+    let places =
+        mounts.iter().filter(|mount| SYSTEM_PLACES.iter().any(|place| mount.at.as_os_str() == *place));
     for mount in places {
         let by_number = BlockDevice::of_pair(tree, &mount.number);
-        let by_name = || mount.source.strip_prefix("/dev/").and_then(|name| BlockDevice::of_name(tree, name));
+        let by_name = || BlockDevice::of_name(tree, mount.source.to_str()?.strip_prefix("/dev/")?);
         if lies_there(by_number.or_else(by_name)) {
-            return Some(mount.at.clone());
+            return Some(text(&mount.at));
         }
     }
     let command_line = tree.text("/proc/cmdline").unwrap_or_default();
@@ -226,15 +247,20 @@ fn system_place(tree: &Tree, mounts: &[Mount], disk: &str) -> Option<String> {
 }
 
 /// Octal escapes, which stand for white space and backslashes in names (proc(5)).
-fn unescaped(text: &str) -> String {
-    let (mut plain, mut rest) = (String::new(), text);
-    while let Some((before, after)) = rest.split_once('\\') {
-        plain.push_str(before);
-        let octal = after.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        plain.push(octal.map_or('\\', char::from));
-        rest = if octal.is_some() { &after[3..] } else { after };
+fn unescaped(name: &[u8]) -> PathBuf {
+    let octal = |digits: &[u8; 3]| {
+        let digits = digits.iter().map(|digit| char::from(*digit).to_digit(8));
+        u8::try_from(digits.reduce(|value, digit| Some(value? * 8 + digit?))??).ok()
+    };
+    let (mut plain, mut rest) = (Vec::new(), name);
+    while let Some((byte, after)) = rest.split_first() {
+        let escaped = after.split_first_chunk().filter(|_| *byte == b'\\');
+        let escaped = escaped.and_then(|(digits, after)| Some((octal(digits)?, after)));
+        let (byte, after) = escaped.unwrap_or((*byte, after));
+        plain.push(byte);
+        rest = after;
     }
-    plain + rest
+    path_of(plain)
 }
 
 impl fmt::Display for Objection {
@@ -281,7 +307,7 @@ mod tests {
                     let (name, number) = (format!("{disk}{partition}"), format!("8:{}", minor + partition));
                     let path = format!("/sys/devices/usb2/2-1/host6/block/{disk}/{name}");
                     machine.device(&path, &name, &number);
-                    machine.write(&format!("{path}/partition"), &partition.to_string());
+                    machine.write(&format!("{path}/partition"), partition.to_string());
                 }
             }
             machine.device("/sys/devices/virtual/block/dm-0", "dm-0", "253:0");
@@ -296,7 +322,7 @@ mod tests {
             machine
         }
 
-        fn write(&self, path: &str, text: &str) {
+        fn write(&self, path: &str, text: impl AsRef<[u8]>) {
             let path = self.0.path().join(path.trim_start_matches('/'));
             fs::create_dir_all(path.parent().expect("a directory")).expect("made");
             fs::write(path, text).expect("written");
@@ -316,7 +342,7 @@ mod tests {
         fn mounts(&self, lines: &str) {
             self.write(
                 "/proc/self/mountinfo",
-                &lines.lines().map(|line| format!("1 2 {line}\n")).collect::<String>(),
+                lines.lines().map(|line| format!("1 2 {line}\n")).collect::<String>(),
             );
         }
 
@@ -400,7 +426,7 @@ mod tests {
         let group = fs::metadata(&node).expect("it was written").gid();
         let may = |mode| fs::set_permissions(&node, Permissions::from_mode(mode)).expect("it is ours");
         may(0o660);
-        machine.write("/etc/group", &format!("x:y:no number:\n\nstorage:x:{group}:somebody\n"));
+        machine.write("/etc/group", format!("x:y:no number:\n\nstorage:x:{group}:somebody\n"));
         let tree = Tree::at(machine.0.path());
         let told = |errno| unclaimed(&tree, &node, errno).map(|objection| objection.to_string());
         let path = node.display();
@@ -451,6 +477,52 @@ mod tests {
         machine.write("/proc/self/mountinfo", " - \n1 2 3\n1 2 8:16 / - x\n\\\\0 - \\\n");
         machine.write("/proc/swaps", "/\\9\\\n/dev/sdb\\04\n");
         assert_eq!(machine.objections("sdb"), [""; 0]);
-        assert_eq!((unescaped("a\\040b\\"), unescaped("\\ü\\134")), ("a b\\".into(), "\\ü\\".into()));
+        for (escaped, name) in [
+            (&b"a\\040b\\"[..], &b"a b\\"[..]),
+            ("\\ü\\134".as_bytes(), "\\ü\\".as_bytes()),
+            (b"\\377\\400\\+77\\04", b"\xff\\400\\+77\\04"),
+        ] {
+            assert_eq!(unescaped(escaped).as_os_str().as_bytes(), name);
+        }
+    }
+
+    #[test]
+    fn names_that_are_no_utf_8_are_compared_byte_for_byte_and_told_as_text() {
+        let machine = Machine::new();
+        let tree = Tree::at(machine.0.path());
+        let path = |name: &[u8]| path_of(name.to_vec());
+        machine.write(
+            "/proc/self/mountinfo",
+            b"1 2 8:18 / /media/a\xff\\040\xc3 rw shared:1 - vfat /dev/sdb2 rw\n",
+        );
+        assert_eq!(machine.objections("sdb"), ["sdb2 is mounted at /media/a\\xff \\xc3; unmount it first"]);
+        machine.mounts("");
+        // A no-break space, which is no end of a name, and one byte of its two.
+        machine.write("/proc/swaps", b"Filename\n/swap/\xff\xc2\xa0 file 1 2 3\n/swap/\xc2\\134\tfile 1\n");
+        for (name, shown) in
+            [(&b"/swap/\xff\xc2\xa0"[..], "/swap/\\xff\u{a0}"), (b"/swap/\xc2\\", "/swap/\\xc2\\\\")]
+        {
+            assert_eq!(objections_to_file(&tree, &path(name)), [Objection::Swap { device: shown.into() }]);
+        }
+        assert_eq!(objections_to_file(&tree, &path(b"/swap/\xfe\xc2\xa0")), []);
+        assert_eq!(objections_to_file(&tree, &path(b"/swap/\xff")), []);
+        machine.write("/sys/block/loop3/loop/backing_file", b"/images/\xff \n");
+        let is_loop = [Objection::Loop { device: "loop3".into() }];
+        assert_eq!(objections_to_file(&tree, &path(b"/images/\xff ")), is_loop);
+        for other in [&b"/images/\xff"[..], b"/images/\xfe ", "/images/\u{fffd} ".as_bytes()] {
+            assert_eq!(objections_to_file(&tree, &path(other)), []);
+        }
+    }
+
+    #[test]
+    fn a_file_is_the_same_by_either_of_its_names_and_by_no_other() {
+        let place = tempfile::tempdir().expect("a directory");
+        let [one, other, none] =
+            [b"a\xff", b"a\xfe", b"a\xfd"].map(|name| place.path().join(path_of(name.to_vec())));
+        fs::write(&one, "1").expect("written");
+        symlink(&one, &other).expect("linked");
+        fs::write(place.path().join("a\u{fffd}"), "1").expect("written");
+        assert!(is_same_file(&one, &other) && is_same_file(&none, &none));
+        assert!(!is_same_file(&one, place.path().join("a\u{fffd}")) && !is_same_file(&one, &none));
     }
 }

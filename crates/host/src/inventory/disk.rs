@@ -4,6 +4,7 @@
 //! a missing page says nothing about the drive. Left out: partitions, file systems, who uses them.
 
 use crate::tree::Tree;
+use wire::Legible;
 use wire::scsi::vpd::{BlockLimits, LogicalBlockProvisioning, UnitSerialNumber};
 
 /// A logical unit of an interface.
@@ -128,6 +129,6 @@ impl UnmapSupport {
 fn serial(tree: &Tree, path: &str) -> Option<String> {
     let page = tree.bytes(path).ok()?;
     let serial = UnitSerialNumber::decode(&page).ok()?.serial;
-    let serial = String::from_utf8_lossy(serial).trim().to_owned();
+    let serial = Legible(serial).to_string().trim().to_owned();
     (!serial.is_empty()).then_some(serial)
 }

@@ -4,8 +4,11 @@
 //! `kernel.dmesg_restrict` is set. A file that `dmesg` or `journalctl -k` wrote does as well.
 
 use super::UsbDevice;
-use crate::tree::{Tree, Unread};
+use crate::tree::{Tree, Unread, log_of};
 use std::cell::Cell;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use wire::Legible;
 
 /// The log of the running kernel.
 pub(super) const PATH: &str = "/dev/kmsg";
@@ -13,7 +16,7 @@ pub(super) const PATH: &str = "/dev/kmsg";
 /// The lines of the log that are about USB storage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelLog {
-    /// The file.
+    /// The file, as text.
     pub path: String,
     /// Lines that it has in all, as far as it was looked at; in a recorded machine those that were recorded.
     pub lines_read: usize,
@@ -39,14 +42,26 @@ pub struct Troubles {
 
 impl KernelLog {
     pub(super) fn read(tree: &Tree, path: &str) -> Result<Self, Unread> {
+        Self::of(path.to_owned(), |is_wanted| tree.log(path, is_wanted))
+    }
+
+    pub(super) fn read_file(file: &Path) -> Result<Self, Unread> {
+        let path = Legible(file.as_os_str().as_bytes()).to_string();
+        Self::of(path, |is_wanted| log_of(file, is_wanted))
+    }
+
+    fn of(
+        path: String,
+        read: impl FnOnce(&dyn Fn(&str) -> bool) -> Result<Vec<String>, Unread>,
+    ) -> Result<Self, Unread> {
         let lines_read = Cell::new(0);
         let is_wanted = |line: &str| {
             lines_read.set(lines_read.get() + usize::from(!line.trim().is_empty()));
             ["usb ", "uas", "usb-storage", "hub ", "xhci"].iter().any(|word| line.contains(word))
                 && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word))
         };
-        let lines = tree.log(path, is_wanted)?;
-        Ok(Self { path: path.to_owned(), lines_read: lines_read.get(), lines })
+        let lines = read(&is_wanted)?;
+        Ok(Self { path, lines_read: lines_read.get(), lines })
     }
 
     /// Whether it says nothing about USB at all: a machine with a drive has such lines from its start on.

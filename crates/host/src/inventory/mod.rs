@@ -28,6 +28,7 @@ pub use setting::{COMMAND_LINE, PARAMETER, QuirkSettings, SettingPlace};
 pub use transport::Transport;
 
 use crate::tree::{Tree, Unread};
+use std::path::Path;
 
 /// Where sysfs has all USB devices and interfaces, as links.
 pub const DEVICES: &str = "/sys/bus/usb/devices";
@@ -83,10 +84,10 @@ impl Inventory {
         inventory
     }
 
-    /// Has the kernel's log come out of another file, whose path is one of `tree`: of a machine that was recorded without
-    /// its log, for one.
-    pub fn read_log(&mut self, tree: &Tree, path: &str) {
-        self.log = Some(KernelLog::read(tree, path));
+    /// Has the kernel's log come out of another file, one of this machine whichever it is about: of a machine that was recorded
+    /// without its log, for one.
+    pub fn read_log(&mut self, file: &Path) {
+        self.log = Some(KernelLog::read_file(file));
     }
 
     /// The controller of a device's bus.

@@ -15,8 +15,9 @@ use record::Entry;
 use rustix::io::Errno;
 use source::Source;
 use std::cell::RefCell;
-use std::io::{self, BufRead, Read};
-use std::path::PathBuf;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use wire::Legible;
 
 /// Files below a root.
 #[derive(Debug)]
@@ -99,9 +100,9 @@ impl Tree {
         Ok(bytes)
     }
 
-    /// A small file as text, without the white space around it. What is no UTF-8 is replaced.
+    /// A small file as text, without the white space around it. What is no UTF-8 is [legible](Legible) all the same.
     pub fn text(&self, path: &str) -> Result<String, Unread> {
-        self.bytes(path).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+        self.bytes(path).map(|bytes| Legible(&bytes).to_string().trim().to_owned())
     }
 
     /// A number in a file, decimal.
@@ -124,24 +125,26 @@ impl Tree {
         Ok(kept)
     }
 
+    /// All lines of a long file, of its first [`LONG_FILE_BYTES_MAX`] bytes, as they are: names of files in them need not be UTF-8.
+    pub fn byte_lines(&self, path: &str) -> Result<Vec<Vec<u8>>, Unread> {
+        let mut all = Vec::new();
+        let mut keep = |line: &[u8]| all.push(line.strip_suffix(b"\n").unwrap_or(line).to_vec());
+        each_line(&mut self.source.reader(path)?.take(LONG_FILE_BYTES_MAX), &mut keep)?;
+        self.note(path, || Entry::Bytes(all.join(&b'\n')));
+        Ok(all)
+    }
+
     /// The records of `/dev/kmsg`, or the lines of a text of [`LONG_FILE_BYTES_MAX`] bytes in its place, that `keep` wants; the
     /// last [`LOG_LINES_MAX`] of them.
     ///
     /// # Errors
     /// [`Unread::Failed`] as well for what is no text: nothing would be found in it, and that would pass for good news.
     pub fn log(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let mut kept = match self.source.kernel_buffer(path)? {
+        let kept = match self.source.kernel_buffer(path)? {
             Some(mut file) => records(&mut file, &keep)?,
-            None => {
-                let mut reader = self.source.reader(path)?.take(LONG_FILE_BYTES_MAX);
-                let beginning = reader.fill_buf().map_err(|error| Unread::from(&error))?;
-                if beginning.iter().take(BEGINNING_BYTES).any(|byte| *byte == 0) {
-                    return Err(Unread::Failed);
-                }
-                lines(&mut reader, &keep)?
-            }
+            None => text_of_log(self.source.reader(path)?, &keep)?,
         };
-        kept.drain(..kept.len().saturating_sub(LOG_LINES_MAX));
+        let kept = last_of(kept);
         self.note(path, || Entry::lines(&kept));
         Ok(kept)
     }
@@ -191,6 +194,33 @@ impl Tree {
     }
 }
 
+/// The same as [`Tree::log`] of a file of this machine by its own name, which paths of a tree, being text, may not have.
+///
+/// # Errors
+/// As there.
+pub fn log_of(file: &Path, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+    let mut file = source::open_file(file)?;
+    if source::is_kernel_buffer(&file)? {
+        return records(&mut file, &keep).map(last_of);
+    }
+    text_of_log(BufReader::new(file), &keep).map(last_of)
+}
+
+/// The lines of a log that is a text.
+fn text_of_log(reader: impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+    let mut reader = reader.take(LONG_FILE_BYTES_MAX);
+    let beginning = reader.fill_buf().map_err(|error| Unread::from(&error))?;
+    if beginning.iter().take(BEGINNING_BYTES).any(|byte| *byte == 0) {
+        return Err(Unread::Failed);
+    }
+    lines(&mut reader, keep)
+}
+
+fn last_of(mut lines: Vec<String>) -> Vec<String> {
+    lines.drain(..lines.len().saturating_sub(LOG_LINES_MAX));
+    lines
+}
+
 impl From<&io::Error> for Unread {
     fn from(error: &io::Error) -> Self {
         match error.kind() {
@@ -201,9 +231,22 @@ impl From<&io::Error> for Unread {
     }
 }
 
-/// The lines that `keep` wants. What fails at once fails; what ends early has lines until then.
+/// The lines that `keep` wants.
 fn lines(reader: &mut impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-    let (mut kept, mut line, mut is_begun) = (Vec::new(), Vec::new(), false);
+    let mut kept = Vec::new();
+    each_line(reader, &mut |line| {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end();
+        if keep(text) {
+            kept.push(text.to_owned());
+        }
+    })?;
+    Ok(kept)
+}
+
+/// Hands out line for line. What fails at once fails; what ends early has lines until then.
+fn each_line(reader: &mut impl BufRead, take: &mut dyn FnMut(&[u8])) -> Result<(), Unread> {
+    let (mut line, mut is_begun) = (Vec::new(), false);
     loop {
         line.clear();
         match reader.read_until(b'\n', &mut line) {
@@ -213,13 +256,9 @@ fn lines(reader: &mut impl BufRead, keep: impl Fn(&str) -> bool) -> Result<Vec<S
             Err(error) if !is_begun => return Err(Unread::from(&error)),
             Err(_) => break,
         }
-        let text = String::from_utf8_lossy(&line);
-        let text = text.trim_end();
-        if keep(text) {
-            kept.push(text.to_owned());
-        }
+        take(&line);
     }
-    Ok(kept)
+    Ok(())
 }
 
 /// One read of `/dev/kmsg` is one record; a record that was overwritten meanwhile is an error and no end.

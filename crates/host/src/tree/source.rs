@@ -6,10 +6,13 @@
 use super::record::{Entry, Record};
 use super::{Unread, flat};
 use rustix::fs::{OFlags, major, minor};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use wire::Legible;
 
 /// Links on the way to one file; Linux follows as many.
 const LINKS_MAX: usize = 40;
@@ -42,17 +45,16 @@ impl Source {
     pub(super) fn kernel_buffer(&self, path: &str) -> Result<Option<File>, Unread> {
         let Self::Directory(root) = self else { return Ok(None) };
         let file = open(root, path)?;
-        let metadata = file.metadata().map_err(|error| Unread::from(&error))?;
-        let number = (major(metadata.rdev()), minor(metadata.rdev()));
-        Ok((metadata.file_type().is_char_device() && number == KMSG).then_some(file))
+        Ok(is_kernel_buffer(&file)?.then_some(file))
     }
 
-    /// Names in a directory, `max` at most.
+    /// Names in a directory, `max` at most. Of one that is no UTF-8 the text is told, so that it is known to be there; nothing is found
+    /// below that.
     pub(super) fn names(&self, path: &str, max: usize) -> Vec<String> {
         match self {
             Self::Directory(root) => {
                 let Ok(entries) = fs::read_dir(inside(root, path)) else { return Vec::new() };
-                entries.take(max).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+                entries.take(max).filter_map(|entry| Some(text(&entry.ok()?.file_name()))).collect()
             }
             Self::Record(record) => {
                 let Ok(path) = resolved(record, path, Last::Followed) else { return Vec::new() };
@@ -64,7 +66,9 @@ impl Source {
     /// The text of a link.
     pub(super) fn link(&self, path: &str) -> Option<String> {
         match self {
-            Self::Directory(root) => fs::read_link(inside(root, path)).ok()?.to_str().map(str::to_owned),
+            Self::Directory(root) => {
+                fs::read_link(inside(root, path)).ok().map(|target| text(target.as_os_str()))
+            }
             Self::Record(record) => match record.entry(&resolved(record, path, Last::Kept).ok()?)? {
                 Entry::Link(target) => Some(target.clone()),
                 Entry::Bytes(_) | Entry::Directory => None,
@@ -134,11 +138,27 @@ fn without_first_link(record: &Record, path: &str, last: Last) -> Option<String>
     None
 }
 
-/// Opens without waiting for whoever may be at the other end of a pipe.
 fn open(root: &Path, path: &str) -> Result<File, Unread> {
+    open_file(&inside(root, path))
+}
+
+/// Opens without waiting for whoever may be at the other end of a pipe.
+pub(super) fn open_file(path: &Path) -> Result<File, Unread> {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let opened = OpenOptions::new().read(true).custom_flags(flags).open(inside(root, path));
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(path);
     opened.map_err(|error| Unread::from(&error))
+}
+
+/// Whether it is the kernel's buffer of records.
+pub(super) fn is_kernel_buffer(file: &File) -> Result<bool, Unread> {
+    let metadata = file.metadata().map_err(|error| Unread::from(&error))?;
+    let number = (major(metadata.rdev()), minor(metadata.rdev()));
+    Ok(metadata.file_type().is_char_device() && number == KMSG)
+}
+
+/// A name as text.
+fn text(name: &OsStr) -> String {
+    Legible(name.as_bytes()).to_string()
 }
 
 fn inside(root: &Path, path: &str) -> PathBuf {
@@ -166,7 +186,7 @@ mod tests {
         (Source::Record(record), Source::Directory(place.path().to_owned()), place)
     }
 
-    fn text(source: &Source, path: &str) -> Result<String, Unread> {
+    fn text_of(source: &Source, path: &str) -> Result<String, Unread> {
         let mut text = String::new();
         source.reader(path)?.read_to_string(&mut text).map_err(|error| Unread::from(&error))?;
         Ok(text)
@@ -176,8 +196,8 @@ mod tests {
     fn a_record_answers_as_its_files_would() {
         let (record, files, _place) = both();
         for path in ["/a/b/file", "/to-b/file", "/up/to-file", "/up/../a/b/file"] {
-            assert_eq!(text(&record, path), Ok("1\n".into()), "{path}");
-            assert_eq!(text(&files, path), Ok("1\n".into()), "{path}");
+            assert_eq!(text_of(&record, path), Ok("1\n".into()), "{path}");
+            assert_eq!(text_of(&files, path), Ok("1\n".into()), "{path}");
         }
         for path in ["/", "/a", "/a/b", "/a/empty", "/to-b", "/a/b/file", "/nothing", "/round", "/a/b/file/x"]
         {
@@ -187,13 +207,27 @@ mod tests {
             let mut names = files.names(path, 10);
             names.sort();
             assert_eq!(record.names(path, 10), names, "{path}");
-            assert_eq!(text(&record, path), text(&files, path), "{path}");
+            assert_eq!(text_of(&record, path), text_of(&files, path), "{path}");
         }
+    }
+
+    #[test]
+    fn a_name_that_is_no_utf_8_is_told_and_a_link_to_it_as_well() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let name = OsStr::from_bytes(b"a\\\xff");
+        fs::write(place.path().join(name), "1").expect("written");
+        std::os::unix::fs::symlink(name, place.path().join("link")).expect("linked");
+        let files = Source::Directory(place.path().to_owned());
+        let mut names = files.names("/", 10);
+        names.sort();
+        assert_eq!(names, ["a\\\\\\xff", "link"]);
+        assert_eq!(files.link("/link"), Some("a\\\\\\xff".into()));
+        assert_eq!(text_of(&files, "/link"), Ok("1".into()));
     }
 
     #[test]
     fn in_a_record_no_link_leads_out() {
         let (record, ..) = both();
-        assert_eq!(text(&record, "/out/b/file"), Ok("1\n".into()));
+        assert_eq!(text_of(&record, "/out/b/file"), Ok("1\n".into()));
     }
 }

@@ -17,6 +17,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
+use wire::Legible;
 
 /// Base class, subclass and programming interface of an xHCI controller.
 const XHCI_CLASS: u32 = 0x0c_03_30;
@@ -179,7 +180,7 @@ fn group_of(address: &PciAddress) -> Result<u32, VfioError> {
     }
     let target = |link: &str| {
         let path = fs::read_link(format!("{place}/{link}")).ok()?;
-        Some(path.file_name()?.to_string_lossy().into_owned())
+        Some(Legible(path.file_name()?.as_encoded_bytes()).to_string())
     };
     let driver = target("driver");
     if driver.as_deref() != Some("vfio-pci") {

@@ -14,7 +14,7 @@ use super::runs::{self, Wanted};
 use super::table::{aligned, empty};
 use super::{CompareArguments, parts};
 use crate::failure::Failure;
-use crate::harmless;
+use crate::harmless::{self, shown};
 use crate::quantity;
 use comfy_table::{CellAlignment, Table};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub(super) fn show(
     let record = Record::read(&parts::text(file, "record")?).map_err(|why| no_record(file).because(why))?;
     if record.rows.is_empty() {
         let why = format!("it has no row whose job is known; unknown are {}", list(&record.unknown));
-        return Err(Failure::new(format!("nothing of {} can be simulated", file.display())).because(why));
+        return Err(Failure::new(format!("nothing of {} can be simulated", shown(file))).because(why));
     }
     let mut jobs: Vec<Job> = Vec::new();
     for row in &record.rows {
@@ -86,7 +86,7 @@ pub(super) fn show(
 }
 
 fn no_record(file: &Path) -> Failure {
-    Failure::new(format!("{} is no record of a benchmark", file.display()))
+    Failure::new(format!("{} is no record of a benchmark", shown(file)))
         .try_this("write one: uaskit bench DRIVE --json > record.json")
 }
 

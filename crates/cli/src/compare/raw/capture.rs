@@ -85,7 +85,7 @@ impl Capture {
     pub(in crate::compare) fn create(path: &Path, kind: CaptureKind, snap: u32) -> Result<Self, Failure> {
         let application = concat!("uaskit ", env!("CARGO_PKG_VERSION"));
         outlet::is_free(path, outlet::Kind::Capture)?;
-        let file = path.display().to_string();
+        let file = crate::harmless::shown(path);
         let failed = |cause| failure(WriteError { file: file.clone(), cause });
         let (beside, out) = outlet::Beside::create(path).map_err(failed)?;
         let out = Pcapng::new(BufWriter::new(out), file.clone(), application).map_err(failure)?;

@@ -12,7 +12,7 @@ mod report;
 use super::{CompareArguments, ControllerArgument, LinkArgument};
 use crate::counted::counted;
 use crate::failure::Failure;
-use crate::harmless;
+use crate::harmless::{self, shown};
 use crate::threads;
 use capture::{Capture, DEVICES_MAX, Looked};
 use clap::ValueEnum;
@@ -99,7 +99,7 @@ fn show(arguments: &CompareArguments, rows: &[Row], pauses: Option<&[power::Paus
         );
     }
     if let (Some(file), Some(records)) = (&arguments.capture, records) {
-        println!("{}: {}", file.display(), counted(records, "record"));
+        println!("{}: {}", shown(file), counted(records, "record"));
     }
 }
 

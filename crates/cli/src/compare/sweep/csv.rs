@@ -5,6 +5,7 @@
 
 use crate::compare::table::{aligned, empty};
 use crate::failure::Failure;
+use crate::harmless::shown;
 use comfy_table::Table;
 use serde_json::Value;
 use std::path::Path;
@@ -59,7 +60,7 @@ const SHOWN: [&str; 9] = [
 /// Writes a table of lines; an older file of that name is replaced.
 pub(crate) fn write<'a>(file: &Path, lines: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
     let unwritten =
-        |error: csv::Error| Failure::new(format!("{} cannot be written", file.display())).because(error);
+        |error: csv::Error| Failure::new(format!("{} cannot be written", shown(file))).because(error);
     let mut table = csv::Writer::from_path(file).map_err(unwritten)?;
     table.write_record(COLUMNS).map_err(unwritten)?;
     for line in lines {

@@ -17,6 +17,7 @@ pub(crate) use records::{Header, Records, Shard, merge};
 use super::{CompareArguments, parts};
 use crate::counted::counted_len;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use crate::unprinted::aside;
 use clap::Args;
 use grid::{Grid, Point};
@@ -86,14 +87,14 @@ pub(super) fn run(arguments: &CompareArguments) -> Result<(), Failure> {
     let begun = records.count();
     let left: Vec<Point> = own.iter().skip(begun).copied().cloned().collect();
     if begun > 0 {
-        aside!("{}: {begun} of {} there; going on", file.display(), counted_len(own.len(), "point"));
+        aside!("{}: {begun} of {} there; going on", shown(file), counted_len(own.len(), "point"));
     }
     work(arguments, &left, (&catalogue, &terms), |line| records.append(line))?;
     if let Some(table) = &arguments.grid.csv {
         let lines = Records::read(file)?.1;
         write_csv(table, lines.values().map(String::as_str))?;
     }
-    println!("{}: {} of {}", file.display(), counted_len(own.len(), "point"), points.len());
+    println!("{}: {} of {}", shown(file), counted_len(own.len(), "point"), points.len());
     Ok(())
 }
 

@@ -9,6 +9,7 @@
 use super::grid::Point;
 use crate::counted::counted_len;
 use crate::failure::Failure;
+use crate::harmless::shown;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -117,7 +118,7 @@ fn lines(
     path: &Path,
     mut each: impl FnMut(usize, &str) -> Result<(), Failure>,
 ) -> Result<u64, Failure> {
-    let unreadable = |error| Failure::new(format!("{} cannot be read", path.display())).because(error);
+    let unreadable = |error| Failure::new(format!("{} cannot be read", shown(path))).because(error);
     let mut reader = BufReader::new(file);
     let (mut end, mut number) = (0, 0);
     loop {
@@ -139,11 +140,11 @@ fn lines(
 }
 
 fn broken(path: &Path, line: usize, why: &str) -> Failure {
-    Failure::new(format!("{}, line {line} is no record of a sweep", path.display())).because(why)
+    Failure::new(format!("{}, line {line} is no record of a sweep", shown(path))).because(why)
 }
 
 fn other(path: &Path, why: &str) -> Failure {
-    Failure::new(format!("{} is not of this sweep", path.display()))
+    Failure::new(format!("{} is not of this sweep", shown(path)))
         .because(why)
         .try_this("take another file, or call it as it was begun")
 }
@@ -151,14 +152,14 @@ fn other(path: &Path, why: &str) -> Failure {
 impl Records {
     /// Opens a file to continue it, or begins one.
     pub(super) fn open(path: &Path, header: &Header) -> Result<Self, Failure> {
-        let unwritable = |error| Failure::new(format!("{} cannot be written", path.display())).because(error);
+        let unwritable = |error| Failure::new(format!("{} cannot be written", shown(path))).because(error);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = file.map_err(unwritable)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let why = "another run appends to it";
-                return Err(Failure::new(format!("{} is in use", path.display())).because(why));
+                return Err(Failure::new(format!("{} is in use", shown(path))).because(why));
             }
             // Some file systems have no locks.
             Err(TryLockError::Error(_)) => {}
@@ -193,7 +194,7 @@ impl Records {
 
     /// A file without a whole line is one of ours that was cut off in its head, or none of ours.
     fn is_beginning(file: &mut File, path: &Path, head: &str) -> Result<(), Failure> {
-        let unreadable = |error| Failure::new(format!("{} cannot be read", path.display())).because(error);
+        let unreadable = |error| Failure::new(format!("{} cannot be read", shown(path))).because(error);
         file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
         let mut begun = Vec::new();
         file.take(LINE_BYTES_MAX).read_to_end(&mut begun).map_err(unreadable)?;
@@ -219,15 +220,14 @@ impl Records {
     /// One write for a line, so that a run that ends leaves whole lines, but perhaps the last.
     fn put(&mut self, line: &str) -> Result<(), Failure> {
         let written = self.file.write_all(format!("{line}\n").as_bytes());
-        written.map_err(|error| {
-            Failure::new(format!("{} cannot be written", self.path.display())).because(error)
-        })
+        written
+            .map_err(|error| Failure::new(format!("{} cannot be written", shown(&self.path))).because(error))
     }
 
     /// The head of a file, and its lines by point.
     pub(crate) fn read(path: &Path) -> Result<(Header, BTreeMap<usize, String>), Failure> {
         let file = File::open(path)
-            .map_err(|error| Failure::new(format!("{} cannot be read", path.display())).because(error))?;
+            .map_err(|error| Failure::new(format!("{} cannot be read", shown(path))).because(error))?;
         let (mut header, mut records) = (None, BTreeMap::new());
         lines(&file, path, |number, line| {
             let Some(header) = &header else {
@@ -255,8 +255,8 @@ pub(crate) fn merge(files: &[PathBuf]) -> Result<Vec<String>, Failure> {
         let header = Header { shard: Shard::WHOLE, ..header };
         match &whole {
             Some((first, of)) if *first != header => {
-                let why = format!("it is of another sweep than {}", of.display());
-                return Err(Failure::new(format!("{} cannot be joined", path.display())).because(why));
+                let why = format!("it is of another sweep than {}", shown(of));
+                return Err(Failure::new(format!("{} cannot be joined", shown(path))).because(why));
             }
             Some(_) => {}
             None => whole = Some((header, path.clone())),
@@ -264,7 +264,7 @@ pub(crate) fn merge(files: &[PathBuf]) -> Result<Vec<String>, Failure> {
         for (point, line) in records {
             if all.get(&point).is_some_and(|known| *known != line) {
                 let why = format!("it has another record of point {point} than a file before it");
-                return Err(Failure::new(format!("{} cannot be joined", path.display())).because(why));
+                return Err(Failure::new(format!("{} cannot be joined", shown(path))).because(why));
             }
             all.insert(point, line);
         }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 use units::{BlockSize, ByteCount};
+use wire::Legible;
 
 /// Why an image cannot be used.
 #[derive(Debug)]
@@ -205,7 +206,7 @@ fn reason_of(error: io::Error) -> OpenReason {
 impl fmt::Display for OpenError {
     /// What, why, and what to do about it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.path.display())?;
+        write!(f, "{}: ", Legible(self.path.as_os_str().as_encoded_bytes()))?;
         match &self.reason {
             OpenReason::Missing => f.write_str("there is no such image; check the path, or create it"),
             OpenReason::Exists => {
@@ -251,7 +252,7 @@ impl fmt::Display for OpenError {
                 f,
                 "a WRITE ATOMIC was cut off and cannot be undone: {why}; repair that, or remove {} to take the \
                  blocks as they are",
-                journal.display()
+                Legible(journal.as_os_str().as_encoded_bytes())
             ),
             OpenReason::NotDirect => f.write_str(
                 "its file system cannot go past the page cache; go through it, or use another file system",
