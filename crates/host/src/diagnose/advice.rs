@@ -124,7 +124,7 @@ fn in_modprobe_file(advice: Advice, settings: &QuirkSettings, value: &str) -> Ad
 pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
     let built_in = quirks.built_in.uas();
-    let by_user_alone = !built_in.contains(Flag::IgnoreUas);
+    let by_user_alone = !quirks.built_in.ignores_uas();
     let kept = quirks.uas().without(Flag::IgnoreUas).without(Flag::IgnoreDevice);
     if by_user_alone && kept.letters() == built_in.letters() {
         return take_entry_back("Have UAS used: take the entry back", evidence);

@@ -30,7 +30,8 @@ impl Reading {
         } else {
             row.versions.to_string()
         };
-        Self::new(format!("{versions}, unusual_uas.h"), format!("{}: {}", row.name, row.flags))
+        let file = if table::UAS.contains(row) { "unusual_uas.h" } else { "unusual_devs.h" };
+        Self::new(format!("{versions}, {file}"), format!("{}: {}", row.name, row.flags))
     }
 
     /// A reading.
@@ -162,11 +163,12 @@ fn tables_of(
     let Some(kernel) = inventory.release.as_deref().and_then(KernelVersion::of_release) else {
         return (None, None);
     };
-    let later = table::later_uas_row(device.id, device.revision, kernel);
+    let later = table::later_row(device.id, device.revision, kernel);
     let ignores = later.is_some_and(|row| row.flags.contains(Flag::IgnoreUas));
     let log = inventory.log.as_ref().and_then(|log| log.as_ref().ok());
     let said = log.is_some_and(|log| log.last(device, IGNORED_WORDS).is_some());
-    if ignores && said && !user_says { (None, None) } else { (Some(kernel), later) }
+    let of_later = later.and_then(|row| row.versions.since);
+    if ignores && said && !user_says { (of_later, None) } else { (Some(kernel), later) }
 }
 
 /// What the kernel says where it ignores UAS for a device.

@@ -4,7 +4,7 @@
 //! those rules. A user's entry replaces every flag that has a letter, in both. What is built in is the business of
 //! [`initiator::probe::quirk`]; a user's entry is read by [`entry`](super::entry).
 
-use initiator::probe::quirk::{BuiltIn, Flags};
+use initiator::probe::quirk::{BuiltIn, Flag, Flags};
 
 /// The flags of a device, by where they come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,11 @@ impl Quirks {
     /// What `usb-storage` goes by.
     pub fn storage(&self) -> Flags {
         self.replaced(self.built_in.storage())
+    }
+
+    /// Whether `usb-storage` alone ignores UAS for it, by its own table: both drivers would have the drive then.
+    pub fn only_storage_ignores_uas(&self) -> bool {
+        self.storage().contains(Flag::IgnoreUas) && !self.uas().contains(Flag::IgnoreUas)
     }
 
     /// What the driver of that name goes by; `uas` where none is bound.

@@ -28,7 +28,7 @@ const FAMILIES: &[(u16, u16, &str)] = &[
     (0x174c, 0x51d6, "ASMedia ASM1051W"),
     (0x174c, 0x55aa, "ASMedia ASM1051, 1053 or 1153"),
     (0x2109, 0x0711, "VIA VL711"),
-    (0x2109, 0x0715, "VIA VL715 or 716"),
+    (0x2109, 0x0715, "VIA VL715, 716 or 817"),
     (0x2537, 0x1068, "Norelsys NS1068X"),
     (0x357d, 0x7788, "JMicron JMS566"),
     (0x46f4, 0x0001, "QEMU usb-storage"),

@@ -9,7 +9,7 @@ use super::configuration::Configuration;
 use super::identity::Identity;
 use super::own::{about_endpoints, host_streams, setting_finding, streams_offered};
 use super::pipes::Pipes;
-use super::quirk::{BridgeFacts, BuiltIn, Flag, KernelVersion};
+use super::quirk::{BridgeFacts, BuiltIn, KernelVersion};
 use super::rule::{Evidence, Finding, Rule};
 use alloc::vec::Vec;
 use wire::usb::ClassCode;
@@ -55,7 +55,7 @@ impl LinuxJudgement {
         let built_in = BuiltIn::in_kernel(identity, Some(bridge), kernel);
         findings.push(Finding {
             rule: Rule::NotIgnored,
-            met: !built_in.uas().contains(Flag::IgnoreUas),
+            met: !built_in.ignores_uas(),
             evidence: Evidence::Bridge { id: identity.id, revision: identity.revision, bridge, built_in },
         });
         findings.push(host_streams(&pipes, link));

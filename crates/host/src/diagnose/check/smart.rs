@@ -10,6 +10,14 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let quirks = &evidence.quirks;
     let user = quirks.user.is_some_and(|user| user.contains(Flag::NoAta1x));
     let blocked = quirks.of_driver(evidence.driver()).contains(Flag::NoAta1x);
+    let later = evidence.later_row.filter(|row| quirks.user.is_none() && row.flags.contains(Flag::NoAta1x));
+    if let Some(row) = later.filter(|_| !blocked) {
+        let because = format!(
+            "{} blocks ATA pass-through for it, and this older kernel may have taken that over",
+            row.versions
+        );
+        return kind.says(Health::Unknown, because).seen(Reading::of_row(row)).seen(settings(evidence));
+    }
     if !blocked {
         return kind.says(Health::Good, "no quirk blocks ATA pass-through").seen(settings(evidence));
     }

@@ -1,5 +1,9 @@
 //! Whether a quirk says to ignore UAS: the user's own entry, a row of Linux's table, a rule in its code.
 //!
+//! `usb-storage` has a table of its own, which `uas` does not look into. A device that is to be ignored by that one alone (VL817) is
+//! taken by whichever driver is asked first. The kernel asks in the order in which drivers were registered: of modules `usb-storage` is
+//! the first, since `uas` needs it; built into the kernel, `uas` is (drivers/usb/storage/Makefile).
+//!
 //! Tables are those of the kernel's version, as far as the versions of their rows are known. Of a row that came later it
 //! is not known whether the kernel has taken it over, unless what has the drive or the kernel's log tells.
 
@@ -16,6 +20,19 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
         return rule.says(Verdict::NotAsked, "there is no UAS to ignore");
     }
     let later = evidence.later_row.filter(|row| row.flags.contains(Flag::IgnoreUas));
+    let only_by_storage = evidence.quirks.only_storage_ignores_uas();
+    if only_by_storage && evidence.driver() == Some("uas") {
+        return by_storage(evidence, Verdict::Met, "uas does not look there and was asked first");
+    }
+    if only_by_storage {
+        let judgement = by_storage(
+            evidence,
+            Verdict::Refused,
+            "usb-storage is asked before uas, which does not look there",
+        );
+        let line = evidence.log_line(IGNORED_WORDS);
+        return judgement.seen_if_any(line).advise(advice::use_uas(evidence));
+    }
     let is_ignored = evidence.quirks.uas().contains(Flag::IgnoreUas);
     let judgement = match later {
         Some(row) if !is_ignored && evidence.quirks.user.is_none() => return by_later(evidence, row),
@@ -49,6 +66,17 @@ fn refusal(evidence: &Evidence<'_>) -> String {
         return format!("{because}; uas has it all the same");
     }
     because
+}
+
+/// What comes of a row that `usb-storage` alone has.
+fn by_storage(evidence: &Evidence<'_>, verdict: Verdict, but: &str) -> Judgement {
+    let because = format!("usb-storage's own table says to ignore UAS for {}; {but}", evidence.device.id);
+    let row = evidence.quirks.built_in.storage_row.map(Reading::of_row);
+    Rule::NotIgnored
+        .says(verdict, because)
+        .seen_if_any(row)
+        .seen(settings(evidence))
+        .seen(evidence.driver_reading())
 }
 
 /// Why it is not ignored.
@@ -91,7 +119,8 @@ fn by_later(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
 /// What was looked at.
 fn readings(evidence: &Evidence<'_>) -> Vec<Reading> {
     let built_in = &evidence.quirks.built_in;
-    let mut readings: Vec<Reading> = built_in.row.map(Reading::of_row).into_iter().collect();
+    let rows = built_in.row.into_iter().chain(evidence.later_row);
+    let mut readings: Vec<Reading> = rows.map(Reading::of_row).collect();
     if let Some(coded) = built_in.coded {
         readings.push(Reading::new("Linux, uas-detect.h", coded.reason()));
     }

@@ -22,6 +22,20 @@ fn the_quirk_line_keeps_the_other_entries_and_the_other_flags() {
 }
 
 #[test]
+fn a_bridge_that_usb_storage_alone_keeps_off_uas_is_given_to_it_by_an_empty_entry() {
+    let lines = ids(0x2109, 0x0715) + &at("bcdDevice", "9999") + &bound("usb-storage");
+    let diagnosis = diagnosed("3-3", &lines);
+    let judgement = diagnosis.judgement(Rule::NotIgnored).expect("judged");
+    assert_eq!(
+        judgement.because,
+        "usb-storage's own table says to ignore UAS for 2109:0715; usb-storage is asked before uas, which does not look there"
+    );
+    assert_eq!(judgement.advice[0].purpose, "Have UAS used all the same");
+    assert_eq!(judgement.advice[0].steps[0].line, "usb-storage.quirks=2109:0715:");
+    assert!(judgement.advice[0].cautions.iter().any(|caution| caution.contains("have a backup")));
+}
+
+#[test]
 fn a_drive_that_nobody_takes_is_given_back_or_its_driver_loaded() {
     let first_step = |lines: String| {
         let diagnosis = diagnosed("3-3", &(ids(0x357d, 0x7788) + &unbound() + &lines));

@@ -8,23 +8,24 @@ use crate::diagnose::rules::streams::BROKEN_STREAMS;
 
 /// unusual_uas.h.
 const OF_UAS: &str = "\
-054c:087d 0000-9999 f
-059f:105f 0000-9999 fk
-059f:1061 0000-9999 fk
+054c:087d 0000-9999 f since 5.9
+059f:105f 0000-9999 fk since 5.7
+059f:1061 0000-9999 u since 5.14 before 5.15
+059f:1061 0000-9999 fk since 5.15
 0781:55e8 0000-9999 u since 6.16
 090c:2000 0000-9999 u since 6.0
 0984:0301 0128-0128 u
 0b05:1932 0000-9999 u since 6.0
 0bc2:331a 0000-9999 j
-125f:a94a 0160-0160 t
+125f:a94a 0160-0160 t since 6.15
 13fd:3940 0000-9999 rt before 6.19
 13fd:3940 0000-0309 rt since 6.19
 152d:0539 0000-9999 f
 152d:0567 0000-9999 f+BROKEN_FUA
 152d:0578 0000-9999 +BROKEN_FUA
-152d:0583 0000-9999 f
-154b:f00b 0000-9999 t
-154b:f00d 0000-9999 t
+152d:0583 0000-9999 f since 6.3
+154b:f00b 0000-9999 t since 5.11
+154b:f00d 0000-9999 t since 5.9
 17ef:3899 0000-9999 u since 6.0
 2109:0711 0000-9999 t
 2537:1068 0000-9999 u
@@ -68,6 +69,8 @@ const OF_USB_STORAGE: &str = "\
 1652:6600 0201-0201 r
 174c:55aa 0100-0100 +NEEDS_CAP16
 1e68:001b 0000-0000 ar
+2109:0715 9999-9999 u since 5.17 before 7.1
+2109:0715 0000-9999 u since 7.1
 2ca3:0031 0000-9999 t
 357d:7788 0114-0114 u+BROKEN_FUA
 4971:8024 0000-9999 y
@@ -138,7 +141,7 @@ fn rows(golden: &'static str) -> impl Iterator<Item = Row> {
     golden.lines().map(move |line| {
         let words: Vec<&str> = line.split(' ').collect();
         let kernel = match words[3..] {
-            ["since", version] => format!("{version}.0"),
+            ["since", version, ..] => format!("{version}.0"),
             _ => "6.1.0".to_owned(),
         };
         Row { ids: pair(words[0], ':'), revisions: pair(words[1], '-'), flags: words[2], kernel }

@@ -183,13 +183,20 @@ fn a_row_is_told_with_its_versions() {
     let told = |lines: String| {
         let diagnosis = diagnosed("3-3", &lines);
         let judgement = diagnosis.judgement(Rule::NotIgnored).expect("judged");
-        let table = judgement.readings.iter().find(|reading| reading.place.ends_with("unusual_uas.h"));
+        let table = judgement.readings.iter().find(|reading| reading.place.starts_with("Linux"));
         (judgement.verdict, table.map(|reading| reading.place.clone()))
     };
     let since = |verdict| (verdict, Some("Linux since 6.16, unusual_uas.h".to_owned()));
     assert_eq!(told(ids(0x0781, 0x55e8)), since(Verdict::Met));
     let new = ids(0x0781, 0x55e8) + &kernel("6.16.3-arch1-1") + &bound("usb-storage");
     assert_eq!(told(new), since(Verdict::Refused));
+    let vl817 = ids(0x2109, 0x0715) + &at("bcdDevice", "9999");
+    let of_storage = Some("Linux since 5.17 before 7.1, unusual_devs.h".to_owned());
+    assert_eq!(told(vl817.clone() + &bound("usb-storage")), (Verdict::Refused, of_storage.clone()));
+    assert_eq!(told(vl817 + &bound("uas")), (Verdict::Met, of_storage));
+    // One that says nothing of UAS is evidence all the same.
+    let jms583 = (Verdict::Met, Some("Linux since 6.3, unusual_uas.h".to_owned()));
+    assert_eq!(told(ids(0x152d, 0x0583)), jms583);
     let all = (Verdict::Refused, Some("Linux 7.0, unusual_uas.h".to_owned()));
     assert_eq!(told(ids(0x357d, 0x7788) + &bound("usb-storage")), all);
 }

@@ -66,6 +66,10 @@ pub(super) fn situations() -> Vec<Situation> {
         on_bot("MediaTek's xHCI 0.96", mediatek("CAPLENGTH = 0x00960020\\n"), Rule::Streams),
         on_bot("a pipe is not told", without_status_pipe(), Rule::Pipes),
         on_bot("a row of the table", ids(0x357d, 0x7788), Rule::NotIgnored),
+        on_bot("a row of usb-storage's table alone", vl817("9999"), Rule::NotIgnored),
+        on_uas("the same where uas was asked first", vl817("9999")),
+        on_uas("the same, and the user says nothing of u", vl817("9999") + &quirks("2109:0715:")),
+        on_uas("another revision of it", vl817("0843")),
         on_uas("another revision than the row's", ids(0x0984, 0x0301) + &at("bcdDevice", "0129")),
         on_bot("ASMedia below super speed", asmedia(0x55aa, 4) + &high_speed(), Rule::NotIgnored),
         on_bot("ASMedia with 32 streams", asmedia(0x5106, 5), Rule::NotIgnored),
@@ -198,6 +202,11 @@ fn unclear_situations() -> Vec<Situation> {
     ]
 }
 
+/// A bridge with a row in usb-storage's own table, of this revision.
+fn vl817(revision: &str) -> String {
+    ids(0x2109, 0x0715) + &at("bcdDevice", revision)
+}
+
 /// Rows of quirks that this kernel, 6.1, may lack, and one that it has.
 fn row_situations() -> Vec<Situation> {
     let other = |name, lines, driver, expected, decision| {
@@ -222,6 +231,20 @@ fn row_situations() -> Vec<Situation> {
         other(
             "a row that came after this kernel, which has taken it over",
             ids(0x0781, 0x55e8) + &log("usb 3-3: UAS is ignored for this device, using usb-storage instead"),
+            "usb-storage",
+            Expected::UsbStorage,
+            Decision::Decided(Rule::NotIgnored),
+        ),
+        other(
+            "a row of usb-storage alone that came later, which may have been taken over",
+            vl817("0843"),
+            "usb-storage",
+            Expected::Uas,
+            Decision::Supposed(Rule::NotIgnored),
+        ),
+        other(
+            "the same, which the kernel says that it has",
+            vl817("0843") + &log("usb 3-3: UAS is ignored for this device, using usb-storage instead"),
             "usb-storage",
             Expected::UsbStorage,
             Decision::Decided(Rule::NotIgnored),

@@ -52,6 +52,12 @@ impl BuiltIn {
         self.row.map_or(Flags::NONE, |row| row.flags).union(coded)
     }
 
+    /// Whether `uas` does not get the device: it ignores it, or `usb-storage` alone does, which is asked before it. Where both are built
+    /// into the kernel `uas` is asked first, which is not to be seen here.
+    pub fn ignores_uas(&self) -> bool {
+        self.uas().union(self.storage()).contains(Flag::IgnoreUas)
+    }
+
     /// What `usb-storage` goes by once it has the device.
     pub fn storage(&self) -> Flags {
         self.storage_row.map_or(Flags::NONE, |row| row.flags)

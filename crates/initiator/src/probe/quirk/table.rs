@@ -1,8 +1,8 @@
 //! The tables of quirks, row by row: ids, revisions, flags (Linux 7.0, drivers/usb/storage).
 //!
 //! [`UAS`] is unusual_uas.h, whole. [`STORAGE`] is unusual_devs.h as far as disks and bridges to disks go; cameras,
-//! players, telephones, sticks, card readers and modems are left out. So is the row of VL817 (2109:0715, revision 9999
-//! alone): it says to ignore UAS where `uas` does not see it, so that whichever driver is asked first has the drive.
+//! players, telephones, sticks, card readers and modems are left out. Of the row of VL817 there is what came after 7.0 as well: it is
+//! the one that says to ignore UAS where `uas` does not look, so that whichever driver is asked first has the drive.
 //!
 //! `usb-storage` looks through its own table and then through that of `uas`; the first row that fits counts, so that the
 //! two drivers may see different flags. A row counts for a range of bcdDevice, most for all. An older kernel has fewer
@@ -59,10 +59,10 @@ pub fn storage_row(id: DeviceId, revision: u16, kernel: Option<KernelVersion>) -
     STORAGE.iter().chain(UAS).find(|row| row.is_for(id, revision) && row.versions.contain(kernel))
 }
 
-/// The row of `uas` for a device that came after a kernel. A stable branch may have taken it over.
-pub fn later_uas_row(id: DeviceId, revision: u16, kernel: KernelVersion) -> Option<&'static TableRow> {
+/// The row for a device that came after a kernel, be it of `uas` or of `usb-storage` alone. A stable branch may have taken it over.
+pub fn later_row(id: DeviceId, revision: u16, kernel: KernelVersion) -> Option<&'static TableRow> {
     let is_later = |row: &TableRow| row.versions.since.is_some_and(|since| since > kernel);
-    UAS.iter().find(|row| row.is_for(id, revision) && is_later(row))
+    UAS.iter().chain(STORAGE).find(|row| row.is_for(id, revision) && is_later(row))
 }
 
 const fn row(vendor: u16, product: u16, flags: &[Flag], name: &'static str) -> TableRow {
@@ -87,9 +87,13 @@ const fn rows(
 
 /// What `uas` knows, in the order of ids.
 pub const UAS: &[TableRow] = &[
-    row(0x054c, 0x087d, &[Flag::NoReportOpcodes], "Sony PSZ-HA*"),
-    row(0x059f, 0x105f, &[Flag::NoReportOpcodes, Flag::NoSame], "LaCie 2Big Quadra USB3"),
-    row(0x059f, 0x1061, &[Flag::NoReportOpcodes, Flag::NoSame], "LaCie Rugged USB3-FW"),
+    // In the list of changes of 5.9-rc3, August 2020; stable branches have taken it over.
+    row(0x054c, 0x087d, &[Flag::NoReportOpcodes], "Sony PSZ-HA*").since(5, 9),
+    // Of the USB fixes for 5.7-rc5, May 2020, in stable branches since that month; NoSame is of December 2020.
+    row(0x059f, 0x105f, &[Flag::NoReportOpcodes, Flag::NoSame], "LaCie 2Big Quadra USB3").since(5, 7),
+    // In the list of changes of 5.14-rc3, July 2021, and again otherwise of the USB fixes for 5.15-rc3.
+    row(0x059f, 0x1061, &[Flag::IgnoreUas], "LaCie Rugged USB3-FW").since(5, 14).before(5, 15),
+    row(0x059f, 0x1061, &[Flag::NoReportOpcodes, Flag::NoSame], "LaCie Rugged USB3-FW").since(5, 15),
     // Of May 2025; in stable branches since June of that year, from 6.15.2 down to 5.4.
     row(0x0781, 0x55e8, &[Flag::IgnoreUas], "SanDisk").since(6, 16),
     // Of September 2022, "USB / Thunderbolt driver fixes for 6.0-final"; in stable branches since October, from 5.19.14 down to 4.19.261.
@@ -98,7 +102,8 @@ pub const UAS: &[TableRow] = &[
     // In the list of changes of 6.0-rc4, September 2022; stable branches have taken it over.
     row(0x0b05, 0x1932, &[Flag::IgnoreUas], "ASUS External HDD").since(6, 0),
     row(0x0bc2, 0x331a, &[Flag::NoReportLuns], "Seagate Expansion Desk"),
-    rows(0x125f, 0xa94a, (0x0160, 0x0160), &[Flag::NoAta1x], "ADATA Portable HDD CH94"),
+    // In the list of changes of 6.15-rc4, April 2025; stable branches have taken it over.
+    rows(0x125f, 0xa94a, (0x0160, 0x0160), &[Flag::NoAta1x], "ADATA Portable HDD CH94").since(6, 15),
     // Every revision up to Linux 6.18; stable branches have taken the narrower row over.
     row(0x13fd, 0x3940, &[Flag::NoAta1x, Flag::IgnoreResidue], "Initio INIC-3069").before(6, 19),
     rows(0x13fd, 0x3940, (0x0000, 0x0309), &[Flag::NoAta1x, Flag::IgnoreResidue], "Initio INIC-3069")
@@ -106,9 +111,11 @@ pub const UAS: &[TableRow] = &[
     row(0x152d, 0x0539, &[Flag::NoReportOpcodes], "JMicron JMS539"),
     row(0x152d, 0x0567, &[Flag::BrokenFua, Flag::NoReportOpcodes], "JMicron JMS567"),
     row(0x152d, 0x0578, &[Flag::BrokenFua], "JMicron JMS567"),
-    row(0x152d, 0x0583, &[Flag::NoReportOpcodes], "JMicron JMS583Gen 2"),
-    row(0x154b, 0xf00b, &[Flag::NoAta1x], "PNY Pro Elite SSD"),
-    row(0x154b, 0xf00d, &[Flag::NoAta1x], "PNY Pro Elite SSD"),
+    // Of the USB fixes for 6.3-rc4, March 2023.
+    row(0x152d, 0x0583, &[Flag::NoReportOpcodes], "JMicron JMS583Gen 2").since(6, 3),
+    // In the lists of changes of 5.11-rc3, January 2021, and of 5.9-rc3, August 2020; stable branches have taken both over.
+    row(0x154b, 0xf00b, &[Flag::NoAta1x], "PNY Pro Elite SSD").since(5, 11),
+    row(0x154b, 0xf00d, &[Flag::NoAta1x], "PNY Pro Elite SSD").since(5, 9),
     // As that of Hiksemi.
     row(0x17ef, 0x3899, &[Flag::IgnoreUas], "Thinkplus External HDD").since(6, 0),
     row(0x2109, 0x0711, &[Flag::NoAta1x], "VIA VL711"),
@@ -160,6 +167,10 @@ pub const STORAGE: &[TableRow] = &[
     rows(0x1652, 0x6600, (0x0201, 0x0201), &[Flag::IgnoreResidue], "Teac HD-35PUK-B"),
     rows(0x174c, 0x55aa, (0x0100, 0x0100), &[Flag::NeedsCapacity16], "ASMedia AS2105"),
     rows(0x1e68, 0x001b, (0x0000, 0x0000), &[Flag::IgnoreResidue, Flag::SaneSense], "TrekStor DataStation"),
+    // In the list of changes of 5.17-rc2, January 2022, in stable branches since February, down to 4.4. For every revision after 7.0 of
+    // April 2026, which stable branches have taken over, 7.0 among them.
+    rows(0x2109, 0x0715, (0x9999, 0x9999), &[Flag::IgnoreUas], "VIA VL817").since(5, 17).before(7, 1),
+    row(0x2109, 0x0715, &[Flag::IgnoreUas], "VIA VL817").since(7, 1),
     row(0x2ca3, 0x0031, &[Flag::NoAta1x], "DJI CineSSD"),
     rows(0x357d, 0x7788, (0x0114, 0x0114), &[Flag::BrokenFua, Flag::IgnoreUas], "JMicron USB to ATA"),
     row(0x4971, 0x8024, &[Flag::AlwaysSync], "SimpleTech External HDD"),
@@ -172,8 +183,9 @@ mod tests {
 
     #[test]
     fn rows_are_in_order_and_there_once_in_a_kernel() {
-        let kernels = [5, 15, 16, 18, 19].map(|minor| Some(KernelVersion::new(6, minor)));
-        for (table, len) in [(UAS, 24), (STORAGE, 36)] {
+        let kernels = [(5, 13), (5, 14), (5, 15), (6, 5), (6, 15), (6, 16), (6, 18), (6, 19), (7, 1)]
+            .map(|(major, minor)| Some(KernelVersion::new(major, minor)));
+        for (table, len) in [(UAS, 25), (STORAGE, 38)] {
             assert!(table.is_sorted_by_key(|row| row.id));
             assert!(table.iter().all(|row| row.revisions.0 <= row.revisions.1));
             for kernel in kernels.into_iter().chain([Some(TABLES_OF), None]) {
@@ -200,18 +212,48 @@ mod tests {
         let old = KernelVersion::new(6, 1);
         let has = |id, revision, kernel| uas_row(id, revision, kernel).is_some();
         assert!(!has(sandisk, 0x0001, Some(old)) && has(sandisk, 0x0001, Some(KernelVersion::new(6, 16))));
-        assert_eq!(later_uas_row(sandisk, 0x0001, old), uas_row(sandisk, 0x0001, None));
-        assert_eq!(later_uas_row(sandisk, 0x0001, TABLES_OF), None);
+        assert_eq!(later_row(sandisk, 0x0001, old), uas_row(sandisk, 0x0001, None));
+        assert_eq!(later_row(sandisk, 0x0001, TABLES_OF), None);
         for id in [(0x090c, 0x2000), (0x0b05, 0x1932), (0x17ef, 0x3899)] {
             let id = DeviceId::new(id.0, id.1);
             let (before, since) = (KernelVersion::new(5, 19), KernelVersion::new(6, 0));
             assert!(!has(id, 0x0001, Some(before)) && has(id, 0x0001, Some(since)) && has(id, 0x0001, None));
-            assert!(later_uas_row(id, 0x0001, before).is_some(), "{id}");
+            assert!(later_row(id, 0x0001, before).is_some(), "{id}");
         }
         assert!(has(initio, 0x0310, Some(KernelVersion::new(6, 18))));
         assert!(!has(initio, 0x0310, Some(KernelVersion::new(6, 19))) && !has(initio, 0x0310, None));
         assert!(has(initio, 0x0309, Some(old)) && has(initio, 0x0309, None));
-        assert_eq!(later_uas_row(initio, 0x0310, old), None);
+        assert_eq!(later_row(initio, 0x0310, old), None);
+    }
+
+    #[test]
+    fn of_a_row_that_was_changed_each_kernel_has_its_own() {
+        let flags = |id: (u16, u16), revision, kernel: (u16, u16)| {
+            let kernel = Some(KernelVersion::new(kernel.0, kernel.1));
+            let id = DeviceId::new(id.0, id.1);
+            storage_row(id, revision, kernel).map(|row| row.flags.letters())
+        };
+        let rugged = |kernel| flags((0x059f, 0x1061), 0x0001, kernel);
+        let told = [(5, 13), (5, 14), (5, 15), (7, 0)].map(rugged);
+        assert_eq!(told, [None, Some("u".into()), Some("fk".into()), Some("fk".into())]);
+        let vl817 = |revision| {
+            [(5, 16), (5, 17), (7, 0), (7, 1)].map(|kernel| flags((0x2109, 0x0715), revision, kernel))
+        };
+        let ignored = Some(alloc::string::String::from("u"));
+        assert_eq!(vl817(0x9999), [None, ignored.clone(), ignored.clone(), ignored.clone()]);
+        assert_eq!(vl817(0x0843), [None, None, None, ignored]);
+        // As of each of them before its version.
+        for (id, revision, since) in [
+            ((0x054c, 0x087d), 1, (5, 9)),
+            ((0x059f, 0x105f), 1, (5, 7)),
+            ((0x125f, 0xa94a), 0x0160, (6, 15)),
+            ((0x152d, 0x0583), 1, (6, 3)),
+            ((0x154b, 0xf00b), 1, (5, 11)),
+            ((0x154b, 0xf00d), 1, (5, 9)),
+        ] {
+            let (before, new) = (flags(id, revision, (since.0, since.1 - 1)), flags(id, revision, since));
+            assert!(before.is_none() && new.is_some(), "{id:04x?}");
+        }
     }
 
     #[test]
@@ -224,9 +266,9 @@ mod tests {
         assert_eq!(flags(storage_row(jms567, 0x0118, None)), Some(of_uas));
     }
 
-    /// Otherwise `uas` would leave a device to `usb-storage`, and `usb-storage` to `uas`.
+    /// Otherwise `uas` would leave a device to `usb-storage`, and `usb-storage` to `uas`. With VL817 it is the other way round.
     #[test]
-    fn both_drivers_agree_on_whom_to_ignore() {
+    fn both_drivers_agree_on_whom_to_ignore_but_for_vl817() {
         for row in UAS {
             for revision in [row.revisions.0, row.revisions.1] {
                 let kernel = row.versions.since.or(Some(KernelVersion::new(6, 1)));
@@ -238,7 +280,8 @@ mod tests {
         for row in STORAGE.iter().filter(|row| row.flags.contains(Flag::IgnoreUas)) {
             let seen =
                 uas_row(row.id, row.revisions.0, None).map(|seen| seen.flags.contains(Flag::IgnoreUas));
-            assert_eq!(seen, Some(true), "{}", row.name);
+            let is_vl817 = row.id == DeviceId::new(0x2109, 0x0715);
+            assert_eq!(seen, if is_vl817 { None } else { Some(true) }, "{}", row.name);
         }
         // So a device that usb-storage leaves alone is one that the user says so of.
         assert!(STORAGE.iter().chain(UAS).all(|row| !row.flags.contains(Flag::IgnoreDevice)));
