@@ -169,7 +169,7 @@ impl<H, D> Rendezvous<H, D> {
     /// The host sends `length` bytes that lie elsewhere, if they meet one transfer of the device that waits and ends with them,
     /// and `takes` makes something of what is kept with it. `None`: nothing has happened, and the host may submit them as any
     /// others.
-    #[inline]
+    #[inline(always)]
     pub fn pass<R>(
         &mut self,
         pipe: Pipe,
@@ -266,7 +266,7 @@ impl<H, D> Rendezvous<H, D> {
     }
 
     /// The device ends whatever the host has on a pipe: In transfers end short, Out bytes are swallowed.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&mut self, pipe: Pipe, carrier: &mut impl Carrier<H, D>) {
         let queue = self.endpoints[pipe.endpoint.index()].queue(pipe);
         while let Some(pending) = queue.host.front_mut() {

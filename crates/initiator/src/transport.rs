@@ -86,6 +86,13 @@ pub trait Transport {
     /// The next thing to do.
     fn poll_output(&mut self) -> Option<Output>;
 
+    /// The same where it lies, until [`drop_output`](Self::drop_output): for whoever takes what it needs of it out. What is
+    /// asked of the transport meanwhile comes behind it.
+    fn next_output(&mut self) -> Option<&mut Output>;
+
+    /// Lets the next thing to do go: it is done, or taken.
+    fn drop_output(&mut self);
+
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest, and what is waited for.
     fn poll_timeout(&self) -> Option<Deadline>;
 

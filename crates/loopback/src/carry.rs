@@ -5,10 +5,10 @@
 
 use crate::plug;
 use bus::rendezvous::Full;
-use bus::{Completion, Direction, Fifo, TransferId, TransferStatus};
+use bus::{Completion, Direction, Fifo, Pipe, TransferId, TransferStatus};
 use initiator::{
-    BusAnswer, BusRequest, Command, CommandId, Deadline, Flights, Outcome, Output, PEEK_BYTES_MAX, PackId,
-    Payload, Piece, Refusal, Transfer, Transport,
+    BusAnswer, BusRequest, Command, CommandId, Deadline, Failure, Flights, Outcome, Output, PEEK_BYTES_MAX,
+    PackId, Payload, Piece, Refusal, Transfer, Transport,
 };
 use server::drive::{Body, Drive, HostCompletion, HostTransfer, Pool};
 use server::medium::Medium;
@@ -57,6 +57,17 @@ enum Place {
     Buffer(Piece),
     /// In several.
     Pieces(PackId),
+}
+
+impl Place {
+    const fn of(payload: &Payload) -> Self {
+        match *payload {
+            Payload::Inline(_) => Self::Sent,
+            Payload::Message => Self::Message,
+            Payload::Buffer(piece) => Self::Buffer(piece),
+            Payload::Pieces(pack) => Self::Pieces(pack),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -154,9 +165,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
     /// Sends what was taken on, and carries outputs and completions until there are none.
     pub fn settle(&mut self, now: Instant) {
         loop {
-            while let Some(output) = self.host.transport.poll_output() {
-                self.carry_out(now, output);
-            }
+            while self.carry_out_next(now) {}
             // All that have ended, one after the other: what comes of them is carried out together.
             let (host, mut has_any) = (&mut self.host, false);
             while self.drive.poll_with(|completion| host.complete(now, completion)) {
@@ -168,53 +177,59 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
         }
     }
 
-    fn carry_out(&mut self, now: Instant, output: Output) {
+    /// Carries the transport's next output out. Whether there was one. What it has is taken from where it lies.
+    fn carry_out_next(&mut self, now: Instant) -> bool {
+        let Some(output) = self.host.transport.next_output() else { return false };
         match output {
-            Output::Submit(transfer) => self.offer(now, transfer),
-            Output::Cancel(id) => {
+            Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }) => {
+                let (id, pipe, length) = (*id, *pipe, *length);
+                if self.drive.pass_message(pipe, inline.as_bytes()) {
+                    self.host.transport.drop_output();
+                    let sent = Completion { id, status: TransferStatus::Done, actual: length };
+                    self.host.transport.handle_completion(now, sent, &[]);
+                    return true;
+                }
                 cold_path();
+                let number = self.host.flights.insert(id, Place::Sent);
+                let taken = self.drive.submit_message(number.0, pipe, inline.as_bytes());
+                self.host.transport.drop_output();
+                self.note_offer(now, number, taken);
+            }
+            &mut Output::Submit(Transfer { id, pipe, length, ref payload }) => {
+                let place = Place::of(payload);
+                self.host.transport.drop_output();
+                self.offer(now, (id, pipe, length), place);
+            }
+            &mut Output::Finished(id, ref mut outcome) => {
+                let outcome = std::mem::replace(outcome, Outcome::Failed(Failure::Aborted));
+                self.host.transport.drop_output();
+                self.finished.push_with(|| Finished { id, outcome, buffer: self.host.take_buffer(id) });
+            }
+            &mut Output::Cancel(id) => {
+                cold_path();
+                self.host.transport.drop_output();
                 if let Some(number) = self.host.flights.find(id) {
                     self.drive.cancel(number.0);
                 }
             }
-            Output::Request(id, request) => {
+            &mut Output::Request(id, request) => {
                 cold_path();
+                self.host.transport.drop_output();
                 let answer = self.ask(request);
                 self.host.transport.handle_answer(now, id, answer);
             }
-            Output::Finished(id, outcome) => {
-                self.finished.push_with(|| Finished { id, outcome, buffer: self.host.take_buffer(id) });
-            }
         }
+        true
     }
 
-    fn offer(&mut self, now: Instant, transfer: Transfer) {
-        let Transfer { id, pipe, length, payload } = transfer;
-        if let Payload::Inline(inline) = &payload {
-            if self.drive.pass_message(pipe, inline.as_bytes()) {
-                let sent = Completion { id, status: TransferStatus::Done, actual: length };
-                return self.host.transport.handle_completion(now, sent, &[]);
-            }
-            let number = self.host.flights.insert(id, Place::Sent);
-            let taken = self.drive.submit_message(number.0, pipe, inline.as_bytes());
-            return self.note_offer(now, number, taken);
-        }
-        let place = match payload {
-            Payload::Inline(_) => Place::Sent,
-            Payload::Message => Place::Message,
-            Payload::Buffer(piece) => Place::Buffer(piece),
-            Payload::Pieces(pack) => Place::Pieces(pack),
-        };
+    /// Offers the drive a transfer of memory.
+    fn offer(&mut self, now: Instant, (id, pipe, length): (TransferId, Pipe, u32), place: Place) {
         let number = self.host.flights.insert(id, place);
-        let taken = match pipe.endpoint.direction() {
-            Direction::In => {
-                self.drive.submit(HostTransfer { id: number.0, pipe, length, payload: Vec::new() })
-            }
-            Direction::Out => {
-                let payload = self.host.gather(&payload, length, self.drive.pool());
-                self.drive.submit(HostTransfer { id: number.0, pipe, length, payload })
-            }
+        let payload = match pipe.endpoint.direction() {
+            Direction::In => Vec::new(),
+            Direction::Out => self.host.gather(place, length, self.drive.pool()),
         };
+        let taken = self.drive.submit(HostTransfer { id: number.0, pipe, length, payload });
         self.note_offer(now, number, taken);
     }
 
@@ -258,21 +273,17 @@ impl<T: Transport> Host<T> {
     }
 
     /// The bytes that a transfer sends.
-    fn gather(&mut self, payload: &Payload, length: u32, pool: &mut Pool) -> Vec<u8> {
-        match *payload {
-            Payload::Buffer(Piece { command, range }) if range.start == 0 => {
+    fn gather(&mut self, place: Place, length: u32, pool: &mut Pool) -> Vec<u8> {
+        match place {
+            Place::Buffer(Piece { command, range }) if range.start == 0 => {
                 std::mem::take(memory_of(&mut self.buffers, command).unwrap_or(&mut Vec::new()))
             }
-            Payload::Buffer(piece) => {
+            Place::Buffer(_) | Place::Pieces(_) => {
                 cold_path();
-                self.take_pieces(Place::Buffer(piece));
+                self.take_pieces(place);
                 self.copy_pieces(length, pool)
             }
-            Payload::Pieces(pack) => {
-                self.take_pieces(Place::Pieces(pack));
-                self.copy_pieces(length, pool)
-            }
-            Payload::Inline(_) | Payload::Message => Vec::new(),
+            Place::Message | Place::Sent => Vec::new(),
         }
     }
 

@@ -90,6 +90,16 @@ impl Outputs {
         self.queue.pop_front()
     }
 
+    #[inline(always)]
+    pub(crate) fn front_mut(&mut self) -> Option<&mut Output> {
+        self.queue.front_mut()
+    }
+
+    #[inline(always)]
+    pub(crate) fn drop_front(&mut self) {
+        self.queue.drop_front();
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()

@@ -11,7 +11,7 @@ use bus::{Direction, Fifo, Speed};
 use host::attachment::LOST_KEPT_MAX;
 use initiator::disk::{Disk, DiskConfig, LostWrite, Memory, Operation, Output, Request, RequestId};
 use initiator::turbo::{Turbo, TurboConfig};
-use initiator::{Command, CommandId, Patience, Transport};
+use initiator::{Command, CommandId, Patience, Refusal, Transport};
 use loopback::Loopback;
 use loopback::plug::{self, PlugError};
 use server::drive::Drive;
@@ -222,6 +222,28 @@ struct Part {
     whole: bool,
 }
 
+impl Slot {
+    /// Whether a command moves all that the access under way does.
+    fn is_all_of(&self, command: &Command) -> bool {
+        command.data_phase.is_some_and(|phase| phase.range == ByteRange::new(0, self.bytes))
+    }
+}
+
+impl Part {
+    /// All of a request.
+    #[inline]
+    fn whole(command: &Command, request: RequestId) -> Self {
+        let (range, direction) =
+            command.data_phase.map_or_else(no_data, |phase| (phase.range, phase.direction));
+        Self { id: command.id, memory: Memory::Request(request), range, direction, whole: true }
+    }
+}
+
+/// What a command without data moves.
+const fn no_data() -> (ByteRange, Direction) {
+    (ByteRange::new(0, 0), Direction::In)
+}
+
 impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     /// Surveys the disk.
     fn new(transport: T, drive: Drive<Queued>) -> Result<Self, RigError> {
@@ -309,25 +331,50 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     }
 
     fn carry(&mut self, now: Instant) {
-        while let Some(output) = self.disk.poll_output() {
+        while let Some(output) = self.disk.next_output() {
             match output {
-                Output::Submit(command, memory) => self.submit(now, command, memory),
+                Output::Submit(command, memory) => {
+                    let id = command.id;
+                    // Most have the whole buffer of a request, and go from where they lie.
+                    let taken = match *memory {
+                        Memory::Request(request) if self.slots[request.0 as usize].is_all_of(command) => {
+                            let slot = &mut self.slots[request.0 as usize];
+                            self.parts[usize::from(id.slot)] = Some(Part::whole(command, request));
+                            let taken = self.ends.submit(now, command, &mut slot.buffer);
+                            self.disk.drop_output();
+                            taken
+                        }
+                        memory => {
+                            cold_path();
+                            let command = *command;
+                            self.disk.drop_output();
+                            self.submit_part(now, command, memory)
+                        }
+                    };
+                    if let Err(refusal) = taken {
+                        cold_path();
+                        self.parts[usize::from(id.slot)] = None;
+                        self.disk.handle_refusal(now, id, refusal);
+                    }
+                    continue;
+                }
                 Output::Abort(id) => {
                     cold_path();
-                    self.ends.abort(now, id);
+                    self.ends.abort(now, *id);
                 }
                 Output::Finished(id, result) => {
-                    let result = result.map(|_| ()).map_err(Fault::Disk);
-                    self.ended.push_back(Ended { slot: id.0 as u16, result });
+                    let slot = id.0 as u16;
+                    self.ended.push_with(|| Ended { slot, result: result.map(|_| ()).map_err(Fault::Disk) });
                 }
                 Output::Lost(lost) => {
                     cold_path();
                     if self.lost.len() < LOST_KEPT_MAX {
-                        self.lost.push_back(lost);
+                        self.lost.push_back(*lost);
                     }
                 }
                 Output::Surveyed(_) => {}
             }
+            self.disk.drop_output();
         }
         self.ends.settle(now);
     }
@@ -340,34 +387,22 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         }
     }
 
-    fn submit(&mut self, now: Instant, mut command: Command, memory: Memory) {
-        let phase = command.data_phase;
+    /// A command that has less than the buffer of a request gets memory of its own.
+    #[cold]
+    fn submit_part(&mut self, now: Instant, mut command: Command, memory: Memory) -> Result<(), Refusal> {
         let (range, direction) =
-            phase.map_or((ByteRange::new(0, 0), Direction::In), |phase| (phase.range, phase.direction));
-        let slot_of = |id: RequestId| id.0 as usize;
-        let is_all = |slot: &Slot| range.start == 0 && range.len == slot.bytes;
-        let whole = matches!(memory, Memory::Request(id) if is_all(&self.slots[slot_of(id)]));
-        let part = Part { id: command.id, memory, range, direction, whole };
-        let mut piece = Vec::new();
-        if !whole {
-            cold_path();
-            piece = self.copy_of(&part);
-            if let Some(phase) = &mut command.data_phase {
-                phase.range = ByteRange::new(0, range.len);
-            }
+            command.data_phase.map_or_else(no_data, |phase| (phase.range, phase.direction));
+        let part = Part { id: command.id, memory, range, direction, whole: false };
+        let mut piece = self.copy_of(&part);
+        if let Some(phase) = &mut command.data_phase {
+            phase.range = ByteRange::new(0, range.len);
         }
-        let buffer = match memory {
-            Memory::Request(id) if whole => &mut self.slots[slot_of(id)].buffer,
-            _ => &mut piece,
-        };
-        let place = usize::from(command.id.slot);
-        self.parts[place] = Some(part);
-        if let Err(refusal) = self.ends.submit(now, &command, buffer) {
-            cold_path();
-            self.parts[place] = None;
+        self.parts[usize::from(command.id.slot)] = Some(part);
+        let taken = self.ends.submit(now, &command, &mut piece);
+        if taken.is_err() {
             self.ends.pool().put(piece);
-            self.disk.handle_refusal(now, part.id, refusal);
         }
+        taken
     }
 
     /// Memory for a part of a request, with the bytes that it sends if it sends any.
@@ -461,9 +496,7 @@ mod tests {
     use super::*;
     use bus::Completion;
     use initiator::SenseBytes;
-    use initiator::{
-        Answer, BusAnswer, Deadline, Outcome, Output as TransportOutput, PackId, Piece, Refusal,
-    };
+    use initiator::{Answer, BusAnswer, Deadline, Outcome, Output as TransportOutput, PackId, Piece};
     use wire::scsi::Status;
 
     const ROOM: Room = Room { slots: 2, bytes: 3 << 20 };
@@ -514,17 +547,27 @@ mod tests {
         }
 
         fn poll_output(&mut self) -> Option<TransportOutput> {
+            let output = self.next_output().cloned();
+            self.drop_output();
+            output
+        }
+
+        fn next_output(&mut self) -> Option<&mut TransportOutput> {
             /// MEDIUM ERROR at LBA 77: WRITE ERROR, of an earlier command.
             const SENSE: [u8; 18] = [0xf1, 0, 3, 0, 0, 0, 77, 10, 0, 0, 0, 0, 0x0c, 0, 0, 0, 0, 0];
-            match self.transport.poll_output()? {
-                TransportOutput::Finished(id, _) if self.marked.contains(&id) => {
-                    self.marked.retain(|marked| *marked != id);
-                    let (status, sense) = (Status::CheckCondition, SenseBytes::new(&SENSE));
-                    let answer = Answer { status, status_qualifier: 0, moved: 0, sense };
-                    Some(TransportOutput::Finished(id, Outcome::Answered(answer)))
-                }
-                other => Some(other),
+            let output = self.transport.next_output()?;
+            if let TransportOutput::Finished(id, outcome) = output
+                && let Some(at) = self.marked.iter().position(|marked| marked == id)
+            {
+                self.marked.remove(at);
+                let (status, sense) = (Status::CheckCondition, SenseBytes::new(&SENSE));
+                *outcome = Outcome::Answered(Answer { status, status_qualifier: 0, moved: 0, sense });
             }
+            Some(output)
+        }
+
+        fn drop_output(&mut self) {
+            self.transport.drop_output();
         }
 
         fn abort(&mut self, now: Instant, id: CommandId) {

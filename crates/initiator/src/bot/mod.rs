@@ -458,6 +458,14 @@ impl Transport for Bot {
         self.outputs.pop_front()
     }
 
+    fn next_output(&mut self) -> Option<&mut Output> {
+        self.outputs.front_mut()
+    }
+
+    fn drop_output(&mut self) {
+        self.outputs.drop_front();
+    }
+
     fn poll_timeout(&self) -> Option<Deadline> {
         let exchange = match &self.state {
             State::Busy(exchange) => Some(exchange.deadline),

@@ -240,6 +240,17 @@ impl Disk {
         self.outputs.pop_front()
     }
 
+    /// The same where it lies, until [`Self::drop_output`]: for whoever takes what it needs of it out. What is asked of the disk
+    /// meanwhile comes behind it.
+    pub fn next_output(&mut self) -> Option<&mut Output> {
+        self.outputs.front_mut()
+    }
+
+    /// Lets the next thing to do go: it is done, or taken.
+    pub fn drop_output(&mut self) {
+        self.outputs.drop_front();
+    }
+
     /// When to call [`Self::handle_timeout`] at the latest.
     pub fn poll_timeout(&self) -> Option<DiskDeadline> {
         self.slots.next_wake(self.requests.first().is_some()).map(|(at, reason)| DiskDeadline { at, reason })

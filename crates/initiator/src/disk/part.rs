@@ -117,6 +117,7 @@ pub(super) const fn is_supported(operation: Operation, geometry: &Geometry) -> b
 }
 
 /// The first part of `rest`, whose data begin at byte `offset` of the request's buffer.
+#[inline(always)]
 pub(super) fn first_part(
     operation: Operation,
     rest: Extent,

@@ -306,6 +306,14 @@ impl Transport for Turbo {
         self.outputs.pop_front()
     }
 
+    fn next_output(&mut self) -> Option<&mut Output> {
+        self.outputs.front_mut()
+    }
+
+    fn drop_output(&mut self) {
+        self.outputs.drop_front();
+    }
+
     fn poll_timeout(&self) -> Option<Deadline> {
         let look = self.look_until.map(|at| Deadline { at, reason: DeadlineReason::LookAhead });
         look.into_iter().chain(self.bot.poll_timeout()).min_by_key(|deadline| deadline.at)

@@ -122,6 +122,7 @@ impl Uas {
     }
 
     /// Queues what a command needs that is running from here on, in the order that works: status, data, COMMAND IU.
+    #[inline(always)]
     fn start(&mut self, index: u16) {
         let Some(task) = &mut self.tasks[usize::from(index)] else { return };
         self.pipes.expect_status(&mut self.outputs);
@@ -473,6 +474,14 @@ impl Transport for Uas {
 
     fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    fn next_output(&mut self) -> Option<&mut Output> {
+        self.outputs.front_mut()
+    }
+
+    fn drop_output(&mut self) {
+        self.outputs.drop_front();
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

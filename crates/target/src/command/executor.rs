@@ -212,6 +212,7 @@ impl Executor {
     }
 
     /// Block data of a [`CommandOutput::DataOut`] has come: `actual` bytes of `range`.
+    #[inline(always)]
     pub fn handle_data_out(&mut self, id: CommandId, range: ByteRange, actual: u32) {
         let Some(task) = self.task(id) else { return };
         let Phase::Moving(movement) = &mut task.phase else { return };
@@ -231,6 +232,7 @@ impl Executor {
     }
 
     /// The medium has answered.
+    #[inline(always)]
     pub fn handle_medium(&mut self, completion: MediumCompletion) {
         let id = completion.id.command;
         let Some(task) = self.tasks.get_mut(usize::from(id.slot)) else { return };
@@ -353,6 +355,18 @@ impl Executor {
     #[inline]
     pub fn poll_want(&mut self) -> Option<Output> {
         self.wants.pop_front()
+    }
+
+    /// The same where it lies.
+    #[inline(always)]
+    pub(crate) fn next_want(&mut self) -> Option<&mut Output> {
+        self.wants.front_mut()
+    }
+
+    /// Lets it go.
+    #[inline(always)]
+    pub(crate) fn drop_want(&mut self) {
+        self.wants.drop_front();
     }
 
     /// Whether there is such a thing.

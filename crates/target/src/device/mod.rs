@@ -215,6 +215,24 @@ impl Device {
         self.outputs.pop_front()
     }
 
+    /// The same where it lies, until [`Self::drop_output`]: for whoever takes what it needs of it out.
+    #[inline(always)]
+    pub fn next_output(&mut self) -> Option<&mut Output> {
+        if self.executor.wants() {
+            return self.executor.next_want();
+        }
+        self.outputs.front_mut()
+    }
+
+    /// Lets the next thing to do go: it is done, or taken.
+    #[inline(always)]
+    pub fn drop_output(&mut self) {
+        if self.executor.wants() {
+            return self.executor.drop_want();
+        }
+        self.outputs.drop_front();
+    }
+
     /// Whether [`Self::poll_output`] has anything to tell.
     #[inline]
     pub fn has_outputs(&self) -> bool {

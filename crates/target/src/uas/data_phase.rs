@@ -75,6 +75,7 @@ impl Uas {
     }
 
     /// Puts on the wire whatever of a slot is not there yet.
+    #[inline]
     fn send_pieces(&mut self, index: usize, outputs: &mut Outputs) {
         let State::Running { id: command } = self.slots[index].state else { return };
         let tag = self.slots[index].tag;

@@ -183,6 +183,7 @@ impl Uas {
         self.begun = iu;
     }
 
+    #[inline]
     fn handle_iu(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
         match CommandPipeIu::decode(bytes) {
             Ok(CommandPipeIu::Command(iu)) => self.handle_command_iu(iu, executor, outputs),
@@ -269,6 +270,7 @@ impl Uas {
     }
 
     /// Queues the SENSE IU of a slot, its last IU.
+    #[inline]
     fn report(&mut self, index: usize, outcome: &Outcome, outputs: &mut Outputs) {
         let tag = self.slots[index].tag;
         let transfer = self.names.name(index);

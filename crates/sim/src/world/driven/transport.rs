@@ -61,6 +61,14 @@ impl Transport for AnyTransport {
         either!(self, transport => transport.poll_output(), None)
     }
 
+    fn next_output(&mut self) -> Option<&mut Output> {
+        either!(self, transport => transport.next_output(), None)
+    }
+
+    fn drop_output(&mut self) {
+        either!(self, transport => transport.drop_output(), ());
+    }
+
     fn poll_timeout(&self) -> Option<Deadline> {
         either!(self, transport => transport.poll_timeout(), None)
     }

@@ -41,6 +41,7 @@ impl Executor {
         }
     }
 
+    #[inline]
     pub(super) fn start_movement(&mut self, id: CommandId, plan: MediumPlan) {
         let segment_bytes = self.limits.segment_bytes;
         let Some(task) = self.tasks.get_mut(usize::from(id.slot)) else { return };
@@ -70,6 +71,7 @@ impl Executor {
         self.outputs.push_with(|| CommandOutput::DataOut { id, range, place: Place::Parameters, last });
     }
 
+    #[inline]
     pub(super) fn ask_medium(&mut self, id: CommandId, segment: u32) {
         let Some(task) = self.task(id) else { return };
         let Phase::Moving(movement) = &mut task.phase else { return };
@@ -98,6 +100,7 @@ impl Executor {
     }
 
     /// Goes on to the next step if the present movement is over.
+    #[inline]
     pub(super) fn conclude(&mut self, id: CommandId) {
         let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
         if !movement.is_over() {
