@@ -1,15 +1,15 @@
 //! The Debian packages that the scenarios need, each with its reason.
 //!
 //! A fresh machine has Rust and apt, nothing else. Run as root, [`ensure`] prints what it installs and why,
-//! and installs it; run as somebody else it prints the one line for the administrator. The guest's kernel is
-//! downloaded and unpacked in the cache, never installed: that needs no root.
+//! and installs it; run as somebody else it prints the one line for the administrator. The guest's kernel and its udev
+//! are downloaded and unpacked in the cache, never installed: that needs no root.
 
 use std::{
     path::{Path, PathBuf},
     process::Command,
 };
 
-use crate::{Error, Result, child};
+use crate::{Error, Result, child, scratch};
 
 /// A package, a file by which one sees that it is there, and why it is wanted.
 struct Package {
@@ -104,8 +104,13 @@ pub(crate) fn fetch_kernel(directory: &Path) -> Result<PathBuf> {
         kernel_name()
     })?;
     eprintln!("downloading {name}: the guest's kernel, unpacked in {}, not installed", directory.display());
+    fetch(&name, directory)
+}
+
+/// Downloads a package into a directory without others and returns its path. No root needed.
+fn fetch(name: &str, directory: &Path) -> Result<PathBuf> {
     let mut download = Command::new("apt-get");
-    download.args(["download", &name]).current_dir(directory);
+    download.args(["download", name]).current_dir(directory);
     child::output_of(&mut download).or_else(|_| {
         update()?;
         child::output_of(&mut download)
@@ -115,6 +120,30 @@ pub(crate) fn fetch_kernel(directory: &Path) -> Result<PathBuf> {
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "deb"))
         .ok_or_else(|| Error::unexpected(format!("apt-get download {name}"), "left no .deb file"))
+}
+
+/// What is in a package, as files below the directory that comes back. It is downloaded and unpacked in the cache where it is not there
+/// yet, and never installed: a daemon of the guest's is none of this machine's.
+pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
+    let cache = scratch::cache()?;
+    // One downloads, the others wait for it.
+    let _lock = scratch::lock(&cache)?;
+    let root = cache.join("packages").join(name);
+    if root.exists() {
+        return Ok(root);
+    }
+    let download = cache.join("download-package");
+    // Whatever an interrupted run left there is not to be trusted.
+    let _ = std::fs::remove_dir_all(&download);
+    let half = download.join("root");
+    scratch::create(&half)?;
+    scratch::create(&cache.join("packages"))?;
+    eprintln!("downloading {name}: for guests, unpacked in {}, not installed", root.display());
+    let package = fetch(name, &download)?;
+    child::output_of(Command::new("dpkg").arg("-x").arg(&package).arg(&half))?;
+    std::fs::rename(&half, &root).map_err(Error::io(format!("rename {}", half.display())))?;
+    std::fs::remove_dir_all(&download).map_err(Error::io("remove the downloaded package"))?;
+    Ok(root)
 }
 
 /// Where a program is; `sbin` counts, whether or not it is on the path of this user.

@@ -4,3 +4,4 @@ pub mod browser;
 pub mod capture;
 pub mod conformance;
 pub mod fio;
+pub mod udev;

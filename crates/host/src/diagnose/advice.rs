@@ -102,17 +102,19 @@ fn in_modprobe_file(advice: Advice, settings: &QuirkSettings, value: &str) -> Ad
         )),
         None => advice,
     };
-    let back = format!("or in {MODPROBE_FILE}, then rebuild the initramfs");
+    let back = format!("or in {MODPROBE_FILE}, then rebuild the initramfs and reboot");
     match settings.places.iter().rfind(|place| place.path == MODPROBE_FILE) {
         Some(place) => advice
             .step(
-                format!("or in {MODPROBE_FILE}, in place of the line there, then rebuild the initramfs"),
+                format!(
+                    "or in {MODPROBE_FILE}, in place of the line there, then rebuild the initramfs and reboot"
+                ),
                 place.with(value),
             )
             .back(back, &place.line),
         None => advice
             .step(
-                format!("or in {MODPROBE_FILE}, then rebuild the initramfs"),
+                format!("or in {MODPROBE_FILE}, then rebuild the initramfs and reboot"),
                 format!("options usb-storage quirks={value}"),
             )
             .back(back, "take the line out again"),
@@ -207,11 +209,12 @@ pub(super) fn let_smart_through(evidence: &Evidence<'_>) -> Advice {
         .caution("Linux blocks it because bridges of this kind drop the link when they are asked: try it on an idle drive")
 }
 
+/// Taken back by `rmmod`: `modprobe -r uas` would unload `usb-storage` as well, and drives that it has would be without a driver.
 pub(super) fn load_module(name: &str, evidence: &Evidence<'_>) -> Advice {
     Advice::new("Load the driver")
         .step("now", format!("sudo modprobe {name}"))
         .step("if nothing happens", probe_line(evidence))
-        .back("to unload it again", format!("sudo modprobe -r {name}"))
+        .back("to unload it again", format!("sudo rmmod {name}"))
 }
 
 pub(super) fn install_module(evidence: &Evidence<'_>) -> Advice {
@@ -321,7 +324,10 @@ pub(super) fn unmap_rule(device: &UsbDevice) -> Advice {
 /// Asks a disk what it says about unmapping.
 pub(super) fn ask_unmap(node: &str) -> Advice {
     Advice::new("Ask the drive whether it takes UNMAP")
-        .step("the maximum unmap LBA count is to be above 0", format!("sudo sg_vpd --page=bl /dev/{node}"))
+        .step(
+            "the maximum unmap LBA count is not to be 0 (-1 is no limit)",
+            format!("sudo sg_vpd --page=bl /dev/{node}"),
+        )
         .step("and LBPU is to be 1", format!("sudo sg_vpd --page=lbpv /dev/{node}"))
 }
 

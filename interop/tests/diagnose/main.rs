@@ -1,11 +1,13 @@
 //! `uaskit list` and `uaskit why` in guests: each answer is checked against what the kernel did.
 
+mod followed;
+
 use std::{
     path::Path,
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use uaskit_interop::{
     Result, Shared,
     drive::{self, Drive, Ours},
@@ -17,7 +19,7 @@ use uaskit_interop::{
 /// A guest with drives, and `uaskit` in it.
 struct Bench {
     vm: Vm,
-    _drives: Vec<Drive>,
+    drives: Vec<Drive>,
     _images: Scratch,
 }
 
@@ -29,7 +31,7 @@ fn boot(machine: Machine, ours: &[Ours], disks: usize, images: Scratch) -> Resul
     let mut vm = machine.boot()?;
     vm.guest.await_disks(disks, PLUG_LIMIT)?;
     vm.guest.install(&drive::binary()?)?;
-    Ok(Bench { vm, _drives: drives, _images: images })
+    Ok(Bench { vm, drives, _images: images })
 }
 
 /// What `uaskit WORDS --json` prints in the guest.
