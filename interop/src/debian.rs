@@ -40,6 +40,7 @@ const PACKAGES: &[Package] = &[
     package("libiscsi-bin", "iscsi-test-cu", "the SCSI conformance suite"),
     package("smartmontools", "smartctl", "SMART through ATA pass-through"),
     package("hdparm", "hdparm", "IDENTIFY through ATA pass-through"),
+    package("strace", "strace", "refuses a program of the guest what the kernel would grant"),
     package("usbip", "usbipd", "drives that the guest exports to itself over USB/IP"),
     package("tshark", "tshark", "captures and dissects the guest's USB traffic"),
     package("chromium", "chromium", "opens reports"),

@@ -53,6 +53,7 @@ const PROGRAMS: &[&str] = &[
     "e2fsck",
     "tune2fs",
     "dumpcap",
+    "strace",
     "usbip",
     "usbipd",
 ];
