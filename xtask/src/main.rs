@@ -11,6 +11,7 @@ mod dist;
 mod fit;
 mod fuzz;
 mod pictures;
+mod profiled;
 mod release;
 mod swarm;
 mod test;
@@ -45,6 +46,8 @@ enum Chore {
     Pictures(pictures::Options),
     /// Make a static program, a Debian package, completions, manual pages and checksums.
     Dist(dist::Options),
+    /// Build the program with a profile of its branches: some minutes, for a quicker one.
+    Profiled(profiled::Options),
     /// Check what the compiler and clippy do not: arrows between crates, lengths, docs, names.
     Tidy,
     /// Run every check, with real kernels and tools; the last line counts tests.
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Chore::Book => book::run(),
         Chore::Pictures(options) => pictures::run(&options),
         Chore::Dist(options) => dist::run(&options),
+        Chore::Profiled(options) => profiled::run(&options),
         Chore::Test(options) => test::run(&options),
         Chore::Fit(options) => fit::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),

@@ -106,6 +106,7 @@ pub(crate) fn run(bench: Bench) -> Result<bool> {
             print!("{PROFILE}");
             Ok(true)
         }
+        Bench::Host(arguments) if arguments.profiled => initiator::measure_profiled(&arguments),
         Bench::Drive(_) | Bench::Host(_) | Bench::Sim(_) | Bench::Decode(_) if cfg!(debug_assertions) => {
             hand_over()
         }
@@ -195,7 +196,10 @@ fn hand_over() -> Result<bool> {
     let target = here.ancestors().nth(2).context("this program is not in a target directory")?;
     let release = target.join("release");
     let mut measured = Command::new(release.join("uaskit-xtask"));
-    measured.args(std::env::args_os().skip(1)).env("UASKIT_BIN", release.join("uaskit"));
+    measured.args(std::env::args_os().skip(1));
+    if std::env::var_os("UASKIT_BIN").is_none() {
+        measured.env("UASKIT_BIN", release.join("uaskit"));
+    }
     Ok(measured.status().context("start the release build")?.success())
 }
 

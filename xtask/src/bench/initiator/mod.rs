@@ -10,10 +10,12 @@ mod memory;
 
 use super::figure::{self, Figure};
 use super::{Judged, conclude};
-use anyhow::Result;
+use crate::profiled;
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use memory::MemoryFigures;
 use serde::Serialize;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How to measure the host side.
@@ -28,6 +30,9 @@ pub(crate) struct HostArguments {
     /// Print everything as JSON.
     #[arg(long)]
     pub(super) json: bool,
+    /// Measure what is in memory alone, in a build with a profile of its branches: some minutes more.
+    #[arg(long, conflicts_with = "only")]
+    pub(super) profiled: bool,
     /// Measure only this.
     #[arg(long, value_enum)]
     pub(super) only: Option<HostPart>,
@@ -50,6 +55,23 @@ struct Report {
     memory: Option<MemoryFigures>,
     guest: Option<Vec<Figure>>,
     list_ms: Option<f64>,
+}
+
+/// Builds this program with a profile of what it is to measure, and lets that do it; whether every bar was reached.
+pub(super) fn measure_profiled(arguments: &HostArguments) -> Result<bool> {
+    const MEASURE: [&str; 4] = ["bench", "host", "--only", "memory"];
+    let program = profiled::build("uaskit-xtask", |counting, place| {
+        let mut training = Command::new(counting);
+        training.args(MEASURE).args(["--rounds", "1", "--seconds", "0.3", "--json"]);
+        // Whether a bar is reached with counters is nothing to us.
+        training.current_dir(place).stdout(Stdio::null()).status().context("start the training")?;
+        Ok(())
+    })?;
+    let mut measured = Command::new(program);
+    measured.args(MEASURE).args(arguments.json.then_some("--json"));
+    measured.arg("--rounds").arg(arguments.rounds.to_string());
+    measured.arg("--seconds").arg(arguments.seconds.as_secs_f64().to_string());
+    Ok(measured.status().context("start the build with a profile")?.success())
 }
 
 /// Measures; whether every bar was reached.
