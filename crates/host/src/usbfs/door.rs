@@ -11,7 +11,7 @@ use crate::door::{BusDoor, CellBlock, CellId, Order, Readiness};
 use bus::{Completion, EndpointAddress, TransferId};
 use rustix::io::Errno;
 use std::collections::VecDeque;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use units::ByteRange;
 use wire::usb::SetupPacket;
 
@@ -20,6 +20,9 @@ const URB_BYTES_MAX: u64 = 1024;
 
 /// How long a control transfer may take.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long the kernel may take to tell that a drive is gone of which it has found no driver to get along with.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
 
 /// An interface to be taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,6 +136,8 @@ impl Door {
         // It is busy if somebody was quicker: a driver that came late, or the user.
         let refusal = match node.connect(self.interface.number) {
             Ok(true) | Err(Errno::BUSY | Errno::NODEV) => return Ok(()),
+            // No driver gets along with a drive that is being pulled out, which the kernel tells a moment later.
+            Ok(false) if goes_away(node, self.interface.number) => return Ok(()),
             Ok(false) => None,
             Err(errno) => Some(errno),
         };
@@ -214,6 +219,20 @@ impl Door {
             Errno::REMOTEIO => {}
             errno => self.fault = Some(UsbfsError::of("submit a transfer", errno).wanting(self.memory_bytes)),
         }
+    }
+}
+
+/// Whether the device of a node is gone, or goes within [`GONE_WITHIN`].
+fn goes_away(node: &Node, interface: u8) -> bool {
+    let begun = Instant::now();
+    loop {
+        if node.driver(interface) == Err(Errno::NODEV) {
+            return true;
+        }
+        if begun.elapsed() >= GONE_WITHIN {
+            return false;
+        }
+        std::thread::sleep(GONE_WITHIN / 20);
     }
 }
 
