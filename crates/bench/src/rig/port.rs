@@ -14,7 +14,7 @@ use host::attachment::{
 use host::door::{BusDoor, Watched};
 use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Tree;
-use host::usbfs::Door;
+use host::usbfs::{Door, UsbfsError};
 use initiator::disk::{AskTemperature, Error, LostWrite, Operation, Temperature};
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize, Extent};
@@ -96,6 +96,7 @@ impl PortRig {
         let device = find(&inventory, &self.port)?;
         let ask_temperature = self.thermometer.asks(&inventory, device);
         match self.open(route, device, &AttachConfig { ask_temperature, ..config }) {
+            Err(error) if self.may_let_go(&error) => self.open_anew(route, &config),
             Err(AttachError::Survey(_) | AttachError::SurveyTimedOut)
                 if ask_temperature != AskTemperature::Not =>
             {
@@ -122,7 +123,14 @@ impl PortRig {
         Ok(Box::new(PortRunner::<Watched<Door>> { attachment, over: Vec::new() }))
     }
 
-    /// Opens a drive that may have dropped off the bus when it was asked for what it does not know, and may come back.
+    /// Whether a drive that was ours a moment ago may be again in a moment: between two routes the kernel has it, which reads its
+    /// partitions, and so may whoever looks at disks that come.
+    fn may_let_go(&self, error: &AttachError) -> bool {
+        is_of_a_moment(error) && !self.routes.is_empty()
+    }
+
+    /// Opens a drive that may have dropped off the bus when it was asked for what it does not know, and may come back, or that
+    /// somebody else has for a moment.
     fn open_anew(&mut self, route: Route, config: &AttachConfig) -> Result<Box<dyn Attached>, RigError> {
         let until = Instant::now() + COME_BACK_MAX;
         loop {
@@ -159,6 +167,11 @@ impl PortRig {
         }
         self.identity.engine = format!("usbfs; {}", self.routes.join("; "));
     }
+}
+
+/// Whether somebody else has the drive, who may let it go.
+const fn is_of_a_moment(error: &AttachError) -> bool {
+    matches!(error, AttachError::InUse { .. } | AttachError::Door(UsbfsError::Busy { .. }))
 }
 
 fn unopened(error: AttachError) -> RigError {
@@ -314,7 +327,8 @@ fn ended(finished: host::attachment::Finished) -> Ended {
 /// How long requests of an earlier run are waited for.
 const SETTLE_MAX: Duration = Duration::from_secs(30);
 
-/// How long a drive that was lost when it was asked for its temperature may take to be there again.
+/// How long a drive that was lost when it was asked for its temperature, or that somebody has between two routes, may take to be
+/// there again.
 const COME_BACK_MAX: Duration = Duration::from_secs(5);
 
 /// How often it is looked for.
@@ -326,11 +340,18 @@ mod tests {
 
     #[test]
     fn what_has_failed_is_told_from_what_is_not_offered() {
-        use host::usbfs::UsbfsError;
         let transport = TransportChoice::Uas;
         assert!(unopened(AttachError::NotOffered { transport, because: None }).is_not_offered);
         let memory = UsbfsError::Memory { limit_mb: Some(1), wanted_bytes: Some(8 << 20) };
         assert!(!unopened(memory.into()).is_not_offered);
+    }
+
+    #[test]
+    fn who_has_a_drive_for_a_moment_is_waited_for() {
+        let busy = UsbfsError::Busy { interface: "2-1:1.0".into(), holder: Some("uas".into()) };
+        let in_use = AttachError::InUse { disk: "sda".into(), by: "something holds it".into() };
+        assert!(is_of_a_moment(&busy.into()) && is_of_a_moment(&in_use));
+        assert!(!is_of_a_moment(&UsbfsError::Disconnected.into()));
     }
 
     #[test]
