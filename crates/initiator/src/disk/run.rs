@@ -16,7 +16,7 @@ use crate::{Outcome, Refusal};
 use core::hint::cold_path;
 use units::{BlockCount, Duration, Extent, Instant, Lba};
 use wire::scsi::Status;
-use wire::scsi::sense::AdditionalSense;
+use wire::scsi::sense::{AdditionalSense, SenseKey};
 
 /// How long to leave a transport alone that had no room.
 const REFUSED_WAIT: Duration = Duration::from_ms(10);
@@ -364,6 +364,11 @@ impl Disk {
     }
 }
 
+/// Whether all that is wrong is a check condition with nothing to say.
+const fn is_about_nothing(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Trouble(Trouble { error: Error::Sense { key: SenseKey::NoSense, .. }, .. }))
+}
+
 /// The survey.
 impl Disk {
     pub(super) fn begin_survey(&mut self, restarts: u8, ask: AskTemperature) {
@@ -388,12 +393,14 @@ impl Disk {
         self.note(&judged, outcome);
         let at = self.slots.survey();
         let Some(&task) = self.slots.task(at) else { return };
+        let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };
         match judged.verdict {
-            Verdict::Done => {
-                let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };
+            // What came with a check condition about nothing is judged by itself.
+            ref verdict if *verdict == Verdict::Done || moved > 0 && is_about_nothing(verdict) => {
                 let answer = answer.get(..moved as usize).unwrap_or(answer);
                 self.go_on_surveying(|survey| survey.take(answer));
             }
+            Verdict::Done => {}
             Verdict::Trouble(trouble) => {
                 if let (Cause::Attention { changed: true }, Some(under)) = (trouble.cause, &mut self.survey) {
                     under.stale = true;

@@ -177,8 +177,9 @@ fn judge_deferred(sense: &Sense) -> Judged {
 fn verdict_of(sense: &Sense) -> Verdict {
     let Sense { key, additional, .. } = *sense;
     match key {
-        // A check condition about nothing, and one about something that went well.
-        SenseKey::NoSense | SenseKey::RecoveredError | SenseKey::Completed => Verdict::Done,
+        SenseKey::RecoveredError | SenseKey::Completed => Verdict::Done,
+        // A check condition about nothing, as of bridges that lose what there was to say: that all went well is not said.
+        SenseKey::NoSense => passing(Error::Sense { key, additional }),
         SenseKey::NotReady => not_ready(additional),
         SenseKey::MediumError => medium_error(sense),
         SenseKey::HardwareError => Verdict::End(Error::Hardware(additional)),
@@ -307,6 +308,13 @@ mod tests {
         let error = Error::Medium { lba: Some(Lba(0x1_0000_0002)), additional };
         assert_eq!(with_sense(&described).verdict, Verdict::End(error));
         assert_eq!(cause(verdict(0x03, 0x0c, 0x00)), Some(Cause::Passing));
+    }
+
+    #[test]
+    fn a_check_condition_about_nothing_is_no_success() {
+        let error = Error::Sense { key: SenseKey::NoSense, additional: AdditionalSense { asc: 0, ascq: 0 } };
+        assert_eq!(verdict(0x00, 0x00, 0x00), passing(error));
+        assert_eq!(verdict(0x01, 0x17, 0x01), Verdict::Done);
     }
 
     #[test]

@@ -98,6 +98,25 @@ fn an_aborted_command_is_sent_again_up_to_the_limit() {
 }
 
 #[test]
+fn a_write_that_ends_with_a_check_condition_about_nothing_is_sent_again_and_is_no_success() {
+    let nothing = Sense::new(SenseKey::NoSense, AdditionalSense { asc: 0, ascq: 0 });
+    // All bytes went over the bus, which says nothing of the medium.
+    let lost = || match check(nothing) {
+        Outcome::Answered(answer) => Outcome::Answered(Answer { moved: 512, ..answer }),
+        other => other,
+    };
+    let mut unit = Unit::new();
+    unit.then(0x2a, lost());
+    let mut stand = Stand::surveyed(unit);
+    let write = Operation::Write { fua: false, dpo: false };
+    assert_eq!(stand.ask(write, Extent::new(0, 1)), Ok(Done { moved: 512 }));
+    assert_eq!((stand.unit.count(0x2a), stand.disk.counts().sent_again), (2, 1));
+    (0..5).for_each(|_| stand.unit.then(0x2a, lost()));
+    let Sense { key, additional, .. } = nothing;
+    assert_eq!(stand.ask(write, Extent::new(0, 1)), Err(Error::Sense { key, additional }));
+}
+
+#[test]
 fn a_full_task_set_is_given_time() {
     let mut unit = Unit::new();
     let full = |status_qualifier| {
