@@ -86,7 +86,7 @@ fn a_drive_of_uas_alone_that_was_refused_for_streams_is_not_offered_to_the_same_
     let no_streams = format!("{REGISTERS} = HCCPARAMS1 = 0x00080001\n{UAS_ALONE}{driven}");
     let text = told(&["list"], &no_streams);
     let about = text.split("\n\n").find(|part| part.starts_with("3-1:1.0")).expect("it has no driver");
-    assert!(about.contains("MaxPSASize is below 4, and the drive speaks UAS alone"), "{about}");
+    assert!(about.contains("MaxPSASize is 0, and the drive speaks UAS alone"), "{about}");
     assert!(about.contains("a USB 2 port or cable: UAS does without streams there"), "{about}");
     assert!(about.contains("a port of another xHCI controller"), "{about}");
     assert!(!about.contains("drivers_probe"), "{about}");

@@ -1,6 +1,6 @@
 //! Host controllers: the parent of a root hub in sysfs, and whether it can streams as far as that can be told.
 //!
-//! An xHCI controller has one device and two buses. Streams need MaxPSASize of 4 or more in HCCPARAMS1 (xHCI 1.2
+//! An xHCI controller has one device and two buses. Streams need MaxPSASize of 1 or more in HCCPARAMS1 (xHCI 1.2
 //! clause 5.3.6), which only debugfs shows, and only to root; the version is in HCIVERSION (clause 5.3.2).
 
 use super::UsbDevice;

@@ -134,8 +134,8 @@ pub enum ChainError {
 
 /// Drivers that fall back on one another at most.
 const FALLBACKS_MAX: usize = 8;
-/// The least MaxPSASize with which Linux uses streams (`can_do_streams`): 32 entries of the array.
-const LINUX_PSA_MIN: u8 = 4;
+/// The least MaxPSASize with which Linux uses streams (`can_do_streams`): four entries of the array.
+const LINUX_PSA_MIN: u8 = 1;
 /// Linux leaves two of its streams unused: one for what has no tag, one for bridges that count from another number.
 const LINUX_STREAMS_KEPT: u16 = 2;
 /// Commands that Linux has under way below SuperSpeed, before what it keeps.
@@ -313,7 +313,7 @@ impl Parts<'_> {
                 (false, format!("{who} does not use the streams of the {title}, since they are broken"))
             }
             StreamsOf::Work if driver.os == Os::Linux && exponent < LINUX_PSA_MIN => {
-                (false, format!("the controller has no streams: MaxPSASize is below {LINUX_PSA_MIN}"))
+                (false, format!("the controller has no streams: MaxPSASize is {exponent}"))
             }
             StreamsOf::Work => (true, "its stream arrays are large enough".into()),
         };

@@ -66,7 +66,7 @@ fn by_registers(controller: &Controller, arrays: &StreamArrays) -> Judgement {
     let size = arrays.max_psa_size;
     let reading = Reading::new(&arrays.path, format!("MaxPSASize {size}"));
     if size < MAX_PSA_SIZE_MIN {
-        let because = format!("the controller has no streams: MaxPSASize is below {MAX_PSA_SIZE_MIN}");
+        let because = format!("the controller has no streams: MaxPSASize is {size}");
         return rule.says(Verdict::Refused, because).seen(reading).advise(advice::other_controller());
     }
     let may_be_broken = controller.driver.as_deref() == Some(MEDIATEK) && size == MEDIATEK_PSA_SIZE;
@@ -74,7 +74,7 @@ fn by_registers(controller: &Controller, arrays: &StreamArrays) -> Judgement {
         Some(version) if may_be_broken && version < XHCI_1_0 => rule
             .says(
                 Verdict::Refused,
-                "Linux does not use the streams of MediaTek's xHCI before 1.0 with MaxPSASize 4, since they are broken",
+                "Linux does not use the streams of MediaTek's xHCI before 1.0 with MaxPSASize 1, since they are broken",
             )
             .seen(driver_of(controller))
             .seen(reading)
@@ -83,7 +83,7 @@ fn by_registers(controller: &Controller, arrays: &StreamArrays) -> Judgement {
         None if may_be_broken => rule
             .says(
                 Verdict::Unknown,
-                "MediaTek's xHCI before 1.0 with MaxPSASize 4 has streams that Linux does not use; the version could not be read",
+                "MediaTek's xHCI before 1.0 with MaxPSASize 1 has streams that Linux does not use; the version could not be read",
             )
             .seen(driver_of(controller))
             .seen(reading),
@@ -123,13 +123,13 @@ fn driver_of(controller: &Controller) -> Reading {
 /// Controllers' drivers that never set `can_do_streams`.
 const NEVER_STREAMS: [&str; 2] = ["vhci_hcd", "dummy_hcd"];
 
-/// The least MaxPSASize with which Linux uses streams: 32 entries of the array.
-const MAX_PSA_SIZE_MIN: u8 = 4;
+/// The least MaxPSASize with which Linux uses streams: four entries of the array, which has two to the power of this and one more.
+const MAX_PSA_SIZE_MIN: u8 = 1;
 
 /// The driver of the controllers in MediaTek's chips, which are not on PCI. Of those with an xHCI before 1.0, this
 /// MaxPSASize means broken streams (drivers/usb/host/xhci-mtk.c).
 const MEDIATEK: &str = "xhci-mtk";
-const MEDIATEK_PSA_SIZE: u8 = 4;
+const MEDIATEK_PSA_SIZE: u8 = 1;
 const XHCI_1_0: u16 = 0x0100;
 
 /// Controllers on PCI of which Linux knows that their streams are broken (drivers/usb/host/xhci-pci.c).

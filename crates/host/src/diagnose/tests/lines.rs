@@ -101,8 +101,14 @@ pub(super) fn table_size(entries: &str) -> String {
 }
 
 /// The controller of one of MediaTek's chips, whose debugfs shows these registers before HCCPARAMS1.
+/// An xHCI of MediaTek whose arrays have four entries at most.
 pub(super) fn mediatek(registers: &str) -> String {
-    controller("xhci-mtk") + &format!("{REGISTERS} = {registers}HCCPARAMS1 = 0x00004001\n")
+    mediatek_of(registers, 1)
+}
+
+/// The same with a MaxPSASize.
+pub(super) fn mediatek_of(registers: &str, size: u8) -> String {
+    controller("xhci-mtk") + &format!("{REGISTERS} = {registers}HCCPARAMS1 = 0x0000{size:x}001\n")
 }
 
 /// Another kernel, of the same modules.

@@ -171,6 +171,27 @@ fn unclear_situations() -> Vec<Situation> {
             Supposed(Rule::Streams),
         ),
         other(
+            "MediaTek's xHCI 0.96 with sixteen entries",
+            mediatek_of("CAPLENGTH = 0x00960020\\n", 3),
+            "usb-storage",
+            Expected::Uas,
+            Decision::Unexplained,
+        ),
+        other(
+            "four entries, says debugfs",
+            format!("{REGISTERS} = HCCPARAMS1 = 0x00081001\n"),
+            "usb-storage",
+            Expected::Uas,
+            Decision::Unexplained,
+        ),
+        other(
+            "eight entries, says debugfs",
+            format!("{REGISTERS} = HCCPARAMS1 = 0x00082001\n"),
+            "usb-storage",
+            Expected::Uas,
+            Decision::Unexplained,
+        ),
+        other(
             "MediaTek's xHCI 1.10",
             mediatek("CAPLENGTH = 0x01100020\\n"),
             "usb-storage",
