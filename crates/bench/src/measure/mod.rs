@@ -133,11 +133,11 @@ pub fn measure(
     let mut campaign =
         Campaign { rig, routes, plan, energy, onlooker, room: shared_room(jobs), session: plan.session };
     let mut rows = Vec::new();
-    for job in jobs {
+    for (number, job) in jobs.iter().enumerate() {
         if campaign.onlooker.is_over() {
             break;
         }
-        let of_job = campaign.run_job(job);
+        let of_job = campaign.run_job(number, job);
         campaign.onlooker.rows(&of_job);
         rows.extend(of_job);
     }
@@ -174,18 +174,23 @@ struct Campaign<'r, 'o> {
 }
 
 impl Campaign<'_, '_> {
-    /// All rounds of a job.
-    fn run_job(&mut self, job: &Job) -> Vec<Row> {
+    /// All rounds of a job. Each run has places of its own: what one has read may lie in the drive's memory, and would be quicker for
+    /// the next. Each round begins with another route.
+    fn run_job(&mut self, number: usize, job: &Job) -> Vec<Row> {
         let mut courses: Vec<Course> = self.routes.iter().map(|&route| Course::new(route)).collect();
         let (least, most) = self.plan.rounds;
-        let mut seeds = Rng::with_seed(self.plan.conditions.seed);
         for round in 1..=most.max(1) {
-            // The same places on each route.
-            let conditions = Conditions { seed: seeds.u64(..), ..self.plan.conditions };
-            for course in courses.iter_mut().filter(|course| course.error.is_none()) {
+            let count = courses.len();
+            for turn in (0..count).map(|turn| (turn + round as usize - 1) % count) {
+                let course = &mut courses[turn];
+                if course.error.is_some() {
+                    continue;
+                }
                 if self.onlooker.is_over() {
                     break;
                 }
+                let seed = seed_of(self.plan.conditions.seed, [number as u64, round.into(), turn as u64]);
+                let conditions = Conditions { seed, ..self.plan.conditions };
                 self.onlooker.begin(job, course.route, round);
                 // Figures of earlier rounds would hide that the drive was lost.
                 course.error = self.run_round(course, job, &conditions).err();
@@ -221,17 +226,25 @@ impl Campaign<'_, '_> {
         };
         let (watch, energy) = (&mut *self.onlooker, Some(self.energy));
         let surroundings = Surroundings { ledger: ledger.as_mut(), watch, energy };
-        let run = run(runner, job, conditions, surroundings).map_err(|broken| course.take_broken(&broken))?;
-        course.take(run);
+        let ran = run(runner, job, conditions, surroundings);
+        let ran = ran.map_err(|broken| course.take_broken(&broken)).map(|run| course.take(run));
         if let Some(ledger) = &mut ledger {
-            let back = read_back(runner, ledger, self.onlooker);
-            // What was found before it broke off is found.
+            let back = ran.is_ok().then(|| read_back(runner, ledger, self.onlooker));
+            // What was found before either broke off is found.
             course.findings.get_or_insert_default().add(ledger.findings());
+            ran?;
+            let Some(back) = back else { return Ok(()) };
             let (failures, troubles) = back.map_err(|broken| course.take_broken(&broken))?;
             course.count(&failures, troubles);
+            return Ok(());
         }
-        Ok(())
+        ran
     }
+}
+
+/// The seed of one run of a job, in a round, on a route: another for each, and always the same for the same.
+fn seed_of(seed: u64, place: [u64; 3]) -> u64 {
+    place.into_iter().fold(seed, |seed, number| Rng::with_seed(seed ^ number).u64(..))
 }
 
 impl Course {

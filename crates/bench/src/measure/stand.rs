@@ -49,6 +49,8 @@ pub(super) struct Stand {
     /// Routes in the order in which they were put up.
     pub(super) put_up: Vec<Route>,
     started: u64,
+    /// The first blocks that were accessed each time that it was put up.
+    pub(super) first_places: Vec<Vec<u64>>,
     under_way: Vec<Access>,
     /// Two accesses under way had a block in common.
     pub(super) overlapped: bool,
@@ -77,6 +79,7 @@ impl Stand {
             missing: Vec::new(),
             put_up: Vec::new(),
             started: 0,
+            first_places: Vec::new(),
             under_way: Vec::new(),
             overlapped: false,
         }
@@ -86,6 +89,7 @@ impl Stand {
 impl Rig for Stand {
     fn put_up(&mut self, route: Route, _room: Room) -> Result<&mut dyn Runner, RigError> {
         self.put_up.push(route);
+        self.first_places.push(Vec::new());
         self.service += self.drift;
         if self.missing.contains(&route) {
             return Err(RigError::not_offered("there is no such way"));
@@ -121,6 +125,9 @@ impl Runner for Stand {
         self.started += 1;
         self.overlapped |= self.under_way.iter().any(|other| other.extent.overlaps(access.extent));
         self.under_way.push(access);
+        if let Some(places) = self.first_places.last_mut().filter(|places| places.len() < 4) {
+            places.push(access.extent.lba.0);
+        }
         let (from, len) = (access.extent.lba.0 as usize * 512, access.extent.blocks.0 as usize * 512);
         let place = &mut self.memory[from..from + len];
         let touches = |block: Option<u64>| {
