@@ -290,6 +290,12 @@ fn what_was_written_is_read_back() {
 }
 
 #[test]
+fn what_is_read_back_is_not_read_from_the_page_cache() {
+    let arguments = ["file.img", "--rw", "randwrite", "--write=file.img", "--verify", "--cached"];
+    fails(&arguments, 2, "with --cached it would be from the page cache: leave one out");
+}
+
+#[test]
 fn job_files_run_or_are_refused_with_their_line() {
     let place = Place::new();
     let text = "[global]\nbs=8k\nioengine=libaio\n[one]\nrw=randread\niodepth=4\n[two]\nstonewall\nrw=read\n";

@@ -306,13 +306,18 @@ impl Line<'_> {
         inner.map(str::trim).ok_or_else(broken)
     }
 
-    /// A size: a number with `k`, `m`, `g`, `t`, or `kib` and so on.
+    /// A size: a number with `k`, `m`, `g`, `t`, or `kb` and so on, of powers of two. Of `kib` and so on fio makes powers of ten, as long
+    /// as `kb_base` is not 1000, which nobody who writes them means.
     fn bytes(self, value: &str) -> Result<u64, JobFileError> {
         let wrong =
             || self.error(format!("`{value}` is not a size"), "write bytes, or a number with k, m, g or t");
         let lower = value.to_ascii_lowercase();
         let digits = lower.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let unit = lower[digits.len()..].trim_end_matches("ib").trim_end_matches('b');
+        let unit = lower[digits.len()..].trim_end_matches('b');
+        if matches!(unit, "ki" | "mi" | "gi" | "ti") {
+            let meant = format!("write {digits}{}, which are powers of two", &unit[..1]);
+            return Err(self.error(format!("`{value}` are powers of ten in a job file of fio"), meant));
+        }
         let shift = match unit {
             "" => 0,
             "k" => 10,
@@ -534,6 +539,19 @@ size=1g
         for kind in ["bw", "lat", "iops"] {
             let error = refused(&format!("[a]\nrw=read\nwrite_{kind}_log=run\n"));
             assert_eq!((error.line, error.reason.as_str()), (3, "no log is written"), "{kind}");
+        }
+    }
+
+    #[test]
+    fn sizes_that_fio_takes_for_powers_of_ten_are_refused() {
+        for (size, remedy) in [("4kib", "4k"), ("4Ki", "4k"), ("1MiB", "1m"), ("2gi", "2g")] {
+            let error = refused(&format!("[a]\nrw=read\nbs={size}\n")).to_string();
+            assert!(error.contains("powers of ten") && error.contains(&format!("write {remedy}")), "{error}");
+        }
+        for size in ["4k", "4K", "4kb", "4096"] {
+            let text = format!("[a]\nrw=read\nsize=1m\nbs={size}\n");
+            let job = parse("file", &text).expect("it is understood").jobs.remove(0);
+            assert_eq!(job.shares[0].bytes, 4096, "{size}");
         }
     }
 

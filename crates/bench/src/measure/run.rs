@@ -26,8 +26,9 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// How often the caller is asked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long accesses under way are waited for at the end: longer than the kernel and we give a command.
-const DRAIN_MAX: Duration = Duration::from_secs(90);
+/// How long accesses under way are waited for at the end: longer than the kernel and we give a command, with all tries and what is done
+/// between them.
+const DRAIN_MAX: Duration = Duration::from_secs(300);
 
 /// The same, where somebody waits for it.
 const INTERRUPTED_DRAIN_MAX: Duration = Duration::from_secs(10);
@@ -241,7 +242,7 @@ impl<'r, 's> Load<'r, 's> {
         let now = runner.now();
         Self {
             block_bytes: runner.block_size().bytes().into(),
-            troubles_before: runner.troubles(),
+            troubles_before: runner.troubles_before(),
             runner,
             surroundings,
             idle: (0..depth).rev().collect(),
@@ -277,6 +278,14 @@ impl<'r, 's> Load<'r, 's> {
         self.runner.troubles().since(self.troubles_before)
     }
 
+    /// Writes over the memory that is to be read into: it may still hold what the blocks should have.
+    fn soil(&mut self, slot: u16, extent: Extent) {
+        let bytes = (extent.blocks.0 * self.block_bytes) as usize;
+        if let Some(memory) = self.runner.memory(slot).get_mut(..bytes) {
+            memory.fill(0x5a);
+        }
+    }
+
     fn read_back(&mut self, blocks_max: u64) -> Result<(), RunError> {
         let (mut next, mut is_wanted) = (0, true);
         loop {
@@ -285,6 +294,7 @@ impl<'r, 's> Load<'r, 's> {
                 match ledger.and_then(|ledger| ledger.next_written(next, blocks_max)) {
                     Some(extent) => {
                         next = extent.lba.0 + extent.blocks.0;
+                        self.soil(slot, extent);
                         self.start(slot, Access { kind: Kind::Read, extent });
                     }
                     None => {

@@ -28,6 +28,8 @@ pub(super) struct Stand {
     pub(super) bad: Option<u64>,
     /// Writes of this block are lost.
     pub(super) forgets: Option<u64>,
+    /// Reads end well and bring nothing.
+    pub(super) brings_nothing: bool,
     /// What becomes of each flush, and how long it takes.
     pub(super) flush: (Result<(), Fault>, Duration),
     /// Writes that are told to be lost at the next flush.
@@ -67,6 +69,7 @@ impl Stand {
             now: Instant::now(),
             bad: None,
             forgets: None,
+            brings_nothing: false,
             flush: (Ok(()), Duration::ZERO),
             loses: Vec::new(),
             unkept: 0,
@@ -113,7 +116,9 @@ impl Runner for Stand {
     }
 
     fn prepare(&mut self, depth: u16, bytes: u32) -> Result<(), RigError> {
-        self.slots = vec![vec![0; bytes as usize]; depth.into()];
+        // As at a port, memory has what was in it.
+        self.slots.resize_with(depth.into(), Vec::new);
+        self.slots.iter_mut().for_each(|slot| slot.resize(bytes as usize, 0));
         Ok(())
     }
 
@@ -135,6 +140,7 @@ impl Runner for Stand {
         };
         let mut result = Ok(());
         match access.kind {
+            Kind::Read if self.brings_nothing => {}
             Kind::Read => self.slots[usize::from(slot)][..len].copy_from_slice(place),
             Kind::Write if touches(self.bad) => {
                 result =

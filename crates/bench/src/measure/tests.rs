@@ -246,6 +246,18 @@ fn a_drive_that_forgets_a_write_is_caught() {
 }
 
 #[test]
+fn memory_that_was_written_from_is_not_taken_for_what_was_read() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    stand.brings_nothing = true;
+    let verify = Plan { verify: true, ..plan((1, 1)) };
+    // One slot, so that the last block that was written is in the memory that is read into.
+    let job = Job { span_bytes: Some(512), ..Job::of(Share::all(512, 0, 0), 1) };
+    let rows = rows(&mut stand, &[Route::Kernel], job, &verify, &mut crowd);
+    let findings = rows[0].findings.clone().expect("findings");
+    assert_eq!((findings.checked, findings.wrong), (1, 1), "{findings:?}");
+}
+
+#[test]
 fn what_an_earlier_run_has_written_is_not_taken_for_this_ones() {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
     let verify = Plan { verify: true, ..plan((1, 1)) };

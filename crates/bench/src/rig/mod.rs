@@ -153,6 +153,11 @@ pub trait Runner {
 
     /// What went wrong below so far, whether it was mended or not.
     fn troubles(&self) -> Troubles;
+
+    /// What is not to be counted for a run that begins now.
+    fn troubles_before(&mut self) -> Troubles {
+        self.troubles()
+    }
 }
 
 /// The end of an access.

@@ -116,11 +116,11 @@ impl PortRig {
         let Some(lookout) = &self.lookout else {
             let attachment = Attachment::open(&self.tree, device, config)?;
             self.learn(route, &attachment);
-            return Ok(Box::new(PortRunner { attachment, over: Vec::new() }));
+            return Ok(Box::new(PortRunner { attachment, is_told: false, over: Vec::new() }));
         };
         let attachment = Attachment::open_watched(&self.tree, device, config, lookout.observer())?;
         self.learn(route, &attachment);
-        Ok(Box::new(PortRunner::<Watched<Door>> { attachment, over: Vec::new() }))
+        Ok(Box::new(PortRunner::<Watched<Door>> { attachment, is_told: false, over: Vec::new() }))
     }
 
     /// Whether a drive that was ours a moment ago may be again in a moment: between two routes the kernel has it, which reads its
@@ -230,6 +230,8 @@ impl Rig for PortRig {
 #[derive(Debug)]
 struct PortRunner<D: BusDoor> {
     attachment: Attachment<D>,
+    /// Its troubles were asked for: those of putting it up are told.
+    is_told: bool,
     /// Accesses that have ended and were not polled yet.
     over: Vec<Ended>,
 }
@@ -312,6 +314,16 @@ impl<D: BusDoor> Runner for PortRunner<D> {
 
     fn poll(&mut self) -> Option<Ended> {
         self.over.pop().or_else(|| self.attachment.poll().map(ended))
+    }
+
+    /// That a drive has run into time-outs when it was put up, and was reset, belongs to the first run: nothing else would tell. What it
+    /// has refused then does not.
+    fn troubles_before(&mut self) -> Troubles {
+        let troubles = self.troubles();
+        if std::mem::replace(&mut self.is_told, true) {
+            return troubles;
+        }
+        Troubles { timeouts: 0, resets: 0, transport_failures: 0, task_aborts: 0, ..troubles }
     }
 
     fn troubles(&self) -> Troubles {

@@ -55,6 +55,11 @@ const VERIFIED_BYTES: u64 = 256 << 20;
 pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let mut workloads = workloads(arguments)?;
     let writes = workloads.iter().any(Workload::writes);
+    if arguments.verify && arguments.cached {
+        return Err(Failure::usage(
+            "--verify reads back from the drive, and with --cached it would be from the page cache: leave one out",
+        ));
+    }
     if arguments.verify && !writes {
         return Err(Failure::usage("--verify checks what was written, and the workload writes nothing"));
     }
