@@ -95,6 +95,7 @@ pub(super) fn situations() -> Vec<Situation> {
     ];
     all.extend(driver_situations());
     all.extend(unclear_situations());
+    all.extend(situations_of_registers());
     all.extend(row_situations());
     all.extend(stray_situations());
     all.extend(BROKEN_STREAMS.iter().map(|(vendor, device, name)| {
@@ -171,34 +172,6 @@ fn unclear_situations() -> Vec<Situation> {
             Supposed(Rule::Streams),
         ),
         other(
-            "MediaTek's xHCI 0.96 with sixteen entries",
-            mediatek_of("CAPLENGTH = 0x00960020\\n", 3),
-            "usb-storage",
-            Expected::Uas,
-            Decision::Unexplained,
-        ),
-        other(
-            "four entries, says debugfs",
-            format!("{REGISTERS} = HCCPARAMS1 = 0x00081001\n"),
-            "usb-storage",
-            Expected::Uas,
-            Decision::Unexplained,
-        ),
-        other(
-            "eight entries, says debugfs",
-            format!("{REGISTERS} = HCCPARAMS1 = 0x00082001\n"),
-            "usb-storage",
-            Expected::Uas,
-            Decision::Unexplained,
-        ),
-        other(
-            "MediaTek's xHCI 1.10",
-            mediatek("CAPLENGTH = 0x01100020\\n"),
-            "usb-storage",
-            Expected::Uas,
-            Decision::Unexplained,
-        ),
-        other(
             "a kernel not known",
             "/sys/bus/usb/drivers/uas -\n".into(),
             "usb-storage",
@@ -220,6 +193,21 @@ fn unclear_situations() -> Vec<Situation> {
             Expected::Uas,
             Supposed(Rule::Built),
         ),
+    ]
+}
+
+/// Controllers whose registers tell of streams that Linux uses: that a drive is on usb-storage there is not explained.
+fn situations_of_registers() -> Vec<Situation> {
+    let entries = |size: u8| format!("{REGISTERS} = HCCPARAMS1 = 0x0008{size:x}001\n");
+    let of = |name, lines: String| {
+        situation(name, "3-3", lines + &bound("usb-storage"), Expected::Uas, Decision::Unexplained)
+    };
+    vec![
+        of("four entries, says debugfs", entries(1)),
+        of("eight entries, says debugfs", entries(2)),
+        of("sixteen entries, says debugfs", entries(3)),
+        of("MediaTek's xHCI 0.96 with sixteen entries", mediatek_of("CAPLENGTH = 0x00960020\\n", 3)),
+        of("MediaTek's xHCI 1.10", mediatek("CAPLENGTH = 0x01100020\\n")),
     ]
 }
 
