@@ -8,7 +8,7 @@
 
 use super::request::{Error, Operation};
 use super::slots::{Stage, Task, WaitReason, Work};
-use super::survey::{Survey, SurveyError};
+use super::survey::{Survey, SurveyError, is_silence};
 use super::temperature::AskTemperature;
 use super::verdict::{Cause, Judged, Next, Trouble, Verdict, judge};
 use super::{Disk, Output, State, UnderSurvey};
@@ -407,7 +407,11 @@ impl Disk {
                 }
                 let is_put_off = !matches!(trouble.cause, Cause::Attention { .. });
                 let under = self.survey.as_mut();
-                if is_put_off && under.as_ref().is_some_and(|under| under.survey.step().is_tried_once()) {
+                let is_tried_once = under.as_ref().is_some_and(|under| {
+                    let survey = &under.survey;
+                    survey.step().is_tried_once() || is_silence(trouble.error) && !survey.is_needed()
+                });
+                if is_put_off && is_tried_once {
                     self.go_on_surveying(|survey| survey.fail(trouble.error));
                 } else if trouble.cause == Cause::Stopped
                     && under.is_some_and(|under| under.survey.start_unit())

@@ -8,7 +8,6 @@ use super::part::{self, Rules};
 use super::request::{Error, Operation, Request};
 use super::requests::Active;
 use super::slots::{Stage, Task, Work};
-use super::temperature::TEMPERATURE_TIMEOUT;
 use super::{Disk, Geometry, Memory, Output};
 use crate::{Command, CommandBlock, CommandId, DataPhase};
 use bus::Direction;
@@ -48,13 +47,11 @@ impl Disk {
             return;
         }
         let (cdb, bytes) = under.survey.command();
-        let is_short = under.survey.step().is_tried_once();
+        let timeout = under.survey.timeout(self.config.patience.command_timeout);
         let phase =
             (bytes > 0).then(|| DataPhase { direction: Direction::In, range: ByteRange::new(0, bytes) });
         let memory = if bytes > 0 { Memory::Answer } else { Memory::None };
         let id = self.slots.send(at, Work::Survey);
-        let usual = self.config.patience.command_timeout;
-        let timeout = if is_short { usual.min(TEMPERATURE_TIMEOUT) } else { usual };
         self.push(id, cdb, phase, memory, now + timeout);
     }
 

@@ -4,17 +4,19 @@
 //! and, where it can matter, (16), the VPD pages that the unit lists, and the mode pages. A unit that does not claim an
 //! SPC is not asked for more than such a unit can stand. If it is wanted, a unit that lists its pages is asked how warm it is
 //! ([`temperature`](super::temperature)). Only INQUIRY, readiness and READ CAPACITY(10) are needed; a
-//! step that fails otherwise leaves its facts unknown.
+//! step that fails otherwise leaves its facts unknown. Devices that do not know a page may not answer at all, and some have to be reset
+//! then: what is not needed has [`OPTIONAL_TIMEOUT`], is not asked for again after silence, and after a silent page no other is asked for.
 //!
 //! Always true: every step goes forward, except that a stopped unit is started once and a page longer than was asked
 //! for is asked for again once; so a survey ends.
 
 use super::geometry::{Doubt, Facts, Geometry, Provisioning};
 use super::request::Error;
-use super::temperature::{self, AskTemperature, TemperatureSource};
-use crate::CommandBlock;
+use super::temperature::{self, AskTemperature, TEMPERATURE_TIMEOUT, TemperatureSource};
+use crate::{CommandBlock, Failure};
 use alloc::string::{String, ToString};
 use core::fmt;
+use units::Duration;
 use wire::DecodeError;
 use wire::scsi::capacity::{Capacity10, Capacity16};
 use wire::scsi::cdb::{
@@ -42,6 +44,9 @@ const PAGES: [VpdPageCode; 5] = [
     VpdPageCode::BlockDeviceCharacteristics,
     VpdPageCode::LogicalBlockProvisioning,
 ];
+
+/// How long a unit may take for an answer that it need not give.
+pub(super) const OPTIONAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is asked for first of a VPD page: one byte can say it, for devices that look at one byte only.
 const PAGE_BYTES: u16 = 252;
@@ -167,15 +172,15 @@ impl Survey {
 
     /// This step failed for good. `true`: there is another step; an error means that there can be none.
     pub(super) fn fail(&mut self, error: Error) -> Result<bool, Error> {
-        let gone = matches!(error, Error::Gone | Error::Aborted);
-        let needed = matches!(self.step, Step::Inquiry | Step::TestUnitReady | Step::ReadCapacity10);
-        // Nothing above 2^32 blocks is known without it.
-        let large =
-            self.step == Step::ReadCapacity16 && self.facts.ten.is_some_and(|ten| ten.last_lba == u32::MAX);
-        if gone || needed || large {
+        if matches!(error, Error::Gone | Error::Aborted) || self.is_needed() {
             return Err(error);
         }
         match self.step {
+            Step::SupportedPages | Step::Page(_) if is_silence(error) => {
+                let page = if let Step::Page(page) = self.step { page } else { VpdPageCode::SupportedPages };
+                self.facts.doubt(Doubt::Page(page));
+                (self.listed, self.lists_ata) = ([false; PAGES.len()], None);
+            }
             Step::Page(page) => self.facts.doubt(Doubt::Page(page)),
             Step::AllModePages => self.facts.doubt(Doubt::NoModePages),
             // One that has not even refused is not asked otherwise.
@@ -183,6 +188,27 @@ impl Survey {
             _ => {}
         }
         Ok(self.go_on())
+    }
+
+    /// Whether there is no geometry without this step.
+    pub(super) fn is_needed(&self) -> bool {
+        match self.step {
+            Step::Inquiry | Step::TestUnitReady | Step::ReadCapacity10 => true,
+            // Nothing above 2^32 blocks is known without it.
+            Step::ReadCapacity16 => self.is_large(),
+            _ => false,
+        }
+    }
+
+    /// How long this step may take of what a command usually may.
+    pub(super) fn timeout(&self, usual: Duration) -> Duration {
+        match self.step {
+            Step::Temperature(_) => usual.min(TEMPERATURE_TIMEOUT),
+            // A unit that spins up takes its time.
+            Step::StartUnit => usual,
+            _ if self.is_needed() => usual,
+            _ => usual.min(OPTIONAL_TIMEOUT),
+        }
     }
 
     /// The unit is stopped. `true`: it is told to start, once.
@@ -330,6 +356,11 @@ impl Step {
     pub(super) const fn is_tried_once(self) -> bool {
         matches!(self, Self::Temperature(_))
     }
+}
+
+/// Whether the unit has not answered at all.
+pub(super) const fn is_silence(error: Error) -> bool {
+    matches!(error, Error::Transport(Failure::TimedOut))
 }
 
 /// Whether the unit has answered, if with nothing: it may be asked otherwise.

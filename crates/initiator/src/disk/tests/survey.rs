@@ -55,6 +55,55 @@ fn what_a_modern_unit_tells_is_known() {
 }
 
 #[test]
+fn a_unit_that_says_nothing_to_what_it_does_not_know_is_surveyed_all_the_same() {
+    let page = |code| Doubt::Page(code);
+    let cases = [
+        // VPD page 00h: no other is asked for.
+        (0x12, 0x00, vec![page(VpdPageCode::SupportedPages)], vec![(0x12, 0x00), (0x5a, 0x08)]),
+        (
+            0x12,
+            0x83,
+            vec![page(VpdPageCode::DeviceIdentification)],
+            vec![(0x12, 0x00), (0x12, 0x80), (0x12, 0x83), (0x5a, 0x08)],
+        ),
+    ];
+    for (opcode, code, doubts, asked) in cases {
+        let mut stand = stand(Unit::new());
+        // The first INQUIRY has no page.
+        stand.disk.start(stand.now);
+        stand.drain();
+        let (inquiry, memory) = stand.under_way.remove(0);
+        stand.complete(inquiry, memory);
+        stand.unit.silent_to = vec![(opcode, code)];
+        stand.run();
+        let geometry = stand.disk.geometry().expect("it is surveyed");
+        assert_eq!((geometry.capacity, &geometry.doubts), (BlockCount(1024), &doubts));
+        let pages: Vec<_> = stand.unit.log[1..].iter().map(|cdb| (cdb[0], cdb[2])).collect();
+        assert_eq!(pages[3..], asked);
+    }
+}
+
+#[test]
+fn what_is_not_needed_has_little_time_and_is_asked_for_once() {
+    let silent_to = vec![(0x9e, 0x00), (0x5a, 0x08), (0x1a, 0x3f)];
+    let mut stand = stand(Unit { silent_to, ..Unit::new() });
+    stand.disk.start(stand.now);
+    let mut deadlines = Vec::new();
+    loop {
+        stand.drain();
+        let Some((command, memory)) = stand.under_way.pop() else { break };
+        deadlines.push((command.cdb.operation_code(), command.deadline.since(stand.now)));
+        stand.complete(command, memory);
+    }
+    let geometry = stand.disk.geometry().expect("it is surveyed");
+    assert!(geometry.doubts.contains(&Doubt::NoModePages), "{:?}", geometry.doubts);
+    let of = |code: u8| deadlines.iter().filter(|one| one.0 == code).map(|one| one.1).collect::<Vec<_>>();
+    let (short, usual) = (Duration::from_secs(5), Duration::from_secs(30));
+    assert_eq!((of(0x9e), of(0x5a), of(0x1a)), (vec![short], vec![short], vec![short]));
+    assert_eq!((of(0x00), of(0x25)), (vec![usual], vec![usual]));
+}
+
+#[test]
 fn a_unit_that_claims_no_standard_is_asked_for_little() {
     let mut stand = stand(Unit { version: 0, ..Unit::new() });
     stand.survey().unwrap();

@@ -163,7 +163,7 @@ fn the_answer_is_awaited_for_three_seconds_only() {
         stand.complete(command, memory);
     }
     assert!(waits.contains(&(LOG_SENSE, Duration::from_secs(3))), "{waits:?}");
-    assert!(waits.contains(&(0x5a, Duration::from_secs(30))), "{waits:?}");
+    assert!(waits.contains(&(0x00, Duration::from_secs(30))), "{waits:?}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A unit that answers a disk: well, unless a script says otherwise.
 
-use crate::{Answer, CommandBlock, Outcome, SenseBytes};
+use crate::{Answer, CommandBlock, Failure, Outcome, SenseBytes};
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -37,6 +37,8 @@ pub(super) struct Unit {
     pub(super) is_ata: bool,
     /// What ATA PASS-THROUGH brings; it is refused otherwise.
     pub(super) smart: Option<Vec<u8>>,
+    /// Operation codes to which it says nothing, page codes of INQUIRY and MODE SENSE with them.
+    pub(super) silent_to: Vec<(u8, u8)>,
     /// Operation codes that it does not have.
     pub(super) missing: Vec<u8>,
     /// Answers in the place of its own, first to last, each for the first command with the operation code.
@@ -81,6 +83,7 @@ impl Unit {
             log_page: None,
             is_ata: false,
             smart: None,
+            silent_to: Vec::new(),
             missing: Vec::new(),
             script: VecDeque::new(),
             log: Vec::new(),
@@ -104,6 +107,10 @@ impl Unit {
         let opcode = cdb.operation_code();
         if let Some(at) = self.script.iter().position(|(scripted, _)| *scripted == opcode) {
             return self.script.remove(at).unwrap().1;
+        }
+        let bytes = cdb.as_bytes();
+        if self.silent_to.contains(&(opcode, bytes.get(2).copied().unwrap_or_default())) {
+            return Outcome::Failed(Failure::TimedOut);
         }
         if self.missing.contains(&opcode) {
             return refused(AdditionalSense::INVALID_COMMAND_OPERATION_CODE);
