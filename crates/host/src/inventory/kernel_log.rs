@@ -34,6 +34,10 @@ pub struct Troubles {
     pub aborts: usize,
     /// Errors while the device was being recognised.
     pub enumeration_errors: usize,
+    /// Ports that were switched off by their hub, or did not come up: mostly the cable.
+    pub link_losses: usize,
+    /// Blocks that could not be read or written.
+    pub io_errors: usize,
     /// Too much current was drawn, or there is not enough.
     pub power: usize,
     /// One line of each kind, the last.
@@ -57,7 +61,9 @@ impl KernelLog {
         let lines_read = Cell::new(0);
         let is_wanted = |line: &str| {
             lines_read.set(lines_read.get() + usize::from(!line.trim().is_empty()));
-            ["usb ", "uas", "usb-storage", "hub ", "xhci"].iter().any(|word| line.contains(word))
+            ["usb ", "uas", "usb-storage", "hub ", "xhci", " error, dev sd"]
+                .iter()
+                .any(|word| line.contains(word))
                 && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word))
         };
         let lines = read(&is_wanted)?;
@@ -82,7 +88,7 @@ impl KernelLog {
     /// What went wrong at the port of a device.
     pub fn troubles(&self, device: &UsbDevice) -> Troubles {
         let mut troubles = Troubles::default();
-        let mut examples: [Option<&str>; 5] = [None; 5];
+        let mut examples: [Option<&str>; 7] = [None; 7];
         for line in self.about(device) {
             let (count, example) = match Kind::of(line) {
                 Some(Kind::Reset) => (&mut troubles.resets, 0),
@@ -90,6 +96,8 @@ impl KernelLog {
                 Some(Kind::Abort) => (&mut troubles.aborts, 2),
                 Some(Kind::Enumeration) => (&mut troubles.enumeration_errors, 3),
                 Some(Kind::Power) => (&mut troubles.power, 4),
+                Some(Kind::Link) => (&mut troubles.link_losses, 5),
+                Some(Kind::Blocks) => (&mut troubles.io_errors, 6),
                 None => continue,
             };
             *count += 1;
@@ -111,11 +119,14 @@ impl KernelLog {
             .map(|port| format!("{port}: "));
         // `sd 6:0:0:0: [sda] … uas_eh_abort_handler` names the unit alone.
         let units: Vec<String> = device.disks().map(|disk| format!("sd {}: ", disk.address)).collect();
+        // The block layer names the disk alone, by the name that it has now.
+        let names = device.disks().filter_map(|disk| disk.node.as_ref());
+        let disks: Vec<String> = names.map(|name| format!(" error, dev {name}, ")).collect();
         self.lines.iter().map(String::as_str).filter(move |line| {
             line.contains(&usb)
                 || line.contains(&interface)
                 || port.as_ref().is_some_and(|port| line.contains(port))
-                || units.iter().any(|unit| line.contains(unit))
+                || units.iter().chain(&disks).any(|words| line.contains(words))
         })
     }
 }
@@ -126,6 +137,8 @@ enum Kind {
     Abort,
     Enumeration,
     Power,
+    Link,
+    Blocks,
 }
 
 impl Kind {
@@ -140,7 +153,7 @@ impl Kind {
         } else if has(&[
             "uas_eh_abort_handler",
             "uas_eh_device_reset_handler",
-            "data cmplt err",
+            "cmplt err",
             "uas_zap_pending",
         ]) {
             Some(Self::Abort)
@@ -151,6 +164,10 @@ impl Kind {
             "can't set config",
         ]) {
             Some(Self::Enumeration)
+        } else if has(&["disabled by hub (EMI?)", "Cannot enable.", "cannot enable.", "cannot reset (err"]) {
+            Some(Self::Link)
+        } else if line.contains(" error, dev ") {
+            Some(Self::Blocks)
         } else {
             None
         }

@@ -29,6 +29,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         (troubles.aborts, "commands given up"),
         (troubles.enumeration_errors, "errors while it was recognised"),
         (troubles.power, "complaints about power"),
+        (troubles.link_losses, "times that the port gave up"),
+        (troubles.io_errors, "errors of blocks"),
     ];
     let told: Vec<String> = counts
         .iter()
