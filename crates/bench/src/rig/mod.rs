@@ -12,6 +12,7 @@ mod file;
 mod memory;
 mod port;
 mod queued;
+mod quirks;
 mod thermometer;
 
 pub use file::{FileRig, FileRigOptions};

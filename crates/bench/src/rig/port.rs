@@ -6,6 +6,7 @@
 //!
 //! Always true: whatever ends the rig, the kernel's driver has the interface again.
 
+use super::quirks::Known;
 use super::thermometer::Thermometer;
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
 use host::attachment::{
@@ -95,6 +96,12 @@ impl PortRig {
         let inventory = Inventory::read(&self.tree, Scope::Brief);
         let device = find(&inventory, &self.port)?;
         let ask_temperature = self.thermometer.asks(&inventory, device);
+        let known = Known::of(&inventory, device);
+        let most = known.transfer_bytes_max(route).unwrap_or(u32::MAX);
+        let config = AttachConfig { transfer_bytes_max: config.transfer_bytes_max.min(most), ..config };
+        let notes = known.notes(route).into_iter().filter(|note| !self.identity.notes.contains(note));
+        let notes: Vec<String> = notes.collect();
+        self.identity.notes.extend(notes);
         match self.open(route, device, &AttachConfig { ask_temperature, ..config }) {
             Err(error) if self.may_let_go(&error) => self.open_anew(route, &config),
             Err(AttachError::Survey(_) | AttachError::SurveyTimedOut)
