@@ -2,7 +2,8 @@
 //!
 //! The format is that of fio's manual, "Job file format" and "Parameters": sections in brackets, `[global]` for what the
 //! sections after it share, `name=value` or a bare name a line, comments after `;` or `#` at the start of a line. Sizes are
-//! binary (`kb_base=1024`), times are seconds unless they have a unit.
+//! binary (`kb_base=1024`), times are seconds unless they have a unit. A job goes past the page cache and lasts as long as its time,
+//! whether or not it says `direct=1` and `time_based`; `direct=0` is refused.
 //!
 //! Jobs run one after another here, so every job after the first must say `stonewall`. The engine says how many requests
 //! can be under way, and without one it is fio's own choice on Linux, psync, which has one at a time. Other options about

@@ -24,7 +24,7 @@ use workload::{DEPTH_MAX, NAMES};
     after_help = after_help(),
 )]
 pub(crate) struct BenchArguments {
-    /// A USB port, a block device, or a file.
+    /// A USB port (the first logical unit of its drive), a block device, or a file.
     #[arg(required_unless_present = "is_virtual", conflicts_with = "is_virtual")]
     pub(crate) target: Option<OsString>,
     /// Measure our own initiator and drive in memory, without any hardware.
@@ -39,7 +39,7 @@ pub(crate) struct BenchArguments {
     /// The workload of a configuration file of IOMeter.
     #[arg(long, value_name = "FILE")]
     pub(crate) icf: Option<PathBuf>,
-    /// The workload of a job file of fio.
+    /// The workload of a job file of fio: past the page cache and for its time, as with `direct=1` and `time_based`.
     #[arg(long, value_name = "FILE")]
     pub(crate) fio: Option<PathBuf>,
     /// What is done, and where.
