@@ -134,8 +134,6 @@ pub enum ChainError {
 
 /// Drivers that fall back on one another at most.
 const FALLBACKS_MAX: usize = 8;
-/// The least MaxPSASize with which Linux uses streams (`can_do_streams`): four entries of the array.
-const LINUX_PSA_MIN: u8 = 1;
 /// Linux leaves two of its streams unused: one for what has no tag, one for bridges that count from another number.
 const LINUX_STREAMS_KEPT: u16 = 2;
 /// Commands that Linux has under way below SuperSpeed, before what it keeps.
@@ -302,7 +300,7 @@ impl Parts<'_> {
         }
         let emulates = driver.streams == DriverStreams::Emulated;
         let who = if driver.os == Os::Linux { "Linux" } else { name };
-        let exponent = self.controller.part.primary_streams_exponent;
+        // Linux asks for arrays of four entries (`can_do_streams`), and no controller with streams has fewer.
         let (is_met, because) = match self.controller.streams_of(name) {
             StreamsOf::Missing if emulates => {
                 (true, format!("the controller has no streams, and {name} emulates them"))
@@ -311,9 +309,6 @@ impl Parts<'_> {
             StreamsOf::Broken => {
                 let title = self.controller_title;
                 (false, format!("{who} does not use the streams of the {title}, since they are broken"))
-            }
-            StreamsOf::Work if driver.os == Os::Linux && exponent < LINUX_PSA_MIN => {
-                (false, format!("the controller has no streams: MaxPSASize is {exponent}"))
             }
             StreamsOf::Work => (true, "its stream arrays are large enough".into()),
         };
@@ -499,6 +494,23 @@ mod tests {
         let activation = activation("windows8-uasp", "a75", "asm1051e", "gen1").expect("a chain");
         assert_eq!((activation.transport, activation.depth), (Carried::Uas(Matched::Emulated), 2));
         assert!(told("linux-uas", "a75", "jms567", "gen1").ends_with("the controller has no streams."));
+    }
+
+    #[test]
+    fn linux_uses_stream_arrays_of_four_entries_and_more() {
+        let built_in = Catalogue::built_in().expect("parts that come with the project");
+        let chain =
+            Chain { driver: "linux-uas", controller: "vl805", bridge: Some("jms567"), link: Some("gen1") };
+        let with = |entries| {
+            let tried = built_in.with(Kind::Controller, "vl805", "streams.entries", entries);
+            Activation::of(&tried.expect("a number of it"), chain).expect("a chain")
+        };
+        assert!(with(0.0).to_string().ends_with("the controller has no streams."));
+        for (entries, depth, streams) in [(4.0, 1, 3), (8.0, 5, 7), (16.0, 13, 15)] {
+            let activation = with(entries);
+            let told = format!("It is on UAS with {streams} streams by linux-uas: every rule is met.");
+            assert_eq!((activation.to_string(), activation.depth), (told, depth));
+        }
     }
 
     #[test]

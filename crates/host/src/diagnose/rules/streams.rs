@@ -64,7 +64,7 @@ fn known(controller: &Controller) -> Option<Judgement> {
 fn by_registers(controller: &Controller, arrays: &StreamArrays) -> Judgement {
     let rule = Rule::Streams;
     let size = arrays.max_psa_size;
-    let reading = Reading::new(&arrays.path, format!("MaxPSASize {size}"));
+    let reading = Reading::new(&arrays.path, max_psa_size(size));
     if size < MAX_PSA_SIZE_MIN {
         let because = format!("the controller has no streams: MaxPSASize is {size}");
         return rule.says(Verdict::Refused, because).seen(reading).advise(advice::other_controller());
@@ -88,6 +88,14 @@ fn by_registers(controller: &Controller, arrays: &StreamArrays) -> Judgement {
             .seen(driver_of(controller))
             .seen(reading),
         _ => rule.says(Verdict::Met, "its stream arrays are large enough").seen(reading),
+    }
+}
+
+/// The field with what it means: n stands for arrays of 2^(n+1) contexts (xHCI 1.2 clause 5.3.6).
+fn max_psa_size(size: u8) -> String {
+    match size {
+        0 => "MaxPSASize 0: no streams".to_owned(),
+        _ => format!("MaxPSASize {size}: arrays of {} contexts", 2_u32 << size.min(15)),
     }
 }
 
@@ -123,11 +131,12 @@ fn driver_of(controller: &Controller) -> Reading {
 /// Controllers' drivers that never set `can_do_streams`.
 const NEVER_STREAMS: [&str; 2] = ["vhci_hcd", "dummy_hcd"];
 
-/// The least MaxPSASize with which Linux uses streams: four entries of the array, which has two to the power of this and one more.
+/// The least MaxPSASize with which Linux uses streams: `HCC_MAX_PSA` is the number of contexts, not the field, and is to
+/// be four or more (drivers/usb/host/xhci-caps.h, xhci-pci.c).
 const MAX_PSA_SIZE_MIN: u8 = 1;
 
 /// The driver of the controllers in MediaTek's chips, which are not on PCI. Of those with an xHCI before 1.0, this
-/// MaxPSASize means broken streams (drivers/usb/host/xhci-mtk.c).
+/// MaxPSASize, four contexts, means broken streams, and 3 means streams that work (drivers/usb/host/xhci-mtk.c).
 const MEDIATEK: &str = "xhci-mtk";
 const MEDIATEK_PSA_SIZE: u8 = 1;
 const XHCI_1_0: u16 = 0x0100;

@@ -100,8 +100,8 @@ pub(super) fn table_size(entries: &str) -> String {
     at("3-3:1.0/host3/scsi_host/host3/sg_tablesize", entries)
 }
 
-/// The controller of one of MediaTek's chips, whose debugfs shows these registers before HCCPARAMS1.
-/// An xHCI of MediaTek whose arrays have four entries at most.
+/// The controller of one of MediaTek's chips, whose debugfs shows these registers before HCCPARAMS1; its arrays have
+/// four entries at most.
 pub(super) fn mediatek(registers: &str) -> String {
     mediatek_of(registers, 1)
 }

@@ -156,6 +156,26 @@ fn a_drive_of_uas_alone_without_the_module_is_said_in_the_rule_that_decides() {
 }
 
 #[test]
+fn stream_arrays_are_told_by_their_contexts() {
+    let told = |lines: String| {
+        let diagnosis = diagnosed("3-3", &(lines + &bound("usb-storage")));
+        let judgement = diagnosis.judgement(Rule::Streams).expect("judged").clone();
+        let seen = judgement.readings.iter().find(|reading| reading.place == REGISTERS);
+        (judgement.verdict, seen.map(|reading| reading.found.clone()).unwrap_or_default())
+    };
+    let of = |size: u8| told(format!("{REGISTERS} = HCCPARAMS1 = 0x0008{size:x}001\n"));
+    assert_eq!(of(0), (Verdict::Refused, "MaxPSASize 0: no streams".into()));
+    assert_eq!(of(1), (Verdict::Met, "MaxPSASize 1: arrays of 4 contexts".into()));
+    assert_eq!(of(2), (Verdict::Met, "MaxPSASize 2: arrays of 8 contexts".into()));
+    assert_eq!(of(3), (Verdict::Met, "MaxPSASize 3: arrays of 16 contexts".into()));
+    assert_eq!(of(15), (Verdict::Met, "MaxPSASize 15: arrays of 65536 contexts".into()));
+    // MediaTek's before 1.0 has broken streams with four contexts, and those of 16 work.
+    let mediatek = |size| told(mediatek_of("CAPLENGTH = 0x00960020\\n", size)).0;
+    let verdicts = [0, 1, 2, 3].map(mediatek);
+    assert_eq!(verdicts, [Verdict::Refused, Verdict::Refused, Verdict::Met, Verdict::Met]);
+}
+
+#[test]
 fn a_table_size_tells_of_a_controller_that_is_not_known() {
     const PLACE: &str = "/sys/bus/usb/devices/3-3:1.0/host3/scsi_host/host3/sg_tablesize";
     let told = |driver: &str, table: &str| {
