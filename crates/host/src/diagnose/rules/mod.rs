@@ -288,36 +288,48 @@ fn loaded(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
     if before.iter().any(|judgement| judgement.verdict == Verdict::Refused) {
         return rule.says(Verdict::NotAsked, "the drive is not left to it: an earlier rule has decided");
     }
-    // What follows for a drive that could do without, and for one that cannot.
-    let left = |what: &str, and: &str| {
-        if evidence.speaks_bot() || !evidence.speaks_uas() {
-            format!("{what}: usb-storage leaves the drive to it{and}")
-        } else {
-            format!("the drive speaks UAS alone, and {what}: nothing else here can drive it")
+    let unregistered = Reading::new("/sys/bus/usb/drivers/uas", "does not exist");
+    let (what, index) = match &drivers.uas {
+        Module::Loadable(path) => ("the module uas is there and not loaded", Reading::new(path, "lists uas")),
+        Module::Absent(path) => ("there is no module uas", Reading::new(path, "does not list uas")),
+        Module::Registered(_) | Module::Unknown => {
+            return rule
+                .says(Verdict::Unknown, "it is not registered, and the index of modules could not be read")
+                .seen(unregistered);
         }
     };
-    let unregistered = Reading::new("/sys/bus/usb/drivers/uas", "does not exist");
-    match &drivers.uas {
-        Module::Loadable(path) => {
-            let judgement = rule
-                .says(Verdict::Refused, left("the module uas is there and not loaded", ""))
-                .seen(unregistered)
-                .seen(Reading::new(path, "lists uas"));
-            match &drivers.forbidden {
-                Some((line, path)) => judgement
-                    .seen(Reading::new(path, line))
-                    .advise(advice::allow_module(line, path, evidence)),
-                None => judgement.advise(advice::load_module("uas", evidence)),
-            }
+    let has_it = evidence.driver() == Some("usb-storage");
+    let judgement = rule
+        .says(Verdict::Refused, without_uas(evidence, what))
+        .seen(unregistered)
+        .seen(index)
+        .seen_if_any(has_it.then(|| evidence.driver_reading()));
+    match (&drivers.uas, &drivers.forbidden) {
+        (Module::Loadable(_), Some((line, path))) => {
+            judgement.seen(Reading::new(path, line)).advise(advice::allow_module(line, path, evidence))
         }
-        Module::Absent(path) => rule
-            .says(Verdict::Refused, left("there is no module uas", ", and nobody takes it"))
-            .seen(unregistered)
-            .seen(Reading::new(path, "does not list uas"))
-            .advise(advice::install_module(evidence)),
-        Module::Registered(_) | Module::Unknown => rule
-            .says(Verdict::Unknown, "it is not registered, and the index of modules could not be read")
-            .seen(unregistered),
+        (Module::Loadable(_), None) => judgement.advise(advice::load_module("uas", evidence)),
+        // It was not left to uas, so that a module alone would change nothing.
+        _ if has_it && drivers.config.is_none() => judgement.advise(advice::other_kernel()),
+        _ => judgement.advise(advice::install_module(evidence)),
+    }
+}
+
+/// What follows from `uas` not being there, for a drive that could do without, one that cannot, and one that
+/// `usb-storage` has all the same.
+fn without_uas(evidence: &Evidence<'_>, what: &str) -> String {
+    if evidence.speaks_uas() && !evidence.speaks_bot() {
+        return format!("the drive speaks UAS alone, and {what}: nothing else here can drive it");
+    }
+    let drivers = &evidence.inventory.drivers;
+    let is_unknown = drivers.config.is_none() && matches!(drivers.uas, Module::Absent(_));
+    match evidence.driver() {
+        Some("usb-storage") => {
+            let guess = if is_unknown { ", as in a kernel built without UAS" } else { "" };
+            format!("{what}, and usb-storage has the drive all the same{guess}")
+        }
+        Some(driver) => format!("{what}: usb-storage leaves the drive to it, and {driver} has it"),
+        None => format!("{what}: usb-storage leaves the drive to it, and nobody takes it"),
     }
 }
 

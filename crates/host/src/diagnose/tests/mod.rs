@@ -151,8 +151,37 @@ fn a_drive_of_uas_alone_without_the_module_is_said_in_the_rule_that_decides() {
     assert_eq!(because("3-1", &(uas_absent() + UAS_ALONE)), Some((Verdict::Refused, alone.into())));
     let left = "there is no module uas: usb-storage leaves the drive to it, and nobody takes it";
     assert_eq!(because("3-3", &(uas_absent() + &unbound())), Some((Verdict::Refused, left.into())));
+    let loadable =
+        "the module uas is there and not loaded: usb-storage leaves the drive to it, and nobody takes it";
+    assert_eq!(because("3-3", &(uas_loadable() + &unbound())), Some((Verdict::Refused, loadable.into())));
+    let other = "there is no module uas: usb-storage leaves the drive to it, and usbip-host has it";
+    assert_eq!(
+        because("3-3", &(uas_absent() + &bound("usbip-host"))),
+        Some((Verdict::Refused, other.into()))
+    );
     // A drive without UAS is not left to it.
     assert_eq!(because("3-2", &uas_absent()).map(|one| one.0), Some(Verdict::NotAsked));
+}
+
+#[test]
+fn a_drive_that_usb_storage_has_is_not_said_to_be_left_to_uas() {
+    let told = |lines: String| {
+        let diagnosis = diagnosed("3-3", &(lines + &bound("usb-storage")));
+        let loaded = diagnosis.judgement(Rule::Loaded).expect("judged");
+        assert!(loaded.readings.iter().any(|reading| reading.found == "→ usb-storage"), "{loaded:#?}");
+        let advice: Vec<&str> = loaded.advice.iter().map(|advice| advice.purpose.as_ref()).collect();
+        (diagnosis.decision, loaded.because.clone(), advice.join(", "))
+    };
+    let because = "there is no module uas, and usb-storage has the drive all the same, as in a kernel built without UAS";
+    let kernel = "Use a kernel with UAS".to_owned();
+    assert_eq!(told(uas_absent()), (Decision::Supposed(Rule::Built), because.into(), kernel));
+    // Where the configuration says that the kernel has UAS, that is no explanation.
+    let built = uas_absent() + "/boot/config-6.1.0-56-amd64 = CONFIG_USB_UAS=m\n";
+    let because = "there is no module uas, and usb-storage has the drive all the same".to_owned();
+    assert_eq!(told(built), (Decision::Unexplained, because, "Get the driver".into()));
+    let because =
+        "the module uas is there and not loaded, and usb-storage has the drive all the same".to_owned();
+    assert_eq!(told(uas_loadable()), (Decision::Unexplained, because, "Load the driver".into()));
 }
 
 #[test]
