@@ -3,7 +3,7 @@
 //! `/dev/kmsg` goes back to boot or to where the buffer has been overwritten, and is for root where
 //! `kernel.dmesg_restrict` is set. A file that `dmesg` or `journalctl -k` wrote does as well.
 
-use super::UsbDevice;
+use super::{Controller, UsbDevice};
 use crate::tree::{Tree, Unread, log_of};
 use std::cell::Cell;
 use std::os::unix::ffi::OsStrExt;
@@ -38,6 +38,8 @@ pub struct Troubles {
     pub link_losses: usize,
     /// Blocks that could not be read or written.
     pub io_errors: usize,
+    /// Events of streams that the controller's driver did not know; the line names the controller alone.
+    pub unknown_streams: usize,
     /// Too much current was drawn, or there is not enough.
     pub power: usize,
     /// One line of each kind, the last.
@@ -85,11 +87,15 @@ impl KernelLog {
         self.lines.iter().map(String::as_str).rfind(|line| line.contains(words))
     }
 
-    /// What went wrong at the port of a device.
-    pub fn troubles(&self, device: &UsbDevice) -> Troubles {
+    /// What went wrong at the port of a device, and with streams at a controller whose streams it uses.
+    pub fn troubles(&self, device: &UsbDevice, streams_of: Option<&Controller>) -> Troubles {
         let mut troubles = Troubles::default();
-        let mut examples: [Option<&str>; 7] = [None; 7];
-        for line in self.about(device) {
+        let mut examples: [Option<&str>; 8] = [None; 8];
+        let controller = streams_of.map(|controller| format!(" {}: ", controller.name));
+        let of_controller = self.lines.iter().map(String::as_str).filter(|line| {
+            controller.as_ref().is_some_and(|name| line.contains(name)) && line.contains(UNKNOWN_STREAM)
+        });
+        for line in self.about(device).chain(of_controller) {
             let (count, example) = match Kind::of(line) {
                 Some(Kind::Reset) => (&mut troubles.resets, 0),
                 Some(Kind::Disconnect) => (&mut troubles.disconnects, 1),
@@ -98,6 +104,7 @@ impl KernelLog {
                 Some(Kind::Power) => (&mut troubles.power, 4),
                 Some(Kind::Link) => (&mut troubles.link_losses, 5),
                 Some(Kind::Blocks) => (&mut troubles.io_errors, 6),
+                Some(Kind::Stream) => (&mut troubles.unknown_streams, 7),
                 None => continue,
             };
             *count += 1;
@@ -112,24 +119,35 @@ impl KernelLog {
     fn about<'a>(&'a self, device: &UsbDevice) -> impl Iterator<Item = &'a str> {
         let usb = format!("usb {}: ", device.port);
         let interface = format!(" {}:", device.port);
-        let port = device
-            .plugged
-            .as_ref()
-            .and_then(|port| port.path.rsplit('/').next())
-            .map(|port| format!("{port}: "));
-        // `sd 6:0:0:0: [sda] … uas_eh_abort_handler` names the unit alone.
-        let units: Vec<String> = device.disks().map(|disk| format!("sd {}: ", disk.address)).collect();
+        // A port has another half of the other speed in the same socket, which a bad cable shows at as well.
+        let halves = device.plugged.iter().flat_map(|port| {
+            let own = port.path.rsplit('/').next();
+            own.into_iter().chain(port.peer.as_deref()).map(|half| format!("usb {half}: "))
+        });
+        // `sd 6:0:0:0: [sda] … uas_eh_abort_handler` names the unit alone, `scsi host6: …` its SCSI host.
+        let units = device.disks().flat_map(|disk| {
+            let host = disk.address.split(':').next().unwrap_or_default();
+            [
+                format!("sd {}: ", disk.address),
+                format!("scsi {}: ", disk.address),
+                format!("scsi host{host}: "),
+            ]
+        });
         // The block layer names the disk alone, by the name that it has now.
         let names = device.disks().filter_map(|disk| disk.node.as_ref());
-        let disks: Vec<String> = names.map(|name| format!(" error, dev {name}, ")).collect();
-        self.lines.iter().map(String::as_str).filter(move |line| {
-            line.contains(&usb)
-                || line.contains(&interface)
-                || port.as_ref().is_some_and(|port| line.contains(port))
-                || units.iter().chain(&disks).any(|words| line.contains(words))
-        })
+        let disks = names.map(|name| format!(" error, dev {name}, "));
+        let words: Vec<String> =
+            [usb, interface].into_iter().chain(halves).chain(units).chain(disks).collect();
+        self.lines
+            .iter()
+            .map(String::as_str)
+            .filter(move |line| words.iter().any(|words| line.contains(words)))
     }
 }
+
+/// What xhci-ring.c says of an event whose stream it has no ring for, with a slot and an endpoint; versions put their own
+/// words before it.
+const UNKNOWN_STREAM: &str = "for unknown stream ring";
 
 enum Kind {
     Reset,
@@ -139,6 +157,7 @@ enum Kind {
     Power,
     Link,
     Blocks,
+    Stream,
 }
 
 impl Kind {
@@ -152,7 +171,7 @@ impl Kind {
             Some(Self::Disconnect)
         } else if has(&[
             "uas_eh_abort_handler",
-            "uas_eh_device_reset_handler",
+            "uas_eh_device_reset_handler FAILED",
             "cmplt err",
             "uas_zap_pending",
         ]) {
@@ -160,6 +179,7 @@ impl Kind {
         } else if has(&[
             "device descriptor read",
             "not accepting address",
+            "not responding to setup address",
             "unable to enumerate",
             "can't set config",
         ]) {
@@ -168,6 +188,8 @@ impl Kind {
             Some(Self::Link)
         } else if line.contains(" error, dev ") {
             Some(Self::Blocks)
+        } else if line.contains(UNKNOWN_STREAM) {
+            Some(Self::Stream)
         } else {
             None
         }

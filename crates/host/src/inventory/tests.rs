@@ -161,10 +161,78 @@ fn trouble_in_the_log_is_counted_for_its_own_port() {
                usb 3-3: device descriptor read/8, error -71";
     let inventory = read(&format!("/dev/kmsg = {log}\n"));
     let log = inventory.log.as_ref().expect("read").as_ref().expect("read");
-    let troubles = log.troubles(device(&inventory, "3-3"));
+    let troubles = log.troubles(device(&inventory, "3-3"), None);
     let counts =
         [troubles.resets, troubles.disconnects, troubles.aborts, troubles.enumeration_errors, troubles.power];
     assert_eq!(counts, [1; 5], "{troubles:#?}");
+}
+
+/// What a log of these lines tells of the drive on port 3-3, whose disk is sdc of SCSI host 3.
+fn troubles(lines: &str) -> Troubles {
+    let inventory = read(&format!("/dev/kmsg = {}\n", lines.replace('\n', "\\n")));
+    let log = inventory.log.as_ref().expect("read").as_ref().expect("read");
+    let device = device(&inventory, "3-3");
+    log.troubles(device, inventory.controller_of(device))
+}
+
+#[test]
+fn a_bad_cable_is_told_by_both_halves_of_the_port() {
+    let told = troubles(
+        "usb usb3-port3: Cannot enable. Maybe the USB cable is bad?\n\
+         usb usb2-port3: Cannot enable. Maybe the USB cable is bad?\n\
+         usb usb3-port3: disabled by hub (EMI?), re-enabling...\n\
+         usb usb3-port3: cannot reset (err = -110)\n\
+         usb usb3-port4: Cannot enable. Maybe the USB cable is bad?\n\
+         usb usb3-port31: Cannot enable. Maybe the USB cable is bad?\n\
+         usb usb2-port2: disabled by hub (EMI?), re-enabling...\n\
+         usb 3-3: Device not responding to setup address.",
+    );
+    let examples = vec![
+        "usb 3-3: Device not responding to setup address.".to_owned(),
+        "usb usb3-port3: cannot reset (err = -110)".to_owned(),
+    ];
+    assert_eq!(told, Troubles { link_losses: 4, enumeration_errors: 1, examples, ..Troubles::default() });
+}
+
+#[test]
+fn commands_that_uas_gave_up_are_told_by_device_unit_and_host() {
+    let told = troubles(
+        "usb 3-3: cmd cmplt err -2\n\
+         sd 3:0:0:0: [sdc] tag#1 data cmplt err -71 uas-tag 2 inflight: CMD\n\
+         sd 3:0:0:0: [sdc] tag#1 uas_eh_abort_handler 0 uas-tag 2 inflight: CMD IN\n\
+         scsi 3:0:0:0: tag#1 uas_zap_pending 0 uas-tag 1 inflight: CMD\n\
+         scsi host3: uas_eh_device_reset_handler start\n\
+         usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd\n\
+         scsi host3: uas_eh_device_reset_handler success\n\
+         scsi host3: uas_eh_device_reset_handler FAILED err -19\n\
+         scsi host33: uas_eh_device_reset_handler FAILED err -19\n\
+         sd 33:0:0:0: [sdq] tag#1 uas_eh_abort_handler 0 uas-tag 2 inflight: CMD IN\n\
+         usb 3-31: cmd cmplt err -2",
+    );
+    assert_eq!((told.aborts, told.resets), (5, 1), "{told:#?}");
+}
+
+#[test]
+fn errors_of_blocks_are_told_by_the_disk() {
+    let told = troubles(
+        "blk_update_request: I/O error, dev sdc, sector 77 op 0x0:(READ) flags 0x80700\n\
+         I/O error, dev sdc, sector 78 op 0x1:(WRITE) flags 0x0\n\
+         critical medium error, dev sdc, sector 79\n\
+         I/O error, dev sdb, sector 80\n\
+         I/O error, dev sdcc, sector 81",
+    );
+    assert_eq!((told.io_errors, told.examples.len()), (3, 1), "{told:#?}");
+}
+
+#[test]
+fn unknown_streams_are_told_by_the_controller_to_drives_that_use_streams() {
+    let lines = "xhci_hcd 0000:00:02.0: ERROR Transfer event for unknown stream ring slot 3 ep 6\n\
+                 xhci_hcd 0000:00:02.0: Transfer event 4 for unknown stream ring slot 3 ep 6\n\
+                 xhci_hcd 0000:00:04.0: ERROR Transfer event for unknown stream ring slot 1 ep 2";
+    assert_eq!(troubles(lines).unknown_streams, 2);
+    let inventory = read(&format!("/dev/kmsg = {}\n", lines.replace('\n', "\\n")));
+    let log = inventory.log.as_ref().expect("read").as_ref().expect("read");
+    assert_eq!(log.troubles(device(&inventory, "3-3"), None), Troubles::default());
 }
 
 #[test]

@@ -22,7 +22,9 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
             .says(Health::Unknown, "the kernel's log has nothing about USB in it")
             .seen(Reading::new(&log.path, "no line about USB"));
     }
-    let troubles = log.troubles(evidence.device);
+    // Nothing but UAS uses streams; the kernel names their controller alone, so that another drive of it may be meant.
+    let uses_streams = evidence.device.speed.is_super() && evidence.speaks_uas();
+    let troubles = log.troubles(evidence.device, evidence.controller.filter(|_| uses_streams));
     let counts = [
         (troubles.resets, "resets"),
         (troubles.disconnects, "disconnects"),
@@ -31,6 +33,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
         (troubles.power, "complaints about power"),
         (troubles.link_losses, "times that the port gave up"),
         (troubles.io_errors, "errors of blocks"),
+        (troubles.unknown_streams, "events of streams that its controller's driver did not know"),
     ];
     let told: Vec<String> = counts
         .iter()

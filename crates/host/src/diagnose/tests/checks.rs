@@ -76,19 +76,11 @@ fn disk_cases() -> Vec<CheckCase> {
     ]
 }
 
-/// Of the kernel and its settings.
-fn kernel_cases() -> Vec<CheckCase> {
-    use CheckKind::{Resets, Settings, Smart};
+/// Of the kernel's log.
+fn log_cases() -> Vec<CheckCase> {
+    use CheckKind::Resets;
     use Health::{Concern, Good, Unknown};
     vec![
-        (Smart, String::new(), Good, "no quirk"),
-        (Smart, ids(0x0bc2, 0x0001), Concern, "blocks ATA"),
-        (Smart, quirks("1209:0001:t"), Concern, "blocks ATA"),
-        (Smart, ids(0x13fd, 0x3940) + &at("bcdDevice", "0310"), Concern, "in Linux before 6.19 the flag t"),
-        (Smart, ids(0x13fd, 0x3940) + &at("bcdDevice", "0310") + &kernel("6.19.0"), Good, "no quirk"),
-        (Smart, ids(0x125f, 0xa94a) + &at("bcdDevice", "0160"), Unknown, "Linux since 6.15 blocks ATA"),
-        (Smart, ids(0x125f, 0xa94a) + &at("bcdDevice", "0160") + &kernel("6.15.0"), Concern, "blocks ATA"),
-        (Smart, ids(0x125f, 0xa94a) + &at("bcdDevice", "0160") + &quirks("125f:a94a:"), Good, "no quirk"),
         (Resets, String::new(), Good, "none"),
         (Resets, "/dev/kmsg -\n".into(), Unknown, "could not be read"),
         (Resets, log("usb 3-3: USB disconnect, device number 4"), Good, "disconnects: 1"),
@@ -110,6 +102,43 @@ fn kernel_cases() -> Vec<CheckCase> {
         (Resets, log("I/O error, dev sdc, sector 77 op 0x0:(READ)"), Concern, "errors of blocks: 1"),
         (Resets, log("critical medium error, dev sdc, sector 77"), Concern, "errors of blocks: 1"),
         (Resets, log("I/O error, dev sdcc, sector 77 op 0x0:(READ)"), Good, "none"),
+        (Resets, log("usb usb2-port3: Cannot enable. Maybe the USB cable is bad?"), Concern, "gave up: 1"),
+        (
+            Resets,
+            log("xhci_hcd 0000:00:02.0: ERROR Transfer event for unknown stream ring slot 3 ep 6"),
+            Concern,
+            "events of streams that its controller's driver did not know: 1",
+        ),
+        // Another controller's, and a drive that has no streams at this speed.
+        (
+            Resets,
+            log("xhci_hcd 0000:00:04.0: ERROR Transfer event for unknown stream ring slot 3 ep 6"),
+            Good,
+            "none",
+        ),
+        (
+            Resets,
+            log("xhci_hcd 0000:00:02.0: ERROR Transfer event for unknown stream ring slot 3 ep 6")
+                + &high_speed(),
+            Good,
+            "none",
+        ),
+    ]
+}
+
+/// Of the kernel and its settings.
+fn kernel_cases() -> Vec<CheckCase> {
+    use CheckKind::{Settings, Smart};
+    use Health::{Concern, Good, Unknown};
+    vec![
+        (Smart, String::new(), Good, "no quirk"),
+        (Smart, ids(0x0bc2, 0x0001), Concern, "blocks ATA"),
+        (Smart, quirks("1209:0001:t"), Concern, "blocks ATA"),
+        (Smart, ids(0x13fd, 0x3940) + &at("bcdDevice", "0310"), Concern, "in Linux before 6.19 the flag t"),
+        (Smart, ids(0x13fd, 0x3940) + &at("bcdDevice", "0310") + &kernel("6.19.0"), Good, "no quirk"),
+        (Smart, ids(0x125f, 0xa94a) + &at("bcdDevice", "0160"), Unknown, "Linux since 6.15 blocks ATA"),
+        (Smart, ids(0x125f, 0xa94a) + &at("bcdDevice", "0160") + &kernel("6.15.0"), Concern, "blocks ATA"),
+        (Smart, ids(0x125f, 0xa94a) + &at("bcdDevice", "0160") + &quirks("125f:a94a:"), Good, "no quirk"),
         (Settings, String::new(), Good, "nobody"),
         (Settings, quirks("1209:0001:f"), Concern, "after the next boot: no entry"),
         (Settings, "/proc/cmdline = usb-storage.quirks=1209:0001:u\n".into(), Concern, "in force: no entry"),
@@ -130,7 +159,7 @@ fn kernel_cases() -> Vec<CheckCase> {
 
 #[test]
 fn each_check_sees_what_is_wrong_and_what_is_not() {
-    for (kind, lines, health, word) in [link_cases(), disk_cases(), kernel_cases()].concat() {
+    for (kind, lines, health, word) in [link_cases(), disk_cases(), log_cases(), kernel_cases()].concat() {
         let diagnosis = diagnosed("3-3", &lines);
         let check = check_of(&diagnosis, kind);
         assert_eq!(check.health, health, "{check:#?}\n{lines}");
