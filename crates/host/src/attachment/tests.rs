@@ -4,10 +4,11 @@ use super::setup::Memory;
 use super::*;
 use crate::door::{CellId, Order};
 use bus::{Completion, Direction, EndpointAddress, TransferId, TransferStatus};
-use initiator::disk::TemperatureSource;
+use initiator::disk::{Doubt, TemperatureSource};
 use initiator::probe::{BotPlan, PipeEnd, Place, Plan};
 use units::ByteRange;
 use wire::scsi::sense::{AdditionalSense, SenseKey};
+use wire::scsi::vpd::VpdPageCode;
 use wire::usb::SetupPacket;
 
 /// A bridge with a disk of 32768 blocks that reads as zeroes.
@@ -16,12 +17,16 @@ struct Bridge {
     cells: Vec<Vec<u8>>,
     log_page: Answer,
     smart: Answer,
+    /// What becomes of a VPD page, if it is not brought.
+    page: Option<Answer>,
     /// The tag of the command under way, how many bytes it wants, and what it brings.
     command: Option<(u32, u32, Answer)>,
     /// The response code, sense key and code of the last command that was refused.
     sense: [u8; 3],
     /// So many writes and flushes are answered with a deferred error.
     loses: u32,
+    /// So many writes fail, of which the sense data say nothing.
+    forgets: u32,
     /// The data of a write come next.
     takes_data: bool,
     waiting: Vec<Order>,
@@ -52,9 +57,11 @@ impl Bridge {
     fn answer(&self, cdb: &[u8]) -> Answer {
         let bytes: &[u8] = match (cdb[0], cdb[1] & 1) {
             (0x12, 0) => b"\0\0\x06\x02\x1f\0\0\0ACME    Warm disk       1.0 ",
+            (0x12, _) if self.page.is_some() => return self.page.clone().unwrap_or_default(),
             // Which VPD pages: 00h, and that of a SCSI / ATA translation.
             (0x12, _) if cdb[2] == 0 => &[0, 0, 0, 2, 0, 0x89],
             (0x2a | 0x35, _) if self.loses > 0 => return Answer::Refused,
+            (0x2a, _) if self.forgets > 0 => return Answer::Refused,
             (0x2a | 0x35, _) => &[],
             (0x25, _) => &[0, 0, 0x7f, 0xff, 0, 0, 2, 0],
             (0x00, _) => &[],
@@ -83,9 +90,15 @@ impl Bridge {
         let word = |at: usize| u32::from_le_bytes(wrapper[at..at + 4].try_into().expect("four bytes"));
         let answer = self.answer(&wrapper[15..]);
         if matches!(answer, Answer::Refused) {
-            let is_lost = matches!(wrapper[15], 0x2a | 0x35);
+            let is_lost = matches!(wrapper[15], 0x2a | 0x35) && self.loses > 0;
+            let is_forgotten = wrapper[15] == 0x2a && !is_lost;
             self.loses -= u32::from(is_lost);
-            self.sense = if is_lost { [0x71, 0x03, 0x0c] } else { [0x70, 0x05, 0x20] };
+            self.forgets -= u32::from(is_forgotten);
+            self.sense = match (is_lost, is_forgotten) {
+                (true, _) => [0x71, 0x03, 0x0c],
+                (_, true) => [0x70, 0x00, 0x00],
+                _ => [0x70, 0x05, 0x20],
+            };
         }
         self.takes_data = word(8) > 0 && wrapper[12] & 0x80 == 0;
         let wanted = if self.takes_data { 0 } else { word(8) };
@@ -244,7 +257,16 @@ impl BusDoor for Bridge {
 }
 
 /// The disk of a bridge, asked on its way up.
-fn attached(mut bridge: Bridge) -> Attachment<Bridge> {
+fn attached(bridge: Bridge) -> Attachment<Bridge> {
+    let ask_temperature = AskTemperature::ByLogOrSmart;
+    attached_as(bridge, &AttachConfig { ask_temperature, ..small(TransportChoice::Bot) })
+}
+
+fn small(transport: TransportChoice) -> AttachConfig {
+    AttachConfig { transport, slots: 2, slot_bytes: 4096, ..AttachConfig::default() }
+}
+
+fn attached_as(mut bridge: Bridge, config: &AttachConfig) -> Attachment<Bridge> {
     let end = |address| PipeEnd { address, packet_bytes: 1024, burst_packets: 1 };
     let place = Place { configuration: 1, interface: 0, alternate: 0 };
     let plan = Plan::Bot(BotPlan {
@@ -252,21 +274,14 @@ fn attached(mut bridge: Bridge) -> Attachment<Bridge> {
         bulk_in: end(EndpointAddress::at::<1>(Direction::In)),
         bulk_out: end(EndpointAddress::at::<2>(Direction::Out)),
     });
-    let config = AttachConfig {
-        transport: TransportChoice::Bot,
-        slots: 2,
-        slot_bytes: 4096,
-        ask_temperature: AskTemperature::ByLogOrSmart,
-        ..AttachConfig::default()
-    };
-    let memory = Memory::of(plan, &config);
+    let memory = Memory::of(plan, config);
     let firsts = memory.blocks.map(|block| {
         let first = CellId::default().after(bridge.cells.len() as u16);
         bridge.cells.extend((0..block.count).map(|_| vec![0; block.bytes as usize]));
         first
     });
     let cells = memory.cells(firsts);
-    Attachment::set_up(bridge, cells, (plan, 0), &config).expect("the disk is surveyed whatever it tells")
+    Attachment::set_up(bridge, cells, (plan, 0), config).expect("the disk is surveyed whatever it tells")
 }
 
 /// Reads a block; what that had to bear.
@@ -346,6 +361,34 @@ fn a_write_that_was_lost_is_told_at_once_and_by_the_flush() {
     assert_eq!(ask(flush, Extent::default()), (Some(Err(Error::LostWrite(lost))), Some(lost)));
     assert_eq!(ask(flush, Extent::default()), (Some(Ok(Done { moved: 0 })), None));
     assert_eq!(disk.counters().disk.lost_writes, 2);
+}
+
+#[test]
+fn a_write_that_fails_about_nothing_is_written_again_and_never_a_success() {
+    let mut disk = attached(Bridge { forgets: 1, ..Bridge::default() });
+    let mut write = || {
+        let before = disk.counters().disk.sent_again;
+        disk.submit(0, Operation::Write { fua: false, dpo: false }, Extent::new(9, 1)).expect("it is taken");
+        let finished = disk.wait(Instant::now() + std::time::Duration::from_secs(5)).expect("the door works");
+        let again = disk.counters().disk.sent_again - before;
+        disk.door.forgets = 5;
+        (finished.map(|finished| finished.result), again)
+    };
+    assert_eq!(write(), (Some(Ok(Done { moved: 512 })), 1));
+    let (key, additional) = (SenseKey::NoSense, AdditionalSense { asc: 0, ascq: 0 });
+    assert_eq!(write(), (Some(Err(Error::Sense { key, additional })), 4));
+}
+
+#[test]
+fn a_disk_that_says_nothing_to_a_page_is_surveyed_long_before_the_limit() {
+    let began = Instant::now();
+    let mut disk = attached(Bridge { page: Some(Answer::Silence), ..Bridge::default() });
+    let seconds = began.elapsed().as_secs();
+    assert!((5..30).contains(&seconds), "{seconds} s");
+    let doubts = &disk.geometry().doubts;
+    assert!(doubts.contains(&Doubt::Page(VpdPageCode::SupportedPages)), "{doubts:?}");
+    let counters = read(&mut disk);
+    assert_eq!((counters.transport.timeouts, disk.door.resets), (1, 1));
 }
 
 #[test]

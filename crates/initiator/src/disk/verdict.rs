@@ -274,7 +274,10 @@ const ASC_NO_MEDIUM: u8 = 0x3a;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SenseBytes;
+    use crate::script::{Script, write_10};
+    use crate::uas::{UasConfig, UasEndpoints};
+    use crate::{Patience, SenseBytes, Uas};
+    use bus::{Direction, EndpointAddress};
 
     fn with_sense(bytes: &[u8]) -> Judged {
         let sense = SenseBytes::new(bytes);
@@ -315,6 +318,34 @@ mod tests {
         let error = Error::Sense { key: SenseKey::NoSense, additional: AdditionalSense { asc: 0, ascq: 0 } };
         assert_eq!(verdict(0x00, 0x00, 0x00), passing(error));
         assert_eq!(verdict(0x01, 0x17, 0x01), Verdict::Done);
+    }
+
+    #[test]
+    fn a_write_over_uas_that_ends_with_a_check_condition_about_nothing_is_no_success() {
+        let at = |number, direction| EndpointAddress::new(number, direction).unwrap();
+        let endpoints = UasEndpoints {
+            command: at(4, Direction::Out),
+            status: at(3, Direction::In),
+            data_in: at(1, Direction::In),
+            data_out: at(2, Direction::Out),
+        };
+        let patience = Patience::default();
+        let config =
+            UasConfig { interface: 0, alternate: 1, endpoints, streams: Some(16), depth: None, patience };
+        let mut script = Script::new(Uas::new(config).expect("streams enough"));
+        script.submit(write_10(0, 9, 1));
+        let status = script.expect_transfer(endpoints.status);
+        let blocks = script.expect_transfer(endpoints.data_out);
+        let command = script.expect_transfer(endpoints.command);
+        script.done(command);
+        script.done(blocks);
+        // SENSE IU of tag 1: CHECK CONDITION, and 18 bytes of sense data in fixed format.
+        let mut sense_iu = [0; 34];
+        (sense_iu[0], sense_iu[3], sense_iu[6], sense_iu[15]) = (3, 1, 2, 18);
+        (sense_iu[16], sense_iu[23]) = (0x70, 10);
+        script.reply(status, &sense_iu);
+        let error = Error::Sense { key: SenseKey::NoSense, additional: AdditionalSense { asc: 0, ascq: 0 } };
+        assert_eq!(judge(&script.expect_finished(0)).verdict, passing(error));
     }
 
     #[test]
