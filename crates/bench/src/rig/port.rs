@@ -98,7 +98,11 @@ impl PortRig {
         let ask_temperature = self.thermometer.asks(&inventory, device);
         let known = Known::of(&inventory, device);
         let most = known.transfer_bytes_max(route).unwrap_or(u32::MAX);
-        let config = AttachConfig { transfer_bytes_max: config.transfer_bytes_max.min(most), ..config };
+        let config = AttachConfig {
+            transfer_bytes_max: config.transfer_bytes_max.min(most),
+            ignore_residue: known.ignores_residue(),
+            ..config
+        };
         let notes = known.notes(route).into_iter().filter(|note| !self.identity.notes.contains(note));
         let notes: Vec<String> = notes.collect();
         self.identity.notes.extend(notes);

@@ -1,13 +1,15 @@
 //! What Linux knows of a drive at a port that our own drivers go by.
 //!
-//! A bridge that cannot take large commands cannot take ours either. That Linux keeps a drive off UAS is told, and nothing more: to see
-//! what it does there is what a bench is for. Left out: residues that mean nothing, which BOT learns by itself, and what is of no use without a file
-//! system above.
+//! A bridge that cannot take large commands cannot take ours either, and residues that mean nothing to Linux mean nothing to our BOT,
+//! which would learn it of a few commands only. That Linux keeps a drive off UAS is told, with who says so, and nothing more: to see what it does there
+//! is what a bench is for. Left out: what is of no use without a file system above.
 
 use super::Route;
-use host::diagnose::Evidence;
+use host::diagnose::{Evidence, Quirks};
 use host::inventory::{Inventory, UsbDevice};
+use initiator::probe::quirk::table::{TableRow, UAS};
 use initiator::probe::quirk::{Flag, Flags};
+use std::fmt;
 
 /// Bytes of 240 sectors and of 64, as the flags of those names have it.
 const MAX_BYTES: [(Flag, u32); 2] = [(Flag::MaxSectors64, 64 * 512), (Flag::MaxSectors240, 240 * 512)];
@@ -17,16 +19,35 @@ const MAX_BYTES: [(Flag, u32); 2] = [(Flag::MaxSectors64, 64 * 512), (Flag::MaxS
 pub(super) struct Known {
     uas: Flags,
     storage: Flags,
+    /// Who says to ignore UAS.
+    ignored_by: Option<Source>,
+}
+
+/// Where a quirk comes from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// The user's entry.
+    User,
+    /// A row of Linux's tables.
+    Row(&'static TableRow),
+    /// A rule in the code of `uas`, with its reason.
+    Code(&'static str),
 }
 
 impl Known {
     /// What is in force for a drive.
     pub(super) fn of(inventory: &Inventory, device: &UsbDevice) -> Self {
-        let none = Self { uas: Flags::NONE, storage: Flags::NONE };
+        let none = Self { uas: Flags::NONE, storage: Flags::NONE, ignored_by: None };
         Evidence::gather(inventory, device).into_iter().fold(none, |all, evidence| Self {
             uas: all.uas.union(evidence.quirks.uas()),
             storage: all.storage.union(evidence.quirks.storage()),
+            ignored_by: all.ignored_by.or_else(|| Source::of_ignored_uas(&evidence.quirks)),
         })
+    }
+
+    /// Whether residues of BOT mean nothing.
+    pub(super) const fn ignores_residue(self) -> bool {
+        self.storage.contains(Flag::IgnoreResidue)
     }
 
     const fn on(self, route: Route) -> Flags {
@@ -46,10 +67,45 @@ impl Known {
             let kib = bytes / 1024;
             notes.push(format!("{route}: commands of {kib} KiB at most, since Linux knows that the drive takes no larger ones"));
         }
-        if matches!(route, Route::Uas) && self.uas.union(self.storage).contains(Flag::IgnoreUas) {
-            notes.push("uas: Linux keeps this drive off UAS (a quirk says so, see uaskit why), and it is driven there all the same".into());
+        if let (Route::Uas, Some(source)) = (route, self.ignored_by) {
+            notes.push(format!(
+                "uas: Linux keeps this drive off UAS, and it is driven there all the same: {source}"
+            ));
         }
         notes
+    }
+}
+
+impl Source {
+    /// Who says to ignore UAS, of those that are in force.
+    fn of_ignored_uas(quirks: &Quirks) -> Option<Self> {
+        let ignores = |flags: Flags| flags.contains(Flag::IgnoreUas);
+        if !ignores(quirks.uas().union(quirks.storage())) {
+            return None;
+        }
+        // An entry replaces what is built in.
+        if quirks.user.is_some() {
+            return Some(Self::User);
+        }
+        let built_in = &quirks.built_in;
+        let rows = [built_in.row, built_in.storage_row];
+        let row = rows.into_iter().flatten().find(|row| ignores(row.flags)).map(Self::Row);
+        let coded = built_in.coded.filter(|coded| ignores(coded.flags()));
+        row.or_else(|| coded.map(|coded| Self::Code(coded.reason())))
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User => f.write_str("usb-storage.quirks= has the letter u for it"),
+            Self::Row(row) => {
+                let TableRow { id, name, .. } = row;
+                let file = if UAS.contains(row) { "unusual_uas.h" } else { "unusual_devs.h" };
+                write!(f, "the row {id} of {file} says so, {name}")
+            }
+            Self::Code(reason) => write!(f, "uas-detect.h says so, {reason}"),
+        }
     }
 }
 
@@ -58,6 +114,8 @@ mod tests {
     use super::*;
     use host::inventory::Scope;
     use host::tree::Tree;
+    use initiator::probe::quirk::{BuiltIn, CodedRule};
+    use initiator::probe::{DeviceId, Identity, Names};
 
     /// A recorded machine whose drive at port 3-3 the user says this of.
     fn known(quirks: &str) -> Known {
@@ -87,5 +145,31 @@ mod tests {
         assert!(known("1209:0001:u").notes(Route::Bot).is_empty());
         let notes = known("1209:0001:u").notes(Route::Uas);
         assert!(notes.len() == 1 && notes[0].contains("keeps this drive off UAS"), "{notes:?}");
+        assert!(notes[0].ends_with("usb-storage.quirks= has the letter u for it"), "{notes:?}");
+    }
+
+    #[test]
+    fn the_row_that_keeps_a_drive_off_uas_is_named() {
+        let note = |vendor, product, revision| {
+            let id = DeviceId::new(vendor, product);
+            let identity = Identity { id, revision, names: Names::default() };
+            let quirks = Quirks { built_in: BuiltIn::of(&identity, None), user: None };
+            Source::of_ignored_uas(&quirks).map(|source| source.to_string())
+        };
+        let apricorn = "the row 0984:0301 of unusual_uas.h says so, Apricorn";
+        assert_eq!(note(0x0984, 0x0301, 0x0128).as_deref(), Some(apricorn));
+        assert_eq!(note(0x0984, 0x0301, 0x0129), None);
+        let coded = Some(CodedRule::Hiksemi);
+        let quirks = Quirks { built_in: BuiltIn { coded, ..BuiltIn::default() }, user: None };
+        let source = Source::of_ignored_uas(&quirks).map(|source| source.to_string());
+        assert!(source.is_some_and(|source| source.starts_with("uas-detect.h says so, ")));
+        // JMicron JMS567: quirks, and none of them about this.
+        assert_eq!(note(0x152d, 0x0578, 0), None);
+    }
+
+    #[test]
+    fn residues_mean_nothing_where_linux_says_so() {
+        assert!(known("1209:0001:r").ignores_residue());
+        assert!(!known("").ignores_residue() && !known("1209:0001:g").ignores_residue());
     }
 }

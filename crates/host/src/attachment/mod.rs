@@ -95,6 +95,8 @@ pub struct AttachConfig {
     pub disk_patience: DiskPatience,
     /// Whether the survey asks how warm the disk is; what it told is in [`Geometry::temperature`].
     pub ask_temperature: AskTemperature,
+    /// Bulk-Only Transport: the residues of the device are known to mean nothing.
+    pub ignore_residue: bool,
 }
 
 /// A request that has ended.
@@ -166,6 +168,7 @@ impl Default for AttachConfig {
             patience: Patience::default(),
             disk_patience: DiskPatience::DEFAULT,
             ask_temperature: AskTemperature::Not,
+            ignore_residue: false,
         }
     }
 }

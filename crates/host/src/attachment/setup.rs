@@ -6,6 +6,7 @@ use super::carry::{Commands, LIST_BYTES, MESSAGE_BYTES};
 use super::{AttachConfig, AttachError, Attachment, Chosen, TransportChoice, Turn};
 use crate::clock::Clock;
 use crate::door::{BusDoor, CellBlock, CellId};
+use initiator::bot::Quirks;
 use initiator::disk::{ANSWER_BYTES_MAX, AskTemperature, Disk, DiskConfig, PARAMETER_BYTES_MAX};
 use initiator::probe::{Answers, BotPlan, Link, Matching, Plan, Probe, UasPlan, probe};
 use initiator::uas::TASKS_MAX;
@@ -188,15 +189,20 @@ fn transport<D: BusDoor>(
     match plan {
         Plan::Bot(plan) => {
             let bot = bot_config(&plan, config);
+            let known = Quirks { ignore_residue: config.ignore_residue, ..Quirks::default() };
             if config.transport != TransportChoice::Turbo {
-                return Ok((Box::new(Bot::new(bot)), Chosen::Bot));
+                let mut bot = Bot::new(bot);
+                bot.set_quirks(known);
+                return Ok((Box::new(bot), Chosen::Bot));
             }
             let turbo = TurboConfig {
                 transfer_bytes_max: config.transfer_bytes_max,
                 look_ahead: config.look_ahead,
                 ..TurboConfig::new(bot)
             };
-            Ok((Box::new(Turbo::new(turbo)), Chosen::Turbo))
+            let mut turbo = Turbo::new(turbo);
+            turbo.set_quirks(known);
+            Ok((Box::new(turbo), Chosen::Turbo))
         }
         Plan::Uas(plan) => {
             let streams = match plan.matching {

@@ -27,8 +27,12 @@ struct Bridge {
     loses: u32,
     /// So many writes fail, of which the sense data say nothing.
     forgets: u32,
+    /// The residue that statuses tell of reads.
+    residue: u32,
     /// The data of a write come next.
     takes_data: bool,
+    /// The command under way reads blocks.
+    is_read: bool,
     waiting: Vec<Order>,
     ended: VecDeque<Completion>,
     resets: u32,
@@ -100,6 +104,7 @@ impl Bridge {
                 _ => [0x70, 0x05, 0x20],
             };
         }
+        self.is_read = wrapper[15] == 0x28;
         self.takes_data = word(8) > 0 && wrapper[12] & 0x80 == 0;
         let wanted = if self.takes_data { 0 } else { word(8) };
         self.command = Some((word(4), wanted, answer));
@@ -115,12 +120,12 @@ impl Bridge {
                 self.command = Some((tag, wanted, answer));
                 return self.waiting.push(order);
             }
-            Answer::Refused if is_status => status(tag, 1),
+            Answer::Refused if is_status => status(tag, 0, 1),
             Answer::Refused => {
                 self.command = Some((tag, 0, answer));
                 return self.end(&order, TransferStatus::Stall, 0);
             }
-            Answer::Bytes(_) if is_status => status(tag, 0),
+            Answer::Bytes(_) if is_status => status(tag, if self.is_read { self.residue } else { 0 }, 0),
             Answer::Bytes(bytes) => {
                 self.command = Some((tag, 0, Answer::Bytes(Vec::new())));
                 bytes
@@ -133,9 +138,9 @@ impl Bridge {
     }
 }
 
-/// A status wrapper; the residue is what the host has counted itself.
-fn status(tag: u32, status: u8) -> Vec<u8> {
-    [&b"USBS"[..], &tag.to_le_bytes(), &[0; 4], &[status]].concat()
+/// A status wrapper.
+fn status(tag: u32, residue: u32, status: u8) -> Vec<u8> {
+    [&b"USBS"[..], &tag.to_le_bytes(), &residue.to_le_bytes(), &[status]].concat()
 }
 
 impl fmt::Display for Failed {
@@ -389,6 +394,15 @@ fn a_disk_that_says_nothing_to_a_page_is_surveyed_long_before_the_limit() {
     assert!(doubts.contains(&Doubt::Page(VpdPageCode::SupportedPages)), "{doubts:?}");
     let counters = read(&mut disk);
     assert_eq!((counters.transport.timeouts, disk.door.resets), (1, 1));
+}
+
+#[test]
+fn residues_that_are_known_to_mean_nothing_are_not_believed() {
+    for transport in [TransportChoice::Bot, TransportChoice::Turbo] {
+        let config = AttachConfig { ignore_residue: true, ..small(transport) };
+        let mut disk = attached_as(Bridge { residue: 512, ..Bridge::default() }, &config);
+        read(&mut disk);
+    }
 }
 
 #[test]

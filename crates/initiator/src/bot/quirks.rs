@@ -1,6 +1,7 @@
 //! What is borne with in devices that do not keep to the letter of the standard.
 //!
-//! Each is learnt once, from what the device does, and never guessed from its name. Linux knows the same ones.
+//! Each is learnt once, from what the device does, or told by whoever knows the device; here none is guessed from its name. Linux
+//! knows the same ones.
 
 use super::status::{DataEnd, Due, Judgement};
 use wire::bot::{Csw, CswStatus};
@@ -10,7 +11,7 @@ use wire::bot::{Csw, CswStatus};
 pub struct Quirks {
     /// The signature that its status wrappers have, once the first has come.
     pub signature: Option<[u8; 4]>,
-    /// Its residues mean nothing: it told one where every byte was moved.
+    /// Its residues mean nothing: it told one where every byte was moved, or is known to.
     pub ignore_residue: bool,
     /// It has more sense data than the 18 bytes that every device can send.
     pub long_sense: bool,

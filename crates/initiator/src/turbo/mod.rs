@@ -20,6 +20,7 @@ mod deal;
 #[cfg(test)]
 mod tests;
 
+use crate::bot::Quirks;
 use crate::output::Outputs;
 use crate::{
     Bot, BotConfig, BusAnswer, Command, CommandId, Counters, DataPhase, Deadline, DeadlineReason, Failure,
@@ -137,6 +138,11 @@ impl Turbo {
     /// The transport below.
     pub const fn bot(&self) -> &Bot {
         &self.bot
+    }
+
+    /// Begins with what is known of the device already.
+    pub const fn set_quirks(&mut self, quirks: Quirks) {
+        self.bot.set_quirks(quirks);
     }
 
     /// Carries on: what the transport below says upwards, and the next pack down.
