@@ -52,7 +52,7 @@ pub(crate) fn workspace() -> PathBuf {
 }
 
 /// The build directory of the workspace.
-pub(crate) fn target() -> PathBuf {
+pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
 }
 

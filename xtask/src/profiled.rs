@@ -11,6 +11,7 @@ use anyhow::{Context, Result, ensure};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use uaskit_interop::scratch;
 
 /// What `cargo xtask profiled` takes.
 #[derive(clap::Args)]
@@ -21,49 +22,20 @@ pub(crate) struct Options {
 }
 
 /// What the program is mostly used for: transports in memory, simulated worlds, captures. [`train_server`] does the rest.
-const TRAINING: &[&[&str]] = &[
-    &[
-        "bench",
-        "--virtual",
-        "--transport",
-        "all",
-        "--rw",
-        "randrw",
-        "--depth",
-        "32",
-        "--seconds",
-        "1",
-        "--rounds",
-        "1",
-    ],
-    &[
-        "bench",
-        "--virtual",
-        "--transport",
-        "all",
-        "--rw",
-        "rw",
-        "--bs",
-        "512k",
-        "--seconds",
-        "1",
-        "--rounds",
-        "1",
-    ],
-    &["compare"],
-    &["compare", "--raw", "--capture", CAPTURE],
-    &["decode", CAPTURE],
+const TRAINING: &[&str] = &[
+    "bench --virtual --transport all --rw randrw --depth 32 --seconds 1 --rounds 1",
+    "bench --virtual --transport all --rw rw --bs 512k --seconds 1 --rounds 1",
+    "compare",
+    "compare --raw --capture training.pcapng",
+    "decode training.pcapng",
 ];
-
-/// The capture of the training.
-const CAPTURE: &str = "training.pcapng";
 
 /// Builds the program, and says where it is.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let built = build("uaskit", |counting, place| {
         for arguments in TRAINING {
             let mut program = Command::new(counting);
-            program.args(*arguments).current_dir(place).stdin(Stdio::null());
+            program.args(arguments.split(' ')).current_dir(place).stdin(Stdio::null());
             output_of(&mut program)?;
         }
         train_server(counting)
@@ -90,7 +62,7 @@ fn train_server(counting: &Path) -> Result<()> {
 /// it is.
 pub(crate) fn build(package: &str, train: impl FnOnce(&Path, &Path) -> Result<()>) -> Result<PathBuf> {
     let merge = profdata()?;
-    let target = target();
+    let target = scratch::target().join("profiled-build");
     let counts = target.join("counts");
     // What another build has counted is of no use.
     if counts.exists() {
@@ -135,12 +107,6 @@ fn cargo_build(package: &str, target: &Path, flag: &str, path: &Path) -> Result<
     build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}".as_ref())).current_dir(workspace::root());
     output_of(&mut build)?;
     Ok(target.join("release").join(package))
-}
-
-fn target() -> PathBuf {
-    let usual =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), PathBuf::from);
-    usual.join("profiled-build")
 }
 
 /// LLVM's tool that merges counts, of the compiler's own version: others do not read what it writes.

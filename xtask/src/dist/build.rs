@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
+use uaskit_interop::scratch;
 
 /// The built program.
 pub(super) struct Program {
@@ -62,9 +63,7 @@ const PROGRAM: &str = "release/uaskit";
 
 /// A build directory of its own, since the flags are others.
 fn target(quick: bool) -> PathBuf {
-    let usual =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace::root().join("target"), PathBuf::from);
-    usual.join(if quick { "dist-quick" } else { "dist-build" })
+    scratch::target().join(if quick { "dist-quick" } else { "dist-build" })
 }
 
 /// The musl target of this architecture if Rust has it or can get it, else this machine's own.

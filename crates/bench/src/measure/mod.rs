@@ -228,17 +228,15 @@ impl Campaign<'_, '_> {
         let surroundings = Surroundings { ledger: ledger.as_mut(), watch, energy };
         let ran = run(runner, job, conditions, surroundings);
         let ran = ran.map_err(|broken| course.take_broken(&broken)).map(|run| course.take(run));
-        if let Some(ledger) = &mut ledger {
-            let back = ran.is_ok().then(|| read_back(runner, ledger, self.onlooker));
-            // What was found before either broke off is found.
-            course.findings.get_or_insert_default().add(ledger.findings());
-            ran?;
-            let Some(back) = back else { return Ok(()) };
-            let (failures, troubles) = back.map_err(|broken| course.take_broken(&broken))?;
-            course.count(&failures, troubles);
-            return Ok(());
-        }
-        ran
+        let Some(ledger) = &mut ledger else { return ran };
+        let back = ran.and_then(|()| {
+            read_back(runner, ledger, self.onlooker).map_err(|broken| course.take_broken(&broken))
+        });
+        // What was found before either broke off is found.
+        course.findings.get_or_insert_default().add(ledger.findings());
+        let (failures, troubles) = back?;
+        course.count(&failures, troubles);
+        Ok(())
     }
 }
 

@@ -230,18 +230,14 @@ impl Slot {
 }
 
 impl Part {
-    /// All of a request.
     #[inline]
-    fn whole(command: &Command, request: RequestId) -> Self {
-        let (range, direction) =
-            command.data_phase.map_or_else(no_data, |phase| (phase.range, phase.direction));
-        Self { id: command.id, memory: Memory::Request(request), range, direction, whole: true }
+    fn of(command: &Command, memory: Memory, whole: bool) -> Self {
+        let (range, direction) = match command.data_phase {
+            Some(phase) => (phase.range, phase.direction),
+            None => (ByteRange::new(0, 0), Direction::In),
+        };
+        Self { id: command.id, memory, range, direction, whole }
     }
-}
-
-/// What a command without data moves.
-const fn no_data() -> (ByteRange, Direction) {
-    (ByteRange::new(0, 0), Direction::In)
 }
 
 impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
@@ -339,7 +335,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                     let taken = match *memory {
                         Memory::Request(request) if self.slots[request.0 as usize].is_all_of(command) => {
                             let slot = &mut self.slots[request.0 as usize];
-                            self.parts[usize::from(id.slot)] = Some(Part::whole(command, request));
+                            self.parts[usize::from(id.slot)] = Some(Part::of(command, *memory, true));
                             let taken = self.ends.submit(now, command, &mut slot.buffer);
                             self.disk.drop_output();
                             taken
@@ -390,12 +386,10 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     /// A command that has less than the buffer of a request gets memory of its own.
     #[cold]
     fn submit_part(&mut self, now: Instant, mut command: Command, memory: Memory) -> Result<(), Refusal> {
-        let (range, direction) =
-            command.data_phase.map_or_else(no_data, |phase| (phase.range, phase.direction));
-        let part = Part { id: command.id, memory, range, direction, whole: false };
+        let part = Part::of(&command, memory, false);
         let mut piece = self.copy_of(&part);
         if let Some(phase) = &mut command.data_phase {
-            phase.range = ByteRange::new(0, range.len);
+            phase.range = ByteRange::new(0, part.range.len);
         }
         self.parts[usize::from(command.id.slot)] = Some(part);
         let taken = self.ends.submit(now, &command, &mut piece);

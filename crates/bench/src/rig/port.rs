@@ -95,8 +95,8 @@ impl PortRig {
         // Read again: a reset may have given the device another number.
         let inventory = Inventory::read(&self.tree, Scope::Brief);
         let device = find(&inventory, &self.port)?;
-        let ask_temperature = self.thermometer.asks(&inventory, device);
         let known = Known::of(&inventory, device);
+        let ask_temperature = self.thermometer.asks(known);
         let most = known.transfer_bytes_max(route).unwrap_or(u32::MAX);
         let config = AttachConfig {
             transfer_bytes_max: config.transfer_bytes_max.min(most),

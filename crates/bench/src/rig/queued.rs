@@ -15,7 +15,6 @@ use server::medium::{Finished, Job, Medium, RamMedium, StreamedRam};
 use std::hint::cold_path;
 use std::io;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use target::medium::{MediumDone, MediumError, MediumOp};
 use units::{BlockCount, BlockSize};
 
@@ -76,19 +75,12 @@ impl Medium for Queued {
         None
     }
 
-    fn flush_submissions(&mut self) {}
-
     fn poll(&mut self) -> Option<Finished> {
         if self.done.is_empty() {
             self.carry_out_all();
         }
         self.medium.settle();
         Some(self.waiting.pop_front()?.finish(self.done.pop_front()?))
-    }
-
-    /// Whoever has memory does not sleep before it.
-    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
-        None
     }
 
     fn capacity(&self) -> BlockCount {

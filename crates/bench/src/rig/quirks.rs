@@ -7,7 +7,7 @@
 use super::Route;
 use host::diagnose::{Evidence, Quirks};
 use host::inventory::{Inventory, UsbDevice};
-use initiator::probe::quirk::table::{TableRow, UAS};
+use initiator::probe::quirk::table::TableRow;
 use initiator::probe::quirk::{Flag, Flags};
 use std::fmt;
 
@@ -43,6 +43,11 @@ impl Known {
             storage: all.storage.union(evidence.quirks.storage()),
             ignored_by: all.ignored_by.or_else(|| Source::of_ignored_uas(&evidence.quirks)),
         })
+    }
+
+    /// The flags of either driver.
+    pub(super) const fn flags(self) -> Flags {
+        self.uas.union(self.storage)
     }
 
     /// Whether residues of BOT mean nothing.
@@ -101,8 +106,7 @@ impl fmt::Display for Source {
             Self::User => f.write_str("usb-storage.quirks= has the letter u for it"),
             Self::Row(row) => {
                 let TableRow { id, name, .. } = row;
-                let file = if UAS.contains(row) { "unusual_uas.h" } else { "unusual_devs.h" };
-                write!(f, "the row {id} of {file} says so, {name}")
+                write!(f, "the row {id} of {} says so, {name}", row.file())
             }
             Self::Code(reason) => write!(f, "uas-detect.h says so, {reason}"),
         }

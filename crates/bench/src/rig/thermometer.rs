@@ -5,8 +5,7 @@
 //!
 //! Always true: a drive that has told nothing is not asked again, and one that did not survive the question is put up without.
 
-use host::diagnose::Evidence;
-use host::inventory::{Inventory, UsbDevice};
+use super::quirks::Known;
 use initiator::disk::{AskTemperature, Temperature, TemperatureSource};
 use initiator::probe::quirk::{Flag, Flags};
 
@@ -19,8 +18,8 @@ pub(super) struct Thermometer {
 
 impl Thermometer {
     /// How to ask a drive that is put up: once.
-    pub(super) fn asks(&self, inventory: &Inventory, device: &UsbDevice) -> AskTemperature {
-        if self.is_asked { AskTemperature::Not } else { allowed(inventory, device) }
+    pub(super) fn asks(&self, known: Known) -> AskTemperature {
+        if self.is_asked { AskTemperature::Not } else { allowed(known.flags()) }
     }
 
     /// It was put up, or did not survive the question.
@@ -54,9 +53,7 @@ impl Thermometer {
 }
 
 /// How far a drive may be asked, by the flags that are in force for it in Linux.
-fn allowed(inventory: &Inventory, device: &UsbDevice) -> AskTemperature {
-    let quirks = Evidence::gather(inventory, device).into_iter().map(|evidence| evidence.quirks);
-    let flags = quirks.fold(Flags::NONE, |all, one| all.union(one.uas()).union(one.storage()));
+const fn allowed(flags: Flags) -> AskTemperature {
     if flags.contains(Flag::NoReportOpcodes) {
         // One command that it does not know was too much for it.
         AskTemperature::Not
@@ -70,7 +67,7 @@ fn allowed(inventory: &Inventory, device: &UsbDevice) -> AskTemperature {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::inventory::Scope;
+    use host::inventory::{Inventory, Scope};
     use host::tree::Tree;
 
     /// A recorded machine whose drive at port 3-3 has these ids; the user says so of quirks.
@@ -86,7 +83,7 @@ mod tests {
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
         assert_eq!(device.id.to_string(), format!("{vendor}:{product}"));
-        Thermometer::default().asks(&inventory, device)
+        Thermometer::default().asks(Known::of(&inventory, device))
     }
 
     #[test]

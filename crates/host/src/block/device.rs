@@ -3,9 +3,8 @@
 //! Everything is read through a [`Tree`], so that tests can make machines up. Left out: what is behind a device mapper or
 //! a RAID; those are devices of their own here.
 
+use crate::inventory::unit_serial;
 use crate::tree::Tree;
-use wire::Legible;
-use wire::scsi::vpd::UnitSerialNumber;
 
 /// Where sysfs has all block devices, as links.
 const CLASS: &str = "/sys/class/block";
@@ -74,7 +73,7 @@ impl BlockDevice {
             disk: disk_path.rsplit('/').next().unwrap_or(name).to_owned(),
             number: tree.text(&format!("{path}/dev")).unwrap_or_default(),
             model: (!words.is_empty()).then(|| words.join(" ")),
-            serial: unit_serial(tree, &disk_path)
+            serial: unit_serial(tree, &format!("{disk_path}/device/vpd_pg80"))
                 .or_else(|| text("device/serial"))
                 .or_else(|| text("serial"))
                 .or_else(of_usb),
@@ -160,13 +159,6 @@ fn usb_device(tree: &Tree, disk: &str) -> Option<String> {
         }
     }
     None
-}
-
-/// VPD page 80h, as the kernel keeps it.
-fn unit_serial(tree: &Tree, disk: &str) -> Option<String> {
-    let page = tree.bytes(&format!("{disk}/device/vpd_pg80")).ok()?;
-    let serial = Legible(UnitSerialNumber::decode(&page).ok()?.serial).to_string().trim().to_owned();
-    (!serial.is_empty()).then_some(serial)
 }
 
 #[cfg(test)]

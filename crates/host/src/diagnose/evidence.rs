@@ -30,8 +30,7 @@ impl Reading {
         } else {
             row.versions.to_string()
         };
-        let file = if table::UAS.contains(row) { "unusual_uas.h" } else { "unusual_devs.h" };
-        Self::new(format!("{versions}, {file}"), format!("{}: {}", row.name, row.flags))
+        Self::new(format!("{versions}, {}", row.file()), format!("{}: {}", row.name, row.flags))
     }
 
     /// A reading.

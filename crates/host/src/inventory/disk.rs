@@ -126,7 +126,8 @@ impl UnmapSupport {
     }
 }
 
-fn serial(tree: &Tree, path: &str) -> Option<String> {
+/// What VPD page 80h says, in a file of sysfs.
+pub(crate) fn serial(tree: &Tree, path: &str) -> Option<String> {
     let page = tree.bytes(path).ok()?;
     let serial = UnitSerialNumber::decode(&page).ok()?.serial;
     let serial = Legible(serial).to_string().trim().to_owned();

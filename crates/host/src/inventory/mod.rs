@@ -18,6 +18,7 @@ mod transport;
 pub use controller::{Controller, StreamArrays};
 pub(crate) use descriptors::active_configuration;
 pub use device::{AbleSpeeds, Interface, LinkSpeed, TableSize, UsbDevice};
+pub(crate) use disk::serial as unit_serial;
 pub use disk::{Disk, UnmapSupport};
 pub use driver::{ConfigChoice, Drivers, Module};
 pub use family::bridge_family;

@@ -8,7 +8,7 @@
 
 use super::request::{Error, Operation};
 use super::slots::{Stage, Task, WaitReason, Work};
-use super::survey::{Survey, SurveyError, is_silence};
+use super::survey::{Survey, SurveyError};
 use super::temperature::AskTemperature;
 use super::verdict::{Cause, Judged, Next, Trouble, Verdict, judge};
 use super::{Disk, Output, State, UnderSurvey};
@@ -389,29 +389,29 @@ impl Disk {
 
     /// A step of the survey has ended and was taken back.
     pub(super) fn end_step(&mut self, now: Instant, outcome: &Outcome, answer: &[u8]) {
-        let judged = judge(outcome);
+        let mut judged = judge(outcome);
         self.note(&judged, outcome);
         let at = self.slots.survey();
         let Some(&task) = self.slots.task(at) else { return };
         let moved = if let Outcome::Answered(answer) = outcome { answer.moved } else { 0 };
+        if moved > 0 && is_about_nothing(&judged.verdict) {
+            // What came with it is judged by itself.
+            judged.verdict = Verdict::Done;
+        }
         match judged.verdict {
-            // What came with a check condition about nothing is judged by itself.
-            ref verdict if *verdict == Verdict::Done || moved > 0 && is_about_nothing(verdict) => {
+            Verdict::Done => {
                 let answer = answer.get(..moved as usize).unwrap_or(answer);
                 self.go_on_surveying(|survey| survey.take(answer));
             }
-            Verdict::Done => {}
             Verdict::Trouble(trouble) => {
                 if let (Cause::Attention { changed: true }, Some(under)) = (trouble.cause, &mut self.survey) {
                     under.stale = true;
                 }
                 let is_put_off = !matches!(trouble.cause, Cause::Attention { .. });
                 let under = self.survey.as_mut();
-                let is_tried_once = under.as_ref().is_some_and(|under| {
-                    let survey = &under.survey;
-                    survey.step().is_tried_once() || is_silence(trouble.error) && !survey.is_needed()
-                });
-                if is_put_off && is_tried_once {
+                if is_put_off
+                    && under.as_ref().is_some_and(|under| under.survey.gives_up_after(trouble.error))
+                {
                     self.go_on_surveying(|survey| survey.fail(trouble.error));
                 } else if trouble.cause == Cause::Stopped
                     && under.is_some_and(|under| under.survey.start_unit())

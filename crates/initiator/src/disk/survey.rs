@@ -46,7 +46,7 @@ const PAGES: [VpdPageCode; 5] = [
 ];
 
 /// How long a unit may take for an answer that it need not give.
-pub(super) const OPTIONAL_TIMEOUT: Duration = Duration::from_secs(5);
+const OPTIONAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is asked for first of a VPD page: one byte can say it, for devices that look at one byte only.
 const PAGE_BYTES: u16 = 252;
@@ -191,13 +191,18 @@ impl Survey {
     }
 
     /// Whether there is no geometry without this step.
-    pub(super) fn is_needed(&self) -> bool {
+    fn is_needed(&self) -> bool {
         match self.step {
             Step::Inquiry | Step::TestUnitReady | Step::ReadCapacity10 => true,
             // Nothing above 2^32 blocks is known without it.
             Step::ReadCapacity16 => self.is_large(),
             _ => false,
         }
+    }
+
+    /// Whether this step is not sent again after such an error: nothing depends on its answer.
+    pub(super) fn gives_up_after(&self, error: Error) -> bool {
+        matches!(self.step, Step::Temperature(_)) || is_silence(error) && !self.is_needed()
     }
 
     /// How long this step may take of what a command usually may.
@@ -351,15 +356,8 @@ impl Survey {
     }
 }
 
-impl Step {
-    /// Whether it is not sent again, and has little time: nothing depends on its answer.
-    pub(super) const fn is_tried_once(self) -> bool {
-        matches!(self, Self::Temperature(_))
-    }
-}
-
 /// Whether the unit has not answered at all.
-pub(super) const fn is_silence(error: Error) -> bool {
+const fn is_silence(error: Error) -> bool {
     matches!(error, Error::Transport(Failure::TimedOut))
 }
 

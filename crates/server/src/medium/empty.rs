@@ -5,7 +5,6 @@
 
 use super::{Finished, Job, Medium};
 use std::io;
-use std::os::fd::BorrowedFd;
 use target::medium::MediumError;
 use units::{BlockCount, BlockSize};
 
@@ -19,16 +18,6 @@ pub struct EmptySlot {
 impl Medium for EmptySlot {
     fn submit(&mut self, job: Job) -> Option<Finished> {
         Some(job.finish(Err(MediumError::Absent)))
-    }
-
-    fn flush_submissions(&mut self) {}
-
-    fn poll(&mut self) -> Option<Finished> {
-        None
-    }
-
-    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
-        None
     }
 
     fn capacity(&self) -> BlockCount {

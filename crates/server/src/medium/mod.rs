@@ -57,20 +57,25 @@ pub struct Finished {
     pub buffer: Vec<u8>,
 }
 
-/// Where the blocks of one unit are stored.
+/// Where the blocks of one unit are stored. One that does everything on the spot, and wraps no other, has nothing to say of what was
+/// submitted, is over, or wakes.
 pub trait Medium: Debug {
     /// Takes a job. `Some` if it was done on the spot. Otherwise it starts with the next
     /// [`flush_submissions`](Self::flush_submissions).
     fn submit(&mut self, job: Job) -> Option<Finished>;
 
     /// Starts everything that was submitted, in one system call.
-    fn flush_submissions(&mut self);
+    fn flush_submissions(&mut self) {}
 
     /// The next job that is over. After `None` the event descriptor tells when to ask again.
-    fn poll(&mut self) -> Option<Finished>;
+    fn poll(&mut self) -> Option<Finished> {
+        None
+    }
 
     /// Is readable when [`poll`](Self::poll) may have something. `None` for a medium that does everything on the spot.
-    fn event_fd(&self) -> Option<BorrowedFd<'_>>;
+    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Blocks that there are.
     fn capacity(&self) -> BlockCount;

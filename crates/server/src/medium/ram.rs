@@ -17,7 +17,6 @@ use memmap2::{Advice, MmapMut};
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use target::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
 use units::{BlockCount, BlockSize, ByteCount, Extent};
 
@@ -325,16 +324,6 @@ impl Medium for RamMedium {
     fn submit(&mut self, mut job: Job) -> Option<Finished> {
         let result = self.perform(&job.request, &mut job.buffer);
         Some(job.finish(result))
-    }
-
-    fn flush_submissions(&mut self) {}
-
-    fn poll(&mut self) -> Option<Finished> {
-        None
-    }
-
-    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
-        None
     }
 
     fn capacity(&self) -> BlockCount {

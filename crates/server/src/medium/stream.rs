@@ -13,7 +13,6 @@ use super::{Finished, Job, Medium, RamMedium};
 use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use target::medium::{MediumDone, MediumError, MediumOp, MediumRequest};
 use units::{BlockCount, BlockSize, ByteCount, Extent};
 
@@ -86,16 +85,6 @@ impl Medium for StreamedRam {
     fn submit(&mut self, mut job: Job) -> Option<Finished> {
         let result = self.perform(&job.request, &mut job.buffer);
         Some(job.finish(result))
-    }
-
-    fn flush_submissions(&mut self) {}
-
-    fn poll(&mut self) -> Option<Finished> {
-        None
-    }
-
-    fn event_fd(&self) -> Option<BorrowedFd<'_>> {
-        None
     }
 
     fn capacity(&self) -> BlockCount {

@@ -31,6 +31,11 @@ pub struct TableRow {
 pub const TABLES_OF: KernelVersion = KernelVersion::new(7, 0);
 
 impl TableRow {
+    /// The file of Linux that has it, in drivers/usb/storage.
+    pub fn file(&self) -> &'static str {
+        if UAS.contains(self) { "unusual_uas.h" } else { "unusual_devs.h" }
+    }
+
     /// The row, which came with a version.
     const fn since(self, major: u16, minor: u16) -> Self {
         let since = Some(KernelVersion::new(major, minor));
