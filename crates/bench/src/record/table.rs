@@ -4,6 +4,7 @@
 //! blocks, has a line each: nothing that went wrong is hidden. Text of others comes out without control characters.
 
 use super::{Record, RecordRow, RowFigures, Target};
+use crate::rig::Identity;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use units::Capacity;
 
@@ -14,17 +15,18 @@ pub fn heading(record: &Record) -> String {
         |words: [Option<&String>; 3]| words.into_iter().flatten().cloned().collect::<Vec<_>>().join(", ");
     let serial = target.identity.serial.as_ref().map(|serial| format!("serial number {serial}"));
     let firmware = target.identity.firmware.as_ref().map(|firmware| format!("firmware {firmware}"));
-    let size = Capacity(target.identity.bytes);
     let unknown = "unknown make".to_owned();
     let who =
         known([Some(target.identity.model.as_ref().unwrap_or(&unknown)), serial.as_ref(), firmware.as_ref()]);
-    let mut lines =
-        vec![format!("{}: {who}, {size}, blocks of {}", target.name, target.identity.block_bytes)];
+    let mut lines = vec![format!("{}: {who}{}", target.name, extent(&target.identity))];
     if let Some(port) = &target.usb_port {
         let of_usb = known([target.usb_id.as_ref(), target.usb_speed.as_ref(), target.controller.as_ref()]);
         lines.push(format!("USB port {port}: {of_usb}"));
     }
-    lines.push(format!("Requests: {}", target.identity.engine));
+    // Of a drive that never came up nobody knows how its requests would have been made.
+    if !target.identity.engine.is_empty() {
+        lines.push(format!("Requests: {}", target.identity.engine));
+    }
     let machine = &record.machine;
     lines.push(format!(
         "Linux {}, {} x {}, uaskit {}",
@@ -35,6 +37,13 @@ pub fn heading(record: &Record) -> String {
     ));
     lines.extend(temperature(target));
     lines.into_iter().map(|line| line.chars().map(visible).collect::<String>()).collect::<Vec<_>>().join("\n")
+}
+
+/// How large the drive is and in which blocks, as far as somebody knows.
+fn extent(identity: &Identity) -> String {
+    let size = (identity.bytes > 0).then(|| format!(", {}", Capacity(identity.bytes)));
+    let blocks = (identity.block_bytes > 0).then(|| format!(", blocks of {}", identity.block_bytes));
+    size.into_iter().chain(blocks).collect()
 }
 
 /// How warm the drive was.

@@ -257,6 +257,20 @@ fn a_table_hides_nothing_that_went_wrong() {
 }
 
 #[test]
+fn of_a_drive_that_never_came_up_the_head_says_what_is_known() {
+    let mut record = record(&[]);
+    record.target.identity.model = Some("ACME Bridge".into());
+    let head = heading(&record);
+    assert_eq!(head.lines().next(), Some("2-1: ACME Bridge"));
+    assert!(head.lines().nth(1).is_some_and(|line| line.starts_with("Linux ")), "{head}");
+    let known = Identity { bytes: 1 << 30, block_bytes: 512, engine: "usbfs".into(), ..Identity::default() };
+    record.target.identity = known;
+    let head = heading(&record);
+    let lines: Vec<&str> = head.lines().collect();
+    assert!(lines[0].ends_with(", blocks of 512") && lines[1] == "Requests: usbfs", "{head}");
+}
+
+#[test]
 fn both_temperatures_are_of_one_source_and_told_with_it() {
     let degrees = |celsius, source| Some(Temperature { celsius, source });
     let of = |of_drive, of_kernel| {

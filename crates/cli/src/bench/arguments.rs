@@ -24,7 +24,7 @@ use workload::{DEPTH_MAX, NAMES};
     after_help = after_help(),
 )]
 pub(crate) struct BenchArguments {
-    /// A USB port (the first logical unit of its drive), a block device, or a file.
+    /// A USB port (logical unit 0 of its drive alone), a block device, or a file.
     #[arg(required_unless_present = "is_virtual", conflicts_with = "is_virtual")]
     pub(crate) target: Option<OsString>,
     /// Measure our own initiator and drive in memory, without any hardware.
