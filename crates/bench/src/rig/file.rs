@@ -86,6 +86,11 @@ impl FileRig {
         let up = FileRunner::new(medium, Rc::clone(&tree), device.as_ref());
         Ok(Self { path: path.to_path_buf(), options: file, tree, device, identity, up: Some(up) })
     }
+
+    /// Whether requests go past the page cache. Where they do not, what was written and is read again may never have left memory.
+    pub const fn is_direct(&self) -> bool {
+        self.options.direct
+    }
 }
 
 impl Rig for FileRig {
@@ -321,6 +326,16 @@ mod tests {
         runner.start(0, Access { kind: Kind::Write, extent: Extent::new(0, 8) });
         let fault = Fault::Medium(target::medium::MediumError::WriteProtected);
         assert_eq!(wait(runner), Ended { slot: 0, result: Err(fault) });
+    }
+
+    #[test]
+    fn a_file_system_without_a_way_past_the_page_cache_is_told() {
+        // Files of sysfs are of a page, and no file system with less to do with drives is on every Linux.
+        let path = Path::new("/sys/kernel/uevent_seqnum");
+        let rig = FileRig::open(path, FileRigOptions::default(), Tree::at(path)).expect("it opens");
+        assert!(!rig.is_direct());
+        let notes = rig.identity().notes;
+        assert!(notes[0].starts_with("the file system has no way past the page cache"), "{notes:?}");
     }
 
     #[test]

@@ -156,6 +156,11 @@ fn file(
     };
     let looked_at = open(false)?;
     fits(name, arguments, workloads, &looked_at.identity())?;
+    if arguments.verify && !looked_at.is_direct() {
+        return Err(Failure::usage(format!("{name}: --verify would read back from the page cache"))
+            .because("its file system has no way past it")
+            .try_this("Leave --verify out, or name a block device, or a file on another file system."));
+    }
     let rig = match victim {
         Some(victim) => {
             drop(looked_at);
