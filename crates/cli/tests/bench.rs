@@ -307,6 +307,14 @@ fn job_files_run_or_are_refused_with_their_line() {
     let record = json(&["--virtual", "--size", "16M", "--fio", &job]);
     assert_eq!(record["rows"][0]["job"], "one: 8K random read");
     assert_eq!((&record["rows"][0]["depth"], &record["rows"][1]["depth"]), (&4.into(), &1.into()));
+    let is_noted = |text: &str, flags: &[&str]| {
+        let (job, image) = (place.write("d.fio", text), place.image());
+        let record = json(&[&[&image, "--fio", &job], flags].concat());
+        record["target"]["notes"].to_string().contains("does not say direct=1")
+    };
+    assert!(is_noted("[one]\nrw=randread\n", &[]));
+    assert!(!is_noted("[one]\nrw=randread\n", &["--cached"]));
+    assert!(!is_noted("[one]\nrw=randread\ndirect=1\n", &[]));
     let odd = place.write("b.fio", "[one]\nrw=randread\nrate=1m\n");
     fails(&["--virtual", "--fio", &odd], 2, "line 3: `rate=1m`: the option is not understood");
     let odd = place.write("c.fio", "[one]\nrw=randread\niodepth=32\n");
@@ -514,7 +522,7 @@ fn a_job_file_that_goes_beyond_the_drive_is_refused_by_name() {
     let place = Place::new();
     let image = place.image();
     for line in ["size=1t", "offset=1t", "size=4m\noffset=4k"] {
-        let job = place.write("a.fio", format!("[one]\nrw=randread\n{line}\n"));
+        let job = place.write("a.fio", format!("[one]\nrw=randread\ntime_based\nruntime=1\n{line}\n"));
         fails(&[&image, "--fio", &job], 2, "a.fio: one: 4K random read: the drive has no ");
     }
     let job = place.write("a.fio", "[one]\nioengine=libaio\nrw=randread\nbs=16m\niodepth=256\n");

@@ -2,8 +2,8 @@
 //!
 //! The format is that of fio's manual, "Job file format" and "Parameters": sections in brackets, `[global]` for what the
 //! sections after it share, `name=value` or a bare name a line, comments after `;` or `#` at the start of a line. Sizes are
-//! binary (`kb_base=1024`), times are seconds unless they have a unit. A job goes past the page cache and lasts as long as its time,
-//! whether or not it says `direct=1` and `time_based`; `direct=0` is refused.
+//! binary (`kb_base=1024`), times are seconds unless they have a unit. A job lasts as long as its time, so that one whose `size=` fio would
+//! move once is refused. It goes past the page cache; without `direct=1` fio does not, which a note says, and `direct=0` is refused.
 //!
 //! Jobs run one after another here, so every job after the first must say `stonewall`. The engine says how many requests
 //! can be under way, and without one it is fio's own choice on Linux, psync, which has one at a time. Other options about
@@ -19,7 +19,6 @@ const PASSED_OVER: &[&str] = &[
     "filename",
     "thread",
     "group_reporting",
-    "time_based",
     "invalidate",
     "randrepeat",
     "norandommap",
@@ -64,6 +63,10 @@ const PASSED_OVER: &[&str] = &[
 const QUEUED_ENGINES: &[&str] = &["libaio", "io_uring", "posixaio", "windowsaio", "solarisaio", "sg"];
 const SYNCHRONOUS_ENGINES: &[&str] = &["sync", "psync", "vsync", "pvsync", "pvsync2"];
 
+/// Told of a file with a job that does not say `direct=1`.
+const NOT_DIRECT: &str =
+    "the job file does not say direct=1: fio goes through the page cache then, and this went past it";
+
 /// The options of a section.
 #[derive(Clone, Debug)]
 struct Section<'a> {
@@ -78,6 +81,12 @@ struct Section<'a> {
     engine: Engine<'a>,
     /// The line that says the depth.
     depth: Option<Line<'a>>,
+    /// The line that says how much of the drive is used.
+    size: Option<Line<'a>>,
+    /// The time alone ends it.
+    time_based: bool,
+    /// It says to go past the page cache.
+    direct: bool,
 }
 
 /// How many requests fio would have under way.
@@ -115,7 +124,7 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
     let text = JobFileError::without_mark(text);
     let mut global = Section::new();
     let mut current: Option<(Line<'_>, Section<'_>)> = None;
-    let (mut jobs, mut in_global) = (Vec::new(), false);
+    let (mut jobs, mut in_global, mut is_direct) = (Vec::new(), false, true);
     let mut last = Line { number: 1, text: "" };
     for (index, text) in text.lines().enumerate() {
         let line = Line { number: index + 1, text };
@@ -125,6 +134,7 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
         }
         last = line;
         if content.starts_with('[') {
+            is_direct &= current.as_ref().is_none_or(|(_, section)| section.direct);
             jobs.extend(
                 current.take().map(|(head, section)| section.finish(head, jobs.is_empty())).transpose()?,
             );
@@ -143,10 +153,14 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
         };
         section.take(key, value, line)?;
     }
+    is_direct &= current.as_ref().is_none_or(|(_, section)| section.direct);
     jobs.extend(current.take().map(|(head, section)| section.finish(head, jobs.is_empty())).transpose()?);
     match jobs.len() {
         0 => Err(last.error("there is no job", "add a section with rw= and bs=")),
-        1..=JOBS_MAX => Ok(Workload { name: name.to_owned(), jobs }),
+        1..=JOBS_MAX => {
+            let notes = if is_direct { Vec::new() } else { vec![NOT_DIRECT.to_owned()] };
+            Ok(Workload { name: name.to_owned(), jobs, notes })
+        }
         count => Err(last.error(format!("{count} jobs, {JOBS_MAX} are the most"), "split the file")),
     }
 }
@@ -163,6 +177,9 @@ impl<'a> Section<'a> {
             waits: false,
             engine: Engine::Unsaid,
             depth: None,
+            size: None,
+            time_based: false,
+            direct: false,
         }
     }
 
@@ -184,7 +201,11 @@ impl<'a> Section<'a> {
             "ioengine" => self.engine(needed()?, line)?,
             "runtime" | "timeout" => self.job.run = Some(line.run(needed()?)?),
             "ramp_time" => self.job.warm_up = Some(line.time(needed()?)?),
-            "size" | "filesize" => self.job.span_bytes = line.span(needed()?)?,
+            "size" | "filesize" => {
+                self.job.span_bytes = line.span(needed()?)?;
+                self.size = Some(line);
+            }
+            "time_based" => self.time_based = line.flag(value)?,
             "offset" => self.job.offset_bytes = line.bytes(needed()?)?,
             "zero_buffers" => self.job.fill = line.flag(value)?.then_some(Fill::Zero),
             "direct" | "buffered" => {
@@ -194,6 +215,7 @@ impl<'a> Section<'a> {
                         "say --cached if that is meant, and remove the line",
                     ));
                 }
+                self.direct = true;
             }
             "kb_base" => {
                 line.number(needed()?, 1024, 1024).map_err(|error| JobFileError {
@@ -269,9 +291,20 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// Whether fio, too, would end by the time. Of a part of a drive it is through soon, and writes it once.
+    fn expect_time(&self) -> Result<(), JobFileError> {
+        let Some(line) = self.size.filter(|_| self.job.span_bytes.is_some()) else { return Ok(()) };
+        if self.time_based && self.job.run.is_some() {
+            return Ok(());
+        }
+        let reason = "without time_based and runtime, fio ends when that much was moved once";
+        Err(line.error(reason, "add time_based and runtime=, such as runtime=30"))
+    }
+
     /// The job of the section, at its end.
     fn finish(self, head: Line<'_>, is_first: bool) -> Result<Job, JobFileError> {
         self.expect_depth()?;
+        self.expect_time()?;
         let Some(pattern) = self.pattern else {
             return Err(head.error("the job does not say what it does", "add rw=, such as rw=randread"));
         };
@@ -550,10 +583,36 @@ size=1g
             assert!(error.contains("powers of ten") && error.contains(&format!("write {remedy}")), "{error}");
         }
         for size in ["4k", "4K", "4kb", "4096"] {
-            let text = format!("[a]\nrw=read\nsize=1m\nbs={size}\n");
+            let text = format!("[a]\nrw=read\nbs={size}\n");
             let job = parse("file", &text).expect("it is understood").jobs.remove(0);
             assert_eq!(job.shares[0].bytes, 4096, "{size}");
         }
+    }
+
+    #[test]
+    fn a_part_that_fio_would_move_once_is_refused() {
+        for time in ["", "runtime=30\n", "time_based\n", "time_based=0\nruntime=30\n"] {
+            let error = refused(&format!("[global]\nsize=1g\n{time}[a]\nrw=read\n"));
+            assert_eq!((error.line, error.text.as_str()), (2, "size=1g"), "{time}");
+            assert_eq!(
+                error.reason,
+                "without time_based and runtime, fio ends when that much was moved once"
+            );
+            assert_eq!(error.remedy, "add time_based and runtime=, such as runtime=30");
+        }
+        assert!(parse("", "[a]\nsize=1g\ntime_based\nruntime=30\nrw=read\n").is_ok());
+        // The last one counts, and all of the drive is no part.
+        assert!(parse("", "[global]\nsize=1g\n[a]\nrw=read\nsize=100%\n").is_ok());
+    }
+
+    #[test]
+    fn that_fio_would_go_through_the_page_cache_is_noted_once() {
+        let notes = |text: &str| parse("", text).expect("it is understood").notes;
+        assert_eq!(notes("[a]\nrw=read\n[b]\nstonewall\nrw=read\n").len(), 1);
+        assert_eq!(notes("[a]\nrw=read\ndirect=1\n[b]\nstonewall\nrw=read\n").len(), 1);
+        assert_eq!(notes("[a]\nrw=read\n[b]\nstonewall\nrw=read\ndirect\n").len(), 1);
+        assert_eq!(notes("[global]\ndirect=1\n[a]\nrw=read\n[b]\nstonewall\nrw=read\n"), [""; 0]);
+        assert_eq!(notes("[a]\nrw=read\nbuffered=0\n"), [""; 0]);
     }
 
     #[test]

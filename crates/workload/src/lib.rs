@@ -106,6 +106,8 @@ pub struct Workload {
     pub name: String,
     /// What runs, in order.
     pub jobs: Vec<Job>,
+    /// What is not as the file has it.
+    pub notes: Vec<String>,
 }
 
 impl Share {
@@ -161,7 +163,7 @@ impl Workload {
     #[must_use]
     pub fn at_depths(self, depths: &[u16]) -> Self {
         let mut jobs: Vec<Job> = Vec::new();
-        for job in self.jobs {
+        for job in &self.jobs {
             for &depth in depths {
                 let job = Job { depth, ..job.clone() };
                 if !jobs.contains(&job) {
@@ -169,7 +171,7 @@ impl Workload {
                 }
             }
         }
-        Self { name: self.name, jobs }
+        Self { jobs, ..self }
     }
 }
 

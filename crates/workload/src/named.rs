@@ -76,7 +76,7 @@ const ATTO_DEPTH: u16 = 4;
 pub fn named(name: &str) -> Option<Workload> {
     let (name, _) = NAMES.iter().find(|(known, _)| *known == name)?;
     let jobs = if *name == "atto" { atto() } else { from_rows(name) };
-    Some(Workload { name: (*name).to_owned(), jobs })
+    Some(Workload { name: (*name).to_owned(), jobs, notes: Vec::new() })
 }
 
 fn from_rows(name: &str) -> Vec<Job> {

@@ -80,15 +80,13 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let mut view = View::new(arguments.quiet)?;
     let mut record = begin(arguments, &plan, &workloads, &bed);
     let energy = Energy::new(Tree::running());
+    let mut notes = notes(&workloads, arguments);
     let jobs: Vec<Job> = workloads.into_iter().flat_map(|workload| workload.jobs).collect();
     let rows = measure::measure(&mut *bed.rig, &bed.routes, &jobs, &plan, (&energy, &mut view));
     view.close();
     record.interrupted = view.is_over();
     record.target.identity = bed.rig.identity();
-    if capture.is_some() {
-        let note = "its transfers were captured meanwhile, which costs time";
-        record.target.identity.notes.push(note.to_owned());
-    }
+    record.target.identity.notes.append(&mut notes);
     // Whatever was taken is given back before anything is printed; then the kernel can tell the temperature again.
     let closed = bed.rig.close();
     let of_kernel = [record.target.temperature_c[0], bed.temperature_c()];
@@ -109,6 +107,14 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
         aside!("captured: {}", recorder::told(captured));
     }
     verdict(&record)
+}
+
+/// What makes the figures others than those of the job file elsewhere, or of the drive alone.
+fn notes(workloads: &[Workload], arguments: &BenchArguments) -> Vec<String> {
+    // With --cached it is done as the file would have it.
+    let of_file = workloads.iter().filter(|_| !arguments.cached).flat_map(|workload| &workload.notes);
+    let captured = "its transfers were captured meanwhile, which costs time";
+    of_file.cloned().chain(arguments.capture.is_wanted().then(|| captured.to_owned())).collect()
 }
 
 /// Has the drive's transfers written down, if that is wanted.
@@ -207,7 +213,7 @@ fn plain(arguments: &BenchArguments, pattern: PatternArgument) -> Result<Workloa
     };
     let share = Share { align, ..Share::all(length("--bs", arguments.bs.0)?, reads, random) };
     let job = Job::of(share, 1);
-    Ok(Workload { name: job.label.clone(), jobs: vec![job] })
+    Ok(Workload { name: job.label.clone(), jobs: vec![job], notes: Vec::new() })
 }
 
 fn job_file(

@@ -298,7 +298,7 @@ impl<'a> Setup<'a> {
             let reason = format!("the file makes {} jobs; 1 to {JOBS_MAX} can be run", jobs.len());
             return Err(last.error(reason, "assign some access specifications to a worker"));
         }
-        Ok(Workload { name: name.to_owned(), jobs })
+        Ok(Workload { name: name.to_owned(), jobs, notes: Vec::new() })
     }
 
     /// The specifications that are assigned, else all of them.
