@@ -26,15 +26,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// How often the caller is asked.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How long accesses under way are waited for at the end: longer than the kernel and we give a command, with all tries and what is done
-/// between them.
-const DRAIN_MAX: Duration = Duration::from_secs(300);
-
-/// The same, where somebody waits for it.
+/// How long what is under way at the end is waited for where somebody waits for it; else for as long as its runner may try.
 const INTERRUPTED_DRAIN_MAX: Duration = Duration::from_secs(10);
-
-/// How long a flush is waited for: longer than our own initiator tries, and time for the page cache of a file.
-const FLUSH_MAX: Duration = Duration::from_secs(600);
 
 /// Kinds of failures that are kept apart; all are counted.
 const FAILURE_KINDS_MAX: usize = 16;
@@ -330,7 +323,7 @@ impl<'r, 's> Load<'r, 's> {
             goes_on = self.tick(whole);
         };
         let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
-        self.drain(if goes_on { DRAIN_MAX } else { INTERRUPTED_DRAIN_MAX })?;
+        self.drain(goes_on, whole)?;
         if course.writes {
             self.flush(goes_on, whole)?;
         }
@@ -356,7 +349,7 @@ impl<'r, 's> Load<'r, 's> {
     /// processor was somebody else's, goes on until one has ended.
     fn is_over(&self, counted: Duration, wanted: Duration) -> bool {
         let is_idle = self.ios == 0 && self.failures.count == 0;
-        counted >= wanted && (!is_idle || counted >= wanted + DRAIN_MAX)
+        counted >= wanted && (!is_idle || counted >= wanted + self.runner.access_max())
     }
 
     /// The warm-up is over.
@@ -464,13 +457,21 @@ impl<'r, 's> Load<'r, 's> {
         self.surroundings.watch.tick(progress)
     }
 
-    fn drain(&mut self, patience: Duration) -> Result<(), RunError> {
-        let deadline = self.runner.now() + patience;
+    /// Waits for what is under way. As long as somebody has time for it, one may take its whole patience after another.
+    fn drain(&mut self, mut goes_on: bool, whole: Duration) -> Result<(), RunError> {
+        let patience = if goes_on { self.runner.access_max() } else { INTERRUPTED_DRAIN_MAX };
+        let (mut deadline, mut idle) = (self.runner.now() + patience, self.idle.len());
         while !self.is_quiet() {
-            if self.runner.now() >= deadline {
+            let now = self.runner.now();
+            if now >= deadline {
                 return Err(RunError::Stuck { under_way: self.under_way.iter().flatten().count() });
             }
             self.turn()?;
+            if goes_on && !self.tick(whole) {
+                (goes_on, deadline) = (false, deadline.min(now + INTERRUPTED_DRAIN_MAX));
+            } else if goes_on && self.idle.len() > idle {
+                (idle, deadline) = (self.idle.len(), self.runner.now() + patience);
+            }
         }
         Ok(())
     }
@@ -479,7 +480,7 @@ impl<'r, 's> Load<'r, 's> {
     fn flush(&mut self, goes_on: bool, whole: Duration) -> Result<(), RunError> {
         let Some(slot) = self.idle.pop() else { return Ok(()) };
         let began = self.runner.now();
-        let mut patience = if goes_on { FLUSH_MAX } else { INTERRUPTED_DRAIN_MAX };
+        let mut patience = if goes_on { self.runner.flush_max() } else { INTERRUPTED_DRAIN_MAX };
         self.flush = Some(slot);
         self.runner.start_flush(slot);
         while self.flush.is_some() {

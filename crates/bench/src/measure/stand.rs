@@ -23,7 +23,7 @@ pub(super) struct Stand {
     /// How much longer it takes after each time that the drive is put up.
     pub(super) drift: Duration,
     /// The stand has a time of its own: what it shows does not depend on how busy the machine is.
-    now: Instant,
+    pub(super) now: Instant,
     /// This block cannot be written.
     pub(super) bad: Option<u64>,
     /// Writes of this block are lost.
@@ -42,6 +42,13 @@ pub(super) struct Stand {
     pub(super) flushes: u32,
     lost: VecDeque<LostWrite>,
     lost_writes: u64,
+    /// The access of this number, counted from 1, does not end.
+    pub(super) stuck: Option<u64>,
+    /// How long it says that an access may take.
+    pub(super) access_max: Duration,
+    /// No more than one ends in a turn.
+    pub(super) is_serial: bool,
+    may_end: bool,
     /// After so many accesses nothing comes any more.
     pub(super) gone_after: Option<u64>,
     /// It can be put up fewer times than that.
@@ -77,6 +84,10 @@ impl Stand {
             flushes: 0,
             lost: VecDeque::new(),
             lost_writes: 0,
+            stuck: None,
+            access_max: Duration::from_secs(300),
+            is_serial: false,
+            may_end: false,
             gone_after: None,
             fails_from: None,
             missing: Vec::new(),
@@ -152,7 +163,9 @@ impl Runner for Stand {
         if self.gone_after.is_some_and(|most| self.started > most) {
             result = Err(Fault::Disk(initiator::disk::Error::Gone));
         }
-        self.ended.push_back(Ended { slot, result });
+        if self.stuck != Some(self.started) {
+            self.ended.push_back(Ended { slot, result });
+        }
     }
 
     fn start_flush(&mut self, slot: u16) {
@@ -172,16 +185,24 @@ impl Runner for Stand {
 
     fn turn(&mut self, _patience: Duration) -> Result<(), RigError> {
         self.now += self.service;
+        self.may_end = true;
         Ok(())
     }
 
     fn poll(&mut self) -> Option<Ended> {
         self.under_way.clear();
+        if self.is_serial && !std::mem::take(&mut self.may_end) {
+            return None;
+        }
         self.ended.pop_front()
     }
 
     fn now(&self) -> Instant {
         self.now
+    }
+
+    fn access_max(&self) -> Duration {
+        self.access_max
     }
 
     fn troubles(&self) -> Troubles {

@@ -173,6 +173,30 @@ fn a_drive_that_is_gone_ends_its_row() {
 }
 
 #[test]
+fn an_access_that_does_not_end_is_waited_for_as_long_as_it_may_take() {
+    // Somebody who ends it while it is waited for does not wait much longer.
+    for (ticks_left, waited) in [(None, 400..=405), (Some(4), 10..=16)] {
+        let (mut stand, mut crowd) = (Stand::new(), Crowd { ticks_left, ..Crowd::default() });
+        (stand.service, stand.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
+        stand.stuck = Some(2);
+        let began = stand.now;
+        let rows = rows(&mut stand, &[Route::Kernel], random(100, 2), &plan((1, 1)), &mut crowd);
+        let error = rows[0].figures.as_ref().expect_err("it does not end");
+        assert_eq!(error.to_string(), "1 requests do not end");
+        assert!(waited.contains(&(stand.now - began).as_secs()), "{:?}", stand.now - began);
+    }
+}
+
+#[test]
+fn accesses_that_end_one_after_another_may_each_take_as_long() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    (stand.service, stand.access_max) = (Duration::from_secs(200), Duration::from_secs(300));
+    stand.is_serial = true;
+    let rows = rows(&mut stand, &[Route::Bot], random(100, 4), &plan((1, 1)), &mut crowd);
+    assert!(rows[0].figures.as_ref().is_ok_and(|figures| figures.ios == 1), "{:?}", rows[0].figures);
+}
+
+#[test]
 fn an_end_before_the_end_keeps_what_was_measured() {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
     crowd.ticks_left = Some(2);

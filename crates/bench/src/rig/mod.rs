@@ -152,6 +152,16 @@ pub trait Runner {
         std::time::Instant::now()
     }
 
+    /// How long an access may take, with all tries and what is done between them.
+    fn access_max(&self) -> Duration {
+        KERNEL_ACCESS_MAX
+    }
+
+    /// The same of a flush.
+    fn flush_max(&self) -> Duration {
+        KERNEL_FLUSH_MAX
+    }
+
     /// What went wrong below so far, whether it was mended or not.
     fn troubles(&self) -> Troubles;
 
@@ -160,6 +170,12 @@ pub trait Runner {
         self.troubles()
     }
 }
+
+/// The kernel sends a command to a disk six times at most, gives each thirty seconds, and resets what does not answer between them.
+const KERNEL_ACCESS_MAX: Duration = Duration::from_secs(300);
+
+/// Twice as long, since a flush may have to empty the page cache of a file.
+const KERNEL_FLUSH_MAX: Duration = Duration::from_secs(600);
 
 /// The end of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

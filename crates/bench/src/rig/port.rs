@@ -16,7 +16,8 @@ use host::door::{BusDoor, Watched};
 use host::inventory::{Inventory, Scope, UsbDevice};
 use host::tree::Tree;
 use host::usbfs::{Door, UsbfsError};
-use initiator::disk::{AskTemperature, Error, LostWrite, Operation, Temperature};
+use initiator::Patience;
+use initiator::disk::{AskTemperature, DiskPatience, Error, LostWrite, Operation, Temperature};
 use std::time::{Duration, Instant};
 use units::{BlockCount, BlockSize, Extent};
 use workload::{Access, Kind};
@@ -337,10 +338,36 @@ impl<D: BusDoor> Runner for PortRunner<D> {
         Troubles { timeouts: 0, resets: 0, transport_failures: 0, task_aborts: 0, ..troubles }
     }
 
+    fn access_max(&self) -> Duration {
+        longest(|disk| disk.command_timeout)
+    }
+
+    fn flush_max(&self) -> Duration {
+        longest(|disk| disk.long_timeout)
+    }
+
     fn troubles(&self) -> Troubles {
         let AttachmentCounters { transport, disk } = self.attachment.counters();
         Troubles::of(disk, transport)
     }
+}
+
+/// How long a command may take with this deadline: each try to its end, every rung that there is of a recovery after it, and all that the
+/// disk puts up with.
+fn longest(deadline: fn(&DiskPatience) -> units::Duration) -> Duration {
+    let AttachConfig { patience, disk_patience, .. } = AttachConfig::default();
+    let Patience { sense, data_after_status, abort_task, logical_unit_reset, .. } = patience;
+    let Patience { nexus_reset, clear_halt, mass_storage_reset, port_reset, .. } = patience;
+    let managed = sense + data_after_status + abort_task + logical_unit_reset + nexus_reset;
+    // Both halts are cleared; after the port the alternate setting and the streams are set up again.
+    let reset = mass_storage_reset + clear_halt + clear_halt + port_reset + port_reset + port_reset;
+    let each = std_of(deadline(&disk_patience) + managed + reset);
+    let busy = std_of(disk_patience.busy_wait_max) * disk_patience.busy_max.into();
+    each * disk_patience.attempts_max.into() + busy + std_of(disk_patience.ready_wait)
+}
+
+const fn std_of(span: units::Duration) -> Duration {
+    Duration::from_nanos(span.as_ns())
 }
 
 fn ended(finished: host::attachment::Finished) -> Ended {
@@ -375,6 +402,13 @@ mod tests {
         let in_use = AttachError::InUse { disk: "sda".into(), by: "something holds it".into() };
         assert!(is_of_a_moment(&busy.into()) && is_of_a_moment(&in_use));
         assert!(!is_of_a_moment(&UsbfsError::Disconnected.into()));
+    }
+
+    #[test]
+    fn a_command_may_take_all_its_tries_with_a_recovery_after_each() {
+        // Five tries of 30 or 60 seconds, each with a recovery of 63.2; twenty times busy for a second, and thirty becoming ready.
+        assert_eq!(longest(|disk| disk.command_timeout), Duration::from_secs(5 * 30 + 316 + 20 + 30));
+        assert_eq!(longest(|disk| disk.long_timeout), Duration::from_secs(5 * 60 + 316 + 20 + 30));
     }
 
     #[test]
