@@ -328,14 +328,9 @@ impl<D: BusDoor> Runner for PortRunner<D> {
         self.over.pop().or_else(|| self.attachment.poll().map(ended))
     }
 
-    /// That a drive has run into time-outs when it was put up, and was reset, belongs to the first run: nothing else would tell. What it
-    /// has refused then does not.
     fn troubles_before(&mut self) -> Troubles {
         let troubles = self.troubles();
-        if std::mem::replace(&mut self.is_told, true) {
-            return troubles;
-        }
-        Troubles { timeouts: 0, resets: 0, transport_failures: 0, task_aborts: 0, ..troubles }
+        if std::mem::replace(&mut self.is_told, true) { troubles } else { refused(troubles) }
     }
 
     fn access_max(&self) -> Duration {
@@ -350,6 +345,12 @@ impl<D: BusDoor> Runner for PortRunner<D> {
         let AttachmentCounters { transport, disk } = self.attachment.counters();
         Troubles::of(disk, transport)
     }
+}
+
+/// What a drive has refused when it was put up, which is no trouble of the first run. That it has run into time-outs then, and was reset,
+/// is: nothing else would tell.
+const fn refused(troubles: Troubles) -> Troubles {
+    Troubles { timeouts: 0, resets: 0, transport_failures: 0, task_aborts: 0, ..troubles }
 }
 
 /// How long a command may take with this deadline: each try to its end, every rung that there is of a recovery after it, and all that the
@@ -402,6 +403,22 @@ mod tests {
         let in_use = AttachError::InUse { disk: "sda".into(), by: "something holds it".into() };
         assert!(is_of_a_moment(&busy.into()) && is_of_a_moment(&in_use));
         assert!(!is_of_a_moment(&UsbfsError::Disconnected.into()));
+    }
+
+    #[test]
+    fn what_went_wrong_when_a_drive_was_put_up_is_told_of_the_first_run() {
+        let put_up = Troubles {
+            timeouts: 2,
+            resets: 3,
+            transport_failures: 4,
+            task_aborts: 5,
+            stalls: 6,
+            not_ready: 7,
+            ..Troubles::NONE
+        };
+        let first = put_up.and(Troubles { stalls: 1, ..Troubles::NONE }).since(refused(put_up));
+        let told = Troubles { stalls: 1, not_ready: 0, ..put_up };
+        assert_eq!(first, told);
     }
 
     #[test]
