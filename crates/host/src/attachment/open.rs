@@ -6,7 +6,7 @@
 use super::setup::{Cells, Memory, choose};
 use super::{AttachConfig, AttachError, Attachment, TransportChoice, in_use};
 use crate::door::{BusDoor, Enumerated, Watched};
-use crate::inventory::{Controller, Disk, Interface, UsbDevice, active_configuration};
+use crate::inventory::{Disk, Interface, UsbDevice, active_configuration};
 use crate::tree::Tree;
 use crate::usbfs::{Door, InterfaceName, UsbfsError};
 use bus::Observer;
@@ -77,7 +77,7 @@ fn open<D: BusDoor<Error = UsbfsError>>(
             return Err(AttachError::InUse { disk: disk.node.clone().unwrap_or_default(), by });
         }
     }
-    let (door, cells) = open_door((tree, device), interface, plan, config)?;
+    let (door, cells) = open_door(device, interface, plan, config)?;
     let door = put_on(door, interface.number, &read);
     Attachment::set_up(door, cells, (plan, interface.alternate), config)
 }
@@ -103,7 +103,7 @@ fn interface_of(device: &UsbDevice, plan: Plan) -> Result<&Interface, AttachErro
 }
 
 fn open_door(
-    (tree, device): (&Tree, &UsbDevice),
+    device: &UsbDevice,
     interface: &Interface,
     plan: Plan,
     config: &AttachConfig,
@@ -114,7 +114,6 @@ fn open_door(
         number: interface.number,
         name: interface.name.clone(),
         driver: interface.driver.clone(),
-        never_streams: Controller::of(tree, device).is_some_and(|controller| controller.never_streams()),
     };
     let memory = Memory::of(plan, config);
     let (door, firsts) = Door::open(name, URBS_MAX, memory.blocks)?;

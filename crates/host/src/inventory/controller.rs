@@ -47,17 +47,6 @@ impl Controller {
         controllers
     }
 
-    /// The controller of a device's bus alone, where an inventory is not at hand.
-    pub(crate) fn of(tree: &Tree, device: &UsbDevice) -> Option<Self> {
-        let (path, _) = device.path.split_once(&format!("/usb{}/", device.bus))?;
-        Some(Self::read(tree, path, device.bus))
-    }
-
-    /// Whether its driver never has streams, whatever the controller can.
-    pub fn never_streams(&self) -> bool {
-        self.driver.as_deref().is_some_and(|driver| NEVER_STREAMS.contains(&driver))
-    }
-
     fn read(tree: &Tree, path: &str, bus: u16) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path).to_owned();
         let number = |name: &str| tree.hexadecimal(&format!("{path}/{name}"));
@@ -92,6 +81,3 @@ impl StreamArrays {
         Ok(Self { version, max_psa_size, path })
     }
 }
-
-/// Controllers' drivers that never set `can_do_streams`.
-const NEVER_STREAMS: [&str; 2] = ["vhci_hcd", "dummy_hcd"];

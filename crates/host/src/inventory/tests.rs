@@ -88,25 +88,6 @@ fn a_controller_has_both_of_its_buses() {
 }
 
 #[test]
-fn the_controller_of_a_device_is_found_without_an_inventory() {
-    let inventory = read("");
-    let alone = |more: &str, port| {
-        let tree = Tree::of(format!("{GUEST}{more}").parse().expect("a record"));
-        Controller::of(&tree, device(&inventory, port)).expect("it has one")
-    };
-    for port in ["2-8.2", "3-3", "5-1"] {
-        let listed = inventory.controller_of(device(&inventory, port)).expect("it has one");
-        let found = alone("", port);
-        assert_eq!((&found.path, &found.driver, found.pci), (&listed.path, &listed.driver, listed.pci));
-        assert!(!found.never_streams());
-    }
-    let virtual_one =
-        "/sys/devices/pci0000:00/0000:00:02.0/driver -> ../../../bus/platform/drivers/vhci_hcd\n";
-    assert!(alone(virtual_one, "3-3").never_streams());
-    assert!(!alone(virtual_one, "5-1").never_streams());
-}
-
-#[test]
 fn a_drive_is_found_by_port_disk_partition_and_id() {
     let inventory = read("");
     let found =

@@ -37,8 +37,6 @@ pub struct InterfaceName {
     pub name: String,
     /// The driver that was seen to have it. It is taken from this one and from no other.
     pub driver: Option<String>,
-    /// The driver of its controller never has streams.
-    pub never_streams: bool,
 }
 
 /// A claimed interface.
@@ -315,11 +313,12 @@ impl BusDoor for Door {
 
     fn allocate_streams(&mut self, endpoints: [EndpointAddress; 3], wanted: u16) -> Result<u16, UsbfsError> {
         let granted = self.device.node().allocate_streams(endpoints.map(u8::from), wanted);
-        let granted = granted.map_err(|errno| {
-            if says_no_streams(errno, self.interface.never_streams) {
-                return UsbfsError::NoStreams;
-            }
-            self.failed("allocate streams", errno)
+        let granted = granted.map_err(|errno| match errno {
+            // xHCI's driver says the first of a controller without, the core the other of a bus whose controller or driver is
+            // without. It says the same of endpoints that have streams already or are not bulk at SuperSpeed: ours are neither, since
+            // the rules asked and the alternate setting was selected just now.
+            Errno::NOSYS | Errno::INVAL => UsbfsError::NoStreams,
+            errno => self.failed("allocate streams", errno),
         })?;
         self.streams = Some(endpoints);
         Ok(granted)
@@ -367,29 +366,10 @@ fn footprint_bytes(urbs_max: u16, blocks: &[CellBlock]) -> u64 {
     u64::from(urbs_max) * URB_BYTES_MAX + blocks.iter().map(of_block).sum::<u64>()
 }
 
-/// Whether the kernel says that there are no streams at all. xHCI's driver says the first of a controller without, the core the other of
-/// a driver without; but so it does of endpoints that have streams already or are otherwise not as they should be.
-const fn says_no_streams(errno: Errno, never_streams: bool) -> bool {
-    matches!(errno, Errno::NOSYS) || matches!(errno, Errno::INVAL) && never_streams
-}
-
 pub(super) fn unopened(node: String, errno: Errno) -> UsbfsError {
     match errno {
         Errno::ACCESS | Errno::PERM | Errno::ROFS => UsbfsError::Permission { node },
         Errno::NOENT | Errno::NODEV | Errno::NXIO => UsbfsError::NoNode { node },
         errno => UsbfsError::of("open the device's node", errno),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn endpoints_in_a_wrong_state_are_not_taken_for_a_controller_without_streams() {
-        assert!(says_no_streams(Errno::NOSYS, false));
-        assert!(says_no_streams(Errno::INVAL, true));
-        assert!(!says_no_streams(Errno::INVAL, false));
-        assert!(!says_no_streams(Errno::NOMEM, true));
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
 fn known(controller: &Controller) -> Option<Judgement> {
     let rule = Rule::Streams;
     let driver = controller.driver.as_deref().unwrap_or_default();
-    if controller.never_streams() {
+    if NEVER_STREAMS.contains(&driver) {
         let judgement = rule
             .says(Verdict::Refused, format!("{driver} never has streams"))
             .seen(driver_of(controller))
@@ -127,6 +127,9 @@ fn driver_of(controller: &Controller) -> Reading {
     let driver = controller.driver.as_deref().unwrap_or_default();
     Reading::new(format!("{}/driver", controller.path), format!("→ {driver}"))
 }
+
+/// Controllers' drivers that never set `can_do_streams`.
+const NEVER_STREAMS: [&str; 2] = ["vhci_hcd", "dummy_hcd"];
 
 /// The least MaxPSASize with which Linux uses streams: `HCC_MAX_PSA` is the number of contexts, not the field, and is to
 /// be four or more (drivers/usb/host/xhci-caps.h, xhci-pci.c).
