@@ -75,6 +75,15 @@ pub trait Carrier<H, D> {
     fn host_ended(&mut self, ended: Ended<&mut H>);
 }
 
+/// What becomes of a transfer of the device that [`Rendezvous::pass`] has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stays {
+    /// It waits for the next bytes, as if it had been submitted anew.
+    Waiting,
+    /// It is over.
+    Ended,
+}
+
 /// The host has [`HOST_TRANSFERS_MAX`] transfers outstanding already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
@@ -125,7 +134,7 @@ impl<H, D> Rendezvous<H, D> {
     ///
     /// # Errors
     /// [`Full`], and nothing is made.
-    #[inline]
+    #[inline(always)]
     pub fn submit_host(
         &mut self,
         pipe: Pipe,
@@ -166,35 +175,36 @@ impl<H, D> Rendezvous<H, D> {
         Ok(())
     }
 
-    /// The host sends `length` bytes that lie elsewhere, if they meet one transfer of the device that waits and ends with them,
-    /// and `takes` makes something of what is kept with it. `None`: nothing has happened, and the host may submit them as any
-    /// others.
+    /// The host sends `length` bytes that lie elsewhere, if they meet one transfer of the device that waits and ends with them, and
+    /// `take` has a use for it. That says whether the device waits for another of the kind, for which the transfer stays. `false`:
+    /// nothing has happened, and the host may submit them as any others.
     #[inline(always)]
-    pub fn pass<R>(
+    pub fn pass(
         &mut self,
         pipe: Pipe,
         length: u32,
-        takes: impl FnOnce(&D) -> Option<R>,
-    ) -> Option<Ended<R>> {
+        take: impl FnOnce(Ended<&mut D>) -> Option<Stays>,
+    ) -> bool {
         let endpoint = &mut self.endpoints[pipe.endpoint.index()];
         if endpoint.halted || pipe.endpoint.direction() == Direction::In {
-            return None;
+            return false;
         }
         let queue = endpoint.queue(pipe);
-        let device = queue.device.front_mut()?;
+        let Some(device) = queue.device.front_mut() else { return false };
         let step = step_out(&Pending::new((), pipe, length), device, self.packet_bytes);
-        if device.moved > 0 || step.host.is_none() {
-            return None;
+        let (0, Some(_), Some(status)) = (device.moved, step.host, step.device) else { return false };
+        let ended = Ended { kept: &mut device.kept, pipe, length: device.length, status, actual: step.bytes };
+        let Some(stays) = take(ended) else { return false };
+        if stays == Stays::Ended {
+            cold_path();
+            queue.device.drop_front();
         }
-        let (status, kept) = (step.device?, takes(&device.kept)?);
-        let ended = Ended { kept, pipe, length: device.length, status, actual: step.bytes };
-        queue.device.drop_front();
-        Some(ended)
+        true
     }
 
     /// The device is ready for a transfer: `length` bytes to send, or room for bytes to come. `ends` says of an In
     /// transfer whether the host's ends with it even if there is room left. What is kept is made where it is to lie.
-    #[inline]
+    #[inline(always)]
     pub fn submit_device(
         &mut self,
         pipe: Pipe,
@@ -313,7 +323,7 @@ impl<H, D> Rendezvous<H, D> {
 }
 
 /// Moves what can be moved between two transfers.
-#[inline]
+#[inline(always)]
 fn meet<H, D>(
     host: &mut Pending<H>,
     device: &mut Pending<D>,
@@ -349,6 +359,7 @@ struct Step {
     device: Option<TransferStatus>,
 }
 
+#[inline(always)]
 fn step_in<H, D>(host: &Pending<H>, device: &Pending<D>, packet_bytes: u32) -> Step {
     let (room, left) = (host.remaining(), device.remaining());
     let last_room = past_packets(room, packet_bytes);
@@ -370,6 +381,7 @@ fn step_in<H, D>(host: &Pending<H>, device: &Pending<D>, packet_bytes: u32) -> S
     Step { bytes, host: host_status, device: device_done.then_some(TransferStatus::Done) }
 }
 
+#[inline(always)]
 fn step_out<H, D>(host: &Pending<H>, device: &Pending<D>, packet_bytes: u32) -> Step {
     let (room, left) = (device.remaining(), host.remaining());
     let bytes = room.min(left);
@@ -622,18 +634,25 @@ mod tests {
     #[test]
     fn bytes_that_a_waiting_transfer_takes_whole_pass_without_one_of_the_hosts() {
         let mut place = Place::new(Speed::Super);
-        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| (id == 9).then_some(id));
-        assert_eq!(pass(32), None, "nobody waits");
+        let mut told = Vec::new();
+        let mut pass = |place: &mut Place, length, stays| {
+            place.meeting.pass(bulk_out(), length, |ended| {
+                told.push((*ended.kept, ended.status, ended.actual));
+                stays
+            })
+        };
+        assert!(!pass(&mut place, 32, Some(Stays::Ended)), "nobody waits");
         device(&mut place, 9, bulk_out(), 1024, false);
-        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| (id == 9).then_some(id));
-        assert_eq!(pass(1025), None, "it is too short for them");
-        let ended = pass(32).unwrap();
-        assert_eq!((ended.kept, ended.status, ended.actual), (9, TransferStatus::Short, 32));
-        assert_eq!(pass(32), None, "it has ended");
-        device(&mut place, 9, bulk_out(), 2048, false);
-        let mut pass = |length| place.meeting.pass(bulk_out(), length, |&id| (id == 9).then_some(id));
-        assert_eq!(pass(1024), None, "a whole packet does not end it");
-        assert_eq!(place.meeting.pass(bulk_out(), 32, |_| None::<u64>), None, "it takes none such");
+        assert!(!pass(&mut place, 1025, Some(Stays::Ended)), "it is too short for them");
+        assert!(pass(&mut place, 32, Some(Stays::Waiting)));
+        assert!(pass(&mut place, 31, Some(Stays::Ended)), "it waits for more");
+        assert!(!pass(&mut place, 32, Some(Stays::Ended)), "it has ended");
+        device(&mut place, 10, bulk_out(), 2048, false);
+        assert!(!pass(&mut place, 1024, Some(Stays::Ended)), "a whole packet does not end it");
+        assert!(!pass(&mut place, 33, None), "nobody has a use for it");
+        assert!(pass(&mut place, 34, Some(Stays::Ended)), "so it waits still");
+        let short = TransferStatus::Short;
+        assert_eq!(told, [(9, short, 32), (9, short, 31), (10, short, 33), (10, short, 34)]);
     }
 
     #[test]

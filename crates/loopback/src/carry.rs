@@ -89,6 +89,7 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
     ///
     /// # Errors
     /// The transport's refusal; the buffer keeps its memory.
+    #[inline(always)]
     pub fn submit(&mut self, now: Instant, command: &Command, buffer: &mut Vec<u8>) -> Result<(), Refusal> {
         let needed = command.transfer().map_or(0, |phase| phase.range.as_usize().end);
         if buffer.len() < needed {
@@ -321,7 +322,9 @@ impl<T: Transport> Host<T> {
             Place::Buffer(_) | Place::Pieces(_) => {
                 let mut peek = [0; PEEK_BYTES_MAX];
                 let peeked = match bytes_of(body, actual) {
+                    [] => 0,
                     bytes if bytes.len() <= PEEK_BYTES_MAX => {
+                        cold_path();
                         peek[..bytes.len()].copy_from_slice(bytes);
                         bytes.len()
                     }

@@ -375,6 +375,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
         self.ends.settle(now);
     }
 
+    #[inline(always)]
     fn ask(&mut self, request: Request) {
         let slot = request.id.0 as u16;
         if self.disk.submit(self.at, request).is_err() {

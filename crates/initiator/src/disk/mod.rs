@@ -179,6 +179,7 @@ impl Disk {
     ///
     /// # Errors
     /// A [`RequestRefusal`]; the request is not under way then.
+    #[inline(always)]
     pub fn submit(&mut self, now: Instant, request: Request) -> Result<(), RequestRefusal> {
         let geometry = match (self.state, &self.geometry) {
             (State::Surveyed, Some(geometry)) => geometry,
@@ -213,6 +214,7 @@ impl Disk {
     }
 
     /// A command has ended. `answer` is what it brought, where its memory was [`Memory::Answer`]; else empty.
+    #[inline(always)]
     pub fn handle_outcome(&mut self, now: Instant, id: CommandId, outcome: &Outcome, answer: &[u8]) {
         let Some(task) = self.slots.take_back(id) else { return };
         match task.work {

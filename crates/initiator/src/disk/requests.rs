@@ -148,6 +148,7 @@ impl Requests {
     }
 
     /// Takes a request on, at the end of the line; `false` if there is no room.
+    #[inline(always)]
     pub(super) fn add(&mut self, request: Request, block_size: BlockSize, total: u32) -> bool {
         let Some(at) = self.free.pop() else { return false };
         self.table[usize::from(at)] = Some(Active::new(request, block_size, total));
@@ -197,6 +198,7 @@ impl Requests {
     }
 
     /// Lets a request go that has ended.
+    #[inline(always)]
     pub(super) fn release(&mut self, at: u16) {
         self.leave_line(at);
         if let Some(place @ Some(_)) = self.table.get_mut(usize::from(at)) {

@@ -118,6 +118,7 @@ impl Disk {
 
     /// GOOD, or as good. Whether all bytes were moved is looked at here: if not, the command is sent again, since what is missing may have
     /// been lost on the way.
+    #[inline(always)]
     fn end_done(&mut self, now: Instant, at: u16, moved: u32) {
         self.slots.widen();
         let (request, rest, offset, share) = match self.slots.task(at).map(|task| &task.work) {

@@ -313,6 +313,7 @@ impl Uas {
         }
     }
 
+    #[inline(always)]
     fn task_deadline(task: &Task) -> Option<Deadline> {
         let id = task.command.id;
         match task.stage {

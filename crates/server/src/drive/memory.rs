@@ -60,7 +60,7 @@ impl Memory {
     }
 
     /// Carries bytes from one transfer to the other.
-    #[inline]
+    #[inline(always)]
     pub(super) fn carry(
         &mut self,
         passage: Passage,
@@ -74,6 +74,7 @@ impl Memory {
         }
     }
 
+    #[inline(always)]
     fn carry_in(&mut self, passage: &Passage, host: &mut HostEntry, offered: &DeviceEntry, device: &Device) {
         let whole = passage.host_offset == 0 && passage.device_offset == 0;
         let (from, bytes) = (passage.device_offset as usize, passage.bytes as usize);
@@ -104,6 +105,7 @@ impl Memory {
         }
     }
 
+    #[inline(always)]
     fn carry_out(&mut self, passage: &Passage, host: &mut HostEntry, offered: &DeviceEntry) {
         let Body::Buffer(payload) = &mut host.body else { return };
         let (from, bytes) = (passage.host_offset as usize, passage.bytes as usize);
@@ -195,6 +197,7 @@ pub(super) enum Buffer {
 }
 
 impl Buffers {
+    #[inline]
     pub(super) fn reserve(&mut self, owner: CommandId, bytes: u32) {
         let slot = usize::from(owner.slot);
         if slot >= self.slots.len() {

@@ -24,7 +24,7 @@ pub use fault::{Fault, FaultKind, NotAFault};
 pub use presence::SlotError;
 
 use crate::medium::{Finished, Job, Medium};
-use bus::rendezvous::{Carrier, Ended, Full, Passage};
+use bus::rendezvous::{Carrier, Ended, Full, Passage, Stays};
 use bus::{Completion, Direction, Fifo, Observer, Pipe, Rendezvous, TransferStatus};
 use fault::{Faults, Way};
 use memory::{Buffer, DeviceEntry, HostEntry, Memory};
@@ -115,7 +115,7 @@ struct Ends<'a> {
 }
 
 impl Carrier<HostEntry, DeviceEntry> for Ends<'_> {
-    #[inline]
+    #[inline(always)]
     fn carry(&mut self, passage: Passage, host: &mut HostEntry, offered: &mut DeviceEntry) {
         self.memory.carry(passage, host, offered, self.device);
     }
@@ -202,6 +202,7 @@ impl<M: Medium + ?Sized> Drive<M> {
     ///
     /// # Errors
     /// [`Full`] when the host has too many outstanding; the transfer is dropped.
+    #[inline(always)]
     pub fn submit(&mut self, transfer: HostTransfer) -> Result<(), Full> {
         let HostTransfer { id, pipe, length, payload } = transfer;
         if let Some(observer) = &mut self.observer {
@@ -269,11 +270,15 @@ impl<M: Medium + ?Sized> Drive<M> {
     /// Hands the device a message that it waits for. Whether it did.
     #[inline(always)]
     fn hand_over(&mut self, pipe: Pipe, bytes: &[u8]) -> bool {
-        let takes = |entry: &DeviceEntry| matches!(entry.payload, Payload::Message).then_some(entry.id);
-        let Some(ended) = self.bus.pass(pipe, bytes.len() as u32, takes) else { return false };
-        let Ended { kept: id, status, actual, .. } = ended;
-        self.device.handle_completion(Completion { id, status, actual }, bytes);
-        true
+        let Self { bus, device, .. } = self;
+        bus.pass(pipe, bytes.len() as u32, |ended| {
+            let Ended { kept: DeviceEntry { id, payload: Payload::Message }, status, actual, .. } = ended
+            else {
+                return None;
+            };
+            let waits = device.handle_message(Completion { id: *id, status, actual }, bytes);
+            Some(if waits { Stays::Waiting } else { Stays::Ended })
+        })
     }
 
     /// Takes a host's transfer back. It completes, as cancelled or as what it was before. `false` if there is none.

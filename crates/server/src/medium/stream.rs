@@ -10,6 +10,7 @@
 #![allow(unsafe_code)]
 
 use super::{Finished, Job, Medium, RamMedium};
+use std::hint::cold_path;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -132,9 +133,13 @@ unsafe fn copy(to: &mut [u8], from: &[u8]) {
         let before = to.as_ptr().align_offset(lines::BYTES).min(to.len());
         let ((head, to), (head_from, from)) = (to.split_at_mut(before), from.split_at(before));
         let ((to, tail), (from, tail_from)) = (to.as_chunks_mut(), from.as_chunks());
-        head.copy_from_slice(head_from);
         lines::copy(to, from);
-        tail.copy_from_slice(tail_from);
+        for (to, from) in [(head, head_from), (tail, tail_from)] {
+            if !to.is_empty() {
+                cold_path();
+                to.copy_from_slice(from);
+            }
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
     to.copy_from_slice(from);
@@ -170,9 +175,23 @@ mod lines {
         }
     }
 
+    /// Lines that are copied between two looks at whether there are more.
+    const AT_ONCE: usize = 8;
+
     /// A line by one store.
     #[target_feature(enable = "avx512f")]
     fn in_one(to: &mut [[u8; BYTES]], from: &[[u8; BYTES]]) {
+        let ((to, last), (from, last_from)) = (to.as_chunks_mut::<AT_ONCE>(), from.as_chunks::<AT_ONCE>());
+        for (to, from) in to.iter_mut().zip(from) {
+            each_in_one(to, from);
+        }
+        each_in_one(last, last_from);
+    }
+
+    /// The same of so many that the loop goes, if their number is known.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn each_in_one(to: &mut [[u8; BYTES]], from: &[[u8; BYTES]]) {
         for (to, from) in to.iter_mut().zip(from) {
             // SAFETY: both are as long as what is read and written, and the latter is aligned.
             unsafe { _mm512_stream_si512(to.as_mut_ptr().cast(), _mm512_loadu_si512(from.as_ptr().cast())) };

@@ -144,6 +144,7 @@ impl Executor {
     }
 
     /// The data phase of a plan that has one.
+    #[inline(always)]
     fn begin_data_phase(&mut self, id: CommandId, plan: Plan) {
         let Some(task) = self.task(id) else { return };
         match plan {
@@ -441,6 +442,7 @@ impl Executor {
     }
 
     /// Asks the unit what comes next, with everything it may look at.
+    #[inline(always)]
     fn consult(
         &mut self,
         id: CommandId,
@@ -502,6 +504,7 @@ impl Executor {
         Outcome { unit, status, sense: sense.map(Box::new), format }
     }
 
+    #[inline(always)]
     fn end(&mut self, id: CommandId, status: Status, sense: Option<Sense>) {
         let outcome = self.outcome(id, status, sense);
         let Some(task) = self.task(id) else { return };
@@ -532,6 +535,7 @@ impl Executor {
     }
 
     /// Empties a slot, gives its buffer back, and lets others go on.
+    #[inline(always)]
     fn free_slot(&mut self, id: CommandId) {
         let Some(task) = self.task(id) else { return };
         let (unit, bytes) = (task.unit, task.buffer_bytes);

@@ -171,6 +171,7 @@ impl Device {
     }
 
     /// A device transfer has ended. `bytes` is what a [`crate::Payload::Message`] has brought, else empty.
+    #[inline]
     pub fn handle_completion(&mut self, completion: Completion, bytes: &[u8]) {
         let (executor, outputs) = (&mut self.executor, &mut self.outputs);
         match &mut self.transport {
@@ -182,6 +183,20 @@ impl Device {
             Transport::Uas(uas) => uas.handle_completion(completion, bytes, executor, outputs),
         }
         self.settle();
+    }
+
+    /// The same for one with a [`crate::Payload::Message`] that can stay where it waits. `true`: the device waits for the next message
+    /// with it, under the same name. `false`: it has ended, as others do.
+    #[inline(always)]
+    pub fn handle_message(&mut self, completion: Completion, bytes: &[u8]) -> bool {
+        let Transport::Uas(uas) = &mut self.transport else {
+            cold_path();
+            self.handle_completion(completion, bytes);
+            return false;
+        };
+        let waits = uas.handle_message(completion, bytes, &mut self.executor, &mut self.outputs);
+        self.settle();
+        waits
     }
 
     /// A medium has answered.

@@ -37,6 +37,7 @@ impl Turns {
 
 impl Uas {
     /// Puts a piece on the wire, or in the queue for its turn.
+    #[inline]
     pub(super) fn move_data(&mut self, index: usize, piece: Piece, outputs: &mut Outputs) {
         self.slots[index].pieces.push_back((piece, None));
         if !self.streams && !self.has_turn(index, piece.direction, outputs) {
@@ -75,7 +76,7 @@ impl Uas {
     }
 
     /// Puts on the wire whatever of a slot is not there yet.
-    #[inline]
+    #[inline(always)]
     fn send_pieces(&mut self, index: usize, outputs: &mut Outputs) {
         let State::Running { id: command } = self.slots[index].state else { return };
         let tag = self.slots[index].tag;
@@ -100,6 +101,7 @@ impl Uas {
     }
 
     /// A transfer of a slot has ended: a piece of data, the closing of a turn, or the slot's answer.
+    #[inline(always)]
     pub(super) fn handle_slot_completion(
         &mut self,
         index: u16,
@@ -129,6 +131,7 @@ impl Uas {
         }
     }
 
+    #[inline(always)]
     fn handle_piece(
         &mut self,
         index: usize,
@@ -220,6 +223,7 @@ impl Uas {
     }
 
     /// Passes the turn on, if the slot has it.
+    #[inline(always)]
     fn release_turn(&mut self, index: usize, direction: Direction, outputs: &mut Outputs) {
         let turn = self.turns.of(direction);
         if turn.holder != Some(index as u16) {

@@ -134,6 +134,7 @@ impl Uas {
     }
 
     /// A transfer of ours has ended; `bytes` is what a [`Payload::Message`] has brought.
+    #[inline(always)]
     pub(crate) fn handle_completion(
         &mut self,
         completion: Completion,
@@ -156,7 +157,30 @@ impl Uas {
         }
     }
 
+    /// The same for a transfer that can stay. Whether the command pipe waits for the next IU with it.
+    #[inline(always)]
+    pub(crate) fn handle_message(
+        &mut self,
+        completion: Completion,
+        bytes: &[u8],
+        executor: &mut Executor,
+        outputs: &mut Outputs,
+    ) -> bool {
+        if Some(completion.id) != self.receiving {
+            cold_path();
+            self.handle_completion(completion, bytes, executor, outputs);
+            return false;
+        }
+        self.handle_packets(bytes, executor, outputs);
+        if self.loose.len() >= LOOSE_ANSWERS_MAX {
+            cold_path();
+            self.receiving = None;
+        }
+        self.receiving.is_some()
+    }
+
     /// Takes a packet of the command pipe: mostly a whole IU.
+    #[inline(always)]
     fn handle_packets(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
         if self.begun.is_empty() && bytes.len() != self.packet_bytes as usize {
             return self.handle_iu(bytes, executor, outputs);
@@ -183,7 +207,7 @@ impl Uas {
         self.begun = iu;
     }
 
-    #[inline]
+    #[inline(always)]
     fn handle_iu(&mut self, bytes: &[u8], executor: &mut Executor, outputs: &mut Outputs) {
         match CommandPipeIu::decode(bytes) {
             Ok(CommandPipeIu::Command(iu)) => self.handle_command_iu(iu, executor, outputs),
@@ -197,6 +221,7 @@ impl Uas {
         }
     }
 
+    #[inline(always)]
     fn handle_command_iu(&mut self, iu: CommandIu<'_>, executor: &mut Executor, outputs: &mut Outputs) {
         let Some(index) = self.slot_for(iu.tag) else {
             return self.answer_loosely(iu.tag, sense_iu(iu.tag, &full()), outputs);
@@ -257,6 +282,7 @@ impl Uas {
     }
 
     /// The last word on a command: ends its data phase on the wire, then tells the status.
+    #[inline(always)]
     fn end(&mut self, index: usize, outcome: Outcome, outputs: &mut Outputs) {
         if self.streams {
             self.finish_streams(index, outputs);
@@ -270,7 +296,7 @@ impl Uas {
     }
 
     /// Queues the SENSE IU of a slot, its last IU.
-    #[inline]
+    #[inline(always)]
     fn report(&mut self, index: usize, outcome: &Outcome, outputs: &mut Outputs) {
         let tag = self.slots[index].tag;
         let transfer = self.names.name(index);

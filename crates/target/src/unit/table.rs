@@ -162,6 +162,7 @@ pub enum Unsupported {
 
 impl Index {
     /// The row of a CDB.
+    #[inline(always)]
     pub fn find(&self, cdb: &[u8]) -> Result<&'static Row, Unsupported> {
         let opcode = *cdb.first().ok_or(Unsupported::CdbLength)?;
         let row = self.by_opcode[usize::from(opcode)].ok_or(Unsupported::OperationCode)?;

@@ -123,6 +123,7 @@ pub enum CommandPipeIu<'a> {
 
 impl<'a> CommandPipeIu<'a> {
     /// Decodes the one IU that a transfer on the command pipe brought.
+    #[inline(always)]
     pub fn decode(bytes: &'a [u8]) -> Result<Self, CommandPipeError> {
         let &[id, _, high, low] = header(bytes).map_err(|error| CommandPipeError { tag: None, error })?;
         let decoded = match IuId::from(id) {

@@ -14,6 +14,7 @@ use core::hint::cold_path;
 use units::ByteRange;
 
 impl Executor {
+    #[inline(always)]
     pub(super) fn await_memory(&mut self, id: CommandId, plan: MediumPlan) {
         let Some(task) = self.tasks.get_mut(usize::from(id.slot)).filter(|it| it.generation == id.generation)
         else {
@@ -71,7 +72,7 @@ impl Executor {
         self.outputs.push_with(|| CommandOutput::DataOut { id, range, place: Place::Parameters, last });
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn ask_medium(&mut self, id: CommandId, segment: u32) {
         let Some(task) = self.task(id) else { return };
         let Phase::Moving(movement) = &mut task.phase else { return };
@@ -100,7 +101,7 @@ impl Executor {
     }
 
     /// Goes on to the next step if the present movement is over.
-    #[inline]
+    #[inline(always)]
     pub(super) fn conclude(&mut self, id: CommandId) {
         let Some(Task { phase: Phase::Moving(movement), .. }) = self.task(id) else { return };
         if !movement.is_over() {

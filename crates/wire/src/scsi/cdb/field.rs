@@ -478,6 +478,7 @@ macro_rules! cdb {
 
             /// The CDB. A value wider than its field is cut to the field's width, but where a command has
             /// several widths, the first one from `width` on is taken that cuts nothing.
+            #[inline(always)]
             pub fn encode(&self) -> super::Cdb {
                 let narrowest = cdb!(@width self $narrowest);
                 let mut longest = None;
