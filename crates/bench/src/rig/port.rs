@@ -1,8 +1,9 @@
 //! A drive at a USB port, taken from the kernel's driver: our own BOT, Turbo and UAS over usbfs.
 //!
-//! A route is an [`Attachment`]; to change it, the interface is given back and taken again, since streams and settings
-//! belong to one. As long as the route and its room stay the same it stays up. When it is put up first, and before it is closed, the
-//! drive is asked how warm it is. Left out: units other than the first.
+//! A route is an [`Attachment`], since streams, settings and memory belong to one; between two the interface is in a [`Hold`], so that the
+//! kernel does not make a disk of it each time. A drive that has failed meanwhile is given back and taken anew. As long as the route and
+//! its room stay the same it stays up. When it is put up first, and before it is closed, the drive is asked how warm it is. Left out:
+//! units other than the first.
 //!
 //! Always true: whatever ends the rig, the kernel's driver has the interface again.
 
@@ -10,7 +11,7 @@ use super::quirks::Known;
 use super::thermometer::Thermometer;
 use super::{Ended, Fault, Identity, Lookout, Rig, RigError, Room, Route, Runner, Troubles};
 use host::attachment::{
-    AttachConfig, AttachError, Attachment, AttachmentCounters, TransportChoice, driven_disks,
+    AttachConfig, AttachError, Attachment, AttachmentCounters, Hold, TransportChoice, driven_disks,
 };
 use host::door::{BusDoor, Watched};
 use host::inventory::{Inventory, Scope, UsbDevice};
@@ -31,6 +32,8 @@ pub struct PortRig {
     /// How each route was carried so far.
     routes: Vec<String>,
     up: Option<Up>,
+    /// What is ours of the drive while no route is up.
+    hold: Hold,
     lookout: Option<Box<dyn Lookout>>,
     thermometer: Thermometer,
 }
@@ -49,7 +52,8 @@ trait Attached: Runner + std::fmt::Debug {
     /// How warm the drive says to be now, if it tells.
     fn temperature(&mut self, ask: AskTemperature) -> Option<Temperature>;
 
-    fn close(self: Box<Self>) -> Result<(), RigError>;
+    /// Ends, and leaves the interface in the hold if it can be kept.
+    fn leave(self: Box<Self>, hold: &mut Hold) -> Result<(), RigError>;
 }
 
 impl PortRig {
@@ -76,6 +80,7 @@ impl PortRig {
             identity,
             routes: Vec::new(),
             up: None,
+            hold: Hold::default(),
             lookout: None,
             thermometer: Thermometer::default(),
         })
@@ -107,7 +112,9 @@ impl PortRig {
         let notes = known.notes(route).into_iter().filter(|note| !self.identity.notes.contains(note));
         let notes: Vec<String> = notes.collect();
         self.identity.notes.extend(notes);
+        let was_held = self.hold.is_held();
         match self.open(route, device, &AttachConfig { ask_temperature, ..config }) {
+            Err(_) if was_held && !self.hold.is_held() => self.open_anew(route, &config),
             Err(error) if self.may_let_go(&error) => self.open_anew(route, &config),
             Err(AttachError::Survey(_) | AttachError::SurveyTimedOut)
                 if ask_temperature != AskTemperature::Not =>
@@ -126,22 +133,22 @@ impl PortRig {
         config: &AttachConfig,
     ) -> Result<Box<dyn Attached>, AttachError> {
         let Some(lookout) = &self.lookout else {
-            let attachment = Attachment::open(&self.tree, device, config)?;
+            let attachment = self.hold.attach(&self.tree, device, config)?;
             self.learn(route, &attachment);
             return Ok(Box::new(PortRunner { attachment, is_told: false, over: Vec::new() }));
         };
-        let attachment = Attachment::open_watched(&self.tree, device, config, lookout.observer())?;
+        let attachment = self.hold.attach_watched(&self.tree, device, config, lookout.observer())?;
         self.learn(route, &attachment);
         Ok(Box::new(PortRunner::<Watched<Door>> { attachment, is_told: false, over: Vec::new() }))
     }
 
-    /// Whether a drive that was ours a moment ago may be again in a moment: between two routes the kernel has it, which reads its
+    /// Whether a drive that was ours a moment ago may be again in a moment: it has failed and was given back, and the kernel reads its
     /// partitions, and so may whoever looks at disks that come.
     fn may_let_go(&self, error: &AttachError) -> bool {
         is_of_a_moment(error) && !self.routes.is_empty()
     }
 
-    /// Opens a drive that may have dropped off the bus when it was asked for what it does not know, and may come back, or that
+    /// Opens a drive that has failed since it was ours or when it was asked for what it does not know, and may come back, or that
     /// somebody else has for a moment.
     fn open_anew(&mut self, route: Route, config: &AttachConfig) -> Result<Box<dyn Attached>, RigError> {
         let until = Instant::now() + COME_BACK_MAX;
@@ -158,7 +165,7 @@ impl PortRig {
 
     fn take_down(&mut self) -> Result<(), RigError> {
         let Some(up) = self.up.take() else { return Ok(()) };
-        up.runner.close()
+        up.runner.leave(&mut self.hold)
     }
 
     /// Notes what the disk says of itself, and how it is carried.
@@ -184,6 +191,10 @@ impl PortRig {
 /// Whether somebody else has the drive, who may let it go.
 const fn is_of_a_moment(error: &AttachError) -> bool {
     matches!(error, AttachError::InUse { .. } | AttachError::Door(UsbfsError::Busy { .. }))
+}
+
+fn not_given_back(error: UsbfsError) -> RigError {
+    RigError::new(error.to_string())
 }
 
 fn unopened(error: AttachError) -> RigError {
@@ -226,7 +237,8 @@ impl Rig for PortRig {
         {
             self.thermometer.note_after(up.runner.temperature(ask));
         }
-        self.take_down()
+        let left = self.take_down();
+        left.and(self.hold.give_back().map_err(not_given_back))
     }
 
     fn temperatures(&self) -> [Option<Temperature>; 2] {
@@ -248,7 +260,10 @@ struct PortRunner<D: BusDoor> {
     over: Vec<Ended>,
 }
 
-impl<D: BusDoor + std::fmt::Debug> Attached for PortRunner<D> {
+impl<D> Attached for PortRunner<D>
+where
+    D: BusDoor<Error = UsbfsError> + Into<Door> + std::fmt::Debug,
+{
     fn is_usable(&self) -> bool {
         self.attachment.depth() > 0
     }
@@ -258,8 +273,8 @@ impl<D: BusDoor + std::fmt::Debug> Attached for PortRunner<D> {
         self.attachment.temperature(ask).ok().flatten()
     }
 
-    fn close(self: Box<Self>) -> Result<(), RigError> {
-        self.attachment.close().map_err(|error| RigError::new(error.to_string()))
+    fn leave(self: Box<Self>, hold: &mut Hold) -> Result<(), RigError> {
+        hold.keep(self.attachment).map_err(not_given_back)
     }
 }
 
@@ -378,8 +393,7 @@ fn ended(finished: host::attachment::Finished) -> Ended {
 /// How long requests of an earlier run are waited for.
 const SETTLE_MAX: Duration = Duration::from_secs(30);
 
-/// How long a drive that was lost when it was asked for its temperature, or that somebody has between two routes, may take to be
-/// there again.
+/// How long a drive that was lost, or that somebody has since it was given back, may take to be there again.
 const COME_BACK_MAX: Duration = Duration::from_secs(5);
 
 /// How often it is looked for.

@@ -1,6 +1,6 @@
 //! From a device of a controller that is ours to a disk that is driven by us.
 
-use super::setup::{Memory, choose};
+use super::setup::{Found, Memory, choose};
 use super::{AttachConfig, AttachError, Attachment};
 use crate::controller::{ControllerError, HostedDevice, HostedDoor};
 
@@ -13,7 +13,8 @@ impl Attachment<HostedDoor> {
         let plan = choose(&device.answers(), device.speed(), config.transport)?;
         let memory = Memory::of(plan, config);
         let (door, firsts) = HostedDoor::open(device, plan.place().interface, memory.blocks)?;
-        Self::set_up(door, memory.cells(firsts), (plan, 0), config)
+        let found = Found::Unbound { alternate: 0 };
+        Self::set_up(door, memory.cells(firsts), (plan, found), config).map_err(|(_, error)| error)
     }
 
     /// What carries it.

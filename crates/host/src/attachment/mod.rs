@@ -2,7 +2,7 @@
 //!
 //! [`Attachment::open`] takes an interface from the kernel's driver, [`Attachment::hosted`] a device of a controller that
 //! is ours. Both survey the disk. Requests are [submitted](Attachment::submit), each with a slot that has its buffer, and
-//! [waited](Attachment::wait) for. [`Attachment::close`] gives back what was taken, and so does dropping.
+//! [waited](Attachment::wait) for. [`Attachment::close`] gives back what was taken, and so does dropping; a [`Hold`] keeps it.
 //!
 //! ```no_run
 //! use host::attachment::{AttachConfig, Attachment};
@@ -31,6 +31,7 @@
 
 mod carry;
 mod error;
+mod hold;
 mod hosted;
 mod in_use;
 mod open;
@@ -39,6 +40,7 @@ mod setup;
 mod tests;
 
 pub use error::AttachError;
+pub use hold::Hold;
 pub use open::driven_disks;
 
 use crate::clock::{self, Clock};
@@ -287,6 +289,14 @@ impl<D: BusDoor> Attachment<D> {
     /// If it is not as it was before, with what to do.
     pub fn close(self) -> Result<(), D::Error> {
         self.door.close()
+    }
+
+    /// Whether nothing is under way or to be mended, so that another attachment may follow.
+    fn is_at_rest(&self) -> bool {
+        let is_working = self.disk.in_flight() > 0 || self.disk.commands_under_way() > 0;
+        let is_waiting = self.transport.in_flight() > 0 || self.transport.poll_timeout().is_some();
+        // Without depth the transport has given up.
+        self.depth() > 0 && !self.is_gone && !is_working && !is_waiting
     }
 
     /// One look at the bus, after a wait if there is nothing to see.

@@ -1,20 +1,15 @@
-//! From a device of the system to a disk that is driven by us over usbfs: plan, claim, then what every door needs.
+//! From a device of the system to what an attachment of it needs: the plan, the interface, the memory.
 //!
-//! Nothing is changed before the plan is made and the disk is known to be unused; whatever fails after that, the door's
-//! end sets back.
+//! Nothing is changed here; the interface is taken, and kept, by a [`Hold`](super::Hold).
 
-use super::setup::{Cells, Memory, choose};
-use super::{AttachConfig, AttachError, Attachment, TransportChoice, in_use};
-use crate::door::{BusDoor, Enumerated, Watched};
+use super::setup::{Memory, choose};
+use super::{AttachConfig, AttachError, Attachment, Hold, TransportChoice};
+use crate::door::Enumerated;
 use crate::inventory::{Disk, Interface, UsbDevice, active_configuration};
 use crate::tree::Tree;
 use crate::usbfs::{Door, InterfaceName, UsbfsError};
-use bus::Observer;
 use initiator::probe::{Answers, Names, Plan};
 use wire::usb::DeviceDescriptor;
-
-/// URBs at once: three for each command, and some for transfers in many pieces.
-const URBS_MAX: u16 = 1024;
 
 impl Attachment {
     /// Takes a disk from the kernel's driver and surveys it.
@@ -24,30 +19,15 @@ impl Attachment {
     /// # Errors
     /// See [`AttachError`]. Then everything is as it was.
     pub fn open(tree: &Tree, device: &UsbDevice, config: &AttachConfig) -> Result<Self, AttachError> {
-        open(tree, device, config, |door, _, _| door)
-    }
-}
-
-impl Attachment<Watched<Door>> {
-    /// The same, with somebody who looks on at the transfers.
-    ///
-    /// # Errors
-    /// See [`AttachError`]. Then everything is as it was.
-    pub fn open_watched(
-        tree: &Tree,
-        device: &UsbDevice,
-        config: &AttachConfig,
-        observer: Box<dyn Observer>,
-    ) -> Result<Self, AttachError> {
-        open(tree, device, config, |door, number, read| Watched::new(door, number, observer, read))
+        Hold::default().attach(tree, device, config)
     }
 }
 
 /// The disks of a device that an [`Attachment`] drives: unit 0 of the interface that each transport would use, mostly the same.
 /// Its other disks lose the kernel's driver meanwhile, and nothing else. None where the device's descriptors cannot be read.
 pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice) -> Vec<&'a Disk> {
-    let Ok(blob) = tree.bytes(&format!("{}/descriptors", device.path)) else { return Vec::new() };
-    let Ok(read) = enumerated(&blob, device) else { return Vec::new() };
+    let Ok(descriptors) = Prospect::descriptors(tree, device) else { return Vec::new() };
+    let Ok(read) = enumerated(&descriptors, device) else { return Vec::new() };
     let choices = [TransportChoice::Uas, TransportChoice::Bot];
     let plans = choices.into_iter().filter_map(|choice| plan(&read, device, choice).ok());
     let interfaces = plans.filter_map(|plan| interface_of(device, plan).ok());
@@ -61,32 +41,48 @@ pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice) -> Vec<&'a Disk> {
     disks
 }
 
-/// Takes the disk with the kernel's door, on which something may be put: by the number of the interface and what the device told.
-fn open<D: BusDoor<Error = UsbfsError>>(
-    tree: &Tree,
-    device: &UsbDevice,
-    config: &AttachConfig,
-    put_on: impl FnOnce(Door, u8, &Enumerated<'_>) -> D,
-) -> Result<Attachment<D>, AttachError> {
-    let blob = tree.bytes(&format!("{}/descriptors", device.path)).map_err(|_| AttachError::Descriptors)?;
-    let read = enumerated(&blob, device)?;
-    let plan = plan(&read, device, config.transport)?;
-    let interface = interface_of(device, plan)?;
-    for disk in &interface.disks {
-        if let Some(by) = in_use::user_of(tree, disk) {
-            return Err(AttachError::InUse { disk: disk.node.clone().unwrap_or_default(), by });
-        }
-    }
-    let (door, cells) = open_door(device, interface, plan, config)?;
-    let door = put_on(door, interface.number, &read);
-    Attachment::set_up(door, cells, (plan, interface.alternate), config)
+/// An attachment that there may be.
+pub(super) struct Prospect<'a> {
+    device: &'a UsbDevice,
+    /// What the kernel has read of the device.
+    pub(super) read: Enumerated<'a>,
+    pub(super) plan: Plan,
+    pub(super) interface: &'a Interface,
+    pub(super) memory: Memory,
 }
 
-/// What the kernel has read of the device.
-fn enumerated<'a>(blob: &'a [u8], device: &UsbDevice) -> Result<Enumerated<'a>, AttachError> {
+impl<'a> Prospect<'a> {
+    /// The device's descriptors, as the kernel has them.
+    pub(super) fn descriptors(tree: &Tree, device: &UsbDevice) -> Result<Vec<u8>, AttachError> {
+        tree.bytes(&format!("{}/descriptors", device.path)).map_err(|_| AttachError::Descriptors)
+    }
+
+    pub(super) fn of(
+        descriptors: &'a [u8],
+        device: &'a UsbDevice,
+        config: &AttachConfig,
+    ) -> Result<Self, AttachError> {
+        let read = enumerated(descriptors, device)?;
+        let plan = plan(&read, device, config.transport)?;
+        let interface = interface_of(device, plan)?;
+        Ok(Self { device, read, plan, interface, memory: Memory::of(plan, config) })
+    }
+
+    pub(super) fn name(&self) -> InterfaceName {
+        InterfaceName {
+            bus: self.device.bus,
+            device: self.device.number,
+            number: self.interface.number,
+            name: self.interface.name.clone(),
+            driver: self.interface.driver.clone(),
+        }
+    }
+}
+
+fn enumerated<'a>(descriptors: &'a [u8], device: &UsbDevice) -> Result<Enumerated<'a>, AttachError> {
     let value = device.configuration.as_ref().ok_or(AttachError::Descriptors)?.head.value;
-    let configuration = active_configuration(blob, value).ok_or(AttachError::Descriptors)?;
-    let device = blob.get(..DeviceDescriptor::LEN).ok_or(AttachError::Descriptors)?;
+    let configuration = active_configuration(descriptors, value).ok_or(AttachError::Descriptors)?;
+    let device = descriptors.get(..DeviceDescriptor::LEN).ok_or(AttachError::Descriptors)?;
     Ok(Enumerated { device, configuration, value })
 }
 
@@ -102,28 +98,9 @@ fn interface_of(device: &UsbDevice, plan: Plan) -> Result<&Interface, AttachErro
     device.interfaces.iter().find(|interface| interface.number == number).ok_or(AttachError::Descriptors)
 }
 
-fn open_door(
-    device: &UsbDevice,
-    interface: &Interface,
-    plan: Plan,
-    config: &AttachConfig,
-) -> Result<(Door, Cells), AttachError> {
-    let name = InterfaceName {
-        bus: device.bus,
-        device: device.number,
-        number: interface.number,
-        name: interface.name.clone(),
-        driver: interface.driver.clone(),
-    };
-    let memory = Memory::of(plan, config);
-    let (door, firsts) = Door::open(name, URBS_MAX, memory.blocks)?;
-    refuse_too_much(&door, config)?;
-    Ok((door, memory.cells(firsts)))
-}
-
 /// Memory that cannot be mapped for want of room is copied by the kernel, within the same limit: too much of it is
 /// told now and not in the middle of a run.
-fn refuse_too_much(door: &Door, config: &AttachConfig) -> Result<(), AttachError> {
+pub(super) fn refuse_too_much(door: &Door, config: &AttachConfig) -> Result<(), AttachError> {
     match door.lacks_memory() {
         Some(UsbfsError::Memory { limit_mb: Some(limit), wanted_bytes }) if limit > 0 => {
             let copied = u64::from(config.slots) * u64::from(config.slot_bytes);

@@ -6,6 +6,7 @@ use super::carry::{Commands, LIST_BYTES, MESSAGE_BYTES};
 use super::{AttachConfig, AttachError, Attachment, Chosen, TransportChoice, Turn};
 use crate::clock::Clock;
 use crate::door::{BusDoor, CellBlock, CellId};
+use bus::EndpointAddress;
 use initiator::bot::Quirks;
 use initiator::disk::{ANSWER_BYTES_MAX, AskTemperature, Disk, DiskConfig, PARAMETER_BYTES_MAX};
 use initiator::probe::{Answers, BotPlan, Link, Matching, Plan, Probe, UasPlan, probe};
@@ -88,19 +89,28 @@ impl Memory {
     }
 }
 
+/// How an interface is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// At this setting, and otherwise as the kernel's driver, or nobody, has left it.
+    Unbound { alternate: u8 },
+    /// As another attachment has left it; the interface has so many settings.
+    Used { settings: usize },
+}
+
 impl<D: BusDoor> Attachment<D> {
-    /// Sets the device up and surveys the disk. `alternate` is the setting that is in use.
+    /// Sets the device up and surveys the disk. The door comes back with an error.
     pub(super) fn set_up(
         mut door: D,
         cells: Cells,
-        (plan, alternate): (Plan, u8),
+        (plan, found): (Plan, Found),
         config: &AttachConfig,
-    ) -> Result<Self, AttachError<D::Error>> {
-        // A driver that has just been unbound has left the first setting.
-        if plan.place().alternate != 0 || alternate != 0 {
-            door.select_alternate(plan.place().alternate)?;
-        }
-        let (transport, chosen) = transport(&mut door, plan, config)?;
+    ) -> Result<Self, (D, AttachError<D::Error>)> {
+        let begun = begin(&mut door, plan, found).map_err(AttachError::Door);
+        let (transport, chosen) = match begun.and_then(|()| transport(&mut door, plan, config)) {
+            Ok(made) => made,
+            Err(error) => return Err((door, error)),
+        };
         let depth = u16::try_from(transport.depth()).unwrap_or(u16::MAX);
         let disk = DiskConfig {
             requests_max: config.slots,
@@ -125,8 +135,10 @@ impl<D: BusDoor> Attachment<D> {
             answer: Vec::with_capacity(ANSWER_BYTES_MAX as usize),
             is_gone: false,
         };
-        attachment.survey(config.ask_temperature, Instant::now() + SURVEY_TIMEOUT)?;
-        Ok(attachment)
+        match attachment.survey(config.ask_temperature, Instant::now() + SURVEY_TIMEOUT) {
+            Ok(()) => Ok(attachment),
+            Err(error) => Err((attachment.door, error)),
+        }
     }
 
     pub(super) fn survey(
@@ -146,6 +158,30 @@ impl<D: BusDoor> Attachment<D> {
                 None if Instant::now() < until => return Err(AttachError::SurveyInterrupted),
                 None => return Err(AttachError::SurveyTimedOut),
             }
+        }
+    }
+}
+
+/// Brings an interface to the setting of a transport, with no endpoint halted and all toggles at their beginning.
+fn begin<D: BusDoor>(door: &mut D, plan: Plan, found: Found) -> Result<(), D::Error> {
+    let alternate = plan.place().alternate;
+    match found {
+        // A driver that has just been unbound has left the first setting.
+        Found::Unbound { alternate: 0 } if alternate == 0 => Ok(()),
+        // A device with one setting need not know a request for it.
+        Found::Used { settings: 0 | 1 } => {
+            endpoints(plan).into_iter().try_for_each(|endpoint| door.clear_halt(endpoint))
+        }
+        Found::Unbound { .. } | Found::Used { .. } => door.select_alternate(alternate),
+    }
+}
+
+fn endpoints(plan: Plan) -> Vec<EndpointAddress> {
+    match plan {
+        Plan::Bot(plan) => vec![plan.bulk_in.address, plan.bulk_out.address],
+        Plan::Uas(plan) => {
+            let UasPlan { command, status, data_in, data_out, .. } = plan;
+            [command, status, data_in, data_out].map(|end| end.address).into()
         }
     }
 }

@@ -1,11 +1,14 @@
-//! A whole attachment on a bridge in memory, over Bulk-Only Transport: asked how warm its disk is, whatever it makes of that.
+//! A whole attachment on a bridge in memory, over Bulk-Only Transport: asked how warm its disk is, whatever it makes of that; and one
+//! attachment after another on the same door.
 
-use super::setup::Memory;
+use super::setup::{Found, Memory};
 use super::*;
 use crate::door::{CellId, Order};
-use bus::{Completion, Direction, EndpointAddress, TransferId, TransferStatus};
+use bus::Direction::{self, In, Out};
+use bus::{Completion, EndpointAddress, TransferId, TransferStatus};
 use initiator::disk::{Doubt, TemperatureSource};
-use initiator::probe::{BotPlan, PipeEnd, Place, Plan};
+use initiator::probe::{BotPlan, Matching, PipeEnd, Place, Plan, UasPlan};
+use std::num::NonZeroU16;
 use units::ByteRange;
 use wire::scsi::sense::{AdditionalSense, SenseKey};
 use wire::scsi::vpd::VpdPageCode;
@@ -36,6 +39,17 @@ struct Bridge {
     waiting: Vec<Order>,
     ended: VecDeque<Completion>,
     resets: u32,
+    /// It answers nothing any more.
+    is_deaf: bool,
+    /// What it was asked, in order.
+    asked: Vec<Asked>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Setting(u8),
+    Cleared(u8),
+    Command,
 }
 
 /// What becomes of a command.
@@ -60,6 +74,7 @@ impl Bridge {
 
     fn answer(&self, cdb: &[u8]) -> Answer {
         let bytes: &[u8] = match (cdb[0], cdb[1] & 1) {
+            _ if self.is_deaf => return Answer::Silence,
             (0x12, 0) => b"\0\0\x06\x02\x1f\0\0\0ACME    Warm disk       1.0 ",
             (0x12, _) if self.page.is_some() => return self.page.clone().unwrap_or_default(),
             // Which VPD pages: 00h, and that of a SCSI / ATA translation.
@@ -88,6 +103,7 @@ impl Bridge {
     }
 
     fn take_wrapper(&mut self, order: &Order) {
+        self.asked.push(Asked::Command);
         let at = self.index(order.cell);
         let wrapper = self.cells[at][order.range.as_usize()].to_vec();
         assert_eq!((&wrapper[..4], wrapper.len()), (&b"USBC"[..], 31));
@@ -233,7 +249,8 @@ impl BusDoor for Bridge {
         None
     }
 
-    fn select_alternate(&mut self, _alternate: u8) -> Result<(), Failed> {
+    fn select_alternate(&mut self, alternate: u8) -> Result<(), Failed> {
+        self.asked.push(Asked::Setting(alternate));
         Ok(())
     }
 
@@ -247,7 +264,8 @@ impl BusDoor for Bridge {
         Ok(0)
     }
 
-    fn clear_halt(&mut self, _endpoint: EndpointAddress) -> Result<(), Failed> {
+    fn clear_halt(&mut self, endpoint: EndpointAddress) -> Result<(), Failed> {
+        self.asked.push(Asked::Cleared(endpoint.into()));
         Ok(())
     }
 
@@ -271,14 +289,27 @@ fn small(transport: TransportChoice) -> AttachConfig {
     AttachConfig { transport, slots: 2, slot_bytes: 4096, ..AttachConfig::default() }
 }
 
-fn attached_as(mut bridge: Bridge, config: &AttachConfig) -> Attachment<Bridge> {
-    let end = |address| PipeEnd { address, packet_bytes: 1024, burst_packets: 1 };
-    let place = Place { configuration: 1, interface: 0, alternate: 0 };
-    let plan = Plan::Bot(BotPlan {
-        place,
-        bulk_in: end(EndpointAddress::at::<1>(Direction::In)),
-        bulk_out: end(EndpointAddress::at::<2>(Direction::Out)),
-    });
+fn attached_as(bridge: Bridge, config: &AttachConfig) -> Attachment<Bridge> {
+    found_as(bridge, Found::Unbound { alternate: 0 }, config)
+}
+
+fn found_as(bridge: Bridge, found: Found, config: &AttachConfig) -> Attachment<Bridge> {
+    let plan = Plan::Bot(BotPlan { place: PLACE, bulk_in: end::<1>(In), bulk_out: end::<2>(Out) });
+    let attached = set_up(bridge, (plan, found), config);
+    attached.unwrap_or_else(|failed| panic!("the disk is surveyed whatever it tells: {}", failed.1))
+}
+
+const PLACE: Place = Place { configuration: 1, interface: 0, alternate: 0 };
+
+fn end<const NUMBER: u8>(direction: Direction) -> PipeEnd {
+    PipeEnd { address: EndpointAddress::at::<NUMBER>(direction), packet_bytes: 1024, burst_packets: 1 }
+}
+
+fn set_up(
+    mut bridge: Bridge,
+    (plan, found): (Plan, Found),
+    config: &AttachConfig,
+) -> Result<Attachment<Bridge>, Box<(Bridge, AttachError<Failed>)>> {
     let memory = Memory::of(plan, config);
     let firsts = memory.blocks.map(|block| {
         let first = CellId::default().after(bridge.cells.len() as u16);
@@ -286,7 +317,7 @@ fn attached_as(mut bridge: Bridge, config: &AttachConfig) -> Attachment<Bridge> 
         first
     });
     let cells = memory.cells(firsts);
-    Attachment::set_up(bridge, cells, (plan, 0), config).expect("the disk is surveyed whatever it tells")
+    Attachment::set_up(bridge, cells, (plan, found), config).map_err(Box::new)
 }
 
 /// Reads a block; what that had to bear.
@@ -416,4 +447,55 @@ fn a_disk_that_does_not_answer_is_reset_and_then_left_alone() {
     assert_eq!(told(&disk), None);
     let counters = read(&mut disk);
     assert_eq!((counters.transport.timeouts, disk.door.resets), (1, 1));
+}
+
+/// What was asked before the first command.
+fn begun_by(bridge: &mut Bridge) -> Vec<Asked> {
+    let asked = std::mem::take(&mut bridge.asked).into_iter();
+    asked.take_while(|asked| *asked != Asked::Command).collect()
+}
+
+#[test]
+fn an_attachment_follows_another_on_the_same_door() {
+    let mut disk = attached_as(Bridge::default(), &small(TransportChoice::Bot));
+    assert_eq!(begun_by(&mut disk.door), []);
+    read(&mut disk);
+    let cleared = [Asked::Cleared(0x81), Asked::Cleared(0x02)];
+    for (transport, found, begun) in [
+        // Whoever has one setting may not know SET_INTERFACE.
+        (TransportChoice::Turbo, Found::Used { settings: 1 }, &cleared[..]),
+        (TransportChoice::Bot, Found::Used { settings: 2 }, &[Asked::Setting(0)]),
+        (TransportChoice::Bot, Found::Unbound { alternate: 1 }, &[Asked::Setting(0)]),
+    ] {
+        assert!(disk.is_at_rest());
+        disk.door.asked.clear();
+        disk = found_as(disk.door, found, &small(transport));
+        assert_eq!(begun_by(&mut disk.door), begun);
+        read(&mut disk);
+    }
+}
+
+#[test]
+fn what_is_under_way_is_not_at_rest() {
+    let mut disk = attached_as(Bridge::default(), &small(TransportChoice::Bot));
+    disk.door.is_deaf = true;
+    disk.submit(0, Operation::Flush, Extent::default()).expect("it is taken");
+    assert!(!disk.is_at_rest());
+}
+
+#[test]
+fn a_door_comes_back_from_what_has_come_to_nothing() {
+    let plan = Plan::Uas(UasPlan {
+        place: Place { alternate: 1, ..PLACE },
+        command: end::<1>(Out),
+        status: end::<2>(In),
+        data_in: end::<3>(In),
+        data_out: end::<4>(Out),
+        matching: Matching::Streams { request: NonZeroU16::MIN },
+    });
+    let found = Found::Unbound { alternate: 0 };
+    let failed = set_up(Bridge::default(), (plan, found), &small(TransportChoice::Uas));
+    let (mut bridge, _) = *failed.expect_err("this bridge has no streams");
+    assert_eq!(begun_by(&mut bridge), [Asked::Setting(1)]);
+    read(&mut found_as(bridge, Found::Used { settings: 2 }, &small(TransportChoice::Bot)));
 }

@@ -48,6 +48,11 @@ impl<D: BusDoor> Watched<D> {
         watched
     }
 
+    /// The door behind it, at which nobody looks on any more.
+    pub fn into_door(self) -> D {
+        self.door
+    }
+
     fn tell_descriptor(&mut self, kind: DescriptorKind, bytes: &[u8]) {
         let setup = SetupPacket::get_descriptor(kind, 0, bytes.len() as u16);
         self.observer.control(setup, bytes, TransferStatus::Done);

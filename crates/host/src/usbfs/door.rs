@@ -1,5 +1,8 @@
 //! One interface of a device, taken from the kernel's driver, and the bus to it.
 //!
+//! A door is furnished with memory, used, and laid to [rest](Door::rest); then it may be furnished anew, and the kernel's driver sees
+//! nothing of that.
+//!
 //! Always true: whatever ends a [`Door`] (a normal end, an error, a panic), the interface is released at its first
 //! setting, its streams are freed, and the driver that it was taken from is bound again. A process that is killed with
 //! no chance to do so leaves the interface without a driver; [`give_back_command`](super::give_back_command) mends that.
@@ -7,7 +10,7 @@
 use super::error::UsbfsError;
 use super::kernel::{Device, Memory, Node, USBFS, status_of_errno};
 use super::pieces::{Action, Pieces, Rules};
-use crate::door::{BusDoor, CellBlock, CellId, Order, Readiness};
+use crate::door::{BusDoor, CellBlock, CellId, Order, Readiness, Watched};
 use bus::{Completion, EndpointAddress, TransferId};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -44,6 +47,7 @@ pub struct InterfaceName {
 pub struct Door {
     device: Device,
     interface: InterfaceName,
+    /// The interface is ours, as far as is known.
     is_claimed: bool,
     /// The interface is not given back yet.
     is_owed: bool,
@@ -66,44 +70,69 @@ impl InterfaceName {
 }
 
 impl Door {
-    /// Takes an interface, and makes room for so many URBs and for memory; the first cell of each block comes back.
-    /// Cells have successive names.
+    /// Takes an interface. There is no memory yet.
     ///
     /// # Errors
     /// Why it cannot be had. Then it is as it was.
-    pub fn open<const BLOCKS: usize>(
-        interface: InterfaceName,
-        urbs_max: u16,
-        blocks: [CellBlock; BLOCKS],
-    ) -> Result<(Self, [CellId; BLOCKS]), UsbfsError> {
+    pub fn open(interface: InterfaceName) -> Result<Self, UsbfsError> {
         let path = interface.node();
         let node = Node::open(&path).map_err(|errno| unopened(path, errno))?;
-        let capabilities =
-            node.capabilities().map_err(|errno| UsbfsError::of("ask what usbfs can", errno))?;
-        let memory_bytes = footprint_bytes(urbs_max, &blocks);
-        let mut device = Device::new(node, capabilities, urbs_max);
-        let mut firsts = Vec::with_capacity(BLOCKS);
-        for CellBlock { count, bytes } in blocks {
-            let cells = device.add_cells(count, bytes);
-            let failed = |errno| UsbfsError::of("map memory", errno).wanting(memory_bytes);
-            firsts.push(cells.map_err(failed)?);
-        }
-        let is_mapped = device.memory().refusal().is_none();
+        let device = Device::new(node).map_err(|errno| UsbfsError::of("ask what usbfs can", errno))?;
         let mut door = Self {
+            pieces: Pieces::new(Rules::of(device.capabilities(), true)),
             device,
             interface,
             is_claimed: false,
             is_owed: false,
             streams: None,
-            memory_bytes,
-            pieces: Pieces::new(Rules::of(capabilities, is_mapped)),
+            memory_bytes: 0,
             completions: VecDeque::new(),
             is_gone: false,
             fault: None,
         };
         door.claim()?;
-        let firsts = firsts.try_into().expect("there is one for each block");
-        Ok((door, firsts))
+        Ok(door)
+    }
+
+    /// Makes room for so many URBs and for memory, in place of what there was; the first cell of each block comes back.
+    /// Cells have successive names. Nothing may be under way.
+    ///
+    /// # Errors
+    /// If there is no room for so much.
+    pub fn furnish<const BLOCKS: usize>(
+        &mut self,
+        urbs_max: u16,
+        blocks: [CellBlock; BLOCKS],
+    ) -> Result<[CellId; BLOCKS], UsbfsError> {
+        let memory_bytes = footprint_bytes(urbs_max, &blocks);
+        let failed = |errno| UsbfsError::of("map memory", errno).wanting(memory_bytes);
+        self.device.renew(urbs_max).map_err(failed)?;
+        let mut firsts = [CellId::default(); BLOCKS];
+        for (first, CellBlock { count, bytes }) in firsts.iter_mut().zip(blocks) {
+            *first = self.device.add_cells(count, bytes).map_err(failed)?;
+        }
+        let is_mapped = self.device.memory_ref().refusal().is_none();
+        self.pieces = Pieces::new(Rules::of(self.device.capabilities(), is_mapped));
+        self.memory_bytes = memory_bytes;
+        Ok(firsts)
+    }
+
+    /// Ends everything that is under way, frees streams, and lets memory go; the interface stays ours, for another transport.
+    ///
+    /// # Errors
+    /// If it is not ours any more, or something of before is left. It is to be given back then.
+    pub fn rest(&mut self) -> Result<(), UsbfsError> {
+        self.end_all();
+        if self.is_gone || !self.is_claimed {
+            return Err(UsbfsError::Disconnected);
+        }
+        if let Some(endpoints) = self.streams.take() {
+            let freed = self.device.node().free_streams(endpoints.map(u8::from));
+            freed.map_err(|errno| self.failed("free streams", errno))?;
+        }
+        self.device.renew(0).map_err(|errno| self.failed("end all transfers", errno))?;
+        self.completions.clear();
+        self.fault.take().map_or(Ok(()), Err)
     }
 
     /// Which interface it is.
@@ -172,11 +201,17 @@ impl Door {
         }
     }
 
-    /// Ends everything that is under way, and gives the interface up. The kernel chooses its first setting again.
-    fn release(&mut self) {
-        self.device.discard(None);
+    /// Ends everything that is under way.
+    fn end_all(&mut self) {
+        self.pieces.cancel_all();
+        self.settle();
         // Discarded URBs have ended when that call is over. An error leaves nothing to be done about them.
         let _ = self.reap();
+    }
+
+    /// Ends everything that is under way, and gives the interface up. The kernel chooses its first setting again.
+    fn release(&mut self) {
+        self.end_all();
         if !std::mem::take(&mut self.is_claimed) {
             return;
         }
@@ -200,7 +235,7 @@ impl Door {
                         self.pieces.handle(piece.ticket, status_of_errno(errno), 0);
                     }
                 }
-                Action::Discard { transfer } => self.device.discard(Some(transfer)),
+                Action::Discard { transfer } => self.device.discard(transfer),
                 Action::Complete(completion) => self.completions.push_back(completion),
             }
         }
@@ -350,6 +385,12 @@ impl BusDoor for Door {
 
     fn close(mut self) -> Result<(), UsbfsError> {
         self.give_back()
+    }
+}
+
+impl From<Watched<Self>> for Door {
+    fn from(watched: Watched<Self>) -> Self {
+        watched.into_door()
     }
 }
 

@@ -168,6 +168,14 @@ impl Pieces {
         true
     }
 
+    /// Takes all transfers back. Each still completes.
+    pub(super) fn cancel_all(&mut self) {
+        let ids: Vec<TransferId> = self.entries.iter().flatten().map(|entry| entry.order.id).collect();
+        for id in ids {
+            self.cancel(id);
+        }
+    }
+
     /// An URB has ended, or was not taken.
     pub(super) fn handle(&mut self, ticket: Ticket, status: TransferStatus, actual: u32) {
         let Some(Some(entry)) = self.entries.get_mut(ticket.transfer as usize) else { return };
@@ -318,6 +326,22 @@ mod tests {
         assert_eq!(submitted(&taken(&mut pieces)), [(1000, 1 << 20, false, false)]);
         pieces.handle(ticket(0, 0), Short, 512);
         assert_eq!(taken(&mut pieces), [ended(7, Short, 512)]);
+        assert_eq!(pieces.len(), 0);
+    }
+
+    #[test]
+    fn all_are_taken_back_and_none_begins_meanwhile() {
+        let mut pieces = Pieces::new(IN_TURN);
+        pieces.submit(order(1, pipe(Direction::In), 250));
+        pieces.submit(order(2, pipe(Direction::In), 250));
+        pieces.submit(order(3, pipe(Direction::Out), 50));
+        assert_eq!(submitted(&taken(&mut pieces)).len(), 2);
+        pieces.cancel_all();
+        let discard = |transfer| Action::Discard { transfer };
+        assert_eq!(taken(&mut pieces), [discard(0), ended(2, Cancelled, 0), discard(2)]);
+        pieces.handle(ticket(0, 0), Cancelled, 0);
+        pieces.handle(ticket(2, 0), Done, 50);
+        assert_eq!(taken(&mut pieces), [ended(1, Cancelled, 0), ended(3, Done, 50)]);
         assert_eq!(pieces.len(), 0);
     }
 

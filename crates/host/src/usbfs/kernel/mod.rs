@@ -1,7 +1,7 @@
 //! The kernel's side of usbfs: ioctls and memory (Linux, `include/uapi/linux/usbdevice_fs.h`, `drivers/usb/core/devio.c`).
 //!
 //! What makes its `unsafe` sound: URBs and their buffers lie in a table and in cells
-//! that stay where they are for as long as [`Device`] lives, and what the kernel has is neither referred to nor changed.
+//! that stay where they are for as long as the kernel has any of them, and what it has is neither referred to nor changed.
 //! The kernel writes to a process's memory only inside of the call that reaps; to usbfs's memory, which is mapped, the
 //! controller writes at any time, so a cell with an URB in it is never borrowed. Ioctls carry the type of their argument,
 //! whose length is compared with the kernel's number when this is compiled.
@@ -18,13 +18,14 @@ pub(super) use urbs::{Reaped, status_of_errno};
 
 use super::pieces::Piece;
 use crate::door::CellId;
-use rustix::io::Result;
+use rustix::io::{Errno, Result};
 use urbs::Urbs;
 
 /// An open device with its memory and its URBs.
 #[derive(Debug)]
 pub(super) struct Device {
     node: Node,
+    capabilities: Capabilities,
     urbs: Urbs,
     memory: Memory,
 }
@@ -34,9 +35,24 @@ pub(super) struct Device {
 unsafe impl Send for Device {}
 
 impl Device {
-    /// Room for so many URBs at once.
-    pub(super) fn new(node: Node, capabilities: Capabilities, urbs_max: u16) -> Self {
-        Self { node, urbs: Urbs::new(urbs_max), memory: Memory::new(capabilities) }
+    /// An open device with room for nothing yet.
+    pub(super) fn new(node: Node) -> Result<Self> {
+        let capabilities = node.capabilities()?;
+        Ok(Self { node, capabilities, urbs: Urbs::new(0), memory: Memory::new(capabilities) })
+    }
+
+    /// Lets all memory go, and makes room for so many URBs at once. `EBUSY`: the kernel has URBs of before, which it will
+    /// write to.
+    pub(super) fn renew(&mut self, urbs_max: u16) -> Result<()> {
+        if self.urbs.in_flight() > 0 {
+            return Err(Errno::BUSY);
+        }
+        (self.urbs, self.memory) = (Urbs::new(urbs_max), Memory::new(self.capabilities));
+        Ok(())
+    }
+
+    pub(super) const fn capabilities(&self) -> Capabilities {
+        self.capabilities
     }
 
     pub(super) const fn node(&self) -> &Node {
@@ -62,7 +78,7 @@ impl Device {
     }
 
     /// See [`Urbs::discard`].
-    pub(super) fn discard(&self, transfer: Option<u32>) {
+    pub(super) fn discard(&self, transfer: u32) {
         self.urbs.discard(&self.node, transfer);
     }
 

@@ -94,12 +94,10 @@ impl Urbs {
         }
     }
 
-    /// Takes back the URBs of a transfer, or all. Each is still reaped, as what it has become.
-    pub(super) fn discard(&self, node: &Node, transfer: Option<u32>) {
+    /// Takes back the URBs of a transfer. Each is still reaped, as what it has become.
+    pub(super) fn discard(&self, node: &Node, transfer: u32) {
         for (under_way, urb) in self.under_way.iter().zip(&self.table) {
-            if under_way
-                .is_some_and(|under_way| transfer.is_none_or(|only| only == under_way.ticket.transfer))
-            {
+            if under_way.is_some_and(|under_way| under_way.ticket.transfer == transfer) {
                 // SAFETY: the kernel only compares the address with those of the URBs that it has. An error says that
                 // this one has ended already.
                 let _ = unsafe { node.call(layout::DISCARD_URB, urb.get()) };
