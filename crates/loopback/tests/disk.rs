@@ -150,7 +150,7 @@ fn a_survey_finds_what_the_drive_was_made_as() {
     assert_eq!(found.identity.name.as_deref(), Some("NAA 3000000000000001"));
     assert_eq!(found.unmap, Some(UnmapMethod::Unmap));
     assert!(found.fua && !found.write_protected);
-    assert_eq!((found.luns.len(), found.doubts.as_slice()), (1, &[][..]));
+    assert_eq!((host.disk.luns().len(), found.doubts.as_slice()), (1, &[][..]));
     assert_eq!(host.disk.counts().attentions, 1, "power on");
 }
 

@@ -29,16 +29,13 @@ use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStat
 use recovery::{Lost, Recovery};
 use status::{DataEnd, Due, Judgement};
 use units::Instant;
-use wire::bot::{Cbw, Csw};
+use wire::bot::{Cbw, Csw, LUN_MAX};
 use wire::scsi::Status;
 use wire::scsi::cdb::RequestSense;
 use wire::scsi::lun::Lun;
 
 /// The longest command block that a wrapper carries, in bytes.
 pub const COMMAND_BYTES_MAX: u8 = 16;
-
-/// The highest logical unit that a wrapper names.
-const LUN_MAX: u16 = 15;
 
 /// Where a Bulk-Only interface is, and how long its steps may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -527,7 +524,7 @@ const fn unexplained(moved: u32, sense: SenseBytes) -> Outcome {
 /// The logical unit in a wrapper's terms.
 fn unit(command: &Command) -> Option<u8> {
     match command.lun.lun() {
-        Some(Lun::Unit(number @ 0..=LUN_MAX)) => Some(number as u8),
+        Some(Lun::Unit(number)) => u8::try_from(number).ok().filter(|number| *number <= LUN_MAX),
         _ => None,
     }
 }

@@ -17,7 +17,7 @@ pub struct DiskConfig {
     pub requests_max: u16,
     /// Bytes of data in one command at most: the transport's maximum, or what is good for it.
     pub transfer_bytes_max: u32,
-    /// Whether the survey asks which units there are.
+    /// Whether the survey begins with the question which units there are: [`Disk::luns`](super::Disk::luns).
     pub report_luns: bool,
     /// How long it keeps trying.
     pub patience: DiskPatience,

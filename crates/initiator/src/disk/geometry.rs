@@ -13,7 +13,6 @@ use units::{BlockCount, BlockSize};
 use wire::scsi::ascii::Ascii;
 use wire::scsi::capacity::{Capacity10, Capacity16};
 use wire::scsi::inquiry::{SpcVersion, StandardInquiry};
-use wire::scsi::lun::LunField;
 use wire::scsi::mode::DeviceSpecific;
 use wire::scsi::vpd::{
     BlockDeviceCharacteristics, BlockLimits, FormFactor, LogicalBlockProvisioning, ProvisioningType,
@@ -56,8 +55,6 @@ pub struct Geometry {
     pub write_cache: Option<bool>,
     /// How warm it was, where the survey asked and the unit told.
     pub temperature: Option<Temperature>,
-    /// Units behind the device, where the survey asked: at most as many as one answer holds.
-    pub luns: Vec<LunField>,
     /// What does not fit together.
     pub doubts: Vec<Doubt>,
 }
@@ -128,7 +125,6 @@ pub(super) struct Provisioning {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) inquiry: Option<StandardInquiry>,
-    pub(super) luns: Vec<LunField>,
     pub(super) ten: Option<Capacity10>,
     pub(super) sixteen: Option<Capacity16>,
     pub(super) serial: Option<String>,
@@ -214,7 +210,6 @@ impl Facts {
             fua: device_specific.dpo_fua,
             write_cache: self.write_cache,
             temperature: self.temperature,
-            luns: self.luns,
             doubts: self.doubts,
         })
     }

@@ -37,6 +37,7 @@ pub use survey::{ANSWER_BYTES_MAX, Step, SurveyError};
 pub use temperature::{AskTemperature, Temperature, TemperatureSource};
 
 use crate::{Command, CommandId, Outcome, Refusal};
+use alloc::vec::Vec;
 use bus::Fifo;
 use core::fmt;
 use part::Habits;
@@ -44,6 +45,7 @@ use requests::Requests;
 use slots::{Slots, Work};
 use survey::Survey;
 use units::Instant;
+use wire::scsi::lun::LunField;
 
 /// Zeroes to write: one block of any size that is served, or many where a unit cannot repeat one.
 static ZEROES: [u8; PARAMETER_BYTES_MAX as usize] = [0; PARAMETER_BYTES_MAX as usize];
@@ -54,6 +56,7 @@ pub struct Disk {
     config: DiskConfig,
     state: State,
     geometry: Option<Geometry>,
+    luns: Vec<LunField>,
     habits: Habits,
     survey: Option<UnderSurvey>,
     slots: Slots,
@@ -150,6 +153,7 @@ impl Disk {
             config,
             state: State::Unknown,
             geometry: None,
+            luns: Vec::new(),
             habits: Habits::default(),
             survey: None,
             slots: Slots::new(config.depth.max(1)),
@@ -271,6 +275,12 @@ impl Disk {
     /// What the last survey that succeeded has found.
     pub const fn geometry(&self) -> Option<&Geometry> {
         self.geometry.as_ref()
+    }
+
+    /// The units behind the device, where the last survey asked for them ([`DiskConfig::report_luns`]), whether it went well or not: as many as
+    /// one answer holds at most.
+    pub fn luns(&self) -> &[LunField] {
+        &self.luns
     }
 
     /// Requests under way.

@@ -8,7 +8,7 @@
 
 use super::request::{Error, Operation};
 use super::slots::{Stage, Task, WaitReason, Work};
-use super::survey::{Survey, SurveyError};
+use super::survey::{Step, Survey, SurveyError};
 use super::temperature::AskTemperature;
 use super::verdict::{Cause, Judged, Next, Trouble, Verdict, judge};
 use super::{Disk, Output, State, UnderSurvey};
@@ -431,7 +431,11 @@ impl Disk {
         let Some(mut under) = self.survey.take() else { return };
         let at = self.slots.survey();
         let asked = under.survey.step();
-        match step(&mut under.survey) {
+        let gone_on = step(&mut under.survey);
+        if asked == Step::ReportLuns {
+            self.luns = under.survey.take_luns();
+        }
+        match gone_on {
             Ok(true) => {
                 self.slots.fill(at, Task::new(Work::Survey));
                 self.survey = Some(under);

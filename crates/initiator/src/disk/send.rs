@@ -47,12 +47,14 @@ impl Disk {
             return;
         }
         let (cdb, bytes) = under.survey.command();
+        let lun = under.survey.unit(self.config.lun);
         let timeout = under.survey.timeout(self.config.patience.command_timeout);
-        let phase =
+        let data_phase =
             (bytes > 0).then(|| DataPhase { direction: Direction::In, range: ByteRange::new(0, bytes) });
         let memory = if bytes > 0 { Memory::Answer } else { Memory::None };
         let id = self.slots.send(at, Work::Survey);
-        self.push(id, cdb, phase, memory, now + timeout);
+        let (attribute, deadline) = (TaskAttribute::Simple, now + timeout);
+        self.push_command(Command { id, lun, attribute, cdb, data_phase, deadline }, memory);
     }
 
     /// Sends the next command of the request at the head of the line. `false`: there is none, or no place for it.
@@ -165,9 +167,13 @@ impl Disk {
         memory: Memory,
         deadline: Instant,
     ) {
-        self.counts.commands = self.counts.commands.saturating_add(1);
         let attribute = TaskAttribute::Simple;
-        let command = Command { id, lun: self.config.lun, attribute, cdb, data_phase, deadline };
+        self.push_command(Command { id, lun: self.config.lun, attribute, cdb, data_phase, deadline }, memory);
+    }
+
+    #[inline]
+    fn push_command(&mut self, command: Command, memory: Memory) {
+        self.counts.commands = self.counts.commands.saturating_add(1);
         self.outputs.push_with(|| Output::Submit(command, memory));
     }
 }

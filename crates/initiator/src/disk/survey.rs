@@ -1,7 +1,7 @@
 //! Getting to know a unit: which commands, in which order, and what is taken from their answers (SPC-5, SBC-4).
 //!
-//! INQUIRY (36 bytes, which no device chokes on), TEST UNIT READY until it is, REPORT LUNS if wanted, READ CAPACITY(10)
-//! and, where it can matter, (16), the VPD pages that the unit lists, and the mode pages. A unit that does not claim an
+//! REPORT LUNS if wanted, which is for unit 0 to answer; INQUIRY (36 bytes, which no device chokes on), TEST UNIT READY until it is,
+//! READ CAPACITY(10) and, where it can matter, (16), the VPD pages that the unit lists, and the mode pages. A unit that does not claim an
 //! SPC is not asked for more than such a unit can stand. If it is wanted, a unit that lists its pages is asked how warm it is
 //! ([`temperature`](super::temperature)). Only INQUIRY, readiness and READ CAPACITY(10) are needed; a
 //! step that fails otherwise leaves its facts unknown. Devices that do not know a page may not answer at all, and some have to be reset
@@ -15,6 +15,7 @@ use super::request::Error;
 use super::temperature::{self, AskTemperature, TEMPERATURE_TIMEOUT, TemperatureSource};
 use crate::{CommandBlock, Failure};
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 use units::Duration;
 use wire::DecodeError;
@@ -94,7 +95,8 @@ pub struct SurveyError {
 pub(super) struct Survey {
     step: Step,
     facts: Facts,
-    wants_luns: bool,
+    /// Units behind the device: as many as one answer holds at most.
+    luns: Vec<LunField>,
     ask: AskTemperature,
     /// Whether VPD page 89h is listed; `None` where the pages are not.
     lists_ata: Option<bool>,
@@ -106,9 +108,9 @@ pub(super) struct Survey {
 impl Survey {
     pub(super) fn new(wants_luns: bool, ask: AskTemperature) -> Self {
         Self {
-            step: Step::Inquiry,
+            step: if wants_luns { Step::ReportLuns } else { Step::Inquiry },
             facts: Facts::default(),
-            wants_luns,
+            luns: Vec::new(),
             ask,
             lists_ata: None,
             started: false,
@@ -119,6 +121,16 @@ impl Survey {
 
     pub(super) const fn step(&self) -> Step {
         self.step
+    }
+
+    /// The unit that this step is a question to.
+    pub(super) fn unit(&self, surveyed: LunField) -> LunField {
+        if self.step == Step::ReportLuns { LunField::default() } else { surveyed }
+    }
+
+    /// The units that were told of.
+    pub(super) fn take_luns(&mut self) -> Vec<LunField> {
+        core::mem::take(&mut self.luns)
     }
 
     /// What it was told to ask.
@@ -202,7 +214,7 @@ impl Survey {
 
     /// Whether this step is not sent again after such an error: nothing depends on its answer.
     pub(super) fn gives_up_after(&self, error: Error) -> bool {
-        matches!(self.step, Step::Temperature(_)) || is_silence(error) && !self.is_needed()
+        matches!(self.step, Step::Temperature(_) | Step::ReportLuns) || is_silence(error) && !self.is_needed()
     }
 
     /// How long this step may take of what a command usually may.
@@ -219,7 +231,7 @@ impl Survey {
     /// The unit is stopped. `true`: it is told to start, once.
     pub(super) const fn start_unit(&mut self) -> bool {
         // A unit answers INQUIRY stopped or not, and nothing goes on without it.
-        let first = !self.started && !matches!(self.step, Step::Inquiry | Step::StartUnit);
+        let first = !self.started && !matches!(self.step, Step::ReportLuns | Step::Inquiry | Step::StartUnit);
         if first {
             self.started = true;
             self.step = Step::StartUnit;
@@ -235,9 +247,9 @@ impl Survey {
     fn go_on(&mut self) -> bool {
         self.page_bytes = PAGE_BYTES;
         let next = match self.step {
+            Step::ReportLuns => Some(Step::Inquiry),
             Step::Inquiry | Step::StartUnit => Some(Step::TestUnitReady),
-            Step::TestUnitReady if self.wants_luns => Some(Step::ReportLuns),
-            Step::TestUnitReady | Step::ReportLuns => Some(Step::ReadCapacity10),
+            Step::TestUnitReady => Some(Step::ReadCapacity10),
             Step::ReadCapacity10 if self.claims(SpcVersion::Spc3) || self.is_large() => {
                 Some(Step::ReadCapacity16)
             }
@@ -298,7 +310,7 @@ impl Survey {
             }
             Step::TestUnitReady | Step::StartUnit => {}
             Step::ReportLuns => {
-                self.facts.luns = LunList::decode(answer)?.luns.iter().map(|&lun| LunField(lun)).collect();
+                self.luns = LunList::decode(answer)?.luns.iter().map(|&lun| LunField(lun)).collect();
             }
             Step::ReadCapacity10 => self.facts.ten = Some(Capacity10::decode(answer)?),
             Step::ReadCapacity16 => self.facts.sixteen = Some(Capacity16::decode(answer)?),
@@ -435,6 +447,22 @@ impl fmt::Display for Step {
 impl fmt::Display for SurveyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.step, self.error)
+    }
+}
+
+impl SurveyError {
+    /// Whether there is no such unit: the device says so, or it has nothing connected there (peripheral qualifiers 3 and 1).
+    ///
+    /// A device that is gone says the same as one that refuses the unit; who asks knows whether it is.
+    pub fn is_no_unit(&self) -> bool {
+        let is_absent = match self.error {
+            Error::Gone => true,
+            Error::NotADisk(peripheral) => {
+                Peripheral::from_byte(peripheral).qualifier != PeripheralQualifier::Connected
+            }
+            _ => false,
+        };
+        self.step == Step::Inquiry && is_absent
     }
 }
 

@@ -10,3 +10,6 @@ mod request;
 pub use cbw::{Cbw, Meaningless};
 pub use csw::{Csw, CswStatus};
 pub use request::ClassRequest;
+
+/// The highest logical unit that a command wrapper names: it has four bits for it.
+pub const LUN_MAX: u8 = 15;

@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use units::{BlockCount, BlockSize, Duration, Extent};
 use wire::scsi::capacity::Capacity10;
-use wire::scsi::lun::LunField;
+use wire::scsi::lun::{Lun, LunField};
 use wire::scsi::sense::{AdditionalSense, Sense};
 use wire::scsi::vpd::{ProvisioningType, VpdPageCode};
 
@@ -173,10 +173,49 @@ fn a_page_that_cannot_be_read_is_a_doubt() {
 }
 
 #[test]
-fn the_units_behind_the_device_are_asked_for_if_wanted() {
-    let mut stand = Stand::new(Unit::new(), DiskConfig { report_luns: true, ..DiskConfig::new(1, 4096) });
+fn unit_0_is_asked_first_which_units_there_are_if_that_is_wanted() {
+    let lun = LunField::from(Lun::Unit(5));
+    let config = DiskConfig { lun, report_luns: true, ..DiskConfig::new(1, 4096) };
+    let mut stand = Stand::new(Unit::new(), config);
+    stand.disk.start(stand.now);
+    stand.drain();
+    let asked = stand.under_way[0].0;
+    assert_eq!((asked.lun, asked.cdb.operation_code()), (LunField([0; 8]), 0xa0));
     stand.survey().unwrap();
-    assert_eq!(stand.disk.geometry().unwrap().luns, [LunField([0; 8])]);
+    assert_eq!(stand.disk.luns(), [LunField([0; 8])]);
+    // Everything else is for the unit itself.
+    stand.submit(1, Operation::Flush, Extent::default());
+    stand.drain();
+    assert_eq!(stand.under_way[0].0.lun, LunField([0, 5, 0, 0, 0, 0, 0, 0]));
+}
+
+#[test]
+fn a_unit_that_is_not_there_is_told_with_those_that_are() {
+    let config = DiskConfig { report_luns: true, ..DiskConfig::new(1, 4096) };
+    let mut units: Vec<Unit> =
+        [0x7f, 0x20].map(|peripheral| Unit { peripheral, ..Unit::new() }).into_iter().collect();
+    let mut refusing = Unit::new();
+    refusing.then(0x12, refused(AdditionalSense::LOGICAL_UNIT_NOT_SUPPORTED));
+    units.push(refusing);
+    for unit in units {
+        let mut stand = Stand::new(unit, config);
+        let error = stand.survey().unwrap_err();
+        assert!(error.is_no_unit(), "{error}");
+        assert_eq!(stand.disk.luns(), [LunField([0; 8])]);
+    }
+    let no_disk = SurveyError { step: Step::Inquiry, error: Error::NotADisk(0x05) };
+    assert!(!no_disk.is_no_unit());
+}
+
+#[test]
+fn a_device_that_does_not_tell_its_units_is_surveyed_all_the_same() {
+    for outcome in [refused(AdditionalSense::INVALID_COMMAND_OPERATION_CODE), not_ready(0x01)] {
+        let mut unit = Unit::new();
+        unit.then(0xa0, outcome);
+        let mut stand = Stand::new(unit, DiskConfig { report_luns: true, ..DiskConfig::new(1, 4096) });
+        stand.survey().unwrap();
+        assert_eq!((stand.unit.count(0xa0), stand.disk.luns()), (1, &[][..]));
+    }
 }
 
 #[test]
