@@ -3,6 +3,7 @@
 mod place;
 
 use place::{Place, UASKIT};
+use serde_json::{Value, json};
 use std::process::{Command, Output};
 
 fn from(command: &str, machine: &str) -> Output {
@@ -76,6 +77,43 @@ fn a_drive_of_uas_alone_without_the_module_is_said_in_one_line() {
         "{text}"
     );
     assert!(!text.contains("echo 3-1:1.0"), "{text}");
+}
+
+#[test]
+fn a_kernel_without_uas_and_one_without_its_module_are_told_apart() {
+    let config = |lines: &str| format!("{UAS_ABSENT}{BOTH}/proc/config.gz = {lines}\n");
+    let not_set = config("CONFIG_USB_STORAGE=m\\n# CONFIG_USB_UAS is not set")
+        + "/sys/devices/pci0000:00/0000:00:02.0/usb3/3-3/3-3:1.0/driver -> ../../../../../../bus/usb/drivers/usb-storage\n";
+    let text = told(&["why", "3-3"], &not_set);
+    for line in [
+        "this kernel is built without CONFIG_USB_UAS: usb-storage takes every drive",
+        "/proc/config.gz: CONFIG_USB_UAS is not set\n",
+        "\nUse a kernel with UAS\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(!text.contains("linux-modules-extra"), "{text}");
+    let module = config("CONFIG_USB_STORAGE=m\\nCONFIG_USB_UAS=m");
+    let text = told(&["why", "3-3"], &module);
+    for line in [
+        "It has no driver: uas is a module of this kernel that is not installed: usb-storage leaves the drive to it",
+        "/proc/config.gz: CONFIG_USB_UAS=m\n",
+        "linux-modules-extra-6.1.0-56-amd64 (Ubuntu)",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let neither = config("# CONFIG_USB_STORAGE is not set") + "/sys/bus/usb/drivers/usb-storage -\n";
+    let text = told(&["why", "3-3"], &neither);
+    assert!(text.contains("and so without UAS: it drives no USB drive.\n"), "{text}");
+    let json: Value = serde_json::from_str(&told(&["why", "3-3", "--json"], &not_set)).expect("JSON");
+    let kernel = json!({
+        "release": "6.1.0-56-amd64",
+        "version": "6.1",
+        "config": { "place": "/proc/config.gz", "usb_uas": "n", "usb_storage": "m" },
+    });
+    assert_eq!(json["kernel"], kernel);
+    let json: Value = serde_json::from_str(&told(&["why", "--json"], "")).expect("JSON");
+    assert_eq!((&json["kernel"]["config"], &json["kernel"]["version"]), (&Value::Null, &json!("6.1")));
 }
 
 #[test]

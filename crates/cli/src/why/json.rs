@@ -4,16 +4,36 @@ use crate::list::json::{device, transport_word};
 use host::diagnose::{
     Advice, Check, Decision, Diagnosis, Expected, Health, Judgement, Reading, Step, Verdict,
 };
-use host::inventory::UsbDevice;
+use host::inventory::{ConfigChoice, Inventory, UsbDevice};
 use serde_json::{Value, json};
 
-/// All drives.
-pub(super) fn drives(drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> Value {
+/// All drives, and the kernel that they are attached to.
+pub(super) fn drives(inventory: &Inventory, drives: &[(&UsbDevice, Vec<Diagnosis>)]) -> Value {
     let drives = drives.iter().map(|(drive, diagnoses)| {
         let diagnoses: Vec<Value> = diagnoses.iter().map(diagnosis).collect();
         json!({ "device": device(drive), "diagnoses": diagnoses })
     });
-    json!({ "drives": drives.collect::<Vec<_>>() })
+    json!({ "kernel": kernel(inventory), "drives": drives.collect::<Vec<_>>() })
+}
+
+fn kernel(inventory: &Inventory) -> Value {
+    let word = |choice| match choice {
+        ConfigChoice::BuiltIn => "y",
+        ConfigChoice::Module => "m",
+        ConfigChoice::Off => "n",
+    };
+    let config = inventory.drivers.config.as_ref().map(|config| {
+        json!({
+            "place": config.path,
+            "usb_uas": word(config.uas),
+            "usb_storage": config.usb_storage.map(word),
+        })
+    });
+    json!({
+        "release": inventory.release,
+        "version": inventory.kernel().map(|found| found.version.to_string()),
+        "config": config,
+    })
 }
 
 fn diagnosis(diagnosis: &Diagnosis) -> Value {

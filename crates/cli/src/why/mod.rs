@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &WhyArguments) -> Result<(), Failure> {
     let drives: Vec<(&UsbDevice, Vec<Diagnosis>)> =
         devices.into_iter().map(|device| (device, diagnose(&inventory, device))).collect();
     if arguments.json {
-        return print(&harmless::json(&format!("{:#}\n", json::drives(&drives))));
+        return print(&harmless::json(&format!("{:#}\n", json::drives(&inventory, &drives))));
     }
     match drives.as_slice() {
         [] => print(&nothing(&inventory)),

@@ -122,7 +122,7 @@ fn answer(device: &UsbDevice, diagnosis: &Diagnosis) -> String {
             driver(diagnosis.expected)
         ),
     };
-    let alone = diagnosis.transport == Transport::None && diagnosis.expected == Expected::NoDriver;
+    let alone = diagnosis.transport == Transport::None && !diagnosis.speaks_bot;
     let is_question = matches!(diagnosis.decision, Decision::Decided(rule) if rule.is_question());
     let no_fallback =
         if alone && is_question { ", and it has no Bulk-Only setting to fall back to" } else { "" };

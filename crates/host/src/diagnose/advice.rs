@@ -6,7 +6,7 @@
 use super::Decision;
 use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
-use crate::inventory::{COMMAND_LINE, PARAMETER, QuirkSettings, Transport, UsbDevice};
+use crate::inventory::{COMMAND_LINE, ConfigChoice, Module, PARAMETER, QuirkSettings, Transport, UsbDevice};
 use initiator::probe::quirk::{Flag, Flags};
 
 /// Something that can be done.
@@ -181,8 +181,19 @@ pub(super) fn otherwise(evidence: &Evidence<'_>, transport: &Transport, decision
         Transport::None if decision == Decision::NotTaken && evidence.usb_storage_is_there() => {
             vec![probe_again(evidence)]
         }
-        Transport::None if decision == Decision::NotTaken => vec![load_module("usb-storage", evidence)],
+        Transport::None if decision == Decision::NotTaken => vec![get_usb_storage(evidence)],
         _ => Vec::new(),
+    }
+}
+
+/// Has `usb-storage` registered, wherever it is.
+fn get_usb_storage(evidence: &Evidence<'_>) -> Advice {
+    let drivers = &evidence.inventory.drivers;
+    let configured = drivers.config.as_ref().and_then(|config| config.usb_storage);
+    match (&drivers.usb_storage, configured) {
+        (_, Some(ConfigChoice::BuiltIn)) => start_what_is_built_in(),
+        (Module::Absent(_), _) => install_module("usb-storage", evidence),
+        _ => load_module("usb-storage", evidence),
     }
 }
 
@@ -217,14 +228,18 @@ pub(super) fn load_module(name: &str, evidence: &Evidence<'_>) -> Advice {
         .back("to unload it again", format!("sudo rmmod {name}"))
 }
 
-pub(super) fn install_module(evidence: &Evidence<'_>) -> Advice {
+/// For a driver that the kernel has as a module, or may have, and that is not installed.
+pub(super) fn install_module(name: &str, evidence: &Evidence<'_>) -> Advice {
     let release = evidence.inventory.release.as_deref().unwrap_or("$(uname -r)");
     let advice = Advice::new("Get the driver")
         .step(
             "it is in the kernel's package of modules",
             format!("linux-modules-extra-{release} (Ubuntu), linux-image-{release} (Debian)"),
         )
-        .step("then", "sudo modprobe uas");
+        .step("then", format!("sudo modprobe {name}"));
+    if name != "uas" {
+        return advice;
+    }
     if !evidence.speaks_bot() {
         return advice.caution("this drive has no Bulk-Only setting: without uas it does not work at all");
     }
@@ -263,8 +278,27 @@ fn probe_line(evidence: &Evidence<'_>) -> String {
     crate::usbfs::give_back_command(&evidence.interface.name)
 }
 
-pub(super) fn other_kernel() -> Advice {
-    Advice::new("Use a kernel with UAS").step("in its configuration", "CONFIG_USB_UAS=m")
+/// For a kernel that has no UAS, or has no `usb-storage` either: no package brings a module that it was not built for.
+pub(super) fn other_kernel(is_without_usb_storage: bool) -> Advice {
+    let (what, lines) = if is_without_usb_storage {
+        ("Use a kernel with usb-storage and UAS", "CONFIG_USB_STORAGE=m, CONFIG_USB_UAS=m")
+    } else {
+        ("Use a kernel with UAS", "CONFIG_USB_UAS=m")
+    };
+    Advice::new(what)
+        .step("another one of your distribution, or your own", "no package has the module for this one")
+        .step("in its configuration", lines)
+}
+
+/// For a driver that is a part of the kernel and is not registered all the same.
+pub(super) fn start_what_is_built_in() -> Advice {
+    Advice::new("Have the kernel start the driver that it has")
+        .step(
+            "on the kernel command line",
+            "take out nousb, usbcore.nousb and initcall_blacklist=, if they are there",
+        )
+        .step("else the kernel's log tells", "sudo dmesg | grep -i -e uas -e usbcore")
+        .caution("no module is missing: none is to be installed")
 }
 
 pub(super) fn other_controller() -> Advice {

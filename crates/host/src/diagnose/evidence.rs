@@ -5,7 +5,9 @@
 
 use super::entry;
 use super::quirks::Quirks;
-use crate::inventory::{Controller, Interface, Inventory, KernelLog, Module, UsbDevice};
+use crate::inventory::{
+    ConfigChoice, Controller, Interface, Inventory, KernelConfig, KernelFound, KernelLog, Module, UsbDevice,
+};
 use crate::tree::Unread;
 use initiator::probe::configuration::Setting;
 use initiator::probe::quirk::table::{self, TABLES_OF, TableRow};
@@ -33,9 +35,21 @@ impl Reading {
         Self::new(format!("{versions}, {}", row.file()), format!("{}: {}", row.name, row.flags))
     }
 
+    /// The kernel, by whose version rows count.
+    pub(super) fn of_kernel(kernel: KernelFound<'_>) -> Self {
+        Self::new(kernel.path, kernel.text)
+    }
+
     /// A reading.
     pub fn new(place: impl Into<String>, found: impl Into<String>) -> Self {
         Self { place: place.into(), found: found.into() }
+    }
+}
+
+impl KernelConfig {
+    /// What it says of an option, as a reading.
+    pub(super) fn reading(&self, option: &str, choice: ConfigChoice) -> Reading {
+        Reading::new(&self.path, choice.of_option(option))
     }
 }
 
@@ -108,7 +122,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether `usb-storage` binds when `uas` declines.
     pub fn usb_storage_takes_it(&self) -> bool {
-        self.speaks_bot() && !self.is_left_alone()
+        self.speaks_bot() && !self.is_left_alone() && !self.inventory.drivers.is_without_usb_storage()
     }
 
     /// Whether `usb-storage` is registered.
@@ -159,9 +173,7 @@ fn tables_of(
     device: &UsbDevice,
     user_says: bool,
 ) -> (Option<KernelVersion>, Option<&'static TableRow>) {
-    let Some(kernel) = inventory.release.as_deref().and_then(KernelVersion::of_release) else {
-        return (None, None);
-    };
+    let Some(kernel) = inventory.kernel().map(|found| found.version) else { return (None, None) };
     let later = table::later_row(device.id, device.revision, kernel);
     let ignores = later.is_some_and(|row| row.flags.contains(Flag::IgnoreUas));
     let log = inventory.log.as_ref().and_then(|log| log.as_ref().ok());

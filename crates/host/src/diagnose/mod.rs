@@ -33,6 +33,8 @@ pub struct Diagnosis {
     pub expected: Expected,
     /// What decided.
     pub decision: Decision,
+    /// Whether it speaks what `usb-storage` does, so that it could do without `uas`.
+    pub speaks_bot: bool,
     /// Every rule in its order.
     pub judgements: Vec<Judgement>,
     /// Flags, and where they come from.
@@ -94,6 +96,7 @@ impl Diagnosis {
             checks: check::all(evidence),
             advice: advice::otherwise(evidence, &transport, decision),
             decision,
+            speaks_bot: evidence.speaks_bot(),
             quirks: evidence.quirks,
             transport,
             expected,

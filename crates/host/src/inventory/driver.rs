@@ -3,8 +3,9 @@
 //! A registered driver has a directory below `/sys/bus/usb/drivers`, whether it is a module or built in. For others
 //! the index of modules, the kernel's configuration and modprobe's files are looked at.
 
+use super::kernel_config::{ConfigChoice, KernelConfig};
 use super::setting::{COMMAND_LINE, modprobe_lines};
-use crate::tree::Tree;
+use crate::tree::{Tree, Unread};
 
 /// Both drivers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,8 +14,10 @@ pub struct Drivers {
     pub uas: Module,
     /// Where `usb-storage` is.
     pub usb_storage: Module,
-    /// CONFIG_USB_UAS of this kernel, if its configuration could be read.
-    pub config: Option<(ConfigChoice, String)>,
+    /// What this kernel was built with, if its configuration could be read.
+    pub config: Option<KernelConfig>,
+    /// Where it was looked for in vain, and why in vain; empty if it was found, or not looked for.
+    pub config_unread: Vec<(String, Unread)>,
     /// A line of modprobe's files, or a word of the kernel command line, that forbids `uas`, and its file.
     pub forbidden: Option<(String, String)>,
 }
@@ -33,21 +36,16 @@ pub enum Module {
     Unknown,
 }
 
-/// What a kernel's configuration says of an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConfigChoice {
-    /// `=y`
-    BuiltIn,
-    /// `=m`
-    Module,
-    /// Not set.
-    Off,
-}
-
 impl Drivers {
-    /// `release` names the index of modules; without it only what is registered is seen.
-    pub(super) fn read(tree: &Tree, release: Option<&str>) -> Self {
-        let config = release.and_then(|release| configuration(tree, release));
+    /// What is registered, and if it is `asked` for, what could be, for which `release` names the index of modules.
+    pub(super) fn read(tree: &Tree, asked: bool, release: Option<&str>) -> Self {
+        let release = release.filter(|_| asked);
+        let config = asked.then(|| KernelConfig::read(tree, release));
+        let (config, config_unread) = match config {
+            Some(Ok(config)) => (Some(config), Vec::new()),
+            Some(Err(unread)) => (None, unread),
+            None => (None, Vec::new()),
+        };
         let forbidden = release.and_then(|_| {
             let line = modprobe_lines(tree, forbids_uas).into_iter().next();
             line.or_else(|| forbidden_at_boot(tree))
@@ -56,8 +54,16 @@ impl Drivers {
             uas: Module::find(tree, "uas", release),
             usb_storage: Module::find(tree, "usb-storage", release),
             config,
+            config_unread,
             forbidden,
         }
+    }
+
+    /// Whether this kernel has no `usb-storage` and can have none.
+    pub fn is_without_usb_storage(&self) -> bool {
+        let is_off = |config: &KernelConfig| config.usb_storage == Some(ConfigChoice::Off);
+        // What is registered is there, whatever a file says.
+        !matches!(self.usb_storage, Module::Registered(_)) && self.config.as_ref().is_some_and(is_off)
     }
 }
 
@@ -77,20 +83,6 @@ impl Module {
             Err(_) => Self::Unknown,
         }
     }
-}
-
-fn configuration(tree: &Tree, release: &str) -> Option<(ConfigChoice, String)> {
-    const OPTION: &str = "CONFIG_USB_UAS";
-    let paths = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
-    let read = |path: String| Some((tree.lines(&path, |line| line.contains(OPTION)).ok()?, path));
-    let (lines, path) = paths.into_iter().find_map(read)?;
-    let choice = lines.iter().find_map(|line| match line.strip_prefix(OPTION) {
-        Some("=y") => Some(ConfigChoice::BuiltIn),
-        Some("=m") => Some(ConfigChoice::Module),
-        _ => line.starts_with("# CONFIG_USB_UAS is not set").then_some(ConfigChoice::Off),
-    });
-    // An option whose own conditions are not met is not even mentioned.
-    Some((choice.unwrap_or(ConfigChoice::Off), path))
 }
 
 /// The word of the kernel command line that forbids the module, to modprobe or to the kernel itself.

@@ -10,6 +10,7 @@ mod device;
 mod disk;
 mod driver;
 mod family;
+mod kernel_config;
 mod kernel_log;
 mod port;
 mod setting;
@@ -20,19 +21,35 @@ pub(crate) use descriptors::active_configuration;
 pub use device::{AbleSpeeds, Interface, LinkSpeed, TableSize, UsbDevice};
 pub(crate) use disk::serial as unit_serial;
 pub use disk::{Disk, UnmapSupport};
-pub use driver::{ConfigChoice, Drivers, Module};
+pub use driver::{Drivers, Module};
 pub use family::bridge_family;
 pub use initiator::probe::DeviceId;
+pub use kernel_config::{ConfigChoice, KernelConfig};
 pub use kernel_log::{KernelLog, Troubles};
 pub use port::Port;
 pub use setting::{COMMAND_LINE, PARAMETER, QuirkSettings, SettingPlace};
 pub use transport::Transport;
 
 use crate::tree::{Tree, Unread};
+use initiator::probe::quirk::KernelVersion;
 use std::path::Path;
 
 /// Where sysfs has all USB devices and interfaces, as links.
 pub const DEVICES: &str = "/sys/bus/usb/devices";
+
+/// Where the kernel tells its release.
+const RELEASE: &str = "/proc/sys/kernel/osrelease";
+
+/// The version of a kernel, and where it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelFound<'a> {
+    /// The version.
+    pub version: KernelVersion,
+    /// The file.
+    pub path: &'a str,
+    /// What is there of it.
+    pub text: &'a str,
+}
 
 /// A machine, as far as USB storage is concerned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,9 +71,9 @@ pub struct Inventory {
 /// How much is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
-    /// What a list shows; quick, unless a drive has no driver: then the index of modules is looked at as well.
+    /// What a list shows; quick, unless a drive has no driver: then the index of modules and the kernel's configuration are looked at as well.
     Brief,
-    /// What a diagnosis needs as well: the kernel's log, the index of its modules, and what drives say that they can
+    /// What a diagnosis needs as well: the kernel's log, its configuration, the index of its modules, and what drives say that they can
     /// which may be faster than their link.
     Whole {
         /// The log's path in the tree; `None` for `/dev/kmsg`.
@@ -67,7 +84,7 @@ pub enum Scope<'a> {
 impl Inventory {
     /// Reads the machine below the tree's root.
     pub fn read(tree: &Tree, scope: Scope<'_>) -> Self {
-        let release = tree.text("/proc/sys/kernel/osrelease").ok().filter(|release| is_file_name(release));
+        let release = tree.text(RELEASE).ok().filter(|release| is_file_name(release));
         let (devices, controllers) = device::read_all(tree);
         let mut inventory =
             Self { controllers, devices, quirks: QuirkSettings::read(tree), ..Self::default() };
@@ -75,8 +92,7 @@ impl Inventory {
             device.taken_by().is_none() && Interface::storage_of(device).any(|one| one.driver.is_none())
         };
         let asks_for_modules = scope != Scope::Brief || inventory.devices.iter().any(is_forsaken);
-        let index = release.as_deref().filter(|_| asks_for_modules);
-        inventory.drivers = Drivers::read(tree, index);
+        inventory.drivers = Drivers::read(tree, asks_for_modules, release.as_deref());
         inventory.release = release;
         if let Scope::Whole { log } = scope {
             inventory.devices.iter_mut().for_each(|device| device.ask_for_speeds(tree));
@@ -89,6 +105,17 @@ impl Inventory {
     /// without its log, for one.
     pub fn read_log(&mut self, file: &Path) {
         self.log = Some(KernelLog::read_file(file));
+    }
+
+    /// The version of the kernel, by whose tables quirks are judged: that of its release, or where that cannot be read, that of
+    /// its configuration.
+    pub fn kernel(&self) -> Option<KernelFound<'_>> {
+        let release = self.release.as_deref().map(|text| (RELEASE, text));
+        let config = self.drivers.config.as_ref();
+        let config = config.and_then(|config| Some((config.path.as_str(), config.version.as_deref()?)));
+        [release, config].into_iter().flatten().find_map(|(path, text)| {
+            Some(KernelFound { version: KernelVersion::of_release(text)?, path, text })
+        })
     }
 
     /// The controller of a device's bus.

@@ -5,6 +5,7 @@
 //! not waited for, a loop of links is a file that cannot be read. A path never leaves the root by its `..`. A tree can
 //! note what it reads, which is how a machine is [recorded](Tree::record).
 
+mod packed;
 mod record;
 mod source;
 
@@ -119,6 +120,19 @@ impl Tree {
     /// The lines of a long file that `keep` wants, of its first [`LONG_FILE_BYTES_MAX`] bytes.
     pub fn lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
         let kept = lines(&mut self.source.reader(path)?.take(LONG_FILE_BYTES_MAX), keep)?;
+        if let Some(notes) = &self.notes {
+            notes.borrow_mut().note_lines(flat("", path), &kept);
+        }
+        Ok(kept)
+    }
+
+    /// The lines that `keep` wants of a file that is worth something as a whole only, as gzip packs it or as text, which is
+    /// what a record has of it.
+    ///
+    /// # Errors
+    /// [`Unread::Failed`] as well where it is cut short, damaged or larger than [`packed::TEXT_BYTES_MAX`].
+    pub(crate) fn whole_lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+        let kept = packed::lines(self.source.reader(path)?, keep)?;
         if let Some(notes) = &self.notes {
             notes.borrow_mut().note_lines(flat("", path), &kept);
         }

@@ -11,7 +11,7 @@ use super::{Judgement, Rule, Verdict};
 use crate::diagnose::advice;
 use crate::diagnose::evidence::{Evidence, IGNORED_WORDS, Reading};
 use initiator::probe::quirk::table::TableRow;
-use initiator::probe::quirk::{BridgeFacts, Flag};
+use initiator::probe::quirk::{BridgeFacts, Flag, Versions};
 use initiator::probe::{self, Evidence as Seen};
 
 pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
@@ -105,10 +105,9 @@ fn by_later(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
             format!("{} ignores UAS for it, and this older kernel may have taken that over", row.versions),
         ),
     };
-    let release = evidence.inventory.release.as_deref().unwrap_or_default();
     let mut judgement = judgement
         .seen(Reading::of_row(row))
-        .seen(Reading::new("/proc/sys/kernel/osrelease", release))
+        .seen_if_any(evidence.inventory.kernel().map(Reading::of_kernel))
         .seen(settings(evidence));
     if judgement.verdict == Verdict::Unknown && evidence.log_is_refused() {
         judgement.root_adds = Some("the kernel's log tells whether UAS was ignored".into());
@@ -119,8 +118,12 @@ fn by_later(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
 /// What was looked at.
 fn readings(evidence: &Evidence<'_>) -> Vec<Reading> {
     let built_in = &evidence.quirks.built_in;
-    let rows = built_in.row.into_iter().chain(evidence.later_row);
-    let mut readings: Vec<Reading> = rows.map(Reading::of_row).collect();
+    let rows = || built_in.row.into_iter().chain(evidence.later_row);
+    let mut readings: Vec<Reading> = rows().map(Reading::of_row).collect();
+    // Whether such a row counts depends on the kernel.
+    let kernel =
+        evidence.inventory.kernel().filter(|_| rows().any(|row| row.versions != Versions::default()));
+    readings.extend(kernel.map(Reading::of_kernel));
     if let Some(coded) = built_in.coded {
         readings.push(Reading::new("Linux, uas-detect.h", coded.reason()));
     }

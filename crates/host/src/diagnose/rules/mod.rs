@@ -3,12 +3,12 @@
 //! Before the kernel's questions: was the driver built? Its questions: an alternate setting that is UAS, four pipes,
 //! not ignored, scatter-gather, streams. After them: is the driver loaded, and did it start?
 
+mod driver;
 mod ignored;
 pub(super) mod streams;
 
 use super::advice::{self, Advice};
 use super::evidence::{Evidence, Reading};
-use crate::inventory::{ConfigChoice, Module};
 use initiator::probe::{self, Evidence as Seen};
 use wire::uas::PipeUsage;
 use wire::usb::ClassCode;
@@ -113,13 +113,13 @@ impl Rule {
     /// What it says of one drive, after what the rules before it have said.
     pub(super) fn judge(self, evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
         match self {
-            Self::Built => built(evidence),
+            Self::Built => driver::built(evidence),
             Self::AlternateSetting => alternate_setting(evidence),
             Self::Pipes => pipes(evidence),
             Self::NotIgnored => ignored::judge(evidence),
             Self::ScatterGather => scatter_gather(evidence),
             Self::Streams => streams::judge(evidence),
-            Self::Loaded => loaded(evidence, before),
+            Self::Loaded => driver::loaded(evidence, before),
             Self::Started => started(evidence, before),
         }
     }
@@ -145,32 +145,6 @@ impl Judgement {
         self.advice.push(advice);
         self
     }
-}
-
-fn built(evidence: &Evidence<'_>) -> Judgement {
-    let rule = Rule::Built;
-    let drivers = &evidence.inventory.drivers;
-    if let Module::Registered(path) = &drivers.uas {
-        return rule.says(Verdict::Met, "its driver is registered").seen(Reading::new(path, "exists"));
-    }
-    if let Some((choice, path)) = &drivers.config {
-        let (verdict, found) = match choice {
-            ConfigChoice::BuiltIn => (Verdict::Met, "CONFIG_USB_UAS=y"),
-            ConfigChoice::Module => (Verdict::Met, "CONFIG_USB_UAS=m"),
-            ConfigChoice::Off => (Verdict::Refused, "CONFIG_USB_UAS is not set"),
-        };
-        let because = if verdict == Verdict::Met {
-            "its configuration says so"
-        } else {
-            "this kernel has no UAS: usb-storage takes every drive that it can, without asking"
-        };
-        let judgement = rule.says(verdict, because).seen(Reading::new(path, found));
-        return if verdict == Verdict::Met { judgement } else { judgement.advise(advice::other_kernel()) };
-    }
-    if let Module::Loadable(path) = &drivers.uas {
-        return rule.says(Verdict::Met, "it has the module").seen(Reading::new(path, "lists uas"));
-    }
-    rule.says(Verdict::Unknown, "the kernel's configuration could not be read")
 }
 
 fn alternate_setting(evidence: &Evidence<'_>) -> Judgement {
@@ -278,60 +252,6 @@ fn by_table_size(evidence: &Evidence<'_>) -> Judgement {
 
 /// The entries that `usb-storage` has where the controller takes no lists (include/scsi/scsi_host.h).
 const SG_ALL: u64 = 128;
-
-fn loaded(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
-    let rule = Rule::Loaded;
-    let drivers = &evidence.inventory.drivers;
-    if let Module::Registered(path) = &drivers.uas {
-        return rule.says(Verdict::Met, "it is registered").seen(Reading::new(path, "exists"));
-    }
-    if before.iter().any(|judgement| judgement.verdict == Verdict::Refused) {
-        return rule.says(Verdict::NotAsked, "the drive is not left to it: an earlier rule has decided");
-    }
-    let unregistered = Reading::new("/sys/bus/usb/drivers/uas", "does not exist");
-    let (what, index) = match &drivers.uas {
-        Module::Loadable(path) => ("the module uas is there and not loaded", Reading::new(path, "lists uas")),
-        Module::Absent(path) => ("there is no module uas", Reading::new(path, "does not list uas")),
-        Module::Registered(_) | Module::Unknown => {
-            return rule
-                .says(Verdict::Unknown, "it is not registered, and the index of modules could not be read")
-                .seen(unregistered);
-        }
-    };
-    let has_it = evidence.driver() == Some("usb-storage");
-    let judgement = rule
-        .says(Verdict::Refused, without_uas(evidence, what))
-        .seen(unregistered)
-        .seen(index)
-        .seen_if_any(has_it.then(|| evidence.driver_reading()));
-    match (&drivers.uas, &drivers.forbidden) {
-        (Module::Loadable(_), Some((line, path))) => {
-            judgement.seen(Reading::new(path, line)).advise(advice::allow_module(line, path, evidence))
-        }
-        (Module::Loadable(_), None) => judgement.advise(advice::load_module("uas", evidence)),
-        // It was not left to uas, so that a module alone would change nothing.
-        _ if has_it && drivers.config.is_none() => judgement.advise(advice::other_kernel()),
-        _ => judgement.advise(advice::install_module(evidence)),
-    }
-}
-
-/// What follows from `uas` not being there, for a drive that could do without, one that cannot, and one that
-/// `usb-storage` has all the same.
-fn without_uas(evidence: &Evidence<'_>, what: &str) -> String {
-    if evidence.speaks_uas() && !evidence.speaks_bot() {
-        return format!("the drive speaks UAS alone, and {what}: nothing else here can drive it");
-    }
-    let drivers = &evidence.inventory.drivers;
-    let is_unknown = drivers.config.is_none() && matches!(drivers.uas, Module::Absent(_));
-    match evidence.driver() {
-        Some("usb-storage") => {
-            let guess = if is_unknown { ", as in a kernel built without UAS" } else { "" };
-            format!("{what}, and usb-storage has the drive all the same{guess}")
-        }
-        Some(driver) => format!("{what}: usb-storage leaves the drive to it, and {driver} has it"),
-        None => format!("{what}: usb-storage leaves the drive to it, and nobody takes it"),
-    }
-}
 
 fn started(evidence: &Evidence<'_>, before: &[Judgement]) -> Judgement {
     let rule = Rule::Started;

@@ -6,6 +6,7 @@
 
 mod advice;
 mod checks;
+mod configured;
 mod golden;
 mod lines;
 mod situations;
@@ -177,7 +178,9 @@ fn a_drive_that_usb_storage_has_is_not_said_to_be_left_to_uas() {
     assert_eq!(told(uas_absent()), (Decision::Supposed(Rule::Built), because.into(), kernel));
     // Where the configuration says that the kernel has UAS, that is no explanation.
     let built = uas_absent() + "/boot/config-6.1.0-56-amd64 = CONFIG_USB_UAS=m\n";
-    let because = "there is no module uas, and usb-storage has the drive all the same".to_owned();
+    let because =
+        "uas is a module of this kernel that is not installed, and usb-storage has the drive all the same"
+            .to_owned();
     assert_eq!(told(built), (Decision::Unexplained, because, "Get the driver".into()));
     let because =
         "the module uas is there and not loaded, and usb-storage has the drive all the same".to_owned();
