@@ -23,7 +23,7 @@ const SWARM: [(&str, &str); 9] = [
     ("rate=high hubs=1 drives=2 translated=one", "c88d2ccf803c3c05"),
     ("wire=bot", "486c192a9f69e8a5"),
     ("nap=idle", "fb8c6bcd1481b401"),
-    ("faults=packet-lost@200,stall@30,status-lost@9", "b11454e39e4a9c5d"),
+    ("faults=packet-lost@200,stall@30,status-lost@9", "24d21ad7f8f1cb59"),
     ("parts=single-flash costs=yes", "221beaa4dd091631"),
 ];
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Streams that are wanted: a tag for each command that there can be, and two for task management, as Linux has it.
 pub(super) const STREAMS_WANTED: u16 = TASKS_MAX + 2;
 
-/// How long a survey may take: a disk that spins up, and recoveries on the way.
+/// How long a survey may take: a disk that spins up or is silent to what it need not answer, each for 30 s at most, and recoveries on the way.
 const SURVEY_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// How long one may take of a disk that was surveyed and has worked since.

@@ -37,7 +37,7 @@ pub(super) const RUNS_MAX: usize = 16;
 /// Bytes of the longest UNMAP parameter list.
 pub const LIST_BYTES_MAX: usize = list_bytes(RUNS_MAX);
 
-/// What was learnt about a unit by being refused.
+/// What was learnt about a unit by being refused, or by silence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Habits {
     /// READ(10) and WRITE(10) are not there.
@@ -50,6 +50,8 @@ pub(super) struct Habits {
     pub(super) no_unmapping_same: bool,
     /// WRITE SAME is not there: zeroes are written.
     pub(super) no_same: bool,
+    /// It says nothing to what it does not know: it was asked the same twice.
+    pub(super) is_silent: bool,
 }
 
 /// One command's share of a request.
@@ -315,6 +317,7 @@ mod tests {
             no_flush: false,
             no_unmapping_same: false,
             no_same: false,
+            is_silent: false,
         },
     };
     const READ: Operation = Operation::Read { fua: false, dpo: false, may_be_short: false };

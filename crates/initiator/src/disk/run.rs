@@ -374,7 +374,7 @@ const fn is_about_nothing(verdict: &Verdict) -> bool {
 impl Disk {
     pub(super) fn begin_survey(&mut self, restarts: u8, ask: AskTemperature) {
         self.counts.surveys = self.counts.surveys.saturating_add(1);
-        let survey = Survey::new(self.config.report_luns, ask);
+        let survey = Survey::new(self.config.report_luns, ask, self.habits.is_silent);
         self.survey = Some(UnderSurvey { survey, stale: false, restarts });
         self.slots.fill(self.slots.survey(), Task::new(Work::Survey));
     }
@@ -409,14 +409,11 @@ impl Disk {
                     under.stale = true;
                 }
                 let is_put_off = !matches!(trouble.cause, Cause::Attention { .. });
-                let under = self.survey.as_mut();
-                if is_put_off
-                    && under.as_ref().is_some_and(|under| under.survey.gives_up_after(trouble.error))
-                {
+                let mut survey = self.survey.as_mut().map(|under| &mut under.survey);
+                if is_put_off && survey.as_mut().is_some_and(|survey| survey.gives_up_after(trouble.error)) {
+                    self.habits.is_silent |= survey.is_some_and(|survey| survey.is_silent());
                     self.go_on_surveying(|survey| survey.fail(trouble.error));
-                } else if trouble.cause == Cause::Stopped
-                    && under.is_some_and(|under| under.survey.start_unit())
-                {
+                } else if trouble.cause == Cause::Stopped && survey.is_some_and(Survey::start_unit) {
                     self.slots.fill(at, Task::new(Work::Survey));
                 } else if let PutOff::GivenUp(error) = self.put_off(now, at, task, trouble) {
                     self.go_on_surveying(|survey| survey.fail(error));

@@ -4,11 +4,18 @@
 //! READ CAPACITY(10) and, where it can matter, (16), the VPD pages that the unit lists, and the mode pages. A unit that does not claim an
 //! SPC is not asked for more than such a unit can stand. If it is wanted, a unit that lists its pages is asked how warm it is
 //! ([`temperature`](super::temperature)). Only INQUIRY, readiness and READ CAPACITY(10) are needed; a
-//! step that fails otherwise leaves its facts unknown. Devices that do not know a page may not answer at all, and some have to be reset
-//! then: what is not needed has [`OPTIONAL_TIMEOUT`], is not asked for again after silence, and after a silent page no other is asked for.
+//! step that fails otherwise leaves its facts unknown.
 //!
-//! Always true: every step goes forward, except that a stopped unit is started once and a page longer than was asked
-//! for is asked for again once; so a survey ends.
+//! Silence to what is not needed has two causes. A status may be lost once, and limits would be unknown for that: it is asked
+//! again. Or a device does not know what it is asked and never answers, and some have to be reset then: so each time has
+//! [`OPTIONAL_TIMEOUT`], what is silent twice is not asked a third time, and after a page that is no other page is asked for. Neither
+//! may take long: [`AGAIN_MAX`] commands of a survey are asked again, and none once one was silent twice, in this survey or in one
+//! before it, since that device is of the second kind. What can be given up is REPORT LUNS, READ CAPACITY(16), one page and both MODE SENSEs, so that
+//! silence costs a survey six such times at most, 30 s, and the transport's recovery after each; 25 s more if the unit stops
+//! on the way and is asked from readiness on. The temperature is asked for once, and so is a start, which readiness tells of.
+//!
+//! Always true: every step goes forward, except that a stopped unit is started once, a page longer than was asked
+//! for is asked for again once, and silence is borne with as above; so a survey ends.
 
 use super::geometry::{Doubt, Facts, Geometry, Provisioning};
 use super::request::Error;
@@ -48,6 +55,8 @@ const PAGES: [VpdPageCode; 5] = [
 
 /// How long a unit may take for an answer that it need not give.
 const OPTIONAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Commands of a survey that are sent again after silence, where nothing depends on their answers.
+const AGAIN_MAX: u8 = 2;
 
 /// What is asked for first of a VPD page: one byte can say it, for devices that look at one byte only.
 const PAGE_BYTES: u16 = 252;
@@ -103,10 +112,17 @@ pub(super) struct Survey {
     started: bool,
     listed: [bool; PAGES.len()],
     page_bytes: u16,
+    /// Commands that may still be sent again after silence.
+    again_left: u8,
+    /// The unit says nothing to what it does not know.
+    is_silent: bool,
+    /// This command was.
+    is_again: bool,
 }
 
 impl Survey {
-    pub(super) fn new(wants_luns: bool, ask: AskTemperature) -> Self {
+    /// Of a unit that is known to be silent to what it does not know, or is not.
+    pub(super) fn new(wants_luns: bool, ask: AskTemperature, is_silent: bool) -> Self {
         Self {
             step: if wants_luns { Step::ReportLuns } else { Step::Inquiry },
             facts: Facts::default(),
@@ -116,6 +132,9 @@ impl Survey {
             started: false,
             listed: [false; PAGES.len()],
             page_bytes: PAGE_BYTES,
+            again_left: AGAIN_MAX,
+            is_silent,
+            is_again: false,
         }
     }
 
@@ -212,9 +231,27 @@ impl Survey {
         }
     }
 
-    /// Whether this step is not sent again after such an error: nothing depends on its answer.
-    pub(super) fn gives_up_after(&self, error: Error) -> bool {
-        matches!(self.step, Step::Temperature(_) | Step::ReportLuns) || is_silence(error) && !self.is_needed()
+    /// Whether this step is not sent again after such an error: nothing depends on its answer, and it was sent again already, or
+    /// enough others were. If it is, that counts.
+    pub(super) fn gives_up_after(&mut self, error: Error) -> bool {
+        match self.step {
+            Step::Temperature(_) => return true,
+            // The units that there are may be unknown.
+            Step::ReportLuns if !is_silence(error) => return true,
+            _ if !is_silence(error) || self.is_needed() => return false,
+            Step::StartUnit => return true,
+            _ => {}
+        }
+        self.is_silent |= self.is_again;
+        let gives_up = self.is_silent || self.again_left == 0;
+        self.again_left = self.again_left.saturating_sub(1);
+        self.is_again = true;
+        gives_up
+    }
+
+    /// Whether the unit was found to say nothing to what it does not know.
+    pub(super) const fn is_silent(&self) -> bool {
+        self.is_silent
     }
 
     /// How long this step may take of what a command usually may.
@@ -246,6 +283,7 @@ impl Survey {
     /// Goes to the next step. `false`: there is none.
     fn go_on(&mut self) -> bool {
         self.page_bytes = PAGE_BYTES;
+        self.is_again = false;
         let next = match self.step {
             Step::ReportLuns => Some(Step::Inquiry),
             Step::Inquiry | Step::StartUnit => Some(Step::TestUnitReady),
@@ -328,6 +366,7 @@ impl Survey {
         let room = u32::from(self.page_bytes);
         if whole > room && room == u32::from(PAGE_BYTES) && whole <= ANSWER_BYTES_MAX {
             self.page_bytes = whole as u16;
+            self.is_again = false;
             return Ok(Read::Again);
         }
         match self.step {

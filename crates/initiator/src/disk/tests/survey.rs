@@ -58,13 +58,13 @@ fn what_a_modern_unit_tells_is_known() {
 fn a_unit_that_says_nothing_to_what_it_does_not_know_is_surveyed_all_the_same() {
     let page = |code| Doubt::Page(code);
     let cases = [
-        // VPD page 00h: no other is asked for.
-        (0x12, 0x00, vec![page(VpdPageCode::SupportedPages)], vec![(0x12, 0x00), (0x5a, 0x08)]),
+        // VPD page 00h: asked twice, and no other is asked for.
+        (0x12, 0x00, vec![page(VpdPageCode::SupportedPages)], vec![(0x12, 0x00), (0x12, 0x00), (0x5a, 0x08)]),
         (
             0x12,
             0x83,
             vec![page(VpdPageCode::DeviceIdentification)],
-            vec![(0x12, 0x00), (0x12, 0x80), (0x12, 0x83), (0x5a, 0x08)],
+            vec![(0x12, 0x00), (0x12, 0x80), (0x12, 0x83), (0x12, 0x83), (0x5a, 0x08)],
         ),
     ];
     for (opcode, code, doubts, asked) in cases {
@@ -84,7 +84,7 @@ fn a_unit_that_says_nothing_to_what_it_does_not_know_is_surveyed_all_the_same() 
 }
 
 #[test]
-fn what_is_not_needed_has_little_time_and_is_asked_for_once() {
+fn what_is_not_needed_has_little_time_and_the_first_that_is_silent_is_asked_for_twice() {
     let silent_to = vec![(0x9e, 0x00), (0x5a, 0x08), (0x1a, 0x3f)];
     let mut stand = stand(Unit { silent_to, ..Unit::new() });
     stand.disk.start(stand.now);
@@ -99,8 +99,101 @@ fn what_is_not_needed_has_little_time_and_is_asked_for_once() {
     assert!(geometry.doubts.contains(&Doubt::NoModePages), "{:?}", geometry.doubts);
     let of = |code: u8| deadlines.iter().filter(|one| one.0 == code).map(|one| one.1).collect::<Vec<_>>();
     let (short, usual) = (Duration::from_secs(5), Duration::from_secs(30));
-    assert_eq!((of(0x9e), of(0x5a), of(0x1a)), (vec![short], vec![short], vec![short]));
+    // Once a unit was silent twice, it is one that is silent to what it does not know.
+    assert_eq!((of(0x9e), of(0x5a), of(0x1a)), (vec![short; 2], vec![short], vec![short]));
     assert_eq!((of(0x00), of(0x25)), (vec![usual], vec![usual]));
+}
+
+/// Surveys a unit that loses the statuses of some of the commands that need not be answered, counted from 0; what it was
+/// asked then, how many were lost, and the geometry.
+fn surveyed_with_lost(is_lost: impl Fn(usize) -> bool) -> (Vec<Vec<u8>>, usize, Geometry) {
+    let config = DiskConfig { report_luns: true, ..DiskConfig::new(4, 1 << 20) };
+    let mut stand = Stand::new(Unit::new(), config);
+    stand.disk.start(stand.now);
+    let (mut asked, mut lost) = (Vec::new(), 0);
+    loop {
+        stand.drain();
+        let Some((command, memory)) = stand.under_way.pop() else { break };
+        let cdb = command.cdb.as_bytes().to_vec();
+        let is_optional = matches!(cdb[..2], [0xa0 | 0x9e | 0x5a | 0x1a, _] | [0x12, 0x01]);
+        if is_optional && is_lost(asked.len()) {
+            lost += 1;
+            let outcome = crate::Outcome::Failed(Failure::TimedOut);
+            stand.disk.handle_outcome(stand.now, command.id, &outcome, &[]);
+        } else {
+            stand.complete(command, memory);
+        }
+        asked.extend(is_optional.then_some(cdb));
+    }
+    assert_eq!(stand.surveyed, [Ok(())]);
+    let geometry = stand.disk.geometry().expect("it is surveyed").clone();
+    (asked, lost, geometry)
+}
+
+#[test]
+fn one_status_that_is_lost_or_two_leave_nothing_unknown() {
+    let (all, _, whole) = surveyed_with_lost(|_| false);
+    assert_eq!(all.len(), 8, "{all:x?}");
+    assert!(whole.doubts.is_empty() && whole.write_cache.is_some() && whole.unmap.is_some());
+    for first in 0..all.len() {
+        let (asked, lost, found) = surveyed_with_lost(|at| at == first);
+        assert_eq!((asked.len(), lost, &found), (all.len() + 1, 1, &whole), "{first}");
+        assert_eq!(asked[first], asked[first + 1]);
+        for second in first + 2..=all.len() {
+            let (asked, lost, found) = surveyed_with_lost(|at| at == first || at == second);
+            assert_eq!((asked.len(), lost, &found), (all.len() + 2, 2, &whole), "{first}, {second}");
+        }
+    }
+}
+
+#[test]
+fn a_third_status_that_is_lost_is_not_asked_for_again() {
+    // REPORT LUNS, READ CAPACITY(16), and page 00h, after which no page is asked for.
+    let (asked, lost, found) = surveyed_with_lost(|at| [0, 2, 4].contains(&at));
+    let opcodes: Vec<u8> = asked.iter().map(|cdb| cdb[0]).collect();
+    assert_eq!((opcodes.as_slice(), lost), (&[0xa0, 0xa0, 0x9e, 0x9e, 0x12, 0x5a][..], 3));
+    assert!(found.doubts.contains(&Doubt::Page(VpdPageCode::SupportedPages)), "{:?}", found.doubts);
+}
+
+#[test]
+fn whatever_is_lost_a_survey_waits_six_times_at_most() {
+    // Every choice of lost statuses among the first commands that need not be answered; there are 11 at most.
+    let mut longest = 0;
+    for lost in 0..1_u32 << 11 {
+        let (asked, waits, found) = surveyed_with_lost(|at| lost & 1 << at != 0);
+        assert!(asked.len() <= 11 && waits <= 6, "{lost:b}: {asked:x?}");
+        for cdb in &asked {
+            let times = asked.iter().filter(|other| *other == cdb).count();
+            assert!(times <= 2, "{lost:b}: {cdb:x?} {times} times");
+        }
+        assert_eq!(found.capacity, BlockCount(1024), "{lost:b}");
+        longest = longest.max(waits);
+    }
+    assert_eq!(longest, 6);
+}
+
+#[test]
+fn a_unit_that_was_silent_twice_is_asked_once_in_later_surveys() {
+    let mut stand = stand(Unit { silent_to: vec![(0x9e, 0x00)], ..Unit::new() });
+    let times = [(); 3].map(|()| {
+        stand.survey().unwrap();
+        core::mem::take(&mut stand.unit.log).iter().filter(|cdb| cdb[0] == 0x9e).count()
+    });
+    assert_eq!(times, [2, 1, 1]);
+    // One that lost two by chance has all asked, if once each.
+    stand.unit.silent_to.clear();
+    stand.survey().unwrap();
+    assert_eq!((stand.unit.log.len(), stand.disk.geometry().unwrap().doubts.len()), (10, 0));
+}
+
+#[test]
+fn a_start_that_is_silent_is_not_sent_again() {
+    let mut unit = Unit::new();
+    unit.then(0x00, not_ready(0x02));
+    unit.then(0x1b, crate::Outcome::Failed(Failure::TimedOut));
+    let mut stand = stand(unit);
+    stand.survey().unwrap();
+    assert_eq!((stand.unit.count(0x1b), stand.unit.count(0x00)), (1, 2));
 }
 
 #[test]
