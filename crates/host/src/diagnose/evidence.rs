@@ -159,7 +159,7 @@ impl<'a> Evidence<'a> {
         self.inventory.log == Some(Err(Unread::Refused))
     }
 
-    /// The last line of the log about the device that contains `words`.
+    /// The last line of the log about the device, since it was plugged in, that contains `words`.
     pub fn log_line(&self, words: &str) -> Option<Reading> {
         let log = self.log()?;
         log.last(self.device, words).map(|line| Reading::new(&log.path, line))

@@ -2,6 +2,9 @@
 //!
 //! `/dev/kmsg` goes back to boot or to where the buffer has been overwritten, and is for root where
 //! `kernel.dmesg_restrict` is set. A file that `dmesg` or `journalctl -k` wrote does as well.
+//!
+//! A port has had other drives before, and numbers of SCSI hosts and names of disks have been others': which lines are
+//! about the drive that is there now is the business of [`Since`].
 
 use super::{Controller, UsbDevice};
 use crate::tree::{Tree, Unread, log_of};
@@ -26,7 +29,7 @@ pub struct KernelLog {
 /// How often the log tells of trouble at one port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Troubles {
-    /// `reset … USB device`: an error handler's last resort, and the normal end of a suspend.
+    /// `reset … USB device`: an error handler's last resort. The normal end of a suspend of the machine is not counted.
     pub resets: usize,
     /// `USB disconnect`.
     pub disconnects: usize,
@@ -63,40 +66,59 @@ impl KernelLog {
         let lines_read = Cell::new(0);
         let is_wanted = |line: &str| {
             lines_read.set(lines_read.get() + usize::from(!line.trim().is_empty()));
-            ["usb ", "uas", "usb-storage", "hub ", "xhci", " error, dev sd"]
+            let is_about_usb = ["usb ", "uas", "usb-storage", "hub ", "xhci", " error, dev sd"]
                 .iter()
                 .any(|word| line.contains(word))
-                && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word))
+                && !["SerialNumber:", "ommand line:"].iter().any(|word| line.contains(word));
+            is_about_usb || Turn::of(line).is_some()
         };
         let lines = read(&is_wanted)?;
         Ok(Self { path, lines_read: lines_read.get(), lines })
     }
 
     /// Whether it says nothing about USB at all: a machine with a drive has such lines from its start on.
-    pub const fn is_silent(&self) -> bool {
-        self.lines.is_empty()
+    pub fn is_silent(&self) -> bool {
+        self.lines.iter().all(|line| Turn::of(line).is_some())
     }
 
-    /// The last line about a device or its hub's port that contains `words`.
+    /// The last line about a device or its hub's port that contains `words`, since the device was plugged in.
     pub fn last(&self, device: &UsbDevice, words: &str) -> Option<&str> {
-        self.about(device).filter(|line| line.contains(words)).last()
+        let since = Since::find(&self.lines, device);
+        let mut lines = self.lines.get(since.plugged..).unwrap_or_default().iter().map(String::as_str);
+        let about = [of_port(device), of_disks(device)].concat();
+        lines.rfind(|line| line.contains(words) && is_about(line, &about))
     }
 
-    /// The last line that contains `words`, about any device.
-    pub fn last_anywhere(&self, words: &str) -> Option<&str> {
-        self.lines.iter().map(String::as_str).rfind(|line| line.contains(words))
+    /// Whether it tells when the device was plugged in, so that what was said of others at its port is left out.
+    pub fn tells_plug(&self, device: &UsbDevice) -> bool {
+        Since::find(&self.lines, device).is_told
     }
 
     /// What went wrong at the port of a device, and with streams at a controller whose streams it uses.
     pub fn troubles(&self, device: &UsbDevice, streams_of: Option<&Controller>) -> Troubles {
         let mut troubles = Troubles::default();
         let mut examples: [Option<&str>; 8] = [None; 8];
+        let since = Since::find(&self.lines, device);
+        let (port, disks) = (of_port(device), of_disks(device));
         let controller = streams_of.map(|controller| format!(" {}: ", controller.name));
-        let of_controller = self.lines.iter().map(String::as_str).filter(|line| {
-            controller.as_ref().is_some_and(|name| line.contains(name)) && line.contains(UNKNOWN_STREAM)
-        });
-        for line in self.about(device).chain(of_controller) {
-            let (count, example) = match Kind::of(line) {
+        let mut sleep = Sleep::Awake;
+        for (at, line) in self.lines.iter().enumerate().skip(since.first) {
+            if let Some(turn) = Turn::of(line) {
+                sleep = sleep.after(turn);
+                continue;
+            }
+            let is_of_port = is_about(line, &port);
+            let is_plugged = at >= since.plugged;
+            let is_of_streams =
+                controller.as_ref().is_some_and(|name| line.contains(name)) && line.contains(UNKNOWN_STREAM);
+            if !is_of_port && !(is_plugged && (is_of_streams || is_about(line, &disks))) {
+                continue;
+            }
+            let kind = Kind::of(line);
+            let ends_a_sleep = sleep != Sleep::Awake && matches!(kind, Some(Kind::Reset));
+            sleep = sleep.after_a_line(ends_a_sleep);
+            let kind = kind.filter(|_| !ends_a_sleep);
+            let (count, example) = match kind {
                 Some(Kind::Reset) => (&mut troubles.resets, 0),
                 Some(Kind::Disconnect) => (&mut troubles.disconnects, 1),
                 Some(Kind::Abort) => (&mut troubles.aborts, 2),
@@ -115,34 +137,33 @@ impl KernelLog {
         troubles.examples = examples.into_iter().flatten().map(str::to_owned).collect();
         troubles
     }
+}
 
-    fn about<'a>(&'a self, device: &UsbDevice) -> impl Iterator<Item = &'a str> {
-        let usb = format!("usb {}: ", device.port);
-        let interface = format!(" {}:", device.port);
-        // A port has another half of the other speed in the same socket, which a bad cable shows at as well.
-        let halves = device.plugged.iter().flat_map(|port| {
-            let own = port.path.rsplit('/').next();
-            own.into_iter().chain(port.peer.as_deref()).map(|half| format!("usb {half}: "))
-        });
-        // `sd 6:0:0:0: [sda] … uas_eh_abort_handler` names the unit alone, `scsi host6: …` its SCSI host.
-        let units = device.disks().flat_map(|disk| {
-            let host = disk.address.split(':').next().unwrap_or_default();
-            [
-                format!("sd {}: ", disk.address),
-                format!("scsi {}: ", disk.address),
-                format!("scsi host{host}: "),
-            ]
-        });
-        // The block layer names the disk alone, by the name that it has now.
-        let names = device.disks().filter_map(|disk| disk.node.as_ref());
-        let disks = names.map(|name| format!(" error, dev {name}, "));
-        let words: Vec<String> =
-            [usb, interface].into_iter().chain(halves).chain(units).chain(disks).collect();
-        self.lines
-            .iter()
-            .map(String::as_str)
-            .filter(move |line| words.iter().any(|words| line.contains(words)))
-    }
+/// Whether a line has one of the words.
+fn is_about(line: &str, words: &[String]) -> bool {
+    words.iter().any(|words| line.contains(words.as_str()))
+}
+
+/// The words by which lines are about the port of a device, whatever is plugged in there.
+fn of_port(device: &UsbDevice) -> Vec<String> {
+    // A port has another half of the other speed in the same socket, which a bad cable shows at as well.
+    let halves = device.plugged.iter().flat_map(|port| {
+        let own = port.path.rsplit('/').next();
+        own.into_iter().chain(port.peer.as_deref()).map(|half| format!("usb {half}: "))
+    });
+    [format!("usb {}: ", device.port), format!(" {}:", device.port)].into_iter().chain(halves).collect()
+}
+
+/// The words by which lines are about what its SCSI host has now: addresses and names that others may have had before.
+fn of_disks(device: &UsbDevice) -> Vec<String> {
+    // `sd 6:0:0:0: [sda] … uas_eh_abort_handler` names the unit alone, `scsi host6: …` its SCSI host.
+    let units = device.disks().flat_map(|disk| {
+        let host = disk.address.split(':').next().unwrap_or_default();
+        [format!("sd {}: ", disk.address), format!("scsi {}: ", disk.address), format!("scsi host{host}: ")]
+    });
+    // The block layer names the disk alone, by the name that it has now.
+    let names = device.disks().filter_map(|disk| disk.node.as_ref());
+    units.chain(names.map(|name| format!(" error, dev {name}, "))).collect()
 }
 
 /// What xhci-ring.c says of an event whose stream it has no ring for, with a slot and an endpoint; versions put their own
@@ -192,6 +213,126 @@ impl Kind {
             Some(Self::Stream)
         } else {
             None
+        }
+    }
+}
+
+/// From which of its lines on a log is about a device that is there now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Since {
+    /// The first after those of another drive at the port: one that falls off the bus and comes back is the same drive.
+    first: usize,
+    /// The one that tells that it was plugged in, or came back, for the last time.
+    plugged: usize,
+    /// Whether the log has that one. If not, all lines are taken for its own.
+    is_told: bool,
+}
+
+impl Since {
+    fn find(lines: &[String], device: &UsbDevice) -> Self {
+        let port = format!("usb {}: ", device.port);
+        let about = |line: &&String| line.contains(&port);
+        let is_new = |line: &str| line.contains(&port) && number_of(line, ": new ").is_some();
+        let plugged = lines
+            .iter()
+            .rposition(|line| is_new(line.as_str()) && number_of(line, ": new ") == Some(device.number));
+        let Some(plugged) = plugged else { return Self { first: 0, plugged: 0, is_told: false } };
+        // Before it, what was there last and is known to be another drive, or not known to be this one.
+        let before = lines.get(..plugged).unwrap_or_default();
+        let mut first = 0;
+        let mut plug = Some(Plug::Unknown);
+        for (at, line) in before.iter().enumerate().filter(|(_, line)| about(line)) {
+            if is_new(line) {
+                // Without a disconnect it was never recognised: one attempt of several, or another drive.
+                if plug.is_some_and(|plug| plug == Plug::Other) {
+                    first = at;
+                }
+                plug = Some(Plug::Unknown);
+            } else if let Some((_, ids)) = line.split_once("New USB device found, ") {
+                plug = Some(Plug::of(ids, device));
+            } else if line.contains("USB disconnect") {
+                if plug.is_some_and(|plug| plug != Plug::Same) {
+                    first = at + 1;
+                }
+                plug = None;
+            }
+        }
+        if plug == Some(Plug::Other) {
+            first = plugged;
+        }
+        Self { first, plugged, is_told: true }
+    }
+}
+
+/// What was plugged in once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plug {
+    /// A drive with these ids.
+    Same,
+    /// One with others.
+    Other,
+    /// Its ids were not told.
+    Unknown,
+}
+
+impl Plug {
+    /// By what the kernel announces: `idVendor=152d, idProduct=0578, bcdDevice= 1.00`.
+    fn of(announced: &str, device: &UsbDevice) -> Self {
+        let own = format!("idVendor={:04x}, idProduct={:04x}", device.id.vendor, device.id.product);
+        if announced.starts_with(&own) { Self::Same } else { Self::Other }
+    }
+}
+
+/// The number in `usb 2-1: new SuperSpeed USB device number 4 using xhci_hcd`.
+fn number_of(line: &str, verb: &str) -> Option<u16> {
+    let (_, rest) = line.split_once(verb)?;
+    let (_, number) = rest.split_once("USB device number ")?;
+    number.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// What kernel/power says of a suspend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    Entry,
+    Exit,
+}
+
+impl Turn {
+    fn of(line: &str) -> Option<Self> {
+        let (_, words) = line.split_once("PM: ")?;
+        let is = |end: &str| {
+            ["suspend", "hibernation"].iter().any(|kind| words.contains(&format!("{kind} {end}")))
+        };
+        if is("entry") { Some(Self::Entry) } else { is("exit").then_some(Self::Exit) }
+    }
+}
+
+/// Whether the machine sleeps: a port is reset when it wakes up, before the suspend is said to be over or right after that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sleep {
+    Awake,
+    Asleep,
+    /// The port was reset already.
+    Waking,
+    /// The suspend is over, and nothing has been told of the device since.
+    Woken,
+}
+
+impl Sleep {
+    const fn after(self, turn: Turn) -> Self {
+        match (turn, self) {
+            (Turn::Entry, _) => Self::Asleep,
+            (Turn::Exit, Self::Waking) => Self::Awake,
+            (Turn::Exit, _) => Self::Woken,
+        }
+    }
+
+    /// After a line about the device.
+    const fn after_a_line(self, is_its_reset: bool) -> Self {
+        match self {
+            Self::Asleep if is_its_reset => Self::Waking,
+            Self::Asleep | Self::Waking => self,
+            Self::Awake | Self::Woken => Self::Awake,
         }
     }
 }

@@ -14,19 +14,22 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let kind = CheckKind::Link;
     let device = evidence.device;
     let speed = evidence.attribute("speed", device.speed.to_string());
-    if let Some(line) = evidence.log_line("not running at top speed") {
-        return kind
-            .says(Health::Concern, "the kernel says that it could be faster")
-            .seen(speed)
-            .seen(line)
-            .advise(faster());
-    }
     match device.speed {
         LinkSpeed::Super { mbps } => return above_high_speed(evidence, mbps),
         LinkSpeed::Unknown => {
             return kind.says(Health::Unknown, "the kernel does not tell the speed").seen(speed);
         }
-        _ => {}
+        LinkSpeed::High => {}
+        // Of those alone does the kernel say so.
+        LinkSpeed::Full | LinkSpeed::Low => {
+            if let Some(line) = evidence.log_line("not running at top speed") {
+                return kind
+                    .says(Health::Concern, "the kernel says that it could be faster")
+                    .seen(speed)
+                    .seen(line)
+                    .advise(faster());
+            }
+        }
     }
     match (device.able.map(|able| able.super_speed), device.usb_version) {
         (Some(true), _) => kind

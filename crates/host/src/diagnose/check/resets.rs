@@ -50,6 +50,11 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Check {
     let health = if only_unplugged { Health::Good } else { Health::Concern };
     let check = kind.says(health, told.join(", "));
     let check = troubles.examples.iter().fold(check, |check, line| check.seen(Reading::new(&log.path, line)));
+    let check = if log.tells_plug(evidence.device) {
+        check
+    } else {
+        check.seen(Reading::new(&log.path, "not when it was plugged in: another drive's may be among them"))
+    };
     if only_unplugged {
         return check;
     }

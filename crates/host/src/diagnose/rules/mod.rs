@@ -203,6 +203,9 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
     if !evidence.speaks_uas() {
         return rule.says(Verdict::NotAsked, "an earlier rule has decided");
     }
+    if evidence.driver() == Some("uas") {
+        return rule.says(Verdict::Met, "uas is bound, and would not be").seen(evidence.driver_reading());
+    }
     if let Some(line) = evidence.log_line("does not support scatter-gather") {
         return rule
             .says(Verdict::Refused, "the kernel says that the controller takes no scatter-gather lists")
@@ -210,9 +213,6 @@ fn scatter_gather(evidence: &Evidence<'_>) -> Judgement {
             .advise(advice::other_controller());
     }
     let driver = evidence.controller.and_then(|controller| controller.driver.as_deref());
-    if evidence.driver() == Some("uas") {
-        return rule.says(Verdict::Met, "uas is bound, and would not be").seen(evidence.driver_reading());
-    }
     // Of xhci, ehci and uhci it is known from their sources; of others it depends on the machine.
     let known = driver.is_some_and(|driver| {
         ["xhci", "ehci", "uhci", "vhci", "dummy_hcd"].iter().any(|prefix| driver.starts_with(prefix))

@@ -1,7 +1,8 @@
 //! Whether the controller of a drive's bus has streams that Linux uses (`can_do_streams` of a host controller's driver).
 //!
-//! What happened comes before what is known: the kernel's own word, then a drive that is on `uas`, then drivers and chips
-//! of which the answer is known, then what the controller's registers say. Always true: below super speed it is met.
+//! What happened comes before what is known: a drive that is on `uas`, then the kernel's own word about this controller,
+//! then drivers and chips of which the answer is known, then what the controller's registers say. Always true: below super
+//! speed it is met.
 
 use super::{Judgement, Rule, Verdict};
 use crate::diagnose::advice;
@@ -21,14 +22,16 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     let Some(controller) = evidence.controller else {
         return rule.says(Verdict::Unknown, "the controller is not to be seen").seen(speed);
     };
-    if let Some(line) = evidence.log_line("does not support streams") {
+    if evidence.driver() == Some("uas") {
+        return rule.says(Verdict::Met, "uas is bound, and would not be").seen(evidence.driver_reading());
+    }
+    if let Some(line) =
+        evidence.log_line(&format!("USB controller {} does not support streams", controller.name))
+    {
         return rule
             .says(Verdict::Refused, "the kernel says that the controller has no streams")
             .seen(line)
             .advise(advice::other_controller());
-    }
-    if evidence.driver() == Some("uas") {
-        return rule.says(Verdict::Met, "uas is bound, and would not be").seen(evidence.driver_reading());
     }
     if let Some(judgement) = known(controller) {
         return judgement;

@@ -26,9 +26,23 @@ fn link_cases() -> Vec<CheckCase> {
         (Link, high_speed() + &format!("{DRIVE}/bos_descriptors : 050f050000\n"), Good, "no faster"),
         (
             Link,
-            log("usb 3-3: not running at top speed; connect to a high speed hub"),
+            at("speed", "12") + &log("usb 3-3: not running at top speed; connect to a high speed hub"),
             Concern,
             "could be faster",
+        ),
+        // At high speed and above it is no news, whatever was said of a drive that was there before.
+        (Link, log("usb 3-3: not running at top speed; connect to a high speed hub"), Good, "5 Gb/s"),
+        (
+            Link,
+            at("speed", "12")
+                + &format!("{DRIVE}/bos_descriptors : 050f050000\n")
+                + &log_of(&[
+                    "usb 3-3: not running at top speed; connect to a high speed hub",
+                    UNPLUGGED,
+                    PLUGGED_IN,
+                ]),
+            Good,
+            "no faster",
         ),
         (Link, plus.clone(), Concern, "can 10 Gb/s and is connected at 5 Gb/s"),
         (Link, plus + &at("speed", "10000"), Good, "10 Gb/s"),
@@ -126,6 +140,83 @@ fn log_cases() -> Vec<CheckCase> {
     ]
 }
 
+/// Of a log that goes back to drives that were at the port before.
+fn plug_cases() -> Vec<CheckCase> {
+    use CheckKind::Resets;
+    use Health::{Concern, Good};
+    vec![
+        // Of the drive that was there before, and the same where its end is not in the log.
+        (Resets, log_of(&[ANOTHER, ANOTHERS_IDS, RESET_OF_2, UNPLUGGED, PLUGGED_IN]), Good, "none"),
+        (Resets, log_of(&[ANOTHER, ANOTHERS_IDS, RESET_OF_2, PLUGGED_IN]), Good, "none"),
+        (Resets, log_of(&[RESET_OF_2, UNPLUGGED, PLUGGED_IN]), Good, "none"),
+        // The same drive, which fell off the bus and came back.
+        (
+            Resets,
+            log_of(&[ANOTHER, ITS_IDS, RESET_OF_2, UNPLUGGED, PLUGGED_IN]),
+            Concern,
+            "resets: 1, disconnects: 1",
+        ),
+        (
+            Resets,
+            log_of(&[PLUGGED_IN, "usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd"]),
+            Concern,
+            "resets: 1",
+        ),
+        // What is said before it is recognised, in several attempts.
+        (
+            Resets,
+            log_of(&[
+                UNPLUGGED,
+                "usb usb3-port3: Cannot enable. Maybe the USB cable is bad?",
+                "usb 3-3: new SuperSpeed USB device number 3 using xhci_hcd",
+                "usb 3-3: device descriptor read/8, error -71",
+                PLUGGED_IN,
+            ]),
+            Concern,
+            "errors while it was recognised: 1, times that the port gave up: 1",
+        ),
+        // A disk's name and a host's number have been others' before.
+        (
+            Resets,
+            log_of(&[
+                "I/O error, dev sdc, sector 77",
+                "sd 3:0:0:0: [sdc] tag#1 uas_zap_pending 0",
+                PLUGGED_IN,
+            ]),
+            Good,
+            "none",
+        ),
+    ]
+}
+
+/// The end of a suspend resets a port once.
+fn suspend_cases() -> Vec<CheckCase> {
+    use CheckKind::Resets;
+    use Health::{Concern, Good};
+    const RESET: &str = "usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd";
+    let (entry, exit) = ("PM: suspend entry (deep)", "PM: suspend exit");
+    vec![
+        (Resets, log_of(&[PLUGGED_IN, entry, RESET, exit]), Good, "none"),
+        (Resets, log_of(&[PLUGGED_IN, entry, exit, RESET]), Good, "none"),
+        (Resets, log_of(&[entry, exit, RESET, entry, RESET, exit]), Good, "none"),
+        (
+            Resets,
+            log_of(&["PM: hibernation: hibernation entry", RESET, "PM: hibernation: hibernation exit"]),
+            Good,
+            "none",
+        ),
+        (Resets, log_of(&[entry, RESET, exit, RESET]), Concern, "resets: 1"),
+        (Resets, log_of(&[entry, exit, RESET, RESET]), Concern, "resets: 1"),
+        (
+            Resets,
+            log_of(&[entry, exit, "usb 3-3: cmd cmplt err -2", RESET]),
+            Concern,
+            "resets: 1, commands given up: 1",
+        ),
+        (Resets, log_of(&[entry, exit]), Health::Unknown, "nothing about USB"),
+    ]
+}
+
 /// Of the kernel and its settings.
 fn kernel_cases() -> Vec<CheckCase> {
     use CheckKind::{Settings, Smart};
@@ -157,9 +248,12 @@ fn kernel_cases() -> Vec<CheckCase> {
     ]
 }
 
+const CASES: [fn() -> Vec<CheckCase>; 6] =
+    [link_cases, disk_cases, log_cases, plug_cases, suspend_cases, kernel_cases];
+
 #[test]
 fn each_check_sees_what_is_wrong_and_what_is_not() {
-    for (kind, lines, health, word) in [link_cases(), disk_cases(), log_cases(), kernel_cases()].concat() {
+    for (kind, lines, health, word) in CASES.into_iter().flat_map(|cases| cases()) {
         let diagnosis = diagnosed("3-3", &lines);
         let check = check_of(&diagnosis, kind);
         assert_eq!(check.health, health, "{check:#?}\n{lines}");
@@ -187,4 +281,16 @@ fn a_hub_that_is_fed_by_the_bus_gives_little() {
     let diagnosis = diagnosed("2-8.2", &lines);
     let check = check_of(&diagnosis, CheckKind::Power);
     assert_eq!((check.health, check.because.contains("gives 100 mA")), (Health::Concern, true), "{check:#?}");
+}
+
+#[test]
+fn trouble_is_said_to_be_perhaps_anothers_where_the_log_does_not_tell_when_the_drive_came() {
+    let places = |lines: &[&str]| {
+        let diagnosis = diagnosed("3-3", &log_of(lines));
+        let readings = &check_of(&diagnosis, CheckKind::Resets).readings;
+        readings.iter().map(|reading| reading.found.clone()).collect::<Vec<_>>()
+    };
+    let reset = "usb 3-3: reset SuperSpeed USB device number 4 using xhci_hcd";
+    assert_eq!(places(&[PLUGGED_IN, reset]), [reset]);
+    assert_eq!(places(&[reset]), [reset, "not when it was plugged in: another drive's may be among them"]);
 }

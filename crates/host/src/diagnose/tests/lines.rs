@@ -38,6 +38,20 @@ pub(super) fn log(line: &str) -> String {
     format!("/dev/kmsg = {line}\n")
 }
 
+pub(super) fn log_of(lines: &[&str]) -> String {
+    log(&lines.join("\\n"))
+}
+
+/// What the log says when the drive is plugged in, and of what was there before.
+pub(super) const PLUGGED_IN: &str = "usb 3-3: new SuperSpeed USB device number 4 using xhci_hcd";
+pub(super) const ITS_IDS: &str =
+    "usb 3-3: New USB device found, idVendor=1209, idProduct=0001, bcdDevice= 1.00";
+pub(super) const ANOTHER: &str = "usb 3-3: new SuperSpeed USB device number 2 using xhci_hcd";
+pub(super) const ANOTHERS_IDS: &str =
+    "usb 3-3: New USB device found, idVendor=152d, idProduct=0578, bcdDevice= 1.00";
+pub(super) const RESET_OF_2: &str = "usb 3-3: reset SuperSpeed USB device number 2 using xhci_hcd";
+pub(super) const UNPLUGGED: &str = "usb 3-3: USB disconnect, device number 2";
+
 /// The drive's descriptors with changes.
 pub(super) fn descriptors(change: impl Fn(&mut Vec<u8>)) -> String {
     let prefix = format!("{DRIVE}/descriptors : ");

@@ -93,6 +93,7 @@ pub(super) fn situations() -> Vec<Situation> {
             Rule::ScatterGather,
         ),
     ];
+    all.extend(log_situations());
     all.extend(driver_situations());
     all.extend(unclear_situations());
     all.extend(situations_of_registers());
@@ -103,6 +104,27 @@ pub(super) fn situations() -> Vec<Situation> {
         on_bot(name, pci, Rule::Streams)
     }));
     all
+}
+
+/// Two drives at one port, one after another: what the kernel said of the first says nothing of the second.
+fn log_situations() -> Vec<Situation> {
+    const NO_STREAMS: &str = "usb 3-3: USB controller 0000:00:02.0 does not support streams, which are required by the UAS driver.";
+    const OF_ANOTHER: &str = "usb 3-3: USB controller 0000:00:09.0 does not support streams, which are required by the UAS driver.";
+    const NO_LISTS: &str =
+        "usb 3-3: The driver for the USB controller xhci-hcd does not support scatter-gather which is";
+    let stray = |name, lines: &[&str]| {
+        let lines = log_of(lines) + &bound("usb-storage");
+        situation(name, "3-3", lines, Expected::Uas, Decision::Unexplained)
+    };
+    vec![
+        on_bot("no streams, says the log", log_of(&[PLUGGED_IN, NO_STREAMS]), Rule::Streams),
+        on_bot("the same where it begins later", log_of(&[NO_STREAMS]), Rule::Streams),
+        on_uas("the same, and uas has it", log_of(&[NO_STREAMS])),
+        on_uas("no scatter-gather, and uas has it", log_of(&[NO_LISTS])),
+        stray("no streams for the drive before", &[ANOTHER, NO_STREAMS, UNPLUGGED, PLUGGED_IN]),
+        stray("no scatter-gather for the drive before", &[ANOTHER, NO_LISTS, UNPLUGGED, PLUGGED_IN]),
+        stray("no streams of another controller", &[OF_ANOTHER]),
+    ]
 }
 
 /// The driver is not built, not there, not loaded, or has given up.
