@@ -142,6 +142,18 @@ pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
         .caution("an entry replaces all flags that are built in, so the line names those that are to stay")
 }
 
+/// The same where nothing that is known here has the kernel ignore it.
+pub(super) fn use_uas_unlike_kernel(evidence: &Evidence<'_>) -> Advice {
+    quirk(evidence, "Have UAS used all the same", &evidence.quirks.uas().letters())
+        .caution("an entry that has been taken out since counts until the drive is plugged in again, which may be all it needs")
+        .caution("a kernel that ignores UAS of its own accord has a reason: have a backup")
+}
+
+/// For what counts when a drive is plugged in.
+pub(super) fn plug_in_again() -> Advice {
+    Advice::new("Have what is in force used").step("now", "unplug the drive and plug it in again")
+}
+
 /// Has `usb-storage` take a drive that it is told to leave alone.
 fn take_with_usb_storage(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;

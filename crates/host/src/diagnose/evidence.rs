@@ -177,10 +177,11 @@ fn tables_of(
     let later = table::later_row(device.id, device.revision, kernel);
     let ignores = later.is_some_and(|row| row.flags.contains(Flag::IgnoreUas));
     let log = inventory.log.as_ref().and_then(|log| log.as_ref().ok());
-    let said = log.is_some_and(|log| log.last(device, IGNORED_WORDS).is_some());
+    let said = log.is_some_and(|log| IGNORED_WORDS.iter().any(|words| log.last(device, words).is_some()));
     let of_later = later.and_then(|row| row.versions.since);
     if ignores && said && !user_says { (of_later, None) } else { (Some(kernel), later) }
 }
 
-/// What the kernel says where it ignores UAS for a device.
-pub(super) const IGNORED_WORDS: &str = "UAS is ignored for this device";
+/// What the kernel says where it ignores UAS for a device, and what it said in older versions.
+pub(super) const IGNORED_WORDS: [&str; 2] =
+    ["UAS is ignored for this device", "UAS is blacklisted for this device"];

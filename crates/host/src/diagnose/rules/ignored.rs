@@ -5,7 +5,8 @@
 //! the first, since `uas` needs it; built into the kernel, `uas` is (drivers/usb/storage/Makefile).
 //!
 //! Tables are those of the kernel's version, as far as the versions of their rows are known. Of a row that came later it
-//! is not known whether the kernel has taken it over, unless what has the drive or the kernel's log tells.
+//! is not known whether the kernel has taken it over, unless what has the drive or the kernel's log tells. What the kernel
+//! says of a drive that `usb-storage` has counts even where nothing that is known here has it say so.
 
 use super::{Judgement, Rule, Verdict};
 use crate::diagnose::advice;
@@ -30,10 +31,14 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
             Verdict::Refused,
             "usb-storage is asked before uas, which does not look there",
         );
-        let line = evidence.log_line(IGNORED_WORDS);
-        return judgement.seen_if_any(line).advise(advice::use_uas(evidence));
+        return judgement.seen_if_any(kernels_word(evidence)).advise(advice::use_uas(evidence));
     }
     let is_ignored = evidence.quirks.uas().contains(Flag::IgnoreUas);
+    let unexplained =
+        kernels_word(evidence).filter(|_| !is_ignored && evidence.driver() == Some("usb-storage"));
+    if let Some(line) = unexplained {
+        return by_kernel(evidence, line);
+    }
     let judgement = match later {
         Some(row) if !is_ignored && evidence.quirks.user.is_none() => return by_later(evidence, row),
         _ if is_ignored => rule.says(Verdict::Refused, refusal(evidence)),
@@ -46,9 +51,26 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     if evidence.driver() == Some("uas") {
         return judgement.seen(evidence.driver_reading());
     }
-    let line = [IGNORED_WORDS, "UAS is blacklisted for this device"];
-    let line = line.iter().find_map(|words| evidence.log_line(words));
-    judgement.seen_if_any(line).advise(advice::use_uas(evidence))
+    judgement.seen_if_any(kernels_word(evidence)).advise(advice::use_uas(evidence))
+}
+
+/// That the kernel says that it ignores UAS for the device.
+fn kernels_word(evidence: &Evidence<'_>) -> Option<Reading> {
+    IGNORED_WORDS.iter().find_map(|words| evidence.log_line(words))
+}
+
+/// The kernel says so, and nothing else does.
+fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
+    let (because, advice) = if evidence.quirks.user.is_some() {
+        let because =
+            "the kernel said so when it was plugged in; usb-storage.quirks= has no letter u for it now";
+        (because, advice::plug_in_again())
+    } else {
+        let because = "the kernel says so; none of the rows known here does, and usb-storage.quirks= has no entry for it now";
+        (because, advice::use_uas_unlike_kernel(evidence))
+    };
+    let judgement = Rule::NotIgnored.says(Verdict::Refused, because).seen(line);
+    readings(evidence).into_iter().fold(judgement, Judgement::seen).advise(advice)
 }
 
 /// Who says to ignore it.

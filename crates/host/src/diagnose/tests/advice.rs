@@ -166,3 +166,20 @@ fn trim_is_sent_by_a_rule_of_udev_that_is_for_this_drive_alone() {
     let back: Vec<_> = advice.back.iter().map(|step| step.line.as_str()).collect();
     assert_eq!(back, ["sudo rm /etc/udev/rules.d/70-uaskit-trim.rules"]);
 }
+
+#[test]
+fn what_the_kernel_alone_says_is_answered_by_an_entry_or_by_plugging_in() {
+    let said =
+        log("usb 3-3: UAS is ignored for this device, using usb-storage instead") + &bound("usb-storage");
+    let told = |lines: &str| {
+        let diagnosis = diagnosed("3-3", &(said.clone() + lines));
+        let judgement = diagnosis.judgement(Rule::NotIgnored).expect("judged").clone();
+        (judgement.because, judgement.advice[0].steps[0].line.clone())
+    };
+    let (because, line) = told("");
+    assert!(because.starts_with("the kernel says so; none of the rows known here does"), "{because}");
+    assert_eq!(line, "usb-storage.quirks=1209:0001:");
+    let (because, line) = told(&quirks("1209:0001:f"));
+    assert!(because.ends_with("usb-storage.quirks= has no letter u for it now"), "{because}");
+    assert_eq!(line, "unplug the drive and plug it in again");
+}

@@ -112,6 +112,8 @@ fn log_situations() -> Vec<Situation> {
     const OF_ANOTHER: &str = "usb 3-3: USB controller 0000:00:09.0 does not support streams, which are required by the UAS driver.";
     const NO_LISTS: &str =
         "usb 3-3: The driver for the USB controller xhci-hcd does not support scatter-gather which is";
+    const IGNORED: &str = "usb 3-3: UAS is ignored for this device, using usb-storage instead";
+    const BLACKLISTED: &str = "usb 3-3: UAS is blacklisted for this device, using usb-storage instead";
     let stray = |name, lines: &[&str]| {
         let lines = log_of(lines) + &bound("usb-storage");
         situation(name, "3-3", lines, Expected::Uas, Decision::Unexplained)
@@ -124,6 +126,15 @@ fn log_situations() -> Vec<Situation> {
         stray("no streams for the drive before", &[ANOTHER, NO_STREAMS, UNPLUGGED, PLUGGED_IN]),
         stray("no scatter-gather for the drive before", &[ANOTHER, NO_LISTS, UNPLUGGED, PLUGGED_IN]),
         stray("no streams of another controller", &[OF_ANOTHER]),
+        on_bot("ignored, says the log alone", log_of(&[PLUGGED_IN, IGNORED]), Rule::NotIgnored),
+        on_bot("the same in the words of older kernels", log(BLACKLISTED), Rule::NotIgnored),
+        on_bot(
+            "the same, and an entry has come since",
+            log(IGNORED) + &quirks("1209:0001:"),
+            Rule::NotIgnored,
+        ),
+        on_uas("the same, and uas has it", log(IGNORED)),
+        stray("the drive before was ignored", &[ANOTHER, IGNORED, UNPLUGGED, PLUGGED_IN]),
     ]
 }
 
