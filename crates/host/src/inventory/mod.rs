@@ -4,6 +4,7 @@
 //! kept beside the path that they were read from, since a diagnosis has to say where it looked. What is missing is
 //! `None`; nothing of it is an error. Left out: what sysfs does not tell, such as the strings of other languages.
 
+mod arguments;
 mod controller;
 mod descriptors;
 mod device;

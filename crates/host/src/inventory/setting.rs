@@ -1,9 +1,10 @@
 //! What the user has said with `usb-storage.quirks=`, in the places where it can be said.
 //!
 //! `/sys/module/usb_storage/parameters/quirks` is what is in force. It comes from the kernel command line and from
-//! `options` of modprobe's files; the command line comes last and wins. The kernel takes 127 characters and refuses
-//! the whole of a longer one.
+//! `options` of modprobe's files; the command line comes last and wins, as does the last of several in one line. The kernel
+//! takes 127 characters and refuses the whole of a longer one.
 
+use super::arguments::arguments;
 use crate::tree::Tree;
 
 /// Where the quirks in force can be read and written.
@@ -28,14 +29,26 @@ pub struct SettingPlace {
     pub path: String,
     /// The word or line in it.
     pub line: String,
-    /// What follows `quirks=`.
+    /// What follows the last `quirks=`, without quotes.
     pub value: String,
+    /// Where in the line the value begins.
+    value_at: usize,
 }
 
 impl SettingPlace {
+    /// A line whose argument of that name says it.
+    fn of(path: &str, line: &str, is_name: impl Fn(&str) -> bool) -> Option<Self> {
+        let said =
+            arguments(line).filter(|argument| is_name(argument.name) && argument.value.is_some()).last()?;
+        let (value, value_at) = (said.value?.to_owned(), said.value_at);
+        Some(Self { path: path.to_owned(), line: line.to_owned(), value, value_at })
+    }
+
     /// The line with another value.
     pub fn with(&self, value: &str) -> String {
-        self.line.replacen(&format!("quirks={}", self.value), &format!("quirks={value}"), 1)
+        let before = self.line.get(..self.value_at).unwrap_or_default();
+        let behind = self.line.get(self.value_at + self.value.len()..).unwrap_or_default();
+        format!("{before}{value}{behind}")
     }
 
     /// The name of the file without its directory.
@@ -46,12 +59,9 @@ impl SettingPlace {
 
 impl QuirkSettings {
     pub(super) fn read(tree: &Tree) -> Self {
-        let lines = modprobe_lines(tree, |line| option(line).is_some());
-        let files = lines.into_iter().filter_map(|(line, path)| {
-            let value = option(&line)?.to_owned();
-            Some(SettingPlace { path, line, value })
-        });
-        let mut places: Vec<SettingPlace> = files.collect();
+        let lines = modprobe_lines(tree, |line| option(line, "").is_some());
+        let mut places: Vec<SettingPlace> =
+            lines.iter().filter_map(|(line, path)| option(line, path)).collect();
         places.extend(command_line(tree));
         Self { in_force: tree.text(PARAMETER).ok(), places }
     }
@@ -73,35 +83,26 @@ impl QuirkSettings {
 
 /// The words of the kernel command line that say it, as one line of them.
 fn command_line(tree: &Tree) -> Vec<SettingPlace> {
-    let words = |line: &str| line.split_whitespace().any(|word| word_value(word).is_some());
-    let lines = tree.lines(COMMAND_LINE, words).unwrap_or_default();
-    let words = lines.iter().flat_map(|line| line.split_whitespace());
-    let said = words.filter_map(|word| {
-        let value = word_value(word)?.to_owned();
-        Some(SettingPlace { path: COMMAND_LINE.to_owned(), line: word.to_owned(), value })
-    });
-    said.collect()
+    let lines = tree.lines(COMMAND_LINE, |line| arguments(line).any(|word| is_ours(word.name)));
+    let lines = lines.unwrap_or_default();
+    let words = lines.iter().flat_map(|line| arguments(line));
+    words.filter_map(|word| SettingPlace::of(COMMAND_LINE, word.text, is_ours)).collect()
 }
 
 /// The kernel takes `-` and `_` for the same in the name of a module.
-fn word_value(word: &str) -> Option<&str> {
-    let word = word.trim_matches('"');
-    let (name, value) = word.split_once('=')?;
-    (name.replace('-', "_") == "usb_storage.quirks").then_some(value)
+fn is_ours(name: &str) -> bool {
+    name.replace('-', "_") == "usb_storage.quirks"
 }
 
-/// The value in `options usb-storage … quirks=VALUE …`.
-fn option(line: &str) -> Option<&str> {
+/// `options usb-storage … quirks=VALUE …`.
+fn option(line: &str, path: &str) -> Option<SettingPlace> {
     let mut words = line.split_whitespace();
     let is_options = words.next() == Some("options");
     let is_module = words.next().is_some_and(|module| module.replace('-', "_") == "usb_storage");
-    if !is_options || !is_module {
-        return None;
-    }
-    words.find_map(|word| word.strip_prefix("quirks="))
+    if is_options && is_module { SettingPlace::of(path, line, |name| name == "quirks") } else { None }
 }
 
-/// The lines of modprobe's files that are wanted, with their files; a file of an earlier directory hides one of the
+/// The lines of modprobe's files that are wanted, joined where they go on, with their files; a file of an earlier directory hides one of the
 /// same name in a later directory (modprobe.d(5)).
 pub(super) fn modprobe_lines(tree: &Tree, keep: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     const DIRECTORIES: &[&str] = &[
@@ -123,7 +124,7 @@ pub(super) fn modprobe_lines(tree: &Tree, keep: impl Fn(&str) -> bool) -> Vec<(S
     files.sort();
     let wanted = |line: &str| keep(line.trim());
     let lines = files.into_iter().flat_map(|(_, path)| {
-        let lines = tree.lines(&path, wanted).unwrap_or_default();
+        let lines = tree.joined_lines(&path, wanted).unwrap_or_default();
         lines.into_iter().map(move |line| (line.trim().to_owned(), path.clone()))
     });
     lines.collect()

@@ -129,6 +129,52 @@ fn quirks_are_read_where_they_are_said() {
 }
 
 #[test]
+fn quirks_are_read_as_modprobe_and_the_kernel_read_them() {
+    let said = |lines: &str| {
+        let inventory = read(&format!("/sys/module/usb_storage/parameters/quirks -\n{lines}\n"));
+        let places = inventory.quirks.places.iter();
+        places.map(|place| (place.value.clone(), place.with("X"))).collect::<Vec<_>>()
+    };
+    let of = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|(value, line)| ((*value).to_owned(), (*line).to_owned())).collect::<Vec<_>>()
+    };
+    let file = |text: &str| said(&format!("/etc/modprobe.d/q.conf = {text}"));
+    assert_eq!(
+        file(r#"options usb-storage quirks="1209:0001:u""#),
+        of(&[("1209:0001:u", r#"options usb-storage quirks="X""#)])
+    );
+    assert_eq!(
+        file(r#"options usb-storage "quirks=1209:0001:u" a=1"#),
+        of(&[("1209:0001:u", r#"options usb-storage "quirks=X" a=1"#)])
+    );
+    // The last one of a line counts, and the last line.
+    assert_eq!(
+        file(r"options usb-storage quirks=1:2:u quirks=1209:0001:u\noptions usb_storage quirks=3:4:f"),
+        of(&[
+            ("1209:0001:u", "options usb-storage quirks=1:2:u quirks=X"),
+            ("3:4:f", "options usb_storage quirks=X")
+        ])
+    );
+    // A line goes on after a backslash, and so does one that says nothing to modprobe.
+    assert_eq!(
+        file(r"options usb-storage \\\n  quirks=1209:0001:u\n# no \\\noptions usb-storage quirks=1:2:u"),
+        of(&[("1209:0001:u", "options usb-storage   quirks=X")])
+    );
+    // What only looks like it.
+    assert_eq!(file(r#"options "usb-storage" quirks=1:2:u\noptions usb-storage xquirks=1:2:u quirks"#), []);
+    let words = |text: &str| said(&format!("/proc/cmdline = quiet {text} ro"));
+    assert_eq!(
+        words(r#"usb-storage.quirks="1209:0001:u""#),
+        of(&[("1209:0001:u", r#"usb-storage.quirks="X""#)])
+    );
+    assert_eq!(
+        words(r#""usb_storage.quirks=1209:0001:u""#),
+        of(&[("1209:0001:u", r#""usb_storage.quirks=X""#)])
+    );
+    assert_eq!(words(r#"a="usb-storage.quirks=1:2:u b""#), []);
+}
+
+#[test]
 fn a_driver_is_registered_loadable_absent_or_forbidden() {
     assert!(matches!(read("").drivers.uas, Module::Registered(_)));
     let gone = "/sys/bus/usb/drivers/uas -\n";

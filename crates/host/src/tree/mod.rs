@@ -139,6 +139,28 @@ impl Tree {
         Ok(kept)
     }
 
+    /// The same of a file whose lines go on after a backslash at their end, as those of modprobe do: they are joined, and
+    /// noted as one.
+    pub fn joined_lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+        let (mut kept, mut begun) = (Vec::new(), String::new());
+        each_line(&mut self.source.reader(path)?.take(LONG_FILE_BYTES_MAX), &mut |line| {
+            let text = String::from_utf8_lossy(line);
+            let text = text.strip_suffix('\n').unwrap_or(&text);
+            // Of two, the first one takes the second for a letter.
+            let backslashes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
+            match text.strip_suffix('\\').filter(|_| backslashes % 2 == 1) {
+                Some(part) => begun.push_str(part),
+                None => kept.push(std::mem::take(&mut begun) + text.trim_end()),
+            }
+        })?;
+        kept.push(begun);
+        kept.retain(|line| keep(line));
+        if let Some(notes) = &self.notes {
+            notes.borrow_mut().note_lines(flat("", path), &kept);
+        }
+        Ok(kept)
+    }
+
     /// All lines of a long file, of its first [`LONG_FILE_BYTES_MAX`] bytes, as they are: names of files in them need not be UTF-8.
     pub fn byte_lines(&self, path: &str) -> Result<Vec<Vec<u8>>, Unread> {
         let mut all = Vec::new();
@@ -341,6 +363,18 @@ mod tests {
     use super::*;
     use std::fs::{self, File};
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn lines_that_go_on_are_joined_and_noted_as_one() {
+        let record = "/a = one \\\\\\n  two\\nthree\\\\\\\\\\nfour \\nfive\\\\\n".parse().expect("a record");
+        let tree = Tree::of(record).recording();
+        let lines = tree.joined_lines("/a", |line| !line.is_empty());
+        let joined: Vec<String> = ["one   two", "three\\\\", "four", "five"].map(str::to_owned).into();
+        assert_eq!(lines, Ok(joined.clone()));
+        let again = Tree::of(tree.record().expect("it was noted"));
+        let noted = again.joined_lines("/a", |line| line.starts_with("one") || line == "four");
+        assert_eq!(noted, Ok(vec![joined[0].clone(), joined[2].clone()]));
+    }
 
     fn place() -> tempfile::TempDir {
         tempfile::tempdir().expect("a temporary directory")
