@@ -1,11 +1,14 @@
 //! What to do, line by line, and how to take it back.
 //!
 //! A quirk is one entry of a list that may have others, and Linux takes the whole list or nothing: so every line here
-//! carries the entries that are there already. Advice changes nothing by itself.
+//! carries the entries that are there already. Lines that last carry those that files and command line have, and the line
+//! until the next boot those in force: what others were only tried with does not last, and what is written is not lost. Advice
+//! changes nothing by itself.
 
 use super::Decision;
 use super::entry::{self, VALUE_BYTES_MAX};
 use super::evidence::Evidence;
+use super::quirks::Quirks;
 use crate::inventory::{COMMAND_LINE, ConfigChoice, Module, PARAMETER, QuirkSettings, Transport, UsbDevice};
 use initiator::probe::quirk::{Flag, Flags};
 
@@ -64,26 +67,28 @@ const MODPROBE_FILE: &str = "/etc/modprobe.d/uaskit.conf";
 /// Its name, by which modprobe orders files.
 const MODPROBE_NAME: &str = "uaskit.conf";
 
-/// Sets the letters of a device, in all the places where one can.
-pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: &str) -> Advice {
+/// Sets the letters of a device, in all the places where one can: those that come of its quirks in force, and after the
+/// next boot.
+pub(super) fn quirk(evidence: &Evidence<'_>, purpose: &str, letters: impl Fn(&Quirks) -> String) -> Advice {
     let (device, settings) = (evidence.device, &evidence.inventory.quirks);
+    let lasting = entry::with(settings.at_boot(), device.id, &letters(&evidence.quirks_at_boot()));
     let before = settings.value();
-    let value = entry::with(before, device.id, letters);
+    let value = entry::with(before, device.id, &letters(&evidence.quirks));
     let old = if before.is_empty() { "''" } else { before };
     let mut advice =
-        Advice::new(purpose).step("on the kernel command line", format!("usb-storage.quirks={value}"));
-    advice = match settings.places.iter().find(|place| place.path == COMMAND_LINE) {
+        Advice::new(purpose).step("on the kernel command line", format!("usb-storage.quirks={lasting}"));
+    advice = match settings.places.iter().rfind(|place| place.path == COMMAND_LINE) {
         Some(place) => advice
             .caution("the kernel command line has such a word already, and it wins over modprobe.d")
             .back("on the kernel command line", &place.line),
         None => advice.back("on the kernel command line", "take the word out again"),
     };
-    advice = in_modprobe_file(advice, settings, &value)
+    advice = in_modprobe_file(advice, settings, &lasting)
         .step("or until the next boot", format!("echo {value} | sudo tee {PARAMETER}"))
         .back("or until the next boot", format!("echo {old} | sudo tee {PARAMETER}"))
         .step("in each case, then", "unplug the drive and plug it in again");
-    if value.len() > VALUE_BYTES_MAX {
-        let length = value.len();
+    let length = lasting.len().max(value.len());
+    if length > VALUE_BYTES_MAX {
         advice = advice
             .caution(format!("the value has {length} characters and the kernel takes {VALUE_BYTES_MAX}"));
     }
@@ -127,11 +132,10 @@ pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
     let built_in = quirks.built_in.uas();
     let by_user_alone = !quirks.built_in.ignores_uas();
-    let kept = quirks.uas().without(Flag::IgnoreUas).without(Flag::IgnoreDevice);
-    if by_user_alone && kept.letters() == built_in.letters() {
+    if by_user_alone && letters_on_uas(quirks) == built_in.letters() {
         return take_entry_back("Have UAS used: take the entry back", evidence);
     }
-    let advice = quirk(evidence, "Have UAS used all the same", &kept.letters());
+    let advice = quirk(evidence, "Have UAS used all the same", letters_on_uas);
     if by_user_alone {
         return advice;
     }
@@ -142,9 +146,14 @@ pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
         .caution("an entry replaces all flags that are built in, so the line names those that are to stay")
 }
 
+/// The flags of `uas`, which is to have the drive, stay.
+fn letters_on_uas(quirks: &Quirks) -> String {
+    quirks.uas().without(Flag::IgnoreUas).without(Flag::IgnoreDevice).letters()
+}
+
 /// The same where nothing that is known here has the kernel ignore it.
 pub(super) fn use_uas_unlike_kernel(evidence: &Evidence<'_>) -> Advice {
-    quirk(evidence, "Have UAS used all the same", &evidence.quirks.uas().letters())
+    quirk(evidence, "Have UAS used all the same", letters_on_uas)
         .caution("an entry that has been taken out since counts until the drive is plugged in again, which may be all it needs")
         .caution("a kernel that ignores UAS of its own accord has a reason: have a backup")
 }
@@ -157,11 +166,11 @@ pub(super) fn plug_in_again() -> Advice {
 /// Has `usb-storage` take a drive that it is told to leave alone.
 fn take_with_usb_storage(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
-    let kept = quirks.storage().without(Flag::IgnoreDevice).letters();
-    if kept == quirks.built_in.storage().letters() {
+    let kept = |quirks: &Quirks| quirks.storage().without(Flag::IgnoreDevice).letters();
+    if kept(quirks) == quirks.built_in.storage().letters() {
         return take_entry_back("Have usb-storage take it: take the entry back", evidence);
     }
-    quirk(evidence, "Have usb-storage take it: without the letter i", &kept)
+    quirk(evidence, "Have usb-storage take it: without the letter i", kept)
 }
 
 /// Takes the user's own entry away, in every place that has it.
@@ -211,8 +220,7 @@ fn get_usb_storage(evidence: &Evidence<'_>) -> Advice {
 
 /// Keeps a drive off UAS.
 pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
-    let advice =
-        quirk(evidence, "Keep it off UAS (slower: one command at a time)", &letters_off_uas(evidence));
+    let advice = quirk(evidence, "Keep it off UAS (slower: one command at a time)", letters_off_uas);
     if evidence.is_left_alone() { advice.caution(WITHOUT_I) } else { advice }
 }
 
@@ -220,15 +228,15 @@ pub(super) fn keep_off_uas(evidence: &Evidence<'_>) -> Advice {
 const WITHOUT_I: &str = "the entry there is has the letter i, with which usb-storage leaves the drive alone: the line leaves it out";
 
 /// The flags of `usb-storage`, which is to have the drive, stay.
-fn letters_off_uas(evidence: &Evidence<'_>) -> String {
-    let flags = evidence.quirks.storage().without(Flag::IgnoreDevice);
+fn letters_off_uas(quirks: &Quirks) -> String {
+    let flags = quirks.storage().without(Flag::IgnoreDevice);
     flags.union(Flags::of(&[Flag::IgnoreUas])).letters()
 }
 
 /// Lets SMART through.
 pub(super) fn let_smart_through(evidence: &Evidence<'_>) -> Advice {
-    let letters = evidence.quirks.of_driver(evidence.driver()).without(Flag::NoAta1x).letters();
-    quirk(evidence, "Let ATA pass-through, and with it SMART, through", &letters)
+    let letters = |quirks: &Quirks| quirks.of_driver(evidence.driver()).without(Flag::NoAta1x).letters();
+    quirk(evidence, "Let ATA pass-through, and with it SMART, through", letters)
         .caution("Linux blocks it because bridges of this kind drop the link when they are asked: try it on an idle drive")
 }
 
@@ -262,10 +270,10 @@ pub(super) fn install_module(name: &str, evidence: &Evidence<'_>) -> Advice {
 }
 
 fn keep_off_line(evidence: &Evidence<'_>) -> String {
-    let letters = letters_off_uas(evidence);
+    let letters = letters_off_uas(&evidence.quirks_at_boot());
     format!(
         "usb-storage.quirks={}",
-        entry::with(evidence.inventory.quirks.value(), evidence.device.id, &letters)
+        entry::with(evidence.inventory.quirks.at_boot(), evidence.device.id, &letters)
     )
 }
 

@@ -99,6 +99,12 @@ impl<'a> Evidence<'a> {
         Self { inventory, device, interface, settings, linux, controller, quirks, later_row }
     }
 
+    /// Its quirks after the next boot, by files and command line; where they have no entry of it, those in force.
+    pub fn quirks_at_boot(&self) -> Quirks {
+        let user = entry::flags_of(self.inventory.quirks.at_boot(), self.device.id);
+        Quirks { user: user.or(self.quirks.user), ..self.quirks }
+    }
+
     /// What a rule about descriptors found; `None` if it could not be asked.
     pub fn finding(&self, rule: Rule) -> Option<&Finding> {
         self.linux.as_ref()?.finding(rule)

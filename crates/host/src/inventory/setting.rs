@@ -68,8 +68,12 @@ impl QuirkSettings {
 
     /// What is in force, or what will be once the module is loaded.
     pub fn value(&self) -> &str {
-        let said = || self.places.last().map(|place| place.value.as_str());
-        self.in_force.as_deref().or_else(said).unwrap_or_default()
+        self.in_force.as_deref().unwrap_or_else(|| self.at_boot())
+    }
+
+    /// What files and command line will have in force after the next boot.
+    pub fn at_boot(&self) -> &str {
+        self.places.last().map_or("", |place| place.value.as_str())
     }
 
     /// Where [`value`](Self::value) was read.

@@ -5,7 +5,10 @@ use super::*;
 
 #[test]
 fn the_quirk_line_keeps_the_other_entries_and_the_other_flags() {
-    let lines = ids(0x357d, 0x7788) + &quirks("1:2:u") + &bound("usb-storage");
+    let lines = ids(0x357d, 0x7788)
+        + &quirks("1:2:u")
+        + "/etc/modprobe.d/my.conf = options usb-storage quirks=1:2:u\n"
+        + &bound("usb-storage");
     let diagnosis = diagnosed("3-3", &lines);
     let advice = &diagnosis.judgement(Rule::NotIgnored).expect("judged").advice[0];
     let steps: Vec<&str> = advice.steps.iter().map(|step| step.line.as_str()).collect();
@@ -72,6 +75,66 @@ fn a_value_that_the_kernel_would_refuse_is_told() {
     let diagnosis = diagnosed("3-3", &quirks(&long));
     let cautions = &diagnosis.advice[0].cautions;
     assert!(cautions.iter().any(|caution| caution.contains("the kernel takes 127")), "{cautions:?}");
+}
+
+#[test]
+fn lines_that_last_have_what_lasts_and_the_other_what_is_in_force() {
+    let lines = |files: &str| {
+        let diagnosis = diagnosed("3-3", &(quirks("3:4:f,1209:0001:f") + files));
+        let advice = &diagnosis.advice[0];
+        let lines = advice.steps[..3].iter().chain(&advice.back).map(|step| step.line.clone());
+        lines.collect::<Vec<_>>()
+    };
+    let now = "echo 3:4:f,1209:0001:fu | sudo tee /sys/module/usb_storage/parameters/quirks";
+    let before = "echo 3:4:f,1209:0001:f | sudo tee /sys/module/usb_storage/parameters/quirks";
+    let file = "/etc/modprobe.d/q.conf = options usb-storage quirks=1:2:u,1209:0001:g\n";
+    assert_eq!(
+        lines(file),
+        [
+            "usb-storage.quirks=1:2:u,1209:0001:gu",
+            "options usb-storage quirks=1:2:u,1209:0001:gu",
+            now,
+            "take the word out again",
+            "take the line out again",
+            before,
+        ]
+    );
+    // The command line's word wins over the file's, and the last of several words.
+    let words = "/proc/cmdline = usb-storage.quirks=7:8:f usb-storage.quirks=5:6:u\n";
+    assert_eq!(
+        lines(&(file.to_owned() + words)),
+        [
+            "usb-storage.quirks=5:6:u,1209:0001:fu",
+            "options usb-storage quirks=5:6:u,1209:0001:fu",
+            now,
+            "usb-storage.quirks=5:6:u",
+            "take the line out again",
+            before,
+        ]
+    );
+    assert_eq!(
+        lines("")[..2],
+        ["usb-storage.quirks=1209:0001:fu", "options usb-storage quirks=1209:0001:fu"]
+    );
+}
+
+#[test]
+fn an_entry_is_taken_back_from_each_list_as_it_is() {
+    let lines = quirks("3:4:f,1209:0001:u")
+        + "/etc/modprobe.d/q.conf = options usb-storage quirks=1:2:u,1209:0001:u\n"
+        + &bound("usb-storage");
+    let diagnosis = diagnosed("3-3", &lines);
+    let advice = &diagnosis.judgement(Rule::NotIgnored).expect("judged").advice[0];
+    let told = advice.steps[..2].iter().chain(&advice.back).map(|step| step.line.as_str());
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            "options usb-storage quirks=1:2:u",
+            "echo 3:4:f | sudo tee /sys/module/usb_storage/parameters/quirks",
+            "options usb-storage quirks=1:2:u,1209:0001:u",
+            "echo 3:4:f,1209:0001:u | sudo tee /sys/module/usb_storage/parameters/quirks",
+        ]
+    );
 }
 
 /// The steps of the advice whose purpose begins so.
