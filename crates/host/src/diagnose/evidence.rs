@@ -1,7 +1,7 @@
 //! What is known of one interface before the rules look at it, and where it was read.
 //!
 //! Left out: what the controller can, which the rules ask themselves. Always true: quirks are those of the kernel's version
-//! as far as the versions of their rows are known, unless the kernel says that it has a later row.
+//! as far as the versions of their rows are known, unless the kernel shows that it has a later row, or has one no more.
 
 use super::entry;
 use super::quirks::Quirks;
@@ -72,6 +72,8 @@ pub struct Evidence<'a> {
     pub quirks: Quirks,
     /// A row that came after this kernel, which may have taken it over.
     pub later_row: Option<&'static TableRow>,
+    /// A row that ignores UAS and went after this kernel, which may have let go of it already.
+    pub leaving_row: Option<&'static TableRow>,
 }
 
 impl<'a> Evidence<'a> {
@@ -87,16 +89,26 @@ impl<'a> Evidence<'a> {
         let link = Link { speed: device.speed.on_the_bus(), streams_max: STREAMS_MAX };
         let identity = device.identity();
         let user = entry::flags_of(inventory.quirks.value(), device.id);
-        let (kernel, later_row) = tables_of(inventory, device, user.is_some());
-        let judged = |configuration| {
-            LinuxJudgement::in_kernel(&identity, configuration, interface.number, link, kernel)
+        let judged = |kernel| {
+            let of = |configuration| {
+                LinuxJudgement::in_kernel(&identity, configuration, interface.number, link, kernel)
+            };
+            device.configuration.as_ref().map(of)
         };
-        let linux = device.configuration.as_ref().map(judged);
-        let built_in = linux.as_ref().map(|linux| linux.built_in);
-        let built_in = built_in.unwrap_or_else(|| BuiltIn::in_kernel(&identity, None, kernel));
+        let built_in = |kernel| {
+            let linux: Option<LinuxJudgement> = judged(kernel);
+            linux.map_or_else(|| BuiltIn::in_kernel(&identity, None, kernel), |linux| linux.built_in)
+        };
+        let driver = interface.driver.as_deref();
+        let Tables { version, later_row, leaving_row } = match user {
+            Some(_) => Tables::of_release(inventory, device),
+            None => Tables::of(inventory, device, driver, built_in),
+        };
+        let linux = judged(version);
+        let built_in = built_in(version);
         let quirks = Quirks { built_in, user };
         let controller = inventory.controller_of(device);
-        Self { inventory, device, interface, settings, linux, controller, quirks, later_row }
+        Self { inventory, device, interface, settings, linux, controller, quirks, later_row, leaving_row }
     }
 
     /// Its quirks after the next boot, by files and command line; where they have no entry of it, those in force.
@@ -172,20 +184,47 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The version by whose tables a device is judged, and the row of a later one that may count already. A kernel that says
-/// that it ignores UAS for the device, which nobody else told it to, has taken the later row over.
-fn tables_of(
-    inventory: &Inventory,
-    device: &UsbDevice,
-    user_says: bool,
-) -> (Option<KernelVersion>, Option<&'static TableRow>) {
-    let Some(kernel) = inventory.kernel().map(|found| found.version) else { return (None, None) };
-    let later = table::later_row(device.id, device.revision, kernel);
-    let ignores = later.is_some_and(|row| row.flags.contains(Flag::IgnoreUas));
-    let log = inventory.log.as_ref().and_then(|log| log.as_ref().ok());
-    let said = log.is_some_and(|log| IGNORED_WORDS.iter().any(|words| log.last(device, words).is_some()));
-    let of_later = later.and_then(|row| row.versions.since);
-    if ignores && said && !user_says { (of_later, None) } else { (Some(kernel), later) }
+/// By which tables a device is judged.
+struct Tables {
+    /// Those of this version; `None` is the newest that is known.
+    version: Option<KernelVersion>,
+    later_row: Option<&'static TableRow>,
+    leaving_row: Option<&'static TableRow>,
+}
+
+impl Tables {
+    /// By the kernel's version alone.
+    fn of_release(inventory: &Inventory, device: &UsbDevice) -> Self {
+        let version = inventory.kernel().map(|found| found.version);
+        let later_row = version.and_then(|kernel| table::later_row(device.id, device.revision, kernel));
+        Self { version, later_row, leaving_row: None }
+    }
+
+    /// By what the kernel shows as well, where nobody else tells it anything about the device. One that says that it ignores UAS for it
+    /// has taken a later row over, or still has one that has gone since; one that has it on `uas` has let go of that.
+    fn of(
+        inventory: &Inventory,
+        device: &UsbDevice,
+        driver: Option<&str>,
+        built_in: impl Fn(Option<KernelVersion>) -> BuiltIn,
+    ) -> Self {
+        let by_release = Self::of_release(inventory, device);
+        let log = inventory.log.as_ref().and_then(|log| log.as_ref().ok());
+        let is_said = |log: &KernelLog| IGNORED_WORDS.iter().any(|words| log.last(device, words).is_some());
+        if driver != Some("uas") && log.is_some_and(is_said) {
+            let since = by_release.later_row.filter(|row| row.flags.contains(Flag::IgnoreUas));
+            return match since.and_then(|row| row.versions.since) {
+                Some(since) => Self { version: Some(since), later_row: None, leaving_row: None },
+                None => by_release,
+            };
+        }
+        let row = built_in(by_release.version).row.filter(|row| row.flags.contains(Flag::IgnoreUas));
+        let before = row.and_then(|row| row.versions.before);
+        match before.filter(|before| !built_in(Some(*before)).ignores_uas()) {
+            Some(before) => Self { version: Some(before), later_row: None, leaving_row: row },
+            None => by_release,
+        }
+    }
 }
 
 /// What the kernel says where it ignores UAS for a device, and what it said in older versions.

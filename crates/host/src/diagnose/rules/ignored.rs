@@ -21,6 +21,7 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
         return rule.says(Verdict::NotAsked, "there is no UAS to ignore");
     }
     let later = evidence.later_row.filter(|row| row.flags.contains(Flag::IgnoreUas));
+    let other = later.or(evidence.leaving_row);
     let only_by_storage = evidence.quirks.only_storage_ignores_uas();
     if only_by_storage && evidence.driver() == Some("uas") {
         return by_storage(evidence, Verdict::Met, "uas does not look there and was asked first");
@@ -39,8 +40,8 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
     if let Some(line) = unexplained {
         return by_kernel(evidence, line);
     }
-    let judgement = match later {
-        Some(row) if !is_ignored && evidence.quirks.user.is_none() => return by_later(evidence, row),
+    let judgement = match other {
+        Some(row) if !is_ignored && evidence.quirks.user.is_none() => return by_other(evidence, row),
         _ if is_ignored => rule.says(Verdict::Refused, refusal(evidence)),
         _ => rule.says(Verdict::Met, no_refusal(evidence)),
     };
@@ -112,19 +113,23 @@ fn no_refusal(evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// A later version ignores UAS for the device.
-fn by_later(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
+/// A version that the kernel's stable branch may have followed or not ignores UAS for the device.
+fn by_other(evidence: &Evidence<'_>, row: &TableRow) -> Judgement {
     let rule = Rule::NotIgnored;
+    let versions = row.versions;
     let judgement = match evidence.driver() {
         Some("uas") => rule
-            .says(
-                Verdict::Met,
-                format!("{} ignores UAS for it; this kernel does not: uas is bound", row.versions),
-            )
+            .says(Verdict::Met, format!("{versions} ignores UAS for it; this kernel does not: uas is bound"))
             .seen(evidence.driver_reading()),
+        _ if evidence.leaving_row.is_some() => rule.says(
+            Verdict::Unknown,
+            format!(
+                "{versions} ignores UAS for it, and this kernel may have let go of that as later ones have"
+            ),
+        ),
         _ => rule.says(
             Verdict::Unknown,
-            format!("{} ignores UAS for it, and this older kernel may have taken that over", row.versions),
+            format!("{versions} ignores UAS for it, and this older kernel may have taken that over"),
         ),
     };
     let mut judgement = judgement
@@ -147,7 +152,7 @@ fn readings(evidence: &Evidence<'_>) -> Vec<Reading> {
         evidence.inventory.kernel().filter(|_| rows().any(|row| row.versions != Versions::default()));
     readings.extend(kernel.map(Reading::of_kernel));
     if let Some(coded) = built_in.coded {
-        readings.push(Reading::new("Linux, uas-detect.h", coded.reason()));
+        readings.push(Reading::new(format!("{}, uas-detect.h", coded.versions()), coded.reason()));
     }
     if let (Some(_), Some(Seen::Bridge { bridge, .. })) =
         (built_in.coded, evidence.finding(probe::Rule::NotIgnored).map(|finding| &finding.evidence))

@@ -249,6 +249,13 @@ fn a_row_is_told_with_its_versions() {
     // One that says nothing of UAS is evidence all the same.
     let jms583 = (Verdict::Met, Some("Linux since 6.3, unusual_uas.h".to_owned()));
     assert_eq!(told(ids(0x152d, 0x0583)), jms583);
+    // One that went, and the rule that came in its place.
+    let row = Some("Linux since 6.0 before 6.2, unusual_uas.h".to_owned());
+    assert_eq!(told(ids(0x0bda, 0x9210)), (Verdict::Met, row.clone()));
+    assert_eq!(told(ids(0x0bda, 0x9210) + &bound("usb-storage")), (Verdict::Unknown, row));
+    let md202 = ids(0x0bda, 0x9210) + &at("manufacturer", "HIKSEMI") + &at("product", "MD202");
+    let rule = Some("Linux since 6.2, uas-detect.h".to_owned());
+    assert_eq!(told(md202 + &kernel("6.2.0") + &bound("usb-storage")), (Verdict::Refused, rule));
     let all = (Verdict::Refused, Some("Linux 7.0, unusual_uas.h".to_owned()));
     assert_eq!(told(ids(0x357d, 0x7788) + &bound("usb-storage")), all);
 }

@@ -76,12 +76,6 @@ pub(super) fn situations() -> Vec<Situation> {
         on_uas("ASMedia with 16 streams", asmedia(0x55aa, 4)),
         on_uas("ASMedia without power from the bus", ids(0x174c, 0x55aa)),
         on_uas("Seagate", ids(0x0bc2, 0xab38)),
-        on_bot(
-            "HIKSEMI MD202",
-            ids(0x0bda, 0x9210) + &at("manufacturer", "HIKSEMI") + &at("product", "MD202"),
-            Rule::NotIgnored,
-        ),
-        on_uas("Realtek of others", ids(0x0bda, 0x9210) + &at("manufacturer", "HIKSEMI")),
         on_bot("the user says u", quirks("1209:0001:u"), Rule::NotIgnored),
         on_uas("the user says nothing of u", ids(0x357d, 0x7788) + &quirks("357d:7788:f")),
         on_uas("an empty entry", ids(0x174c, 0x55aa) + &max_power(18) + &quirks("1:2:u,174c:55aa:")),
@@ -98,6 +92,7 @@ pub(super) fn situations() -> Vec<Situation> {
     all.extend(unclear_situations());
     all.extend(situations_of_registers());
     all.extend(row_situations());
+    all.extend(rtl9210_situations());
     all.extend(stray_situations());
     all.extend(BROKEN_STREAMS.iter().map(|(vendor, device, name)| {
         let pci = format!("{CONTROLLER}/vendor = 0x{vendor:04x}\n{CONTROLLER}/device = 0x{device:04x}\n");
@@ -298,6 +293,36 @@ fn row_situations() -> Vec<Situation> {
             Expected::UsbStorage,
             Decision::Unexplained,
         ),
+    ]
+}
+
+/// A Realtek bridge that many use: a row of 6.0 was for all of them, a rule of 6.2 is for one, and stable branches have followed in their
+/// own time.
+fn rtl9210_situations() -> Vec<Situation> {
+    use Decision::Supposed;
+    let realtek = |release| ids(0x0bda, 0x9210) + &kernel(release);
+    let md202 = |release| realtek(release) + &at("manufacturer", "HIKSEMI") + &at("product", "MD202");
+    let said = log("usb 3-3: UAS is ignored for this device, using usb-storage instead");
+    let supposed = |name, lines: String| {
+        let lines = lines + &bound("usb-storage");
+        situation(name, "3-3", lines, Expected::Uas, Supposed(Rule::NotIgnored))
+    };
+    vec![
+        on_bot("HIKSEMI MD202", md202("6.2.0"), Rule::NotIgnored),
+        on_bot("HIKSEMI MD202 by the row or by the rule", md202("6.1.0-56-amd64"), Rule::NotIgnored),
+        supposed("HIKSEMI MD202 in an older kernel", md202("5.10.0-18-amd64")),
+        on_uas("the same, which has neither row nor rule", md202("5.10.0-18-amd64")),
+        on_uas("Realtek of others", realtek("6.2.0") + &at("manufacturer", "HIKSEMI")),
+        on_uas("Realtek of others, and the row has gone", realtek("6.1.0-56-amd64")),
+        supposed("Realtek of others, and the row may be there", realtek("6.1.0-56-amd64")),
+        supposed("Realtek of others in an older kernel", realtek("5.10.0-18-amd64")),
+        on_bot(
+            "Realtek of others, which the kernel says that it ignores",
+            realtek("6.0.0") + &said,
+            Rule::NotIgnored,
+        ),
+        on_bot("the same in an older kernel", realtek("5.10.0") + &said, Rule::NotIgnored),
+        on_uas("the same, and the user says nothing of u", realtek("6.0.0") + &quirks("0bda:9210:")),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! Rules in the code of `uas` (Linux, drivers/usb/storage/uas-detect.h): ids alone do not tell these chips apart.
 
-use super::{Flag, Flags};
+use super::{Flag, Flags, KernelVersion, Versions};
 use crate::probe::identity::{DeviceId, Identity};
 use bus::Speed;
 
@@ -55,6 +55,19 @@ impl CodedRule {
         }
     }
 
+    /// The versions of Linux that have the rule, where it is known for certain.
+    pub const fn versions(self) -> Versions {
+        match self {
+            // Of "USB driver fixes for 6.2-rc5", January 2023, in place of a row; in stable branches since that month, down to 4.19.271.
+            Self::Hiksemi => Versions { since: Some(KernelVersion::new(6, 2)), before: None },
+            Self::Asm1153
+            | Self::AsmediaBelowSuperSpeed
+            | Self::AsmediaWith32Streams
+            | Self::Asm1053
+            | Self::Seagate => Versions { since: None, before: None },
+        }
+    }
+
     /// Why the rule is there.
     pub const fn reason(self) -> &'static str {
         match self {
@@ -73,8 +86,17 @@ impl CodedRule {
         }
     }
 
-    /// The one that holds for a device, if any does. Their ids are of different vendors, so it is one at most.
-    pub fn of(identity: &Identity<'_>, facts: BridgeFacts) -> Option<Self> {
+    /// The one that holds for a device in a kernel, if any does; `None` is the newest that is known.
+    pub fn in_kernel(
+        identity: &Identity<'_>,
+        facts: BridgeFacts,
+        kernel: Option<KernelVersion>,
+    ) -> Option<Self> {
+        Self::of(identity, facts).filter(|rule| rule.versions().contain(kernel))
+    }
+
+    /// Their ids are of different vendors, so it is one at most.
+    fn of(identity: &Identity<'_>, facts: BridgeFacts) -> Option<Self> {
         if ASMEDIA.contains(&identity.id) {
             Some(Self::asmedia(facts))
         } else if identity.id.vendor == SEAGATE {
@@ -104,3 +126,21 @@ const SEAGATE: u16 = 0x0bc2;
 const HIKSEMI: DeviceId = DeviceId::new(0x0bda, 0x9210);
 const ASMEDIA: [DeviceId; 2] = [DeviceId::new(0x174c, 0x5106), DeviceId::new(0x174c, 0x55aa)];
 const ASM1051_STREAMS: u32 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::identity::Names;
+
+    #[test]
+    fn a_rule_counts_in_its_kernels_alone() {
+        let names = Names { manufacturer: Some("HIKSEMI"), product: Some("MD202") };
+        let facts = BridgeFacts { max_power: 0, speed: Speed::Super, status_streams: 32 };
+        let of = |id, kernel| CodedRule::in_kernel(&Identity { id, revision: 1, names }, facts, kernel);
+        let [old, new] = [(6, 1), (6, 2)].map(|(major, minor)| Some(KernelVersion::new(major, minor)));
+        let hiksemi = [old, new, None].map(|kernel| of(HIKSEMI, kernel));
+        assert_eq!(hiksemi, [None, Some(CodedRule::Hiksemi), Some(CodedRule::Hiksemi)]);
+        let seagate = [old, new, None].map(|kernel| of(DeviceId::new(SEAGATE, 1), kernel));
+        assert_eq!(seagate, [Some(CodedRule::Seagate); 3]);
+    }
+}

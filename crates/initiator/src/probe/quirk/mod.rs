@@ -41,7 +41,7 @@ impl BuiltIn {
     ) -> Self {
         Self {
             row: table::uas_row(identity.id, identity.revision, kernel),
-            coded: bridge.and_then(|facts| CodedRule::of(identity, facts)),
+            coded: bridge.and_then(|facts| CodedRule::in_kernel(identity, facts, kernel)),
             storage_row: table::storage_row(identity.id, identity.revision, kernel),
         }
     }

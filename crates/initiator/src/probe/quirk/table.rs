@@ -107,6 +107,9 @@ pub const UAS: &[TableRow] = &[
     // In the list of changes of 6.0-rc4, September 2022; stable branches have taken it over.
     row(0x0b05, 0x1932, &[Flag::IgnoreUas], "ASUS External HDD").since(6, 0),
     row(0x0bc2, 0x331a, &[Flag::NoReportLuns], "Seagate Expansion Desk"),
+    // As that of Hiksemi, and gone with "USB driver fixes for 6.2-rc5", January 2023, for a rule in the code: others use the chip as well.
+    // Stable branches have taken both over: the row down to 4.19.261, its end from 6.1.8 down to 4.19.271.
+    row(0x0bda, 0x9210, &[Flag::IgnoreUas], "Hiksemi External HDD").since(6, 0).before(6, 2),
     // In the list of changes of 6.15-rc4, April 2025; stable branches have taken it over.
     rows(0x125f, 0xa94a, (0x0160, 0x0160), &[Flag::NoAta1x], "ADATA Portable HDD CH94").since(6, 15),
     // Every revision up to Linux 6.18; stable branches have taken the narrower row over.
@@ -188,9 +191,9 @@ mod tests {
 
     #[test]
     fn rows_are_in_order_and_there_once_in_a_kernel() {
-        let kernels = [(5, 13), (5, 14), (5, 15), (6, 5), (6, 15), (6, 16), (6, 18), (6, 19), (7, 1)]
+        let kernels = [(5, 13), (5, 14), (5, 15), (6, 1), (6, 5), (6, 15), (6, 16), (6, 18), (6, 19), (7, 1)]
             .map(|(major, minor)| Some(KernelVersion::new(major, minor)));
-        for (table, len) in [(UAS, 25), (STORAGE, 38)] {
+        for (table, len) in [(UAS, 26), (STORAGE, 38)] {
             assert!(table.is_sorted_by_key(|row| row.id));
             assert!(table.iter().all(|row| row.revisions.0 <= row.revisions.1));
             for kernel in kernels.into_iter().chain([Some(TABLES_OF), None]) {
@@ -241,6 +244,9 @@ mod tests {
         let rugged = |kernel| flags((0x059f, 0x1061), 0x0001, kernel);
         let told = [(5, 13), (5, 14), (5, 15), (7, 0)].map(rugged);
         assert_eq!(told, [None, Some("u".into()), Some("fk".into()), Some("fk".into())]);
+        let rtl9210 = |kernel| flags((0x0bda, 0x9210), 0x0001, kernel);
+        let told = [(5, 19), (6, 0), (6, 1), (6, 2)].map(rtl9210);
+        assert_eq!(told, [None, Some("u".into()), Some("u".into()), None]);
         let vl817 = |revision| {
             [(5, 16), (5, 17), (7, 0), (7, 1)].map(|kernel| flags((0x2109, 0x0715), revision, kernel))
         };
