@@ -131,6 +131,14 @@ fn a_file_is_read_without_further_ado_and_stays_as_it_is() {
 }
 
 #[test]
+fn a_logical_unit_is_of_a_port_alone() {
+    let place = Place::new();
+    fails(&[&place.image(), "--rw", "read", "--lun", "1"], 2, "is a unit by itself: --lun is for USB ports");
+    fails(&["--virtual", "--rw", "read", "--lun", "1"], 2, "cannot be used with");
+    fails(&["2-1", "--rw", "read", "--lun", "256"], 2, "256 is not in 0..=255");
+}
+
+#[test]
 fn nothing_is_written_unless_the_very_device_is_named() {
     let place = Place::new();
     let (image, other) = (place.image(), place.write("other", "x"));

@@ -186,6 +186,20 @@ impl Machine {
         self.usb_disk((kind, &format!(",serial={id}")), id, bus, image)
     }
 
+    /// A bridge of QEMU's (`usb-uas`, `usb-bot`) on the SuperSpeed controller, with a logical unit of each of these numbers. Their serial numbers
+    /// are that of the bridge with the number behind, such as `ID-1`.
+    #[must_use]
+    pub fn units(mut self, kind: &str, id: &str, units: &[(u8, &Path)]) -> Self {
+        let device = format!("{kind},id={id}-bridge,bus={},serial={id}", Bus::Xhci.path());
+        let mut devices = vec![device];
+        for (lun, image) in units {
+            let unit = format!("{id}-{lun}");
+            self = self.drive(&unit, image);
+            devices.push(format!("scsi-hd,drive={unit},serial={unit},bus={id}-bridge.0,lun={lun}"));
+        }
+        self.arguments(devices.into_iter().flat_map(|device| ["-device".to_owned(), device]))
+    }
+
     /// Has QEMU itself write down the transfers of a drive of its own that was added before. The file is whole when the bridge
     /// `ID-bridge` was pulled out.
     #[must_use]

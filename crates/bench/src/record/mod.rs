@@ -89,6 +89,8 @@ pub struct Target {
     pub identity: Identity,
     /// Its USB port.
     pub usb_port: Option<String>,
+    /// The logical unit of the drive there that was measured, where our own drivers have done so.
+    pub lun: Option<u8>,
     /// Its USB id, bridge and all.
     pub usb_id: Option<String>,
     /// Its link.

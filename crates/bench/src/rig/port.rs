@@ -2,8 +2,8 @@
 //!
 //! A route is an [`Attachment`], since streams, settings and memory belong to one; between two the interface is in a [`Hold`], so that the
 //! kernel does not make a disk of it each time. A drive that has failed meanwhile is given back and taken anew. As long as the route and
-//! its room stay the same it stays up. When it is put up first, and before it is closed, the drive is asked how warm it is. Left out:
-//! units other than the first.
+//! its room stay the same it stays up. When it is put up first, and before it is closed, the drive is asked how warm it is.
+//! The interface is taken with all of its units, of which one is driven.
 //!
 //! Always true: whatever ends the rig, the kernel's driver has the interface again.
 
@@ -28,6 +28,7 @@ use workload::{Access, Kind};
 pub struct PortRig {
     tree: Tree,
     port: String,
+    lun: u8,
     identity: Identity,
     /// How each route was carried so far.
     routes: Vec<String>,
@@ -57,14 +58,19 @@ trait Attached: Runner + std::fmt::Debug {
 }
 
 impl PortRig {
-    /// The drive at a port of this machine, whose inventory has just been read. Nothing is taken yet.
+    /// A logical unit of the drive at a port of this machine, whose inventory has just been read. Nothing is taken yet.
     ///
     /// # Errors
-    /// If there is no drive.
-    pub fn new(port: &str, inventory: &Inventory) -> Result<Self, RigError> {
+    /// If there is no drive, or it is known to have one unit alone and another is asked for: what answers there may be the same disk.
+    pub fn new(port: &str, lun: u8, inventory: &Inventory) -> Result<Self, RigError> {
         let tree = Tree::running();
         let device = find(inventory, port)?;
-        let disk = driven_disks(&tree, device).into_iter().next().or_else(|| device.disks().next());
+        if lun > 0 && Known::of(inventory, device).has_one_unit() {
+            let what = "Linux knows that the drive has one logical unit alone, whatever it says (SINGLE_LUN)";
+            return Err(RigError::new(what));
+        }
+        let driven = driven_disks(&tree, device, lun).into_iter().next();
+        let disk = driven.or_else(|| device.disks().find(|disk| disk.lun == u64::from(lun)));
         let words = disk.map(|disk| [disk.vendor.as_deref(), disk.model.as_deref()]);
         let model = words.map(|words| words.into_iter().flatten().collect::<Vec<_>>().join(" "));
         let identity = Identity {
@@ -77,6 +83,7 @@ impl PortRig {
         Ok(Self {
             tree,
             port: port.to_owned(),
+            lun,
             identity,
             routes: Vec::new(),
             up: None,
@@ -96,8 +103,8 @@ impl PortRig {
                 return Err(RigError::not_offered(what));
             }
         };
-        let config =
-            AttachConfig { transport, slots: room.slots, slot_bytes: room.bytes, ..AttachConfig::default() };
+        let (lun, slots, slot_bytes) = (self.lun, room.slots, room.bytes);
+        let config = AttachConfig { transport, lun, slots, slot_bytes, ..AttachConfig::default() };
         // Read again: a reset may have given the device another number.
         let inventory = Inventory::read(&self.tree, Scope::Brief);
         let device = find(&inventory, &self.port)?;
@@ -114,6 +121,7 @@ impl PortRig {
         self.identity.notes.extend(notes);
         let was_held = self.hold.is_held();
         match self.open(route, device, &AttachConfig { ask_temperature, ..config }) {
+            Err(error @ AttachError::SurveyInterrupted) => Err(unopened(error)),
             Err(_) if was_held && !self.hold.is_held() => self.open_anew(route, &config),
             Err(error) if self.may_let_go(&error) => self.open_anew(route, &config),
             Err(AttachError::Survey(_) | AttachError::SurveyTimedOut)
@@ -444,7 +452,7 @@ mod tests {
 
     #[test]
     fn a_port_without_a_drive_is_told() {
-        let error = PortRig::new("99-9", &Inventory::default()).expect_err("there is no drive at all");
+        let error = PortRig::new("99-9", 0, &Inventory::default()).expect_err("there is no drive at all");
         assert_eq!(error.to_string(), "nothing is plugged into port 99-9; see uaskit list --all");
     }
 }

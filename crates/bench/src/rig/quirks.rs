@@ -55,6 +55,11 @@ impl Known {
         self.storage.contains(Flag::IgnoreResidue)
     }
 
+    /// Whether the drive has unit 0 alone, whatever it says.
+    pub(super) const fn has_one_unit(self) -> bool {
+        self.flags().contains(Flag::SingleLun)
+    }
+
     const fn on(self, route: Route) -> Flags {
         if matches!(route, Route::Uas) { self.uas } else { self.storage }
     }
@@ -169,6 +174,11 @@ mod tests {
         assert!(source.is_some_and(|source| source.starts_with("uas-detect.h says so, ")));
         // JMicron JMS567: quirks, and none of them about this.
         assert_eq!(note(0x152d, 0x0578, 0), None);
+    }
+
+    #[test]
+    fn a_drive_whose_units_are_all_the_same_has_one() {
+        assert!(known("1209:0001:s").has_one_unit() && !known("").has_one_unit());
     }
 
     #[test]

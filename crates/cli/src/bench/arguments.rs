@@ -24,9 +24,12 @@ use workload::{DEPTH_MAX, NAMES};
     after_help = after_help(),
 )]
 pub(crate) struct BenchArguments {
-    /// A USB port (logical unit 0 of its drive alone), a block device, or a file.
+    /// A USB port, a block device, or a file.
     #[arg(required_unless_present = "is_virtual", conflicts_with = "is_virtual")]
     pub(crate) target: Option<OsString>,
+    /// Which logical unit of the drive at a port: 0 unless given. Over BOT and Turbo there are units up to 15.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "is_virtual")]
+    pub(crate) lun: Option<u8>,
     /// Measure our own initiator and drive in memory, without any hardware.
     #[arg(long = "virtual")]
     pub(crate) is_virtual: bool,
@@ -81,7 +84,8 @@ pub(crate) struct BenchArguments {
     /// Go through the page cache of the system.
     #[arg(long, conflicts_with = "is_virtual")]
     pub(crate) cached: bool,
-    /// Overwrite this device, which must be TARGET. What is on it is lost.
+    /// Overwrite this device, which must be TARGET, or the block device of its unit. Of a unit that is not 0 the port alone
+    /// is not enough: 2-1.4:lun1. What is on it is lost.
     #[arg(long, value_name = "DEVICE", conflicts_with = "is_virtual")]
     pub(crate) write: Option<OsString>,
     /// Do not ask before writing.
@@ -182,6 +186,7 @@ Examples:
   sudo uaskit bench /dev/sdb --workload crystaldiskmark --write=/dev/sdb
   sudo uaskit bench 2-1.4 --transport all --workload iometer-4k-read
   sudo uaskit bench 2-1.4 --rw randwrite --size 1G --verify --write=2-1.4
+  sudo uaskit bench 2-1.4 --lun 1 --workload dd --write=2-1.4:lun1
   uaskit bench file.img --fio job.fio --json
   sudo uaskit bench 2-1.4 --transport uas --capture drive.pcapng --snap 64
   sudo uaskit bench 2-1.4 --save=runs.sqlite --label 'firmware 1.2'

@@ -64,30 +64,41 @@ impl Victim {
         })
     }
 
-    /// The drive at a USB port: the disk that our drivers use is what would be overwritten; whoever uses any of its disks would lose
-    /// it meanwhile.
-    pub(super) fn of_port(device: &UsbDevice, tree: &Tree) -> Self {
-        Self::of_port_by(device, tree, |node| block::claim(tree, node))
+    /// A logical unit of the drive at a USB port: its disk is what would be overwritten; whoever uses any disk of the drive would lose it
+    /// meanwhile.
+    pub(super) fn of_port(device: &UsbDevice, lun: u8, tree: &Tree) -> Self {
+        Self::of_port_by(device, lun, tree, |node| block::claim(tree, node))
     }
 
     /// The same, with how a node is claimed.
-    fn of_port_by(device: &UsbDevice, tree: &Tree, claim: impl Fn(&Path) -> Result<(), Objection>) -> Self {
+    fn of_port_by(
+        device: &UsbDevice,
+        lun: u8,
+        tree: &Tree,
+        claim: impl Fn(&Path) -> Result<(), Objection>,
+    ) -> Self {
+        let unit = if lun == 0 { String::new() } else { format!(", logical unit {lun}") };
         let mut victim = Self {
-            named: device.port.clone().into(),
-            name: device.port.clone(),
-            description: crate::harmless::tame(&format!("port {}, {}", device.port, device.title())),
+            named: unit_name(&device.port, lun).into(),
+            name: unit_name(&device.port, lun),
+            description: crate::harmless::tame(&format!("port {}{unit}, {}", device.port, device.title())),
             nodes: Vec::new(),
             objections: Vec::new(),
         };
-        let driven = attachment::driven_disks(tree, device);
+        let driven = attachment::driven_disks(tree, device, lun);
         for disk in device.disks() {
             let Some(block) = disk.node.as_deref().and_then(|node| BlockDevice::of_name(tree, node)) else {
                 continue;
             };
             let node = format!("/dev/{}", block.name);
-            victim.objections.extend(block::objections(tree, &block));
+            let is_driven = driven.iter().any(|driven| driven.address == disk.address);
+            let objections = block::objections(tree, &block).into_iter();
+            // Another unit loses nothing by being read-only.
+            let counts =
+                |objection: &Objection| is_driven || !matches!(objection, Objection::ReadOnly { .. });
+            victim.objections.extend(objections.filter(counts));
             victim.objections.extend(claim(Path::new(&node)).err());
-            if driven.iter().any(|driven| driven.address == disk.address) {
+            if is_driven {
                 victim.description += &format!(", {}", describe(&node, &block));
                 victim.nodes.push(node);
             }
@@ -164,6 +175,11 @@ impl Victim {
     }
 }
 
+/// What a logical unit of the drive at a port is called: of unit 0 the port says enough.
+pub(super) fn unit_name(port: &str, lun: u8) -> String {
+    if lun == 0 { port.to_owned() } else { format!("{port}:lun{lun}") }
+}
+
 fn refused(name: &str, why: String) -> Failure {
     Failure::refused(format!("{name} is not overwritten")).because(why)
 }
@@ -232,9 +248,46 @@ mod tests {
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
         assert_eq!(device.disks().count(), 2);
-        let victim = Victim::of_port(device, &tree);
+        let victim = Victim::of_port(device, 0, &tree);
         assert_eq!(victim.nodes, ["/dev/sdc"]);
         assert!(victim.description.contains("/dev/sdc") && !victim.description.contains("sdz"), "{victim:?}");
+        let second = Victim::of_port(device, 1, &tree);
+        assert_eq!(second.nodes, ["/dev/sdz"]);
+        assert!(second.description.starts_with("port 3-3, logical unit 1, "), "{second:?}");
+        assert!(second.description.contains("/dev/sdz") && !second.description.contains("sdc"), "{second:?}");
+    }
+
+    #[test]
+    fn of_another_unit_than_0_the_port_is_not_name_enough() {
+        let (_place, tree) = two_units();
+        let inventory = Inventory::read(&tree, Scope::Brief);
+        let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
+        let [first, second] = [0, 1].map(|lun| Victim::of_port_by(device, lun, &tree, |_| Ok(())));
+        second.check(&writing("3-3:lun1")).expect("it is named, and free");
+        for (victim, named) in
+            [(&second, "3-3"), (&second, "3-3:lun0"), (&second, "/dev/sdc"), (&first, "/dev/sdz")]
+        {
+            let refused = victim.check(&writing(named)).expect_err("it is another").to_string();
+            assert!(
+                refused.contains("--write names") && refused.contains("that is another one"),
+                "{refused}"
+            );
+        }
+        let refused = second.check(&writing("3-3")).expect_err("it is another").to_string();
+        assert!(refused.contains("3-3:lun1 is not overwritten"), "{refused}");
+        assert!(refused.contains("write --write=3-3:lun1"), "{refused}");
+    }
+
+    #[test]
+    fn a_unit_that_is_read_only_keeps_nobody_from_another() {
+        let (place, tree) = two_units();
+        let read_only = place.path().join("sys/class/block/sdz/ro");
+        std::fs::write(read_only, "1\n").expect("written");
+        let inventory = Inventory::read(&tree, Scope::Brief);
+        let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
+        let checked = |lun, named| Victim::of_port_by(device, lun, &tree, |_| Ok(())).check(&writing(named));
+        checked(0, "3-3").expect("the other one is read-only");
+        checked(1, "3-3:lun1").expect_err("it is read-only");
     }
 
     #[test]
@@ -247,7 +300,7 @@ mod tests {
             (interface.driver, interface.disks) = (None, Vec::new());
         }
         unbound.serial = Some("0\u{1b}123".into());
-        let told = |device: &UsbDevice| Victim::of_port_by(device, &tree, |_| Ok(())).description;
+        let told = |device: &UsbDevice| Victim::of_port_by(device, 0, &tree, |_| Ok(())).description;
         assert_eq!(told(&unbound), format!("port 3-3, {}, serial number 0\\u{{1b}}123", device.title()));
         unbound.serial = None;
         assert!(told(&unbound).ends_with(", serial number unknown"), "{}", told(&unbound));
@@ -265,7 +318,7 @@ mod tests {
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
         let group = Some("disk".to_owned());
-        let victim = Victim::of_port_by(device, &tree, |node| {
+        let victim = Victim::of_port_by(device, 0, &tree, |node| {
             let path = node.display().to_string();
             Err(Objection::Unchecked { path, errno: rustix::io::Errno::ACCESS, group: group.clone() })
         });
@@ -284,7 +337,7 @@ mod tests {
             "{refused}"
         );
         // Nor is it where it can be checked.
-        let free = Victim::of_port_by(device, &tree, |_| Ok(()));
+        let free = Victim::of_port_by(device, 0, &tree, |_| Ok(()));
         assert_eq!(free.doubts().count(), 0);
         free.check(&writing("3-3")).expect("it is named, and free");
     }
@@ -298,7 +351,9 @@ mod tests {
             .expect("written");
         let inventory = Inventory::read(&tree, Scope::Brief);
         let device = inventory.devices.iter().find(|device| device.port == "3-3").expect("it is recorded");
-        let refused = Victim::of_port(device, &tree).check_unused().expect_err("it is mounted");
-        assert!(refused.to_string().contains("sdz is mounted at /other"), "{refused}");
+        for lun in [0, 1] {
+            let refused = Victim::of_port(device, lun, &tree).check_unused().expect_err("it is mounted");
+            assert!(refused.to_string().contains("sdz is mounted at /other"), "{refused}");
+        }
     }
 }

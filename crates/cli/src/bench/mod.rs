@@ -268,7 +268,9 @@ fn verdict(record: &Record) -> Result<(), Failure> {
         )));
     }
     if record.rows.iter().all(|row| row.figures.is_none()) {
-        let why = record.rows.iter().find_map(|row| row.error.clone());
+        // What has failed says more than that a transport is not offered.
+        let failed = record.failed_row().and_then(|row| row.error.clone());
+        let why = failed.or_else(|| record.rows.iter().find_map(|row| row.error.clone()));
         let failure = Failure::new("nothing was measured");
         return Err(why.into_iter().fold(failure, Failure::because));
     }

@@ -234,6 +234,7 @@ fn facts(mut page: Page, record: &Record) -> Page {
         ("target", Some(target.name.clone())),
         ("kind", Some(target.kind.to_owned())),
         ("USB port", target.usb_port.clone()),
+        ("logical unit", target.lun.map(|lun| lun.to_string())),
         ("USB id", target.usb_id.clone()),
         ("link", target.usb_speed.clone()),
         ("controller", target.controller.clone()),

@@ -5,7 +5,7 @@
 //! takes a drive from its driver is made only of a drive that nobody uses.
 
 use super::arguments::{BenchArguments, RouteArgument};
-use super::consent::Victim;
+use super::consent::{Victim, unit_name};
 use super::fit;
 use crate::args::SpeedArgument;
 use crate::failure::Failure;
@@ -39,7 +39,8 @@ pub(super) struct Bed {
 enum Thermometer {
     None,
     Device(BlockDevice),
-    Port(String),
+    /// With the logical unit.
+    Port(String, u8),
 }
 
 impl Bed {
@@ -49,16 +50,17 @@ impl Bed {
         match &self.thermometer {
             Thermometer::None => None,
             Thermometer::Device(device) => device.temperature_c(&tree),
-            Thermometer::Port(port) => at_port_c(port, &tree, &Inventory::read(&tree, Scope::Brief)),
+            Thermometer::Port(port, lun) => at_port_c(port, *lun, &Inventory::read(&tree, Scope::Brief)),
         }
     }
 }
 
 /// Degrees Celsius of the disk at a port, where the kernel drives it and has a sensor for it.
-fn at_port_c(port: &str, tree: &Tree, inventory: &Inventory) -> Option<f64> {
+fn at_port_c(port: &str, lun: u8, inventory: &Inventory) -> Option<f64> {
+    let tree = Tree::running();
     let device = inventory.devices.iter().find(|device| device.port == port)?;
-    let node = driven_disks(tree, device).into_iter().find_map(|disk| disk.node.as_deref())?;
-    BlockDevice::of_name(tree, node)?.temperature_c(tree)
+    let node = driven_disks(&tree, device, lun).into_iter().find_map(|disk| disk.node.as_deref())?;
+    BlockDevice::of_name(&tree, node)?.temperature_c(&tree)
 }
 
 /// Makes what the arguments name ready. Whether that can be measured so is looked at first, then its owner is asked, before anything
@@ -128,6 +130,9 @@ fn file(
     })?;
     let is_block = metadata.file_type().is_block_device();
     let device = is_block.then(|| BlockDevice::of_number(&Tree::running(), metadata.rdev())).flatten();
+    if arguments.lun.is_some() {
+        return Err(Failure::usage(format!("{name} is a unit by itself: --lun is for USB ports")));
+    }
     if !arguments.transport.is_empty() {
         let port = device.as_ref().and_then(|device| device.usb_port.as_deref());
         let remedy = port.map_or_else(
@@ -184,9 +189,10 @@ fn port(name: &str, arguments: &BenchArguments, tree: &Tree, workloads: &[Worklo
     }
     let writes = workloads.iter().any(Workload::writes);
     let inventory = Inventory::read(tree, Scope::Brief);
-    let rig = PortRig::new(name, &inventory).map_err(|error| Failure::new(error.to_string()))?;
+    let lun = arguments.lun.unwrap_or(0);
+    let rig = PortRig::new(name, lun, &inventory).map_err(|error| Failure::new(error.to_string()))?;
     let device = inventory.devices.iter().find(|device| device.port == name);
-    let victim = device.map(|device| Victim::of_port(device, tree));
+    let victim = device.map(|device| Victim::of_port(device, lun, tree));
     // Whoever uses the disk would lose it while our drivers have it, whether they write or not.
     victim.as_ref().map_or(Ok(()), Victim::check_unused)?;
     let doubts = victim.iter().filter(|_| !writes).flat_map(Victim::doubts);
@@ -195,11 +201,12 @@ fn port(name: &str, arguments: &BenchArguments, tree: &Tree, workloads: &[Worklo
     victim.as_ref().map_or(Ok(()), |victim| victim.check(arguments))?;
     fits(name, arguments, workloads, &rig.identity())?;
     victim.map_or(Ok(()), |victim| victim.ask(arguments))?;
-    let mut target = Target::of(name, "usb-port", rig.identity());
+    let mut target = Target::of(unit_name(name, lun), "usb-port", rig.identity());
+    target.lun = Some(lun);
     target.add_usb(&inventory, name);
-    target.temperature_c[0] = at_port_c(name, &Tree::running(), &inventory);
+    target.temperature_c[0] = at_port_c(name, lun, &inventory);
     let routes = routes(&arguments.transport, RouteArgument::All);
-    Ok(Bed { rig: Box::new(rig), routes, target, thermometer: Thermometer::Port(name.to_owned()) })
+    Ok(Bed { rig: Box::new(rig), routes, target, thermometer: Thermometer::Port(name.to_owned(), lun) })
 }
 
 /// Each that is named, once, in the order of their names: ratios are taken against the first.

@@ -5,6 +5,7 @@ use crate::usbfs::UsbfsError;
 use initiator::disk::SurveyError;
 use initiator::probe::{Finding, Rule};
 use std::fmt;
+use wire::bot::LUN_MAX;
 
 /// Why there is no attachment. What was changed on the way is set back.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,18 @@ pub enum AttachError<E = UsbfsError> {
         /// How many it gave.
         granted: u16,
     },
+    /// The drive has no such logical unit.
+    NoUnit {
+        /// Its number.
+        lun: u8,
+        /// Those that there are, as far as the drive tells.
+        units: Vec<u16>,
+    },
+    /// Bulk-Only Transport has no word for a unit with this number: it has four bits.
+    UnitOutOfReach {
+        /// The number.
+        lun: u8,
+    },
     /// The disk does not tell what it is.
     Survey(SurveyError),
     /// The survey was not over in time.
@@ -49,7 +62,14 @@ impl<E> From<E> for AttachError<E> {
 impl AttachError {
     /// Whether nothing has failed, but device, link or controller do not have the transport that was asked for.
     pub const fn is_not_offered(&self) -> bool {
-        matches!(self, Self::NotOffered { .. } | Self::Streams { .. } | Self::Door(UsbfsError::NoStreams))
+        let is_of_device = matches!(self, Self::NotOffered { .. } | Self::UnitOutOfReach { .. });
+        is_of_device || matches!(self, Self::Streams { .. } | Self::Door(UsbfsError::NoStreams))
+    }
+
+    /// Whether the drive is as well as before, and may be asked for something else.
+    pub(super) const fn spares_the_drive(&self) -> bool {
+        let is_of_ours = matches!(self, Self::NoUnit { .. } | Self::Door(UsbfsError::Memory { .. }));
+        is_of_ours || self.is_not_offered()
     }
 }
 
@@ -71,6 +91,20 @@ impl<E: fmt::Display> fmt::Display for AttachError<E> {
             Self::Door(error) => error.fmt(f),
             Self::Streams { granted } => {
                 write!(f, "the device gave {granted} streams, where 2 are the least")
+            }
+            Self::NoUnit { lun, units } => {
+                write!(f, "the drive has no logical unit {lun}")?;
+                match &units[..] {
+                    [] => Ok(()),
+                    [only] => write!(f, ": there is {only} alone"),
+                    [all @ .., last] => {
+                        let all = all.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+                        write!(f, ": there are {all} and {last}")
+                    }
+                }
+            }
+            Self::UnitOutOfReach { lun } => {
+                write!(f, "BOT has no word for logical unit {lun}: {LUN_MAX} is the highest")
             }
             Self::Survey(error) => error.fmt(f),
             Self::SurveyInterrupted => f.write_str("a signal came in before the disk had told what it is"),
@@ -101,7 +135,7 @@ mod tests {
         for error in
             [not_offered, AttachError::Streams { granted: 1 }, AttachError::Door(UsbfsError::NoStreams)]
         {
-            assert!(error.is_not_offered(), "{error}");
+            assert!(error.is_not_offered() && error.spares_the_drive(), "{error}");
         }
         let memory = UsbfsError::Memory { limit_mb: Some(16), wanted_bytes: None };
         let busy = UsbfsError::Busy { interface: "2-1:1.0".into(), holder: None };
@@ -109,5 +143,20 @@ mod tests {
         for error in [memory.into(), busy.into(), UsbfsError::Disconnected.into(), in_use] {
             assert!(!error.is_not_offered(), "{error}");
         }
+    }
+
+    #[test]
+    fn a_unit_that_is_not_there_is_told_with_those_that_are() {
+        let told = |units: &[u16]| {
+            let error = AttachError::<UsbfsError>::NoUnit { lun: 7, units: units.into() };
+            assert!(!error.is_not_offered() && error.spares_the_drive());
+            error.to_string()
+        };
+        assert_eq!(told(&[]), "the drive has no logical unit 7");
+        assert_eq!(told(&[0]), "the drive has no logical unit 7: there is 0 alone");
+        assert_eq!(told(&[0, 1, 300]), "the drive has no logical unit 7: there are 0, 1 and 300");
+        let far = AttachError::<UsbfsError>::UnitOutOfReach { lun: 16 };
+        assert!(far.is_not_offered());
+        assert_eq!(far.to_string(), "BOT has no word for logical unit 16: 15 is the highest");
     }
 }

@@ -26,7 +26,8 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Takes a disk from the kernel's driver, unless it is held already, and surveys it.
+    /// Takes a disk from the kernel's driver, unless it is held already, and surveys it. Whoever uses any unit of the interface would
+    /// lose it, and keeps the disk from being taken.
     ///
     /// `device` is what an inventory of `tree`, which must be the running machine, has just found.
     ///
@@ -132,7 +133,7 @@ impl Hold {
 
     /// Keeps a door that nothing has come of, if the drive has done nothing wrong; the error comes back.
     fn keep_after(&mut self, door: Door, error: AttachError) -> AttachError {
-        if error.is_not_offered() || matches!(error, AttachError::Door(UsbfsError::Memory { .. })) {
+        if error.spares_the_drive() {
             // That it was not given back either would hide why.
             let _ = self.put(door);
         }

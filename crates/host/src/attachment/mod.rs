@@ -34,6 +34,7 @@ mod error;
 mod hold;
 mod hosted;
 mod in_use;
+mod logical_unit;
 mod open;
 mod setup;
 #[cfg(test)]
@@ -81,6 +82,8 @@ pub enum TransportChoice {
 pub struct AttachConfig {
     /// With which transport.
     pub transport: TransportChoice,
+    /// Which logical unit: 0 to 15 over Bulk-Only Transport.
+    pub lun: u8,
     /// Commands under way at once, at most; unless told, as many as the transport takes.
     pub depth: Option<u16>,
     /// Requests under way at once, each with a buffer.
@@ -162,6 +165,7 @@ impl Default for AttachConfig {
     fn default() -> Self {
         Self {
             transport: TransportChoice::default(),
+            lun: 0,
             depth: None,
             slots: 32,
             slot_bytes: 64 << 10,

@@ -23,15 +23,16 @@ impl Attachment {
     }
 }
 
-/// The disks of a device that an [`Attachment`] drives: unit 0 of the interface that each transport would use, mostly the same.
+/// The disks of a device that an [`Attachment`] drives: this unit of the interface that each transport would use, mostly the same.
 /// Its other disks lose the kernel's driver meanwhile, and nothing else. None where the device's descriptors cannot be read.
-pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice) -> Vec<&'a Disk> {
+pub fn driven_disks<'a>(tree: &Tree, device: &'a UsbDevice, lun: u8) -> Vec<&'a Disk> {
     let Ok(descriptors) = Prospect::descriptors(tree, device) else { return Vec::new() };
     let Ok(read) = enumerated(&descriptors, device) else { return Vec::new() };
     let choices = [TransportChoice::Uas, TransportChoice::Bot];
     let plans = choices.into_iter().filter_map(|choice| plan(&read, device, choice).ok());
     let interfaces = plans.filter_map(|plan| interface_of(device, plan).ok());
-    let units = interfaces.filter_map(|interface| interface.disks.iter().find(|disk| disk.lun == 0));
+    let units =
+        interfaces.filter_map(|interface| interface.disks.iter().find(|disk| disk.lun == u64::from(lun)));
     let mut disks: Vec<&Disk> = Vec::new();
     for disk in units {
         if !disks.iter().any(|known| known.address == disk.address) {

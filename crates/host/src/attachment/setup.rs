@@ -3,7 +3,7 @@
 //! The same for every door. How one comes by a door is for `open` and for [`crate::controller`] to say.
 
 use super::carry::{Commands, LIST_BYTES, MESSAGE_BYTES};
-use super::{AttachConfig, AttachError, Attachment, Chosen, TransportChoice, Turn};
+use super::{AttachConfig, AttachError, Attachment, Chosen, TransportChoice, Turn, logical_unit};
 use crate::clock::Clock;
 use crate::door::{BusDoor, CellBlock, CellId};
 use bus::EndpointAddress;
@@ -107,12 +107,14 @@ impl<D: BusDoor> Attachment<D> {
         config: &AttachConfig,
     ) -> Result<Self, (D, AttachError<D::Error>)> {
         let begun = begin(&mut door, plan, found).map_err(AttachError::Door);
-        let (transport, chosen) = match begun.and_then(|()| transport(&mut door, plan, config)) {
+        let reached = begun.and_then(|()| logical_unit::check(&mut door, plan, config.lun));
+        let (transport, chosen) = match reached.and_then(|()| transport(&mut door, plan, config)) {
             Ok(made) => made,
             Err(error) => return Err((door, error)),
         };
         let depth = u16::try_from(transport.depth()).unwrap_or(u16::MAX);
         let disk = DiskConfig {
+            lun: logical_unit::field(config.lun),
             requests_max: config.slots,
             patience: config.disk_patience,
             ..DiskConfig::new(depth, config.transfer_bytes_max)
@@ -137,7 +139,10 @@ impl<D: BusDoor> Attachment<D> {
         };
         match attachment.survey(config.ask_temperature, Instant::now() + SURVEY_TIMEOUT) {
             Ok(()) => Ok(attachment),
-            Err(error) => Err((attachment.door, error)),
+            Err(error) => {
+                let error = attachment.explain(error, plan, (disk, config.lun));
+                Err((attachment.door, error))
+            }
         }
     }
 

@@ -41,6 +41,9 @@ struct Bridge {
     waiting: Vec<Order>,
     ended: VecDeque<Completion>,
     resets: u32,
+    /// The highest unit, if it tells, and one up to there that is not connected.
+    highest: Option<u8>,
+    absent: Option<u8>,
     /// It answers nothing any more.
     is_deaf: bool,
     /// What it was asked, in order.
@@ -51,7 +54,9 @@ struct Bridge {
 enum Asked {
     Setting(u8),
     Cleared(u8),
-    Command,
+    HighestUnit,
+    /// Of this unit.
+    Command(u8),
 }
 
 /// What becomes of a command.
@@ -65,8 +70,10 @@ enum Answer {
     Silence,
 }
 
-#[derive(Debug)]
-struct Failed;
+#[derive(Debug, Default)]
+struct Failed {
+    is_stall: bool,
+}
 
 impl Bridge {
     fn index(&self, cell: CellId) -> usize {
@@ -105,16 +112,22 @@ impl Bridge {
     }
 
     fn take_wrapper(&mut self, order: &Order) {
-        self.asked.push(Asked::Command);
         let at = self.index(order.cell);
         let wrapper = self.cells[at][order.range.as_usize()].to_vec();
         assert_eq!((&wrapper[..4], wrapper.len()), (&b"USBC"[..], 31));
         let word = |at: usize| u32::from_le_bytes(wrapper[at..at + 4].try_into().expect("four bytes"));
-        let mut answer = self.answer(&wrapper[15..]);
-        if wrapper[15] == 0x12 && wrapper[16] & 1 == 1 && self.loses_pages > 0 {
-            self.loses_pages -= 1;
-            answer = Answer::Silence;
-        }
+        self.asked.push(Asked::Command(wrapper[13]));
+        let answer = match self.answer(&wrapper[15..]) {
+            Answer::Bytes(mut bytes) if wrapper[15] == 0x12 && self.absent == Some(wrapper[13]) => {
+                bytes[0] = 0x7f;
+                Answer::Bytes(bytes)
+            }
+            _ if wrapper[15] == 0x12 && wrapper[16] & 1 == 1 && self.loses_pages > 0 => {
+                self.loses_pages -= 1;
+                Answer::Silence
+            }
+            answer => answer,
+        };
         if matches!(answer, Answer::Refused) {
             let is_lost = matches!(wrapper[15], 0x2a | 0x35) && self.loses > 0;
             let is_forgotten = wrapper[15] == 0x2a && !is_lost;
@@ -175,7 +188,7 @@ impl std::error::Error for Failed {}
 
 impl DoorError for Failed {
     fn is_stall(&self) -> bool {
-        false
+        self.is_stall
     }
 
     fn is_disconnect(&self) -> bool {
@@ -261,11 +274,16 @@ impl BusDoor for Bridge {
     }
 
     fn allocate_streams(&mut self, _endpoints: [EndpointAddress; 3], _wanted: u16) -> Result<u16, Failed> {
-        Err(Failed)
+        Err(Failed::default())
     }
 
-    /// Bulk-Only Mass Storage Reset.
-    fn control(&mut self, _setup: SetupPacket, _bytes: &mut [u8]) -> Result<usize, Failed> {
+    /// Get Max LUN, or Bulk-Only Mass Storage Reset.
+    fn control(&mut self, setup: SetupPacket, bytes: &mut [u8]) -> Result<usize, Failed> {
+        if setup.encode() == [0xa1, 0xfe, 0, 0, 0, 0, 1, 0] {
+            self.asked.push(Asked::HighestUnit);
+            bytes[0] = self.highest.ok_or(Failed { is_stall: true })?;
+            return Ok(1);
+        }
         (self.command, self.resets) = (None, self.resets + 1);
         Ok(0)
     }
@@ -300,9 +318,12 @@ fn attached_as(bridge: Bridge, config: &AttachConfig) -> Attachment<Bridge> {
 }
 
 fn found_as(bridge: Bridge, found: Found, config: &AttachConfig) -> Attachment<Bridge> {
-    let plan = Plan::Bot(BotPlan { place: PLACE, bulk_in: end::<1>(In), bulk_out: end::<2>(Out) });
-    let attached = set_up(bridge, (plan, found), config);
+    let attached = set_up(bridge, (bot(), found), config);
     attached.unwrap_or_else(|failed| panic!("the disk is surveyed whatever it tells: {}", failed.1))
+}
+
+fn bot() -> Plan {
+    Plan::Bot(BotPlan { place: PLACE, bulk_in: end::<1>(In), bulk_out: end::<2>(Out) })
 }
 
 const PLACE: Place = Place { configuration: 1, interface: 0, alternate: 0 };
@@ -470,7 +491,7 @@ fn a_disk_that_does_not_answer_is_reset_and_then_left_alone() {
 /// What was asked before the first command.
 fn begun_by(bridge: &mut Bridge) -> Vec<Asked> {
     let asked = std::mem::take(&mut bridge.asked).into_iter();
-    asked.take_while(|asked| *asked != Asked::Command).collect()
+    asked.take_while(|asked| !matches!(asked, Asked::Command(_))).collect()
 }
 
 #[test]
@@ -516,4 +537,39 @@ fn a_door_comes_back_from_what_has_come_to_nothing() {
     let (mut bridge, _) = *failed.expect_err("this bridge has no streams");
     assert_eq!(begun_by(&mut bridge), [Asked::Setting(1)]);
     read(&mut found_as(bridge, Found::Used { settings: 2 }, &small(TransportChoice::Bot)));
+}
+
+#[test]
+fn all_commands_are_of_the_unit_that_is_driven() {
+    for (lun, before) in [(0, &[][..]), (2, &[Asked::HighestUnit])] {
+        let bridge = Bridge { highest: Some(3), ..Bridge::default() };
+        let mut disk = attached_as(bridge, &AttachConfig { lun, ..small(TransportChoice::Turbo) });
+        read(&mut disk);
+        let commands = disk.door.asked.iter().filter(|asked| matches!(asked, Asked::Command(_)));
+        assert!(commands.clone().count() > 4 && commands.clone().all(|asked| *asked == Asked::Command(lun)));
+        assert_eq!(begun_by(&mut disk.door), before);
+    }
+}
+
+#[test]
+fn a_unit_that_is_not_there_comes_with_those_that_are() {
+    let found = Found::Unbound { alternate: 0 };
+    for (highest, absent, lun, units) in [
+        // Past the highest; where the drive does not tell; up to the highest, and not connected.
+        (Some(1), None, 2, &[0, 1][..]),
+        (None, None, 1, &[0]),
+        (Some(2), Some(1), 1, &[0, 2]),
+        (Some(1), Some(0), 0, &[1]),
+    ] {
+        let bridge = Bridge { highest, absent, ..Bridge::default() };
+        let config = AttachConfig { lun, ..small(TransportChoice::Bot) };
+        let (bridge, error) = *set_up(bridge, (bot(), found), &config).expect_err("there is no such unit");
+        let AttachError::NoUnit { lun: told, units: those } = error else { panic!("{error}") };
+        assert_eq!((told, &those[..]), (lun, units));
+        let is_asked = bridge.asked.iter().any(|asked| matches!(asked, Asked::Command(_)));
+        assert_eq!(is_asked, absent.is_some(), "nothing is sent to a unit that cannot be");
+    }
+    let config = AttachConfig { lun: 16, ..small(TransportChoice::Bot) };
+    let failed = set_up(Bridge::default(), (bot(), found), &config).expect_err("a wrapper has four bits");
+    assert!(matches!(failed.1, AttachError::UnitOutOfReach { lun: 16 }), "{}", failed.1);
 }
