@@ -1,9 +1,9 @@
 //! From a job to accesses of one drive: which kind, which blocks, in an order that a seed repeats.
 //!
 //! Always true: every access lies within the part of the drive that the job uses, and its place is a multiple of its
-//! alignment from the start of that part.
+//! alignment from the start of that part, unless it goes on where one of its kind has ended ([`Sequence::PerKind`]).
 
-use super::{Align, Job, Kind, REQUEST_BYTES_MAX};
+use super::{Align, Job, Kind, REQUEST_BYTES_MAX, Sequence};
 use fastrand::Rng;
 use std::fmt;
 use units::{BlockCount, BlockSize, Extent};
@@ -24,8 +24,9 @@ pub struct Accesses {
     first_block: u64,
     /// Blocks that are used, from the first.
     span: u64,
-    /// Where the last access ended, from the first block.
-    cursor: u64,
+    sequence: Sequence,
+    /// Where the last access at each position ended, from the first block.
+    cursors: [u64; 2],
     random: Rng,
 }
 
@@ -56,7 +57,10 @@ struct InBlocks {
     /// Draws below this are this share's or an earlier one's.
     percent_end: u64,
     blocks: u64,
+    /// Random places are multiples of this.
     align: u64,
+    /// Those where one goes on are multiples of this.
+    step: u64,
     read_percent: u64,
     random_percent: u64,
 }
@@ -90,26 +94,32 @@ impl Accesses {
             }
             percent_end += u64::from(share.percent);
             let (read_percent, random_percent) = (share.read_percent.into(), share.random_percent.into());
-            shares.push(InBlocks { percent_end, blocks, align, read_percent, random_percent });
+            let step = match job.sequence {
+                Sequence::Shared => align,
+                Sequence::PerKind => 1,
+            };
+            shares.push(InBlocks { percent_end, blocks, align, step, read_percent, random_percent });
         }
         if percent_end != 100 {
             return Err(Misfit::Shares);
         }
-        Ok(Self { shares, first_block, span, cursor: 0, random: Rng::with_seed(seed) })
+        let random = Rng::with_seed(seed);
+        Ok(Self { shares, first_block, span, sequence: job.sequence, cursors: [0; 2], random })
     }
 
     /// The next access.
     pub fn draw(&mut self) -> Access {
         let share = self.draw_share();
         let places = (self.span - share.blocks) / share.align + 1;
-        let place = if self.random.u64(..100) < share.random_percent {
-            self.random.u64(..places) * share.align
-        } else {
-            let onward = self.cursor.next_multiple_of(share.align);
-            if onward + share.blocks <= self.span { onward } else { 0 }
-        };
-        self.cursor = place + share.blocks;
+        let is_random = self.random.u64(..100) < share.random_percent;
+        let random = is_random.then(|| self.random.u64(..places) * share.align);
         let kind = if self.random.u64(..100) < share.read_percent { Kind::Read } else { Kind::Write };
+        let cursor = &mut self.cursors[self.sequence.position(kind)];
+        let place = random.unwrap_or_else(|| {
+            let onward = cursor.next_multiple_of(share.step);
+            if onward + share.blocks <= self.span { onward } else { 0 }
+        });
+        *cursor = place + share.blocks;
         Access { kind, extent: Extent::new(self.first_block + place, share.blocks) }
     }
 
@@ -125,6 +135,16 @@ impl Accesses {
         let drawn = self.random.u64(..100);
         let found = self.shares.iter().find(|share| drawn < share.percent_end);
         *found.expect("the last share ends at a hundred, and draws are below")
+    }
+}
+
+impl Sequence {
+    /// Which of two positions an access of this kind has.
+    const fn position(self, kind: Kind) -> usize {
+        match (self, kind) {
+            (Self::Shared, _) | (Self::PerKind, Kind::Read) => 0,
+            (Self::PerKind, Kind::Write) => 1,
+        }
     }
 }
 
@@ -178,6 +198,47 @@ mod tests {
         assert_eq!(places, [0, 2, 0, 2]);
     }
 
+    /// Where accesses of each kind begin and end, in their order.
+    fn streams(sequence: Sequence, shares: &[Share]) -> [Vec<(u64, u64)>; 2] {
+        let job = Job { sequence, shares: shares.to_vec(), ..Job::of(shares[0], 1) };
+        let mut drawn = Accesses::new(&job, BlockSize::B512, BlockCount(100_000), 1).expect("it fits");
+        let mut streams = [Vec::new(), Vec::new()];
+        for _ in 0..200 {
+            let Access { kind, extent } = drawn.draw();
+            streams[usize::from(kind == Kind::Write)].push((extent.lba.0, extent.lba.0 + extent.blocks.0));
+        }
+        streams
+    }
+
+    fn has_holes(stream: &[(u64, u64)]) -> bool {
+        stream.windows(2).any(|pair| pair[0].1 != pair[1].0)
+    }
+
+    #[test]
+    fn reads_and_writes_have_one_position_or_each_its_own() {
+        let share = Share { align: Align::Bytes(65_536), ..Share::all(4096, 70, 0) };
+        let [reads, writes] = streams(Sequence::PerKind, &[share]);
+        assert!(!has_holes(&reads) && !has_holes(&writes) && reads.len() > writes.len());
+        assert_eq!((reads[0].0, writes[0].0), (0, 0));
+        let mut all = streams(Sequence::Shared, &[share]).concat();
+        all.sort_unstable();
+        assert!(all.iter().map(|(begin, _)| *begin).eq((0..200).map(|number| number * 128)), "{all:?}");
+        // Of different lengths, too.
+        let half = |bytes| Share { percent: 50, ..Share::all(bytes, 50, 0) };
+        let [reads, writes] = streams(Sequence::PerKind, &[half(4096), half(65_536)]);
+        assert!(!has_holes(&reads) && !has_holes(&writes));
+    }
+
+    #[test]
+    fn an_access_of_a_kind_goes_on_after_a_random_one_of_it() {
+        let share = Share { align: Align::Bytes(65_536), ..Share::all(4096, 50, 50) };
+        for stream in streams(Sequence::PerKind, &[share]) {
+            let onward = stream.windows(2).filter(|pair| pair[0].1 == pair[1].0).count();
+            let others = stream.windows(2).filter(|pair| pair[0].1 != pair[1].0);
+            assert!(onward > 30 && others.into_iter().all(|pair| pair[1].0 % 128 == 0), "{stream:?}");
+        }
+    }
+
     #[test]
     fn random_accesses_reach_every_place() {
         let mut drawn = accesses(Share::all(512, 0, 100), 8);
@@ -215,15 +276,17 @@ mod tests {
             (blocks, align) in (1_u32..40, 1_u32..40),
             (offset, span) in (0_u64..100, 0_u64..2000),
             (reads, random, seed) in (0_u8..=100, 0_u8..=100, any::<u64>()),
+            is_per_kind in any::<bool>(),
         ) {
             let mut job = Job::of(Share { align: Align::Bytes(align * 512), ..Share::all(blocks * 512, reads, random) }, 1);
             (job.offset_bytes, job.span_bytes) = (offset * 512, Some(span * 512));
+            job.sequence = if is_per_kind { Sequence::PerKind } else { Sequence::Shared };
             let Ok(mut drawn) = Accesses::new(&job, BlockSize::B512, BlockCount(1000), seed) else { return Ok(()) };
             let end = (offset + span).min(1000);
             for _ in 0..50 {
                 let Extent { lba, blocks } = drawn.draw().extent;
                 prop_assert!(lba.0 >= offset && lba.0 + blocks.0 <= end);
-                prop_assert_eq!((lba.0 - offset) % u64::from(align), 0);
+                prop_assert!(is_per_kind || (lba.0 - offset) % u64::from(align) == 0);
             }
         }
     }

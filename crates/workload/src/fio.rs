@@ -5,13 +5,18 @@
 //! binary (`kb_base=1024`), times are seconds unless they have a unit. A job lasts as long as its time, so that one whose `size=` fio would
 //! move once is refused. It goes past the page cache; without `direct=1` fio does not, which a note says, and `direct=0` is refused.
 //!
+//! Reads that follow one another are contiguous, and so are writes, each from a position of their own, whatever their lengths and `ba=` are:
+//! that is for random places alone (fio's `fixup_options`, and `get_next_seq_offset`, which looks at the `last_pos` of one direction).
+//!
 //! Jobs run one after another here, so every job after the first must say `stonewall`. The engine says how many requests
 //! can be under way, and without one it is fio's own choice on Linux, psync, which has one at a time. Other options about
 //! how fio itself works (its threads, its reports) are passed over, since this program has its own; everything else is
 //! an error. Left out: rates, think time, several files, logs, verification (`--verify` is ours), expressions.
 
 use super::job_file::{JobFileError, tame};
-use super::{Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Share, Workload};
+use super::{
+    Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Sequence, Share, Workload,
+};
 use std::time::Duration;
 
 /// Options of fio about itself, which change nothing of what is asked of the drive here.
@@ -168,7 +173,7 @@ pub fn parse(name: &str, text: &str) -> Result<Workload, JobFileError> {
 impl<'a> Section<'a> {
     fn new() -> Self {
         Self {
-            job: Job::of(Share::all(4096, 100, 0), 1),
+            job: Job { sequence: Sequence::PerKind, ..Job::of(Share::all(4096, 100, 0), 1) },
             blocks: vec![(4096, 100)],
             reads: 50,
             random: 100,
@@ -315,7 +320,7 @@ impl<'a> Section<'a> {
         }
         let read_percent = pattern.read_percent.unwrap_or(self.reads);
         let random_percent = if pattern.random { self.random } else { 0 };
-        let align = self.align;
+        let align = if pattern.random { self.align } else { Align::Length };
         let share =
             |&(bytes, percent): &(u32, u8)| Share { percent, bytes, read_percent, random_percent, align };
         let shares: Vec<Share> = self.blocks.iter().map(share).collect();
@@ -464,8 +469,10 @@ impl Line<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Access, Accesses, Kind};
     use super::*;
     use proptest::prelude::*;
+    use units::{BlockCount, BlockSize, Extent};
 
     #[track_caller]
     fn refused(text: &str) -> JobFileError {
@@ -506,6 +513,40 @@ size=1g
         let job = parse("", text).expect("it is understood").jobs.remove(0);
         assert_eq!(job.shares[1], Share { percent: 40, ..Share::all(65_536, 0, 0) });
         assert_eq!((job.shares[0].percent, job.fill), (60, Some(Fill::Zero)));
+    }
+
+    /// Accesses of a job: whether it writes, and the kilobytes where it begins and ends.
+    fn accesses(text: &str, count: usize) -> Vec<(bool, u64, u64)> {
+        let job = parse("", text).expect("it is understood").jobs.remove(0);
+        let drawn = Accesses::new(&job, BlockSize::B512, BlockCount(1 << 20), 1);
+        let mut drawn = drawn.expect("it fits");
+        let mut next = || {
+            let Access { kind, extent: Extent { lba, blocks } } = drawn.draw();
+            (kind == Kind::Write, lba.0 / 2, (lba.0 + blocks.0) / 2)
+        };
+        (0..count).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn what_is_not_random_is_contiguous_in_each_direction() {
+        let reads = accesses("[j]\nrw=read\nbs=4k\nba=64k\n", 3);
+        assert_eq!(reads, [(false, 0, 4), (false, 4, 8), (false, 8, 12)]);
+        // Here it is no place for any of them.
+        assert_eq!(accesses("[j]\nrw=read\nbs=4k\nba=1000\n", 1), [(false, 0, 4)]);
+        for text in [
+            "[j]\nrw=rw\nrwmixread=70\nbs=4k\n",
+            "[j]\nrw=rw\nbssplit=4k/50:64k/50\n",
+            "[j]\nrw=randrw\npercentage_random=0\nbs=4k\nba=64k\n",
+        ] {
+            let all = accesses(text, 100);
+            for of_write in [false, true] {
+                let stream: Vec<_> = all.iter().filter(|(is_write, ..)| *is_write == of_write).collect();
+                assert!(stream.len() > 10 && stream[0].1 == 0, "{text}: {stream:?}");
+                assert!(stream.windows(2).all(|pair| pair[0].2 == pair[1].1), "{text}: {stream:?}");
+            }
+        }
+        let random = accesses("[j]\nrw=randread\nbs=4k\nba=64k\n", 20);
+        assert!(random.iter().all(|(_, begin, _)| begin % 64 == 0), "{random:?}");
     }
 
     #[test]

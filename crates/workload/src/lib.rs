@@ -51,6 +51,16 @@ pub enum Align {
     Bytes(u32),
 }
 
+/// Where accesses go on that do not go to a random place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sequence {
+    /// Where the last access ended, of whatever kind, or at the first place after it where they may begin: IOMeter has one position for all.
+    #[default]
+    Shared,
+    /// Where the last access of their kind ended, whatever their alignment is: fio has a position for reads and one for writes.
+    PerKind,
+}
+
 /// What is written where the payload is of no concern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fill {
@@ -74,7 +84,7 @@ pub struct Share {
     pub read_percent: u8,
     /// How many of a hundred of them go to a random place; the others go on where the last one ended.
     pub random_percent: u8,
-    /// Where they may begin.
+    /// Where they may begin; with [`Sequence::PerKind`], those that go to a random place.
     pub align: Align,
 }
 
@@ -85,6 +95,8 @@ pub struct Job {
     pub label: String,
     /// What is accessed; the percents are a hundred together.
     pub shares: Vec<Share>,
+    /// Where those go on that do not go to a random place.
+    pub sequence: Sequence,
     /// Requests under way at once.
     pub depth: u16,
     /// The length of one run, where the workload has its own.
@@ -123,6 +135,7 @@ impl Job {
         Self {
             label: share.to_string(),
             shares: vec![share],
+            sequence: Sequence::Shared,
             depth,
             run: None,
             warm_up: None,

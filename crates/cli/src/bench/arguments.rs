@@ -143,7 +143,7 @@ pub(crate) enum PatternArgument {
     Read,
     /// Sequential writes.
     Write,
-    /// Sequential reads and writes.
+    /// Sequential reads and writes, one after another from one position.
     Rw,
     /// Random reads.
     Randread,

@@ -13,7 +13,9 @@
 mod heading;
 
 use super::job_file::{JobFileError, tame};
-use super::{Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Share, Workload};
+use super::{
+    Align, DEPTH_MAX, Fill, JOBS_MAX, Job, REQUEST_BYTES_MAX, SHARES_MAX, Sequence, Share, Workload,
+};
 use heading::{Heading, Meaning, Section, Values};
 use std::time::Duration;
 
@@ -285,6 +287,7 @@ impl<'a> Setup<'a> {
                 jobs.push(Job {
                     label: tame(&specification.name),
                     shares: specification.shares.clone(),
+                    sequence: Sequence::Shared,
                     depth,
                     run: self.run,
                     warm_up: self.warm_up,
