@@ -3,6 +3,7 @@
 //! A registered driver has a directory below `/sys/bus/usb/drivers`, whether it is a module or built in. For others
 //! the index of modules, the kernel's configuration and modprobe's files are looked at.
 
+use super::arguments::{Argument, arguments};
 use super::kernel_config::{ConfigChoice, KernelConfig};
 use super::setting::{COMMAND_LINE, modprobe_lines};
 use crate::tree::{Tree, Unread};
@@ -87,24 +88,42 @@ impl Module {
 
 /// The word of the kernel command line that forbids the module, to modprobe or to the kernel itself.
 fn forbidden_at_boot(tree: &Tree) -> Option<(String, String)> {
-    let lines = tree.lines(COMMAND_LINE, |line| line.split_whitespace().any(is_forbidding)).ok()?;
-    let word = lines.iter().flat_map(|line| line.split_whitespace()).find(|word| is_forbidding(word))?;
-    Some((word.to_owned(), COMMAND_LINE.to_owned()))
+    let lines = tree.lines(COMMAND_LINE, |line| arguments(line).any(|word| is_forbidding(&word))).ok()?;
+    let word = lines.iter().flat_map(|line| arguments(line)).find(is_forbidding)?;
+    Some((word.text.to_owned(), COMMAND_LINE.to_owned()))
 }
 
-/// `modprobe.blacklist=` or `module_blacklist=` with `uas` among its names.
-fn is_forbidding(word: &str) -> bool {
-    let names = ["modprobe.blacklist=", "module_blacklist="].iter().find_map(|key| word.strip_prefix(key));
+/// `modprobe.blacklist=` or `module_blacklist=` with `uas` among its names. The latter is read by the kernel, which leaves
+/// quotes out; modprobe, which reads the former, takes them for letters (kmod, libkmod/libkmod-config.c).
+fn is_forbidding(word: &Argument<'_>) -> bool {
+    let names = match word.name.replace('-', "_").as_str() {
+        "module_blacklist" => word.value,
+        // A quote before the whole word goes to the first name.
+        "modprobe.blacklist" if !word.text.starts_with('"') => {
+            word.text.split_once('=').map(|(_, names)| names)
+        }
+        _ => None,
+    };
     names.is_some_and(|names| names.split(',').any(|name| name == "uas"))
 }
 
+/// Whether a line keeps `uas` from being loaded: by name, or by a command in place of loading it that does not load it
+/// itself (modprobe.d(5)).
 fn forbids_uas(line: &str) -> bool {
     let mut words = line.split_whitespace();
     match (words.next(), words.next()) {
         (Some("blacklist"), Some("uas")) => true,
-        (Some("install"), Some("uas")) => words.next().is_some_and(|command| {
-            ["true", "false", ":"].contains(&command.rsplit('/').next().unwrap_or(command))
-        }),
+        (Some("install"), Some("uas")) => {
+            let mut command = words.peekable();
+            command.peek().is_some() && !command.any(loads_modules)
+        }
         _ => false,
     }
+}
+
+/// Whether a word of a command has a program in it that loads modules.
+fn loads_modules(word: &str) -> bool {
+    let is_of_path = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    let mut paths = word.split(|letter| !is_of_path(letter));
+    paths.any(|path| ["modprobe", "insmod"].contains(&path.rsplit('/').next().unwrap_or(path)))
 }

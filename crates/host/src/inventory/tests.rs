@@ -191,6 +191,44 @@ fn a_driver_is_registered_loadable_absent_or_forbidden() {
     );
     assert!(at_boot("module_blacklist=uas").is_some());
     assert_eq!(at_boot("modprobe.blacklist=uas2 blacklist=uas"), None);
+    // The kernel leaves quotes out, modprobe does not.
+    assert!(at_boot(r#"module_blacklist="nouveau,uas""#).is_some());
+    assert!(at_boot(r#""module_blacklist=uas""#).is_some());
+    assert_eq!(at_boot(r#"modprobe.blacklist="uas""#), None);
+    assert_eq!(at_boot(r#""modprobe.blacklist=uas""#), None);
+    assert_eq!(at_boot(r#"a="b modprobe.blacklist=uas c""#), None);
+}
+
+#[test]
+fn a_command_that_loads_nothing_forbids() {
+    let forbids = |line: &str| {
+        let found = read(&format!("/etc/modprobe.d/no.conf = {line}\n")).drivers.forbidden;
+        assert!(found.as_ref().is_none_or(|(told, _)| !told.contains('\\')), "{found:?}");
+        found.is_some()
+    };
+    for line in [
+        "blacklist uas",
+        "install uas /bin/true",
+        "install uas :",
+        "install uas /bin/sh -c true",
+        "install uas echo no uas here; exit 1",
+        "install uas \\\\\\n  /usr/bin/logger not-modprobe",
+    ] {
+        assert!(forbids(line), "{line}");
+    }
+    for line in [
+        "install uas /sbin/modprobe --ignore-install uas && logger uas",
+        "install uas /bin/sh -c 'modprobe -i uas'",
+        "install uas x=$(/usr/sbin/modprobe -i uas);echo $x",
+        "install uas insmod /lib/uas.ko",
+        "install uas",
+        "install uas2 /bin/true",
+        "# install uas /bin/true",
+        r#"blacklist "uas""#,
+        "blacklist uas2",
+    ] {
+        assert!(!forbids(line), "{line}");
+    }
 }
 
 #[test]
