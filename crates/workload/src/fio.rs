@@ -6,7 +6,8 @@
 //! move once is refused. It goes past the page cache; without `direct=1` fio does not, which a note says, and `direct=0` is refused.
 //!
 //! Reads that follow one another are contiguous, and so are writes, each from a position of their own, whatever their lengths and `ba=` are:
-//! that is for random places alone (fio's `fixup_options`, and `get_next_seq_offset`, which looks at the `last_pos` of one direction).
+//! that is for random places alone (fio's `fixup_options`, and `get_next_seq_offset`, which looks at the `last_pos` of one direction). Without
+//! it, random places are multiples of the length, the least of several. They may come again, as with `norandommap`.
 //!
 //! Jobs run one after another here, so every job after the first must say `stonewall`. The engine says how many requests
 //! can be under way, and without one it is fio's own choice on Linux, psync, which has one at a time. Other options about
@@ -76,10 +77,13 @@ const NOT_DIRECT: &str =
 #[derive(Clone, Debug)]
 struct Section<'a> {
     job: Job,
-    blocks: Vec<(u32, u8)>,
+    bytes: u32,
+    /// Lengths with their percents, which count in place of the one length wherever that stands.
+    split: Option<Vec<(u32, u8)>>,
     reads: u8,
     random: u8,
-    align: Align,
+    /// What random places are multiples of, where a line says it.
+    align: Option<u32>,
     pattern: Option<Pattern>,
     /// For the jobs before it.
     waits: bool,
@@ -174,10 +178,11 @@ impl<'a> Section<'a> {
     fn new() -> Self {
         Self {
             job: Job { sequence: Sequence::PerKind, ..Job::of(Share::all(4096, 100, 0), 1) },
-            blocks: vec![(4096, 100)],
+            bytes: 4096,
+            split: None,
             reads: 50,
             random: 100,
-            align: Align::Length,
+            align: None,
             pattern: None,
             waits: false,
             engine: Engine::Unsaid,
@@ -193,9 +198,9 @@ impl<'a> Section<'a> {
         match key {
             "stonewall" | "wait_for_previous" => self.waits = line.flag(value)?,
             "rw" | "readwrite" => self.pattern(needed()?, line)?,
-            "bs" | "blocksize" => self.blocks = vec![(line.block(needed()?)?, 100)],
-            "bssplit" => self.blocks = line.split(needed()?)?,
-            "ba" | "blockalign" => self.align = Align::Bytes(line.block(needed()?)?),
+            "bs" | "blocksize" => self.bytes = line.block(needed()?)?,
+            "bssplit" => self.split = Some(line.split(needed()?)?),
+            "ba" | "blockalign" => self.align = Some(line.block(needed()?)?),
             "iodepth" => {
                 self.job.depth = line.number(needed()?, 1, u64::from(DEPTH_MAX))? as u16;
                 self.depth = Some(line);
@@ -320,10 +325,12 @@ impl<'a> Section<'a> {
         }
         let read_percent = pattern.read_percent.unwrap_or(self.reads);
         let random_percent = if pattern.random { self.random } else { 0 };
-        let align = if pattern.random { self.align } else { Align::Length };
+        let blocks = self.split.unwrap_or_else(|| vec![(self.bytes, 100)]);
+        let least = blocks.iter().map(|(bytes, _)| *bytes).min().filter(|_| blocks.len() > 1);
+        let align = self.align.or(least).filter(|_| pattern.random).map_or(Align::Length, Align::Bytes);
         let share =
             |&(bytes, percent): &(u32, u8)| Share { percent, bytes, read_percent, random_percent, align };
-        let shares: Vec<Share> = self.blocks.iter().map(share).collect();
+        let shares: Vec<Share> = blocks.iter().map(share).collect();
         let what = match &shares[..] {
             [only] => only.to_string(),
             _ => "mixed lengths".to_owned(),
@@ -386,7 +393,8 @@ impl Line<'_> {
         }
     }
 
-    /// `LENGTH/PERCENT:LENGTH/PERCENT`, a hundred together.
+    /// `LENGTH/PERCENT:LENGTH/PERCENT`, a hundred together. Lengths are multiples of the least: fio cuts others down to one, unless
+    /// `bs_unaligned` is said, which is not understood here.
     fn split(self, value: &str) -> Result<Vec<(u32, u8)>, JobFileError> {
         let mut shares = Vec::new();
         for part in value.split(':') {
@@ -398,6 +406,11 @@ impl Line<'_> {
         let whole: u32 = shares.iter().map(|(_, percent)| u32::from(*percent)).sum();
         if shares.len() > SHARES_MAX || whole != 100 {
             return Err(self.error(format!("the shares are {whole} % together"), "make them 100 %"));
+        }
+        let least = shares.iter().map(|(bytes, _)| *bytes).min().unwrap_or(1);
+        if let Some((bytes, _)) = shares.iter().find(|(bytes, _)| !bytes.is_multiple_of(least)) {
+            let reason = format!("fio cuts {bytes} bytes down to a multiple of {least}, the least length");
+            return Err(self.error(reason, format!("write {}", bytes - bytes % least)));
         }
         Ok(shares)
     }
@@ -547,6 +560,45 @@ size=1g
         }
         let random = accesses("[j]\nrw=randread\nbs=4k\nba=64k\n", 20);
         assert!(random.iter().all(|(_, begin, _)| begin % 64 == 0), "{random:?}");
+    }
+
+    #[test]
+    fn random_places_of_several_lengths_are_multiples_of_the_least() {
+        for (text, unit) in [
+            ("[j]\nrw=randread\nbssplit=64k/50:4k/50\n", 4),
+            ("[j]\nrw=randread\nbssplit=64k/100:4k/0\n", 4),
+            ("[j]\nrw=randread\nbssplit=4k/50:64k/50\nba=16k\n", 16),
+            ("[j]\nrw=randread\nbs=64k\n", 64),
+            ("[j]\nrw=randread\nbs=64k\nba=4k\n", 4),
+        ] {
+            let places: Vec<u64> = accesses(text, 200).iter().map(|(_, begin, _)| *begin).collect();
+            assert!(places.iter().all(|place| place % unit == 0), "{text}: {places:?}");
+            assert!(places.iter().any(|place| place % (2 * unit) != 0), "{text}: {places:?}");
+        }
+        let long = accesses("[j]\nrw=randread\nbssplit=4k/50:64k/50\n", 200);
+        assert!(long.iter().any(|(_, begin, end)| end - begin == 64 && begin % 64 != 0), "{long:?}");
+    }
+
+    #[test]
+    fn lengths_with_their_percents_stay_whatever_one_length_is_said() {
+        for text in [
+            "[global]\nbssplit=4k/50:64k/50\n[j]\nrw=read\nbs=8k\n",
+            "[j]\nrw=read\nbs=8k\nbssplit=4k/50:64k/50\n",
+        ] {
+            let job = parse("", text).expect("it is understood").jobs.remove(0);
+            assert_eq!(
+                job.shares.iter().map(|share| share.bytes).collect::<Vec<_>>(),
+                [4096, 65_536],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn lengths_that_fio_would_cut_are_refused() {
+        let error = refused("[j]\nrw=read\nbssplit=4k/50:6k/50\n");
+        assert_eq!((error.line, error.remedy.as_str()), (3, "write 4096"));
+        assert_eq!(error.reason, "fio cuts 6144 bytes down to a multiple of 4096, the least length");
     }
 
     #[test]
