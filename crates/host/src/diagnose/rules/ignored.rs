@@ -64,10 +64,10 @@ fn kernels_word(evidence: &Evidence<'_>) -> Option<Reading> {
 fn by_kernel(evidence: &Evidence<'_>, line: Reading) -> Judgement {
     let (because, advice) = if evidence.quirks.user.is_some() {
         let because =
-            "the kernel said so when it was plugged in; usb-storage.quirks= has no letter u for it now";
+            "the kernel said that it ignores UAS for it; usb-storage.quirks= has no letter u for it now";
         (because, advice::plug_in_again())
     } else {
-        let because = "the kernel says so; none of the rows known here does, and usb-storage.quirks= has no entry for it now";
+        let because = "the kernel says that it ignores UAS for it; none of the rows known here does, and usb-storage.quirks= has no entry for it now";
         (because, advice::use_uas_unlike_kernel(evidence))
     };
     let judgement = Rule::NotIgnored.says(Verdict::Refused, because).seen(line);

@@ -240,7 +240,10 @@ fn what_the_kernel_alone_says_is_answered_by_an_entry_or_by_plugging_in() {
         (judgement.because, judgement.advice[0].steps[0].line.clone())
     };
     let (because, line) = told("");
-    assert!(because.starts_with("the kernel says so; none of the rows known here does"), "{because}");
+    assert!(
+        because.starts_with("the kernel says that it ignores UAS for it; none of the rows known here does"),
+        "{because}"
+    );
     assert_eq!(line, "usb-storage.quirks=1209:0001:");
     let (because, line) = told(&quirks("1209:0001:f"));
     assert!(because.ends_with("usb-storage.quirks= has no letter u for it now"), "{because}");
