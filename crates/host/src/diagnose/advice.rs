@@ -130,9 +130,10 @@ fn in_modprobe_file(advice: Advice, settings: &QuirkSettings, value: &str) -> Ad
 /// `usb-storage` leave the drive alone if `uas` fails.
 pub(super) fn use_uas(evidence: &Evidence<'_>) -> Advice {
     let quirks = &evidence.quirks;
-    let built_in = quirks.built_in.uas();
     let by_user_alone = !quirks.built_in.ignores_uas();
-    if by_user_alone && letters_on_uas(quirks) == built_in.letters() {
+    let kept = letters_on_uas(quirks);
+    // An entry that says nothing else would keep the flags away that are built in.
+    if by_user_alone && (kept.is_empty() || kept == quirks.built_in.uas().letters()) {
         return take_entry_back("Have UAS used: take the entry back", evidence);
     }
     let advice = quirk(evidence, "Have UAS used all the same", letters_on_uas);

@@ -137,6 +137,20 @@ fn an_entry_is_taken_back_from_each_list_as_it_is() {
     );
 }
 
+#[test]
+fn an_entry_that_says_u_alone_goes_so_that_what_is_built_in_comes_back() {
+    let told = |entry: &str| {
+        let lines = ids(0x152d, 0x0583) + &kernel("6.6.0") + &quirks(entry) + &bound("usb-storage");
+        let diagnosis = diagnosed("3-3", &lines);
+        let advice = diagnosis.judgement(Rule::NotIgnored).expect("judged").advice[0].clone();
+        (advice.purpose, advice.steps[0].line.clone())
+    };
+    let taken = "echo '' | sudo tee /sys/module/usb_storage/parameters/quirks";
+    assert_eq!(told("152d:0583:u"), ("Have UAS used: take the entry back".into(), taken.into()));
+    let kept = "usb-storage.quirks=152d:0583:g";
+    assert_eq!(told("152d:0583:gu"), ("Have UAS used all the same".into(), kept.into()));
+}
+
 /// The steps of the advice whose purpose begins so.
 fn steps_of<'a>(diagnosis: &'a Diagnosis, purpose: &str) -> Vec<(&'a str, &'a str)> {
     let of_rules = diagnosis.judgements.iter().flat_map(|judgement| &judgement.advice);
