@@ -111,6 +111,28 @@ fn transports_are_held_against_the_first() {
 }
 
 #[test]
+fn what_a_named_workload_asks_for_in_pieces_of_a_block_is_left_out() {
+    let blocks = ["--virtual", "--size", "16M", "--block-size", "4096"];
+    let record = json(&[&blocks[..], &["--workload", "atto", "--seconds", "0.01"]].concat());
+    let rows = record["rows"].as_array().expect("rows");
+    assert_eq!((&record["target"]["block_bytes"], rows.len()), (&4096.into(), 24));
+    assert_eq!(rows[0]["job"], "4K sequential write");
+    let notes = record["target"]["notes"].to_string();
+    assert!(
+        notes.contains("atto without its jobs of 512, 1K and 2K: the drive has blocks of 4096"),
+        "{notes}"
+    );
+    // What somebody has chosen is refused.
+    let place = Place::new();
+    let job = place.write("a.fio", "[one]\nrw=randread\nbs=512\n");
+    let why = "512 bytes cannot be a length or place on blocks of 4096";
+    fails(&[&blocks[..], &["--rw", "read", "--bs", "512"]].concat(), 2, why);
+    fails(&[&blocks[..], &["--fio", &job]].concat(), 2, why);
+    fails(&["--virtual", "--size", "1M", "--block-size", "1024"], 2, "possible values: 512, 4096");
+    fails(&["--virtual", "--size", "512", "--block-size", "4096"], 2, "Choose a multiple of 4096");
+}
+
+#[test]
 fn every_named_workload_runs_in_memory() {
     for (name, _) in workload::NAMES.iter().copied() {
         let record = json(&["--virtual", "--size", "64M", "--workload", name, "--seconds", "0.01"]);

@@ -10,7 +10,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use units::ByteCount;
+use units::{BlockSize, ByteCount};
 use workload::{DEPTH_MAX, NAMES};
 
 /// Measure a drive: on BOT, Turbo and UAS with our own drivers, on whatever driver the kernel has bound, or in memory.
@@ -36,7 +36,7 @@ pub(crate) struct BenchArguments {
     /// On which transports, with commas between them, in turns; all of a port unless given, uas of a virtual drive.
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
     pub(crate) transport: Vec<RouteArgument>,
-    /// A workload by its name, below; may be given again.
+    /// A workload by its name, below; may be given again. Its jobs of less than a block of the drive, or of no whole number of them, are left out.
     #[arg(long = "workload", short, value_name = "NAME", value_parser = names())]
     pub(crate) workloads: Vec<String>,
     /// The workload of a configuration file of IOMeter.
@@ -97,6 +97,9 @@ pub(crate) struct BenchArguments {
     /// Speed of the virtual drive's link.
     #[arg(long, value_enum, default_value_t = crate::args::SpeedArgument::Super, requires = "is_virtual", conflicts_with = "target")]
     pub(crate) speed: crate::args::SpeedArgument,
+    /// Bytes of a logical block of the virtual drive: 512 or 4096.
+    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"], requires = "is_virtual", conflicts_with = "target")]
+    pub(crate) block_size: String,
     /// Where places and payload come from; the same seed repeats them.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
@@ -151,6 +154,18 @@ pub(crate) enum PatternArgument {
     Randwrite,
     /// Random reads and writes.
     Randrw,
+}
+
+impl BenchArguments {
+    /// Whether workloads are run that have a name, the usual one if none is given.
+    pub(crate) const fn has_named(&self) -> bool {
+        self.icf.is_none() && self.fio.is_none() && self.rw.is_none()
+    }
+
+    /// Blocks of the virtual drive; of another one nobody knows yet, and they are no shorter.
+    pub(crate) fn block_size(&self) -> BlockSize {
+        if self.block_size == "4096" { BlockSize::B4096 } else { BlockSize::B512 }
+    }
 }
 
 impl PatternArgument {

@@ -2,14 +2,16 @@
 //!
 //! Asked before anything runs and before an owner is asked, of every job, so that nobody waits for a table without figures. Left out: what only a drive
 //! at a port knows, which is asked for its size when our drivers have it. Always true: what is refused is a matter of the
-//! arguments, and is said with what to change.
+//! arguments, and is said with what to change. Lengths of a workload with a name are nobody's choice: those that the drive's blocks do not
+//! have are left out, which is noted.
 
 use super::arguments::BenchArguments;
+use crate::counted::listed;
 use crate::failure::Failure;
 use crate::harmless::shown;
 use bench::rig::Identity;
 use units::{BlockCount, BlockSize, ByteCount, Capacity};
-use workload::{Accesses, Fill, Job, Misfit, Workload};
+use workload::{Accesses, Fill, Job, Misfit, Workload, short_bytes};
 
 /// Memory for all requests of a job at once.
 const BUFFER_BYTES_MAX: u64 = 1 << 30;
@@ -17,7 +19,7 @@ const BUFFER_BYTES_MAX: u64 = 1 << 30;
 /// What can be said before the drive is known.
 pub(super) fn check_asked(arguments: &BenchArguments, workloads: &[Workload]) -> Result<(), Failure> {
     if let Some(size) = arguments.size {
-        check_size(size.0, BlockSize::B512)?;
+        check_size(size.0, arguments.block_size())?;
     }
     for job in workloads.iter().flat_map(|workload| &workload.jobs) {
         let bytes = u64::from(job.depth) * u64::from(job.bytes_max());
@@ -44,10 +46,13 @@ pub(super) fn check_asked(arguments: &BenchArguments, workloads: &[Workload]) ->
 /// What the drive has to say. One that is not known yet has blocks of 512 bytes at least, and room.
 pub(super) fn check(
     arguments: &BenchArguments,
-    workloads: &[Workload],
+    workloads: &mut [Workload],
     identity: &Identity,
 ) -> Result<(), Failure> {
     let block_size = BlockSize::from_bytes(identity.block_bytes).unwrap_or(BlockSize::B512);
+    if arguments.has_named() {
+        leave_out(workloads, block_size)?;
+    }
     let bytes = if identity.bytes == 0 { u64::MAX } else { identity.bytes };
     if let Some(size) = arguments.size {
         check_size(size.0, block_size)?;
@@ -72,6 +77,34 @@ pub(super) fn check(
         }
     }
     Ok(())
+}
+
+/// Takes the jobs away whose lengths such blocks do not have.
+fn leave_out(workloads: &mut [Workload], block_size: BlockSize) -> Result<(), Failure> {
+    let block_bytes = block_size.bytes();
+    let is_whole = |job: &Job| job.shares.iter().all(|share| share.bytes.is_multiple_of(block_bytes));
+    for workload in &mut *workloads {
+        let (kept, left_out): (Vec<Job>, Vec<Job>) = workload.jobs.drain(..).partition(is_whole);
+        workload.jobs = kept;
+        let mut lengths: Vec<String> = Vec::new();
+        for share in left_out.iter().flat_map(|job| &job.shares) {
+            let length = short_bytes(share.bytes.into());
+            if !lengths.contains(&length) {
+                lengths.push(length);
+            }
+        }
+        if !lengths.is_empty() {
+            let (name, lengths) = (&workload.name, listed(&lengths));
+            let note = format!("{name} without its jobs of {lengths}: the drive has blocks of {block_bytes}");
+            workload.notes.push(note);
+        }
+    }
+    if workloads.iter().any(|workload| !workload.jobs.is_empty()) {
+        return Ok(());
+    }
+    let notes = workloads.iter().flat_map(|workload| &workload.notes);
+    let failure = notes.fold(Failure::usage("no job is left"), Failure::because);
+    Err(failure.try_this(format!("Choose lengths that are multiples of {block_bytes}.")))
 }
 
 fn check_size(bytes: u64, block_size: BlockSize) -> Result<(), Failure> {
@@ -101,4 +134,27 @@ fn named(arguments: &BenchArguments, job: &Job) -> String {
 
 fn file(arguments: &BenchArguments) -> Option<&std::path::Path> {
     arguments.fio.as_deref().or(arguments.icf.as_deref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_whose_blocks_are_longer_than_all_that_is_asked_is_refused() {
+        let of = |bytes| Job::of(workload::Share::all(bytes, 100, 0), 1);
+        let workload = |name: &str, jobs| Workload { name: name.into(), jobs, notes: Vec::new() };
+        let mut workloads =
+            [workload("short", vec![of(512), of(6144), of(512)]), workload("long", vec![of(8192), of(1024)])];
+        leave_out(&mut workloads, BlockSize::B512).expect("all fit");
+        assert!(workloads.iter().all(|workload| workload.notes.is_empty()));
+        leave_out(&mut workloads, BlockSize::B4096).expect("one fits");
+        assert_eq!(workloads.each_ref().map(|workload| workload.jobs.len()), [0, 1]);
+        assert_eq!(
+            workloads[0].notes,
+            ["short without its jobs of 512 and 6K: the drive has blocks of 4096"]
+        );
+        let refused = leave_out(&mut workloads[..1], BlockSize::B4096).expect_err("none is left").to_string();
+        assert!(refused.contains("no job is left") && refused.contains("multiples of 4096"), "{refused}");
+    }
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let keeper = arguments.keeping.keeper()?;
     let tree = arguments.machine.as_ref().map_or_else(Tree::running, Tree::at);
     // Before the question, so that Ctrl-C there does not leave a terminal half drawn.
-    let mut bed = target::resolve(arguments, &tree, &workloads)?;
+    let mut bed = target::resolve(arguments, &tree, &mut workloads)?;
     keep_verified_short(arguments, &mut workloads);
     let capture = watch(arguments, &mut bed)?;
     let plan = plan(arguments);
@@ -109,12 +109,13 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     verdict(&record)
 }
 
-/// What makes the figures others than those of the job file elsewhere, or of the drive alone.
+/// What makes the figures others than those of the job file or of the named workload elsewhere, or of the drive alone.
 fn notes(workloads: &[Workload], arguments: &BenchArguments) -> Vec<String> {
-    // With --cached it is done as the file would have it.
-    let of_file = workloads.iter().filter(|_| !arguments.cached).flat_map(|workload| &workload.notes);
+    // With --cached it is done as a file would have it.
+    let is_told = arguments.has_named() || !arguments.cached;
+    let of_workloads = workloads.iter().filter(|_| is_told).flat_map(|workload| &workload.notes);
     let captured = "its transfers were captured meanwhile, which costs time";
-    of_file.cloned().chain(arguments.capture.is_wanted().then(|| captured.to_owned())).collect()
+    of_workloads.cloned().chain(arguments.capture.is_wanted().then(|| captured.to_owned())).collect()
 }
 
 /// Has the drive's transfers written down, if that is wanted.

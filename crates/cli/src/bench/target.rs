@@ -20,7 +20,7 @@ use host::inventory::{Inventory, Scope};
 use host::tree::Tree;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
-use units::{BlockSize, ByteCount, Capacity};
+use units::{ByteCount, Capacity};
 use workload::Workload;
 
 /// Bytes of a virtual drive: more than the caches of a processor hold.
@@ -68,7 +68,7 @@ fn at_port_c(port: &str, lun: u8, inventory: &Inventory) -> Option<f64> {
 pub(super) fn resolve(
     arguments: &BenchArguments,
     tree: &Tree,
-    workloads: &[Workload],
+    workloads: &mut [Workload],
 ) -> Result<Bed, Failure> {
     match arguments.target.as_deref() {
         _ if arguments.is_virtual => in_memory(arguments, workloads),
@@ -80,11 +80,11 @@ pub(super) fn resolve(
     }
 }
 
-/// Whether what is asked for fits the drive.
+/// Whether what is asked for fits the drive. Jobs of named workloads that do not fit its blocks are taken away.
 fn fits(
     name: &str,
     arguments: &BenchArguments,
-    workloads: &[Workload],
+    workloads: &mut [Workload],
     identity: &Identity,
 ) -> Result<(), Failure> {
     // A part of a virtual drive is all of it.
@@ -96,15 +96,15 @@ fn fits(
     fit::check(arguments, workloads, identity)
 }
 
-fn in_memory(arguments: &BenchArguments, workloads: &[Workload]) -> Result<Bed, Failure> {
+fn in_memory(arguments: &BenchArguments, workloads: &mut [Workload]) -> Result<Bed, Failure> {
     let speed = match arguments.speed {
         SpeedArgument::Super => Speed::Super,
         SpeedArgument::High => Speed::High,
         SpeedArgument::Full => Speed::Full,
     };
     let size = arguments.size.unwrap_or(VIRTUAL_BYTES);
-    let rig =
-        MemoryRig::new(size, BlockSize::B512, speed).map_err(|error| Failure::new(error.to_string()))?;
+    let rig = MemoryRig::new(size, arguments.block_size(), speed)
+        .map_err(|error| Failure::new(error.to_string()))?;
     let target = Target::of("virtual", "virtual", rig.identity());
     fits("virtual", arguments, workloads, &target.identity)?;
     Ok(Bed {
@@ -119,7 +119,7 @@ fn file(
     path: &Path,
     arguments: &BenchArguments,
     tree: &Tree,
-    workloads: &[Workload],
+    workloads: &mut [Workload],
 ) -> Result<Bed, Failure> {
     let writes = workloads.iter().any(Workload::writes);
     let name = &shown(path);
@@ -151,12 +151,9 @@ fn file(
     }
     let victim = writes.then(|| Victim::of_path(path, tree)).transpose()?;
     victim.as_ref().map_or(Ok(()), |victim| victim.check(arguments))?;
+    let reads_nothing = !workloads.iter().any(Workload::reads);
     let open = |writes| {
-        let options = FileRigOptions {
-            writes,
-            reads_nothing: !workloads.iter().any(Workload::reads),
-            cached: arguments.cached,
-        };
+        let options = FileRigOptions { writes, reads_nothing, cached: arguments.cached };
         FileRig::open(path, options, Tree::running()).map_err(|error| Failure::new(error.to_string()))
     };
     let looked_at = open(false)?;
@@ -183,7 +180,12 @@ fn file(
     Ok(Bed { rig: Box::new(rig), routes: vec![Route::Kernel], target, thermometer })
 }
 
-fn port(name: &str, arguments: &BenchArguments, tree: &Tree, workloads: &[Workload]) -> Result<Bed, Failure> {
+fn port(
+    name: &str,
+    arguments: &BenchArguments,
+    tree: &Tree,
+    workloads: &mut [Workload],
+) -> Result<Bed, Failure> {
     if arguments.cached {
         return Err(Failure::usage("--cached is for files and block devices: our own drivers have no cache"));
     }
