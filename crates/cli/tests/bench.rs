@@ -286,6 +286,22 @@ fn nobody_is_asked_about_what_cannot_be() {
 }
 
 #[test]
+fn at_a_port_the_kernel_has_told_how_long_blocks_are() {
+    let place = Place::new();
+    let machine = place.0.join("machine");
+    fs::create_dir_all(&machine).expect("a directory can be made");
+    let (line, more) = ("queue/rotational = 0", "queue/logical_block_size = 4096");
+    let disk = GUEST.lines().find(|text| text.contains("/3-3/") && text.ends_with(line)).expect("it has one");
+    let tree = GUEST.replace(disk, &format!("{disk}\n{}", disk.replace(line, more)));
+    host::tree::expand(&tree.replace("sdc", "sdzzc"), &machine).expect("it is a tree");
+    let write = ["3-3", "--write", "3-3", "--yes", "--machine", &machine.display().to_string()];
+    fails(&[&write[..], &["--rw", "write", "--bs", "512"]].concat(), 2, "on blocks of 4096");
+    // It comes as far as the question.
+    let told = fails(&[&write[..], &["-w", "atto"]].concat(), 3, "judged by the files of another machine");
+    assert!(told.contains("will be overwritten"), "{told}");
+}
+
+#[test]
 fn a_job_that_cannot_run_is_refused_before_anything_runs() {
     let arguments = [
         "--virtual",

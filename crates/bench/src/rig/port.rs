@@ -78,6 +78,7 @@ impl PortRig {
             serial: disk.and_then(|disk| disk.serial.clone()).or_else(|| device.serial.clone()),
             firmware: disk.and_then(|disk| disk.revision.clone()),
             bytes: disk.and_then(|disk| disk.bytes).unwrap_or_default(),
+            block_bytes: disk.and_then(|disk| disk.block_bytes).unwrap_or_default(),
             ..Identity::default()
         };
         Ok(Self {

@@ -30,6 +30,8 @@ pub struct Disk {
     pub queue_depth: Option<u64>,
     /// Capacity in bytes.
     pub bytes: Option<u64>,
+    /// Bytes of a logical block.
+    pub block_bytes: Option<u32>,
     /// The disk turns, as far as the kernel knows.
     pub rotational: Option<bool>,
     /// `provisioning_mode`: how the kernel unmaps blocks, or `full` if it does not.
@@ -91,6 +93,7 @@ impl Disk {
             revision: text("rev"),
             queue_depth: tree.number(&at("queue_depth")),
             bytes: of_block("size").and_then(|sectors| sectors.checked_mul(SECTOR_BYTES)),
+            block_bytes: of_block("queue/logical_block_size").and_then(|bytes| bytes.try_into().ok()),
             rotational: of_block("queue/rotational").map(|turns| turns != 0),
             provisioning_mode: text(&format!("scsi_disk/{address}/provisioning_mode")),
             discard_bytes_max: of_block("queue/discard_max_bytes"),
