@@ -377,6 +377,31 @@ fn job_files_run_or_are_refused_with_their_line() {
 }
 
 #[test]
+fn a_job_file_that_moves_its_part_once_ends_then() {
+    let place = Place::new();
+    let image = place.image();
+    let job = place.write("a.fio", "[one]\nrw=rw\nbs=64k\nsize=1m\n[two]\nstonewall\nrw=read\nbs=64k\n");
+    // Of the second the time says when.
+    let arguments = [&image, "--fio", &job, "--write", &image, "--yes", "--rounds", "3"];
+    let record = json(&[&arguments[..], &["--seconds", "0.5", "--warm-up", "0"]].concat());
+    let ios = |row: usize| record["rows"][row]["ios"].as_u64().expect("it was measured");
+    assert_eq!((ios(0), &record["rows"][0]["rounds"]), (3 * 16, &3.into()));
+    assert!(ios(1) > 3 * 64, "{record}");
+    let job = place.write("b.fio", "[one]\nrw=write\nbs=64k\nsize=1m\n");
+    let arguments = [&image, "--fio", &job, "--write", &image, "--yes", "--verify", "--seconds", "60"];
+    let record = json(&arguments);
+    let row = &record["rows"][0];
+    assert_eq!((&row["ios"], &row["verify"]["written"]), (&16.into(), &row["verify"]["checked"]));
+    assert_eq!((&row["verify"]["wrong"], &record["errors"]), (&0.into(), &0.into()));
+    // Another part is another amount.
+    let page = place.0.join("a.html").display().to_string();
+    let record = json(&["--virtual", "--size", "512K", "--fio", &job, "--seconds", "60", "--report", &page]);
+    assert_eq!(record["rows"][0]["ios"], 8);
+    let page = fs::read_to_string(page).expect("it was written");
+    assert!(page.contains(" of 60 s after 1 s, unless the job says otherwise, "));
+}
+
+#[test]
 fn csv_has_a_line_for_each_row() {
     let output = bench(&["--virtual", "--size", "16M", "--rw", "read", "--depth", "1,2", "--csv"]);
     let text = String::from_utf8(output.stdout).expect("text");

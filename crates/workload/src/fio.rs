@@ -2,8 +2,9 @@
 //!
 //! The format is that of fio's manual, "Job file format" and "Parameters": sections in brackets, `[global]` for what the
 //! sections after it share, `name=value` or a bare name a line, comments after `;` or `#` at the start of a line. Sizes are
-//! binary (`kb_base=1024`), times are seconds unless they have a unit. A job lasts as long as its time, so that one whose `size=` fio would
-//! move once is refused. It goes past the page cache; without `direct=1` fio does not, which a note says, and `direct=0` is refused.
+//! binary (`kb_base=1024`), times are seconds unless they have a unit. A job lasts as long as its time; one that says `size=`, and not both
+//! `time_based` and `runtime=`, ends when so much was moved, as in fio, in each of its runs. Without `size=` fio moves all of the drive, and
+//! here it is the time alone. It goes past the page cache; without `direct=1` fio does not, which a note says, and `direct=0` is refused.
 //!
 //! Reads that follow one another are contiguous, and so are writes, each from a position of their own, whatever their lengths and `ba=` are:
 //! that is for random places alone (fio's `fixup_options`, and `get_next_seq_offset`, which looks at the `last_pos` of one direction). Without
@@ -90,8 +91,8 @@ struct Section<'a> {
     engine: Engine<'a>,
     /// The line that says the depth.
     depth: Option<Line<'a>>,
-    /// The line that says how much of the drive is used.
-    size: Option<Line<'a>>,
+    /// A line says how much of the drive is used.
+    has_size: bool,
     /// The time alone ends it.
     time_based: bool,
     /// It says to go past the page cache.
@@ -187,7 +188,7 @@ impl<'a> Section<'a> {
             waits: false,
             engine: Engine::Unsaid,
             depth: None,
-            size: None,
+            has_size: false,
             time_based: false,
             direct: false,
         }
@@ -212,8 +213,7 @@ impl<'a> Section<'a> {
             "runtime" | "timeout" => self.job.run = Some(line.run(needed()?)?),
             "ramp_time" => self.job.warm_up = Some(line.time(needed()?)?),
             "size" | "filesize" => {
-                self.job.span_bytes = line.span(needed()?)?;
-                self.size = Some(line);
+                (self.has_size, self.job.span_bytes) = line.span(needed()?)?;
             }
             "time_based" => self.time_based = line.flag(value)?,
             "offset" => self.job.offset_bytes = line.bytes(needed()?)?,
@@ -301,20 +301,9 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Whether fio, too, would end by the time. Of a part of a drive it is through soon, and writes it once.
-    fn expect_time(&self) -> Result<(), JobFileError> {
-        let Some(line) = self.size.filter(|_| self.job.span_bytes.is_some()) else { return Ok(()) };
-        if self.time_based && self.job.run.is_some() {
-            return Ok(());
-        }
-        let reason = "without time_based and runtime, fio ends when that much was moved once";
-        Err(line.error(reason, "add time_based and runtime=, such as runtime=30"))
-    }
-
     /// The job of the section, at its end.
     fn finish(self, head: Line<'_>, is_first: bool) -> Result<Job, JobFileError> {
         self.expect_depth()?;
-        self.expect_time()?;
         let Some(pattern) = self.pattern else {
             return Err(head.error("the job does not say what it does", "add rw=, such as rw=randread"));
         };
@@ -336,7 +325,8 @@ impl<'a> Section<'a> {
             _ => "mixed lengths".to_owned(),
         };
         let label = format!("{}: {what}", tame(head.head()?));
-        Ok(Job { label, shares, ..self.job })
+        let once = self.has_size && !(self.time_based && self.job.run.is_some());
+        Ok(Job { label, shares, once, ..self.job })
     }
 }
 
@@ -462,12 +452,13 @@ impl Line<'_> {
         Ok(time)
     }
 
-    /// A part of the drive; 100 % is all of it, and so is 0 (fio's manual, "size").
-    fn span(self, value: &str) -> Result<Option<u64>, JobFileError> {
+    /// A part of the drive, and whether it is one that was chosen; 100 % is all of it, and so is 0, which says nothing (fio's manual,
+    /// "size").
+    fn span(self, value: &str) -> Result<(bool, Option<u64>), JobFileError> {
         match value {
-            "100%" => Ok(None),
+            "100%" => Ok((true, None)),
             value if value.ends_with('%') => Err(self.error("a part in percent", "write it in bytes")),
-            value => self.bytes(value).map(|bytes| (bytes > 0).then_some(bytes)),
+            value => self.bytes(value).map(|bytes| (bytes > 0, (bytes > 0).then_some(bytes))),
         }
     }
 
@@ -683,19 +674,23 @@ size=1g
     }
 
     #[test]
-    fn a_part_that_fio_would_move_once_is_refused() {
-        for time in ["", "runtime=30\n", "time_based\n", "time_based=0\nruntime=30\n"] {
-            let error = refused(&format!("[global]\nsize=1g\n{time}[a]\nrw=read\n"));
-            assert_eq!((error.line, error.text.as_str()), (2, "size=1g"), "{time}");
-            assert_eq!(
-                error.reason,
-                "without time_based and runtime, fio ends when that much was moved once"
-            );
-            assert_eq!(error.remedy, "add time_based and runtime=, such as runtime=30");
+    fn a_part_is_moved_once_unless_the_time_alone_ends_it() {
+        let job = |text: &str| parse("", text).expect("it is understood").jobs.remove(0);
+        for (time, run) in [
+            ("", None),
+            ("runtime=30\n", Some(30)),
+            ("time_based\n", None),
+            ("time_based=0\nruntime=30\n", Some(30)),
+        ] {
+            let job = job(&format!("[global]\nsize=1g\n{time}[a]\nrw=read\n"));
+            assert_eq!((job.once, job.span_bytes, job.warm_up), (true, Some(1 << 30), None), "{time}");
+            assert_eq!(job.run, run.map(Duration::from_secs), "{time}");
         }
-        assert!(parse("", "[a]\nsize=1g\ntime_based\nruntime=30\nrw=read\n").is_ok());
-        // The last one counts, and all of the drive is no part.
-        assert!(parse("", "[global]\nsize=1g\n[a]\nrw=read\nsize=100%\n").is_ok());
+        assert!(!job("[a]\nsize=1g\ntime_based\nruntime=30\nrw=read\n").once);
+        assert_eq!(job("[a]\nsize=1g\nramp_time=2\nrw=read\n").warm_up, Some(Duration::from_secs(2)));
+        // All of it may be said, and nothing be left unsaid.
+        assert!(job("[global]\nsize=1g\n[a]\nrw=read\nsize=100%\n").once);
+        assert!(!job("[global]\nsize=1g\n[a]\nrw=read\nsize=0\n").once && !job("[a]\nrw=read\n").once);
     }
 
     #[test]

@@ -101,6 +101,9 @@ pub struct Job {
     pub depth: u16,
     /// The length of one run, where the workload has its own.
     pub run: Option<Duration>,
+    /// A run is over when as many bytes were moved as the part that is used has, and only earlier if it has a length of its own. Nothing
+    /// is dropped before it unless the workload says so, and what is dropped is of those bytes.
+    pub once: bool,
     /// What is dropped before it, where the workload has its own.
     pub warm_up: Option<Duration>,
     /// The first byte that is used.
@@ -138,6 +141,7 @@ impl Job {
             sequence: Sequence::Shared,
             depth,
             run: None,
+            once: false,
             warm_up: None,
             offset_bytes: 0,
             span_bytes: None,

@@ -4,6 +4,7 @@
 //! of them. Rounds are repeated until the 95 % interval of each route's rate is narrow enough, or there were enough of
 //! them. Latencies of all rounds are put together. A route that cannot be put up says why, and the others go on.
 
+mod course;
 mod energy;
 mod run;
 mod statistics;

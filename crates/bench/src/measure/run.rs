@@ -1,13 +1,15 @@
-//! One run: a job on a runner, at its depth, for a time.
+//! One run: a job on a runner, at its depth, for a time or until its part of the drive was moved once.
 //!
 //! The warm-up comes first and counts for nothing; then accesses that end count until the time is over and one has ended; then those
-//! under way are waited for, and count for nothing again. The latency of an access is from just before it is started to when
+//! under way are waited for, and count for nothing again. Where all was moved nothing is under way any more, and if that was within the
+//! warm-up, all of it counts, as with fio. The latency of an access is from just before it is started to when
 //! its end is seen. An access that fails is counted as a failure and is no I/O. After writes comes a flush, which counts for nothing
 //! either: a drive tells of what it has lost of its cache by then. A write that is lost so is a failure. Where a [`Ledger`] is kept, writes are
 //! stamped, reads are checked, and no access overlaps one under way.
 //!
 //! Always true: nothing is allocated per access in steady state; the caller is asked some times a second whether to go on.
 
+use super::course::Course;
 use super::energy::Energy;
 use crate::payload::Payload;
 use crate::rig::{Ended, Fault, RigError, Room, Runner, Troubles};
@@ -156,13 +158,8 @@ pub fn run(
     if job.writes() {
         (0..job.depth).for_each(|slot| payload.prepare(load.runner.memory(slot)));
     }
-    let course = Course {
-        accesses,
-        payload,
-        warm_up: job.warm_up.unwrap_or(conditions.warm_up),
-        run: job.run.unwrap_or(conditions.run),
-        writes: job.writes(),
-    };
+    let accesses = (accesses, load.runner.block_size().bytes());
+    let course = Course::new(job, conditions, accesses, payload);
     let ended = load.measure(course);
     load.told(ended)
 }
@@ -199,15 +196,6 @@ pub struct Surroundings<'a> {
     pub energy: Option<&'a Energy>,
 }
 
-/// What is to be run.
-struct Course {
-    accesses: Accesses,
-    payload: Payload,
-    warm_up: Duration,
-    run: Duration,
-    writes: bool,
-}
-
 /// Accesses under way.
 struct Load<'r, 's> {
     runner: &'r mut dyn Runner,
@@ -217,6 +205,8 @@ struct Load<'r, 's> {
     /// The slot of the flush under way.
     flush: Option<u16>,
     began: Instant,
+    /// When one of them has ended last.
+    heard: Instant,
     ticked: Instant,
     block_bytes: u64,
     latency: Histogram<u64>,
@@ -242,6 +232,7 @@ impl<'r, 's> Load<'r, 's> {
             under_way: vec![None; depth.into()],
             flush: None,
             began: now,
+            heard: now,
             ticked: now,
             latency: histogram(),
             ios: 0,
@@ -305,11 +296,15 @@ impl<'r, 's> Load<'r, 's> {
     }
 
     fn measure(&mut self, mut course: Course) -> Result<Run, RunError> {
-        let whole = course.warm_up + course.run;
+        let begin = Marks::now(self.began, self.surroundings.energy);
         let mut from = None;
         let mut goes_on = true;
         let to = loop {
             let now = self.runner.now();
+            if course.is_through() && self.is_quiet() {
+                from.get_or_insert(begin);
+                break Marks::now(now, self.surroundings.energy);
+            }
             if from.is_none() && now - self.began >= course.warm_up {
                 self.forget();
                 from = Some(Marks::now(now, self.surroundings.energy));
@@ -320,8 +315,9 @@ impl<'r, 's> Load<'r, 's> {
             }
             self.fill(&mut course);
             self.turn()?;
-            goes_on = self.tick(whole);
+            goes_on = self.tick(course.whole(now - self.began));
         };
+        let whole = course.whole(to.at - self.began);
         let (ios, bytes, latency) = (self.ios, self.bytes, std::mem::replace(&mut self.latency, histogram()));
         self.drain(goes_on, whole)?;
         if course.writes {
@@ -346,8 +342,9 @@ impl<'r, 's> Load<'r, 's> {
     }
 
     /// Whether enough was counted. A rate of nothing says nothing, so that a run that is shorter than an access, or during which the
-    /// processor was somebody else's, goes on until one has ended.
-    fn is_over(&self, counted: Duration, wanted: Duration) -> bool {
+    /// processor was somebody else's, goes on until one has ended. One that has no time to keep is over when none ends any more.
+    fn is_over(&self, counted: Duration, wanted: Option<Duration>) -> bool {
+        let Some(wanted) = wanted else { return self.runner.now() - self.heard >= self.runner.access_max() };
         let is_idle = self.ios == 0 && self.failures.count == 0;
         counted >= wanted && (!is_idle || counted >= wanted + self.runner.access_max())
     }
@@ -360,8 +357,12 @@ impl<'r, 's> Load<'r, 's> {
 
     /// Starts accesses in all slots that have none.
     fn fill(&mut self, course: &mut Course) {
-        while let Some(slot) = self.idle.pop() {
-            let Some(access) = self.draw(&mut course.accesses) else {
+        while !course.is_through()
+            && let Some(slot) = self.idle.pop()
+        {
+            let drawn = self.draw(&mut course.accesses);
+            let Some(access) = drawn.filter(|access| course.takes(access.extent.blocks.0 * self.block_bytes))
+            else {
                 return self.idle.push(slot);
             };
             let bytes = (access.extent.blocks.0 * self.block_bytes) as usize;
@@ -416,6 +417,7 @@ impl<'r, 's> Load<'r, 's> {
         }
         let Some((access, started)) = self.under_way[usize::from(ended.slot)].take() else { return };
         self.idle.push(ended.slot);
+        self.heard = now;
         let bytes = access.extent.blocks.0 * self.block_bytes;
         if let Some(ledger) = &mut self.surroundings.ledger {
             match access.kind {

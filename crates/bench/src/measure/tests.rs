@@ -55,6 +55,57 @@ fn a_round_is_no_shorter_than_an_access() {
     assert!(figures.iops_of_rounds.iter().all(|rate| (10.0..30.0).contains(rate)), "{figures:?}");
 }
 
+/// A job that moves 64 KiB once, four requests of 4 KiB at a time, on a drive that takes a millisecond for these.
+fn once(change: impl FnOnce(&mut Job), plan: &Plan) -> Row {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    stand.service = Duration::from_millis(1);
+    let mut job = Job { once: true, span_bytes: Some(64 << 10), ..Job::of(Share::all(4096, 50, 0), 4) };
+    change(&mut job);
+    rows(&mut stand, &[Route::Kernel], job, plan, &mut crowd).remove(0)
+}
+
+#[test]
+fn a_part_that_is_moved_once_is_counted_from_its_first_access_to_its_last() {
+    let ios_and_rate = |change: fn(&mut Job)| {
+        let figures = once(change, &plan((3, 3))).figures.expect("figures");
+        assert_eq!(figures.rounds, 3);
+        (figures.ios, figures.iops.value.round())
+    };
+    // Neither the time nor the warm-up of the plan is its own.
+    assert_eq!(ios_and_rate(|_| ()), (3 * 16, 4000.0));
+    // What does not fit any more is not begun.
+    assert_eq!(ios_and_rate(|job| job.span_bytes = Some(30 << 10)).0, 3 * 7);
+    assert_eq!(ios_and_rate(|job| job.shares = vec![Share::all(24 << 10, 100, 100)]).0, 3 * 2);
+    // A time of its own may be over before.
+    assert_eq!(ios_and_rate(|job| job.run = Some(Duration::from_millis(2))).0, 3 * 8);
+    assert_eq!(ios_and_rate(|job| job.run = Some(Duration::from_secs(2))), (3 * 16, 4000.0));
+    // What is dropped is of it, unless that would be all.
+    assert_eq!(ios_and_rate(|job| job.warm_up = Some(Duration::from_millis(1))), (3 * 12, 4000.0));
+    assert_eq!(ios_and_rate(|job| job.warm_up = Some(Duration::from_secs(1))), (3 * 16, 4000.0));
+}
+
+#[test]
+fn a_part_that_is_written_once_is_read_back_as_a_whole() {
+    let verify = Plan { verify: true, ..plan((1, 1)) };
+    let row = once(|job| job.shares = vec![Share::all(4096, 0, 0)], &verify);
+    let findings = row.findings.expect("findings");
+    assert_eq!((findings.written, findings.checked, findings.wrong), (128, 128, 0));
+    assert_eq!(row.figures.expect("figures").ios, 16);
+}
+
+#[test]
+fn a_part_whose_accesses_do_not_end_is_not_waited_for_without_end() {
+    let (mut stand, mut crowd) = (Stand::new(), Crowd::default());
+    (stand.service, stand.access_max) = (Duration::from_secs(1), Duration::from_secs(400));
+    stand.stuck = Some(16);
+    let began = stand.now;
+    let job = Job { once: true, span_bytes: Some(64 << 10), ..random(100, 4) };
+    let rows = rows(&mut stand, &[Route::Kernel], job, &plan((1, 1)), &mut crowd);
+    let error = rows[0].figures.as_ref().expect_err("it does not end");
+    assert_eq!(error.to_string(), "1 requests do not end");
+    assert!((400..=820).contains(&(stand.now - began).as_secs()), "{:?}", stand.now - began);
+}
+
 #[test]
 fn routes_take_turns_and_are_held_against_the_first() {
     let (mut stand, mut crowd) = (Stand::new(), Crowd::default());

@@ -42,7 +42,8 @@ pub(crate) struct BenchArguments {
     /// The workload of a configuration file of IOMeter.
     #[arg(long, value_name = "FILE")]
     pub(crate) icf: Option<PathBuf>,
-    /// The workload of a job file of fio: past the page cache and for its time, as with `direct=1` and `time_based`.
+    /// The workload of a job file of fio: past the page cache, as with `direct=1`; each run for its time, or with `size=` and without
+    /// `time_based` until so much was moved.
     #[arg(long, value_name = "FILE")]
     pub(crate) fio: Option<PathBuf>,
     /// What is done, and where.
@@ -63,10 +64,11 @@ pub(crate) struct BenchArguments {
     /// Use this much from the start of the drive, not all of it; the size of a virtual drive, 256 MiB unless given.
     #[arg(long, value_name = "SIZE", value_parser = quantity::size, allow_negative_numbers = true)]
     pub(crate) size: Option<ByteCount>,
-    /// Length of each run; a fraction is fine. 3 unless given, here or in a job file.
+    /// Length of each run; a fraction is fine. 3 unless given, here or in a job file, or the job file says how much is moved.
     #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = quantity::some_seconds)]
     pub(crate) seconds: Option<Duration>,
-    /// What is dropped before each run; a quarter of it, a second at most, unless given.
+    /// What is dropped before each run; a quarter of it, a second at most, unless given, and nothing if the job file says how much is
+    /// moved.
     #[arg(long, value_name = "SECONDS", value_parser = quantity::seconds, allow_negative_numbers = true)]
     pub(crate) warm_up: Option<Duration>,
     /// Runs of each job at most; they end earlier when the figures are steady, but not before three.

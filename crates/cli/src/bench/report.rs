@@ -10,6 +10,7 @@ use bench::measure::{Estimate, Figures, Row};
 use bench::record::{Method, Record};
 use report::{Axis, Cell, Fact, Figure, Page, Picture, Section, Table, number};
 use std::path::Path;
+use std::time::Duration;
 use workload::Job;
 
 pub(super) fn write(file: &Path, record: &Record, jobs: &[Job], rows: &[Row]) -> Result<(), Failure> {
@@ -32,7 +33,7 @@ pub(super) fn write(file: &Path, record: &Record, jobs: &[Job], rows: &[Row]) ->
         page = page.section(page::latencies(&ways, &all, row));
     }
     page = page.section(page::energy(&ways, &all)).section(processor(&ways, jobs, rows));
-    page::write(&facts(page.section(all_rows(record)), record), file)
+    page::write(&facts(page.section(all_rows(record)), record, jobs), file)
 }
 
 fn title(record: &Record) -> String {
@@ -226,10 +227,12 @@ fn all_rows(record: &Record) -> Section {
     )
 }
 
-fn facts(mut page: Page, record: &Record) -> Page {
+fn facts(mut page: Page, record: &Record, jobs: &[Job]) -> Page {
     let Method { run_s, warm_up_s, rounds_min, rounds_max, steady_within_percent, seed, verify, .. } =
         record.method;
     let (target, machine) = (&record.target, &record.machine);
+    let has_own = |job: &Job| job.once || job.run.is_some_and(|run| run != Duration::from_secs_f64(run_s));
+    let unless = if jobs.iter().any(has_own) { ", unless the job says otherwise" } else { "" };
     let known = [
         ("target", Some(target.name.clone())),
         ("kind", Some(target.kind.to_owned())),
@@ -245,7 +248,7 @@ fn facts(mut page: Page, record: &Record) -> Page {
         (
             "runs",
             Some(format!(
-                "{rounds_min} to {rounds_max} of {run_s} s after {warm_up_s} s, until within {steady_within_percent} %"
+                "{rounds_min} to {rounds_max} of {run_s} s after {warm_up_s} s{unless}, until within {steady_within_percent} %"
             )),
         ),
         ("seed", Some(seed.to_string())),

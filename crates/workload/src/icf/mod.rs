@@ -290,6 +290,7 @@ impl<'a> Setup<'a> {
                     sequence: Sequence::Shared,
                     depth,
                     run: self.run,
+                    once: false,
                     warm_up: self.warm_up,
                     offset_bytes: self.offset_bytes,
                     span_bytes: self.span_bytes,

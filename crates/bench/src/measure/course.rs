@@ -1,0 +1,73 @@
+//! What one run is to do, and when it is over.
+//!
+//! It is over after its time; a job that moves its part of the drive once ([`Job::once`]) is over when as many bytes were begun as that part
+//! has and all of them have ended, those of a warm-up among them, as fio counts them. Always true: no access is begun that would
+//! bring more bytes than that.
+
+use super::run::Conditions;
+use crate::payload::Payload;
+use std::time::Duration;
+use workload::{Accesses, Job};
+
+/// What is to be run.
+pub(super) struct Course {
+    pub(super) accesses: Accesses,
+    pub(super) payload: Payload,
+    pub(super) warm_up: Duration,
+    /// What counts; for as long as there is something to move, unless given.
+    pub(super) run: Option<Duration>,
+    pub(super) writes: bool,
+    once: Option<Once>,
+}
+
+/// Bytes that are moved in all.
+#[derive(Clone, Copy, Debug)]
+struct Once {
+    all: u64,
+    left: u64,
+}
+
+impl Course {
+    pub(super) fn new(
+        job: &Job,
+        conditions: &Conditions,
+        (accesses, block_bytes): (Accesses, u32),
+        payload: Payload,
+    ) -> Self {
+        let all = accesses.extent().blocks.0 * u64::from(block_bytes);
+        let (run, warm_up) =
+            if job.once { (None, Duration::ZERO) } else { (Some(conditions.run), conditions.warm_up) };
+        Self {
+            accesses,
+            payload,
+            warm_up: job.warm_up.unwrap_or(warm_up),
+            run: job.run.or(run),
+            writes: job.writes(),
+            once: job.once.then_some(Once { all, left: all }),
+        }
+    }
+
+    /// Whether an access of so many bytes still belongs to it. After one that does not, none does.
+    pub(super) fn takes(&mut self, bytes: u64) -> bool {
+        let Some(once) = &mut self.once else { return true };
+        let left = once.left.checked_sub(bytes);
+        once.left = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Whether all that is to be moved was begun.
+    pub(super) fn is_through(&self) -> bool {
+        self.once.is_some_and(|once| once.left == 0)
+    }
+
+    /// How long it will be in all, as it looks after so much time; not nothing.
+    pub(super) fn whole(&self, elapsed: Duration) -> Duration {
+        let by_time = self.run.map(|run| self.warm_up + run);
+        let by_bytes = self.once.and_then(|Once { all, left }| {
+            let times = all as f64 / all.saturating_sub(left).max(1) as f64;
+            Duration::try_from_secs_f64(elapsed.as_secs_f64() * times).ok()
+        });
+        let least = by_time.into_iter().chain(by_bytes).min();
+        least.unwrap_or(elapsed).max(Duration::from_nanos(1))
+    }
+}
