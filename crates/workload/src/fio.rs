@@ -611,6 +611,13 @@ size=1g
         assert_eq!(refused("[a]\nrw=trim\n").line, 2);
         assert_eq!(refused("rw=read\n").line, 1);
         assert_eq!(refused("[a\n").line, 1);
+        for pattern in ["randread:8", "read:4k", "write:-4k", "seq", "randtrimwrite"] {
+            assert_eq!(refused(&format!("[a]\nrw={pattern}\n")).reason, "the pattern is not understood");
+        }
+        for lengths in ["bsrange=4k-64k", "bs_unaligned=1", "bssplit=4k/50:64k/50,8k/100", "bssplit=4k:64k"] {
+            assert_eq!(refused(&format!("[a]\nrw=randrw\n{lengths}\n")).line, 3, "{lengths}");
+        }
+        assert_eq!(refused("[a]\nrw=randrw\npercentage_random=50,100\n").line, 3);
         assert_eq!(refused("[a]\nrw=read\nbs=4k,8k\n").line, 3);
         assert_eq!(refused("[a]\nrw=read\nbs=32m\n").line, 3);
         assert_eq!(refused("[a]\nrw=read\nnumjobs=4\n").line, 3);
