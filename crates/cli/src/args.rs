@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use server::drive::Fault;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use units::ByteCount;
+use units::{BlockSize, ByteCount};
 
 /// USB Attached SCSI, whole, in user space.
 #[derive(Debug, Parser)]
@@ -89,8 +89,8 @@ pub(crate) struct ServeArguments {
     #[arg(long, default_value = "32", value_parser = quantity::streams)]
     pub(crate) streams: u16,
     /// Bytes of a logical block: 512 or 4096.
-    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
-    pub(crate) block_size: String,
+    #[arg(long, value_enum, value_name = "BYTES", default_value_t = BlockSizeArgument::B512)]
+    pub(crate) block_size: BlockSizeArgument,
     /// Refuse every write.
     #[arg(long)]
     pub(crate) read_only: bool,
@@ -198,6 +198,23 @@ pub(crate) enum SpeedArgument {
     High,
     /// 12 Mb/s.
     Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BlockSizeArgument {
+    #[value(name = "512")]
+    B512,
+    #[value(name = "4096")]
+    B4096,
+}
+
+impl From<BlockSizeArgument> for BlockSize {
+    fn from(argument: BlockSizeArgument) -> Self {
+        match argument {
+            BlockSizeArgument::B512 => Self::B512,
+            BlockSizeArgument::B4096 => Self::B4096,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -10,7 +10,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
-use units::{BlockSize, ByteCount};
+use units::ByteCount;
 use workload::{DEPTH_MAX, NAMES};
 
 /// Measure a drive: on BOT, Turbo and UAS with our own drivers, on whatever driver the kernel has bound, or in memory.
@@ -100,8 +100,8 @@ pub(crate) struct BenchArguments {
     #[arg(long, value_enum, default_value_t = crate::args::SpeedArgument::Super, requires = "is_virtual", conflicts_with = "target")]
     pub(crate) speed: crate::args::SpeedArgument,
     /// Bytes of a logical block of the virtual drive: 512 or 4096.
-    #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"], requires = "is_virtual", conflicts_with = "target")]
-    pub(crate) block_size: String,
+    #[arg(long, value_name = "BYTES", value_enum, default_value_t = crate::args::BlockSizeArgument::B512, requires = "is_virtual", conflicts_with = "target")]
+    pub(crate) block_size: crate::args::BlockSizeArgument,
     /// Where places and payload come from; the same seed repeats them.
     #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
     pub(crate) seed: u64,
@@ -162,11 +162,6 @@ impl BenchArguments {
     /// Whether workloads are run that have a name, the usual one if none is given.
     pub(crate) const fn has_named(&self) -> bool {
         self.icf.is_none() && self.fio.is_none() && self.rw.is_none()
-    }
-
-    /// Blocks of the virtual drive; of another one nobody knows yet, and they are no shorter.
-    pub(crate) fn block_size(&self) -> BlockSize {
-        if self.block_size == "4096" { BlockSize::B4096 } else { BlockSize::B512 }
     }
 }
 

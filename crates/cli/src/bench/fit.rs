@@ -19,7 +19,8 @@ const BUFFER_BYTES_MAX: u64 = 1 << 30;
 /// What can be said before the drive is known.
 pub(super) fn check_asked(arguments: &BenchArguments, workloads: &[Workload]) -> Result<(), Failure> {
     if let Some(size) = arguments.size {
-        check_size(size.0, arguments.block_size())?;
+        // Blocks of the virtual drive; of another one nobody knows yet, and they are no shorter.
+        check_size(size.0, arguments.block_size.into())?;
     }
     for job in workloads.iter().flat_map(|workload| &workload.jobs) {
         let bytes = u64::from(job.depth) * u64::from(job.bytes_max());

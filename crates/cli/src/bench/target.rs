@@ -103,7 +103,7 @@ fn in_memory(arguments: &BenchArguments, workloads: &mut [Workload]) -> Result<B
         SpeedArgument::Full => Speed::Full,
     };
     let size = arguments.size.unwrap_or(VIRTUAL_BYTES);
-    let rig = MemoryRig::new(size, arguments.block_size(), speed)
+    let rig = MemoryRig::new(size, arguments.block_size.into(), speed)
         .map_err(|error| Failure::new(error.to_string()))?;
     let target = Target::of("virtual", "virtual", rig.identity());
     fits("virtual", arguments, workloads, &target.identity)?;

@@ -76,12 +76,13 @@ fn create(arguments: &ServeArguments) -> Result<CreatedImage, Failure> {
 
 fn first_medium(arguments: &ServeArguments) -> Result<Box<dyn Medium + Send>, Failure> {
     if let Some(size) = arguments.ram {
-        let block_bytes = block_size(arguments).bytes();
+        let block_size = BlockSize::from(arguments.block_size);
+        let block_bytes = block_size.bytes();
         if size.0 < block_bytes.into() {
             return Err(Failure::usage(format!("a drive of {size} in memory"))
                 .because(format!("it has less than one block of {block_bytes} bytes; make it larger")));
         }
-        let medium = RamMedium::new(size, block_size(arguments))
+        let medium = RamMedium::new(size, block_size)
             .map_err(|error| Failure::new(format!("cannot keep {size} in memory")).because(error))?;
         return Ok(Box::new(medium));
     }
@@ -111,14 +112,10 @@ fn file(
 /// How images are opened.
 pub(super) fn options(arguments: &ServeArguments) -> FileOptions {
     FileOptions {
-        block_size: block_size(arguments),
+        block_size: arguments.block_size.into(),
         read_only: arguments.read_only,
         ..FileOptions::default()
     }
-}
-
-fn block_size(arguments: &ServeArguments) -> BlockSize {
-    if arguments.block_size == "4096" { BlockSize::B4096 } else { BlockSize::B512 }
 }
 
 fn unit(

@@ -95,17 +95,16 @@ impl<'a> Evidence<'a> {
             };
             device.configuration.as_ref().map(of)
         };
-        let built_in = |kernel| {
-            let linux: Option<LinuxJudgement> = judged(kernel);
+        let built_in = |linux: Option<&LinuxJudgement>, kernel| {
             linux.map_or_else(|| BuiltIn::in_kernel(&identity, None, kernel), |linux| linux.built_in)
         };
         let driver = interface.driver.as_deref();
         let Tables { version, later_row, leaving_row } = match user {
             Some(_) => Tables::of_release(inventory, device),
-            None => Tables::of(inventory, device, driver, built_in),
+            None => Tables::of(inventory, device, driver, |kernel| built_in(judged(kernel).as_ref(), kernel)),
         };
         let linux = judged(version);
-        let built_in = built_in(version);
+        let built_in = built_in(linux.as_ref(), version);
         let quirks = Quirks { built_in, user };
         let controller = inventory.controller_of(device);
         Self { inventory, device, interface, settings, linux, controller, quirks, later_row, leaving_row }
@@ -169,7 +168,7 @@ impl<'a> Evidence<'a> {
 
     /// The kernel's log, if it could be read.
     pub fn log(&self) -> Option<&'a KernelLog> {
-        self.inventory.log.as_ref().and_then(|log| log.as_ref().ok())
+        self.inventory.readable_log()
     }
 
     /// Whether the kernel's log is there and for root only.
@@ -209,9 +208,8 @@ impl Tables {
         built_in: impl Fn(Option<KernelVersion>) -> BuiltIn,
     ) -> Self {
         let by_release = Self::of_release(inventory, device);
-        let log = inventory.log.as_ref().and_then(|log| log.as_ref().ok());
         let is_said = |log: &KernelLog| IGNORED_WORDS.iter().any(|words| log.last(device, words).is_some());
-        if driver != Some("uas") && log.is_some_and(is_said) {
+        if driver != Some("uas") && inventory.readable_log().is_some_and(is_said) {
             let since = by_release.later_row.filter(|row| row.flags.contains(Flag::IgnoreUas));
             return match since.and_then(|row| row.versions.since) {
                 Some(since) => Self { version: Some(since), later_row: None, leaving_row: None },

@@ -244,7 +244,7 @@ impl Since {
         for (at, line) in before.iter().enumerate().filter(|(_, line)| about(line)) {
             if is_new(line) {
                 // Without a disconnect it was never recognised: one attempt of several, or another drive.
-                if plug.is_some_and(|plug| plug == Plug::Other) {
+                if plug == Some(Plug::Other) {
                     first = at;
                 }
                 plug = Some(Plug::Unknown);

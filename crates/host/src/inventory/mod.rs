@@ -119,6 +119,11 @@ impl Inventory {
         })
     }
 
+    /// The kernel's log, if it was asked for and could be read.
+    pub fn readable_log(&self) -> Option<&KernelLog> {
+        self.log.as_ref()?.as_ref().ok()
+    }
+
     /// The controller of a device's bus.
     pub fn controller_of(&self, device: &UsbDevice) -> Option<&Controller> {
         self.controllers.iter().find(|controller| controller.buses.contains(&device.bus))

@@ -120,23 +120,7 @@ impl Tree {
     /// The lines of a long file that `keep` wants, of its first [`LONG_FILE_BYTES_MAX`] bytes.
     pub fn lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
         let kept = lines(&mut self.source.reader(path)?.take(LONG_FILE_BYTES_MAX), keep)?;
-        if let Some(notes) = &self.notes {
-            notes.borrow_mut().note_lines(flat("", path), &kept);
-        }
-        Ok(kept)
-    }
-
-    /// The lines that `keep` wants of a file that is worth something as a whole only, as gzip packs it or as text, which is
-    /// what a record has of it.
-    ///
-    /// # Errors
-    /// [`Unread::Failed`] as well where it is cut short, damaged or larger than [`packed::TEXT_BYTES_MAX`].
-    pub(crate) fn whole_lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
-        let kept = packed::lines(self.source.reader(path)?, keep)?;
-        if let Some(notes) = &self.notes {
-            notes.borrow_mut().note_lines(flat("", path), &kept);
-        }
-        Ok(kept)
+        Ok(self.noted(path, kept))
     }
 
     /// The same of a file whose lines go on after a backslash at their end, as those of modprobe do: they are joined, and
@@ -155,10 +139,25 @@ impl Tree {
         })?;
         kept.push(begun);
         kept.retain(|line| keep(line));
+        Ok(self.noted(path, kept))
+    }
+
+    /// The lines that `keep` wants of a file that is worth something as a whole only, as gzip packs it or as text, which is
+    /// what a record has of it.
+    ///
+    /// # Errors
+    /// [`Unread::Failed`] as well where it is cut short, damaged or larger than [`packed::TEXT_BYTES_MAX`].
+    pub(crate) fn whole_lines(&self, path: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<String>, Unread> {
+        let kept = packed::lines(self.source.reader(path)?, keep)?;
+        Ok(self.noted(path, kept))
+    }
+
+    /// Lines that were kept of a file, for whoever wants them and for a record.
+    fn noted(&self, path: &str, kept: Vec<String>) -> Vec<String> {
         if let Some(notes) = &self.notes {
             notes.borrow_mut().note_lines(flat("", path), &kept);
         }
-        Ok(kept)
+        kept
     }
 
     /// All lines of a long file, of its first [`LONG_FILE_BYTES_MAX`] bytes, as they are: names of files in them need not be UTF-8.
