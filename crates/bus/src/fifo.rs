@@ -8,6 +8,7 @@
 use alloc::vec::Vec;
 use core::hint::cold_path;
 use core::mem;
+use core::ops::{Deref, DerefMut};
 
 /// First in, first out.
 #[derive(Clone, Debug)]
@@ -15,6 +16,15 @@ pub struct Fifo<T> {
     places: Vec<Option<T>>,
     first: usize,
     len: usize,
+}
+
+/// The first of a queue, where it lies: for whoever takes what it needs of it out, and then lets it go. If not, it stays.
+#[derive(Debug)]
+pub struct Front<'a, T> {
+    place: &'a mut Option<T>,
+    first: &'a mut usize,
+    len: &'a mut usize,
+    next: usize,
 }
 
 /// Places at first.
@@ -67,14 +77,15 @@ impl<T> Fifo<T> {
         item
     }
 
-    /// Lets the first go.
+    /// The first, to be taken out of its place piece by piece.
     #[inline(always)]
-    pub fn drop_front(&mut self) {
-        if let Some(place @ Some(_)) = self.places.get_mut(self.first) {
-            *place = None;
-            self.first = self.place(1);
-            self.len -= 1;
+    pub fn front(&mut self) -> Option<Front<'_, T>> {
+        let next = self.place(1);
+        let place = self.places.get_mut(self.first)?;
+        if place.is_none() {
+            return None;
         }
+        Some(Front { place, first: &mut self.first, len: &mut self.len, next })
     }
 
     /// The first, to be changed.
@@ -150,6 +161,42 @@ impl<T> Fifo<T> {
     }
 }
 
+impl<T> Front<'_, T> {
+    /// Lets it go: what comes behind it is the first.
+    #[inline(always)]
+    pub fn let_go(self) {
+        *self.place = None;
+        *self.first = self.next;
+        *self.len -= 1;
+    }
+
+    /// Takes it whole.
+    #[inline(always)]
+    pub fn take(self) -> T {
+        let item = self.place.take().expect(IS_THERE);
+        self.let_go();
+        item
+    }
+}
+
+const IS_THERE: &str = "there is no front of an empty queue";
+
+impl<T> Deref for Front<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.place.as_ref().expect(IS_THERE)
+    }
+}
+
+impl<T> DerefMut for Front<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        self.place.as_mut().expect(IS_THERE)
+    }
+}
+
 impl<T> Default for Fifo<T> {
     fn default() -> Self {
         Self::new()
@@ -179,10 +226,15 @@ mod tests {
                         fifo.push_with(|| number);
                         queue.push_back(number);
                     }
-                    5..8 => prop_assert_eq!(fifo.pop_front(), queue.pop_front()),
+                    5..7 => prop_assert_eq!(fifo.pop_front(), queue.pop_front()),
+                    7 => prop_assert_eq!(fifo.front().map(Front::take), queue.pop_front()),
                     8 => prop_assert_eq!(fifo.remove(number % 5), queue.remove(number % 5)),
                     9 => {
-                        fifo.drop_front();
+                        let front = fifo.front();
+                        prop_assert_eq!(front.as_deref(), queue.front());
+                        if let Some(front) = front {
+                            front.let_go();
+                        }
                         queue.pop_front();
                     }
                     _ => prop_assert_eq!(fifo.get_mut(number % 5), queue.get_mut(number % 5)),

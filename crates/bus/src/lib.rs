@@ -19,7 +19,7 @@ mod observer;
 pub mod rendezvous;
 mod transfer;
 
-pub use fifo::Fifo;
+pub use fifo::{Fifo, Front};
 pub use line::Line;
 pub use observer::Observer;
 pub use rendezvous::Rendezvous;

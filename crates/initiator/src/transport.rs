@@ -1,7 +1,7 @@
 //! What every transport is to the one who drives it, so that BOT, Turbo and UAS are driven by the same code.
 
 use crate::{BusAnswer, Command, CommandId, Deadline, Output, PackId, Piece, RequestId};
-use bus::Completion;
+use bus::{Completion, Front, TransferId, TransferStatus};
 use core::fmt;
 use units::Instant;
 
@@ -73,6 +73,12 @@ pub trait Transport {
     /// buffer that brought [`crate::PEEK_BYTES_MAX`] bytes or fewer; else empty.
     fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]);
 
+    /// All bytes of a transfer out were sent while it was the next output: quicker to say than that it has ended, for who
+    /// carries transfers out on the spot.
+    fn handle_sent(&mut self, now: Instant, id: TransferId, bytes: u32) {
+        self.handle_completion(now, Completion { id, status: TransferStatus::Done, actual: bytes }, &[]);
+    }
+
     /// A request to the bus was answered.
     fn handle_answer(&mut self, now: Instant, id: RequestId, answer: BusAnswer);
 
@@ -86,12 +92,8 @@ pub trait Transport {
     /// The next thing to do.
     fn poll_output(&mut self) -> Option<Output>;
 
-    /// The same where it lies, until [`drop_output`](Self::drop_output): for whoever takes what it needs of it out. What is
-    /// asked of the transport meanwhile comes behind it.
-    fn next_output(&mut self) -> Option<&mut Output>;
-
-    /// Lets the next thing to do go: it is done, or taken.
-    fn drop_output(&mut self);
+    /// The same where it lies.
+    fn next_output(&mut self) -> Option<Front<'_, Output>>;
 
     /// When to call [`handle_timeout`](Self::handle_timeout) at the latest, and what is waited for.
     fn poll_timeout(&self) -> Option<Deadline>;

@@ -180,42 +180,41 @@ impl<T: Transport, M: Medium + ?Sized> Loopback<T, M> {
 
     /// Carries the transport's next output out. Whether there was one. What it has is taken from where it lies.
     fn carry_out_next(&mut self, now: Instant) -> bool {
-        let Some(output) = self.host.transport.next_output() else { return false };
-        match output {
+        let Some(mut output) = self.host.transport.next_output() else { return false };
+        match &mut *output {
             Output::Submit(Transfer { id, pipe, length, payload: Payload::Inline(inline) }) => {
                 let (id, pipe, length) = (*id, *pipe, *length);
                 if self.drive.pass_message(pipe, inline.as_bytes()) {
-                    self.host.transport.drop_output();
-                    let sent = Completion { id, status: TransferStatus::Done, actual: length };
-                    self.host.transport.handle_completion(now, sent, &[]);
+                    output.let_go();
+                    self.host.transport.handle_sent(now, id, length);
                     return true;
                 }
                 cold_path();
                 let number = self.host.flights.insert(id, Place::Sent);
                 let taken = self.drive.submit_message(number.0, pipe, inline.as_bytes());
-                self.host.transport.drop_output();
+                output.let_go();
                 self.note_offer(now, number, taken);
             }
             &mut Output::Submit(Transfer { id, pipe, length, ref payload }) => {
                 let place = Place::of(payload);
-                self.host.transport.drop_output();
+                output.let_go();
                 self.offer(now, (id, pipe, length), place);
             }
             &mut Output::Finished(id, ref mut outcome) => {
                 let outcome = std::mem::replace(outcome, Outcome::Failed(Failure::Aborted));
-                self.host.transport.drop_output();
+                output.let_go();
                 self.finished.push_with(|| Finished { id, outcome, buffer: self.host.take_buffer(id) });
             }
             &mut Output::Cancel(id) => {
                 cold_path();
-                self.host.transport.drop_output();
+                output.let_go();
                 if let Some(number) = self.host.flights.find(id) {
                     self.drive.cancel(number.0);
                 }
             }
             &mut Output::Request(id, request) => {
                 cold_path();
-                self.host.transport.drop_output();
+                output.let_go();
                 let answer = self.ask(request);
                 self.host.transport.handle_answer(now, id, answer);
             }
@@ -314,12 +313,12 @@ impl<T: Transport> Host<T> {
         let HostCompletion { id: number, status, actual, ref mut body, .. } = *completion;
         let Some((id, place)) = self.flights.remove(TransferId(number)) else { return };
         let completion = Completion { id, status, actual };
-        match place {
-            Place::Message => {
+        match (place, &body) {
+            (Place::Message, _) => {
                 self.transport.handle_completion(now, completion, bytes_of(body, actual));
             }
-            Place::Sent => self.transport.handle_completion(now, completion, &[]),
-            Place::Buffer(_) | Place::Pieces(_) => {
+            (Place::Sent, _) | (_, Body::Empty) => self.transport.handle_completion(now, completion, &[]),
+            (Place::Buffer(_) | Place::Pieces(_), _) => {
                 let mut peek = [0; PEEK_BYTES_MAX];
                 let peeked = match bytes_of(body, actual) {
                     [] => 0,

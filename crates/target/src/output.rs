@@ -8,7 +8,7 @@ use crate::command::CommandId;
 use crate::medium::MediumRequest;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use bus::{EndpointAddress, Fifo, Pipe, TransferId};
+use bus::{EndpointAddress, Fifo, Front, Pipe, TransferId};
 use units::ByteRange;
 use wire::scsi::sense::Sense;
 use wire::uas::SenseIu;
@@ -91,13 +91,8 @@ impl Outputs {
     }
 
     #[inline(always)]
-    pub(crate) fn front_mut(&mut self) -> Option<&mut Output> {
-        self.queue.front_mut()
-    }
-
-    #[inline(always)]
-    pub(crate) fn drop_front(&mut self) {
-        self.queue.drop_front();
+    pub(crate) fn front(&mut self) -> Option<Front<'_, Output>> {
+        self.queue.front()
     }
 
     #[inline]

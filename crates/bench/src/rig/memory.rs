@@ -327,8 +327,8 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
     }
 
     fn carry(&mut self, now: Instant) {
-        while let Some(output) = self.disk.next_output() {
-            match output {
+        while let Some(mut output) = self.disk.next_output() {
+            match &mut *output {
                 Output::Submit(command, memory) => {
                     let id = command.id;
                     // Most have the whole buffer of a request, and go from where they lie.
@@ -337,13 +337,13 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                             let slot = &mut self.slots[request.0 as usize];
                             self.parts[usize::from(id.slot)] = Some(Part::of(command, *memory, true));
                             let taken = self.ends.submit(now, command, &mut slot.buffer);
-                            self.disk.drop_output();
+                            output.let_go();
                             taken
                         }
                         memory => {
                             cold_path();
                             let command = *command;
-                            self.disk.drop_output();
+                            output.let_go();
                             self.submit_part(now, command, memory)
                         }
                     };
@@ -370,7 +370,7 @@ impl<T: Transport + std::fmt::Debug> MemoryRunner<T> {
                 }
                 Output::Surveyed(_) => {}
             }
-            self.disk.drop_output();
+            output.let_go();
         }
         self.ends.settle(now);
     }
@@ -489,7 +489,7 @@ impl<T: Transport + std::fmt::Debug> End for MemoryRunner<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bus::Completion;
+    use bus::{Completion, Front};
     use initiator::SenseBytes;
     use initiator::{Answer, BusAnswer, Deadline, Outcome, Output as TransportOutput, PackId, Piece};
     use wire::scsi::Status;
@@ -542,16 +542,14 @@ mod tests {
         }
 
         fn poll_output(&mut self) -> Option<TransportOutput> {
-            let output = self.next_output().cloned();
-            self.drop_output();
-            output
+            self.next_output().map(Front::take)
         }
 
-        fn next_output(&mut self) -> Option<&mut TransportOutput> {
+        fn next_output(&mut self) -> Option<Front<'_, TransportOutput>> {
             /// MEDIUM ERROR at LBA 77: WRITE ERROR, of an earlier command.
             const SENSE: [u8; 18] = [0xf1, 0, 3, 0, 0, 0, 77, 10, 0, 0, 0, 0, 0x0c, 0, 0, 0, 0, 0];
-            let output = self.transport.next_output()?;
-            if let TransportOutput::Finished(id, outcome) = output
+            let mut output = self.transport.next_output()?;
+            if let TransportOutput::Finished(id, outcome) = &mut *output
                 && let Some(at) = self.marked.iter().position(|marked| marked == id)
             {
                 self.marked.remove(at);
@@ -559,10 +557,6 @@ mod tests {
                 *outcome = Outcome::Answered(Answer { status, status_qualifier: 0, moved: 0, sense });
             }
             Some(output)
-        }
-
-        fn drop_output(&mut self) {
-            self.transport.drop_output();
         }
 
         fn abort(&mut self, now: Instant, id: CommandId) {

@@ -25,7 +25,7 @@ use crate::{
     Answer, BusAnswer, BusRequest, Command, CommandId, Counters, Deadline, DeadlineReason, Failure, Inline,
     Outcome, Output, Payload, Piece, Refusal, RequestId, SenseBytes, Transfer, Transport,
 };
-use bus::{Completion, Direction, EndpointAddress, Pipe, TransferId, TransferStatus};
+use bus::{Completion, Direction, EndpointAddress, Front, Pipe, TransferId, TransferStatus};
 use recovery::{Lost, Recovery};
 use status::{DataEnd, Due, Judgement};
 use units::Instant;
@@ -455,12 +455,8 @@ impl Transport for Bot {
         self.outputs.pop_front()
     }
 
-    fn next_output(&mut self) -> Option<&mut Output> {
-        self.outputs.front_mut()
-    }
-
-    fn drop_output(&mut self) {
-        self.outputs.drop_front();
+    fn next_output(&mut self) -> Option<Front<'_, Output>> {
+        self.outputs.front()
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

@@ -38,7 +38,7 @@ pub use temperature::{AskTemperature, Temperature, TemperatureSource};
 
 use crate::{Command, CommandId, Outcome, Refusal};
 use alloc::vec::Vec;
-use bus::Fifo;
+use bus::{Fifo, Front};
 use core::fmt;
 use part::Habits;
 use requests::Requests;
@@ -246,15 +246,9 @@ impl Disk {
         self.outputs.pop_front()
     }
 
-    /// The same where it lies, until [`Self::drop_output`]: for whoever takes what it needs of it out. What is asked of the disk
-    /// meanwhile comes behind it.
-    pub fn next_output(&mut self) -> Option<&mut Output> {
-        self.outputs.front_mut()
-    }
-
-    /// Lets the next thing to do go: it is done, or taken.
-    pub fn drop_output(&mut self) {
-        self.outputs.drop_front();
+    /// The same where it lies.
+    pub fn next_output(&mut self) -> Option<Front<'_, Output>> {
+        self.outputs.front()
     }
 
     /// When to call [`Self::handle_timeout`] at the latest.

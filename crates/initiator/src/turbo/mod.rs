@@ -29,7 +29,7 @@ use crate::{
 use access::Access;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use bus::Completion;
+use bus::{Completion, Front};
 use units::{ByteRange, Duration, Instant};
 
 /// Bytes of one transfer, unless told: what drivers of this kind and Linux at super speed use.
@@ -312,12 +312,8 @@ impl Transport for Turbo {
         self.outputs.pop_front()
     }
 
-    fn next_output(&mut self) -> Option<&mut Output> {
-        self.outputs.front_mut()
-    }
-
-    fn drop_output(&mut self) {
-        self.outputs.drop_front();
+    fn next_output(&mut self) -> Option<Front<'_, Output>> {
+        self.outputs.front()
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

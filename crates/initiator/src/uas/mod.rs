@@ -32,7 +32,7 @@ use crate::{
 };
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use bus::{Completion, TransferStatus};
+use bus::{Completion, Front, TransferId, TransferStatus};
 use core::cell::Cell;
 use core::hint::cold_path;
 use ladder::{Ladder, OWED_MAX};
@@ -191,6 +191,24 @@ impl Uas {
             self.free.push(index);
         }
         self.outputs.push_with(|| Output::Finished(id, outcome));
+    }
+
+    /// Whether more is to be done after an input than what the input is about.
+    const fn needs_settling(&self) -> bool {
+        self.unsettled || matches!(self.ladder, Ladder::Draining)
+    }
+
+    /// Notes that a COMMAND IU was sent, if it is that of a task which goes on.
+    #[inline(always)]
+    fn note_sent(&mut self, id: TransferId) -> bool {
+        let place = Place::of(id);
+        let task = self.tasks.get_mut(usize::from(place.index)).and_then(Option::as_mut);
+        let Some(task) = task.filter(|task| task.iu == Flight::UnderWay(id) && !task.has_ended()) else {
+            return false;
+        };
+        task.iu = Flight::Back;
+        self.pipes.note_end();
+        true
     }
 
     fn handle_task_completion(&mut self, now: Instant, place: Place, completion: Completion, bytes: &[u8]) {
@@ -442,11 +460,20 @@ impl Transport for Uas {
             cold_path();
             self.leave(Failure::Disconnected);
         }
-        if self.unsettled || matches!(self.ladder, Ladder::Draining) {
+        if self.needs_settling() {
             cold_path();
             self.reset_when_drained(now);
             self.settle(now);
         }
+    }
+
+    #[inline(always)]
+    fn handle_sent(&mut self, now: Instant, id: TransferId, bytes: u32) {
+        if !self.needs_settling() && self.note_sent(id) {
+            return;
+        }
+        cold_path();
+        self.handle_completion(now, Completion { id, status: TransferStatus::Done, actual: bytes }, &[]);
     }
 
     fn handle_answer(&mut self, now: Instant, id: RequestId, answer: BusAnswer) {
@@ -477,12 +504,8 @@ impl Transport for Uas {
         self.outputs.pop_front()
     }
 
-    fn next_output(&mut self) -> Option<&mut Output> {
-        self.outputs.front_mut()
-    }
-
-    fn drop_output(&mut self) {
-        self.outputs.drop_front();
+    fn next_output(&mut self) -> Option<Front<'_, Output>> {
+        self.outputs.front()
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

@@ -74,7 +74,7 @@ impl Place {
         )
     }
 
-    fn of(id: TransferId) -> Self {
+    pub(super) fn of(id: TransferId) -> Self {
         let role = ROLE_OF_NAME[(id.0 % ROLES) as usize];
         Self { index: (id.0 / ROLES % (u64::from(Self::LADDER) + 1)) as u16, role }
     }
@@ -138,15 +138,20 @@ impl Pipes {
         self.halted.clear();
     }
 
-    /// Notes that a transfer is back; says whose it was.
+    /// Notes how a transfer came back; says whose it was.
     #[inline]
     pub(super) fn handle_completion(&mut self, completion: &Completion) -> Place {
-        self.under_way = self.under_way.saturating_sub(1);
+        self.note_end();
         let place = Place::of(completion.id);
         if has_halted(completion.status) {
             self.note_halt(place.role);
         }
         place
+    }
+
+    /// Notes that a transfer is back.
+    pub(super) const fn note_end(&mut self) {
+        self.under_way = self.under_way.saturating_sub(1);
     }
 
     #[cold]

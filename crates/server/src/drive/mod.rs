@@ -340,12 +340,12 @@ impl<M: Medium + ?Sized> Drive<M> {
     #[inline]
     pub fn poll_with(&mut self, take: impl FnOnce(&mut HostCompletion)) -> bool {
         self.show_next_end();
-        let Some(completion) = self.completions.front_mut() else { return false };
-        take(completion);
+        let Some(mut completion) = self.completions.front() else { return false };
+        take(&mut completion);
         if let Body::Buffer(memory) = &mut completion.body {
             self.memory.pool.put(std::mem::take(memory));
         }
-        self.completions.drop_front();
+        completion.let_go();
         true
     }
 
@@ -421,29 +421,29 @@ impl<M: Medium + ?Sized> Drive<M> {
     /// Carries the next output out. Whether there was one. What it has is taken from where it lies: to move it is half of the work.
     #[inline(always)]
     fn carry_out_next(&mut self) -> bool {
-        let Some(output) = self.device.next_output() else { return false };
+        let Some(mut output) = self.device.next_output() else { return false };
         match *output {
             Output::Transfer(DeviceTransfer { id, pipe, length, ends, ref mut payload }) => {
                 let payload = std::mem::replace(payload, Payload::Nowhere);
-                self.device.drop_output();
+                output.let_go();
                 self.offer(DeviceTransfer { id, pipe, length, ends, payload });
             }
             Output::Medium(request) => {
-                self.device.drop_output();
+                output.let_go();
                 self.ask_medium(request);
             }
             Output::Acquire(id, bytes) => {
-                self.device.drop_output();
+                output.let_go();
                 self.memory.buffers.reserve(id, bytes);
             }
             Output::Release(id) => {
-                self.device.drop_output();
+                output.let_go();
                 if let Some(Buffer::Present(buffer)) = self.memory.buffers.release(id) {
                     self.memory.pool.put(buffer);
                 }
             }
             Output::FinishBoth(data_in, data_out) => {
-                self.device.drop_output();
+                output.let_go();
                 let (bus, mut ends) = self.ends();
                 bus.finish(data_in, &mut ends);
                 bus.finish(data_out, &mut ends);

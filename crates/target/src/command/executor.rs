@@ -19,7 +19,7 @@ use crate::unit::table::{Index, Row};
 use crate::unit::{Context, DataPhase, LIST_HEAD_BYTES, MediumPlan, Plan, Unit, UnitEvent, gate};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use bus::{Direction, Fifo};
+use bus::{Direction, Fifo, Front};
 use core::hint::cold_path;
 use units::ByteRange;
 use wire::scsi::Status;
@@ -123,7 +123,7 @@ impl Executor {
         let set = &self.sets[usize::from(unit)];
         let is_aca = |slot: &u16| self.tasks[usize::from(*slot)].attribute == Some(TaskAttribute::Aca);
         // The new command is in the set already; beside it there may be no other ACA command.
-        let is_taken = || set.slots().iter().filter(|slot| is_aca(slot)).count() > 1;
+        let is_taken = || set.slots().filter(is_aca).count() > 1;
         match (set.aca, request.attribute == TaskAttribute::Aca) {
             (true, false) => self.end(id, Status::AcaActive, None),
             (true, true) if is_taken() => self.end(id, Status::AcaActive, None),
@@ -306,7 +306,8 @@ impl Executor {
             task.fences = matches!(task.phase, Phase::Draining { .. });
         }
         for set in &mut self.sets {
-            set.fenced = set.slots().iter().any(|&slot| self.tasks[usize::from(slot)].fences);
+            let is_fenced = set.slots().any(|slot| self.tasks[usize::from(slot)].fences);
+            set.fenced = is_fenced;
         }
     }
 
@@ -336,20 +337,20 @@ impl Executor {
 
     /// The same where it lies.
     #[inline(always)]
-    pub(crate) fn next_want(&mut self) -> Option<&mut Output> {
-        self.wants.front_mut()
-    }
-
-    /// Lets it go.
-    #[inline(always)]
-    pub(crate) fn drop_want(&mut self) {
-        self.wants.drop_front();
+    pub(crate) fn next_want(&mut self) -> Option<Front<'_, Output>> {
+        self.wants.front()
     }
 
     /// Whether there is such a thing.
     #[inline]
     pub fn wants(&self) -> bool {
         !self.wants.is_empty()
+    }
+
+    /// Whether [`Self::poll_output`] may have anything to tell.
+    #[inline]
+    pub(crate) fn may_have_outputs(&self) -> bool {
+        self.stirred || !self.outputs.is_empty()
     }
 
     /// The next thing wanted of the transport.
@@ -559,7 +560,8 @@ impl Executor {
             }
             if set.fenced {
                 cold_path();
-                set.fenced = set.slots().iter().any(|&slot| self.tasks[usize::from(slot)].fences);
+                let is_fenced = set.slots().any(|slot| self.tasks[usize::from(slot)].fences);
+                set.fenced = is_fenced;
             }
             self.stirred = true;
         }

@@ -7,7 +7,6 @@
 
 use super::task::Task;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use core::hint::cold_path;
 use wire::uas::TaskAttribute;
 
@@ -15,7 +14,7 @@ use wire::uas::TaskAttribute;
 #[derive(Debug, Default)]
 pub(super) struct TaskSet {
     /// Slots, oldest first.
-    slots: Vec<u16>,
+    slots: VecDeque<u16>,
     /// Those that have not been started, oldest first.
     waiting: VecDeque<u16>,
     /// How many order others. Mostly none does, and the oldest that waits is the next.
@@ -29,17 +28,23 @@ pub(super) struct TaskSet {
 impl TaskSet {
     /// A command has come; `barrier` as [`Task::is_barrier`] says.
     pub(super) fn add(&mut self, slot: u16, barrier: bool) {
-        self.slots.push(slot);
+        self.slots.push_back(slot);
         self.waiting.push_back(slot);
         self.barriers += u16::from(barrier);
     }
 
     /// It goes; nothing happens if it has gone before.
     pub(super) fn remove(&mut self, slot: u16, barrier: bool) {
-        if let Some(position) = self.slots.iter().position(|&s| s == slot) {
-            self.slots.remove(position);
-            self.barriers -= u16::from(barrier);
+        match self.slots.front() {
+            // Mostly the oldest has come to its end.
+            Some(&oldest) if oldest == slot => drop(self.slots.pop_front()),
+            _ => {
+                cold_path();
+                let Some(position) = self.slots.iter().position(|&own| own == slot) else { return };
+                self.slots.remove(position);
+            }
         }
+        self.barriers -= u16::from(barrier);
     }
 
     /// It orders nobody any more.
@@ -62,8 +67,8 @@ impl TaskSet {
         !self.waiting.is_empty()
     }
 
-    pub(super) fn slots(&self) -> &[u16] {
-        &self.slots
+    pub(super) fn slots(&self) -> impl Iterator<Item = u16> {
+        self.slots.iter().copied()
     }
 
     /// The oldest command that waits and may start.

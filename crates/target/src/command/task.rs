@@ -79,13 +79,18 @@ pub(super) struct Cdb {
 
 impl Cdb {
     pub(super) fn new(cdb: &[u8]) -> Self {
+        // A COMMAND IU has 16 bytes of it, which are two words when that is known.
+        let Some(whole) = cdb.as_array::<16>() else { return Self::of_odd_length(cdb) };
+        let mut bytes = [0; CDB_BYTES_MAX];
+        bytes[..whole.len()].copy_from_slice(whole);
+        Self { bytes, len: whole.len() as u8 }
+    }
+
+    #[cold]
+    fn of_odd_length(cdb: &[u8]) -> Self {
         let mut bytes = [0; CDB_BYTES_MAX];
         let len = cdb.len().min(CDB_BYTES_MAX);
-        // A COMMAND IU has 16 bytes of it, which are two words when that is known.
-        match cdb.as_array::<16>() {
-            Some(whole) => bytes[..whole.len()].copy_from_slice(whole),
-            None => bytes[..len].copy_from_slice(&cdb[..len]),
-        }
+        bytes[..len].copy_from_slice(&cdb[..len]);
         Self { bytes, len: len as u8 }
     }
 

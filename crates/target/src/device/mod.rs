@@ -20,7 +20,7 @@ use crate::uas::{Uas, UasEndpoints};
 use crate::unit::{InsertedMedium, Unit, UnitEvent};
 use alloc::string::String;
 use alloc::vec::Vec;
-use bus::{Completion, Direction, EndpointAddress, Speed};
+use bus::{Completion, Direction, EndpointAddress, Front, Speed};
 use core::hint::cold_path;
 pub use endpoint0::Verdict;
 use endpoint0::{Effect, Endpoint0};
@@ -230,22 +230,13 @@ impl Device {
         self.outputs.pop_front()
     }
 
-    /// The same where it lies, until [`Self::drop_output`]: for whoever takes what it needs of it out.
+    /// The same where it lies.
     #[inline(always)]
-    pub fn next_output(&mut self) -> Option<&mut Output> {
+    pub fn next_output(&mut self) -> Option<Front<'_, Output>> {
         if self.executor.wants() {
             return self.executor.next_want();
         }
-        self.outputs.front_mut()
-    }
-
-    /// Lets the next thing to do go: it is done, or taken.
-    #[inline(always)]
-    pub fn drop_output(&mut self) {
-        if self.executor.wants() {
-            return self.executor.drop_want();
-        }
-        self.outputs.drop_front();
+        self.outputs.front()
     }
 
     /// Whether [`Self::poll_output`] has anything to tell.
@@ -376,7 +367,15 @@ impl Device {
 
     /// Carries what the executor tells the transport, until it tells nothing. At once, and not when it is polled: a host
     /// that ends a phase early takes back what the transport knows of, and must find all of it.
+    #[inline(always)]
     fn settle(&mut self) {
+        if self.executor.may_have_outputs() || matches!(self.transport, Transport::Bot(_)) {
+            self.settle_all();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_all(&mut self) {
         loop {
             let Some(output) = self.executor.poll_output() else {
                 if let Transport::Bot(bot) = &mut self.transport

@@ -39,7 +39,7 @@ impl Uas {
     /// Puts a piece on the wire, or in the queue for its turn.
     #[inline]
     pub(super) fn move_data(&mut self, index: usize, piece: Piece, outputs: &mut Outputs) {
-        self.slots[index].pieces.push_back((piece, None));
+        self.slots[index].pieces.push_with(|| (piece, None));
         if !self.streams && !self.has_turn(index, piece.direction, outputs) {
             return;
         }
@@ -81,9 +81,9 @@ impl Uas {
         let State::Running { id: command } = self.slots[index].state else { return };
         let tag = self.slots[index].tag;
         for position in 0..self.slots[index].pieces.len() {
-            let (piece, None) = self.slots[index].pieces[position] else { continue };
-            let id = self.names.name(index);
-            self.slots[index].pieces[position].1 = Some(id);
+            let Some((piece, transfer @ None)) = self.slots[index].pieces.get_mut(position) else { continue };
+            let (piece, id) = (*piece, self.names.name(index));
+            *transfer = Some(id);
             let (endpoint, payload) = match (piece.direction, piece.place) {
                 (Direction::In, Place::Parameters) => (self.endpoints.data_in, Payload::Reply(command)),
                 (Direction::In, Place::Buffer) => {
@@ -152,7 +152,7 @@ impl Uas {
             cold_path();
             return;
         }
-        slot.pieces.pop_front();
+        slot.pieces.drop_front();
         let is_short = piece.direction == Direction::Out && completion.actual < piece.range.len;
         if is_short {
             cold_path();

@@ -3,8 +3,7 @@
 use super::management::{Ends, Then};
 use crate::command::{CommandId, Outcome, Place};
 use crate::output::Outputs;
-use alloc::collections::VecDeque;
-use bus::{Direction, TransferId};
+use bus::{Direction, Line, TransferId};
 use units::ByteRange;
 use wire::uas::{CommandIu, TaskAttribute};
 
@@ -18,7 +17,7 @@ pub(super) struct Slot {
     /// Whether the command has the ACA attribute.
     pub(super) is_aca: bool,
     /// The data phase: what is on the wire, and what waits for its turn, in order.
-    pub(super) pieces: VecDeque<(Piece, Option<TransferId>)>,
+    pub(super) pieces: Line<(Piece, Option<TransferId>)>,
     /// The READY IU that the host has not taken yet.
     pub(super) ready: Option<TransferId>,
 }
@@ -78,8 +77,10 @@ impl Slot {
 
     /// Takes back what the slot has of a data phase on the wire.
     pub(super) fn cancel_pieces(&mut self, outputs: &mut Outputs) {
-        for transfer in self.pieces.drain(..).filter_map(|(_, transfer)| transfer) {
-            outputs.take_back(transfer);
+        while let Some((_, transfer)) = self.pieces.pop_front() {
+            if let Some(transfer) = transfer {
+                outputs.take_back(transfer);
+            }
         }
     }
 

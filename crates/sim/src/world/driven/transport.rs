@@ -1,6 +1,6 @@
 //! The transport of a drive, of either kind: one world has drives of both.
 
-use bus::Completion;
+use bus::{Completion, Front};
 use initiator::{
     Bot, BusAnswer, Command, CommandId, Counters, Deadline, Output, PackId, Piece, Refusal, RequestId,
     Transport, Turbo, Uas,
@@ -61,12 +61,8 @@ impl Transport for AnyTransport {
         either!(self, transport => transport.poll_output(), None)
     }
 
-    fn next_output(&mut self) -> Option<&mut Output> {
+    fn next_output(&mut self) -> Option<Front<'_, Output>> {
         either!(self, transport => transport.next_output(), None)
-    }
-
-    fn drop_output(&mut self) {
-        either!(self, transport => transport.drop_output(), ());
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {

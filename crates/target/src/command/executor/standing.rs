@@ -45,7 +45,7 @@ impl Executor {
     pub fn live(&self, unit: Option<u8>) -> impl Iterator<Item = CommandId> + '_ {
         let sets = self.sets.iter().enumerate();
         let sets = sets.filter(move |(number, _)| unit.is_none_or(|unit| usize::from(unit) == *number));
-        let slots = sets.flat_map(|(_, set)| set.slots().iter().copied());
+        let slots = sets.flat_map(|(_, set)| set.slots());
         slots.map(|slot| self.tasks[usize::from(slot)].id(slot)).filter(|&id| self.is_live(id))
     }
 }
