@@ -25,6 +25,8 @@ pub(crate) struct Script<T> {
     submitted: BTreeSet<CommandId>,
     under_way: BTreeMap<TransferId, Transfer>,
     seen: BTreeSet<TransferId>,
+    /// The next message that is sent is said to have been sent on the spot.
+    on_the_spot: bool,
 }
 
 /// A command of slot `slot`.
@@ -66,6 +68,7 @@ impl<T: Transport> Script<T> {
             submitted: BTreeSet::new(),
             under_way: BTreeMap::new(),
             seen: BTreeSet::new(),
+            on_the_spot: false,
         }
     }
 
@@ -179,9 +182,14 @@ impl<T: Transport> Script<T> {
         self.transport.handle_completion(self.now, Completion { id, status, actual }, bytes);
     }
 
-    /// The transfer moved all it could.
+    /// The transfer moved all it could. Of what is sent from within an output every second is said to have been sent on the spot.
     #[track_caller]
     pub(crate) fn done(&mut self, transfer: Transfer) {
+        self.on_the_spot ^= matches!(transfer.payload, Payload::Inline(_));
+        if self.on_the_spot && matches!(transfer.payload, Payload::Inline(_)) {
+            self.under_way.remove(&transfer.id).expect("a transfer completes once");
+            return self.transport.handle_sent(self.now, transfer.id, transfer.length);
+        }
         self.complete(transfer.id, TransferStatus::Done, transfer.length, &[]);
     }
 

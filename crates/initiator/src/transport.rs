@@ -73,8 +73,8 @@ pub trait Transport {
     /// buffer that brought [`crate::PEEK_BYTES_MAX`] bytes or fewer; else empty.
     fn handle_completion(&mut self, now: Instant, completion: Completion, bytes: &[u8]);
 
-    /// All bytes of a transfer out were sent while it was the next output: quicker to say than that it has ended, for who
-    /// carries transfers out on the spot.
+    /// A transfer out has ended, with all of its bytes sent: quicker to say than by
+    /// [`handle_completion`](Self::handle_completion), for whoever carries transfers out on the spot.
     fn handle_sent(&mut self, now: Instant, id: TransferId, bytes: u32) {
         self.handle_completion(now, Completion { id, status: TransferStatus::Done, actual: bytes }, &[]);
     }
