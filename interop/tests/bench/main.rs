@@ -1,13 +1,16 @@
 //! `uaskit bench` in a guest: each transport on the drive that it is for, stamps that come back, what is refused, Ctrl-C.
 //! Afterwards the kernel's driver has the drive again.
 
+mod broken;
+mod units;
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use uaskit_interop::{
     Result, Shared,
     drive::{self, Drive, Ours},
-    guest::{Disk, Guest, Output},
+    guest::{Disk, Guest},
     qemu::{Bus, Machine, Vm},
     scratch::Scratch,
     tools::capture,
@@ -73,28 +76,6 @@ static WARDED: Shared<Ward> = Shared::new(|| {
     vm.guest.install(&drive::binary()?)?;
     Ok(Ward { vm, drives, _images: images })
 });
-
-/// Drives on which something goes wrong while they are written to, at a status that the kernel has not come to when it has looked at a
-/// disk. The last two are stopped for a while and pulled out.
-const BROKEN: &[Ours] = &[
-    (LOST, Bus::Xhci, &["--fault", "lose-status@250"]),
-    ("bench-lost-high", Bus::Ehci, &["--fault", "lose-status@250", "--speed", "high"]),
-    ("bench-lost-bot", Bus::Xhci, &["--fault", "lose-status@250"]),
-    ("bench-halted", Bus::Xhci, &["--fault", "stall-status@250"]),
-    ("bench-halted-high", Bus::Ehci, &["--fault", "stall-status@250", "--speed", "high"]),
-    ("bench-halted-bot", Bus::Xhci, &["--fault", "stall-status@250"]),
-    (SLOW, Bus::Xhci, &[]),
-    (UNPLUGGED, Bus::Xhci, &[]),
-];
-
-/// A status that waits on a stream is taken back, for which its endpoint is stopped. QEMU's controller forgets then on which lap the
-/// rings of all streams are, and Linux does not remind it: so none may have come to its second lap, with 510 transfers.
-const LOST: &str = "bench-lost";
-const SLOW: &str = "bench-slow";
-const UNPLUGGED: &str = "bench-unplugged";
-
-/// Longer than a command is waited for, which is 30 seconds; no longer than until a reset of the unit is given up, 7 seconds later.
-const STOPPED_SECONDS: u32 = 33;
 
 /// The disk of QEMU that is driven by this driver, or ours.
 fn disk(guest: &mut Guest, kind: &str) -> Result<Disk> {
@@ -460,189 +441,8 @@ fn a_drive_that_is_pulled_out_ends_its_row_and_the_program_with_1() -> Result<()
     ward.vm.guest.await_disk("bench-pulled", PLUG_LIMIT).map(drop)
 }
 
-/// Most drives are written to at the same time, since what is lost is waited for half a minute. One whose port is reset is by itself.
-#[test]
-fn what_was_acknowledged_is_there_when_a_drive_fails_in_mid_write() -> Result<()> {
-    let (mut vm, drives) = boot_broken("bench-broken", BROKEN)?;
-    let find = |serial| drives.iter().find(|drive| drive.plug().id == serial).expect("it is served");
-    let (slow, unplugged) = (find(SLOW), find(UNPLUGGED).plug());
-    let others: Vec<&str> = BROKEN.iter().map(|(serial, ..)| *serial).filter(|one| *one != SLOW).collect();
-    are_written(&mut vm, &others, |vm| {
-        vm.detach(&unplugged.id)?;
-        vm.guest.stdout_of("sleep 1")?;
-        vm.attach(&unplugged)
-    })?;
-    are_written(&mut vm, &[SLOW], |vm| {
-        slow.freeze()?;
-        vm.guest.stdout_of(&format!("sleep {STOPPED_SECONDS}"))?;
-        slow.thaw()
-    })
-}
-
-/// A guest with these drives, and in it a file system as a file, and its sum.
-fn boot_broken(name: &str, ours: &[Ours]) -> Result<(Vm, Vec<Drive>)> {
-    let machine = Machine::new(name).kernel_words("usb_storage.delay_use=0");
-    let (machine, drives) = drive::serve_all(machine, ours, "64M")?;
-    let mut vm = machine.boot()?;
-    vm.guest.await_disks(ours.len(), PLUG_LIMIT)?;
-    vm.guest.install(&drive::binary()?)?;
-    let files = "-O ^has_journal -d /usr/share/interop";
-    vm.guest
-        .stdout_of(&format!("mkfs.ext4 -q {files} /tmp/files 8M && sha256sum < /tmp/files > /tmp/sum"))?;
-    Ok((vm, drives))
-}
-
-/// Writes to the first blocks of these drives, and meanwhile something happens. What lies behind those blocks is as it was, and so is the
-/// file system in it.
-fn are_written(vm: &mut Vm, serials: &[&str], happens: impl FnOnce(&mut Vm) -> Result<()>) -> Result<()> {
-    let (mut befores, mut jobs) = (Vec::new(), Vec::new());
-    for serial in serials {
-        let disk = vm.guest.await_disk(serial, PLUG_LIMIT)?;
-        vm.guest.stdout_of(&format!("dd if=/tmp/files of={} bs=1M seek=32 oflag=direct", disk.path()))?;
-        befores.push(disk);
-    }
-    for Disk { port, serial, .. } in &befores {
-        let transport = if serial.contains("bot") { "bot" } else { "uas" };
-        let (depth, seconds) = if *serial == LOST { (30, 3) } else { (8, 8) };
-        let words =
-            format!("--rw randwrite --bs 8k --depth {depth} --size 8M --seconds {seconds} --rounds 1");
-        let line = format!(
-            "uaskit bench {port} --transport {transport} {words} --verify --yes --json --write={port}"
-        );
-        jobs.push(vm.guest.start(&line)?);
-    }
-    vm.guest.stdout_of(&format!("{}sleep 3", befores.iter().map(until_claimed).collect::<String>()))?;
-    happens(vm)?;
-    for (before, job) in befores.iter().zip(jobs) {
-        let Output { status, stdout, stderr } = vm.guest.finish(job, RUN_LIMIT)?;
-        let record: Value =
-            serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
-        println!("{}: {status}, {}\n{stderr}", before.serial, record["troubles"]);
-        is_told(&before.serial, status, &record);
-        let after = vm.guest.await_disk(&before.serial, PLUG_LIMIT)?;
-        assert_eq!((&after.driver, after.queue_depth), (&before.driver, before.queue_depth), "{after:?}");
-        let (path, kept) = (after.path(), "/tmp/kept");
-        let read = format!("dd if={path} of={kept} bs=1M skip=32 count=8 iflag=direct");
-        vm.guest.stdout_of(&format!("{read} && sha256sum < {kept} | cmp - /tmp/sum && e2fsck -fn {kept}"))?;
-    }
-    Ok(())
-}
-
-/// Drives with two units each: kind, serial number, the number of the second unit, transports.
-const TWO_UNITS: &[(&str, &str, u8, &[&str])] = &[
-    ("usb-uas", "units-uas", 5, &["uas"]),
-    ("usb-bot", "units-bot", 1, &["bot", "turbo"]),
-    ("ours", "units-ours", 1, &["bot", "turbo", "uas"]),
-];
-
-/// Each unit of a drive is measured by its number, and written to if it is named; the other one is as it was, and must not be in use.
-#[test]
-fn the_units_of_a_drive_are_told_apart() -> Result<()> {
-    let images = Scratch::new()?;
-    let mut machine = Machine::new("bench-units").kernel_words("usb_storage.delay_use=0");
-    let mut drives = Vec::new();
-    for (kind, serial, lun, _) in TWO_UNITS {
-        let [first, second] =
-            [images.image(serial, 32 << 20)?, images.image(&format!("{serial}-2"), 32 << 20)?];
-        if *kind == "ours" {
-            let drive = Drive::serve(serial, &["--ram", "32M", "--lun", &second.display().to_string()])?;
-            machine = machine.redirect(&drive.plug());
-            drives.push(drive);
-        } else {
-            machine = machine.units(kind, serial, &[(0, &first), (*lun, &second)]);
-        }
-    }
-    let mut vm = machine.boot()?;
-    vm.guest.await_disks(2 * TWO_UNITS.len(), PLUG_LIMIT)?;
-    vm.guest.install(&drive::binary()?)?;
-    for (kind, serial, lun, transports) in TWO_UNITS {
-        for (number, other) in [(*lun, 0), (0, *lun)] {
-            let before = unit(&mut vm.guest, serial, number)?;
-            let (sum, other_sum) =
-                (sum_of(&mut vm.guest, serial, number)?, sum_of(&mut vm.guest, serial, other)?);
-            let (port, list) = (&before.port, transports.join(","));
-            let name = if number == 0 { port.clone() } else { format!("{port}:lun{number}") };
-            let words = format!("{port} --lun {number} --transport {list} --rw randrw --bs 8k --depth 4");
-            let record = measure(&mut vm.guest, &format!("{words} --size 8M --verify --yes --write={name}"))?;
-            rows_came_back(&record, transports);
-            let target = &record["target"];
-            assert_eq!((&target["lun"], &target["name"]), (&number.into(), &name.as_str().into()));
-            if *kind != "ours" {
-                assert_eq!(target["serial"], format!("{serial}-{number}"));
-            }
-            assert_ne!(sum_of(&mut vm.guest, serial, number)?, sum, "{serial}, unit {number}");
-            assert_eq!(sum_of(&mut vm.guest, serial, other)?, other_sum, "{serial}, unit {other}");
-            let after = unit(&mut vm.guest, serial, number)?;
-            assert_eq!((after.driver, after.queue_depth), (before.driver, before.queue_depth));
-        }
-        is_refused(&mut vm.guest, serial, *lun)?;
-    }
-    Ok(())
-}
-
-/// A unit that is not there, one that is not named, and one beside one that is mounted.
-#[track_caller]
-fn is_refused(guest: &mut Guest, serial: &str, lun: u8) -> Result<()> {
-    let port = &unit(guest, serial, 0)?.port;
-    let short = "--seconds 0.1 --rounds 1";
-    let nobody = guest.run(&format!("uaskit bench {port} --lun 7 --rw read {short}"))?;
-    let told = format!("the drive has no logical unit 7: there are 0 and {lun}");
-    assert!(nobody.status == 1 && nobody.stderr.contains(&told), "{nobody:?}");
-    let unnamed =
-        guest.run(&format!("uaskit bench {port} --lun {lun} --rw write --yes --write={port} {short}"))?;
-    let told = format!("write --write={port}:lun{lun}");
-    assert!(unnamed.status == 3 && unnamed.stderr.contains(&told), "{unnamed:?}");
-    let path = unit(guest, serial, 0)?.path();
-    guest.stdout_of(&format!("mkfs.ext4 -q -F {path} && mount -t ext4 {path} /mnt"))?;
-    let mounted = guest.run(&format!("uaskit bench {port} --lun {lun} --rw read {short}"))?;
-    guest.stdout_of("umount /mnt")?;
-    assert!(mounted.status == 3 && mounted.stderr.contains("is mounted at /mnt"), "{mounted:?}");
-    Ok(())
-}
-
-/// The disk of a unit, when all are there.
-fn unit(guest: &mut Guest, serial: &str, lun: u8) -> Result<Disk> {
-    let disks = guest.await_disks(2 * TWO_UNITS.len(), PLUG_LIMIT)?;
-    let found = disks.iter().find(|disk| disk.serial == serial && disk.lun == u64::from(lun));
-    Ok(found.unwrap_or_else(|| panic!("no unit {lun} of {serial} in {disks:?}")).clone())
-}
-
-/// What the kernel reads at the beginning of a unit.
-fn sum_of(guest: &mut Guest, serial: &str, lun: u8) -> Result<String> {
-    let path = unit(guest, serial, lun)?.path();
-    guest.stdout_of(&format!("dd if={path} bs=1M count=8 iflag=direct | sha256sum"))
-}
-
 /// Waits until a program has the disk's interface.
 fn until_claimed(disk: &Disk) -> String {
     let driver = format!("/sys/bus/usb/devices/{}:1.0/driver", disk.port);
     format!("while [ \"$(basename $(readlink {driver}))\" != usbfs ]; do sleep 0.1; done; ")
-}
-
-/// What went wrong with a broken drive is in the record, and what was mended has no error.
-#[track_caller]
-fn is_told(serial: &str, status: u8, record: &Value) {
-    let (row, troubles) = (&record["rows"][0], &record["troubles"]);
-    assert!(row["verify"]["checked"].as_u64() > Some(0) || serial == UNPLUGGED, "{record}");
-    assert!(matches!(row["verify"]["wrong"].as_u64(), None | Some(0)), "{record}");
-    if serial == UNPLUGGED {
-        assert_eq!((status, &row["failed"]), (1, &true.into()), "{record}");
-        assert!(record["errors"].as_u64() > Some(0), "{record}");
-        return;
-    }
-    assert_eq!((status, &row["errors"]), (0, &0.into()), "{serial}: {record}");
-    let (counted, never): (&[&str], &[&str]) = match serial {
-        LOST | "bench-lost-high" => (&["timeouts", "task_aborts", "retries"], &["resets"]),
-        "bench-lost-bot" => (&["timeouts", "resets", "retries"], &["task_aborts"]),
-        // Whether the port is reset is up to what else is under way.
-        "bench-halted" => (&["stalls"], &["timeouts"]),
-        SLOW => (&["timeouts", "task_aborts", "retries"], &[]),
-        _ => (&["stalls"], &["timeouts", "resets"]),
-    };
-    for trouble in counted {
-        assert!(troubles[trouble].as_u64() > Some(0), "{serial}, {trouble}: {troubles}");
-    }
-    for trouble in never {
-        assert_eq!(troubles[trouble], 0, "{serial}, {trouble}: {troubles}");
-    }
 }

@@ -1,5 +1,8 @@
 //! Benchmarks by the program itself: in memory and on files; what is refused, what is printed, what Ctrl-C leaves.
 
+mod captures;
+mod jobs;
+
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
@@ -252,7 +255,7 @@ fn nothing_is_written_on_the_word_of_another_machine() {
 }
 
 /// A machine with drives at ports, in its files.
-const GUEST: &str = include_str!("../../host/tests/trees/guest.tree");
+const GUEST: &str = include_str!("../../../host/tests/trees/guest.tree");
 
 #[test]
 fn nobody_is_asked_about_what_cannot_be() {
@@ -346,62 +349,6 @@ fn what_is_read_back_is_not_read_from_the_page_cache() {
 }
 
 #[test]
-fn job_files_run_or_are_refused_with_their_line() {
-    let place = Place::new();
-    let text = "[global]\nbs=8k\nioengine=libaio\n[one]\nrw=randread\niodepth=4\n[two]\nstonewall\nrw=read\n";
-    let job = place.write("a.fio", text);
-    let record = json(&["--virtual", "--size", "16M", "--fio", &job]);
-    assert_eq!(record["rows"][0]["job"], "one: 8K random read");
-    assert_eq!((&record["rows"][0]["depth"], &record["rows"][1]["depth"]), (&4.into(), &1.into()));
-    let is_noted = |text: &str, flags: &[&str]| {
-        let (job, image) = (place.write("d.fio", text), place.image());
-        let record = json(&[&[&image, "--fio", &job], flags].concat());
-        record["target"]["notes"].to_string().contains("does not say direct=1")
-    };
-    assert!(is_noted("[one]\nrw=randread\n", &[]));
-    assert!(!is_noted("[one]\nrw=randread\n", &["--cached"]));
-    assert!(!is_noted("[one]\nrw=randread\ndirect=1\n", &[]));
-    let odd = place.write("b.fio", "[one]\nrw=randread\nrate=1m\n");
-    fails(&["--virtual", "--fio", &odd], 2, "line 3: `rate=1m`: the option is not understood");
-    let odd = place.write("c.fio", "[one]\nrw=randread\niodepth=32\n");
-    fails(&["--virtual", "--fio", &odd], 2, "line 3: `iodepth=32`: without ioengine, fio takes psync");
-    let icf = "'TEST SETUP =\n'Run Time\n\t0 0 0\n'END test setup\n'ACCESS SPECIFICATIONS =\n'Access specification name,default assignment\n\tmine,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,100,100,0,1,0,0\n'END access specifications\n";
-    let icf = place.write("a.icf", icf);
-    assert_eq!(json(&["--virtual", "--size", "16M", "--icf", &icf])["rows"][0]["job"], "mine");
-    let odd = place.write("b.icf", "'TEST SETUP =\n'Outstanding requests\n\t64\n'END test setup\n");
-    fails(
-        &["--virtual", "--icf", &odd],
-        2,
-        "line 2: `'Outstanding requests`: what `Outstanding requests` means",
-    );
-}
-
-#[test]
-fn a_job_file_that_moves_its_part_once_ends_then() {
-    let place = Place::new();
-    let image = place.image();
-    let job = place.write("a.fio", "[one]\nrw=rw\nbs=64k\nsize=1m\n[two]\nstonewall\nrw=read\nbs=64k\n");
-    // Of the second the time says when.
-    let arguments = [&image, "--fio", &job, "--write", &image, "--yes", "--rounds", "3"];
-    let record = json(&[&arguments[..], &["--seconds", "0.5", "--warm-up", "0"]].concat());
-    let ios = |row: usize| record["rows"][row]["ios"].as_u64().expect("it was measured");
-    assert_eq!((ios(0), &record["rows"][0]["rounds"]), (3 * 16, &3.into()));
-    assert!(ios(1) > 3 * 64, "{record}");
-    let job = place.write("b.fio", "[one]\nrw=write\nbs=64k\nsize=1m\n");
-    let arguments = [&image, "--fio", &job, "--write", &image, "--yes", "--verify", "--seconds", "60"];
-    let record = json(&arguments);
-    let row = &record["rows"][0];
-    assert_eq!((&row["ios"], &row["verify"]["written"]), (&16.into(), &row["verify"]["checked"]));
-    assert_eq!((&row["verify"]["wrong"], &record["errors"]), (&0.into(), &0.into()));
-    // Another part is another amount.
-    let page = place.0.join("a.html").display().to_string();
-    let record = json(&["--virtual", "--size", "512K", "--fio", &job, "--seconds", "60", "--report", &page]);
-    assert_eq!(record["rows"][0]["ios"], 8);
-    let page = fs::read_to_string(page).expect("it was written");
-    assert!(page.contains(" of 60 s after 1 s, unless the job says otherwise, "));
-}
-
-#[test]
 fn csv_has_a_line_for_each_row() {
     let output = bench(&["--virtual", "--size", "16M", "--rw", "read", "--depth", "1,2", "--csv"]);
     let text = String::from_utf8(output.stdout).expect("text");
@@ -484,89 +431,6 @@ fn is_ended_by(signal: &str) {
 }
 
 #[test]
-fn a_capture_has_what_was_measured_and_tells_of_drops() {
-    let place = Place::new();
-    let file = place.write("drive.pcapng", "");
-    for transport in ["uas", "bot"] {
-        let arguments = [
-            "--virtual",
-            "--size",
-            "16M",
-            "--rw",
-            "randread",
-            "--depth",
-            "1",
-            "--transport",
-            transport,
-            "--seconds",
-            "0.02",
-        ];
-        let output = bench(&[&arguments[..], &["--json", "--capture", &file, "--snap", "64"]].concat());
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{told}");
-        assert!(told.contains("captured: ") && told.contains(" in 1 file, "), "{told}");
-        let record: Value = serde_json::from_slice(&output.stdout).expect("it prints JSON");
-        assert!(told.contains(" 0 events dropped"), "{told}");
-        let decoded =
-            Command::new(UASKIT).args(["decode", &file, "--json"]).output().expect("the program runs");
-        let text = String::from_utf8_lossy(&decoded.stdout).into_owned();
-        let objects = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-        let reads = objects.filter(|object| object["kind"] == "command" && object["opcode"] == 0x28);
-        let reads: Vec<Value> = reads.filter(|read| read["bytes"] == 4096).collect();
-        let measured = record["rows"][0]["ios"].as_u64().expect("it was measured");
-        // Those of the warm-up are there as well.
-        assert!(reads.len() as u64 >= measured, "{} of {measured}", reads.len());
-        assert!(reads.iter().all(|read| read["stream"].is_null() == (transport == "bot")), "{transport}");
-    }
-}
-
-#[test]
-fn a_capture_keeps_all_but_blocks_unless_told_and_says_so_before() {
-    let place = Place::new();
-    let file = place.write("drive.pcapng", "");
-    let run = [
-        "--virtual",
-        "--size",
-        "16M",
-        "--rw",
-        "randread",
-        "--bs",
-        "64k",
-        "--depth",
-        "1",
-        "--seconds",
-        "0.02",
-    ];
-    let captured = |more: &[&str]| {
-        let output =
-            bench(&[&run[..], &["--rounds", "1", "--warm-up", "0", "--capture", &file], more].concat());
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{told}");
-        let records =
-            told.split("captured: ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
-        let bytes = fs::metadata(&file).expect("it is there").len();
-        (told, bytes / records.expect("records are counted"))
-    };
-    let (told, each) = captured(&[]);
-    assert!(
-        told.starts_with(&format!("capturing into {file}: the first 1024 bytes of each transfer are kept")),
-        "{told}"
-    );
-    assert!(each < 1024, "{each} bytes a record");
-    let (told, each) = captured(&["--snap", "0"]);
-    assert!(told.contains("all bytes of each transfer are kept: it grows as fast as data move"), "{told}");
-    assert!(each > 4096, "{each} bytes a record");
-}
-
-#[test]
-fn what_the_kernel_carries_cannot_be_captured() {
-    let place = Place::new();
-    let (image, file) = (place.image(), place.0.join("drive.pcapng"));
-    fails(&[&image, "--capture", &file.display().to_string()], 2, "the kernel's driver makes the transfers");
-    assert!(!file.exists());
-}
-
-#[test]
 fn sizes_that_cannot_be_are_refused_with_what_to_do() {
     let place = Place::new();
     let image = place.image();
@@ -586,20 +450,6 @@ fn sizes_that_cannot_be_are_refused_with_what_to_do() {
     let capture = place.0.join("drive.pcapng").display().to_string();
     fails(&["--virtual", "--capture", &capture, "--capture-size", "1"], 2, "64 KiB is the least");
     assert!(!place.0.join("drive.pcapng").exists());
-}
-
-#[test]
-fn a_job_file_that_goes_beyond_the_drive_is_refused_by_name() {
-    let place = Place::new();
-    let image = place.image();
-    for line in ["size=1t", "offset=1t", "size=4m\noffset=4k"] {
-        let job = place.write("a.fio", format!("[one]\nrw=randread\ntime_based\nruntime=1\n{line}\n"));
-        fails(&[&image, "--fio", &job], 2, "a.fio: one: 4K random read: the drive has no ");
-    }
-    let job = place.write("a.fio", "[one]\nioengine=libaio\nrw=randread\nbs=16m\niodepth=256\n");
-    fails(&[&image, "--fio", &job], 2, "a.fio: one: 16M random read, depth 256: too much memory");
-    let job = place.write("a.fio", "[one]\nrw=randread\nsize=0\n");
-    assert_eq!(json(&[&image, "--fio", &job])["errors"], 0);
 }
 
 #[test]
