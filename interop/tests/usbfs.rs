@@ -194,8 +194,11 @@ fn a_file_system_is_unharmed_and_a_mounted_one_left_alone() -> Result<()> {
 fn the_driver_is_bound_again_after_a_panic_and_after_ctrl_c() -> Result<()> {
     let guest = &mut BENCH.lock()?.vm.guest;
     for (serial, transport) in [("our-super", "uas"), ("storage-high", "bot"), ("uas-super", "uas")] {
-        let said = exercise(guest, serial, &format!("{transport} panic"))?;
-        assert_eq!(said.status, 101, "{}", said.text);
+        for (verb, told) in [("panic", "reads under way"), ("panic-between", "the interface held: true")] {
+            let said = exercise(guest, serial, &format!("{transport} {verb}"))?;
+            assert_eq!(said.status, 101, "{}", said.text);
+            said.has(told);
+        }
         let before = guest.await_disk(serial, PLUG_LIMIT)?;
         for signal in ["INT", "TERM"] {
             let job = guest.start(&format!("exec exercise {} {transport} hold", before.port))?;

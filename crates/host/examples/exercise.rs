@@ -4,13 +4,14 @@
 //! - `verify FIRST COUNT BYTES DEPTH`: COUNT stamped pieces of BYTES from block FIRST on, written, flushed, read back;
 //! - `read random|sequential BYTES DEPTH SECONDS`: reads, and prints how many in a second;
 //! - `panic`: panics while reads are under way;
+//! - `panic-between`: panics while the interface is held from one attachment to the next;
 //! - `hold`: reads until a signal comes in.
 //!
 //! `--timeout-ms N` behind it all ends a command's patience sooner. The last line is `key=value` pairs. Exit status 1: something was not right. Ctrl-C ends it in good order.
 
 mod trial;
 
-use host::attachment::{AttachConfig, Attachment, TransportChoice};
+use host::attachment::{AttachConfig, Attachment, Hold, TransportChoice};
 use host::inventory::{Inventory, Scope};
 use host::tree::Tree;
 use initiator::disk::DiskPatience;
@@ -66,6 +67,12 @@ fn run(words: &[String]) -> Result<bool, Failure> {
     let tree = Tree::running();
     let inventory = Inventory::read(&tree, Scope::Brief);
     let drive = *inventory.find(port).first().ok_or("there is no such port")?;
+    if *verb == "panic-between" {
+        let mut hold = Hold::default();
+        let disk = hold.attach(&tree, drive, &config)?;
+        hold.keep(disk)?;
+        panic!("as was asked for, with the interface held: {}", hold.is_held());
+    }
     let disk = Attachment::open(&tree, drive, &config)?;
     println!(
         "{}, depth {}, {}",
